@@ -1,0 +1,205 @@
+# How targets are added. Lists of sources are explicit and sorted.
+#
+# A library. Sources are files next to the CMakeLists.txt; the order of
+# LINK_LIBS is free; DEPENDS names TableGen targets whose headers are included
+# (AttnOpsIncGen, AttnPassesIncGen, AttnToCPUPassesIncGen).
+#
+#   attn_add_library(AttnTransforms
+#     SOURCES
+#       OnlineSoftmax.cpp
+#       Tile.cpp
+#     LINK_LIBS AttnDialect AttnSupport
+#     DEPENDS AttnPassesIncGen)
+#
+# By default a library sees MLIR and uses the shared precompiled header.
+#   LLVM_ONLY   it sees LLVM, and no MLIR, and gets no precompiled header
+#   PLAIN       it sees neither
+#
+# No library names an MLIR or LLVM library: those come from attn_mlir and
+# attn_llvm (cmake/AttnMLIR.cmake), one place for both kinds of linkage.
+# What an upstream library needs in the static build is added there.
+#
+# A tool (tools/<name>/CMakeLists.txt) and a shared library. The library exports
+# what its version script names and what also has default visibility in the
+# source: __attribute__((visibility("default"))).
+#
+#   attn_add_tool(attn-opt SOURCES attn-opt.cpp LINK_LIBS AttnPipelines)
+#   attn_add_shared_library(attn SOURCES Attn.cpp VERSION_SCRIPT attn.map
+#                           LINK_LIBS AttnC)
+#
+# With TEST_ONLY either is built by check-attn only, and is not installed.
+#
+# Unit tests of one library are one program, run by lit
+# (test/Unit/<Lib>/CMakeLists.txt); it must be called <Lib>Tests:
+#
+#   attn_add_unittest(AttnSupportTests SOURCES NpyTest.cpp LLVM_ONLY
+#                     LINK_LIBS AttnSupport)
+
+include(GNUInstallDirs)
+
+# The precompiled header: what most of our files include, and what is slow to
+# parse. NVVM and other headers of a few files stay out of it.
+if(ATTN_USE_PCH)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch/AttnPCH.cpp CONTENT "")
+  add_library(attn_pch OBJECT ${CMAKE_BINARY_DIR}/pch/AttnPCH.cpp)
+  target_link_libraries(attn_pch PRIVATE attn_mlir attn_headers)
+  target_precompile_headers(attn_pch PRIVATE
+    <mlir/Analysis/DataFlowFramework.h>
+    <mlir/Conversion/LLVMCommon/TypeConverter.h>
+    <mlir/Dialect/Affine/IR/AffineOps.h>
+    <mlir/Dialect/Arith/IR/Arith.h>
+    <mlir/Dialect/Arith/Utils/Utils.h>
+    <mlir/Dialect/Bufferization/IR/Bufferization.h>
+    <mlir/Dialect/Func/IR/FuncOps.h>
+    <mlir/Dialect/Index/IR/IndexOps.h>
+    <mlir/Dialect/LLVMIR/LLVMDialect.h>
+    <mlir/Dialect/Linalg/IR/Linalg.h>
+    <mlir/Dialect/Math/IR/Math.h>
+    <mlir/Dialect/MemRef/IR/MemRef.h>
+    <mlir/Dialect/SCF/IR/SCF.h>
+    <mlir/Dialect/Tensor/IR/Tensor.h>
+    <mlir/Dialect/Utils/StaticValueUtils.h>
+    <mlir/Dialect/Vector/IR/VectorOps.h>
+    <mlir/IR/PatternMatch.h>
+    <mlir/Interfaces/DestinationStyleOpInterface.h>
+    <mlir/Interfaces/TilingInterface.h>
+    <mlir/Pass/Pass.h>
+    <mlir/Pass/PassManager.h>
+    <mlir/Transforms/DialectConversion.h>
+    <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+endif()
+
+# Sets what all kinds of target have in common.
+function(attn_configure_target name)
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN" "" "LINK_LIBS;DEPENDS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR
+      "target ${name} has unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  # Whoever links a shared library of ours gets no second copy of what is in it.
+  set(scope PUBLIC)
+  get_target_property(type ${name} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    set(scope PRIVATE)
+  endif()
+  target_link_libraries(${name} PUBLIC attn_headers)
+  target_link_libraries(${name} ${scope} ${ARG_LINK_LIBS})
+  if(ARG_PLAIN)
+    # Nothing but the C++ library.
+  elseif(ARG_LLVM_ONLY)
+    target_link_libraries(${name} ${scope} attn_llvm)
+  else()
+    target_link_libraries(${name} ${scope} attn_mlir)
+    # Headers of MLIR-based libraries include the dialect's generated ones.
+    if(TARGET AttnOpsIncGen)
+      add_dependencies(${name} AttnOpsIncGen)
+    endif()
+    if(ATTN_USE_PCH)
+      target_precompile_headers(${name} REUSE_FROM attn_pch)
+    endif()
+  endif()
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+function(attn_add_library name)
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN" "" "SOURCES;LINK_LIBS;DEPENDS"
+                        ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  attn_forward_arguments(forward)
+  attn_configure_target(${name} ${forward})
+endfunction()
+
+function(attn_add_tool name)
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN;TEST_ONLY" ""
+                        "SOURCES;LINK_LIBS;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  attn_add_sanitizer_options(${name})
+  attn_forward_arguments(forward)
+  attn_configure_target(${name} ${forward})
+  attn_note_linked(${name})
+  if(ARG_TEST_ONLY)
+    attn_for_tests_only(${name})
+  else()
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endfunction()
+
+function(attn_add_shared_library name)
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN;TEST_ONLY" "VERSION_SCRIPT"
+                        "SOURCES;LINK_LIBS;DEPENDS" ${ARGN})
+  add_library(${name} SHARED ${ARG_SOURCES})
+  attn_forward_arguments(forward)
+  attn_configure_target(${name} ${forward})
+  if(ARG_VERSION_SCRIPT)
+    set(script ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT})
+    target_link_options(${name} PRIVATE -Wl,--version-script=${script})
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${script})
+  endif()
+  attn_note_linked(${name})
+  if(ARG_TEST_ONLY)
+    attn_for_tests_only(${name})
+  else()
+    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+endfunction()
+
+# check-attn builds it; a plain build and the package leave it out.
+function(attn_for_tests_only name)
+  set_property(TARGET ${name} PROPERTY EXCLUDE_FROM_ALL ON)
+  set_property(GLOBAL APPEND PROPERTY ATTN_TEST_TARGETS ${name})
+endfunction()
+
+function(attn_add_unittest name)
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN" "" "SOURCES;LINK_LIBS;DEPENDS"
+                        ${ARGN})
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  attn_add_sanitizer_options(${name})
+  attn_forward_arguments(forward)
+  attn_configure_target(${name} ${forward})
+  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test/Unit)
+  attn_note_linked(${name})
+  set_property(GLOBAL APPEND PROPERTY ATTN_TEST_TARGETS ${name})
+endfunction()
+
+# Gives a program the options of cmake/SanitizerOptions.cpp.
+function(attn_add_sanitizer_options name)
+  if(ATTN_SANITIZE)
+    set(source ${PROJECT_SOURCE_DIR}/cmake/SanitizerOptions.cpp)
+    target_sources(${name} PRIVATE ${source})
+    set_source_files_properties(${source} PROPERTIES
+      SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
+# Collects what the caller parsed for attn_configure_target.
+macro(attn_forward_arguments result)
+  set(${result})
+  foreach(flag LLVM_ONLY PLAIN)
+    if(ARG_${flag})
+      list(APPEND ${result} ${flag})
+    endif()
+  endforeach()
+  foreach(key LINK_LIBS DEPENDS)
+    if(ARG_${key})
+      list(APPEND ${result} ${key} ${ARG_${key}})
+    endif()
+  endforeach()
+  if(ARG_UNPARSED_ARGUMENTS)
+    list(APPEND ${result} ${ARG_UNPARSED_ARGUMENTS})
+  endif()
+endmacro()
+
+# Records a linked file, for scripts/check-linkage.
+function(attn_note_linked name)
+  set_property(GLOBAL APPEND PROPERTY ATTN_LINKED ${name})
+endfunction()
+
+function(attn_write_link_list)
+  get_property(linked GLOBAL PROPERTY ATTN_LINKED)
+  list(JOIN linked "\n" text)
+  file(WRITE ${CMAKE_BINARY_DIR}/attn-linked.txt "${text}\n")
+endfunction()

@@ -1,0 +1,13 @@
+# What `cmake --install` and scripts/package.sh deliver: the tools, and the
+# shared library with its C header.
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/attn-c
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(CPACK_GENERATOR TXZ)
+set(CPACK_ARCHIVE_THREADS 0)
+set(CPACK_PACKAGE_NAME attn)
+set(CPACK_PACKAGE_FILE_NAME attn-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR})
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)

@@ -1,0 +1,111 @@
+//===- MaskBounds.h - A mask as comparisons affine in positions -*- C++ -*-===//
+//
+// Reads the mask region of an attention as a tree of conjunctions,
+// disjunctions and choices over comparisons `key * j + rows(i) >= 0`. From it
+// one can tell, for a whole tile of queries, which keys no row may see and
+// which keys all rows see. What the tree cannot say is `Unknown`: the key may
+// be masked or not.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_ANALYSIS_MASKBOUNDS_H
+#define ATTN_ANALYSIS_MASKBOUNDS_H
+
+#include "attn/Analysis/MaskValues.h"
+
+namespace mlir::attn {
+
+/// A linear combination of integers of the region, read as signed.
+struct LinearForm {
+  SmallVector<std::pair<Value, int64_t>> terms;
+  int64_t constant = 0;
+  /// Set once a coefficient left 64 bits; the form then means nothing.
+  bool overflowed = false;
+
+  int64_t getCoefficient(Value value) const;
+  void addConstant(int64_t addend);
+  void addTerm(Value value, int64_t coefficient);
+  void addScaled(const LinearForm &other, int64_t factor);
+  /// Removes the term of `value` and returns its coefficient.
+  int64_t takeTerm(Value value);
+};
+
+struct MaskNode {
+  enum class Kind {
+    True,
+    False,
+    Unknown,
+    /// The i1 `condition`, the same for all queries and keys, or its negation.
+    Uniform,
+    /// `form >= 0`. Its terms are `j` and values that do not depend on `j` and
+    /// have a trend in `i`.
+    Compare,
+    /// All, or any, of `operands`.
+    And,
+    Or,
+    /// `operands[0]` where the uniform `condition` holds, else `operands[1]`.
+    If
+  };
+  Kind kind;
+  bool negated = false;
+  Value condition;
+  LinearForm form;
+  SmallVector<const MaskNode *> operands;
+};
+
+class MaskBounds {
+public:
+  /// Reads the mask of `op`, which must not be empty. The tree refers to
+  /// values of the region, and is void once the region changes.
+  explicit MaskBounds(AttentionLikeOpInterface op);
+
+  const MaskNode &getRoot() const { return *root; }
+  const MaskValues &getValues() const { return values; }
+  /// The first operation that could not be read, or null.
+  Operation *getObstacle() const { return obstacle; }
+  /// Why it could not be read.
+  StringRef getObstacleReason() const { return obstacleReason; }
+
+private:
+  using Node = const MaskNode *;
+
+  Node readBool(Value value, bool negated);
+  Node readBranch(OpResult result, bool negated);
+  Node readCompare(arith::CmpIOp compare, bool negated);
+  Node readUnsigned(arith::CmpIOp compare, bool isStrict, Value lhs, Value rhs);
+  /// `form >= 0`.
+  Node makeCompare(LinearForm form);
+  /// Splits `form >= 0` on a term that is not linear.
+  Node splitTerm(LinearForm form, Value value);
+  Node splitDivision(LinearForm form, Value value);
+  Node makeAnd(Node a, Node b);
+  Node makeOr(Node a, Node b);
+  Node makeIf(Value condition, Node yes, Node no);
+  Node makeNode(MaskNode node);
+  Node makeConstant(bool value);
+  Node makeUnknown(Operation *op, StringRef reason);
+  /// `form += factor * value`.
+  void linearize(Value value, int64_t factor, LinearForm &form) const;
+  void linearize(Value value, int64_t factor, LinearForm &form,
+                 unsigned &steps) const;
+  /// Whether tiles can evaluate the form without overflow.
+  bool isSmall(const LinearForm &form) const;
+
+  MaskValues values;
+  SmallVector<std::unique_ptr<MaskNode>> nodes;
+  Node root = nullptr;
+  unsigned depth = 0;
+  Operation *obstacle = nullptr;
+  std::string obstacleReason;
+};
+
+/// Uniform integers are reckoned with up to this magnitude where several meet
+/// in one comparison.
+inline constexpr int64_t kLargeInteger = int64_t(1) << 44;
+
+/// Whether a value is within `kLargeInteger` in magnitude.
+bool isBounded(const ConstantIntRanges &range);
+
+} // namespace mlir::attn
+
+#endif // ATTN_ANALYSIS_MASKBOUNDS_H

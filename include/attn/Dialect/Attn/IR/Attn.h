@@ -1,0 +1,67 @@
+//===- Attn.h - The attn dialect --------------------------------*- C++ -*-===//
+//
+// Declarations of the dialect, its attributes, interfaces and operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTN_H
+#define ATTN_DIALECT_ATTN_IR_ATTN_H
+
+#include "attn/Dialect/Attn/IR/Layout.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/DeviceMappingInterface.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+namespace mlir::attn {
+
+/// The type in which scores, softmax and sums are computed for inputs of
+/// `elementType`: f64 for f64, otherwise f32.
+FloatType getAccumulatorType(Type elementType);
+
+/// Whether q, k and v may have this element type: f64, f32, f16 or bf16.
+bool isSupportedElementType(Type elementType);
+
+/// The name of the argument attribute that names an argument of a function.
+inline constexpr llvm::StringLiteral kNameAttrName = "attn.name";
+
+/// The attribute of a loop over tiles that holds the schedule it came from.
+inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
+/// The attribute of a module that holds one text for each checked read.
+inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
+/// The attribute of the function argument that checked reads report to:
+/// memref<?xi64>, two elements for each number in `attn.sites`: an index that
+/// is out of range, and the extent that it should be below.
+inline constexpr llvm::StringLiteral kStatusAttrName = "attn.status";
+/// The attribute of a function `F.plan` that holds one text for each constraint
+/// on extents (see attn-plan).
+inline constexpr llvm::StringLiteral kConstraintsAttrName = "attn.constraints";
+
+/// Number of leading arguments of each region, before the captures:
+/// (s, b, h, i, j), (b, h, i, j), and (b, h, i0, i1, skv).
+inline constexpr unsigned kNumScoreArgs = 5;
+inline constexpr unsigned kNumMaskArgs = 4;
+inline constexpr unsigned kNumBlocksArgs = 5;
+
+} // namespace mlir::attn
+
+#include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
+#include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Attn/IR/AttnAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnOps.h.inc"
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTN_H

@@ -1,0 +1,62 @@
+//===- AttnAttrs.td - Attributes of the attn dialect ------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD
+
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "mlir/Dialect/SCF/IR/DeviceMappingInterface.td"
+include "mlir/IR/AttrTypeBase.td"
+
+def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "how one attention is cut into tiles";
+  let description = [{
+    A schedule is data: a heuristic or a tuner chooses it, a resource model
+    checks it, and the passes that make tiles and code consume it. No pass
+    derives any of it from the name of an architecture.
+
+    * `tile_m`: query rows in one tile (elements, a multiple of `lanes`).
+    * `tile_n`: keys in one tile (elements).
+    * `lanes`: elements of the accumulator type in one hardware vector.
+    * `unroll_m`: hardware vectors along queries held by the inner kernel.
+    * `unroll_n`: rows (keys, or value columns) held by the inner kernel.
+
+    Example:
+
+    ```mlir
+    #attn.schedule<tile_m = 64, tile_n = 64, lanes = 16, unroll_m = 4, unroll_n = 6>
+    ```
+  }];
+  let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$lanes,
+      "int64_t":$unrollM, "int64_t":$unrollN);
+  let assemblyFormat = [{
+    `<` `tile_m` `=` $tileM `,` `tile_n` `=` $tileN `,` `lanes` `=` $lanes `,`
+        `unroll_m` `=` $unrollM `,` `unroll_n` `=` $unrollN `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
+    DeclareAttrInterfaceMethods<DeviceMappingAttrInterface>]> {
+  let mnemonic = "worker";
+  let summary = "one dimension of the grid of workers";
+  let description = [{
+    Maps a dimension of an `scf.forall` to workers: cores of a CPU, or thread blocks of a
+    GPU. `attn-tile` puts it on the loop over (batch, head, tile of queries), which
+    keeps the loop in place even where it has a single iteration.
+
+    * `dim`: 0 for the batch, 1 for the head, 2 for the tile of queries.
+
+    Example:
+
+    ```mlir
+    scf.forall (%b, %h, %t) in (2, 8, 4) { ... }
+        {mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
+    ```
+  }];
+  let parameters = (ins "int64_t":$dim);
+  let assemblyFormat = "`<` $dim `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD

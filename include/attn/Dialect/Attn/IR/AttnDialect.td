@@ -1,0 +1,45 @@
+//===- AttnDialect.td - The attn dialect ------------------*- tablegen -*-===//
+//
+// The dialect definition and the classes its operations derive from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Attn_Dialect : Dialect {
+  let name = "attn";
+  let cppNamespace = "::mlir::attn";
+  let summary = "Attention variants, from their definition to tiles";
+  let description = [{
+    The dialect states an attention variant once, as one operation with a
+    `score` region and a `mask` region, and carries it down through the levels
+    of the compiler:
+
+    | level | operations | says |
+    |---|---|---|
+    | tensor | `attn.attention` | what is computed |
+    | online | `attn.online_attention`, `attn.finalize` | softmax as a reduction over keys |
+    | tile | `attn.online_step`, `attn.gather` | one numerically pinned step on vectors, reads of captures |
+
+    Arguments and results of functions may carry `attn.name`, a string that
+    tools and the library use to name them.
+  }];
+  // What canonical forms and tilings of the operations are made of.
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Attn_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Attn_Dialect, mnemonic, traits>;
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNDIALECT_TD

@@ -1,0 +1,70 @@
+//===- AttnInterfaces.td - Interfaces of the attn dialect -*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Attn_AttentionLikeInterface : OpInterface<"AttentionLikeOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    What `attn.attention` and `attn.online_attention` have in common: the
+    inputs, the captures, the layouts, and the two regions. Patterns and
+    analyses on regions are written once against it.
+  }];
+  let methods = [
+    InterfaceMethod<"The queries.", "::mlir::Value", "getQuery">,
+    InterfaceMethod<"The keys.", "::mlir::Value", "getKey">,
+    InterfaceMethod<"The values.", "::mlir::Value", "getValue">,
+    InterfaceMethod<"The captured tensors and scalars.",
+        "::mlir::OperandRange", "getCaptures">,
+    InterfaceMethod<"The captured tensors and scalars, to change them.",
+        "::mlir::MutableOperandRange", "getCapturesMutable">,
+    InterfaceMethod<"Positions of (b, h, i, j) where this operation starts; "
+        "empty or four.", "::mlir::OperandRange", "getOffsets">,
+    InterfaceMethod<"The score region; may be empty.", "::mlir::Region &",
+        "getScore">,
+    InterfaceMethod<"The mask region; may be empty.", "::mlir::Region &",
+        "getMask">,
+    InterfaceMethod<"Layouts of q, k, v, o, or null where all are bhsd.",
+        "::mlir::ArrayAttr", "getLayoutsAttr">
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Regions whose arguments end with one argument for each capture.
+    ::llvm::SmallVector<::mlir::Region *> getCaptureRegions() {
+      ::llvm::SmallVector<::mlir::Region *> regions;
+      for (::mlir::Region &region : $_op->getRegions())
+        if (!region.empty())
+          regions.push_back(&region);
+      return regions;
+    }
+    /// The layout of q (0), k (1), v (2), or o (3).
+    ::mlir::attn::Layout getLayout(unsigned which) {
+      ::mlir::ArrayAttr layouts = $_op.getLayoutsAttr();
+      return layouts ? ::mlir::attn::Layout::get(
+          ::llvm::cast<::mlir::AffineMapAttr>(layouts[which]).getValue())
+                     : ::mlir::attn::Layout();
+    }
+    ::mlir::RankedTensorType getQueryType() {
+      return ::llvm::cast<::mlir::RankedTensorType>($_op.getQuery().getType());
+    }
+    ::mlir::RankedTensorType getKeyType() {
+      return ::llvm::cast<::mlir::RankedTensorType>($_op.getKey().getType());
+    }
+    ::mlir::RankedTensorType getValueType() {
+      return ::llvm::cast<::mlir::RankedTensorType>($_op.getValue().getType());
+    }
+    /// f64 for f64 inputs, otherwise f32.
+    ::mlir::FloatType getAccumulatorType() {
+      return ::mlir::attn::getAccumulatorType(getQueryType().getElementType());
+    }
+    /// Head dimension of queries and keys.
+    int64_t getQueryKeyDim() {
+      return getQueryType().getDimSize(getLayout(0).d);
+    }
+    /// Head dimension of values and results.
+    int64_t getValueDim() { return getValueType().getDimSize(getLayout(2).d); }
+  }];
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD

@@ -1,0 +1,376 @@
+//===- AttnOps.td - Operations of the attn dialect --------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
+include "mlir/IR/OpAsmInterface.td"
+
+//===----------------------------------------------------------------------===//
+// Shared by the two levels of attention
+//===----------------------------------------------------------------------===//
+
+class Attn_AttentionLikeOp<string mnemonic, list<Trait> traits = []>
+    : Attn_Op<mnemonic, !listconcat([
+        AttrSizedOperandSegments, IsolatedFromAbove, Pure, SingleBlock,
+        DestinationStyleOpInterface, Attn_AttentionLikeInterface,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+        DeclareOpInterfaceMethods<OpAsmOpInterface,
+            ["getAsmBlockArgumentNames", "getAsmResultNames"]>
+      ], traits)> {
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
+  code commonDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor level
+//===----------------------------------------------------------------------===//
+
+def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
+  let summary = "attention with a score function and a mask";
+  let description = [{
+    For batch `b`, query head `h`, query `i`, with the key/value head
+    `g = h * Hkv / Hq` and the key/value batch `c = b * Bkv / B`:
+
+    ```
+    s[j] = score(scale * sum_d q[b,h,i,d] * k[c,g,j,d], b, h, i, j)   if mask(b, h, i, j)
+    s[j] = -inf                                                       otherwise
+    lse[b,h,i]  = ln sum_j exp(s[j])
+    o[b,h,i,e]  = sum_j exp(s[j] - lse[b,h,i]) * v[c,g,j,e]
+    ```
+
+    The mask acts after the score, so a score function that is finite at -inf
+    cannot bring a masked key back. A row with no allowed key gives `o = 0` and
+    `lse = -inf`. Scores, softmax and sums are f32 (f64 for f64 inputs), whatever
+    the element type.
+
+    Operands:
+
+    * `query`: `[B, Hq, Sq, Dqk]`, of f64, f32, f16 or bf16.
+    * `key`: `[B or 1, Hkv, Skv, Dqk]`, same element type; `Hq` is a multiple of `Hkv`.
+    * `value`: `[B or 1, Hkv, Skv, Dv]`, same element type.
+    * `captures`: tensors of any rank and scalars that the regions use.
+    * `offsets`: none, or where this operation starts in `(b, h, i, j)`, which is
+      added to the indices that the regions see. Tiling sets it.
+    * `outs`: destination of `o`, `[B, Hq, Sq, Dv]`, same element type as `query`,
+      and, where `lse` is wanted, of `[B, Hq, Sq]` in f32 (f64 for f64 inputs).
+
+    Lengths may be 0 and any dimension but `Dqk` and `Dv` may be dynamic. The
+    order of dimensions in memory is `layout(bhsd)` unless said otherwise: one
+    permutation of the letters for q, k, v and o, or `layouts(...)` with one for
+    each. `lse` has the layout of `o` without `d`. Strides are free as
+    long as the innermost is 1.
+
+    Attributes: `scale` is a constant, `1/sqrt(Dqk)` if absent.
+
+    Regions: both are optional (identity, all true), isolated, and have a single block
+    whose argument types are implied: `s` is f32 (f64 for f64 inputs), `b`, `h`, `i`,
+    `j` are index, then one argument for each capture. They may hold
+    operations of arith, math and index, `tensor.extract`, `tensor.dim`, and `scf.if`.
+    Captures are read in `mask` for `i` and `j` in range, and in `score` only where
+    the mask allows the key; an index outside of a capture there is undefined unless the compiler
+    checks bounds. An integer division by zero gives 0.
+
+    Tiling (`TilingInterface`): loops over `b`, `h` and `i`. A tile of heads is all of them,
+    one, or a multiple of the heads that share a head of `key`. The tiled operation gets
+    `offsets`, so that its regions see the same indices.
+
+    Example, a soft-cap under a causal mask with a bias for each head:
+
+    ```mlir
+    %o = attn.attention scale 1.250000e-01
+        ins(%q, %k, %v : tensor<2x8x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>)
+        captures(%bias : tensor<8xf32>)
+        outs(%init : tensor<2x8x?x64xbf16>)
+        score(%s, %b, %h, %i, %j, %w) {
+          %cap = arith.constant 2.000000e+01 : f32
+          %x = arith.divf %s, %cap : f32
+          %t = math.tanh %x : f32
+          %y = arith.mulf %t, %cap : f32
+          %wh = tensor.extract %w[%h] : tensor<8xf32>
+          %z = arith.addf %y, %wh : f32
+          attn.yield %z : f32
+        }
+        mask(%b, %h, %i, %j, %w) {
+          %p = arith.cmpi sle, %j, %i : index
+          attn.yield %p : i1
+        }
+    ```
+
+    Errors: wrong ranks, element types, head dimensions, batches, lengths or head counts
+    among the operands; a head dimension that is dynamic or 0; a layout that is no permutation of
+    `bhsd`; a region whose arguments or result have other types, or that holds an operation not listed above.
+  }];
+
+  let arguments = (ins
+    AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+    Variadic<AnyType>:$captures, Variadic<Index>:$offsets,
+    Variadic<AnyRankedTensor>:$outs,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<AffineMapArrayAttr>:$layouts,
+    OptionalAttr<Attn_ScheduleAttr>:$schedule);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region AnyRegion:$score, AnyRegion:$mask);
+
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
+        "::mlir::Value":$value, "::mlir::ValueRange":$captures,
+        "::mlir::ValueRange":$outs,
+        CArg<"::mlir::FloatAttr", "{}">:$scale,
+        CArg<"::mlir::ArrayAttr", "{}">:$layouts)>
+  ];
+
+  let extraClassDeclaration = commonDeclaration # [{
+    /// The scale in effect: the attribute, or 1/sqrt(Dqk).
+    double getEffectiveScale();
+    /// The destination of the log-sum-exp, or null.
+    ::mlir::Value getLseInit() {
+      return getOuts().size() > 1 ? getOuts()[1] : ::mlir::Value();
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Online level
+//===----------------------------------------------------------------------===//
+
+def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
+  let summary = "attention as an associative reduction over keys";
+  let description = [{
+    The same inputs as `attn.attention`, but the result is the state of the
+    reduction over the keys it was given, continued from the state in `outs`.
+    With `t[j] = log2(e) * s[j]`, `s[j]` as `attn.attention` defines it (masked keys are -inf):
+
+    ```
+    max'[b,h,i]   = maximum(max[b,h,i], max_j t[j])
+    sum'[b,h,i]   = sum[b,h,i]   * 2^(max - max') + sum_j 2^(t[j] - max')
+    acc'[b,h,i,e] = acc[b,h,i,e] * 2^(max - max') + sum_j 2^(t[j] - max') * v[c,g,j,e]
+    ```
+
+    with `2^(-inf - -inf) = 0`. The neutral state is acc = 0, max = -inf, sum = 0.
+    States of disjoint key sets merge by the same formulas, which is what
+    splitting the keys over workers uses (`PartialReductionOpInterface`).
+
+    `acc` is `[B, Hq, Sq, Dv]` in the layout of o, `max` and `sum` are `[B, Hq, Sq]`; all are
+    f32 (f64 for f64 inputs).
+
+    The optional `blocks` region bounds the keys that a tile of queries needs.
+    Its arguments are `b`, `h`, `i0`, `i1`, `skv`, then one for each capture; for the query rows
+    `i0 <= i < i1` and the keys `0 <= j < skv` it yields four indices `lo`, `full_lo`, `full_hi`, `hi`:
+    keys below `lo` or from `hi` on are masked for every row, keys from `full_lo` to below `full_hi`
+    are allowed for every row. It counts from where this operation starts, without `offsets`.
+    `attn-classify-blocks` derives it from the mask; a tile that starts elsewhere does not keep it.
+
+    Tiling (`TilingInterface`): loops over `b`, `h` and `i` as `attn.attention`, and over the reduction `j`,
+    where each tile continues the state of the one before. `PartialReductionOpInterface` gives each part
+    of the keys its own state, in tensors with a leading dimension for the parts.
+
+    Example:
+
+    ```mlir
+    %r:3 = attn.online_attention scale 1.250000e-01
+        ins(%q, %k, %v : tensor<2x8x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>)
+        outs(%acc, %max, %sum : tensor<2x8x?x64xf32>, tensor<2x8x?xf32>, tensor<2x8x?xf32>)
+        mask(%b, %h, %i, %j) {
+          %p = arith.cmpi sle, %j, %i : index
+          attn.yield %p : i1
+        }
+        blocks(%b, %h, %i0, %i1, %skv) {
+          %c0 = arith.constant 0 : index
+          %c1 = arith.constant 1 : index
+          %full = arith.addi %i0, %c1 : index
+          attn.yield %c0, %c0, %full, %i1 : index, index, index, index
+        }
+    ```
+
+    Errors: as for `attn.attention`; other than three `outs`; a `blocks` region that does not
+    yield four indices.
+  }];
+
+  let arguments = (ins
+    AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+    Variadic<AnyType>:$captures, Variadic<Index>:$offsets,
+    Variadic<AnyRankedTensor>:$outs,
+    F64Attr:$scale,
+    OptionalAttr<AffineMapArrayAttr>:$layouts,
+    OptionalAttr<Attn_ScheduleAttr>:$schedule);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$blocks);
+
+  let extraClassDeclaration = commonDeclaration # [{
+    ::mlir::Value getAccInit() { return getOuts()[0]; }
+    ::mlir::Value getMaxInit() { return getOuts()[1]; }
+    ::mlir::Value getSumInit() { return getOuts()[2]; }
+  }];
+}
+
+def Attn_FinalizeOp : Attn_Op<"finalize", [
+    Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>]> {
+  let summary = "turn the state of an online attention into its results";
+  let description = [{
+    ```
+    o[b,h,i,e]  = sum == 0 ? 0 : acc[b,h,i,e] / sum[b,h,i]
+    lse[b,h,i]  = ln(2) * (max[b,h,i] + log2(sum[b,h,i]))      (-inf where sum == 0)
+    ```
+
+    Here, once, the rule for rows with no allowed key is applied and the
+    base of `lse` changes from 2 to e. `acc`, `max`, `sum` are as `attn.online_attention` yields them;
+    `outs` holds the destination of `o` and, where wanted, of `lse`.
+
+    Tiling (`TilingInterface`): loops over `b`, `h` and `i`, and over `d` if there is no `lse`.
+
+    Example:
+
+    ```mlir
+    %o, %lse = attn.finalize ins(%acc, %max, %sum : tensor<2x8x?x64xf32>, tensor<2x8x?xf32>, tensor<2x8x?xf32>)
+        outs(%oi, %li : tensor<2x8x?x64xbf16>, tensor<2x8x?xf32>) -> tensor<2x8x?x64xbf16>, tensor<2x8x?xf32>
+    ```
+
+    Errors: shapes or element types that do not fit together; a number of `outs` other than one or two.
+  }];
+  let arguments = (ins
+    AnyRankedTensor:$acc, AnyRankedTensor:$max, AnyRankedTensor:$sum,
+    Variadic<AnyRankedTensor>:$outs,
+    OptionalAttr<AffineMapAttr>:$layout);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{
+    (`layout` `(` custom<Layout>($layout)^ `)`)?
+    `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,` type($sum) `)`
+    `outs` `(` $outs `:` type($outs) `)` attr-dict `->` type($outputs)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+    ::mlir::Value getLseInit() {
+      return getOuts().size() > 1 ? getOuts()[1] : ::mlir::Value();
+    }
+    /// The layout of `acc` and `o`.
+    ::mlir::attn::Layout getAccLayout() {
+      return getLayoutAttr()
+                 ? ::mlir::attn::Layout::get(getLayoutAttr().getValue())
+                 : ::mlir::attn::Layout();
+    }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level
+//===----------------------------------------------------------------------===//
+
+def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
+    AllTypesMatch<["scores", "probabilities"]>, AllTypesMatch<["acc", "newAcc"]>,
+    AllTypesMatch<["max", "sum", "newMax", "newSum"]>]> {
+  let summary = "one step of the online softmax on a tile of scores";
+  let description = [{
+    The one place that pins the arithmetic of the online softmax, so that every
+    target rounds alike. Tiles are transposed: keys are rows, queries are columns. For query `i`:
+
+    ```
+    newMax[i]   = maximum(max[i], max_j scores[j,i])
+    shift[i]    = newMax[i] == -inf ? 0 : newMax[i]
+    p[j,i]      = 2^(scores[j,i] - shift[i])
+    newSum[i]   = sum[i]   * 2^(max[i] - shift[i]) + sum_j p[j,i]
+    newAcc[e,i] = acc[e,i] * 2^(max[i] - shift[i])
+    ```
+
+    The contraction of `p` with the values is a separate operation that adds to `newAcc`.
+
+    Operands: `scores` is `vector<N x M>` in base-2 units, `acc` is `vector<Dv x M>`,
+    `max` and `sum` are `vector<M>`, all of one type of f32 or f64.
+
+    Example:
+
+    ```mlir
+    %p, %acc1, %m1, %l1 = attn.online_step %s, %acc, %m, %l
+        : vector<64x32xf32>, vector<128x32xf32>, vector<32xf32>
+    ```
+
+    Errors: ranks, query extents or element types that differ.
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$scores,
+    AnyVectorOfNonZeroRank:$acc, AnyVectorOfNonZeroRank:$max,
+    AnyVectorOfNonZeroRank:$sum);
+  let results = (outs AnyVectorOfNonZeroRank:$probabilities,
+    AnyVectorOfNonZeroRank:$newAcc, AnyVectorOfNonZeroRank:$newMax,
+    AnyVectorOfNonZeroRank:$newSum);
+  let assemblyFormat = [{
+    $scores `,` $acc `,` $max `,` $sum attr-dict
+    `:` type($scores) `,` type($acc) `,` type($max)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_GatherOp : Attn_Op<"gather", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "read a captured tensor at one index per element of a tile";
+  let description = [{
+    `result[x] = source[indices_0[x], indices_1[x], ...]` where `mask[x]` holds and each
+    index is inside of its dimension, otherwise 0: no element outside of `source` is ever read.
+    With `site`, a masked-in index outside of its dimension is reported as an error of
+    that number, which the function's table of sites maps to a location.
+
+    Operands:
+
+    * `source`: the captured tensor, or its buffer.
+    * `indices`: one for each dimension of `source`, each an index or a vector of index of the result's shape.
+    * `mask`: i1, or a vector of i1 of the result's shape.
+
+    The result is a scalar if all indices are, or a vector, of the element type of `source`.
+
+    Example:
+
+    ```mlir
+    %x = attn.gather %bias[%h, %i] mask %p
+        : tensor<8x?xf32>, (index, vector<64x32xindex>), vector<64x32xi1> -> vector<64x32xf32>
+    ```
+
+    Errors: a number of indices other than the rank of `source`; shapes or element types that differ.
+  }];
+  let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$source,
+    Variadic<AnyTypeOf<[Index, VectorOfAnyRankOf<[Index]>]>>:$indices,
+    AnyTypeOf<[I1, VectorOfAnyRankOf<[I1]>]>:$mask,
+    OptionalAttr<I64Attr>:$site);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` `mask` $mask (`site` $site^)? attr-dict
+    `:` type($source) `,` (`(` type($indices)^ `)` `,`)? type($mask) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Terminator
+//===----------------------------------------------------------------------===//
+
+def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
+    ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
+  let summary = "end a region of an attention";
+  let description = [{
+    Yields the score (one float of the accumulator type), the mask (one i1), or the block bounds
+    (four indices) of the region it ends.
+
+    Example:
+
+    ```mlir
+    attn.yield %s : f32
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

@@ -1,0 +1,437 @@
+//===- Passes.td - Passes of the attn dialect -------------*- tablegen -*-===//
+//
+// Passes in the order in which the pipelines run them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD
+#define ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Tensor and online level
+//===----------------------------------------------------------------------===//
+
+def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
+  let summary = "bring the score and mask regions of attentions to few forms";
+  let description = [{
+    Works on `attn.attention` and `attn.online_attention`, in place:
+
+    * Operations of the index dialect become those of arith on index.
+    * `scf.if` becomes `arith.select` where both sides may always be computed,
+      which is to say without a read of a capture and without a division by
+      anything but a constant.
+    * All regions are folded, canonicalized and freed of common subexpressions.
+    * A score that is -inf where a condition on `b`, `h`, `i`, `j` and
+      captures does not hold gives that condition to the mask. Of a
+      conjunction, the parts move one by one. A condition that reads a captured tensor only
+      moves where the attention had no mask, since that mask may be what keeps its
+      indices in range. Arithmetic on such a score that keeps -inf, such as a finite bias,
+      does not hide it. Bounds in `blocks` are dropped, as they promise too many keys then.
+    * A score that is nothing but constant factors of `s` joins the scale, if
+      the product is a normal number of the accumulator type.
+    * Reads of captures that are splat constants become the constant.
+      An identity score, a mask that is always true, captures without use and attentions
+      without use go away. A mask that is always false stays.
+
+    Precondition: none. Postcondition: regions hold no operation of the index
+    dialect, and `scf.if` only around what may not be computed always.
+
+    Remarks: `mask-extracted`, `scale-folded`.
+
+    Before:
+
+    ```mlir
+    %r = attn.attention scale 5.000000e-01
+        ins(%q, %k, %v : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>)
+        outs(%o : tensor<2x4x16x8xf32>)
+        score(%s, %b, %h, %i, %j) {
+          %two = arith.constant 2.000000e+00 : f32
+          %inf = arith.constant 0xFF800000 : f32
+          %p = index.cmp sle(%j, %i)
+          %y = scf.if %p -> f32 {
+            %x = arith.mulf %two, %s : f32
+            scf.yield %x : f32
+          } else {
+            scf.yield %inf : f32
+          }
+          attn.yield %y : f32
+        }
+    ```
+
+    After:
+
+    ```mlir
+    %r = attn.attention scale 1.000000e+00
+        ins(%q, %k, %v : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>)
+        outs(%o : tensor<2x4x16x8xf32>)
+        mask(%b, %h, %i, %j) {
+          %p = arith.cmpi sle, %j, %i : index
+          attn.yield %p : i1
+        }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
+  let summary = "add functions that compute the extents of results";
+  let description = [{
+    For each public function `F` with a body, adds a function `F.plan` with the arguments
+    of `F` and one more, `memref<?xi64>`. It reads the extents of its arguments and nothing else. It writes
+    the extents of the results of `F` to the buffer, dimension by dimension
+    and result by result, and returns 0; or, if the extents of the arguments do not fit together, it
+    returns 1 + the number of the first constraint that is violated and writes the
+    offending extents to the buffer. The buffer needs room for either, at least two elements.
+
+    The function attribute `attn.constraints` of `F.plan` holds one text for each
+    constraint, in which `%0`, `%1` stand for the offending extents. There are constraints for
+
+    * each `attn.attention`: batches, heads and lengths of q, k, v, o and lse agree;
+    * each `linalg` operation: operands agree on the extent of each loop;
+    * each `tensor.cast` that makes an extent static;
+    * each `tensor.empty`: extents are not negative.
+
+    A constraint holds for all executions, also where the operation is in a branch that is not taken.
+
+    Precondition: calls are inlined. Postcondition: `F` is unchanged.
+
+    Before:
+
+    ```mlir
+    func.func @f(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x64xf32>, %v: tensor<2x8x?x64xf32>)
+        -> tensor<2x8x?x64xf32> {
+      %c2 = arith.constant 2 : index
+      %s = tensor.dim %q, %c2 : tensor<2x8x?x64xf32>
+      %init = tensor.empty(%s) : tensor<2x8x?x64xf32>
+      %o = attn.attention
+          ins(%q, %k, %v : tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>, tensor<2x8x?x64xf32>)
+          outs(%init : tensor<2x8x?x64xf32>)
+      return %o : tensor<2x8x?x64xf32>
+    }
+    ```
+
+    After, besides `@f`, shortened:
+
+    ```mlir
+    func.func @f.plan(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x64xf32>, %v: tensor<2x8x?x64xf32>,
+                      %out: memref<?xi64>) -> i64
+        attributes {attn.constraints = ["...: expects k and v to have the same length, but got %0 and %1"]} {
+      %sk = tensor.dim %k, %c2 : tensor<2x8x?x64xf32>
+      %sv = tensor.dim %v, %c2 : tensor<2x8x?x64xf32>
+      %ok = arith.cmpi eq, %sk, %sv : index
+      %status = scf.if %ok -> (i64) {
+        ... 2, 8, the length of %q, and 64 are stored to %out
+        scf.yield %c0_i64 : i64
+      } else {
+        ... %sk and %sv are stored to %out
+        scf.yield %c1_i64 : i64
+      }
+      return %status : i64
+    }
+    ```
+
+    Errors: an extent of a result, or one that a constraint is about, that depends on data and
+    not on extents alone.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def AttnDestinationArgumentsPass : Pass<"attn-destination-arguments", "::mlir::ModuleOp"> {
+  let summary = "let the caller provide the memory of results";
+  let description = [{
+    Each result of a public function with a body becomes one more argument of the same type, the
+    destination, at the end of the arguments; a scalar result becomes a tensor of rank 0. The value that was returned is
+    written there, and what is returned is the destination. Where the value was computed
+    into a `tensor.empty`, it is computed into the destination instead,
+    so that bufferization neither allocates nor copies.
+
+    Destinations are marked as writable, and arguments that are tensors as not writable. A destination is named by the
+    `attn.name` of the result, or "out" and its number.
+
+    Functions with `attn.constraints`, which attn-plan makes, stay as they are.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %init = tensor.empty() : tensor<4xf32>
+      %y = linalg.exp ins(%x : tensor<4xf32>) outs(%init : tensor<4xf32>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32> {bufferization.writable = false},
+                 %out0: tensor<4xf32> {attn.name = "out0", bufferization.writable = true}) -> tensor<4xf32> {
+      %y = linalg.exp ins(%x : tensor<4xf32>) outs(%out0 : tensor<4xf32>) -> tensor<4xf32>
+      %r = bufferization.materialize_in_destination %y in %out0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      return %r : tensor<4xf32>
+    }
+    ```
+
+    Errors: a result that is neither a ranked tensor nor a scalar; several return operations; a
+    function that is called in the module.
+  }];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor to online level
+//===----------------------------------------------------------------------===//
+
+def AttnOnlineSoftmaxPass : Pass<"attn-online-softmax"> {
+  let summary = "make the softmax of attentions an associative reduction over keys";
+  let description = [{
+    Replaces each `attn.attention` by an `attn.online_attention` that starts
+    from the neutral state (acc = 0, max = -inf, sum = 0) and an
+    `attn.finalize`. The regions move over unchanged; the scale becomes explicit.
+
+    Precondition: none. Postcondition: no `attn.attention` is left.
+
+    Before:
+
+    ```mlir
+    func.func @plain(%q: tensor<2x4x16x8xf32>, %k: tensor<2x4x16x8xf32>, %v: tensor<2x4x16x8xf32>,
+                     %o: tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32> {
+      %r = attn.attention ins(%q, %k, %v : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>)
+          outs(%o : tensor<2x4x16x8xf32>)
+      return %r : tensor<2x4x16x8xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %acc = linalg.fill ins(%zero : f32) outs(%0 : tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
+    %max = linalg.fill ins(%neg_inf : f32) outs(%1 : tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
+    %sum = linalg.fill ins(%zero : f32) outs(%2 : tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
+    %s0, %s1, %s2 = attn.online_attention scale 0.35355339059327373
+        ins(%q, %k, %v : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>)
+        outs(%acc, %max, %sum : tensor<2x4x16x8xf32>, tensor<2x4x16xf32>, tensor<2x4x16xf32>)
+    %r = attn.finalize ins(%s0, %s1, %s2 : tensor<2x4x16x8xf32>, tensor<2x4x16xf32>, tensor<2x4x16xf32>)
+        outs(%o : tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Online level
+//===----------------------------------------------------------------------===//
+
+def AttnClassifyBlocksPass : Pass<"attn-classify-blocks"> {
+  let summary = "derive the keys that a tile of queries needs from its mask";
+  let description = [{
+    Fills the `blocks` region of each `attn.online_attention` that has a mask and no bounds yet.
+
+    The mask is read as a tree of conjunctions, disjunctions, negations and choices over
+    comparisons `a * j + r >= 0`, where `a` is a constant and `r` a sum of integers that do not
+    depend on `j` and grow or fall with `i`: `i` itself, multiples, quotients, minima and maxima of
+    such, and anything made of `b`, `h` and captures. Comparisons may be of any
+    predicate (unsigned ones where the sign of one side is known), on index or integers.
+    `maxsi`, `minsi`, `absi`, `select`, and quotients of `j` by a positive constant are taken apart too.
+    All else is unknown.
+
+    Over the rows `i0 <= i < i1` a comparison is an interval of keys for which some row allows the key, and one
+    for which all do. A conjunction intersects both. A disjunction takes the hull of the
+    first, and of the second the union if it is an interval, otherwise the longer one.
+    A choice by a condition that does not depend on `i` and `j` selects. What is unknown may allow any
+    key, and allows none for certain; where nothing is known of the whole
+    mask the region stays absent.
+
+    The region holds straight-line code. It yields `0 <= lo <= full_lo <= full_hi <= hi <= skv`
+    for `0 <= i0 < i1` and any `skv`, where captures are read as the mask reads them for every key, so
+    that it is for tiles that have a row and a key.
+
+    Lengths, batches and heads are taken to be below 2^31, and arithmetic on index and i64
+    in the mask not to overflow; narrower integers may wrap. A single captured integer in a comparison
+    may have any value. Where several meet in one comparison, those beyond 2^44 in magnitude stand for infinity.
+
+    Precondition: none, though masks are best understood after `attn-canonicalize-score`.
+    An attention with offsets is left alone.
+    Postcondition: none; bounds are optional.
+
+    Remarks: `classified`, or `partial-everywhere` with the reason, at the operation
+    that was not understood.
+
+    Before, a sliding window:
+
+    ```mlir
+    %r:3 = attn.online_attention scale 1.000000e+00
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        outs(%acc, %max, %sum : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+        mask(%b, %h, %i, %j) {
+          %c128 = arith.constant 128 : index
+          %d = arith.subi %i, %j : index
+          %near = arith.cmpi slt, %d, %c128 : index
+          %past = arith.cmpi sle, %j, %i : index
+          %p = arith.andi %near, %past : i1
+          attn.yield %p : i1
+        }
+    ```
+
+    After, the same with:
+
+    ```mlir
+        blocks(%b, %h, %i0, %i1, %skv) {
+          %c0 = arith.constant 0 : index
+          %c-128 = arith.constant -128 : index
+          %c-127 = arith.constant -127 : index
+          %c1 = arith.constant 1 : index
+          %0 = arith.addi %i0, %c-127 : index
+          %1 = arith.addi %i1, %c-128 : index
+          %2 = arith.addi %i0, %c1 : index
+          %hi = arith.minsi %i1, %skv : index
+          %3 = arith.maxsi %0, %c0 : index
+          %lo = arith.minsi %3, %hi : index
+          %4 = arith.maxsi %1, %c0 : index
+          %full_lo = arith.minsi %4, %hi : index
+          %5 = arith.minsi %2, %skv : index
+          %full_hi = arith.maxsi %full_lo, %5 : index
+          attn.yield %lo, %full_lo, %full_hi, %hi : index, index, index, index
+        }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def AttnAssignSchedulePass : Pass<"attn-assign-schedule"> {
+  let summary = "choose how each attention is cut into tiles";
+  let description = [{
+    Gives each attention that has none a `#attn.schedule`, chosen for a CPU
+    with vectors of `vector-bits`, `vector-registers` of them, and a first-level
+    data cache of `l1-bytes`: the inner kernel holds as many sums as the
+    registers allow, and the tiles that one step touches fit in the cache.
+
+    Precondition: static head dimensions. Postcondition: each attention has a schedule.
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", /*default=*/"256",
+           "width of a vector register in bits">,
+    Option<"vectorRegisters", "vector-registers", "unsigned", /*default=*/"16",
+           "number of vector registers">,
+    Option<"l1Bytes", "l1-bytes", "unsigned", /*default=*/"32768",
+           "size of the first-level data cache in bytes">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Online to tile level
+//===----------------------------------------------------------------------===//
+
+def AttnTilePass : Pass<"attn-tile"> {
+  let summary = "cut attentions into loops over tiles of queries and keys";
+  let description = [{
+    Each `attn.finalize` with the `attn.online_attention` that feeds it alone becomes one
+    `scf.forall` over (batch, head, tile of queries). Its body is the program of one worker:
+    it loads its queries once, loops over tiles of keys with the state of the
+    softmax in loop-carried vectors, and writes its rows of the results.
+    An online attention or a finalize on its own is cut the same way, with the state in tensors.
+
+    The keys of a tile of queries fall into up to three loops by the bounds in the `blocks` region:
+    tiles that need the predicate, tiles where every key is allowed and the
+    predicate is dropped, and tiles that need it again. Tiles without an
+    allowed key are not visited. Without bounds the predicate is kept
+    everywhere; without a mask it only guards the last, ragged tile.
+
+    The score and mask regions become operations on vectors. A value that depends on
+    the query or the key alone stays one-dimensional.
+
+    Precondition: attentions carry a schedule (`attn-assign-schedule`), regions
+    are canonical (`attn-canonicalize-score`), no `attn.attention` is left.
+    Postcondition: of the dialect only `attn.online_step` and `attn.gather` are left.
+
+    With `bounds-check`, each read of a capture gets a number, and an
+    index out of range reports it at run time; the functions get the
+    attribute `attn.sites` with one text for each number, in which `%0` stands for the
+    index and `%1` for the extent.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"
+  ];
+  let options = [
+    Option<"boundsCheck", "bounds-check", "bool", /*default=*/"false",
+           "report indices of captures that are out of range">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors to buffers
+//===----------------------------------------------------------------------===//
+
+def AttnHoistInvariantsPass : Pass<"attn-hoist-invariants"> {
+  let summary = "move what does not change out of the loops over keys";
+  let description = [{
+    Moves operations that depend on nothing in an `scf.for` before it, as
+    `loop-invariant-code-motion` does, but none out of an `scf.forall`: a tile that all workers
+    need is cheaper to make in each than to hand to each.
+
+    Run before bufferization, it lets a capture that does not depend on the key be read
+    once for a tile of queries.
+  }];
+}
+
+def AttnBufferizePass : Pass<"attn-bufferize", "::mlir::ModuleOp"> {
+  let summary = "replace tensors by buffers, and results by destinations";
+  let description = [{
+    One-shot bufferization of functions. An argument that is a tensor becomes a memref whose offset and
+    strides are free but for the innermost stride, which is 1. Results must be destination
+    arguments (`attn-destination-arguments`), and go away.
+
+    Copies become `linalg` operations, so that they work for all strides without
+    help of a library. If captures are read with checks, a function gets one more argument, `memref<?xi64>` with the
+    attribute `attn.status`, that the checks report to.
+
+    Postcondition: no tensors are left.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32> {bufferization.writable = false},
+                 %out0: tensor<4xf32> {bufferization.writable = true}) -> tensor<4xf32> {
+      %r = bufferization.materialize_in_destination %x in %out0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      return %r : tensor<4xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%x: memref<4xf32, strided<[1], offset: ?>>, %out0: memref<4xf32, strided<[1], offset: ?>>) {
+      linalg.copy ins(%x : memref<4xf32, strided<[1], offset: ?>>)
+          outs(%out0 : memref<4xf32, strided<[1], offset: ?>>)
+      return
+    }
+    ```
+
+    Errors: what one-shot bufferization reports; a result that is no destination argument.
+  }];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::memref::MemRefDialect"
+  ];
+}
+
+#endif // ATTN_DIALECT_ATTN_TRANSFORMS_PASSES_TD

@@ -1,0 +1,61 @@
+//===- Transforms.h - Transformations of attention --------------*- C++ -*-===//
+//
+// What the passes of the attn dialect do, as functions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H
+#define ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+
+/// Where a location is in a file, "file:line:column", or "" if it is in none.
+std::string getLocationText(Location loc);
+
+/// The category of all remarks of the compiler.
+inline constexpr llvm::StringLiteral kRemarkCategory = "attn";
+
+/// The name of the function around `op` for remarks, or nothing.
+StringRef getFunctionName(Operation *op);
+
+/// Operations of the index dialect become those of arith on index.
+void populateIndexToArithPatterns(RewritePatternSet &patterns);
+/// `scf.if` becomes `arith.select` where both sides may always be computed.
+void populateBranchToSelectPatterns(RewritePatternSet &patterns);
+/// A choice between a score and -inf moves behind arithmetic that keeps -inf,
+/// such as the addition of a finite bias.
+void populateSinkInfinityPatterns(RewritePatternSet &patterns);
+
+/// Folds and simplifies all regions of `op`: the patterns above, upstream's
+/// canonical forms, and common subexpressions.
+void cleanUpRegions(AttentionLikeOpInterface op);
+
+/// Brings the score and mask regions of `op` to the forms that later passes
+/// read (see attn-canonicalize-score). An `op` without use is erased.
+void canonicalizeScore(RewriterBase &rewriter, AttentionLikeOpInterface op);
+
+/// Fills the `blocks` region of `op` from its mask, where the mask bounds
+/// anything (see attn-classify-blocks).
+void classifyBlocks(RewriterBase &rewriter, OnlineAttentionOp op);
+
+/// Replaces `op` by an online attention from the neutral state and a finalize
+/// (see attn-online-softmax).
+FailureOr<FinalizeOp> lowerToOnline(RewriterBase &rewriter, AttentionOp op);
+
+/// What a schedule for a CPU is chosen by.
+struct CPUScheduleInput {
+  unsigned vectorBits;      ///< width of a vector register
+  unsigned vectorRegisters; ///< number of vector registers
+  unsigned l1Bytes;         ///< first-level data cache
+};
+
+/// A schedule for an attention with these head dimensions and accumulator.
+ScheduleAttr chooseCPUSchedule(FloatType accType, int64_t queryKeyDim,
+                               int64_t valueDim, const CPUScheduleInput &input);
+
+} // namespace mlir::attn
+
+#endif // ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H

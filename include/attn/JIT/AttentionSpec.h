@@ -1,0 +1,114 @@
+//===- AttentionSpec.h - Attention built in C++ -----------------*- C++ -*-===//
+//
+//   attn::AttentionSpec spec;
+//   spec.queryHeads = 8;
+//   spec.keyHeads = 2;
+//   spec.dtype = attn::DType::BF16;
+//   attn::Capture slopes = spec.capture("slopes", attn::DType::F32, {8});
+//   spec.score([=](const attn::ScoreArgs &a) {
+//     return a.s + slopes[{a.h}] * toFloat(a.j - a.i);
+//   });
+//   spec.mask([](const attn::MaskArgs &a) { return a.j <= a.i; });
+//   llvm::Expected<attn::Kernel> kernel = spec.compile();
+//
+// The kernel takes q, k, v, and the captures in the order they were made, and
+// gives o and, where wanted, lse.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_JIT_ATTENTIONSPEC_H
+#define ATTN_JIT_ATTENTIONSPEC_H
+
+#include "attn/JIT/Expr.h"
+#include "attn/JIT/Kernel.h"
+#include <functional>
+
+namespace mlir {
+class MLIRContext;
+template <typename OpTy> class OwningOpRef;
+} // namespace mlir
+
+namespace attn {
+
+/// Where a score or a mask is wanted: batch, query head, query, and key, and
+/// the numbers of queries and keys.
+struct MaskArgs {
+  Expr b, h, i, j;
+  Expr numQueries, numKeys;
+};
+
+/// The same, and the scaled product of query and key.
+struct ScoreArgs : public MaskArgs {
+  Expr s;
+};
+
+class AttentionSpec {
+public:
+  AttentionSpec();
+
+  /// The name of the function and of the kernel.
+  std::string name = "attention";
+  /// The element type of q, k, v, and o: f64, f32, f16 or bf16.
+  DType dtype = DType::F32;
+
+  // Extents, each kDynamicExtent if it is to be given at run time.
+  int64_t batch = kDynamicExtent;
+  /// That of q, or 1.
+  int64_t keyBatch = kDynamicExtent;
+  int64_t queryHeads = kDynamicExtent;
+  /// Divides the heads of q.
+  int64_t keyHeads = kDynamicExtent;
+  int64_t numQueries = kDynamicExtent;
+  int64_t numKeys = kDynamicExtent;
+  // The head dimensions are never dynamic.
+  int64_t queryKeyDim = 64;
+  int64_t valueDim = 64;
+
+  /// The order of batch, head, sequence and head dimension in q, k, v and o:
+  /// permutations of "bhsd".
+  std::string queryLayout = "bhsd", keyLayout = "bhsd", valueLayout = "bhsd",
+              outputLayout = "bhsd";
+  /// 1 / sqrt(queryKeyDim) if not set.
+  std::optional<double> scale;
+  /// Whether the log-sum-exp of the scores is a second result.
+  bool wantLse = false;
+
+  /// Adds a tensor that score and mask may read.
+  Capture capture(llvm::StringRef name, DType dtype,
+                  llvm::ArrayRef<int64_t> shape);
+  /// Adds a scalar that they may read.
+  Capture scalar(llvm::StringRef name, DType dtype);
+
+  /// Sets what replaces the score, a float; without it, the score itself.
+  void score(std::function<Expr(const ScoreArgs &)> function) {
+    scoreFunction = std::move(function);
+  }
+  /// Sets which keys count, a bool; without it, all do.
+  void mask(std::function<Expr(const MaskArgs &)> function) {
+    maskFunction = std::move(function);
+  }
+
+  /// Makes a module with one function, or an error that says what of the above
+  /// does not fit. Loads the dialects it needs into the context.
+  llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+  build(mlir::MLIRContext *context) const;
+
+  llvm::Expected<Kernel> compile(const CompileOptions &options = {}) const;
+
+private:
+  class Builder;
+  struct CaptureInfo {
+    TensorInfo info;
+    bool isScalar;
+  };
+
+  std::vector<CaptureInfo> captures;
+  /// What captures ask for the function that is built now.
+  std::shared_ptr<ExprScope *> currentScope;
+  std::function<Expr(const ScoreArgs &)> scoreFunction;
+  std::function<Expr(const MaskArgs &)> maskFunction;
+};
+
+} // namespace attn
+
+#endif // ATTN_JIT_ATTENTIONSPEC_H

@@ -1,0 +1,91 @@
+//===- Compiler.h - From a program to a kernel package ----------*- C++ -*-===//
+//
+// The compiler half of the library: MLIR in, a kernel package out. Kernel.h
+// has the loader half, and the one call that does both.
+//
+// All functions may be called from several threads at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_JIT_COMPILER_H
+#define ATTN_JIT_COMPILER_H
+
+#include "attn/JIT/KernelPackage.h"
+#include <functional>
+
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
+namespace attn {
+
+struct CompileOptions {
+  /// The function to compile; if empty, the only public one.
+  std::string entry;
+  /// The name of the program in diagnostics.
+  std::string bufferName = "<input>";
+  /// Whether reads of captures are checked at run time.
+  bool boundsCheck = false;
+  /// Effort of LLVM, 0 to 3.
+  unsigned optLevel = 3;
+  /// The processor to compile for: empty for the one this runs on, or
+  /// "baseline", "avx2" or "avx512".
+  std::string target;
+  /// A schedule for all attentions, such as "#attn.schedule<tile_m = ...>"; if
+  /// empty, the compiler chooses.
+  std::string schedule;
+  /// For printAfter: the pass whose result is wanted.
+  std::string untilAfter;
+  /// If set, is given the program after each pass that changed it.
+  std::function<void(llvm::StringRef pass, llvm::StringRef ir)> dumpIR;
+  /// If set, is given the LLVM IR before and after optimisation, as stages
+  /// "llvm" and "llvm-optimized", and the assembly as "asm".
+  std::function<void(llvm::StringRef stage, llvm::StringRef text)> dumpLLVM;
+};
+
+/// What a compilation did.
+struct CompileReport {
+  struct Stage {
+    std::string name;
+    double milliseconds = 0;
+  };
+  /// In the order they ran: "parse", the stages of the pipeline, "translate",
+  /// "optimize", "codegen", and "load" for a kernel.
+  std::vector<Stage> stages;
+  /// The compiler's remarks, one a line: "location: remark: name: text".
+  std::string remarks;
+  /// Warnings, as they would be printed.
+  std::string warnings;
+  /// The size of the object file in bytes.
+  size_t objectSize = 0;
+  /// The processor and the instruction sets it was compiled for.
+  std::string target;
+
+  double getTotalMilliseconds() const;
+};
+
+/// Compiles MLIR text or bytecode. The text of an error is that of the
+/// diagnostics: "file:line:col: error: ...", with notes.
+llvm::Expected<KernelPackage>
+compileToPackage(llvm::StringRef program, const CompileOptions &options = {},
+                 CompileReport *report = nullptr);
+
+/// The same for a module in memory, which is left as it is. Its context is
+/// used: no other thread may work in it meanwhile.
+llvm::Expected<KernelPackage>
+compileToPackage(mlir::ModuleOp module, const CompileOptions &options = {},
+                 CompileReport *report = nullptr);
+
+/// The program after the last run of the pass options.untilAfter; nothing
+/// behind that runs. The pass is one of getPipelinePasses().
+llvm::Expected<std::string> printAfter(llvm::StringRef program,
+                                       const CompileOptions &options);
+llvm::Expected<std::string> printAfter(mlir::ModuleOp module,
+                                       const CompileOptions &options);
+
+/// The flags of the passes of the pipeline, in order; some occur repeatedly.
+std::vector<std::string> getPipelinePasses();
+
+} // namespace attn
+
+#endif // ATTN_JIT_COMPILER_H

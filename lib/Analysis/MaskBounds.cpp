@@ -1,0 +1,424 @@
+//===- MaskBounds.cpp - A mask as comparisons affine in positions ---------===//
+
+#include "attn/Analysis/MaskBounds.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using Kind = MaskNode::Kind;
+
+/// A choice between values doubles the tree, so that it needs an end.
+static constexpr size_t kMaxNodes = 512;
+/// How deep conditions are followed.
+static constexpr unsigned kMaxDepth = 256;
+/// How many sums and products one integer is taken apart into; values that are
+/// used twice at each step would make it exponential.
+static constexpr unsigned kMaxSteps = 1024;
+
+//===----------------------------------------------------------------------===//
+// Linear forms
+//===----------------------------------------------------------------------===//
+
+int64_t LinearForm::getCoefficient(Value value) const {
+  for (auto [term, coefficient] : terms)
+    if (term == value)
+      return coefficient;
+  return 0;
+}
+
+void LinearForm::addConstant(int64_t addend) {
+  overflowed |= llvm::AddOverflow(constant, addend, constant);
+}
+
+void LinearForm::addTerm(Value value, int64_t coefficient) {
+  auto *found = llvm::find_if(
+      terms, [&](const auto &term) { return term.first == value; });
+  if (found == terms.end())
+    found = terms.insert(terms.end(), {value, 0});
+  overflowed |= llvm::AddOverflow(found->second, coefficient, found->second);
+  if (found->second == 0)
+    terms.erase(found);
+}
+
+void LinearForm::addScaled(const LinearForm &other, int64_t factor) {
+  overflowed |= other.overflowed;
+  int64_t product;
+  for (auto [term, coefficient] : other.terms) {
+    overflowed |= llvm::MulOverflow(coefficient, factor, product);
+    addTerm(term, product);
+  }
+  overflowed |= llvm::MulOverflow(other.constant, factor, product);
+  addConstant(product);
+}
+
+int64_t LinearForm::takeTerm(Value value) {
+  int64_t coefficient = getCoefficient(value);
+  llvm::erase_if(terms, [&](const auto &term) { return term.first == value; });
+  return coefficient;
+}
+
+bool mlir::attn::isBounded(const ConstantIntRanges &range) {
+  return range.smin().getSignificantBits() <= 64 &&
+         range.smax().getSignificantBits() <= 64 &&
+         range.smin().getSExtValue() >= -kLargeInteger &&
+         range.smax().getSExtValue() <= kLargeInteger;
+}
+
+void MaskBounds::linearize(Value value, int64_t factor,
+                           LinearForm &form) const {
+  unsigned steps = kMaxSteps;
+  linearize(value, factor, form, steps);
+}
+
+void MaskBounds::linearize(Value value, int64_t factor, LinearForm &form,
+                           unsigned &steps) const {
+  if (std::optional<int64_t> constant = getConstantInteger(value)) {
+    int64_t product;
+    form.overflowed |= llvm::MulOverflow(*constant, factor, product);
+    form.addConstant(product);
+    return;
+  }
+  // A uniform value stays whole: computed as the mask computes it, it has
+  // nothing to overflow.
+  Operation *op = value.getDefiningOp();
+  if (!op || values.isUniform(value) || !values.isExact(op) || steps == 0) {
+    form.addTerm(value, factor);
+    return;
+  }
+  --steps;
+  if (isa<arith::AddIOp, arith::SubIOp>(op)) {
+    int64_t second = factor;
+    if (isa<arith::SubIOp>(op))
+      form.overflowed |= llvm::SubOverflow<int64_t>(0, factor, second);
+    linearize(op->getOperand(0), factor, form, steps);
+    linearize(op->getOperand(1), second, form, steps);
+    return;
+  }
+  if (isa<arith::MulIOp, arith::ShLIOp>(op)) {
+    unsigned which = 1;
+    std::optional<int64_t> constant = getConstantInteger(op->getOperand(1));
+    if (!constant && isa<arith::MulIOp>(op)) {
+      which = 0;
+      constant = getConstantInteger(op->getOperand(0));
+    }
+    if (constant && isa<arith::ShLIOp>(op))
+      constant = *constant >= 0 && *constant < 32
+                     ? std::optional(int64_t(1) << *constant)
+                     : std::nullopt;
+    int64_t product;
+    if (constant && !llvm::MulOverflow(*constant, factor, product)) {
+      linearize(op->getOperand(1 - which), product, form, steps);
+      return;
+    }
+    form.addTerm(value, factor);
+    return;
+  }
+  // A conversion that keeps the value.
+  linearize(op->getOperand(0), factor, form, steps);
+}
+
+bool MaskBounds::isSmall(const LinearForm &form) const {
+  if (form.overflowed)
+    return false;
+  // With p the sum of the bounded parts, a single integer of any size is cut
+  // at a limit that p cannot reach. Several are cut at kLargeInteger.
+  long double bounded = std::abs(static_cast<long double>(form.constant));
+  long double unbounded = 0;
+  for (auto [value, coefficient] : form.terms) {
+    long double weight = std::abs(static_cast<long double>(coefficient));
+    ConstantIntRanges range = values.getRange(value);
+    if (!isBounded(range)) {
+      unbounded += weight * kLargeInteger;
+      continue;
+    }
+    bounded += weight * std::max(std::abs(range.smin().getSExtValue()),
+                                 std::abs(range.smax().getSExtValue()));
+  }
+  return bounded < kLargeInteger && unbounded < (int64_t(1) << 61);
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+MaskBounds::Node MaskBounds::makeNode(MaskNode node) {
+  nodes.push_back(std::make_unique<MaskNode>(std::move(node)));
+  return nodes.back().get();
+}
+
+MaskBounds::Node MaskBounds::makeConstant(bool value) {
+  return makeNode({value ? Kind::True : Kind::False});
+}
+
+MaskBounds::Node MaskBounds::makeUnknown(Operation *op, StringRef reason) {
+  if (obstacleReason.empty()) {
+    obstacle = op;
+    obstacleReason = reason.str();
+  }
+  return makeNode({Kind::Unknown});
+}
+
+MaskBounds::Node MaskBounds::makeAnd(Node a, Node b) {
+  if (a->kind == Kind::False || b->kind == Kind::True)
+    return a;
+  if (b->kind == Kind::False || a->kind == Kind::True)
+    return b;
+  MaskNode node{Kind::And};
+  node.operands = {a, b};
+  return makeNode(std::move(node));
+}
+
+MaskBounds::Node MaskBounds::makeOr(Node a, Node b) {
+  if (a->kind == Kind::True || b->kind == Kind::False)
+    return a;
+  if (b->kind == Kind::True || a->kind == Kind::False)
+    return b;
+  MaskNode node{Kind::Or};
+  node.operands = {a, b};
+  return makeNode(std::move(node));
+}
+
+/// A choice by a condition that a tile knows stays a choice, and is exact; any
+/// other becomes `condition and yes, or not condition and no`.
+MaskBounds::Node MaskBounds::makeIf(Value condition, Node yes, Node no) {
+  if (std::optional<int64_t> constant = getConstantInteger(condition))
+    return *constant ? yes : no;
+  if (values.isUniform(condition) && !values.isGuarded(condition)) {
+    MaskNode node{Kind::If};
+    node.condition = condition;
+    node.operands = {yes, no};
+    return makeNode(std::move(node));
+  }
+  return makeOr(makeAnd(readBool(condition, /*negated=*/false), yes),
+                makeAnd(readBool(condition, /*negated=*/true), no));
+}
+
+//===----------------------------------------------------------------------===//
+// Booleans
+//===----------------------------------------------------------------------===//
+
+MaskBounds::MaskBounds(AttentionLikeOpInterface op) : values(op) {
+  root = readBool(op.getMask().front().getTerminator()->getOperand(0),
+                  /*negated=*/false);
+}
+
+MaskBounds::Node MaskBounds::readBool(Value value, bool negated) {
+  if (std::optional<int64_t> constant = getConstantInteger(value))
+    return makeConstant((*constant != 0) != negated);
+  Operation *op = value.getDefiningOp();
+  if (values.isUniform(value) && !values.isGuarded(value)) {
+    MaskNode node{Kind::Uniform};
+    node.condition = value;
+    node.negated = negated;
+    return makeNode(std::move(node));
+  }
+  if (depth == kMaxDepth || nodes.size() >= kMaxNodes)
+    return makeUnknown(op, "the mask has too many conditions");
+  ++depth;
+  llvm::scope_exit leave([&] { --depth; });
+
+  if (auto compare = dyn_cast_if_present<arith::CmpIOp>(op))
+    return readCompare(compare, negated);
+  if (isa_and_present<arith::AndIOp, arith::OrIOp>(op)) {
+    Node a = readBool(op->getOperand(0), negated);
+    Node b = readBool(op->getOperand(1), negated);
+    return isa<arith::AndIOp>(op) != negated ? makeAnd(a, b) : makeOr(a, b);
+  }
+  if (auto exclusive = dyn_cast_if_present<arith::XOrIOp>(op)) {
+    Value a = exclusive.getLhs(), b = exclusive.getRhs();
+    // a xor b = if a then not b else b.
+    return makeIf(a, readBool(b, !negated), readBool(b, negated));
+  }
+  if (auto select = dyn_cast_if_present<arith::SelectOp>(op))
+    return makeIf(select.getCondition(),
+                  readBool(select.getTrueValue(), negated),
+                  readBool(select.getFalseValue(), negated));
+  if (isa_and_present<scf::IfOp>(op))
+    return readBranch(cast<OpResult>(value), negated);
+  return makeUnknown(op, "it is no comparison of positions");
+}
+
+MaskBounds::Node MaskBounds::readBranch(OpResult result, bool negated) {
+  auto branch = cast<scf::IfOp>(result.getOwner());
+  unsigned number = result.getResultNumber();
+  Value yes = branch.thenYield().getOperand(number);
+  Value no = branch.elseYield().getOperand(number);
+  return makeIf(branch.getCondition(), readBool(yes, negated),
+                readBool(no, negated));
+}
+
+MaskBounds::Node MaskBounds::readCompare(arith::CmpIOp compare, bool negated) {
+  using Predicate = arith::CmpIPredicate;
+  Predicate predicate = compare.getPredicate();
+  if (negated)
+    predicate = arith::invertPredicate(predicate);
+  Value lhs = compare.getLhs(), rhs = compare.getRhs();
+  if (lhs.getType().isInteger(1)) {
+    if (predicate != Predicate::eq && predicate != Predicate::ne)
+      return makeUnknown(compare, "it orders booleans");
+    bool isEqual = predicate == Predicate::eq;
+    return makeIf(lhs, readBool(rhs, !isEqual), readBool(rhs, isEqual));
+  }
+  if (ConstantIntRanges::getStorageBitwidth(lhs.getType()) > 64)
+    return makeUnknown(compare, "it compares integers of more than 64 bits");
+
+  /// to - from - gap >= 0.
+  auto atLeast = [&](Value to, Value from, int64_t gap) {
+    LinearForm form;
+    linearize(to, 1, form);
+    linearize(from, -1, form);
+    form.addConstant(-gap);
+    return makeCompare(std::move(form));
+  };
+  switch (predicate) {
+  case Predicate::sle:
+    return atLeast(rhs, lhs, 0);
+  case Predicate::slt:
+    return atLeast(rhs, lhs, 1);
+  case Predicate::sge:
+    return atLeast(lhs, rhs, 0);
+  case Predicate::sgt:
+    return atLeast(lhs, rhs, 1);
+  case Predicate::eq:
+    return makeAnd(atLeast(rhs, lhs, 0), atLeast(lhs, rhs, 0));
+  case Predicate::ne:
+    return makeOr(atLeast(rhs, lhs, 1), atLeast(lhs, rhs, 1));
+  case Predicate::ule:
+    return readUnsigned(compare, /*isStrict=*/false, lhs, rhs);
+  case Predicate::ult:
+    return readUnsigned(compare, /*isStrict=*/true, lhs, rhs);
+  case Predicate::uge:
+    return readUnsigned(compare, /*isStrict=*/false, rhs, lhs);
+  case Predicate::ugt:
+    return readUnsigned(compare, /*isStrict=*/true, rhs, lhs);
+  }
+  llvm_unreachable("all predicates are handled");
+}
+
+/// `lhs < rhs` or `lhs <= rhs` on unsigned integers, where the sign of one side
+/// is known: a negative integer is larger than all that are not.
+MaskBounds::Node MaskBounds::readUnsigned(arith::CmpIOp compare, bool isStrict,
+                                          Value lhs, Value rhs) {
+  bool lhsKnown = values.isNonNegative(lhs);
+  bool rhsKnown = values.isNonNegative(rhs);
+  if (!lhsKnown && !rhsKnown)
+    return makeUnknown(compare, "it compares unsigned integers that may be "
+                                "negative when signed");
+  LinearForm ordered;
+  linearize(rhs, 1, ordered);
+  linearize(lhs, -1, ordered);
+  ordered.addConstant(isStrict ? -1 : 0);
+  Node inOrder = makeCompare(std::move(ordered));
+  if (lhsKnown && rhsKnown)
+    return inOrder;
+  LinearForm sign;
+  if (rhsKnown) {
+    linearize(lhs, 1, sign);
+    return makeAnd(makeCompare(std::move(sign)), inOrder);
+  }
+  linearize(rhs, -1, sign);
+  sign.addConstant(-1);
+  return makeOr(makeCompare(std::move(sign)), inOrder);
+}
+
+//===----------------------------------------------------------------------===//
+// Comparisons
+//===----------------------------------------------------------------------===//
+
+MaskBounds::Node MaskBounds::makeCompare(LinearForm form) {
+  if (depth == kMaxDepth || nodes.size() >= kMaxNodes)
+    return makeUnknown(nullptr, "the mask has too many conditions");
+  ++depth;
+  llvm::scope_exit leave([&] { --depth; });
+
+  Operation *culprit = nullptr;
+  for (auto [value, coefficient] : form.terms) {
+    if (value == values.getKeyIndex())
+      continue;
+    if (Operation *op = value.getDefiningOp())
+      culprit = op;
+    if (values.dependsOnKey(value) || values.getTrend(value) == Trend::Unknown)
+      return splitTerm(form, value);
+    if (values.isGuarded(value))
+      return makeUnknown(culprit, "it may only be evaluated in its branch");
+  }
+  if (!isSmall(form))
+    return makeUnknown(culprit, "its coefficients are too large");
+  if (form.terms.empty())
+    return makeConstant(form.constant >= 0);
+  MaskNode node{Kind::Compare};
+  node.form = std::move(form);
+  return makeNode(std::move(node));
+}
+
+MaskBounds::Node MaskBounds::splitTerm(LinearForm form, Value value) {
+  Operation *op = value.getDefiningOp();
+  if (values.getFloorDivision(value))
+    return splitDivision(std::move(form), value);
+  LinearForm rest = form;
+  int64_t factor = rest.takeTerm(value);
+  auto with = [&](Value chosen, int64_t sign = 1) {
+    LinearForm result = rest;
+    int64_t product;
+    result.overflowed |= llvm::MulOverflow(factor, sign, product);
+    linearize(chosen, product, result);
+    return makeCompare(std::move(result));
+  };
+  auto plus = [&](int64_t addend) {
+    LinearForm result = rest;
+    int64_t product;
+    result.overflowed |= llvm::MulOverflow(factor, addend, product);
+    result.addConstant(product);
+    return makeCompare(std::move(result));
+  };
+
+  if (auto select = dyn_cast_if_present<arith::SelectOp>(op))
+    return makeIf(select.getCondition(), with(select.getTrueValue()),
+                  with(select.getFalseValue()));
+  if (isa_and_present<arith::ExtUIOp, arith::ExtSIOp, arith::IndexCastUIOp,
+                      arith::IndexCastOp>(op) &&
+      op->getOperand(0).getType().isInteger(1)) {
+    bool isUnsigned = isa<arith::ExtUIOp, arith::IndexCastUIOp>(op);
+    return makeIf(op->getOperand(0), plus(isUnsigned ? 1 : -1), plus(0));
+  }
+  // max(x, y) + r >= 0 holds where x + r >= 0 or y + r >= 0 does.
+  auto either = [&](bool isMax, Node a, Node b) {
+    return isMax == (factor > 0) ? makeOr(a, b) : makeAnd(a, b);
+  };
+  bool isUnsigned = isa_and_present<arith::MaxUIOp, arith::MinUIOp>(op);
+  if (isa_and_present<arith::MaxSIOp, arith::MinSIOp>(op) ||
+      (isUnsigned && values.isNonNegative(op->getOperand(0)) &&
+       values.isNonNegative(op->getOperand(1))))
+    return either(isa<arith::MaxSIOp, arith::MaxUIOp>(op),
+                  with(op->getOperand(0)), with(op->getOperand(1)));
+  // |x| = max(x, -x), except at the smallest integer of a narrow type.
+  if (isa_and_present<math::AbsIOp>(op)) {
+    ConstantIntRanges range = values.getRange(op->getOperand(0));
+    if (range.smin().getBitWidth() == 64 || !range.smin().isMinSignedValue())
+      return either(/*isMax=*/true, with(op->getOperand(0)),
+                    with(op->getOperand(0), -1));
+  }
+  return makeUnknown(op, values.dependsOnKey(value)
+                             ? "it is not affine in the key"
+                             : "it neither grows nor falls with the query");
+}
+
+/// Undoes a division: floor(n / c) >= r where n >= c * r, and floor(n / c) <= r
+/// where n <= c * r + c - 1.
+MaskBounds::Node MaskBounds::splitDivision(LinearForm form, Value value) {
+  FloorDivision division = *values.getFloorDivision(value);
+  int64_t factor = form.takeTerm(value);
+  if (factor != 1 && factor != -1)
+    return makeUnknown(value.getDefiningOp(), "it is a multiple of a quotient");
+  LinearForm result;
+  linearize(division.numerator, factor, result);
+  result.addConstant(factor * division.addend);
+  result.addScaled(form, division.divisor);
+  if (factor < 0)
+    result.addConstant(division.divisor - 1);
+  return makeCompare(std::move(result));
+}

@@ -1,0 +1,85 @@
+//===- Run.cpp - Running of kernels of the C interface --------------------===//
+
+#include "CAPI.h"
+#include "attn/Runtime/ThreadCount.h"
+
+using namespace attn;
+using namespace attn::capi;
+
+attnStatus attnThreadPoolCreate(int32_t num_threads, attnThreadPool **pool,
+                                attnError **error) {
+  if (!pool)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects a place for the pool, but got NULL");
+  *pool = nullptr;
+  if (num_threads < 1 || num_threads > kMaxThreads)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects from 1 to " + llvm::Twine(kMaxThreads) +
+                    " threads, but got " + llvm::Twine(num_threads));
+  *pool = new attnThreadPool(num_threads);
+  return succeed(error);
+}
+
+void attnThreadPoolDestroy(attnThreadPool *pool) { delete pool; }
+
+attnStatus attnKernelResultShapes(const attnKernel *kernel,
+                                  const attnTensor *inputs, size_t num_inputs,
+                                  int64_t *extents, size_t num_extents,
+                                  attnError **error) {
+  if (!kernel)
+    return fail(error, ATTN_INVALID_ARGUMENT, "expects a kernel, but got NULL");
+  TensorViews views;
+  if (attnStatus status = views.read(inputs, num_inputs, "input", error))
+    return status;
+  size_t wanted = 0;
+  for (const TensorInfo &info : kernel->kernel.results())
+    wanted += info.shape.size();
+  if (num_extents != wanted)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects room for " + llvm::Twine(wanted) +
+                    " extents, but got " + llvm::Twine(num_extents));
+  if (wanted > 0 && !extents)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects a place for the extents, but got NULL");
+  llvm::Expected<std::vector<Shape>> shapes =
+      kernel->kernel.resultShapes(views.get());
+  if (!shapes)
+    return fail(error, shapes.takeError(), ATTN_INVALID_ARGUMENT);
+  for (const Shape &shape : *shapes)
+    extents = std::copy(shape.begin(), shape.end(), extents);
+  return succeed(error);
+}
+
+attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
+                         size_t num_inputs, const attnTensor *results,
+                         size_t num_results, const attnRunOptions *options,
+                         attnError **error) {
+  if (!kernel)
+    return fail(error, ATTN_INVALID_ARGUMENT, "expects a kernel, but got NULL");
+  attnRunOptions given = {};
+  if (options)
+    if (attnStatus status = readStruct(options, given, "attnRunOptions", error))
+      return status;
+  if (given.threads < 0)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects 0 or more threads, but got " +
+                    llvm::Twine(given.threads));
+  TensorViews inputViews, resultViews;
+  if (attnStatus status = inputViews.read(inputs, num_inputs, "input", error))
+    return status;
+  if (attnStatus status =
+          resultViews.read(results, num_results, "result", error))
+    return status;
+
+  Executor executor;
+  RunOptions ours;
+  ours.threads = given.threads;
+  if (given.pool) {
+    executor.pool = &given.pool->pool;
+    ours.executor = &executor;
+  }
+  if (llvm::Error failed =
+          kernel->kernel.run(inputViews.get(), resultViews.get(), ours))
+    return fail(error, std::move(failed), ATTN_INVALID_ARGUMENT);
+  return succeed(error);
+}

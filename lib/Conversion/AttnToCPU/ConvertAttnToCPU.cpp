@@ -1,0 +1,46 @@
+//===- ConvertAttnToCPU.cpp - Lower tiles to loops on hardware vectors ----===//
+
+#include "TileLowering.h"
+#include "attn/Conversion/AttnToCPU/Passes.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_CONVERTATTNTOCPUPASS
+#include "attn/Conversion/AttnToCPU/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Checks what the lowering relies on: tiles are on buffers.
+static LogicalResult verifyOnBuffers(scf::ForallOp loop) {
+  WalkResult walk = loop->walk([](Operation *op) {
+    for (Type type : op->getOperandTypes())
+      if (isa<TensorType>(type)) {
+        op->emitError("expects tiles on buffers, but got an operand of type ")
+            << type << ": run attn-bufferize before convert-attn-to-cpu";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+namespace {
+struct ConvertAttnToCPU
+    : public mlir::attn::impl::ConvertAttnToCPUPassBase<ConvertAttnToCPU> {
+  void runOnOperation() override {
+    SmallVector<scf::ForallOp> loops;
+    getOperation()->walk([&](scf::ForallOp loop) {
+      if (loop->hasAttr(kScheduleAttrName))
+        loops.push_back(loop);
+    });
+    for (scf::ForallOp loop : loops) {
+      auto schedule = loop->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+      if (failed(verifyOnBuffers(loop)) ||
+          failed(TileLowering(loop, schedule).run()))
+        return signalPassFailure();
+      loop->removeAttr(kScheduleAttrName);
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,242 @@
+//===- FloatFunctions.cpp - Functions on f32 as arithmetic ----------------===//
+//
+// Ranges are reduced to a power of two and a rest; the polynomials on the rest
+// are those of the Cephes library (S. Moshier).
+//
+//===----------------------------------------------------------------------===//
+
+#include "FloatFunctions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+/// Emits arithmetic on f32, or on vectors of a shape.
+class Arithmetic {
+public:
+  Arithmetic(OpBuilder &builder, Location loc, Type type)
+      : builder(builder), loc(loc), type(type),
+        intType(withElement(builder.getI32Type())) {}
+
+  Value constant(float value) {
+    return splat(type, builder.getF32FloatAttr(value));
+  }
+  Value intConstant(int32_t value) {
+    return splat(intType, builder.getI32IntegerAttr(value));
+  }
+  Value add(Value a, Value b) {
+    return arith::AddFOp::create(builder, loc, a, b);
+  }
+  Value sub(Value a, Value b) {
+    return arith::SubFOp::create(builder, loc, a, b);
+  }
+  Value mul(Value a, Value b) {
+    return arith::MulFOp::create(builder, loc, a, b);
+  }
+  /// a * b + c, rounded once where that is faster.
+  Value mulAdd(Value a, Value b, Value c) {
+    return LLVM::FMulAddOp::create(builder, loc, type, a, b, c);
+  }
+  /// The polynomial with these coefficients, the highest power first.
+  Value polynomial(Value x, ArrayRef<float> coefficients) {
+    Value sum = constant(coefficients[0]);
+    for (float coefficient : coefficients.drop_front())
+      sum = mulAdd(sum, x, constant(coefficient));
+    return sum;
+  }
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
+    return arith::CmpFOp::create(builder, loc, predicate, a, b);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+  /// `x` brought into [low, high]; NaN stays NaN.
+  Value clamp(Value x, float low, float high) {
+    Value lowest = constant(low), highest = constant(high);
+    Value isLow = compare(arith::CmpFPredicate::OLT, x, lowest);
+    Value isHigh = compare(arith::CmpFPredicate::OGT, x, highest);
+    return select(isLow, lowest, select(isHigh, highest, x));
+  }
+
+  Value bits(Value x) {
+    return arith::BitcastOp::create(builder, loc, intType, x);
+  }
+  Value fromBits(Value x) {
+    return arith::BitcastOp::create(builder, loc, type, x);
+  }
+  Value addInt(Value a, Value b) {
+    return arith::AddIOp::create(builder, loc, a, b);
+  }
+  Value subInt(Value a, Value b) {
+    return arith::SubIOp::create(builder, loc, a, b);
+  }
+  Value andInt(Value a, Value b) {
+    return arith::AndIOp::create(builder, loc, a, b);
+  }
+  Value orInt(Value a, Value b) {
+    return arith::OrIOp::create(builder, loc, a, b);
+  }
+  Value shiftLeft(Value a, int32_t by) {
+    return arith::ShLIOp::create(builder, loc, a, intConstant(by));
+  }
+  Value shiftRight(Value a, int32_t by) {
+    return arith::ShRSIOp::create(builder, loc, a, intConstant(by));
+  }
+  Value toFloat(Value a) {
+    return arith::SIToFPOp::create(builder, loc, type, a);
+  }
+
+  /// x * 2^n for |n| < 252, rounded once. Two factors, as one would overflow
+  /// or lose denormal results.
+  Value scale(Value x, Value n) {
+    Value half = shiftRight(n, 1);
+    return mul(mul(x, power(half)), power(subInt(n, half)));
+  }
+
+private:
+  Type withElement(Type element) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? Type(vector.clone(element)) : element;
+  }
+  Value splat(Type type, TypedAttr attribute) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+    return arith::ConstantOp::create(builder, loc, attribute);
+  }
+  /// 2^n by its exponent bits.
+  Value power(Value n) {
+    return fromBits(shiftLeft(addInt(n, intConstant(127)), 23));
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  Type type, intType;
+};
+} // namespace
+
+/// Adding this to a small number rounds it to an integer, held in the low bits
+/// of the sum.
+static constexpr float kRound = 12582912.0f; // 1.5 * 2^23
+
+static Value emitExp(Arithmetic &a, Value x) {
+  // Beyond these the result is 0 or infinity.
+  x = a.clamp(x, -104.0f, 89.0f);
+  Value shifted =
+      a.mulAdd(x, a.constant(1.44269504088896341f), a.constant(kRound));
+  Value n = a.sub(shifted, a.constant(kRound));
+  // The first part of ln 2 has few bits, so that its product with n is exact.
+  Value rest = a.mulAdd(n, a.constant(-0.693359375f), x);
+  rest = a.mulAdd(n, a.constant(2.12194440e-4f), rest);
+  Value tail = a.polynomial(rest, {1.9875691500e-4f, 1.3981999507e-3f,
+                                   8.3334519073e-3f, 4.1665795894e-2f,
+                                   1.6666665459e-1f, 5.0000001201e-1f});
+  Value power =
+      a.add(a.mulAdd(a.mul(rest, rest), tail, rest), a.constant(1.0f));
+  return a.scale(power, a.subInt(a.bits(shifted), a.bits(a.constant(kRound))));
+}
+
+static Value emitExp2(Arithmetic &a, Value x) {
+  x = a.clamp(x, -151.0f, 129.0f);
+  Value shifted = a.add(x, a.constant(kRound));
+  Value rest = a.sub(x, a.sub(shifted, a.constant(kRound)));
+  Value power =
+      a.polynomial(rest, {1.535336188319500e-4f, 1.339887440266574e-3f,
+                          9.618437357674640e-3f, 5.550332471162809e-2f,
+                          2.402264791363012e-1f, 6.931472028550421e-1f, 1.0f});
+  return a.scale(power, a.subInt(a.bits(shifted), a.bits(a.constant(kRound))));
+}
+
+namespace {
+/// x = (1 + rest) * 2^exponent with sqrt(1/2) <= 1 + rest < sqrt(2), and
+/// ln(1 + rest) = rest + tail.
+struct Logarithm {
+  Value rest, tail, exponent;
+};
+} // namespace
+
+static Logarithm emitLogarithm(Arithmetic &a, Value x) {
+  // Denormal numbers are made normal.
+  Value isDenormal =
+      a.compare(arith::CmpFPredicate::OLT, x, a.constant(1.17549435e-38f));
+  Value normal = a.select(isDenormal, a.mul(x, a.constant(8388608.0f)), x);
+  Value bias =
+      a.select(isDenormal, a.intConstant(126 + 23), a.intConstant(126));
+  Value bits = a.bits(normal);
+  Value exponent = a.toFloat(a.subInt(a.shiftRight(bits, 23), bias));
+  Value mantissa = a.fromBits(a.orInt(a.andInt(bits, a.intConstant(0x007fffff)),
+                                      a.intConstant(0x3f000000)));
+  Value isLow = a.compare(arith::CmpFPredicate::OLT, mantissa,
+                          a.constant(0.707106781186547524f));
+  exponent =
+      a.sub(exponent, a.select(isLow, a.constant(1.0f), a.constant(0.0f)));
+  Value rest = a.sub(mantissa, a.constant(1.0f));
+  rest = a.add(rest, a.select(isLow, mantissa, a.constant(0.0f)));
+
+  Value square = a.mul(rest, rest);
+  Value tail = a.polynomial(
+      rest, {7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f,
+             -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
+             2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f});
+  tail = a.mul(a.mul(tail, rest), square);
+  return {rest, a.mulAdd(square, a.constant(-0.5f), tail), exponent};
+}
+
+/// The logarithm where `x` is positive and finite, otherwise what the C library
+/// gives.
+static Value selectLogarithm(Arithmetic &a, Value x, Value logarithm) {
+  Value infinity = a.constant(INFINITY);
+  // Also true for NaN.
+  Value isSpecial = a.compare(arith::CmpFPredicate::UGE, x, infinity);
+  Value isZero = a.compare(arith::CmpFPredicate::OEQ, x, a.constant(0.0f));
+  Value isNegative = a.compare(arith::CmpFPredicate::OLT, x, a.constant(0.0f));
+  Value result = a.select(isSpecial, x, logarithm);
+  result = a.select(isZero, a.constant(-INFINITY), result);
+  return a.select(isNegative, a.constant(NAN), result);
+}
+
+static Value emitLog(Arithmetic &a, Value x) {
+  Logarithm log = emitLogarithm(a, x);
+  Value sum = a.mulAdd(log.exponent, a.constant(-2.12194440e-4f), log.tail);
+  sum = a.add(log.rest, sum);
+  sum = a.mulAdd(log.exponent, a.constant(0.693359375f), sum);
+  return selectLogarithm(a, x, sum);
+}
+
+static Value emitLog2(Arithmetic &a, Value x) {
+  Logarithm log = emitLogarithm(a, x);
+  // log2(e) - 1, so that the larger part is added without a product.
+  Value factor = a.constant(0.44269504088896340735992f);
+  Value sum = a.mul(log.tail, factor);
+  sum = a.mulAdd(log.rest, factor, sum);
+  sum = a.add(sum, log.tail);
+  sum = a.add(sum, log.rest);
+  return selectLogarithm(a, x, a.add(sum, log.exponent));
+}
+
+namespace {
+template <typename OpTy, Value (*emit)(Arithmetic &, Value)>
+struct LowerFunction : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const final {
+    if (!getElementTypeOrSelf(op.getType()).isF32() ||
+        !(isa<Float32Type>(op.getType()) || isa<VectorType>(op.getType())))
+      return rewriter.notifyMatchFailure(op, "it is not on f32");
+    Arithmetic arithmetic(rewriter, op.getLoc(), op.getType());
+    rewriter.replaceOp(op, emit(arithmetic, op.getOperand()));
+    return success();
+  }
+};
+} // namespace
+
+void mlir::attn::populateFloatFunctionPatterns(RewritePatternSet &patterns) {
+  patterns.add<LowerFunction<math::ExpOp, emitExp>,
+               LowerFunction<math::Exp2Op, emitExp2>,
+               LowerFunction<math::LogOp, emitLog>,
+               LowerFunction<math::Log2Op, emitLog2>>(patterns.getContext());
+}

@@ -1,0 +1,179 @@
+//===- MicroKernel.cpp - Products of tiles on a CPU -----------------------===//
+//
+// acc[row, query] += sum_inner lhs[row, inner] * rhs[inner, query]
+//
+// A block of unrollN rows by unrollM vectors of queries stays in registers over
+// the whole sum. Elements of lhs are broadcast, so keys and values are read as
+// they lie in memory, whatever their strides, and are never packed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLowering.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+/// Reads single elements of the left-hand side.
+class LhsReader {
+public:
+  /// `buffer` is null if `value` is read from where a transfer_read would.
+  LhsReader(OpBuilder &builder, Location loc, Value value, Value buffer,
+            bool rowFirst)
+      : builder(builder), loc(loc), buffer(buffer), rowFirst(rowFirst) {
+    if (!buffer)
+      read = value.getDefiningOp<vector::TransferReadOp>();
+  }
+
+  /// The position of a row, to be computed once per block of rows.
+  Value prepareRow(Value row) { return prepare(row, rowFirst ? 0 : 1); }
+  /// The position along the sum, to be computed once per step of it.
+  Value prepareInner(Value inner) { return prepare(inner, rowFirst ? 1 : 0); }
+
+  Value load(Value row, Value inner) {
+    if (buffer) {
+      SmallVector<Value> indices = {row, inner};
+      if (!rowFirst)
+        std::swap(indices[0], indices[1]);
+      return memref::LoadOp::create(builder, loc, buffer, indices);
+    }
+    SmallVector<Value> indices(read.getIndices());
+    AffineMap map = read.getPermutationMap();
+    indices[map.getDimPosition(rowFirst ? 0 : 1)] = row;
+    indices[map.getDimPosition(rowFirst ? 1 : 0)] = inner;
+    return memref::LoadOp::create(builder, loc, read.getBase(), indices);
+  }
+
+private:
+  Value prepare(Value position, unsigned number) {
+    if (buffer)
+      return position;
+    unsigned dim = read.getPermutationMap().getDimPosition(number);
+    Value index =
+        arith::AddIOp::create(builder, loc, position, read.getIndices()[dim]);
+    if (read.isDimInBounds(number))
+      return index;
+    // A row past the end reads the last one: a masked key, whose product is
+    // replaced or multiplied by 0.
+    Value extent = memref::DimOp::create(builder, loc, read.getBase(), dim);
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    Value last = arith::SubIOp::create(builder, loc, extent, one);
+    return arith::MinSIOp::create(builder, loc, index, last);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  vector::TransferReadOp read;
+  Value buffer;
+  bool rowFirst;
+};
+} // namespace
+
+LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
+  auto accType = dyn_cast<VectorType>(op.getAccType());
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  MLIRContext *context = op.getContext();
+  AffineExpr row, query, inner;
+  bindDims(context, row, query, inner);
+  auto is = [&](AffineMap map, AffineExpr a, AffineExpr b) {
+    return map == AffineMap::get(3, 0, {a, b}, context);
+  };
+  bool rowFirst = is(maps[0], row, inner);
+  if (!accType || accType.getRank() != 2 ||
+      op.getKind() != vector::CombiningKind::ADD ||
+      !(rowFirst || is(maps[0], inner, row)) || !is(maps[1], inner, query) ||
+      !is(maps[2], row, query))
+    return op.emitError("expects a contraction of the form acc(row, query) += "
+                        "lhs(row, inner) * rhs(inner, query)");
+  int64_t numRows = accType.getDimSize(0), numQueries = accType.getDimSize(1);
+  int64_t numInner = op.getRhsType().getDimSize(0);
+  if (numQueries % (lanes * unrollM) != 0)
+    return op.emitError("expects a multiple of ")
+           << lanes * unrollM << " queries, but got " << numQueries;
+
+  // The sum starts from zero or continues a tile in memory.
+  bool fromZero = matchPattern(op.getAcc(), m_AnyZeroFloat()) ||
+                  matchPattern(op.getAcc(), m_Zero());
+  FailureOr<Value> acc = fromZero ? FailureOr<Value>(allocate(accType))
+                                  : getUpdatable(op.getAcc());
+  FailureOr<Value> rhs = materialize(op.getRhs());
+  if (failed(acc) || failed(rhs))
+    return failure();
+  Value lhsBuffer = buffers.lookup(op.getLhs());
+  bool direct =
+      !lhsBuffer && op.getLhs().getDefiningOp<vector::TransferReadOp>();
+  if (!lhsBuffer && !direct) {
+    FailureOr<Value> made = materialize(op.getLhs());
+    if (failed(made))
+      return failure();
+    lhsBuffer = *made;
+  }
+  LhsReader lhs(builder, loc, op.getLhs(), lhsBuffer, rowFirst);
+  auto vectorType = VectorType::get({lanes}, accType.getElementType());
+
+  auto emitRows = [&](Value firstRow, int64_t count,
+                      ArrayRef<Value> columns) -> LogicalResult {
+    SmallVector<Value> rows, lhsRows, sums;
+    for (int64_t r = 0; r < count; ++r) {
+      rows.push_back(arith::AddIOp::create(builder, loc, firstRow, index(r)));
+      lhsRows.push_back(lhs.prepareRow(rows[r]));
+    }
+    Value zero = arith::ConstantOp::create(builder, loc,
+                                           builder.getZeroAttr(vectorType));
+    for (Value rowIndex : rows)
+      for (Value column : columns)
+        sums.push_back(fromZero ? zero
+                                : Value(vector::LoadOp::create(
+                                      builder, loc, vectorType, *acc,
+                                      ValueRange{rowIndex, column})));
+    Value start = index(0), end = index(numInner), one = index(1);
+    auto sum = scf::ForOp::create(builder, loc, start, end, one, sums);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(sum.getBody());
+      Value k = sum.getInductionVar();
+      SmallVector<Value> right;
+      for (Value column : columns)
+        right.push_back(vector::LoadOp::create(builder, loc, vectorType, *rhs,
+                                               ValueRange{k, column}));
+      Value lhsInner = lhs.prepareInner(k);
+      SmallVector<Value> next(sum.getRegionIterArgs());
+      for (int64_t r = 0; r < count; ++r) {
+        Value left = vector::BroadcastOp::create(
+            builder, loc, vectorType, lhs.load(lhsRows[r], lhsInner));
+        for (int64_t u = 0; u < unrollM; ++u) {
+          Value &value = next[r * unrollM + u];
+          value = vector::FMAOp::create(builder, loc, left, right[u], value);
+        }
+      }
+      scf::YieldOp::create(builder, loc, next);
+    }
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t u = 0; u < unrollM; ++u)
+        vector::StoreOp::create(builder, loc, sum.getResult(r * unrollM + u),
+                                *acc, ValueRange{rows[r], columns[u]});
+    return success();
+  };
+
+  LogicalResult result =
+      emitLoop(index(numQueries), lanes * unrollM, [&](Value base) {
+        SmallVector<Value> columns;
+        for (int64_t u = 0; u < unrollM; ++u)
+          columns.push_back(
+              arith::AddIOp::create(builder, loc, base, index(u * lanes)));
+        int64_t whole = numRows - numRows % unrollN;
+        LogicalResult blocks =
+            emitLoop(index(whole), unrollN, [&](Value firstRow) {
+              return emitRows(firstRow, unrollN, columns);
+            });
+        if (succeeded(blocks) && whole != numRows)
+          return emitRows(index(whole), numRows - whole, columns);
+        return blocks;
+      });
+  if (failed(result))
+    return failure();
+  buffers[op.getResult()] = *acc;
+  dead.push_back(op);
+  return success();
+}

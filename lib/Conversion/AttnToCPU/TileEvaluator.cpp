@@ -1,0 +1,379 @@
+//===- TileEvaluator.cpp - Tile values at a point -------------------------===//
+
+#include "TileEvaluator.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static bool isVectorPoint(ArrayRef<TileCoord> coords) {
+  return llvm::any_of(coords, [](TileCoord coord) { return coord.isVector; });
+}
+
+Value TileEvaluator::splat(Value value) {
+  if (isa<VectorType>(value.getType()))
+    return value;
+  return vector::BroadcastOp::create(
+      builder, loc, VectorType::get({lanes}, value.getType()), value);
+}
+
+Value TileEvaluator::evaluateVector(Value value, ArrayRef<TileCoord> coords) {
+  Value result = evaluate(value, coords);
+  if (!result || !isVectorPoint(coords))
+    return result;
+  return splat(result);
+}
+
+Value TileEvaluator::evaluate(Value value, ArrayRef<TileCoord> coords) {
+  if (!isa<VectorType>(value.getType()) && !value.getDefiningOp<GatherOp>())
+    return value;
+  std::pair<Value, Value> key(value,
+                              coords.empty() ? Value() : coords[0].offset);
+  if (Value known = cache.lookup(key))
+    return known;
+  Value result = emit(value, coords);
+  if (result)
+    cache[key] = result;
+  return result;
+}
+
+Value TileEvaluator::emit(Value value, ArrayRef<TileCoord> coords) {
+  if (Value buffer = buffers.lookup(value)) {
+    SmallVector<Value> indices;
+    for (TileCoord coord : coords)
+      indices.push_back(coord.offset);
+    Type element = getElementTypeOrSelf(buffer.getType());
+    Value loaded;
+    if (isVectorPoint(coords))
+      loaded = vector::LoadOp::create(
+          builder, loc, VectorType::get({lanes}, element), buffer, indices);
+    else
+      loaded = memref::LoadOp::create(builder, loc, buffer, indices);
+    Type wanted = getElementTypeOrSelf(value.getType());
+    if (wanted == element)
+      return loaded;
+    if (auto type = dyn_cast<VectorType>(loaded.getType()))
+      wanted = type.clone(wanted);
+    return arith::TruncIOp::create(builder, loc, wanted, loaded);
+  }
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    emitError(value.getLoc(), "expects a tile that is an argument to be in "
+                              "memory");
+    return {};
+  }
+  DenseElementsAttr constant;
+  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat())
+    return arith::ConstantOp::create(builder, loc,
+                                     constant.getSplatValue<TypedAttr>());
+  if (auto step = dyn_cast<vector::StepOp>(op)) {
+    if (!coords[0].isVector)
+      return coords[0].offset;
+    Value ids = vector::StepOp::create(
+        builder, loc, VectorType::get({lanes}, builder.getIndexType()));
+    return arith::AddIOp::create(builder, loc, splat(coords[0].offset), ids);
+  }
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
+    return emitBroadcast(broadcast, coords);
+  if (auto cast = dyn_cast<vector::ShapeCastOp>(op)) {
+    // vector<N> as vector<N x 1>.
+    VectorType type = cast.getSourceVectorType();
+    if (type.getRank() == 1 && coords.size() == 2 &&
+        cast.getResultVectorType().getDimSize(1) == 1)
+      return evaluate(cast.getSource(), coords.take_front());
+  }
+  if (auto read = dyn_cast<vector::TransferReadOp>(op))
+    return emitRead(read, coords);
+  if (auto gather = dyn_cast<GatherOp>(op))
+    return emitGather(gather, coords);
+  if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1)
+    return emitElementwise(*op, coords);
+  op->emitError("'") << op->getName()
+                     << "' on tiles has no lowering to the CPU";
+  return {};
+}
+
+Value TileEvaluator::emitElementwise(Operation &op,
+                                     ArrayRef<TileCoord> coords) {
+  SmallVector<Value> operands;
+  bool isVector = false;
+  for (Value operand : op.getOperands()) {
+    Value value = evaluate(operand, isa<VectorType>(operand.getType())
+                                        ? coords
+                                        : ArrayRef<TileCoord>());
+    if (!value)
+      return {};
+    isVector |= isa<VectorType>(value.getType());
+    operands.push_back(value);
+  }
+  IRMapping mapping;
+  for (auto [operand, value] : llvm::zip_equal(op.getOperands(), operands))
+    mapping.map(operand, isVector ? splat(value) : value);
+  Operation *clone = builder.clone(op, mapping);
+  Type element = getElementTypeOrSelf(op.getResult(0).getType());
+  clone->getResult(0).setType(isVector ? VectorType::get({lanes}, element)
+                                       : element);
+  // A splat constant operand that was cloned with a vector type is mapped, so
+  // only attributes could still hold a shape; elementwise ops have none.
+  return clone->getResult(0);
+}
+
+Value TileEvaluator::emitBroadcast(vector::BroadcastOp op,
+                                   ArrayRef<TileCoord> coords) {
+  auto source = dyn_cast<VectorType>(op.getSourceType());
+  if (!source)
+    return evaluate(op.getSource(), {});
+  SmallVector<TileCoord> inner(coords.take_back(source.getRank()));
+  VectorType result = op.getResultVectorType();
+  int64_t skipped = result.getRank() - source.getRank();
+  for (auto [dim, coord] : llvm::enumerate(inner))
+    if (source.getDimSize(dim) == 1 && result.getDimSize(skipped + dim) != 1)
+      coord = {arith::ConstantIndexOp::create(builder, loc, 0)};
+  return evaluate(op.getSource(), inner);
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+Value TileEvaluator::emitRead(vector::TransferReadOp op,
+                              ArrayRef<TileCoord> coords) {
+  SmallVector<Value> indices(op.getIndices());
+  AffineMap map = op.getPermutationMap();
+  Value inRange;
+  for (auto [number, coord] : llvm::enumerate(coords)) {
+    unsigned dim = map.getDimPosition(number);
+    Value index =
+        arith::AddIOp::create(builder, loc, indices[dim], coord.offset);
+    if (!op.isDimInBounds(number)) {
+      // Past the end, any element that exists is read in place of padding.
+      Value extent = memref::DimOp::create(builder, loc, op.getBase(), dim);
+      Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+      Value last = arith::SubIOp::create(builder, loc, extent, one);
+      Value inside = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::slt, index, extent);
+      inRange =
+          inRange ? Value(arith::AndIOp::create(builder, loc, inRange, inside))
+                  : inside;
+      index = arith::MinSIOp::create(builder, loc, index, last);
+    }
+    indices[dim] = index;
+  }
+  Type element = getElementTypeOrSelf(op.getType());
+  Value result;
+  Value padding = op.getPadding();
+  if (isVectorPoint(coords)) {
+    auto type = VectorType::get({lanes}, element);
+    result = vector::LoadOp::create(builder, loc, type, op.getBase(), indices);
+    padding = inRange ? splat(padding) : padding;
+  } else {
+    result = memref::LoadOp::create(builder, loc, op.getBase(), indices);
+  }
+  if (!inRange)
+    return result;
+  return arith::SelectOp::create(builder, loc, inRange, result, padding);
+}
+
+bool mlir::attn::isVectorReadable(Value value, unsigned dim,
+                                  const TileBuffers &buffers) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type)
+    return true;
+  if (buffers.contains(value))
+    return dim == type.getRank() - 1;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
+    auto source = dyn_cast<VectorType>(broadcast.getSourceType());
+    return !source || (dim == type.getRank() - 1 &&
+                       source.getShape().back() == type.getShape().back() &&
+                       isVectorReadable(broadcast.getSource(),
+                                        source.getRank() - 1, buffers));
+  }
+  auto read = dyn_cast<vector::TransferReadOp>(op);
+  if (!read)
+    return (op->hasTrait<OpTrait::ConstantLike>() ||
+            isa<vector::StepOp, GatherOp>(op) ||
+            OpTrait::hasElementwiseMappableTraits(op)) &&
+           llvm::all_of(op->getOperands(), [&](Value operand) {
+             return isVectorReadable(operand, dim, buffers);
+           });
+  auto memref = cast<MemRefType>(read.getBase().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return read.getPermutationMap().getDimPosition(dim) == memref.getRank() - 1 &&
+         read.isDimInBounds(dim) &&
+         succeeded(memref.getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1;
+}
+
+/// The argument that checked reads report to.
+static Value getStatusArgument(Operation *op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  for (BlockArgument argument : function.getArguments())
+    if (function.getArgAttr(argument.getArgNumber(), kStatusAttrName))
+      return argument;
+  return {};
+}
+
+void TileEvaluator::emitReports(GatherOp op, Value mask,
+                                ArrayRef<Value> indices,
+                                ArrayRef<Value> inRange) {
+  Value status = getStatusArgument(op);
+  if (!status) {
+    op.emitError("expects the function of a checked read to have an argument "
+                 "with '")
+        << kStatusAttrName << "'";
+    return;
+  }
+  for (auto [dim, index, inside] : llvm::enumerate(indices, inRange)) {
+    Value ones = arith::ConstantOp::create(
+        builder, loc,
+        cast<TypedAttr>(isa<VectorType>(inside.getType())
+                            ? Attribute(DenseElementsAttr::get(
+                                  cast<VectorType>(inside.getType()), true))
+                            : Attribute(builder.getBoolAttr(true))));
+    Value outside = arith::XOrIOp::create(builder, loc, inside, ones);
+    Value wanted = mask;
+    if (isa<VectorType>(outside.getType()) || isa<VectorType>(mask.getType())) {
+      outside = splat(outside);
+      wanted = splat(mask);
+    }
+    Value bad = arith::AndIOp::create(builder, loc, outside, wanted);
+    Type i64 = builder.getI64Type();
+    Value reported;
+    Value any = bad;
+    if (isa<VectorType>(bad.getType())) {
+      any = vector::ReductionOp::create(builder, loc, vector::CombiningKind::OR,
+                                        bad);
+      // Any of the bad indices serves; the largest also shows negative ones
+      // if there is nothing else.
+      auto wide = VectorType::get({lanes}, i64);
+      Value cast = arith::IndexCastOp::create(builder, loc, wide, splat(index));
+      Value lowest = arith::ConstantOp::create(
+          builder, loc,
+          DenseElementsAttr::get(wide, APInt::getSignedMinValue(64)));
+      Value chosen = arith::SelectOp::create(builder, loc, bad, cast, lowest);
+      reported = vector::ReductionOp::create(
+          builder, loc, vector::CombiningKind::MAXSI, chosen);
+    } else {
+      reported = arith::IndexCastOp::create(builder, loc, i64, index);
+    }
+    auto ifAny = scf::IfOp::create(builder, loc, any);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(ifAny.thenBlock());
+    Value extent = arith::IndexCastOp::create(
+        builder, loc, i64,
+        memref::DimOp::create(builder, loc, op.getSource(), dim));
+    int64_t slot = 2 * (*op.getSite() + dim);
+    for (Value value : {reported, extent})
+      memref::StoreOp::create(
+          builder, loc, value, status,
+          ValueRange{arith::ConstantIndexOp::create(builder, loc, slot++)});
+  }
+}
+
+Value TileEvaluator::emitGather(GatherOp op, ArrayRef<TileCoord> coords) {
+  auto at = [&](Value operand) {
+    return evaluate(operand, isa<VectorType>(operand.getType())
+                                 ? coords
+                                 : ArrayRef<TileCoord>());
+  };
+  Value mask = at(op.getMask());
+  if (!mask)
+    return {};
+  bool isVector = isa<VectorType>(mask.getType());
+  SmallVector<Value> indices;
+  for (Value operand : op.getIndices()) {
+    Value index = at(operand);
+    if (!index)
+      return {};
+    isVector |= isa<VectorType>(index.getType());
+    indices.push_back(index);
+  }
+  // One unsigned comparison covers both ends.
+  SmallVector<Value> inRange;
+  Value active = mask;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Value extent = memref::DimOp::create(builder, loc, op.getSource(), dim);
+    bool wide = isa<VectorType>(index.getType());
+    inRange.push_back(arith::CmpIOp::create(builder, loc,
+                                            arith::CmpIPredicate::ult, index,
+                                            wide ? splat(extent) : extent));
+    Value inside = inRange.back();
+    if (isa<VectorType>(active.getType()) || wide) {
+      inside = splat(inside);
+      active = splat(active);
+    }
+    active = arith::AndIOp::create(builder, loc, active, inside);
+  }
+  if (op.getSite())
+    emitReports(op, mask, indices, inRange);
+
+  Type element = getElementTypeOrSelf(op.getType());
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+  if (!isVector) {
+    auto ifActive = scf::IfOp::create(builder, loc, element, active,
+                                      /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(ifActive.thenBlock());
+    Value loaded =
+        memref::LoadOp::create(builder, loc, op.getSource(), indices);
+    scf::YieldOp::create(builder, loc, loaded);
+    builder.setInsertionPointToStart(ifActive.elseBlock());
+    scf::YieldOp::create(builder, loc, zero);
+    return ifActive.getResult(0);
+  }
+
+  // Gather along one dimension, from the element offsets in memory.
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(builder, loc, op.getSource());
+  Value uniform = metadata.getOffset(), varying;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Value stride = metadata.getStrides()[dim];
+    bool wide = isa<VectorType>(index.getType());
+    Value scaled = arith::MulIOp::create(builder, loc, index,
+                                         wide ? splat(stride) : stride);
+    Value &sum = wide ? varying : uniform;
+    sum =
+        sum ? Value(arith::AddIOp::create(builder, loc, sum, scaled)) : scaled;
+  }
+  Value origin = arith::ConstantIndexOp::create(builder, loc, 0);
+  if (!varying)
+    varying = splat(origin);
+  // The uniform part may lie outside where no lane is active, so it is added
+  // to the offsets of the lanes and not to the base.
+  Value offsets = arith::AddIOp::create(builder, loc, varying, splat(uniform));
+  auto flatType = MemRefType::get({int64_t(1) << 62}, element);
+  // The whole address space: the offsets were checked above.
+  Value flat = memref::ReinterpretCastOp::create(
+      builder, loc, flatType, metadata.getBaseBuffer(),
+      /*offset=*/builder.getIndexAttr(0),
+      ArrayRef<OpFoldResult>{builder.getIndexAttr(int64_t(1) << 62)},
+      ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+  auto createGather = [&](Value base, Type type) -> Value {
+    Value padding =
+        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    return vector::GatherOp::create(
+        builder, loc, VectorType::get({lanes}, type), base, ValueRange{origin},
+        offsets, splat(active), splat(padding));
+  };
+  if (!element.isInteger(1))
+    return createGather(flat, element);
+  // A boolean in memory is a byte, but a vector of i1 is a string of bits, so
+  // bytes are gathered. Both kinds of buffer have one representation.
+  Type byte = builder.getI8Type();
+  Value bytes =
+      UnrealizedConversionCastOp::create(
+          builder, loc, MemRefType::get(flatType.getShape(), byte), flat)
+          .getResult(0);
+  return arith::TruncIOp::create(builder, loc,
+                                 VectorType::get({lanes}, element),
+                                 createGather(bytes, byte));
+}

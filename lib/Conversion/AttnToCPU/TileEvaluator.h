@@ -1,0 +1,67 @@
+//===- TileEvaluator.h - Tile values at a point -----------------*- C++ -*-===//
+//
+// At the tile level a value is a whole tile. On a CPU a tile lives in memory,
+// or is never stored at all: this class emits the code that computes some
+// elements of a tile value from the tiles in memory that it depends on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOCPU_TILEEVALUATOR_H
+#define ATTN_LIB_CONVERSION_ATTNTOCPU_TILEEVALUATOR_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::attn {
+
+/// One coordinate of a tile: a single position, or as many consecutive ones as
+/// a hardware vector has lanes. At most one coordinate of a point is a vector.
+struct TileCoord {
+  Value offset;
+  bool isVector = false;
+};
+
+/// The buffers of the tile values that are in memory.
+using TileBuffers = DenseMap<Value, Value>;
+
+/// Emits code at the insertion point of `builder`. One evaluator serves one
+/// point of the program: it remembers what it has emitted.
+class TileEvaluator {
+public:
+  TileEvaluator(OpBuilder &builder, Location loc, const TileBuffers &buffers,
+                int64_t lanes)
+      : builder(builder), loc(loc), buffers(buffers), lanes(lanes) {}
+
+  /// The elements of `value` at `coords`, one for each of its dimensions: a
+  /// scalar, or a vector of `lanes`. A scalar stands for a vector of equal
+  /// elements. Null, after a diagnostic, where there is no code for `value`.
+  Value evaluate(Value value, ArrayRef<TileCoord> coords);
+  /// The same, always a vector if a coordinate is one.
+  Value evaluateVector(Value value, ArrayRef<TileCoord> coords);
+
+private:
+  Value emit(Value value, ArrayRef<TileCoord> coords);
+  Value emitElementwise(Operation &op, ArrayRef<TileCoord> coords);
+  Value emitBroadcast(vector::BroadcastOp op, ArrayRef<TileCoord> coords);
+  Value emitRead(vector::TransferReadOp op, ArrayRef<TileCoord> coords);
+  Value emitGather(GatherOp op, ArrayRef<TileCoord> coords);
+  void emitReports(GatherOp op, Value mask, ArrayRef<Value> indices,
+                   ArrayRef<Value> inRange);
+  Value splat(Value value);
+
+  OpBuilder &builder;
+  Location loc;
+  const TileBuffers &buffers;
+  int64_t lanes;
+  /// By value and first coordinate: with equal extents, one value may stand for
+  /// positions along either dimension.
+  DenseMap<std::pair<Value, Value>, Value> cache;
+};
+
+/// Whether `evaluate` can give `value` as vectors along dimension `dim`.
+bool isVectorReadable(Value value, unsigned dim, const TileBuffers &buffers);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOCPU_TILEEVALUATOR_H

@@ -1,0 +1,565 @@
+//===- TileLowering.cpp - One worker's program on a CPU -------------------===//
+
+#include "TileLowering.h"
+#include "Exp2.h"
+#include "Transpose.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+Value TileLowering::allocate(VectorType type) {
+  // Booleans are kept as bytes: a vector of i1 in memory is a string of bits.
+  Type element = type.getElementType();
+  if (element.isInteger(1))
+    element = scratchBuilder.getI8Type();
+  auto memref = MemRefType::get(type.getShape(), element);
+  // A cache line, which is also the widest vector.
+  Value buffer = memref::AllocOp::create(scratchBuilder, loop.getLoc(), memref,
+                                         scratchBuilder.getI64IntegerAttr(64));
+  scratch.push_back(buffer);
+  return buffer;
+}
+
+LogicalResult TileLowering::emitLoop(Value first, Value end, int64_t step,
+                                     function_ref<LogicalResult(Value)> body) {
+  Value stepValue = index(step);
+  auto loop = scf::ForOp::create(builder, loc, first, end, stepValue);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  return body(loop.getInductionVar());
+}
+
+LogicalResult TileLowering::store(Value value, Value buffer) {
+  auto type = cast<VectorType>(value.getType());
+  int64_t last = type.getShape().back();
+  bool vectorize =
+      last % lanes == 0 && isVectorReadable(value, type.getRank() - 1, buffers);
+  if (!vectorize && type.getRank() == 2 && last % lanes == 0 &&
+      llvm::isPowerOf2_64(lanes) && isVectorReadable(value, 0, buffers))
+    return storeTransposed(value, buffer);
+  auto storeAt = [&](ArrayRef<TileCoord> coords) -> LogicalResult {
+    SmallVector<Value> indices;
+    for (TileCoord coord : coords)
+      indices.push_back(coord.offset);
+    Value element = evaluator().evaluateVector(value, coords);
+    if (!element)
+      return failure();
+    Type kept = getElementTypeOrSelf(buffer.getType());
+    if (kept != type.getElementType()) {
+      if (auto vector = dyn_cast<VectorType>(element.getType()))
+        kept = vector.clone(kept);
+      element = arith::ExtUIOp::create(builder, loc, kept, element);
+    }
+    if (vectorize)
+      vector::StoreOp::create(builder, loc, element, buffer, indices);
+    else
+      memref::StoreOp::create(builder, loc, element, buffer, indices);
+    return success();
+  };
+  int64_t step = vectorize ? lanes : 1;
+  if (type.getRank() == 1)
+    return emitLoop(index(last), step, [&](Value column) {
+      return storeAt(TileCoord{column, vectorize});
+    });
+  return emitLoop(index(type.getDimSize(0)), 1, [&](Value row) {
+    return emitLoop(index(last), step, [&](Value column) {
+      return storeAt({TileCoord{row}, TileCoord{column, vectorize}});
+    });
+  });
+}
+
+LogicalResult TileLowering::storeTransposed(Value value, Value buffer) {
+  auto type = cast<VectorType>(value.getType());
+  int64_t numRows = type.getDimSize(0), numColumns = type.getDimSize(1);
+  int64_t whole = numRows - numRows % lanes;
+  return emitLoop(index(numColumns), lanes, [&](Value base) -> LogicalResult {
+    SmallVector<Value> columns;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      columns.push_back(arith::AddIOp::create(builder, loc, base, index(lane)));
+    LogicalResult blocks =
+        emitLoop(index(whole), lanes, [&](Value firstRow) -> LogicalResult {
+          SmallVector<Value> block;
+          for (Value column : columns) {
+            block.push_back(evaluator().evaluateVector(
+                value, {TileCoord{firstRow, true}, TileCoord{column}}));
+            if (!block.back())
+              return failure();
+          }
+          for (auto [lane, row] :
+               llvm::enumerate(emitTranspose(builder, loc, block))) {
+            Value position =
+                arith::AddIOp::create(builder, loc, firstRow, index(lane));
+            vector::StoreOp::create(builder, loc, row, buffer,
+                                    ValueRange{position, base});
+          }
+          return success();
+        });
+    if (failed(blocks))
+      return failure();
+    return emitLoop(index(whole), index(numRows), 1,
+                    [&](Value row) -> LogicalResult {
+                      for (Value column : columns) {
+                        Value element = evaluator().evaluate(
+                            value, {TileCoord{row}, TileCoord{column}});
+                        if (!element)
+                          return failure();
+                        memref::StoreOp::create(builder, loc, element, buffer,
+                                                ValueRange{row, column});
+                      }
+                      return success();
+                    });
+  });
+}
+
+FailureOr<Value> TileLowering::materialize(Value value) {
+  if (Value buffer = buffers.lookup(value))
+    return buffer;
+  Value buffer = allocate(cast<VectorType>(value.getType()));
+  if (failed(store(value, buffer)))
+    return failure();
+  buffers[value] = buffer;
+  return buffer;
+}
+
+FailureOr<Value> TileLowering::getUpdatable(Value value) {
+  Value own = buffers.lookup(value);
+  if (own && value.hasOneUse())
+    return own;
+  Value buffer = allocate(cast<VectorType>(value.getType()));
+  if (failed(store(value, buffer)))
+    return failure();
+  return buffer;
+}
+
+Value TileLowering::getOverwritable(Value value) {
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Value current = worklist.pop_back_val();
+    if (current.getType() == value.getType() && current.hasOneUse())
+      if (Value buffer = buffers.lookup(current))
+        return buffer;
+    Operation *op = current.getDefiningOp();
+    if (op && !buffers.contains(current) &&
+        OpTrait::hasElementwiseMappableTraits(op))
+      llvm::append_range(worklist, op->getOperands());
+  }
+  return allocate(cast<VectorType>(value.getType()));
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileLowering::lowerFor(scf::ForOp op) {
+  builder.setInsertionPoint(op);
+  SmallVector<Value> scalarInits;
+  SmallVector<unsigned> scalars;
+  for (auto [number, init, argument, result] : llvm::enumerate(
+           op.getInitArgs(), op.getRegionIterArgs(), op.getResults())) {
+    auto type = dyn_cast<VectorType>(init.getType());
+    if (!type) {
+      scalarInits.push_back(init);
+      scalars.push_back(number);
+      continue;
+    }
+    FailureOr<Value> buffer = getUpdatable(init);
+    if (failed(buffer))
+      return failure();
+    buffers[argument] = buffers[result] = *buffer;
+  }
+
+  auto newLoop =
+      scf::ForOp::create(builder, op.getLoc(), op.getLowerBound(),
+                         op.getUpperBound(), op.getStep(), scalarInits);
+  Block *body = newLoop.getBody(), *oldBody = op.getBody();
+  auto yield = cast<scf::YieldOp>(oldBody->getTerminator());
+  if (!body->empty())
+    body->back().erase();
+  body->getOperations().splice(body->end(), oldBody->getOperations());
+  op.getInductionVar().replaceAllUsesWith(newLoop.getInductionVar());
+  for (auto [position, number] : llvm::enumerate(scalars)) {
+    op.getRegionIterArg(number).replaceAllUsesWith(
+        newLoop.getRegionIterArg(position));
+    op.getResult(number).replaceAllUsesWith(newLoop.getResult(position));
+  }
+  if (failed(lowerBlock(*body)))
+    return failure();
+
+  builder.setInsertionPoint(yield);
+  SmallVector<Value> scalarYields;
+  // What is not updated in place goes through a buffer of its own, since it may
+  // depend on the state it replaces.
+  SmallVector<std::pair<Value, Value>> copies;
+  for (auto [value, argument] :
+       llvm::zip_equal(yield.getOperands(), op.getRegionIterArgs())) {
+    if (!isa<VectorType>(value.getType())) {
+      scalarYields.push_back(value);
+      continue;
+    }
+    Value home = buffers.lookup(argument);
+    if (buffers.lookup(value) == home)
+      continue;
+    if (failed(materialize(value)))
+      return failure();
+    copies.push_back({value, home});
+  }
+  for (auto [value, home] : copies)
+    if (failed(store(value, home)))
+      return failure();
+  scf::YieldOp::create(builder, yield.getLoc(), scalarYields);
+  // Until the end these hold the tile values that were lowered.
+  yield->moveBefore(oldBody, oldBody->end());
+  dead.push_back(op);
+  return success();
+}
+
+LogicalResult TileLowering::lowerWrite(vector::TransferWriteOp op) {
+  auto type = op.getVectorType();
+  auto base = dyn_cast<MemRefType>(op.getBase().getType());
+  if (!base || op.getMask())
+    return op.emitError("expects an unmasked write to a buffer");
+  dead.push_back(op);
+  // The last coordinate is the query, which may run past the end.
+  unsigned last = type.getRank() - 1;
+  unsigned queryDim = op.getPermutationMap().getDimPosition(last);
+  Value end = index(type.getDimSize(last));
+  if (!op.isDimInBounds(last)) {
+    Value extent = memref::DimOp::create(builder, loc, op.getBase(), queryDim);
+    Value rest =
+        arith::SubIOp::create(builder, loc, extent, op.getIndices()[queryDim]);
+    end = arith::MinSIOp::create(builder, loc, end, rest);
+  }
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool byBlocks =
+      type.getRank() == 2 && type.getDimSize(0) >= lanes &&
+      llvm::isPowerOf2_64(lanes) && type.getDimSize(1) % lanes == 0 &&
+      op.getPermutationMap().getDimPosition(0) == base.getRank() - 1 &&
+      succeeded(base.getStridesAndOffset(strides, offset)) &&
+      strides.back() == 1;
+  return byBlocks ? writeBlocks(op, end)
+                  : writeElements(op, /*firstRow=*/0, index(0), end);
+}
+
+/// The position in memory of a point of the tile that `op` writes.
+static SmallVector<Value> getWriteIndices(OpBuilder &builder, Location loc,
+                                          vector::TransferWriteOp op,
+                                          ValueRange point) {
+  SmallVector<Value> indices(op.getIndices());
+  for (auto [number, coord] : llvm::enumerate(point)) {
+    Value &position = indices[op.getPermutationMap().getDimPosition(number)];
+    position = arith::AddIOp::create(builder, loc, position, coord);
+  }
+  return indices;
+}
+
+LogicalResult TileLowering::writeElements(vector::TransferWriteOp op,
+                                          int64_t firstRow, Value first,
+                                          Value end) {
+  auto writeAt = [&](ArrayRef<TileCoord> coords) -> LogicalResult {
+    Value element = evaluator().evaluate(op.getValueToStore(), coords);
+    if (!element)
+      return failure();
+    SmallVector<Value> point;
+    for (TileCoord coord : coords)
+      point.push_back(coord.offset);
+    memref::StoreOp::create(builder, loc, element, op.getBase(),
+                            getWriteIndices(builder, loc, op, point));
+    return success();
+  };
+  VectorType type = op.getVectorType();
+  return emitLoop(first, end, 1, [&](Value query) {
+    if (type.getRank() == 1)
+      return writeAt(TileCoord{query});
+    return emitLoop(
+        index(firstRow), index(type.getDimSize(0)), 1,
+        [&](Value row) { return writeAt({TileCoord{row}, TileCoord{query}}); });
+  });
+}
+
+LogicalResult TileLowering::writeBlocks(vector::TransferWriteOp op, Value end) {
+  VectorType type = op.getVectorType();
+  int64_t numRows = type.getDimSize(0), whole = numRows - numRows % lanes;
+  // Shuffles of 16-bit elements are slow: narrow after the transpose.
+  Value source = op.getValueToStore();
+  auto narrow = source.getDefiningOp<arith::TruncFOp>();
+  if (narrow)
+    source = narrow.getIn();
+  auto rowType = VectorType::get({lanes}, type.getElementType());
+
+  Value step = index(lanes);
+  Value numBlocks = arith::DivUIOp::create(builder, loc, end, step);
+  Value wholeEnd = arith::MulIOp::create(builder, loc, numBlocks, step);
+  LogicalResult blocks =
+      emitLoop(wholeEnd, lanes, [&](Value query) -> LogicalResult {
+        return emitLoop(index(whole), lanes, [&](Value row) -> LogicalResult {
+          SmallVector<Value> block;
+          for (int64_t lane = 0; lane < lanes; ++lane) {
+            Value position =
+                arith::AddIOp::create(builder, loc, row, index(lane));
+            block.push_back(evaluator().evaluateVector(
+                source, {TileCoord{position}, TileCoord{query, true}}));
+            if (!block.back())
+              return failure();
+          }
+          for (auto [lane, value] :
+               llvm::enumerate(emitTranspose(builder, loc, block))) {
+            Value position =
+                arith::AddIOp::create(builder, loc, query, index(lane));
+            Value out = value;
+            if (narrow)
+              out = arith::TruncFOp::create(builder, loc, rowType, out);
+            vector::StoreOp::create(
+                builder, loc, out, op.getBase(),
+                getWriteIndices(builder, loc, op, {row, position}));
+          }
+          return success();
+        });
+      });
+  if (failed(blocks) ||
+      failed(writeElements(op, /*firstRow=*/0, wholeEnd, end)))
+    return failure();
+  if (whole == numRows)
+    return success();
+  return writeElements(op, whole, index(0), wholeEnd);
+}
+
+LogicalResult TileLowering::lowerGather(GatherOp op) {
+  Value value = evaluator().evaluate(op.getResult(), {});
+  if (!value)
+    return failure();
+  op.getResult().replaceAllUsesWith(value);
+  dead.push_back(op);
+  return success();
+}
+
+/// The larger of two floats; `b` where either is NaN, as x86 does in one
+/// instruction.
+static Value createMax(OpBuilder &builder, Location loc, Value a, Value b) {
+  Value isGreater =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
+  return arith::SelectOp::create(builder, loc, isGreater, a, b);
+}
+
+LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
+  auto type = cast<VectorType>(op.getScores().getType());
+  auto accType = cast<VectorType>(op.getAcc().getType());
+  int64_t numKeys = type.getDimSize(0), numQueries = type.getDimSize(1);
+  Type element = type.getElementType();
+  auto vectorType = VectorType::get({lanes}, element);
+  auto constant = [&](double value) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            vectorType, Attribute(builder.getFloatAttr(element, value))));
+  };
+
+  Value p = getOverwritable(op.getScores());
+  FailureOr<Value> acc = getUpdatable(op.getAcc());
+  FailureOr<Value> max = getUpdatable(op.getMax());
+  FailureOr<Value> sum = getUpdatable(op.getSum());
+  if (failed(acc) || failed(max) || failed(sum))
+    return failure();
+
+  // Queries outside, keys inside: the statistics of a few vectors of queries
+  // stay in registers.
+  LogicalResult result = emitLoop(
+      index(numQueries), lanes * unrollM, [&](Value base) -> LogicalResult {
+        SmallVector<Value> columns, oldMax;
+        for (int64_t u = 0; u < unrollM; ++u) {
+          columns.push_back(
+              arith::AddIOp::create(builder, loc, base, index(u * lanes)));
+          oldMax.push_back(vector::LoadOp::create(builder, loc, vectorType,
+                                                  *max, columns[u]));
+        }
+        auto emitRows = [&](int64_t numRows, ValueRange inits,
+                            function_ref<LogicalResult(
+                                Value, ValueRange, SmallVectorImpl<Value> &)>
+                                body) -> FailureOr<SmallVector<Value>> {
+          Value zero = index(0), end = index(numRows), one = index(1);
+          auto rows = scf::ForOp::create(builder, loc, zero, end, one, inits);
+          OpBuilder::InsertionGuard guard(builder);
+          builder.setInsertionPointToStart(rows.getBody());
+          SmallVector<Value> yielded;
+          if (failed(body(rows.getInductionVar(), rows.getRegionIterArgs(),
+                          yielded)))
+            return failure();
+          if (!inits.empty())
+            scf::YieldOp::create(builder, loc, yielded);
+          return SmallVector<Value>(rows.getResults());
+        };
+
+        FailureOr<SmallVector<Value>> newMax = emitRows(
+            numKeys, oldMax,
+            [&](Value row, ValueRange running,
+                SmallVectorImpl<Value> &next) -> LogicalResult {
+              for (auto [column, value] : llvm::zip_equal(columns, running)) {
+                Value score = evaluator().evaluateVector(
+                    op.getScores(), {TileCoord{row}, TileCoord{column, true}});
+                if (!score)
+                  return failure();
+                vector::StoreOp::create(builder, loc, score, p,
+                                        ValueRange{row, column});
+                next.push_back(createMax(builder, loc, score, value));
+              }
+              return success();
+            });
+        if (failed(newMax))
+          return failure();
+
+        SmallVector<Value> shift, rescale;
+        for (int64_t u = 0; u < unrollM; ++u) {
+          Value isEmpty =
+              arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                    (*newMax)[u], constant(-INFINITY));
+          shift.push_back(arith::SelectOp::create(builder, loc, isEmpty,
+                                                  constant(0.0), (*newMax)[u]));
+          rescale.push_back(emitExp2(
+              builder, loc,
+              arith::SubFOp::create(builder, loc, oldMax[u], shift[u])));
+        }
+        SmallVector<Value> zeros(unrollM, constant(0.0));
+        FailureOr<SmallVector<Value>> added = emitRows(
+            numKeys, zeros,
+            [&](Value row, ValueRange running, SmallVectorImpl<Value> &next) {
+              for (int64_t u = 0; u < unrollM; ++u) {
+                SmallVector<Value> at = {row, columns[u]};
+                Value score =
+                    vector::LoadOp::create(builder, loc, vectorType, p, at);
+                Value power = emitExp2(
+                    builder, loc,
+                    arith::SubFOp::create(builder, loc, score, shift[u]));
+                vector::StoreOp::create(builder, loc, power, p, at);
+                next.push_back(
+                    arith::AddFOp::create(builder, loc, running[u], power));
+              }
+              return success();
+            });
+        for (int64_t u = 0; u < unrollM; ++u) {
+          Value old = vector::LoadOp::create(builder, loc, vectorType, *sum,
+                                             columns[u]);
+          Value now =
+              vector::FMAOp::create(builder, loc, old, rescale[u], (*added)[u]);
+          vector::StoreOp::create(builder, loc, now, *sum, columns[u]);
+          vector::StoreOp::create(builder, loc, (*newMax)[u], *max, columns[u]);
+        }
+        (void)emitRows(accType.getDimSize(0), {},
+                       [&](Value row, ValueRange, SmallVectorImpl<Value> &) {
+                         for (int64_t u = 0; u < unrollM; ++u) {
+                           SmallVector<Value> at = {row, columns[u]};
+                           Value old = vector::LoadOp::create(
+                               builder, loc, vectorType, *acc, at);
+                           Value now = arith::MulFOp::create(builder, loc, old,
+                                                             rescale[u]);
+                           vector::StoreOp::create(builder, loc, now, *acc, at);
+                         }
+                         return success();
+                       });
+        return success();
+      });
+  if (failed(result))
+    return failure();
+  buffers[op.getProbabilities()] = p;
+  buffers[op.getNewAcc()] = *acc;
+  buffers[op.getNewMax()] = *max;
+  buffers[op.getNewSum()] = *sum;
+  dead.push_back(op);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// Whether computing one element costs so much that a one-dimensional value is
+/// better kept in memory than computed again for each row of a tile.
+static bool isExpensive(Operation *op) {
+  return isa<GatherOp, arith::DivFOp, arith::DivSIOp, arith::DivUIOp,
+             arith::RemSIOp, arith::RemUIOp, arith::RemFOp, arith::CeilDivSIOp,
+             arith::CeilDivUIOp, arith::FloorDivSIOp>(op) ||
+         isa<math::MathDialect>(op->getDialect());
+}
+
+/// Whether a value is the right-hand side of a contraction, which reads it as
+/// rows of vectors, or a converted left-hand side, which it reads many times.
+static bool feedsContraction(Operation *op) {
+  if (isa<OnlineStepOp, vector::ContractionOp>(op))
+    return false;
+  return llvm::any_of(op->getResult(0).getUses(), [&](OpOperand &use) {
+    if (!isa<vector::ContractionOp>(use.getOwner()))
+      return false;
+    return use.getOperandNumber() == 1 ||
+           (use.getOperandNumber() == 0 && !isa<vector::TransferReadOp>(op));
+  });
+}
+
+LogicalResult TileLowering::lowerBlock(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    bool hasTile =
+        llvm::any_of(op.getOperandTypes(), llvm::IsaPred<VectorType>) ||
+        llvm::any_of(op.getResultTypes(), llvm::IsaPred<VectorType>);
+    builder.setInsertionPoint(&op);
+    loc = op.getLoc();
+    if (auto forOp = dyn_cast<scf::ForOp>(op)) {
+      if (failed(lowerFor(forOp)))
+        return failure();
+      continue;
+    }
+    auto gather = dyn_cast<GatherOp>(op);
+    if (gather && !isa<VectorType>(gather.getType())) {
+      if (failed(lowerGather(gather)))
+        return failure();
+      continue;
+    }
+    if (!hasTile)
+      continue;
+    if (auto contract = dyn_cast<vector::ContractionOp>(op)) {
+      if (failed(lowerContract(contract)))
+        return failure();
+      continue;
+    }
+    if (auto step = dyn_cast<OnlineStepOp>(op)) {
+      if (failed(lowerStep(step)))
+        return failure();
+      continue;
+    }
+    if (auto write = dyn_cast<vector::TransferWriteOp>(op)) {
+      if (failed(lowerWrite(write)))
+        return failure();
+      continue;
+    }
+    if (op.getNumResults() != 1 || op.getNumRegions() != 0)
+      return op.emitError("'")
+             << op.getName() << "' on tiles has no lowering to the CPU";
+    // Everything else is computed where it is used, unless that is often.
+    auto type = dyn_cast<VectorType>(op.getResult(0).getType());
+    bool keep = type && (feedsContraction(&op) ||
+                         (type.getRank() == 1 && isExpensive(&op)));
+    if (keep && failed(materialize(op.getResult(0))))
+      return failure();
+    dead.push_back(&op);
+  }
+  return success();
+}
+
+LogicalResult TileLowering::run() {
+  if (failed(lowerBlock(*loop.getBody())))
+    return failure();
+  for (Operation *op : dead)
+    op->dropAllReferences();
+  for (Operation *op : llvm::reverse(dead)) {
+    op->dropAllUses();
+    op->erase();
+  }
+  builder.setInsertionPoint(loop.getTerminator());
+  for (Value buffer : llvm::reverse(scratch))
+    memref::DeallocOp::create(builder, loop.getLoc(), buffer);
+  return success();
+}

@@ -1,0 +1,82 @@
+//===- TileLowering.h - One worker's program on a CPU -----------*- C++ -*-===//
+//
+// Lowers the body of one loop over tiles: tile values become buffers, what is
+// done to them becomes loops on hardware vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOCPU_TILELOWERING_H
+#define ATTN_LIB_CONVERSION_ATTNTOCPU_TILELOWERING_H
+
+#include "TileEvaluator.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+
+class TileLowering {
+public:
+  TileLowering(scf::ForallOp loop, ScheduleAttr schedule)
+      : loop(loop), lanes(schedule.getLanes()), unrollM(schedule.getUnrollM()),
+        unrollN(schedule.getUnrollN()), builder(loop.getContext()),
+        scratchBuilder(loop.getBody(), loop.getBody()->begin()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult lowerBlock(Block &block);
+  LogicalResult lowerFor(scf::ForOp op);
+  LogicalResult lowerWrite(vector::TransferWriteOp op);
+  /// Writes the columns [first, end) of a tile, transposed by blocks.
+  LogicalResult writeBlocks(vector::TransferWriteOp op, Value end);
+  /// Writes the elements of rows from `firstRow` on, columns [first, end).
+  LogicalResult writeElements(vector::TransferWriteOp op, int64_t firstRow,
+                              Value first, Value end);
+  LogicalResult lowerStep(OnlineStepOp op);
+  LogicalResult lowerGather(GatherOp op);
+  // MicroKernel.cpp
+  LogicalResult lowerContract(vector::ContractionOp op);
+
+  /// A buffer for a tile, aligned for vectors, that lives as long as the
+  /// worker.
+  Value allocate(VectorType type);
+  /// The buffer of `value`, which is computed here if it is not in memory.
+  FailureOr<Value> materialize(Value value);
+  /// Computes all elements of `value` into `buffer`.
+  LogicalResult store(Value value, Value buffer);
+  /// The same for a tile that can only be read as vectors along its rows.
+  LogicalResult storeTransposed(Value value, Value buffer);
+  /// The buffer to which an update of `value` goes: its own, if nothing else
+  /// reads it, otherwise a new one that holds a copy.
+  FailureOr<Value> getUpdatable(Value value);
+  /// A buffer of the type of `value` that computing `value` reads for the last
+  /// time, element by element, or a new one.
+  Value getOverwritable(Value value);
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  /// Emits a loop from 0 to `end` and its body.
+  LogicalResult emitLoop(Value end, int64_t step,
+                         function_ref<LogicalResult(Value)> body) {
+    return emitLoop(index(0), end, step, body);
+  }
+  LogicalResult emitLoop(Value first, Value end, int64_t step,
+                         function_ref<LogicalResult(Value)> body);
+  TileEvaluator evaluator() {
+    return TileEvaluator(builder, loc, buffers, lanes);
+  }
+
+  scf::ForallOp loop;
+  int64_t lanes, unrollM, unrollN;
+  OpBuilder builder, scratchBuilder;
+  Location loc = UnknownLoc::get(builder.getContext());
+  TileBuffers buffers;
+  SmallVector<Value> scratch;
+  SmallVector<Operation *> dead;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOCPU_TILELOWERING_H

@@ -1,0 +1,349 @@
+//===- AttnAsm.cpp - Assembly of the attn dialect -------------------------===//
+//
+// The two levels of attention share one assembly: keyword clauses for the
+// operands, then the regions with their arguments named and their types
+// implied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+static ParseResult parseLayoutLetters(OpAsmParser &parser, Layout &layout) {
+  StringRef letters;
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&letters))
+    return failure();
+  FailureOr<Layout> parsed = Layout::parse(letters);
+  if (failed(parsed))
+    return parser.emitError(
+               loc, "expects a layout to be a permutation of 'bhsd', but got '")
+           << letters << "'";
+  layout = *parsed;
+  return success();
+}
+
+static ParseResult parseLayout(OpAsmParser &parser, AffineMapAttr &layout) {
+  Layout parsed;
+  if (parseLayoutLetters(parser, parsed))
+    return failure();
+  layout = AffineMapAttr::get(parsed.getMap(parser.getContext()));
+  return success();
+}
+
+static void printLayout(OpAsmPrinter &printer, Operation *,
+                        AffineMapAttr layout) {
+  printer << Layout::get(layout.getValue()).str();
+}
+
+/// `layout(x)` for one layout of all four tensors, `layouts(q, k, v, o)` else.
+static ParseResult parseLayouts(OpAsmParser &parser, OperationState &result) {
+  SmallVector<Attribute> maps;
+  MLIRContext *context = parser.getContext();
+  if (succeeded(parser.parseOptionalKeyword("layout"))) {
+    Layout layout;
+    if (parser.parseLParen() || parseLayoutLetters(parser, layout) ||
+        parser.parseRParen())
+      return failure();
+    maps.assign(4, AffineMapAttr::get(layout.getMap(context)));
+  } else if (succeeded(parser.parseOptionalKeyword("layouts"))) {
+    llvm::SMLoc loc = parser.getCurrentLocation();
+    auto parseOne = [&]() -> ParseResult {
+      Layout layout;
+      if (parseLayoutLetters(parser, layout))
+        return failure();
+      maps.push_back(AffineMapAttr::get(layout.getMap(context)));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOne))
+      return failure();
+    if (maps.size() != 4)
+      return parser.emitError(
+                 loc, "expects four layouts, for q, k, v and o, but got ")
+             << maps.size();
+  }
+  if (!maps.empty())
+    result.addAttribute("layouts", ArrayAttr::get(context, maps));
+  return success();
+}
+
+static void printLayouts(OpAsmPrinter &printer, ArrayAttr layouts) {
+  if (!layouts)
+    return;
+  auto letters = [](Attribute map) {
+    return Layout::get(cast<AffineMapAttr>(map).getValue()).str();
+  };
+  if (llvm::all_equal(layouts)) {
+    printer << " layout(" << letters(layouts[0]) << ")";
+    return;
+  }
+  printer << " layouts(";
+  llvm::interleaveComma(layouts, printer,
+                        [&](Attribute map) { printer << letters(map); });
+  printer << ")";
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A region in the assembly: its keyword and the types of its leading
+/// arguments.
+struct RegionSpec {
+  StringRef keyword;
+  SmallVector<Type> leading;
+  StringRef leadingNames;
+};
+} // namespace
+
+static SmallVector<RegionSpec> getRegionSpecs(Builder &builder, Type accType,
+                                              bool withBlocks) {
+  Type index = builder.getIndexType();
+  SmallVector<RegionSpec> specs;
+  specs.push_back(
+      {"score", {accType, index, index, index, index}, "s, b, h, i, j"});
+  specs.push_back({"mask", {index, index, index, index}, "b, h, i, j"});
+  if (withBlocks)
+    specs.push_back(
+        {"blocks", {index, index, index, index, index}, "b, h, i0, i1, skv"});
+  return specs;
+}
+
+static ParseResult parseRegions(OpAsmParser &parser, OperationState &result,
+                                Type accType, ArrayRef<Type> captureTypes,
+                                bool withBlocks) {
+  for (const RegionSpec &spec :
+       getRegionSpecs(parser.getBuilder(), accType, withBlocks)) {
+    Region *region = result.addRegion();
+    if (failed(parser.parseOptionalKeyword(spec.keyword)))
+      continue;
+    SmallVector<OpAsmParser::Argument> arguments;
+    llvm::SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseArgumentList(arguments, AsmParser::Delimiter::Paren))
+      return failure();
+    SmallVector<Type> types(spec.leading);
+    types.append(captureTypes.begin(), captureTypes.end());
+    if (arguments.size() != types.size())
+      return parser.emitError(loc, "expects the ")
+             << spec.keyword << " region to have the arguments ("
+             << spec.leadingNames << ") and one for each of "
+             << captureTypes.size() << " captures, but got "
+             << arguments.size();
+    for (auto [argument, type] : llvm::zip_equal(arguments, types))
+      argument.type = type;
+    // The regions are isolated, so an argument may have the name of a value
+    // outside, most often that of the capture it stands for.
+    if (parser.parseRegion(*region, arguments, /*enableNameShadowing=*/true))
+      return failure();
+  }
+  return success();
+}
+
+static void printRegions(OpAsmPrinter &printer, Operation *op) {
+  static constexpr StringLiteral keywords[] = {"score", "mask", "blocks"};
+  printer.increaseIndent();
+  for (auto [index, region] : llvm::enumerate(op->getRegions())) {
+    if (region.empty())
+      continue;
+    printer.printNewline();
+    printer << keywords[index] << "(";
+    llvm::interleaveComma(region.getArguments(), printer, [&](Value argument) {
+      printer.printOperand(argument);
+    });
+    printer << ") ";
+    printer.printRegion(region, /*printEntryBlockArgs=*/false);
+  }
+  printer.decreaseIndent();
+}
+
+/// Names for the arguments of the regions, so that printed IR reads like maths.
+static void nameRegionArguments(Operation *op, Region &region,
+                                OpAsmSetValueNameFn setName) {
+  static constexpr StringLiteral names[3][5] = {{"s", "b", "h", "i", "j"},
+                                                {"b", "h", "i", "j", ""},
+                                                {"b", "h", "i0", "i1", "skv"}};
+  static constexpr unsigned counts[] = {kNumScoreArgs, kNumMaskArgs,
+                                        kNumBlocksArgs};
+  unsigned which = region.getRegionNumber();
+  for (BlockArgument argument : region.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (number < counts[which])
+      setName(argument, names[which][number]);
+    else
+      setName(argument, ("w" + Twine(number - counts[which])).str());
+  }
+}
+
+void AttentionOp::getAsmBlockArgumentNames(Region &region,
+                                           OpAsmSetValueNameFn setName) {
+  nameRegionArguments(*this, region, setName);
+}
+
+void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,
+                                                 OpAsmSetValueNameFn setName) {
+  nameRegionArguments(*this, region, setName);
+}
+
+/// Names for results, of which the last may be absent.
+static void nameResults(Operation *op, ArrayRef<StringRef> names,
+                        OpAsmSetValueNameFn setName) {
+  for (auto [result, name] : llvm::zip(op->getResults(), names))
+    setName(result, name);
+}
+
+void AttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameResults(*this, {"o", "lse"}, setName);
+}
+
+void OnlineAttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameResults(*this, {"acc", "max", "sum"}, setName);
+}
+
+void FinalizeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  nameResults(*this, {"o", "lse"}, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One parenthesised clause, such as `ins(%a, %b : t0, t1)`.
+struct Clause {
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> types;
+  llvm::SMLoc loc;
+};
+} // namespace
+
+static ParseResult parseClause(OpAsmParser &parser, Clause &clause) {
+  clause.loc = parser.getCurrentLocation();
+  if (parser.parseLParen() || parser.parseOperandList(clause.operands) ||
+      parser.parseColonTypeList(clause.types) || parser.parseRParen())
+    return failure();
+  return success();
+}
+
+static ParseResult parseAttentionLike(OpAsmParser &parser,
+                                      OperationState &result, bool withBlocks) {
+  Builder &builder = parser.getBuilder();
+  if (succeeded(parser.parseOptionalKeyword("scale"))) {
+    double scale;
+    if (parser.parseFloat(scale))
+      return failure();
+    result.addAttribute("scale", builder.getF64FloatAttr(scale));
+  }
+  if (parseLayouts(parser, result))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("schedule"))) {
+    ScheduleAttr schedule;
+    if (parser.parseCustomAttributeWithFallback(schedule, Type()))
+      return failure();
+    result.addAttribute("schedule", schedule);
+  }
+
+  Clause ins, captures, outs;
+  if (parser.parseKeyword("ins") || parseClause(parser, ins))
+    return failure();
+  if (ins.operands.size() != 3)
+    return parser.emitError(ins.loc, "expects ins to hold q, k and v, but got ")
+           << ins.operands.size() << " operands";
+  if (succeeded(parser.parseOptionalKeyword("captures")) &&
+      parseClause(parser, captures))
+    return failure();
+  SmallVector<OpAsmParser::UnresolvedOperand> offsets;
+  if (succeeded(parser.parseOptionalKeyword("offsets")) &&
+      parser.parseOperandList(offsets, AsmParser::Delimiter::Paren))
+    return failure();
+  if (parser.parseKeyword("outs") || parseClause(parser, outs) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+
+  for (const Clause *clause : {&ins, &captures}) {
+    if (parser.resolveOperands(clause->operands, clause->types, clause->loc,
+                               result.operands))
+      return failure();
+  }
+  if (parser.resolveOperands(offsets, builder.getIndexType(),
+                             result.operands) ||
+      parser.resolveOperands(outs.operands, outs.types, outs.loc,
+                             result.operands))
+    return failure();
+  result.addAttribute(
+      "operandSegmentSizes",
+      builder.getDenseI32ArrayAttr(
+          {1, 1, 1, static_cast<int32_t>(captures.operands.size()),
+           static_cast<int32_t>(offsets.size()),
+           static_cast<int32_t>(outs.operands.size())}));
+  result.addTypes(outs.types);
+
+  auto queryType = dyn_cast<RankedTensorType>(ins.types[0]);
+  if (!queryType)
+    return parser.emitError(ins.loc,
+                            "expects q to be a ranked tensor, but got ")
+           << ins.types[0];
+  return parseRegions(parser, result,
+                      getAccumulatorType(queryType.getElementType()),
+                      captures.types, withBlocks);
+}
+
+template <typename OpTy>
+static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
+  if (FloatAttr scale = op.getScaleAttr()) {
+    printer << " scale ";
+    printer.printFloat(scale.getValue());
+  }
+  printLayouts(printer, op.getLayoutsAttr());
+  if (ScheduleAttr schedule = op.getScheduleAttr()) {
+    printer << " schedule";
+    printer.printStrippedAttrOrType(schedule);
+  }
+  auto clause = [&](StringRef keyword, ValueRange operands) {
+    if (operands.empty())
+      return;
+    printer.printNewline();
+    printer << "    " << keyword << "(";
+    printer.printOperands(operands);
+    printer << " : ";
+    llvm::interleaveComma(operands.getTypes(), printer);
+    printer << ")";
+  };
+  clause("ins", op->getOperands().take_front(3));
+  clause("captures", op.getCaptures());
+  if (!op.getOffsets().empty()) {
+    printer.printNewline();
+    printer << "    offsets(";
+    printer.printOperands(op.getOffsets());
+    printer << ")";
+  }
+  clause("outs", op.getOuts());
+  printer.printOptionalAttrDictWithKeyword(
+      op->getAttrs(), {"scale", "layouts", "schedule", "operandSegmentSizes"});
+  printRegions(printer, op);
+}
+
+ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseAttentionLike(parser, result, /*withBlocks=*/false);
+}
+void AttentionOp::print(OpAsmPrinter &printer) {
+  printAttentionLike(printer, *this);
+}
+
+ParseResult OnlineAttentionOp::parse(OpAsmParser &parser,
+                                     OperationState &result) {
+  return parseAttentionLike(parser, result, /*withBlocks=*/true);
+}
+void OnlineAttentionOp::print(OpAsmPrinter &printer) {
+  printAttentionLike(printer, *this);
+}
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"

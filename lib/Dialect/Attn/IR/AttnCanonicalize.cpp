@@ -1,0 +1,200 @@
+//===- AttnCanonicalize.cpp - Canonical forms of attention ----------------===//
+//
+// Local clean-ups that hold at any level: regions and layouts that say nothing
+// disappear, captures that are unused, repeated or constant leave the operand
+// list.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static YieldOp getYield(Region &region) {
+  return cast<YieldOp>(region.front().getTerminator());
+}
+
+/// Empties a region in place; an empty region means identity or all true.
+static void dropRegion(PatternRewriter &rewriter, Operation *op,
+                       Region &region) {
+  rewriter.modifyOpInPlace(op, [&] { rewriter.eraseBlock(&region.front()); });
+}
+
+/// A score region that yields its own score is absent.
+static LogicalResult dropIdentityScore(AttentionLikeOpInterface op,
+                                       PatternRewriter &rewriter) {
+  Region &score = op.getScore();
+  if (score.empty() ||
+      getYield(score).getValues().front() != score.getArgument(0))
+    return rewriter.notifyMatchFailure(op, "score is absent or not identity");
+  dropRegion(rewriter, op, score);
+  return success();
+}
+
+/// A mask that is constant true is absent, and so are its block bounds.
+static LogicalResult dropTrueMask(AttentionLikeOpInterface op,
+                                  PatternRewriter &rewriter) {
+  Region &mask = op.getMask();
+  if (mask.empty() ||
+      !matchPattern(getYield(mask).getValues().front(), m_One()))
+    return rewriter.notifyMatchFailure(op, "mask is absent or not all true");
+  dropRegion(rewriter, op, mask);
+  if (auto online = dyn_cast<OnlineAttentionOp>(op.getOperation()))
+    if (!online.getBlocks().empty())
+      dropRegion(rewriter, op, online.getBlocks());
+  return success();
+}
+
+/// Layouts that all are the default are absent.
+static LogicalResult dropDefaultLayouts(AttentionLikeOpInterface op,
+                                        PatternRewriter &rewriter) {
+  ArrayAttr layouts = op.getLayoutsAttr();
+  if (!layouts || !llvm::all_of(layouts, [](Attribute layout) {
+        return cast<AffineMapAttr>(layout).getValue().isIdentity();
+      }))
+    return rewriter.notifyMatchFailure(op, "layouts are absent or say more");
+  rewriter.modifyOpInPlace(op, [&] { op->removeAttr("layouts"); });
+  return success();
+}
+
+/// The argument for capture `number` in a region.
+static BlockArgument getCaptureArgument(AttentionLikeOpInterface op,
+                                        Region &region, unsigned number) {
+  unsigned leading = region.getNumArguments() - op.getCaptures().size();
+  return region.getArgument(leading + number);
+}
+
+static void eraseCapture(AttentionLikeOpInterface op, PatternRewriter &rewriter,
+                         unsigned number) {
+  rewriter.modifyOpInPlace(op, [&] {
+    for (Region *region : op.getCaptureRegions()) {
+      unsigned leading = region->getNumArguments() - op.getCaptures().size();
+      region->eraseArgument(leading + number);
+    }
+    op.getCapturesMutable().erase(number);
+  });
+}
+
+/// Replaces scalar captures that are constants by the constant, makes repeated
+/// captures one, and drops those that no region uses.
+static LogicalResult simplifyCaptures(AttentionLikeOpInterface op,
+                                      PatternRewriter &rewriter) {
+  for (unsigned number = 0; number < op.getCaptures().size(); ++number) {
+    Value capture = op.getCaptures()[number];
+    TypedAttr constant;
+    if (!isa<TensorType>(capture.getType()) &&
+        matchPattern(capture, m_Constant(&constant)) &&
+        !arith::ConstantOp::isBuildableWith(constant, capture.getType()))
+      constant = {};
+    auto first = llvm::find(op.getCaptures(), capture);
+    unsigned firstNumber = first - op.getCaptures().begin();
+    bool changed = false;
+    for (Region *region : op.getCaptureRegions()) {
+      BlockArgument argument = getCaptureArgument(op, *region, number);
+      if (argument.use_empty())
+        continue;
+      if (constant) {
+        OpBuilder::InsertionGuard guard(rewriter);
+        rewriter.setInsertionPointToStart(&region->front());
+        Value value =
+            arith::ConstantOp::create(rewriter, op->getLoc(), constant);
+        rewriter.replaceAllUsesWith(argument, value);
+        changed = true;
+      } else if (firstNumber != number) {
+        rewriter.replaceAllUsesWith(
+            argument, getCaptureArgument(op, *region, firstNumber));
+        changed = true;
+      }
+    }
+    bool unused = llvm::all_of(op.getCaptureRegions(), [&](Region *region) {
+      return getCaptureArgument(op, *region, number).use_empty();
+    });
+    if (unused) {
+      eraseCapture(op, rewriter, number);
+      return success();
+    }
+    if (changed)
+      return success();
+  }
+  return rewriter.notifyMatchFailure(op, "captures are in canonical form");
+}
+
+/// Changes the type of a result to that of its destination; users get a cast.
+static void refineResult(PatternRewriter &rewriter, OpResult result,
+                         Type type) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointAfter(result.getOwner());
+  Type oldType = result.getType();
+  result.setType(type);
+  auto cast =
+      tensor::CastOp::create(rewriter, result.getLoc(), oldType, result);
+  rewriter.replaceAllUsesExcept(result, cast, cast);
+}
+
+/// Takes tensors rather than casts of them that hide some of their shapes.
+static LogicalResult foldCasts(AttentionLikeOpInterface op,
+                               PatternRewriter &rewriter) {
+  auto destinations = cast<DestinationStyleOpInterface>(op.getOperation());
+  OperandRange captures = op.getCaptures();
+  bool changed = false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto cast = operand.get().getDefiningOp<tensor::CastOp>();
+    if (!tensor::canFoldIntoConsumerOp(cast))
+      continue;
+    rewriter.startOpModification(op);
+    operand.set(cast.getSource());
+    unsigned capture =
+        operand.getOperandNumber() - captures.getBeginOperandIndex();
+    if (capture < captures.size())
+      for (Region *region : op.getCaptureRegions())
+        getCaptureArgument(op, *region, capture)
+            .setType(cast.getSource().getType());
+    if (destinations.isDpsInit(&operand))
+      refineResult(rewriter, destinations.getTiedOpResult(&operand),
+                   cast.getSource().getType());
+    rewriter.finalizeOpModification(op);
+    changed = true;
+  }
+  return success(changed);
+}
+
+namespace {
+/// A free function on the common interface as a pattern for one operation.
+template <typename OpTy> struct OnAttention : public OpRewritePattern<OpTy> {
+  using Function = LogicalResult (*)(AttentionLikeOpInterface,
+                                     PatternRewriter &);
+  OnAttention(MLIRContext *context, Function function,
+              PatternBenefit benefit = 1)
+      : OpRewritePattern<OpTy>(context, benefit), function(function) {}
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    return function(op, rewriter);
+  }
+  Function function;
+};
+} // namespace
+
+template <typename OpTy>
+static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  for (typename OnAttention<OpTy>::Function function :
+       {dropIdentityScore, dropTrueMask, dropDefaultLayouts, simplifyCaptures})
+    patterns.add<OnAttention<OpTy>>(context, function);
+  // Before the pattern of the tensor dialect that folds casts into any
+  // operation with destinations: that one keeps the types of our regions'
+  // arguments, and does not copy absent regions.
+  patterns.add<OnAttention<OpTy>>(context, foldCasts,
+                                  /*benefit=*/PatternBenefit(2));
+}
+
+void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  addPatterns<AttentionOp>(patterns, context);
+}
+
+void OnlineAttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                    MLIRContext *context) {
+  addPatterns<OnlineAttentionOp>(patterns, context);
+}

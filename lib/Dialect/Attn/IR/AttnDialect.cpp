@@ -1,0 +1,159 @@
+//===- AttnDialect.cpp - The attn dialect ---------------------------------===//
+
+#include "AttnTileUtils.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+#include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
+#include "attn/Dialect/Attn/IR/AttnInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+
+namespace {
+/// Functions that hold attention may be inlined into others; the regions of an
+/// attention are isolated and stay as they are.
+struct AttnInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
+void AttnDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
+      >();
+  addInterfaces<AttnInlinerInterface>();
+  attachTilingInterfaces(getContext());
+  attachPartialReductionInterface(getContext());
+}
+
+LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() == kScheduleAttrName) {
+    if (isa<ScheduleAttr>(attribute.getValue()))
+      return success();
+    return op->emitError("expects '")
+           << kScheduleAttrName << "' to be a schedule, but got "
+           << attribute.getValue();
+  }
+  if (attribute.getName() == kSitesAttrName ||
+      attribute.getName() == kConstraintsAttrName) {
+    auto texts = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (texts && llvm::all_of(texts, llvm::IsaPred<StringAttr>))
+      return success();
+    return op->emitError("expects '")
+           << attribute.getName().getValue()
+           << "' to be an array of strings, but got " << attribute.getValue();
+  }
+  return op->emitError("unknown attribute '")
+         << attribute.getName().getValue() << "' of the attn dialect";
+}
+
+/// Checks one `attn.name`: `what` is "argument" or "result", `getName` gives
+/// the name of another of them.
+static LogicalResult
+verifyNameAttribute(Operation *op, StringRef what, unsigned number,
+                    NamedAttribute attribute,
+                    function_ref<Attribute(unsigned)> getName) {
+  if (attribute.getName() != kNameAttrName)
+    return op->emitError("unknown ")
+           << what << " attribute '" << attribute.getName().getValue()
+           << "' of the attn dialect";
+  auto name = dyn_cast<StringAttr>(attribute.getValue());
+  if (!name || name.empty())
+    return op->emitError("expects '")
+           << kNameAttrName << "' of " << what << " " << number
+           << " to be a non-empty string, but got " << attribute.getValue();
+  for (unsigned other = 0; other < number; ++other)
+    if (getName(other) == name)
+      return op->emitError("expects names of ")
+             << what << "s to be unique, but got '" << name.getValue()
+             << "' for " << what << "s " << other << " and " << number;
+  return success();
+}
+
+LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                    unsigned number,
+                                                    NamedAttribute attribute) {
+  auto function = cast<FunctionOpInterface>(op);
+  if (attribute.getName() == kStatusAttrName) {
+    auto type = dyn_cast<ShapedType>(function.getArgument(number).getType());
+    if (isa<UnitAttr>(attribute.getValue()) && type && type.hasRank() &&
+        type.getRank() == 1 && type.getElementType().isInteger(64))
+      return success();
+    return op->emitError("expects '")
+           << kStatusAttrName
+           << "' to be a unit attribute of an argument of rank 1 and i64";
+  }
+  return verifyNameAttribute(op, "argument", number, attribute,
+                             [&](unsigned other) -> Attribute {
+                               return function.getArgAttr(other, kNameAttrName);
+                             });
+}
+
+LogicalResult AttnDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned number, NamedAttribute attribute) {
+  auto function = cast<FunctionOpInterface>(op);
+  return verifyNameAttribute(
+      op, "result", number, attribute, [&](unsigned other) -> Attribute {
+        return function.getResultAttr(other, kNameAttrName);
+      });
+}
+
+FloatType mlir::attn::getAccumulatorType(Type elementType) {
+  MLIRContext *context = elementType.getContext();
+  return elementType.isF64() ? FloatType(Float64Type::get(context))
+                             : FloatType(Float32Type::get(context));
+}
+
+bool mlir::attn::isSupportedElementType(Type elementType) {
+  return isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(elementType);
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t tileM, int64_t tileN, int64_t lanes,
+                                   int64_t unrollM, int64_t unrollN) {
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"tile_m", tileM},
+                             {"tile_n", tileN},
+                             {"lanes", lanes},
+                             {"unroll_m", unrollM},
+                             {"unroll_n", unrollN}})
+    if (value < 1)
+      return emitError() << "expects " << name << " to be positive, but got "
+                         << value;
+  // Without the product, which may overflow.
+  if (tileM % lanes != 0 || tileM / lanes % unrollM != 0)
+    return emitError()
+           << "expects tile_m to be a multiple of lanes * unroll_m, which are "
+           << lanes << " and " << unrollM << ", but got " << tileM;
+  return success();
+}
+
+int64_t WorkerAttr::getMappingId() const { return getDim(); }
+bool WorkerAttr::isLinearMapping() const { return false; }
+int64_t WorkerAttr::getRelativeIndex() const { return getDim(); }
+
+LogicalResult WorkerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t dim) {
+  if (dim >= 0 && dim < 3)
+    return success();
+  return emitError() << "expects a dimension from 0 to 2, but got " << dim;
+}

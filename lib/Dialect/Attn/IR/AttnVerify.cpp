@@ -1,0 +1,492 @@
+//===- AttnVerify.cpp - Verifiers of the attn dialect ---------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// A dimension as a user reads it: a number, or '?'.
+static std::string dimText(int64_t size) {
+  return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size);
+}
+
+static bool areCompatible(int64_t a, int64_t b) {
+  return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
+}
+
+static LogicalResult verifyRank(Operation *op, StringRef name, Type type,
+                                int64_t rank) {
+  int64_t got = cast<RankedTensorType>(type).getRank();
+  if (got != rank)
+    return op->emitOpError("expects ")
+           << name << " to have rank " << rank << ", but got rank " << got;
+  return success();
+}
+
+static LogicalResult verifyElementType(Operation *op, StringRef name, Type type,
+                                       Type expected) {
+  Type got = cast<RankedTensorType>(type).getElementType();
+  if (got != expected)
+    return op->emitOpError("expects ") << name << " to have element type "
+                                       << expected << ", but got " << got;
+  return success();
+}
+
+static LogicalResult verifySameDim(Operation *op, StringRef what,
+                                   StringRef aName, int64_t a, StringRef bName,
+                                   int64_t b) {
+  if (areCompatible(a, b))
+    return success();
+  return op->emitOpError("expects ")
+         << aName << " and " << bName << " to have the same " << what
+         << ", but got " << a << " and " << b;
+}
+
+/// The scale is applied in the accumulator type, where it has to be a number.
+static LogicalResult verifyScale(Operation *op, FloatAttr scale,
+                                 FloatType accType) {
+  if (!scale)
+    return success();
+  APFloat value = scale.getValue();
+  bool losesInfo;
+  value.convert(accType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &losesInfo);
+  if (value.isFinite())
+    return success();
+  return op->emitOpError("expects the scale to be finite in ")
+         << accType << ", but got " << scale.getValueAsDouble();
+}
+
+static LogicalResult verifyLayouts(Operation *op, ArrayAttr layouts) {
+  if (!layouts)
+    return success();
+  if (layouts.size() != 4)
+    return op->emitOpError("expects four layouts, for q, k, v and o, but got ")
+           << layouts.size();
+  for (Attribute layout : layouts) {
+    AffineMap map = cast<AffineMapAttr>(layout).getValue();
+    if (map.getNumSymbols() != 0 || map.getNumDims() != 4 ||
+        !map.isPermutation())
+      return op->emitOpError("expects each layout to be a permutation of (b, "
+                             "h, s, d), but got ")
+             << layout;
+  }
+  return success();
+}
+
+/// Checks what both levels demand of q, k, v, captures and offsets.
+static LogicalResult verifyInputs(AttentionLikeOpInterface op) {
+  if (failed(verifyLayouts(op, op.getLayoutsAttr())))
+    return failure();
+  std::pair<StringRef, RankedTensorType> tensors[] = {{"q", op.getQueryType()},
+                                                      {"k", op.getKeyType()},
+                                                      {"v", op.getValueType()}};
+  Type elementType = op.getQueryType().getElementType();
+  if (!isSupportedElementType(elementType))
+    return op->emitOpError("expects q to have element type f64, f32, f16 or "
+                           "bf16, but got ")
+           << elementType;
+  for (auto [name, type] : tensors)
+    if (failed(verifyRank(op, name, type, 4)) ||
+        failed(verifyElementType(op, name, type, elementType)))
+      return failure();
+
+  Layout qLayout = op.getLayout(0), kLayout = op.getLayout(1),
+         vLayout = op.getLayout(2);
+  auto q = [&](unsigned dim) { return op.getQueryType().getDimSize(dim); };
+  auto k = [&](unsigned dim) { return op.getKeyType().getDimSize(dim); };
+  auto v = [&](unsigned dim) { return op.getValueType().getDimSize(dim); };
+  if (failed(verifySameDim(op, "head dimension", "q", q(qLayout.d), "k",
+                           k(kLayout.d))) ||
+      failed(
+          verifySameDim(op, "length", "k", k(kLayout.s), "v", v(vLayout.s))) ||
+      failed(verifySameDim(op, "number of heads", "k", k(kLayout.h), "v",
+                           v(vLayout.h))) ||
+      failed(verifySameDim(op, "batch", "k", k(kLayout.b), "v", v(vLayout.b))))
+    return failure();
+  for (auto [name, size] : {std::pair<StringRef, int64_t>{"q", q(qLayout.d)},
+                            {"k", k(kLayout.d)},
+                            {"v", v(vLayout.d)}})
+    if (ShapedType::isDynamic(size) || size == 0)
+      return op->emitOpError("expects ")
+             << name << " to have a static head dimension of at least 1, but "
+             << "got " << dimText(size);
+  int64_t batchQ = q(qLayout.b), batchK = k(kLayout.b);
+  if (batchK != 1 && !areCompatible(batchQ, batchK))
+    return op->emitOpError("expects k and v to have the batch of q or 1, but "
+                           "got ")
+           << batchK << " for " << batchQ;
+  int64_t headsQ = q(qLayout.h), headsK = k(kLayout.h);
+  if (!ShapedType::isDynamic(headsQ) && !ShapedType::isDynamic(headsK) &&
+      (headsK == 0 ? headsQ != 0 : headsQ % headsK != 0))
+    return op->emitOpError("expects the heads of q to be a multiple of the "
+                           "heads of k and v, but got ")
+           << headsQ << " and " << headsK;
+
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
+    Type type = capture.getType();
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    Type element = tensor ? tensor.getElementType() : type;
+    if ((isa<TensorType>(type) && !tensor) || !element.isIntOrIndexOrFloat()) {
+      InFlightDiagnostic diagnostic =
+          op->emitOpError("expects captures to be ranked tensors or scalars of "
+                          "index, integer or float, but got ")
+          << type;
+      diagnostic.attachNote(capture.getLoc()) << "capture " << number;
+      return diagnostic;
+    }
+  }
+  if (!op.getOffsets().empty() && op.getOffsets().size() != 4)
+    return op->emitOpError("expects no offsets or four, of b, h, i and j, but "
+                           "got ")
+           << op.getOffsets().size();
+  return success();
+}
+
+/// Checks that `type` is [B, H, S] of q arranged as `layout` without d.
+static LogicalResult verifyRows(AttentionLikeOpInterface op, StringRef name,
+                                Type type, Layout layout) {
+  if (failed(verifyRank(op, name, type, 3)) ||
+      failed(verifyElementType(op, name, type, op.getAccumulatorType())))
+    return failure();
+  RankedTensorType q = op.getQueryType();
+  Layout qLayout = op.getLayout(0);
+  SmallVector<int64_t> expected = layout.arrangeRows<int64_t>(
+      q.getDimSize(qLayout.b), q.getDimSize(qLayout.h),
+      q.getDimSize(qLayout.s));
+  auto got = cast<RankedTensorType>(type);
+  if (failed(verifyCompatibleShape(expected, got.getShape())))
+    return op->emitOpError("expects ")
+           << name << " to have the batch, heads and length of q, which are "
+           << RankedTensorType::get(expected, got.getElementType())
+           << ", but got " << got;
+  return success();
+}
+
+/// Checks that `type` is [B, H, S, Dv] in the layout of o.
+static LogicalResult verifyOutput(AttentionLikeOpInterface op, StringRef name,
+                                  Type type, Type elementType) {
+  if (failed(verifyRank(op, name, type, 4)) ||
+      failed(verifyElementType(op, name, type, elementType)))
+    return failure();
+  RankedTensorType q = op.getQueryType();
+  Layout qLayout = op.getLayout(0);
+  SmallVector<int64_t> expected = op.getLayout(3).arrange<int64_t>(
+      q.getDimSize(qLayout.b), q.getDimSize(qLayout.h), q.getDimSize(qLayout.s),
+      op.getValueDim());
+  auto got = cast<RankedTensorType>(type);
+  if (failed(verifyCompatibleShape(expected, got.getShape())))
+    return op->emitOpError("expects ")
+           << name << " to have the shape "
+           << RankedTensorType::get(expected, got.getElementType())
+           << ", but got " << got;
+  return success();
+}
+
+static LogicalResult verifyResultTypes(Operation *op, ValueRange outs) {
+  if (op->getResultTypes() == TypeRange(outs.getTypes()))
+    return success();
+  InFlightDiagnostic diagnostic =
+      op->emitOpError("expects results to have the types of outs, (");
+  llvm::interleaveComma(outs.getTypes(), diagnostic);
+  diagnostic << "), but got (";
+  llvm::interleaveComma(op->getResultTypes(), diagnostic);
+  return diagnostic << ")";
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+static bool isAllowedInRegion(Operation *op) {
+  // Operations of unregistered dialects have none.
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect,
+                         index::IndexDialect>(op->getDialect()) ||
+         isa<tensor::ExtractOp, tensor::DimOp, scf::IfOp, scf::YieldOp,
+             YieldOp>(op);
+}
+
+/// Checks that a value inside a region is a scalar. Captures, which are block
+/// arguments, may be tensors.
+static LogicalResult verifyScalarResults(Operation *op) {
+  for (Type type : op->getResultTypes())
+    if (!type.isIntOrIndexOrFloat())
+      return op->emitOpError("expects operations in a region of an attention "
+                             "to yield index, integer or float, but got ")
+             << type;
+  return success();
+}
+
+static LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
+                                  StringRef name, ArrayRef<Type> leading,
+                                  ArrayRef<Type> yielded) {
+  if (region.empty())
+    return success();
+  SmallVector<Type> expected(leading);
+  llvm::append_range(expected, op.getCaptures().getTypes());
+  if (region.getNumArguments() != expected.size())
+    return op->emitOpError("expects the ")
+           << name << " region to have " << expected.size()
+           << " arguments, but got " << region.getNumArguments();
+  for (auto [number, argument, type] :
+       llvm::enumerate(region.getArguments(), expected))
+    if (argument.getType() != type)
+      return op->emitOpError("expects argument ")
+             << number << " of the " << name << " region to have type " << type
+             << ", but got " << argument.getType();
+
+  // From outside in: of nested operations that are not allowed, the outermost
+  // is what the user has to know.
+  WalkResult walk = region.walk<WalkOrder::PreOrder>([&](Operation *inner) {
+    if (!isAllowedInRegion(inner)) {
+      InFlightDiagnostic diagnostic =
+          inner->emitError("'")
+          << inner->getName() << "' is not allowed in the " << name
+          << " region of an attention: expects operations of arith, math and "
+             "index, tensor.extract, tensor.dim, or scf.if";
+      diagnostic.attachNote(op->getLoc()) << "in this attention";
+      return WalkResult::interrupt();
+    }
+    return WalkResult(verifyScalarResults(inner));
+  });
+  if (walk.wasInterrupted())
+    return failure();
+
+  // The only terminator among the allowed operations that may be here.
+  auto yield = cast<YieldOp>(region.front().getTerminator());
+  if (yield.getOperandTypes() == TypeRange(yielded))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError("expects the ")
+                                  << name << " region to yield ";
+  llvm::interleaveComma(yielded, diagnostic);
+  diagnostic << ", but got ";
+  if (yield.getValues().empty())
+    diagnostic << "nothing";
+  llvm::interleaveComma(yield.getOperandTypes(), diagnostic);
+  diagnostic.attachNote(yield.getLoc()) << "yielded here";
+  return diagnostic;
+}
+
+static LogicalResult verifyScoreAndMask(AttentionLikeOpInterface op) {
+  Builder builder(op->getContext());
+  Type index = builder.getIndexType();
+  Type acc = op.getAccumulatorType();
+  if (failed(verifyRegion(op, op.getScore(), "score",
+                          {acc, index, index, index, index}, {acc})) ||
+      failed(verifyRegion(op, op.getMask(), "mask",
+                          {index, index, index, index}, {builder.getI1Type()})))
+    return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+double AttentionOp::getEffectiveScale() {
+  if (FloatAttr scale = getScaleAttr())
+    return scale.getValueAsDouble();
+  AttentionLikeOpInterface op = *this;
+  return 1.0 / std::sqrt(static_cast<double>(op.getQueryKeyDim()));
+}
+
+void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
+                        Value key, Value value, ValueRange captures,
+                        ValueRange outs, FloatAttr scale, ArrayAttr layouts) {
+  build(builder, state, outs.getTypes(), query, key, value, captures,
+        /*offsets=*/ValueRange(), outs, scale, layouts,
+        /*schedule=*/ScheduleAttr());
+}
+
+LogicalResult AttentionOp::verify() {
+  AttentionLikeOpInterface op = *this;
+  if (failed(verifyInputs(op)) ||
+      failed(verifyScale(*this, getScaleAttr(), op.getAccumulatorType())))
+    return failure();
+  if (getOuts().empty() || getOuts().size() > 2)
+    return emitOpError("expects outs to hold o and at most lse, but got ")
+           << getOuts().size() << " operands";
+  if (failed(verifyOutput(op, "o", getOuts()[0].getType(),
+                          op.getQueryType().getElementType())))
+    return failure();
+  if (getLseInit() &&
+      failed(verifyRows(op, "lse", getLseInit().getType(), op.getLayout(3))))
+    return failure();
+  return verifyResultTypes(*this, getOuts());
+}
+
+LogicalResult AttentionOp::verifyRegions() { return verifyScoreAndMask(*this); }
+
+LogicalResult OnlineAttentionOp::verify() {
+  AttentionLikeOpInterface op = *this;
+  if (failed(verifyInputs(op)) ||
+      failed(verifyScale(*this, getScaleAttr(), op.getAccumulatorType())))
+    return failure();
+  if (getOuts().size() != 3)
+    return emitOpError("expects outs to hold acc, max and sum, but got ")
+           << getOuts().size() << " operands";
+  if (failed(verifyOutput(op, "acc", getAccInit().getType(),
+                          op.getAccumulatorType())) ||
+      failed(verifyRows(op, "max", getMaxInit().getType(), op.getLayout(3))) ||
+      failed(verifyRows(op, "sum", getSumInit().getType(), op.getLayout(3))))
+    return failure();
+  return verifyResultTypes(*this, getOuts());
+}
+
+LogicalResult OnlineAttentionOp::verifyRegions() {
+  if (failed(verifyScoreAndMask(*this)))
+    return failure();
+  SmallVector<Type> five(kNumBlocksArgs, IndexType::get(getContext()));
+  return verifyRegion(*this, getBlocks(), "blocks", five,
+                      ArrayRef<Type>(five).take_front(4));
+}
+
+LogicalResult FinalizeOp::verify() {
+  if (AffineMapAttr layout = getLayoutAttr()) {
+    AffineMap map = layout.getValue();
+    if (map.getNumSymbols() != 0 || map.getNumDims() != 4 ||
+        !map.isPermutation())
+      return emitOpError("expects the layout to be a permutation of (b, h, s, "
+                         "d), but got ")
+             << layout;
+  }
+  auto accType = cast<RankedTensorType>(getAcc().getType());
+  if (failed(verifyRank(*this, "acc", accType, 4)))
+    return failure();
+  Type element = accType.getElementType();
+  if (!element.isF32() && !element.isF64())
+    return emitOpError("expects acc to have element type f32 or f64, but got ")
+           << element;
+  if (getOuts().empty() || getOuts().size() > 2)
+    return emitOpError("expects outs to hold o and at most lse, but got ")
+           << getOuts().size() << " operands";
+  auto oType = cast<RankedTensorType>(getOuts()[0].getType());
+  if (!isSupportedElementType(oType.getElementType()) ||
+      getAccumulatorType(oType.getElementType()) != element)
+    return emitOpError("expects o to have an element type that accumulates in ")
+           << element << ", but got " << oType.getElementType();
+  if (failed(verifyCompatibleShape(accType, oType)))
+    return emitOpError("expects o to have the shape of acc, ")
+           << accType << ", but got " << oType;
+
+  SmallVector<int64_t> rowShape(accType.getShape());
+  rowShape.erase(rowShape.begin() + getAccLayout().d);
+  SmallVector<std::pair<StringRef, Value>> rows = {{"max", getMax()},
+                                                   {"sum", getSum()}};
+  if (Value lse = getLseInit())
+    rows.push_back({"lse", lse});
+  for (auto [name, value] : rows) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (failed(verifyRank(*this, name, type, 3)) ||
+        failed(verifyElementType(*this, name, type, element)))
+      return failure();
+    if (failed(verifyCompatibleShape(rowShape, type.getShape())))
+      return emitOpError("expects ")
+             << name << " to have the shape of acc without d, "
+             << RankedTensorType::get(rowShape, element) << ", but got "
+             << type;
+  }
+  return verifyResultTypes(*this, getOuts());
+}
+
+LogicalResult OnlineStepOp::verify() {
+  auto scores = cast<VectorType>(getScores().getType());
+  auto acc = cast<VectorType>(getAcc().getType());
+  auto max = cast<VectorType>(getMax().getType());
+  for (auto [name, type, rank] :
+       {std::tuple<StringRef, VectorType, int64_t>{"scores", scores, 2},
+        {"acc", acc, 2},
+        {"max", max, 1}}) {
+    if (type.getRank() != rank)
+      return emitOpError("expects ")
+             << name << " to have rank " << rank << ", but got " << type;
+    if (type.isScalable())
+      return emitOpError("expects vectors of fixed size, but got ") << type;
+    if (type.getElementType() != scores.getElementType())
+      return emitOpError("expects all vectors to have element type ")
+             << scores.getElementType() << ", but got " << type;
+  }
+  if (!scores.getElementType().isF32() && !scores.getElementType().isF64())
+    return emitOpError("expects element type f32 or f64, but got ")
+           << scores.getElementType();
+  if (acc.getDimSize(1) != scores.getDimSize(1) ||
+      max.getDimSize(0) != scores.getDimSize(1))
+    return emitOpError("expects scores, acc, max and sum to have the same "
+                       "number of queries, but got ")
+           << scores.getDimSize(1) << ", " << acc.getDimSize(1) << " and "
+           << max.getDimSize(0);
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  auto source = cast<ShapedType>(getSource().getType());
+  if (static_cast<int64_t>(getIndices().size()) != source.getRank())
+    return emitOpError("expects one index for each of ")
+           << source.getRank() << " dimensions, but got "
+           << getIndices().size();
+  Type result = getResult().getType();
+  if (getElementTypeOrSelf(result) != source.getElementType())
+    return emitOpError("expects a result of element type ")
+           << source.getElementType() << ", but got " << result;
+  auto vector = dyn_cast<VectorType>(result);
+  if (isa<ShapedType>(result) && !vector)
+    return emitOpError("expects the result to be a scalar or a vector, but "
+                       "got ")
+           << result;
+  SmallVector<Value> shaped(getIndices());
+  shaped.push_back(getMask());
+  for (Value operand : shaped) {
+    auto type = dyn_cast<VectorType>(operand.getType());
+    if (type && (!vector || type.getShape() != vector.getShape()))
+      return emitOpError("expects indices and mask to have the shape of the "
+                         "result, ")
+             << result << ", but got " << type;
+  }
+  return success();
+}
+
+void GatherOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (isa<MemRefType>(getSource().getType()))
+    effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable(),
+                         SideEffects::DefaultResource::get());
+}
+
+//===----------------------------------------------------------------------===//
+// Result shapes
+//===----------------------------------------------------------------------===//
+
+static LogicalResult reifyFromInits(OpBuilder &builder,
+                                    DestinationStyleOpInterface op,
+                                    ReifiedRankedShapedTypeDims &shapes) {
+  for (Value init : op.getDpsInits())
+    shapes.push_back(tensor::getMixedSizes(builder, op->getLoc(), init));
+  return success();
+}
+
+LogicalResult
+AttentionOp::reifyResultShapes(OpBuilder &builder,
+                               ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(builder, *this, shapes);
+}
+LogicalResult
+OnlineAttentionOp::reifyResultShapes(OpBuilder &builder,
+                                     ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(builder, *this, shapes);
+}
+LogicalResult
+FinalizeOp::reifyResultShapes(OpBuilder &builder,
+                              ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(builder, *this, shapes);
+}

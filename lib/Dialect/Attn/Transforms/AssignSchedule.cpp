@@ -1,0 +1,60 @@
+//===- AssignSchedule.cpp - Choose how attentions are cut into tiles ------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNASSIGNSCHEDULEPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
+                                           int64_t queryKeyDim,
+                                           int64_t valueDim,
+                                           const CPUScheduleInput &input) {
+  int64_t elementBytes = accType.getWidth() / 8;
+  int64_t lanes = std::max<int64_t>(1, input.vectorBits / accType.getWidth());
+  // The inner kernel holds unrollM * unrollN sums, one row of unrollM query
+  // vectors, and a broadcast key or value. It is bound by loads unless both
+  // factors are large: 3 x 8 fills 32 registers, 2 x 4 or 3 x 4 16 of them.
+  int64_t unrollM = 3;
+  int64_t unrollN = input.vectorRegisters >= 32 ? 8 : 4;
+  // One step of the inner kernel reads a slice of tile_m queries, a tile of
+  // keys, and its scores: they should share the first-level cache with room
+  // to spare. Smaller tiles cost more rescaling, larger ones more misses.
+  int64_t tileN = 64;
+  int64_t tileM = 2 * lanes * unrollM;
+  int64_t dim = std::max(queryKeyDim, valueDim);
+  while (tileM > lanes * unrollM &&
+         tileM * (dim + tileN) * elementBytes > 2 * int64_t(input.l1Bytes))
+    tileM -= lanes * unrollM;
+  return ScheduleAttr::get(accType.getContext(), tileM, tileN, lanes, unrollM,
+                           unrollN);
+}
+
+namespace {
+struct AttnAssignSchedule
+    : public mlir::attn::impl::AttnAssignSchedulePassBase<AttnAssignSchedule> {
+  using AttnAssignSchedulePassBase::AttnAssignSchedulePassBase;
+
+  void runOnOperation() override {
+    if (vectorBits < 64 || vectorRegisters == 0 || l1Bytes == 0) {
+      getOperation()->emitError("expects vector-bits of at least 64, and "
+                                "vector-registers and l1-bytes of at least 1");
+      return signalPassFailure();
+    }
+    CPUScheduleInput input{vectorBits, vectorRegisters, l1Bytes};
+    getOperation()->walk([&](AttentionLikeOpInterface op) {
+      if (op->hasAttr("schedule"))
+        return;
+      op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
+                                                op.getQueryKeyDim(),
+                                                op.getValueDim(), input));
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,51 @@
+//===- BufferizableOpInterfaceImpl.cpp - Tiles on buffers -----------------===//
+
+#include "attn/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+/// A gather reads its source and yields a vector, which is no buffer.
+struct GatherOpInterface
+    : public bufferization::BufferizableOpInterface::ExternalModel<
+          GatherOpInterface, GatherOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const bufferization::AnalysisState &) const {
+    return true;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+                               const bufferization::AnalysisState &) const {
+    return false;
+  }
+  bufferization::AliasingValueList
+  getAliasingValues(Operation *, OpOperand &,
+                    const bufferization::AnalysisState &) const {
+    return {};
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const bufferization::BufferizationOptions &options,
+                          bufferization::BufferizationState &state) const {
+    auto gather = cast<GatherOp>(op);
+    if (!isa<TensorType>(gather.getSource().getType()))
+      return success();
+    FailureOr<Value> buffer =
+        getBuffer(rewriter, gather.getSource(), options, state);
+    if (failed(buffer))
+      return failure();
+    rewriter.modifyOpInPlace(
+        gather, [&] { gather.getSourceMutable().assign(*buffer); });
+    return success();
+  }
+};
+} // namespace
+
+void mlir::attn::registerBufferizableOpInterfaceExternalModels(
+    DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
+    GatherOp::attachInterface<GatherOpInterface>(*context);
+  });
+}

@@ -1,0 +1,161 @@
+//===- Extents.cpp - Extents of tensors from those of arguments -----------===//
+
+#include "Extents.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+OpOperand *mlir::attn::getDestination(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return nullptr;
+  if (auto op = dyn_cast<DestinationStyleOpInterface>(result.getOwner()))
+    return op.getTiedOpOperand(result);
+  if (auto loop = dyn_cast<scf::ForOp>(result.getOwner()))
+    return &loop.getInitArgsMutable()[result.getResultNumber()];
+  if (auto loop = dyn_cast<scf::ForallOp>(result.getOwner()))
+    return loop.getTiedOpOperand(result);
+  if (auto cast = dyn_cast<tensor::CastOp>(result.getOwner()))
+    return &cast.getSourceMutable();
+  return nullptr;
+}
+
+/// Whether an iteration of `loop` computes what it yields into the argument of
+/// the same number, so that extents stay as they are.
+static bool keepsExtents(scf::ForOp loop, unsigned number) {
+  Value value = loop.getYieldedValues()[number];
+  while (OpOperand *destination = getDestination(value))
+    value = destination->get();
+  return value == loop.getRegionIterArg(number);
+}
+
+/// The operand that must not be 0, or null.
+static OpOperand *getDivisor(Operation *op) {
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::CeilDivUIOp,
+          arith::CeilDivSIOp, arith::FloorDivSIOp, arith::RemUIOp,
+          arith::RemSIOp>(op))
+    return &op->getOpOperand(1);
+  return nullptr;
+}
+
+Extents::Extents(func::FuncOp source, func::FuncOp target)
+    : source(source), target(target),
+      builder(OpBuilder::atBlockEnd(&target.getFunctionBody().front())),
+      culprit(source.getLoc()) {}
+
+Value Extents::emit(OpFoldResult value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value)) {
+    auto dynamic = dyn_cast<Value>(value);
+    if (!dynamic || dynamic.getType().isIndex()) {
+      Value &result = constants[*constant];
+      if (!result)
+        result =
+            arith::ConstantIndexOp::create(builder, target.getLoc(), *constant);
+      return result;
+    }
+  }
+  auto scalar = cast<Value>(value);
+  if (Value result = mapping.lookupOrNull(scalar))
+    return result;
+  if (auto argument = dyn_cast<BlockArgument>(scalar))
+    return fail(argument.getLoc());
+  Operation *op = scalar.getDefiningOp();
+  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    std::optional<int64_t> number = dim.getConstantIndex();
+    return number ? emitExtent(dim.getSource(), *number) : fail(op->getLoc());
+  }
+  return emitOperation(op) ? mapping.lookup(scalar) : Value();
+}
+
+/// Clones an operation on integers, and what it depends on.
+Value Extents::emitOperation(Operation *op) {
+  auto isInteger = [](Type type) { return type.isIntOrIndex(); };
+  OpOperand *divisor = getDivisor(op);
+  if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
+      (!divisor && !isSpeculatable(op)) ||
+      !llvm::all_of(op->getOperandTypes(), isInteger) ||
+      !llvm::all_of(op->getResultTypes(), isInteger))
+    return fail(op->getLoc());
+  for (Value operand : op->getOperands()) {
+    Value value = emit(operand);
+    if (!value)
+      return {};
+    mapping.map(operand, value);
+  }
+  Operation *clone = builder.clone(*op, mapping);
+  if (divisor && !isSpeculatable(op)) {
+    Value value = mapping.lookup(divisor->get());
+    divisors.push_back({value, op});
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(clone);
+    Location loc = op->getLoc();
+    auto constant = [&](int64_t number) -> Value {
+      return arith::ConstantOp::create(
+          builder, loc, builder.getIntegerAttr(value.getType(), number));
+    };
+    Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         value, constant(0));
+    clone->setOperand(
+        divisor->getOperandNumber(),
+        arith::SelectOp::create(builder, loc, isZero, constant(1), value));
+  }
+  return clone->getResult(0);
+}
+
+Value Extents::emitExtent(Value tensor, int64_t dim) {
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  if (!type || dim < 0 || dim >= type.getRank())
+    return fail(tensor.getLoc());
+  if (!type.isDynamicDim(dim))
+    return emit(builder.getIndexAttr(type.getDimSize(dim)));
+  if (Value result = known.lookup({tensor, dim}))
+    return result;
+  Value result;
+  if (auto opResult = dyn_cast<OpResult>(tensor)) {
+    result = emitResultExtent(opResult, dim);
+  } else {
+    auto argument = cast<BlockArgument>(tensor);
+    Block &entry = source.getFunctionBody().front();
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (argument.getOwner() == &entry) {
+      Value number = emit(builder.getIndexAttr(dim));
+      result = tensor::DimOp::create(
+          builder, target.getLoc(), target.getArgument(argument.getArgNumber()),
+          number);
+    } else if (loop && keepsExtents(loop, argument.getArgNumber() - 1)) {
+      result = emitExtent(loop.getInitArgs()[argument.getArgNumber() - 1], dim);
+    } else {
+      return fail(argument.getLoc());
+    }
+  }
+  if (result)
+    known[{tensor, dim}] = result;
+  return result;
+}
+
+Value Extents::emitResultExtent(OpResult result, int64_t dim) {
+  Operation *op = result.getOwner();
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    unsigned number = result.getResultNumber();
+    return keepsExtents(loop, number)
+               ? emitExtent(loop.getInitArgs()[number], dim)
+               : fail(op->getLoc());
+  }
+  if (OpOperand *destination = getDestination(result))
+    return emitExtent(destination->get(), dim);
+  if (!isa<ReifyRankedShapedTypeOpInterface>(op))
+    return fail(op->getLoc());
+  OpBuilder scratch(op);
+  FailureOr<OpFoldResult> size =
+      reifyDimOfResult(scratch, op, result.getResultNumber(), dim);
+  if (failed(size))
+    return fail(op->getLoc());
+  return emit(*size);
+}

@@ -1,0 +1,59 @@
+//===- Extents.h - Extents of tensors from those of arguments ---*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_EXTENTS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_EXTENTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::attn {
+
+/// The operand whose buffer `value` is computed into, or null if there is none.
+OpOperand *getDestination(Value value);
+
+/// Computes extents of tensors of one function in another that has the same
+/// arguments.
+class Extents {
+public:
+  /// Emits at the end of the entry block of `target`. `source` is a scratch
+  /// copy, into which operations are inserted.
+  Extents(func::FuncOp source, func::FuncOp target);
+
+  /// The extent of a dimension of `tensor`, a value of the source, as an index
+  /// in the target. Null if it does not follow from extents of arguments; then
+  /// getCulprit() tells why not.
+  Value emitExtent(Value tensor, int64_t dim);
+
+  /// The same for a number that is known, or a value of the source.
+  Value emit(OpFoldResult value);
+
+  /// Where data comes in that the last extent depends on.
+  Location getCulprit() const { return culprit; }
+
+  OpBuilder &getBuilder() { return builder; }
+
+  /// Divisors that have to differ from 0, with the operation that divides.
+  ArrayRef<std::pair<Value, Operation *>> getDivisors() const {
+    return divisors;
+  }
+
+private:
+  Value emitOperation(Operation *op);
+  Value emitResultExtent(OpResult result, int64_t dim);
+  Value fail(Location loc) {
+    culprit = loc;
+    return {};
+  }
+
+  func::FuncOp source, target;
+  OpBuilder builder;
+  Location culprit;
+  IRMapping mapping;
+  DenseMap<std::pair<Value, int64_t>, Value> known;
+  DenseMap<int64_t, Value> constants;
+  SmallVector<std::pair<Value, Operation *>> divisors;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_EXTENTS_H

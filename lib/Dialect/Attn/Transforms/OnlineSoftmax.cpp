@@ -1,0 +1,84 @@
+//===- OnlineSoftmax.cpp - Make softmax associative over keys -------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/APFloat.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNONLINESOFTMAXPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// A tensor of `sizes` filled with `value`.
+static Value createFilled(OpBuilder &builder, Location loc,
+                          ArrayRef<OpFoldResult> sizes, FloatType type,
+                          const APFloat &value) {
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
+  Value constant =
+      arith::ConstantOp::create(builder, loc, FloatAttr::get(type, value));
+  return linalg::FillOp::create(builder, loc, constant, empty).getResult(0);
+}
+
+FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
+                                                AttentionOp op) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  FloatType accType = attention.getAccumulatorType();
+  const llvm::fltSemantics &semantics = accType.getFloatSemantics();
+  Layout layout = attention.getLayout(3);
+
+  // The destination of o has the extents of q and the head dimension of v.
+  SmallVector<OpFoldResult> accSizes =
+      tensor::getMixedSizes(rewriter, loc, op.getOuts()[0]);
+  SmallVector<OpFoldResult> rowSizes(accSizes);
+  rowSizes.erase(rowSizes.begin() + layout.d);
+
+  Value acc = createFilled(rewriter, loc, accSizes, accType,
+                           APFloat::getZero(semantics));
+  Value max = createFilled(rewriter, loc, rowSizes, accType,
+                           APFloat::getInf(semantics, /*Negative=*/true));
+  Value sum = createFilled(rewriter, loc, rowSizes, accType,
+                           APFloat::getZero(semantics));
+  SmallVector<Value> state = {acc, max, sum};
+  auto online = OnlineAttentionOp::create(
+      rewriter, loc, TypeRange(ValueRange(state)), op.getQuery(), op.getKey(),
+      op.getValue(), op.getCaptures(), op.getOffsets(), state,
+      rewriter.getF64FloatAttr(op.getEffectiveScale()), op.getLayoutsAttr(),
+      op.getScheduleAttr());
+  rewriter.inlineRegionBefore(op.getScore(), online.getScore(),
+                              online.getScore().end());
+  rewriter.inlineRegionBefore(op.getMask(), online.getMask(),
+                              online.getMask().end());
+
+  AffineMapAttr layoutAttr;
+  if (!(layout == Layout()))
+    layoutAttr = AffineMapAttr::get(layout.getMap(op.getContext()));
+  auto finalize = FinalizeOp::create(
+      rewriter, loc, op->getResultTypes(), online.getOutputs()[0],
+      online.getOutputs()[1], online.getOutputs()[2], op.getOuts(), layoutAttr);
+  rewriter.replaceOp(op, finalize);
+  return finalize;
+}
+
+namespace {
+struct AttnOnlineSoftmax
+    : public mlir::attn::impl::AttnOnlineSoftmaxPassBase<AttnOnlineSoftmax> {
+  void runOnOperation() override {
+    SmallVector<AttentionOp> ops;
+    getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (AttentionOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      if (failed(lowerToOnline(rewriter, op)))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,368 @@
+//===- Plan.cpp - Functions that compute the extents of results -----------===//
+
+#include "Extents.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNPLANPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+std::string mlir::attn::getLocationText(Location loc) {
+  if (auto file = loc->findInstanceOf<FileLineColLoc>())
+    return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
+            Twine(file.getColumn()))
+        .str();
+  return "";
+}
+
+namespace {
+/// Builds the plan of one function.
+class PlanBuilder {
+public:
+  PlanBuilder(func::FuncOp function, func::FuncOp scratch, func::FuncOp plan)
+      : function(function), scratch(scratch), plan(plan),
+        extents(scratch, plan), builder(extents.getBuilder()),
+        loc(plan.getLoc()) {}
+
+  LogicalResult run();
+
+private:
+  struct Constraint {
+    Value isMet;
+    /// The offending extents.
+    Value first, second;
+    std::string text;
+  };
+
+  LogicalResult addAttention(AttentionOp op);
+  void addLoops(linalg::LinalgOp op);
+  void addCast(tensor::CastOp op);
+  void addEmpty(tensor::EmptyOp op);
+  LogicalResult addResults(SmallVectorImpl<Value> &results);
+  void addConstraint(Operation *op, Value isMet, Value first, Value second,
+                     const Twine &text);
+  void addEqual(Operation *op, Value a, Value b, const Twine &text);
+  void emitBody(ArrayRef<Value> results);
+
+  Value constant(int64_t value) {
+    return extents.emit(builder.getIndexAttr(value));
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return builder.createOrFold<arith::CmpIOp>(loc, predicate, a, b);
+  }
+  LogicalResult reportCulprit(Operation *op, const Twine &what);
+
+  func::FuncOp function, scratch, plan;
+  Extents extents;
+  OpBuilder &builder;
+  Location loc;
+  SmallVector<Constraint> constraints;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanBuilder::reportCulprit(Operation *op, const Twine &what) {
+  InFlightDiagnostic diagnostic = op->emitOpError("expects ")
+                                  << what
+                                  << " to follow from the extents of arguments";
+  diagnostic.attachNote(extents.getCulprit()) << "depends on this";
+  return diagnostic;
+}
+
+void PlanBuilder::addConstraint(Operation *op, Value isMet, Value first,
+                                Value second, const Twine &text) {
+  if (matchPattern(isMet, m_One()))
+    return;
+  std::string place = getLocationText(op->getLoc());
+  constraints.push_back({isMet, first, second,
+                         (place + (place.empty() ? "" : ": ") + "error: '" +
+                          op->getName().getStringRef() + "' op " + text)
+                             .str()});
+}
+
+void PlanBuilder::addEqual(Operation *op, Value a, Value b, const Twine &text) {
+  if (a != b)
+    addConstraint(op, compare(arith::CmpIPredicate::eq, a, b), a, b,
+                  text + ", but got %0 and %1");
+}
+
+LogicalResult PlanBuilder::addAttention(AttentionOp op) {
+  AttentionLikeOpInterface attention = op;
+  struct Logical {
+    StringRef name;
+    Value batch, heads, length;
+  };
+  bool isKnown = true;
+  auto get = [&](StringRef name, Value tensor, Layout layout, bool hasDim) {
+    auto extent = [&](unsigned dim) {
+      Value result =
+          extents.emitExtent(tensor, hasDim ? dim : layout.rowDim(dim));
+      isKnown &= result != nullptr;
+      return isKnown ? result : Value();
+    };
+    Logical result{name};
+    // The first that is not known is the one that is reported.
+    if (isKnown)
+      result.batch = extent(layout.b);
+    if (isKnown)
+      result.heads = extent(layout.h);
+    if (isKnown)
+      result.length = extent(layout.s);
+    return result;
+  };
+  Layout oLayout = attention.getLayout(3);
+  Logical q = get("q", op.getQuery(), attention.getLayout(0), true);
+  Logical k = get("k", op.getKey(), attention.getLayout(1), true);
+  Logical v = get("v", op.getValue(), attention.getLayout(2), true);
+  SmallVector<Logical> outs = {get("o", op.getOuts()[0], oLayout, true)};
+  if (op.getLseInit())
+    outs.push_back(get("lse", op.getLseInit(), oLayout, false));
+  if (!isKnown)
+    return reportCulprit(op, "extents of operands");
+
+  addEqual(op, k.length, v.length, "expects k and v to have the same length");
+  addEqual(op, k.heads, v.heads,
+           "expects k and v to have the same number of heads");
+  addEqual(op, k.batch, v.batch, "expects k and v to have the same batch");
+  if (k.batch != q.batch) {
+    Value isOne = compare(arith::CmpIPredicate::eq, k.batch, constant(1));
+    Value isSame = compare(arith::CmpIPredicate::eq, k.batch, q.batch);
+    addConstraint(op, builder.createOrFold<arith::OrIOp>(loc, isOne, isSame),
+                  k.batch, q.batch,
+                  "expects k and v to have the batch of q or 1, but got %0 for "
+                  "%1");
+  }
+  if (k.heads != q.heads) {
+    Value zero = constant(0);
+    Value isZero = compare(arith::CmpIPredicate::eq, k.heads, zero);
+    Value divisor = builder.createOrFold<arith::SelectOp>(loc, isZero,
+                                                          constant(1), k.heads);
+    Value rest = builder.createOrFold<arith::RemUIOp>(loc, q.heads, divisor);
+    // No heads of k and v serve no heads of q.
+    Value left =
+        builder.createOrFold<arith::SelectOp>(loc, isZero, q.heads, rest);
+    addConstraint(op, compare(arith::CmpIPredicate::eq, left, zero), q.heads,
+                  k.heads,
+                  "expects the heads of q to be a multiple of the heads of k "
+                  "and v, but got %0 and %1");
+  }
+  for (const Logical &out : outs) {
+    addEqual(op, out.batch, q.batch,
+             "expects " + out.name + " and q to have the same batch");
+    addEqual(op, out.heads, q.heads,
+             "expects " + out.name + " and q to have the same number of heads");
+    addEqual(op, out.length, q.length,
+             "expects " + out.name + " and q to have the same length");
+  }
+  return success();
+}
+
+/// Operands that are indexed by the same loop.
+void PlanBuilder::addLoops(linalg::LinalgOp op) {
+  DenseMap<unsigned, std::pair<Value, unsigned>> first;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (op.isScalar(&operand))
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (auto [number, expr] : llvm::enumerate(map.getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim)
+        continue;
+      Value extent = extents.emitExtent(operand.get(), number);
+      if (!extent)
+        continue;
+      auto [known, isNew] = first.try_emplace(dim.getPosition(), extent,
+                                              operand.getOperandNumber());
+      if (!isNew)
+        addEqual(op, known->second.first, extent,
+                 "expects operands " + Twine(known->second.second) + " and " +
+                     Twine(operand.getOperandNumber()) +
+                     " to have the same extent along loop " +
+                     Twine(dim.getPosition()));
+    }
+  }
+}
+
+void PlanBuilder::addCast(tensor::CastOp op) {
+  auto source = dyn_cast<RankedTensorType>(op.getSource().getType());
+  auto result = dyn_cast<RankedTensorType>(op.getType());
+  if (!source || !result)
+    return;
+  for (int64_t dim = 0; dim < source.getRank(); ++dim) {
+    if (!source.isDynamicDim(dim) || result.isDynamicDim(dim))
+      continue;
+    Value got = extents.emitExtent(op.getSource(), dim);
+    if (!got)
+      continue;
+    Value wanted = constant(result.getDimSize(dim));
+    addConstraint(
+        op, compare(arith::CmpIPredicate::eq, got, wanted), got, wanted,
+        "expects dimension " + Twine(dim) + " to have extent %1, but got %0");
+  }
+}
+
+void PlanBuilder::addEmpty(tensor::EmptyOp op) {
+  for (Value size : op.getDynamicSizes()) {
+    // An extent of a tensor is no negative number.
+    if (size.getDefiningOp<tensor::DimOp>())
+      continue;
+    if (Value got = extents.emit(size))
+      addConstraint(op, compare(arith::CmpIPredicate::sge, got, constant(0)),
+                    got, got, "expects no negative extent, but got %0");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Body
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanBuilder::addResults(SmallVectorImpl<Value> &results) {
+  for (auto op : scratch.getFunctionBody().getOps<func::ReturnOp>()) {
+    for (auto [number, value] : llvm::enumerate(op.getOperands())) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type)
+        continue;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+        results.push_back(extents.emitExtent(value, dim));
+        if (!results.back())
+          return reportCulprit(op, "extent " + Twine(dim) + " of result " +
+                                       Twine(number));
+      }
+    }
+  }
+  return success();
+}
+
+void PlanBuilder::emitBody(ArrayRef<Value> results) {
+  Value out = plan.getArguments().back();
+  Type i64 = builder.getI64Type();
+  auto store = [&](Value extent, int64_t slot) {
+    Value number = arith::IndexCastOp::create(builder, loc, i64, extent);
+    memref::StoreOp::create(builder, loc, number, out, constant(slot));
+  };
+  for (auto [slot, extent] : llvm::enumerate(results))
+    store(extent, slot);
+
+  auto status = [&](int64_t number) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getI64IntegerAttr(number));
+  };
+  Value result = status(0);
+  if (!constraints.empty()) {
+    // From the last to the first, so that the first that is violated wins.
+    Value first = constant(0), second = first;
+    for (size_t number = constraints.size(); number > 0; --number) {
+      const Constraint &constraint = constraints[number - 1];
+      auto select = [&](Value ifMet, Value otherwise) -> Value {
+        return arith::SelectOp::create(builder, loc, constraint.isMet, ifMet,
+                                       otherwise);
+      };
+      result = select(result, status(number));
+      first = select(first, constraint.first);
+      second = select(second, constraint.second);
+    }
+    Value isViolated = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ne, result, status(0));
+    // Constants have to dominate their uses after the branch as well.
+    constant(0);
+    constant(1);
+    auto branch = scf::IfOp::create(builder, loc, isViolated);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    store(first, 0);
+    store(second, 1);
+  }
+  func::ReturnOp::create(builder, loc, result);
+
+  SmallVector<StringRef> texts;
+  for (const Constraint &constraint : constraints)
+    texts.push_back(constraint.text);
+  plan->setDiscardableAttr(kConstraintsAttrName,
+                           builder.getStrArrayAttr(texts));
+}
+
+LogicalResult PlanBuilder::run() {
+  // Reshaping inserts operations, so those there are now are listed first.
+  SmallVector<Operation *> ops;
+  scratch.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    ops.push_back(op);
+    // Regions of attentions hold nothing with extents.
+    return isa<AttentionOp>(op) ? WalkResult::skip() : WalkResult::advance();
+  });
+  for (Operation *op : ops) {
+    if (auto attention = dyn_cast<AttentionOp>(op)) {
+      if (failed(addAttention(attention)))
+        return failure();
+    } else if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
+      if (structured.hasPureTensorSemantics())
+        addLoops(structured);
+    } else if (auto cast = dyn_cast<tensor::CastOp>(op)) {
+      addCast(cast);
+    } else if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
+      addEmpty(empty);
+    }
+  }
+  SmallVector<Value> results;
+  if (failed(addResults(results)))
+    return failure();
+  for (auto [divisor, op] : extents.getDivisors()) {
+    Value wide = divisor;
+    if (!wide.getType().isIndex())
+      wide = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                        wide);
+    addConstraint(op, compare(arith::CmpIPredicate::ne, wide, constant(0)),
+                  wide, wide, "expects a divisor other than 0, but got %0");
+  }
+  emitBody(results);
+  return success();
+}
+
+static LogicalResult addPlan(func::FuncOp function, SymbolTable &symbols) {
+  OpBuilder builder(function);
+  builder.setInsertionPointAfter(function);
+  SmallVector<Type> arguments(function.getArgumentTypes());
+  arguments.push_back(
+      MemRefType::get({ShapedType::kDynamic}, builder.getI64Type()));
+  std::string name = (function.getName() + ".plan").str();
+  if (Operation *other = symbols.lookup(name))
+    return other->emitError("expects no symbol of the name ")
+           << name << ", which is for the plan of a function";
+  auto plan = func::FuncOp::create(
+      builder, function.getLoc(), name,
+      builder.getFunctionType(arguments, builder.getI64Type()));
+  symbols.insert(plan);
+  plan.addEntryBlock();
+  func::FuncOp scratch = function.clone();
+  LogicalResult result = PlanBuilder(function, scratch, plan).run();
+  scratch.erase();
+  return result;
+}
+
+namespace {
+struct AttnPlan : public mlir::attn::impl::AttnPlanPassBase<AttnPlan> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    SmallVector<func::FuncOp> functions;
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal() &&
+          !function->hasAttr(kConstraintsAttrName))
+        functions.push_back(function);
+    for (func::FuncOp function : functions)
+      if (failed(addPlan(function, symbols)))
+        return signalPassFailure();
+  }
+};
+} // namespace

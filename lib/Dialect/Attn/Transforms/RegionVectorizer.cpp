@@ -1,0 +1,230 @@
+//===- RegionVectorizer.cpp - Regions on whole tiles ----------------------===//
+
+#include "RegionVectorizer.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Type RegionVectorizer::getType(Type type, TileKind kind) {
+  switch (kind) {
+  case TileKind::Uniform:
+    return type;
+  case TileKind::Query:
+    return VectorType::get({numQueries}, type);
+  case TileKind::Key:
+    return VectorType::get({numKeys}, type);
+  case TileKind::Tile:
+    return VectorType::get({numKeys, numQueries}, type);
+  }
+  llvm_unreachable("covered switch");
+}
+
+Value RegionVectorizer::broadcast(TileValue value, TileKind kind) {
+  if (value.kind == kind)
+    return value.value;
+  Type element = getElementTypeOrSelf(value.value.getType());
+  Value source = value.value;
+  if (value.kind == TileKind::Key)
+    source = vector::ShapeCastOp::create(
+        builder, loc, VectorType::get({numKeys, 1}, element), source);
+  return vector::BroadcastOp::create(builder, loc, getType(element, kind),
+                                     source);
+}
+
+TileValue RegionVectorizer::logicalAnd(TileValue a, TileValue b) {
+  for (auto [one, other] : {std::pair{a, b}, {b, a}})
+    if (matchPattern(one.value, m_One()))
+      return other;
+  TileKind kind = join(a.kind, b.kind);
+  return {arith::AndIOp::create(builder, loc, broadcast(a, kind),
+                                broadcast(b, kind)),
+          kind};
+}
+
+TileValue RegionVectorizer::lookup(Value value) {
+  auto it = values.find(value);
+  assert(it != values.end() && "operand is visited before its use");
+  return it->second;
+}
+
+FailureOr<TileValue> RegionVectorizer::run(Region &region,
+                                           ArrayRef<TileValue> arguments,
+                                           TileValue active) {
+  for (auto [argument, value] :
+       llvm::zip_equal(region.getArguments(), arguments))
+    values[argument] = value;
+  if (failed(visitBlock(region.front(), active)))
+    return failure();
+  return lookup(region.front().getTerminator()->getOperand(0));
+}
+
+LogicalResult RegionVectorizer::visitBlock(Block &block, TileValue active) {
+  for (Operation &op : block.without_terminator())
+    if (failed(visit(op, active)))
+      return failure();
+  return success();
+}
+
+LogicalResult RegionVectorizer::visit(Operation &op, TileValue active) {
+  if (op.hasTrait<OpTrait::ConstantLike>()) {
+    values[op.getResult(0)] = {builder.clone(op)->getResult(0)};
+    return success();
+  }
+  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    values[dim] = {tensor::DimOp::create(builder, op.getLoc(),
+                                         lookup(dim.getSource()).value,
+                                         lookup(dim.getIndex()).value)};
+    return success();
+  }
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+    visitExtract(extract, active);
+    return success();
+  }
+  if (isa<scf::IfOp>(op))
+    return visitIf(op, active);
+  if (OpTrait::hasElementwiseMappableTraits(&op))
+    return visitElementwise(op, active);
+  return op.emitError("'") << op.getName()
+                           << "' has no form on tiles: expects the region to "
+                              "be canonicalized by attn-canonicalize-score";
+}
+
+Value RegionVectorizer::splat(Type element, const APInt &value, TileKind kind) {
+  TypedAttr attribute = builder.getIntegerAttr(element, value);
+  return broadcast({arith::ConstantOp::create(builder, loc, attribute)}, kind);
+}
+
+Value RegionVectorizer::emitDivision(Operation &op,
+                                     ArrayRef<TileValue> operands,
+                                     TileKind kind) {
+  Type element = op.getResult(0).getType();
+  unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  Value dividend = broadcast(operands[0], kind);
+  Value divisor = broadcast(operands[1], kind);
+  auto create = [&](Value safeDivisor) {
+    IRMapping mapping;
+    mapping.map(op.getOperands(), ValueRange{dividend, safeDivisor});
+    Operation *clone = builder.clone(op, mapping);
+    clone->getResult(0).setType(getType(element, kind));
+    return clone->getResult(0);
+  };
+  APInt constant;
+  if (matchPattern(operands[1].value, m_ConstantInt(&constant)) &&
+      !constant.isZero() && !constant.isAllOnes())
+    return create(divisor);
+
+  auto equals = [&](Value value, const APInt &other) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, value,
+                                 splat(element, other, kind));
+  };
+  Value isZero = equals(divisor, APInt::getZero(width));
+  Value unsafe = isZero;
+  // The smallest integer by -1 traps as well; by 1 it gives the wrapped result.
+  if (!isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op)) {
+    Value overflows = arith::AndIOp::create(
+        builder, loc, equals(divisor, APInt::getAllOnes(width)),
+        equals(dividend, APInt::getSignedMinValue(width)));
+    unsafe = arith::OrIOp::create(builder, loc, isZero, overflows);
+  }
+  Value safe = arith::SelectOp::create(
+      builder, loc, unsafe, splat(element, APInt(width, 1), kind), divisor);
+  return arith::SelectOp::create(builder, loc, isZero,
+                                 splat(element, APInt::getZero(width), kind),
+                                 create(safe));
+}
+
+LogicalResult RegionVectorizer::visitElementwise(Operation &op,
+                                                 TileValue active) {
+  SmallVector<TileValue> operands;
+  TileKind kind = TileKind::Uniform;
+  for (Value operand : op.getOperands()) {
+    operands.push_back(lookup(operand));
+    kind = join(kind, operands.back().kind);
+  }
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+          arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op)) {
+    values[op.getResult(0)] = {emitDivision(op, operands, kind), kind};
+    return success();
+  }
+  IRMapping mapping;
+  for (auto [operand, value] : llvm::zip_equal(op.getOperands(), operands))
+    mapping.map(operand, broadcast(value, kind));
+  Operation *clone = builder.clone(op, mapping);
+  for (auto [result, tile] :
+       llvm::zip_equal(op.getResults(), clone->getResults())) {
+    tile.setType(getType(result.getType(), kind));
+    values[result] = {tile, kind};
+  }
+  return success();
+}
+
+void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
+  SmallVector<TileValue> indices;
+  TileKind kind = TileKind::Uniform;
+  for (Value index : op.getIndices()) {
+    indices.push_back(lookup(index));
+    kind = join(kind, indices.back().kind);
+  }
+  // A uniform read is safe whatever the mask: out of range, it gives 0, and
+  // then no active element uses it.
+  TileValue mask = active;
+  if (!sites && join(active.kind, kind) != kind)
+    mask = {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
+  else if (sites)
+    kind = join(kind, active.kind);
+  Value source = lookup(op.getTensor()).value;
+  SmallVector<Value> indexValues;
+  for (TileValue index : indices)
+    indexValues.push_back(
+        index.kind == TileKind::Uniform ? index.value : broadcast(index, kind));
+  IntegerAttr site;
+  if (sites) {
+    site = builder.getI64IntegerAttr(sites->sites.size());
+    auto argument = cast<BlockArgument>(op.getTensor());
+    unsigned leading =
+        argument.getOwner()->getNumArguments() -
+        cast<AttentionLikeOpInterface>(argument.getOwner()->getParentOp())
+            .getCaptures()
+            .size();
+    for (int64_t dim = 0; dim < op.getTensor().getType().getRank(); ++dim)
+      sites->sites.push_back(
+          {op.getLoc(), sites->captureNames[argument.getArgNumber() - leading],
+           static_cast<unsigned>(dim)});
+  }
+  Value maskValue =
+      mask.kind == TileKind::Uniform ? mask.value : broadcast(mask, kind);
+  values[op] = {GatherOp::create(builder, op.getLoc(),
+                                 getType(op.getType(), kind), source,
+                                 indexValues, maskValue, site),
+                kind};
+}
+
+LogicalResult RegionVectorizer::visitIf(Operation &op, TileValue active) {
+  auto ifOp = cast<scf::IfOp>(op);
+  TileValue condition = lookup(ifOp.getCondition());
+  Value allOnes = broadcast(
+      {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))},
+      condition.kind);
+  TileValue negated = {
+      arith::XOrIOp::create(builder, loc, condition.value, allOnes),
+      condition.kind};
+  if (failed(visitBlock(*ifOp.thenBlock(), logicalAnd(active, condition))))
+    return failure();
+  if (ifOp.elseBlock() &&
+      failed(visitBlock(*ifOp.elseBlock(), logicalAnd(active, negated))))
+    return failure();
+  for (auto [number, result] : llvm::enumerate(ifOp.getResults())) {
+    TileValue thenValue = lookup(ifOp.thenYield().getOperand(number));
+    TileValue elseValue = lookup(ifOp.elseYield().getOperand(number));
+    TileKind kind = join(condition.kind, join(thenValue.kind, elseValue.kind));
+    values[result] = {arith::SelectOp::create(builder, op.getLoc(),
+                                              broadcast(condition, kind),
+                                              broadcast(thenValue, kind),
+                                              broadcast(elseValue, kind)),
+                      kind};
+  }
+  return success();
+}

@@ -1,0 +1,94 @@
+//===- RegionVectorizer.h - Regions on whole tiles --------------*- C++ -*-===//
+//
+// Turns the scalar body of a score or mask region into operations on a tile of
+// keys by queries. Each value keeps the smallest shape it can have, so that
+// what depends on the query alone is computed once per tile and not per
+// element.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONVECTORIZER_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONVECTORIZER_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::attn {
+
+/// On which of the tile's two dimensions a value depends.
+enum class TileKind {
+  Uniform = 0,       ///< scalar
+  Query = 1,         ///< vector<M>
+  Key = 2,           ///< vector<N>
+  Tile = Query | Key ///< vector<N x M>
+};
+
+inline TileKind join(TileKind a, TileKind b) {
+  return static_cast<TileKind>(static_cast<int>(a) | static_cast<int>(b));
+}
+
+/// A value with the dimensions it depends on.
+struct TileValue {
+  Value value;
+  TileKind kind = TileKind::Uniform;
+};
+
+/// Numbers the reads of captures whose indices are to be checked at run time.
+struct BoundsCheckSites {
+  struct Site {
+    Location loc;
+    /// What the read tensor is called.
+    std::string capture;
+    unsigned dimension;
+  };
+  /// What the captures of the attention at hand are called.
+  SmallVector<std::string> captureNames;
+  SmallVector<Site> sites;
+};
+
+class RegionVectorizer {
+public:
+  /// Tiles have `numKeys` rows and `numQueries` columns. With `sites`, reads of
+  /// captures are numbered there and checked.
+  RegionVectorizer(OpBuilder &builder, Location loc, int64_t numKeys,
+                   int64_t numQueries, BoundsCheckSites *sites)
+      : builder(builder), loc(loc), numKeys(numKeys), numQueries(numQueries),
+        sites(sites) {}
+
+  /// Emits the body of `region` for the given arguments and returns what it
+  /// yields. `active` says where captures may be read. Fails with a diagnostic
+  /// on an operation that has no form on tiles.
+  FailureOr<TileValue> run(Region &region, ArrayRef<TileValue> arguments,
+                           TileValue active);
+
+  /// `value` with the shape of `kind`, which must include its own.
+  Value broadcast(TileValue value, TileKind kind);
+  TileValue logicalAnd(TileValue a, TileValue b);
+  /// The type of a value of element type `type` that depends on `kind`.
+  Type getType(Type type, TileKind kind);
+
+private:
+  LogicalResult visitBlock(Block &block, TileValue active);
+  LogicalResult visit(Operation &op, TileValue active);
+  LogicalResult visitIf(Operation &op, TileValue active);
+  LogicalResult visitElementwise(Operation &op, TileValue active);
+  void visitExtract(tensor::ExtractOp op, TileValue active);
+  /// An integer division or remainder that is defined for all operands: by
+  /// zero it gives 0, so that no input stops the process.
+  Value emitDivision(Operation &op, ArrayRef<TileValue> operands,
+                     TileKind kind);
+  /// An integer constant in the shape of `kind`.
+  Value splat(Type element, const APInt &value, TileKind kind);
+  TileValue lookup(Value value);
+
+  OpBuilder &builder;
+  Location loc;
+  int64_t numKeys, numQueries;
+  BoundsCheckSites *sites;
+  DenseMap<Value, TileValue> values;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONVECTORIZER_H

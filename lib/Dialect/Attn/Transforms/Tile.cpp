@@ -1,0 +1,330 @@
+//===- Tile.cpp - Cut attentions into loops over tiles --------------------===//
+
+#include "TileBody.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNTILEPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+/// Emits the vectors of all results for one tile of queries.
+using EmitTile = function_ref<FailureOr<SmallVector<Value>>(
+    OpBuilder &, const TileRows &, ValueRange)>;
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Destinations
+//===----------------------------------------------------------------------===//
+
+/// Offsets and sizes of the rows of one tile in a destination of rank 4 (o,
+/// acc) or 3 (lse, max, sum).
+static void getSlice(OpBuilder &builder, Value destination, Layout layout,
+                     const TileRows &rows, OpFoldResult numRows,
+                     SmallVectorImpl<OpFoldResult> &offsets,
+                     SmallVectorImpl<OpFoldResult> &sizes) {
+  auto type = cast<RankedTensorType>(destination.getType());
+  OpFoldResult batch = rows.batch, head = rows.head, row = rows.row;
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  if (type.getRank() == 3) {
+    llvm::append_range(offsets, layout.arrangeRows(batch, head, row));
+    llvm::append_range(sizes, layout.arrangeRows(one, one, numRows));
+    return;
+  }
+  OpFoldResult dim = builder.getIndexAttr(type.getDimSize(layout.d));
+  llvm::append_range(offsets, layout.arrange(batch, head, row, zero));
+  llvm::append_range(sizes, layout.arrange(one, one, numRows, dim));
+}
+
+/// Writes a tile vector into its slice of a destination.
+static Value writeTile(OpBuilder &builder, Location loc, Value vector,
+                       Value slice, Layout layout) {
+  auto sliceType = cast<RankedTensorType>(slice.getType());
+  auto type = cast<VectorType>(vector.getType());
+  SmallVector<AffineExpr> dims;
+  SmallVector<bool> inBounds;
+  unsigned seq = layout.s;
+  if (sliceType.getRank() == 4) {
+    dims.push_back(builder.getAffineDimExpr(layout.d));
+    inBounds.push_back(true);
+  } else {
+    seq = layout.rowDim(seq);
+  }
+  dims.push_back(builder.getAffineDimExpr(seq));
+  inBounds.push_back(sliceType.getDimSize(seq) == type.getShape().back());
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  SmallVector<Value> indices(sliceType.getRank(), zero);
+  AffineMap map =
+      AffineMap::get(sliceType.getRank(), 0, dims, builder.getContext());
+  return vector::TransferWriteOp::create(builder, loc, vector, slice, indices,
+                                         map, inBounds)
+      .getResult();
+}
+
+/// Emits the loop over (batch, head, tile of queries) that fills `outs`, whose
+/// first has rank 4 and gives the extents.
+static FailureOr<SmallVector<Value>>
+emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs, Layout layout,
+         ScheduleAttr schedule, EmitTile emitTile) {
+  int64_t tileM = schedule.getTileM();
+  auto dim = [&](unsigned number) {
+    return tensor::getMixedSize(rewriter, loc, outs[0], number);
+  };
+  AffineExpr s0, s1;
+  bindSymbols(rewriter.getContext(), s0, s1);
+  OpFoldResult numRows = dim(layout.s);
+  OpFoldResult numTiles = affine::makeComposedFoldedAffineApply(
+      rewriter, loc, s0.ceilDiv(tileM), {numRows});
+  SmallVector<OpFoldResult> grid = {dim(layout.b), dim(layout.h), numTiles};
+  SmallVector<Attribute> workers;
+  for (int64_t dim = 0; dim < 3; ++dim)
+    workers.push_back(WorkerAttr::get(rewriter.getContext(), dim));
+  auto forall = scf::ForallOp::create(rewriter, loc, grid, outs,
+                                      rewriter.getArrayAttr(workers));
+  forall->setDiscardableAttr(kScheduleAttrName, schedule);
+
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(forall.getTerminator());
+  SmallVector<Value> ids(forall.getInductionVars());
+  OpFoldResult row = affine::makeComposedFoldedAffineApply(
+      rewriter, loc, s0 * tileM, {OpFoldResult(ids[2])});
+  // The last tile may be short; a static length that divides has no such tile.
+  OpFoldResult extent = rewriter.getIndexAttr(tileM);
+  std::optional<int64_t> staticRows = getConstantIntValue(numRows);
+  if (!staticRows || *staticRows % tileM != 0)
+    extent = affine::makeComposedFoldedAffineMin(
+        rewriter, loc,
+        AffineMap::get(0, 2, {s1 - s0, rewriter.getAffineConstantExpr(tileM)},
+                       rewriter.getContext()),
+        {row, numRows});
+  TileRows rows;
+  rows.batch = ids[0];
+  rows.head = ids[1];
+  rows.row = getValueOrCreateConstantIndexOp(rewriter, loc, row);
+  rows.rowEnd = arith::AddIOp::create(
+      rewriter, loc, rows.row,
+      getValueOrCreateConstantIndexOp(rewriter, loc, extent));
+
+  FailureOr<SmallVector<Value>> vectors =
+      emitTile(rewriter, rows, forall.getRegionIterArgs());
+  if (failed(vectors))
+    return failure();
+  for (auto [out, vector] :
+       llvm::zip_equal(forall.getRegionIterArgs(), *vectors)) {
+    SmallVector<OpFoldResult> offsets, sizes;
+    getSlice(rewriter, out, layout, rows, extent, offsets, sizes);
+    SmallVector<OpFoldResult> strides(offsets.size(), rewriter.getIndexAttr(1));
+    Value slice = tensor::ExtractSliceOp::create(rewriter, loc, out, offsets,
+                                                 sizes, strides);
+    Value written = writeTile(rewriter, loc, vector, slice, layout);
+    OpBuilder::InsertionGuard inParallel(rewriter);
+    rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(rewriter, loc, written, out, offsets,
+                                          sizes, strides);
+  }
+  return SmallVector<Value>(forall.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// Whether a tensor is filled with `value` wherever it is read.
+static bool isFilledWith(Value tensor, double value) {
+  auto fill = tensor.getDefiningOp<linalg::FillOp>();
+  APFloat constant(0.0);
+  return fill &&
+         matchPattern(fill.getInputs()[0], m_ConstantFloat(&constant)) &&
+         constant.convertToDouble() == value;
+}
+
+/// The state of `op` before its first key, for one tile of queries. `inits`
+/// holds acc, max and sum as they are seen where the state is read.
+static TileState emitInitialState(OpBuilder &builder, OnlineAttentionOp op,
+                                  const TileRows &rows, ValueRange inits) {
+  AttentionLikeOpInterface attention = op;
+  int64_t numQueries = op.getScheduleAttr().getTileM();
+  Location loc = op.getLoc();
+  if (isFilledWith(op.getAccInit(), 0.0) &&
+      isFilledWith(op.getMaxInit(), -INFINITY) &&
+      isFilledWith(op.getSumInit(), 0.0))
+    return createNeutralState(builder, loc, attention.getAccumulatorType(),
+                              attention.getValueDim(), numQueries);
+  Layout layout = attention.getLayout(3);
+  return {readColumns(builder, loc, inits[0], layout, rows, numQueries),
+          readRows(builder, loc, inits[1], layout, rows, numQueries),
+          readRows(builder, loc, inits[2], layout, rows, numQueries)};
+}
+
+/// The online attention whose state only `op` uses, or null.
+static OnlineAttentionOp getOwnProducer(FinalizeOp op) {
+  auto online = op.getAcc().getDefiningOp<OnlineAttentionOp>();
+  if (!online || online->getBlock() != op->getBlock())
+    return nullptr;
+  Value state[] = {op.getAcc(), op.getMax(), op.getSum()};
+  for (auto [result, operand] : llvm::zip_equal(online->getResults(), state))
+    if (result != operand || !result.hasOneUse())
+      return nullptr;
+  return online;
+}
+
+/// Names the captures of `op` in reports: by the argument that they are, or by
+/// their position.
+static void nameCaptures(OnlineAttentionOp op, BoundsCheckSites *sites) {
+  if (!sites)
+    return;
+  sites->captureNames.clear();
+  for (auto [number, capture] : llvm::enumerate(op.getCaptures())) {
+    std::string name = "capture " + std::to_string(number);
+    auto argument = dyn_cast<BlockArgument>(capture);
+    auto function =
+        argument
+            ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+            : FunctionOpInterface();
+    if (function)
+      if (auto given = function.getArgAttrOfType<StringAttr>(
+              argument.getArgNumber(), kNameAttrName))
+        name = "'" + given.str() + "'";
+    sites->captureNames.push_back(name);
+  }
+}
+
+static LogicalResult requireSchedule(OnlineAttentionOp op) {
+  if (op.getScheduleAttr())
+    return success();
+  return op.emitError("expects a schedule: run attn-assign-schedule before "
+                      "attn-tile");
+}
+
+static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
+                                  BoundsCheckSites *sites) {
+  Location loc = op.getLoc();
+  OnlineAttentionOp online = getOwnProducer(op);
+  if (online && failed(requireSchedule(online)))
+    return failure();
+  // A finalize on its own is elementwise: any tile serves.
+  ScheduleAttr schedule =
+      online ? online.getScheduleAttr()
+             : ScheduleAttr::get(op.getContext(), /*tileM=*/64, /*tileN=*/64,
+                                 /*lanes=*/8, /*unrollM=*/1, /*unrollN=*/1);
+  int64_t tileM = schedule.getTileM();
+  Layout layout = op.getAccLayout();
+  if (online)
+    nameCaptures(online, sites);
+  rewriter.setInsertionPoint(op);
+  auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
+                      ValueRange) -> FailureOr<SmallVector<Value>> {
+    FailureOr<TileState> state;
+    if (online)
+      state = emitKeyLoops(
+          builder, online, rows,
+          emitInitialState(builder, online, rows, online.getOuts()), sites);
+    else
+      state =
+          TileState{readColumns(builder, loc, op.getAcc(), layout, rows, tileM),
+                    readRows(builder, loc, op.getMax(), layout, rows, tileM),
+                    readRows(builder, loc, op.getSum(), layout, rows, tileM)};
+    if (failed(state))
+      return failure();
+    return emitFinalize(builder, loc, *state,
+                        getElementTypeOrSelf(op.getOuts()[0].getType()),
+                        /*wantLse=*/op.getLseInit() != nullptr);
+  };
+  FailureOr<SmallVector<Value>> results =
+      emitGrid(rewriter, loc, op.getOuts(), layout, schedule, emitTile);
+  if (failed(results))
+    return failure();
+  rewriter.replaceOp(op, *results);
+  if (online)
+    rewriter.eraseOp(online);
+  return success();
+}
+
+static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
+                                BoundsCheckSites *sites) {
+  if (failed(requireSchedule(op)))
+    return failure();
+  nameCaptures(op, sites);
+  rewriter.setInsertionPoint(op);
+  auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
+                      ValueRange outs) -> FailureOr<SmallVector<Value>> {
+    FailureOr<TileState> state = emitKeyLoops(
+        builder, op, rows, emitInitialState(builder, op, rows, outs), sites);
+    if (failed(state))
+      return failure();
+    return SmallVector<Value>{state->acc, state->max, state->sum};
+  };
+  FailureOr<SmallVector<Value>> results =
+      emitGrid(rewriter, op.getLoc(), op.getOuts(),
+               cast<AttentionLikeOpInterface>(op.getOperation()).getLayout(3),
+               op.getScheduleAttr(), emitTile);
+  if (failed(results))
+    return failure();
+  rewriter.replaceOp(op, *results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+/// One text for each number that a checked read can report, with %0 for the
+/// index and %1 for the extent.
+static void recordSites(Operation *root, const BoundsCheckSites &sites) {
+  if (sites.sites.empty())
+    return;
+  SmallVector<Attribute> texts;
+  for (const BoundsCheckSites::Site &site : sites.sites) {
+    std::string text = getLocationText(site.loc);
+    llvm::raw_string_ostream(text)
+        << (text.empty() ? "" : ": ") << "error: expects an index below %1 in "
+        << "dimension " << site.dimension << " of " << site.capture
+        << ", but got %0";
+    texts.push_back(StringAttr::get(root->getContext(), text));
+  }
+  root->setDiscardableAttr(kSitesAttrName,
+                           ArrayAttr::get(root->getContext(), texts));
+}
+
+namespace {
+struct AttnTile : public mlir::attn::impl::AttnTilePassBase<AttnTile> {
+  using AttnTilePassBase::AttnTilePassBase;
+
+  void runOnOperation() override {
+    WalkResult walk = getOperation()->walk([](AttentionOp op) {
+      op.emitError("expects no attn.attention: run attn-online-softmax before "
+                   "attn-tile");
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    BoundsCheckSites sites;
+    BoundsCheckSites *sitesOrNull = boundsCheck ? &sites : nullptr;
+    IRRewriter rewriter(&getContext());
+    SmallVector<FinalizeOp> finalizes;
+    getOperation()->walk([&](FinalizeOp op) { finalizes.push_back(op); });
+    for (FinalizeOp op : finalizes)
+      if (failed(tileFinalize(rewriter, op, sitesOrNull)))
+        return signalPassFailure();
+    SmallVector<OnlineAttentionOp> onlines;
+    getOperation()->walk([&](OnlineAttentionOp op) { onlines.push_back(op); });
+    for (OnlineAttentionOp op : onlines)
+      if (failed(tileOnline(rewriter, op, sitesOrNull)))
+        return signalPassFailure();
+    recordSites(getOperation(), sites);
+  }
+};
+} // namespace

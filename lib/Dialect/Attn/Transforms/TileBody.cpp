@@ -1,0 +1,449 @@
+//===- TileBody.cpp - The program of one worker ---------------------------===//
+
+#include "TileBody.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/APFloat.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+/// A float constant, splat if `type` is a vector.
+static Value createFloat(OpBuilder &builder, Location loc, Type type,
+                         APFloat value) {
+  auto element = cast<FloatType>(getElementTypeOrSelf(type));
+  bool losesInfo;
+  value.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &losesInfo);
+  TypedAttr attribute = FloatAttr::get(element, value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+static Value createFloat(OpBuilder &builder, Location loc, Type type,
+                         double value) {
+  return createFloat(builder, loc, type, APFloat(value));
+}
+
+static Value createNegativeInfinity(OpBuilder &builder, Location loc,
+                                    Type type) {
+  return createFloat(builder, loc, type, -INFINITY);
+}
+
+TileState mlir::attn::createNeutralState(OpBuilder &builder, Location loc,
+                                         FloatType type, int64_t valueDim,
+                                         int64_t numQueries) {
+  auto rowType = VectorType::get({numQueries}, type);
+  return {createFloat(builder, loc,
+                      VectorType::get({valueDim, numQueries}, type), 0.0),
+          createNegativeInfinity(builder, loc, rowType),
+          createFloat(builder, loc, rowType, 0.0)};
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+static Value createRead(OpBuilder &builder, Location loc, VectorType type,
+                        Value tensor, ArrayRef<Value> indices,
+                        ArrayRef<unsigned> dims, ArrayRef<bool> inBounds) {
+  SmallVector<AffineExpr> results;
+  for (unsigned dim : dims)
+    results.push_back(builder.getAffineDimExpr(dim));
+  AffineMap map =
+      AffineMap::get(indices.size(), 0, results, builder.getContext());
+  Value padding = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  return vector::TransferReadOp::create(builder, loc, type, tensor, indices,
+                                        padding, map, inBounds);
+}
+
+Value mlir::attn::readColumns(OpBuilder &builder, Location loc, Value tensor,
+                              Layout layout, const TileRows &rows,
+                              int64_t numQueries) {
+  auto tensorType = cast<RankedTensorType>(tensor.getType());
+  auto type = VectorType::get({tensorType.getDimSize(layout.d), numQueries},
+                              tensorType.getElementType());
+  Value zero = createIndex(builder, loc, 0);
+  return createRead(builder, loc, type, tensor,
+                    layout.arrange(rows.batch, rows.head, rows.row, zero),
+                    {layout.d, layout.s}, {true, false});
+}
+
+Value mlir::attn::readRows(OpBuilder &builder, Location loc, Value tensor,
+                           Layout layout, const TileRows &rows,
+                           int64_t numQueries) {
+  auto type =
+      VectorType::get({numQueries}, getElementTypeOrSelf(tensor.getType()));
+  return createRead(builder, loc, type, tensor,
+                    layout.arrangeRows(rows.batch, rows.head, rows.row),
+                    {layout.rowDim(layout.s)}, {false});
+}
+
+/// `value` converted to element type `type`.
+static Value convertFloat(OpBuilder &builder, Location loc, Value value,
+                          Type type) {
+  Type source = getElementTypeOrSelf(value.getType());
+  if (source == type)
+    return value;
+  Type target = type;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    target = vector.clone(type);
+  if (source.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, target, value);
+  return arith::TruncFOp::create(builder, loc, target, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Key loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the loops over the keys for one tile of queries.
+class KeyLoops {
+public:
+  KeyLoops(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+           BoundsCheckSites *sites)
+      : builder(builder), op(op), attention(op), rows(rows), sites(sites),
+        loc(op.getLoc()), accType(attention.getAccumulatorType()),
+        schedule(op.getScheduleAttr()), numQueries(schedule.getTileM()),
+        numKeys(schedule.getTileN()) {}
+
+  FailureOr<TileState> emit(TileState state);
+
+private:
+  /// Bounds of the keys that the rows need; see the `blocks` region.
+  struct Bounds {
+    Value lo, fullLo, fullHi, hi;
+  };
+
+  void emitPrologue();
+  Bounds emitBounds();
+  FailureOr<TileState> emitLoop(Value lo, Value hi, bool masked,
+                                TileState state);
+  FailureOr<TileState> emitStep(Value key, bool masked, TileState state);
+  FailureOr<Value> emitScores(Value key, bool masked, Value scores);
+
+  Value index(int64_t value) { return createIndex(builder, loc, value); }
+  Value roundDown(Value value) {
+    Value tile = index(numKeys);
+    return arith::MulIOp::create(
+        builder, loc, arith::DivUIOp::create(builder, loc, value, tile), tile);
+  }
+  Value min(Value a, Value b) {
+    return arith::MinSIOp::create(builder, loc, a, b);
+  }
+  Value max(Value a, Value b) {
+    return arith::MaxSIOp::create(builder, loc, a, b);
+  }
+  /// `base + offset[which] + step` as a vector of `length` indices.
+  Value emitPositions(Value base, unsigned which, int64_t length);
+  Value withOffset(Value local, unsigned which);
+  Value contract(Value lhs, Value rhs, Value acc, AffineMap lhsMap,
+                 AffineMap rhsMap, AffineMap accMap);
+
+  OpBuilder &builder;
+  OnlineAttentionOp op;
+  AttentionLikeOpInterface attention;
+  const TileRows &rows;
+  BoundsCheckSites *sites;
+  Location loc;
+  FloatType accType;
+  ScheduleAttr schedule;
+  int64_t numQueries, numKeys;
+
+  // Set by emitPrologue.
+  Value numAllKeys, keyBatch, keyHead, queries, queryPositions;
+  TileValue rowActive;
+};
+} // namespace
+
+Value KeyLoops::withOffset(Value local, unsigned which) {
+  if (op.getOffsets().empty())
+    return local;
+  return arith::AddIOp::create(builder, loc, local, op.getOffsets()[which]);
+}
+
+Value KeyLoops::emitPositions(Value base, unsigned which, int64_t length) {
+  auto type = VectorType::get({length}, builder.getIndexType());
+  Value step = vector::StepOp::create(builder, loc, type);
+  Value start =
+      vector::BroadcastOp::create(builder, loc, type, withOffset(base, which));
+  return arith::AddIOp::create(builder, loc, start, step);
+}
+
+/// What is computed once for the tile of queries.
+void KeyLoops::emitPrologue() {
+  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
+  auto dim = [&](Value tensor, unsigned number) -> Value {
+    return tensor::DimOp::create(builder, loc, tensor, number);
+  };
+  numAllKeys = dim(op.getKey(), kLayout.s);
+  // The batch of k and v is that of q, or 1 for all.
+  keyBatch = rows.batch;
+  int64_t staticBatch = attention.getKeyType().getDimSize(kLayout.b);
+  if (staticBatch == 1) {
+    keyBatch = index(0);
+  } else if (ShapedType::isDynamic(staticBatch)) {
+    Value isOne = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        dim(op.getKey(), kLayout.b), index(1));
+    keyBatch =
+        arith::SelectOp::create(builder, loc, isOne, index(0), rows.batch);
+  }
+  Value group = arith::DivUIOp::create(
+      builder, loc, dim(op.getQuery(), qLayout.h), dim(op.getKey(), kLayout.h));
+  keyHead = arith::DivUIOp::create(builder, loc, rows.head, group);
+  queries = convertFloat(
+      builder, loc,
+      readColumns(builder, loc, op.getQuery(), qLayout, rows, numQueries),
+      accType);
+  queryPositions = emitPositions(rows.row, 2, numQueries);
+  auto type = VectorType::get({numQueries}, builder.getIndexType());
+  Value end = vector::BroadcastOp::create(builder, loc, type,
+                                          withOffset(rows.rowEnd, 2));
+  rowActive = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                     queryPositions, end),
+               TileKind::Query};
+}
+
+KeyLoops::Bounds KeyLoops::emitBounds() {
+  Region &blocks = op.getBlocks();
+  if (!blocks.empty()) {
+    IRMapping mapping;
+    SmallVector<Value> arguments = {rows.batch, rows.head, rows.row,
+                                    rows.rowEnd, numAllKeys};
+    llvm::append_range(arguments, op.getCaptures());
+    mapping.map(blocks.getArguments(), arguments);
+    for (Operation &inner : blocks.front().without_terminator()) {
+      auto extract = dyn_cast<tensor::ExtractOp>(inner);
+      if (!extract) {
+        builder.clone(inner, mapping);
+        continue;
+      }
+      // Unlike the mask, the bounds are computed even if no query needs them.
+      SmallVector<Value> indices;
+      for (Value index : extract.getIndices())
+        indices.push_back(mapping.lookupOrDefault(index));
+      Value always =
+          arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+      mapping.map(extract.getResult(),
+                  GatherOp::create(builder, extract.getLoc(), extract.getType(),
+                                   mapping.lookupOrDefault(extract.getTensor()),
+                                   indices, always, /*site=*/IntegerAttr())
+                      .getResult());
+    }
+    auto yielded = blocks.front().getTerminator()->getOperands();
+    return {mapping.lookupOrDefault(yielded[0]),
+            mapping.lookupOrDefault(yielded[1]),
+            mapping.lookupOrDefault(yielded[2]),
+            mapping.lookupOrDefault(yielded[3])};
+  }
+  // Without a mask all keys are allowed.
+  Value zero = index(0);
+  return {zero, zero, numAllKeys, numAllKeys};
+}
+
+FailureOr<TileState> KeyLoops::emit(TileState state) {
+  emitPrologue();
+  // Nothing known of the mask: the predicate is kept everywhere.
+  if (op.getBlocks().empty() && !op.getMask().empty())
+    return emitLoop(index(0), numAllKeys, /*masked=*/true, state);
+  Bounds bounds = emitBounds();
+  // Tiles start at multiples of their size, so each tile has one class.
+  Value begin = roundDown(bounds.lo);
+  Value fullBegin = min(roundDown(arith::AddIOp::create(
+                            builder, loc, bounds.fullLo, index(numKeys - 1))),
+                        bounds.hi);
+  FailureOr<TileState> result = state;
+  if (matchPattern(bounds.fullLo, m_Zero())) {
+    fullBegin = begin;
+  } else {
+    // Where no key is allowed, the loop must not start at the tile around lo.
+    Value isEmpty = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sge, bounds.lo, bounds.hi);
+    begin = arith::SelectOp::create(builder, loc, isEmpty, bounds.hi, begin);
+    result = emitLoop(begin, fullBegin, /*masked=*/true, state);
+  }
+  Value fullEnd = max(roundDown(bounds.fullHi), fullBegin);
+  if (succeeded(result))
+    result = emitLoop(fullBegin, fullEnd, /*masked=*/false, *result);
+  if (succeeded(result))
+    result = emitLoop(fullEnd, bounds.hi, /*masked=*/true, *result);
+  return result;
+}
+
+FailureOr<TileState> KeyLoops::emitLoop(Value lo, Value hi, bool masked,
+                                        TileState state) {
+  auto loop = scf::ForOp::create(builder, loc, lo, hi, index(numKeys),
+                                 ValueRange{state.acc, state.max, state.sum});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  FailureOr<TileState> next =
+      emitStep(loop.getInductionVar(), masked,
+               {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
+                loop.getRegionIterArg(2)});
+  if (failed(next))
+    return failure();
+  scf::YieldOp::create(builder, loc,
+                       ValueRange{next->acc, next->max, next->sum});
+  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+}
+
+Value KeyLoops::contract(Value lhs, Value rhs, Value acc, AffineMap lhsMap,
+                         AffineMap rhsMap, AffineMap accMap) {
+  auto parallel = vector::IteratorTypeAttr::get(builder.getContext(),
+                                                vector::IteratorType::parallel);
+  auto reduction = vector::IteratorTypeAttr::get(
+      builder.getContext(), vector::IteratorType::reduction);
+  return vector::ContractionOp::create(
+      builder, loc, lhs, rhs, acc,
+      builder.getAffineMapArrayAttr({lhsMap, rhsMap, accMap}),
+      builder.getArrayAttr({parallel, parallel, reduction}));
+}
+
+FailureOr<TileState> KeyLoops::emitStep(Value key, bool masked,
+                                        TileState state) {
+  MLIRContext *context = builder.getContext();
+  AffineExpr row, query, inner;
+  bindDims(context, row, query, inner);
+  auto map = [&](AffineExpr a, AffineExpr b) {
+    return AffineMap::get(3, 0, {a, b}, context);
+  };
+  auto read = [&](Value tensor, Layout layout) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    Value tile =
+        createRead(builder, loc,
+                   VectorType::get({numKeys, type.getDimSize(layout.d)},
+                                   type.getElementType()),
+                   tensor, layout.arrange(keyBatch, keyHead, key, index(0)),
+                   {layout.s, layout.d}, {!masked, true});
+    return convertFloat(builder, loc, tile, accType);
+  };
+
+  auto scoreType = VectorType::get({numKeys, numQueries}, accType);
+  Value products =
+      contract(read(op.getKey(), attention.getLayout(1)), queries,
+               createFloat(builder, loc, scoreType, 0.0), map(row, inner),
+               map(inner, query), map(row, query));
+  FailureOr<Value> scores = emitScores(key, masked, products);
+  if (failed(scores))
+    return failure();
+  auto step = OnlineStepOp::create(builder, loc, *scores, state.acc, state.max,
+                                   state.sum);
+  Value acc = contract(read(op.getValue(), attention.getLayout(2)),
+                       step.getProbabilities(), step.getNewAcc(),
+                       map(inner, row), map(inner, query), map(row, query));
+  return TileState{acc, step.getNewMax(), step.getNewSum()};
+}
+
+/// Scales the products, applies score and mask, and changes to base 2.
+FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
+  constexpr double log2e = 1.4426950408889634074;
+  double scale = op.getScale().convertToDouble();
+  RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
+  auto multiply = [&](Value value, double factor) -> Value {
+    if (factor == 1.0)
+      return value;
+    return arith::MulFOp::create(
+        builder, loc, value,
+        createFloat(builder, loc, value.getType(), factor));
+  };
+
+  TileValue keyPositions = {emitPositions(key, 3, numKeys), TileKind::Key};
+  TileValue active = rowActive;
+  TileValue allowed = {
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
+  if (masked) {
+    Value end = vector::BroadcastOp::create(
+        builder, loc, keyPositions.value.getType(), withOffset(numAllKeys, 3));
+    allowed = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                     keyPositions.value, end),
+               TileKind::Key};
+  }
+  SmallVector<TileValue> arguments = {{withOffset(rows.batch, 0)},
+                                      {withOffset(rows.head, 1)},
+                                      {queryPositions, TileKind::Query},
+                                      keyPositions};
+  for (Value capture : op.getCaptures())
+    arguments.push_back({capture});
+  if (masked && !op.getMask().empty()) {
+    FailureOr<TileValue> mask = vectorizer.run(
+        op.getMask(), arguments, vectorizer.logicalAnd(active, allowed));
+    if (failed(mask))
+      return failure();
+    allowed = vectorizer.logicalAnd(allowed, *mask);
+  }
+
+  Value scores;
+  if (op.getScore().empty()) {
+    scores = multiply(products, scale * log2e);
+  } else {
+    arguments.insert(arguments.begin(),
+                     {multiply(products, scale), TileKind::Tile});
+    FailureOr<TileValue> score = vectorizer.run(
+        op.getScore(), arguments, vectorizer.logicalAnd(active, allowed));
+    if (failed(score))
+      return failure();
+    scores = multiply(vectorizer.broadcast(*score, TileKind::Tile), log2e);
+  }
+  if (!masked)
+    return scores;
+  return arith::SelectOp::create(
+             builder, loc, vectorizer.broadcast(allowed, TileKind::Tile),
+             scores, createNegativeInfinity(builder, loc, scores.getType()))
+      .getResult();
+}
+
+FailureOr<TileState> mlir::attn::emitKeyLoops(OpBuilder &builder,
+                                              OnlineAttentionOp op,
+                                              const TileRows &rows,
+                                              TileState state,
+                                              BoundsCheckSites *sites) {
+  return KeyLoops(builder, op, rows, sites).emit(state);
+}
+
+//===----------------------------------------------------------------------===//
+// Finalize
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> mlir::attn::emitFinalize(OpBuilder &builder, Location loc,
+                                            TileState state, Type elementType,
+                                            bool wantLse) {
+  Type rowType = state.sum.getType();
+  Value zero = createFloat(builder, loc, rowType, 0.0);
+  Value one = createFloat(builder, loc, rowType, 1.0);
+  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                        state.sum, zero);
+  // Rows without an allowed key: acc is 0, so any finite factor gives 0.
+  Value divisor =
+      arith::SelectOp::create(builder, loc, isEmpty, one, state.sum);
+  Value factor = arith::DivFOp::create(builder, loc, one, divisor);
+  Value factors =
+      vector::BroadcastOp::create(builder, loc, state.acc.getType(), factor);
+  Value o = arith::MulFOp::create(builder, loc, state.acc, factors);
+  SmallVector<Value> results = {convertFloat(builder, loc, o, elementType)};
+  if (wantLse) {
+    constexpr double ln2 = 0.69314718055994530942;
+    Value log = math::Log2Op::create(builder, loc, divisor);
+    Value lse = arith::MulFOp::create(
+        builder, loc, arith::AddFOp::create(builder, loc, state.max, log),
+        createFloat(builder, loc, rowType, ln2));
+    results.push_back(arith::SelectOp::create(
+        builder, loc, isEmpty, createNegativeInfinity(builder, loc, rowType),
+        lse));
+  }
+  return results;
+}

@@ -1,0 +1,50 @@
+//===- TileBody.h - The program of one worker -------------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEBODY_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEBODY_H
+
+#include "RegionVectorizer.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::attn {
+
+/// The rows that one worker computes: queries [row, rowEnd) of one head.
+struct TileRows {
+  Value batch, head, row, rowEnd;
+};
+
+/// The state of the online softmax as vectors: acc is vector<Dv x M>, max and
+/// sum are vector<M>.
+struct TileState {
+  Value acc, max, sum;
+};
+
+/// The neutral state of the reduction.
+TileState createNeutralState(OpBuilder &builder, Location loc, FloatType type,
+                             int64_t valueDim, int64_t numQueries);
+
+/// Reads rows of a [B, H, S, D] tensor as vector<D x numQueries>, 0 past the
+/// end.
+Value readColumns(OpBuilder &builder, Location loc, Value tensor, Layout layout,
+                  const TileRows &rows, int64_t numQueries);
+/// Reads rows of a [B, H, S] tensor, whose layout is `layout` without d, as
+/// vector<numQueries>, 0 past the end.
+Value readRows(OpBuilder &builder, Location loc, Value tensor, Layout layout,
+               const TileRows &rows, int64_t numQueries);
+
+/// Emits the loops over tiles of keys that continue `state`, and returns the
+/// state after all keys.
+FailureOr<TileState> emitKeyLoops(OpBuilder &builder, OnlineAttentionOp op,
+                                  const TileRows &rows, TileState state,
+                                  BoundsCheckSites *sites);
+
+/// Emits o as vector<Dv x M> of `elementType` and, if `wantLse`, lse as
+/// vector<M>.
+SmallVector<Value> emitFinalize(OpBuilder &builder, Location loc,
+                                TileState state, Type elementType,
+                                bool wantLse);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEBODY_H

@@ -1,0 +1,238 @@
+//===- CodeGen.cpp - From the LLVM dialect to an object file --------------===//
+
+#include "CodeGen.h"
+#include "Diagnostics.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include <mutex>
+
+using namespace attn;
+
+//===----------------------------------------------------------------------===//
+// Target
+//===----------------------------------------------------------------------===//
+
+static llvm::CodeGenOptLevel getCodeGenLevel(unsigned level) {
+  return level == 0   ? llvm::CodeGenOptLevel::None
+         : level == 1 ? llvm::CodeGenOptLevel::Less
+         : level == 2 ? llvm::CodeGenOptLevel::Default
+                      : llvm::CodeGenOptLevel::Aggressive;
+}
+
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createMachine(const CPUTarget &target, unsigned optLevel) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  llvm::Triple triple(target.triple);
+  std::string message;
+  const llvm::Target *found =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!found)
+    return makeCompileError("error: " + message);
+  // Code is loaded anywhere in the address space; calls to the C library go
+  // through stubs that the loader makes.
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+      triple, target.cpu, target.getFeatureString(), llvm::TargetOptions(),
+      llvm::Reloc::PIC_, llvm::CodeModel::Small, getCodeGenLevel(optLevel)));
+  if (!machine)
+    return makeCompileError("error: no code can be made for " + target.triple);
+  return machine;
+}
+
+//===----------------------------------------------------------------------===//
+// Entry points
+//===----------------------------------------------------------------------===//
+
+size_t EntryPoint::getNumWords() const {
+  size_t count = takesExec;
+  for (const Argument &argument : arguments)
+    count += argument.isScalar ? 1 : 3 + 2 * argument.rank;
+  return count;
+}
+
+/// Adds the function with the symbol that the loader knows.
+static llvm::Error addEntryPoint(llvm::Module &module,
+                                 const EntryPoint &entryPoint) {
+  llvm::Function *callee = module.getFunction(entryPoint.function);
+  if (!callee || callee->arg_size() != entryPoint.getNumWords())
+    return makeCompileError(
+        "error: expects '" + entryPoint.function + "' to have " +
+        llvm::Twine(entryPoint.getNumWords()) + " arguments after lowering");
+  llvm::IRBuilder<> builder(module.getContext());
+  llvm::Type *pointer = builder.getPtrTy();
+  auto *function = llvm::Function::Create(
+      llvm::FunctionType::get(builder.getInt64Ty(), {pointer, pointer},
+                              /*isVarArg=*/false),
+      llvm::Function::ExternalLinkage, entryPoint.symbol, module);
+  builder.SetInsertPoint(
+      llvm::BasicBlock::Create(module.getContext(), "", function));
+  llvm::SmallVector<llvm::Value *> words;
+  auto nextType = [&] {
+    return callee->getFunctionType()->getParamType(words.size());
+  };
+  for (auto [number, argument] : llvm::enumerate(entryPoint.arguments)) {
+    llvm::Value *slot = builder.CreateConstInBoundsGEP1_64(
+        pointer, function->getArg(0), number);
+    llvm::Value *descriptor = builder.CreateLoad(pointer, slot);
+    auto load = [&](llvm::Type *type, unsigned word) -> llvm::Value * {
+      llvm::Value *address = builder.CreateConstInBoundsGEP1_64(
+          builder.getInt64Ty(), descriptor, word);
+      return builder.CreateLoad(type, address);
+    };
+    if (!argument.isScalar) {
+      for (unsigned word = 0; word < 3 + 2 * argument.rank; ++word)
+        words.push_back(load(nextType(), word));
+      continue;
+    }
+    llvm::Type *type = nextType();
+    // A byte holds a boolean.
+    bool isBool = type->isIntegerTy(1);
+    llvm::Value *value = builder.CreateLoad(isBool ? builder.getInt8Ty() : type,
+                                            load(pointer, 1));
+    words.push_back(isBool ? builder.CreateIsNotNull(value) : value);
+  }
+  if (entryPoint.takesExec)
+    words.push_back(function->getArg(1));
+  builder.CreateRet(builder.CreateCall(callee, words));
+  return llvm::Error::success();
+}
+
+/// Sets what code generation reads from each function.
+static void setAttributes(llvm::Module &module, const CPUTarget &target) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    bool isEntry =
+        function.getName() == kRunSymbol || function.getName() == kPlanSymbol;
+    if (!isEntry)
+      function.setLinkage(llvm::Function::InternalLinkage);
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    function.addFnAttr("target-cpu", target.cpu);
+    std::string features = target.getFeatureString();
+    if (!features.empty())
+      function.addFnAttr("target-features", features);
+    function.addFnAttr("prefer-vector-width",
+                       std::to_string(target.vectorBits));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Optimisation and code
+//===----------------------------------------------------------------------===//
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     unsigned level) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = level > 1;
+  tuning.SLPVectorization = level > 1;
+  tuning.LoopInterleaving = level > 1;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  const llvm::OptimizationLevel levels[] = {
+      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  llvm::OptimizationLevel chosen = levels[std::min(level, 3u)];
+  llvm::ModulePassManager passes =
+      chosen == llvm::OptimizationLevel::O0
+          ? builder.buildO0DefaultPipeline(chosen)
+          : builder.buildPerModuleDefaultPipeline(chosen);
+  passes.run(module, modules);
+}
+
+static llvm::Expected<std::string> emit(llvm::Module &module,
+                                        llvm::TargetMachine &machine,
+                                        llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, os, nullptr, type))
+    return makeCompileError("error: the code generator emits no such file");
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+static void dump(const CompileOptions &options, llvm::StringRef stage,
+                 const llvm::Module &module) {
+  if (!options.dumpLLVM)
+    return;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os, nullptr);
+  options.dumpLLVM(stage, text);
+}
+
+llvm::Expected<std::string>
+attn::generateObject(mlir::ModuleOp module,
+                     llvm::ArrayRef<EntryPoint> entryPoints,
+                     const CPUTarget &target, const CompileOptions &options,
+                     StageRunner runStage) {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
+      createMachine(target, options.optLevel);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code;
+  auto translate = [&]() -> llvm::Error {
+    code = mlir::translateModuleToLLVMIR(module, context, options.bufferName);
+    if (!code)
+      return makeCompileError("");
+    code->setDataLayout((*machine)->createDataLayout());
+    code->setTargetTriple((*machine)->getTargetTriple());
+    for (const EntryPoint &entryPoint : entryPoints)
+      if (llvm::Error error = addEntryPoint(*code, entryPoint))
+        return error;
+    setAttributes(*code, target);
+    dump(options, "llvm", *code);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = runStage("translate", translate))
+    return error;
+  auto optimizeCode = [&] {
+    optimize(*code, **machine, options.optLevel);
+    dump(options, "llvm-optimized", *code);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = runStage("optimize", optimizeCode))
+    return error;
+
+  if (options.dumpLLVM) {
+    // The code generator changes the module, so the text is made of a copy.
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*code);
+    llvm::Expected<std::string> text =
+        emit(*copy, **machine, llvm::CodeGenFileType::AssemblyFile);
+    if (!text)
+      return text.takeError();
+    options.dumpLLVM("asm", *text);
+  }
+  std::string object;
+  auto emitObject = [&]() -> llvm::Error {
+    llvm::Expected<std::string> bytes =
+        emit(*code, **machine, llvm::CodeGenFileType::ObjectFile);
+    if (!bytes)
+      return bytes.takeError();
+    object = std::move(*bytes);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = runStage("codegen", emitObject))
+    return error;
+  return object;
+}

@@ -1,0 +1,52 @@
+//===- CodeGen.h - From the LLVM dialect to an object file ------*- C++ -*-===//
+
+#ifndef ATTN_LIB_JIT_CODEGEN_H
+#define ATTN_LIB_JIT_CODEGEN_H
+
+#include "attn/JIT/Compiler.h"
+#include "attn/Target/CPU.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace attn {
+
+/// The functions of an object file that the loader calls, both of type
+///
+///   int64_t(void *const *descriptors, void *exec)
+///
+/// with one descriptor for each argument of the function they stand for. A
+/// descriptor has the words of a buffer in MLIR: address, address, 0, extents,
+/// strides. A scalar is passed as a buffer of rank 0.
+inline constexpr llvm::StringLiteral kRunSymbol = "attn.run";
+inline constexpr llvm::StringLiteral kPlanSymbol = "attn.plan";
+
+/// A function of the module that one of these stands for.
+struct EntryPoint {
+  /// The rank of an argument that is a buffer.
+  struct Argument {
+    unsigned rank;
+    bool isScalar;
+  };
+  llvm::StringRef symbol;
+  std::string function;
+  std::vector<Argument> arguments;
+  /// Whether the last argument of the function is `exec`.
+  bool takesExec;
+
+  /// The number of arguments in the LLVM dialect.
+  size_t getNumWords() const;
+};
+
+/// Called around a part of the work, with its name.
+using StageRunner = llvm::function_ref<llvm::Error(
+    llvm::StringRef, llvm::function_ref<llvm::Error()>)>;
+
+/// Compiles a module of the LLVM dialect.
+llvm::Expected<std::string>
+generateObject(mlir::ModuleOp module, llvm::ArrayRef<EntryPoint> entryPoints,
+               const CPUTarget &target, const CompileOptions &options,
+               StageRunner runStage);
+
+} // namespace attn
+
+#endif // ATTN_LIB_JIT_CODEGEN_H

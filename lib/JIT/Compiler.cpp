@@ -1,0 +1,287 @@
+//===- Compiler.cpp - From a program to a kernel package ------------------===//
+
+#include "attn/JIT/Compiler.h"
+#include "CodeGen.h"
+#include "Diagnostics.h"
+#include "PassTracker.h"
+#include "Program.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Pipelines/AttnToCPU.h"
+#include "attn/Pipelines/RegisterDialects.h"
+#include "attn/Target/CPU.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include <chrono>
+
+using namespace attn;
+
+double CompileReport::getTotalMilliseconds() const {
+  double total = 0;
+  for (const Stage &stage : stages)
+    total += stage.milliseconds;
+  return total;
+}
+
+static mlir::DialectRegistry createRegistry() {
+  mlir::DialectRegistry registry;
+  mlir::attn::registerCompilerDialects(registry);
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  return registry;
+}
+
+namespace {
+/// One compilation of a module, which it changes.
+class Compilation {
+public:
+  Compilation(const CompileOptions &options, CompileReport &report)
+      : options(options), report(report) {}
+
+  /// Notes the time that `work` takes.
+  llvm::Error runStage(llvm::StringRef name,
+                       llvm::function_ref<llvm::Error()> work);
+
+  llvm::Expected<KernelPackage> compile(mlir::ModuleOp module,
+                                        DiagnosticCollector &diagnostics);
+  llvm::Expected<std::string> printAfter(mlir::ModuleOp module,
+                                         DiagnosticCollector &diagnostics);
+
+private:
+  llvm::Error prepare(mlir::ModuleOp module, DiagnosticCollector &diagnostics);
+  llvm::Error runPipeline(mlir::ModuleOp module,
+                          DiagnosticCollector &diagnostics,
+                          PassTracker &tracker);
+  void readEntryPoints(mlir::ModuleOp module);
+
+  const CompileOptions &options;
+  CompileReport &report;
+  CPUTarget target;
+  KernelMetadata metadata;
+  std::vector<EntryPoint> entryPoints;
+};
+} // namespace
+
+llvm::Error Compilation::runStage(llvm::StringRef name,
+                                  llvm::function_ref<llvm::Error()> work) {
+  auto start = std::chrono::steady_clock::now();
+  llvm::Error error = work();
+  std::chrono::duration<double, std::milli> time =
+      std::chrono::steady_clock::now() - start;
+  report.stages.push_back({name.str(), time.count()});
+  return error;
+}
+
+llvm::Error Compilation::prepare(mlir::ModuleOp module,
+                                 DiagnosticCollector &diagnostics) {
+  llvm::Expected<CPUTarget> found = getCPUTarget(options.target);
+  if (!found)
+    return makeCompileError("error: " + llvm::toString(found.takeError()));
+  target = std::move(*found);
+  report.target = target.name + ": " + target.cpu + ", vectors of " +
+                  std::to_string(target.vectorBits) + " bits";
+  if (options.optLevel > 3)
+    return makeCompileError("error: expects an optimisation level from 0 to 3, "
+                            "but got " +
+                            llvm::Twine(options.optLevel));
+  metadata.triple = target.triple;
+  metadata.cpu = target.cpu;
+  metadata.features = target.required;
+  EntryPoint run{kRunSymbol, "", {}, /*takesExec=*/true};
+  if (failed(prepareProgram(module, options, metadata, run)))
+    return diagnostics.takeError("the program has no entry");
+  EntryPoint plan{kPlanSymbol, run.function + ".plan", run.arguments,
+                  /*takesExec=*/false};
+  plan.arguments.push_back({/*rank=*/1, /*isScalar=*/false});
+  for (const TensorInfo &result : metadata.results)
+    run.arguments.push_back(
+        {static_cast<unsigned>(result.shape.size()), /*isScalar=*/false});
+  entryPoints = {std::move(run), std::move(plan)};
+  return llvm::Error::success();
+}
+
+llvm::Error Compilation::runPipeline(mlir::ModuleOp module,
+                                     DiagnosticCollector &diagnostics,
+                                     PassTracker &tracker) {
+  mlir::attn::AttnToCPUOptions pipeline;
+  pipeline.vectorBits = target.vectorBits;
+  pipeline.vectorRegisters = target.vectorRegisters;
+  pipeline.l1Bytes = target.l1Bytes;
+  pipeline.boundsCheck = options.boundsCheck;
+  for (const mlir::attn::PipelineStage &stage :
+       mlir::attn::getAttnToCPUStages()) {
+    auto work = [&]() -> llvm::Error {
+      mlir::PassManager passes(module->getContext(),
+                               mlir::ModuleOp::getOperationName());
+      stage.build(passes, pipeline);
+      if (mlir::failed(passes.run(module)))
+        return diagnostics.takeError("the stage " + stage.name + " failed");
+      return llvm::Error::success();
+    };
+    if (tracker.isDone())
+      break;
+    if (llvm::Error error = runStage(stage.name, work))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+/// Fills in what only the lowered program tells.
+void Compilation::readEntryPoints(mlir::ModuleOp module) {
+  auto getTexts = [](mlir::Operation *op, llvm::StringRef name) {
+    std::vector<std::string> texts;
+    if (auto array = op->getAttrOfType<mlir::ArrayAttr>(name))
+      for (mlir::Attribute text : array)
+        texts.push_back(mlir::cast<mlir::StringAttr>(text).str());
+    return texts;
+  };
+  EntryPoint &run = entryPoints[0];
+  auto lookup = [&](llvm::StringRef name) {
+    return module.lookupSymbol<mlir::LLVM::LLVMFuncOp>(name);
+  };
+  if (mlir::LLVM::LLVMFuncOp plan = lookup(entryPoints[1].function))
+    metadata.constraints = getTexts(plan, mlir::attn::kConstraintsAttrName);
+  // Checked reads report to a buffer of their own.
+  mlir::LLVM::LLVMFuncOp function = lookup(run.function);
+  if (function && function.getNumArguments() != run.getNumWords()) {
+    run.arguments.push_back({/*rank=*/1, /*isScalar=*/false});
+    metadata.sites = getTexts(module, mlir::attn::kSitesAttrName);
+  }
+}
+
+llvm::Expected<KernelPackage>
+Compilation::compile(mlir::ModuleOp module, DiagnosticCollector &diagnostics) {
+  RemarkCollector remarks(module->getContext(), report.remarks);
+  PassTracker tracker(module->getContext(), options);
+  if (llvm::Error error = prepare(module, diagnostics))
+    return error;
+  if (llvm::Error error = runPipeline(module, diagnostics, tracker))
+    return error;
+  readEntryPoints(module);
+  auto stage = [&](llvm::StringRef name,
+                   llvm::function_ref<llvm::Error()> work) {
+    return runStage(name, work);
+  };
+  llvm::Expected<std::string> object =
+      generateObject(module, entryPoints, target, options, stage);
+  report.warnings = diagnostics.takeWarnings();
+  if (!object) {
+    std::string text = llvm::toString(object.takeError());
+    return text.empty() ? diagnostics.takeError("translation to LLVM failed")
+                        : makeCompileError(text);
+  }
+  report.objectSize = object->size();
+  return KernelPackage{std::move(metadata), std::move(*object)};
+}
+
+llvm::Expected<std::string>
+Compilation::printAfter(mlir::ModuleOp module,
+                        DiagnosticCollector &diagnostics) {
+  std::vector<std::string> names = getPipelinePasses();
+  size_t count = llvm::count(names, options.untilAfter);
+  if (count == 0) {
+    std::string message = "error: expects a pass of the pipeline, but got '" +
+                          options.untilAfter + "'; the passes are";
+    for (const std::string &name : names)
+      if (message.find(" " + name + ",") == std::string::npos)
+        message += " " + name + ",";
+    message.pop_back();
+    return makeCompileError(message);
+  }
+  RemarkCollector remarks(module->getContext(), report.remarks);
+  PassTracker tracker(module->getContext(), options, count);
+  if (llvm::Error error = prepare(module, diagnostics))
+    return error;
+  if (llvm::Error error = runPipeline(module, diagnostics, tracker))
+    return error;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  os << "\n";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Interface
+//===----------------------------------------------------------------------===//
+
+/// Runs `work` on a module that is made from text in a context of its own.
+template <typename T>
+static llvm::Expected<T>
+withText(llvm::StringRef program, const CompileOptions &options,
+         CompileReport &report,
+         llvm::Expected<T> (Compilation::*work)(mlir::ModuleOp,
+                                                DiagnosticCollector &)) {
+  // Programs are small, and callers have threads of their own.
+  mlir::MLIRContext context(createRegistry(),
+                            mlir::MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  DiagnosticCollector diagnostics(&context);
+  Compilation compilation(options, report);
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  llvm::Error error = compilation.runStage("parse", [&]() -> llvm::Error {
+    module = parseProgram(program, options, &context);
+    return module ? llvm::Error::success()
+                  : diagnostics.takeError("the program is not valid");
+  });
+  if (error)
+    return error;
+  return (compilation.*work)(*module, diagnostics);
+}
+
+/// Runs `work` on a copy of a module.
+template <typename T>
+static llvm::Expected<T>
+withModule(mlir::ModuleOp module, const CompileOptions &options,
+           CompileReport &report,
+           llvm::Expected<T> (Compilation::*work)(mlir::ModuleOp,
+                                                  DiagnosticCollector &)) {
+  mlir::MLIRContext *context = module->getContext();
+  context->appendDialectRegistry(createRegistry());
+  DiagnosticCollector diagnostics(context);
+  Compilation compilation(options, report);
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  return (compilation.*work)(*copy, diagnostics);
+}
+
+llvm::Expected<KernelPackage>
+attn::compileToPackage(llvm::StringRef program, const CompileOptions &options,
+                       CompileReport *report) {
+  CompileReport ignored;
+  return withText(program, options, report ? *report : ignored,
+                  &Compilation::compile);
+}
+
+llvm::Expected<KernelPackage>
+attn::compileToPackage(mlir::ModuleOp module, const CompileOptions &options,
+                       CompileReport *report) {
+  CompileReport ignored;
+  return withModule(module, options, report ? *report : ignored,
+                    &Compilation::compile);
+}
+
+llvm::Expected<std::string> attn::printAfter(llvm::StringRef program,
+                                             const CompileOptions &options) {
+  CompileReport ignored;
+  return withText(program, options, ignored, &Compilation::printAfter);
+}
+
+llvm::Expected<std::string> attn::printAfter(mlir::ModuleOp module,
+                                             const CompileOptions &options) {
+  CompileReport ignored;
+  return withModule(module, options, ignored, &Compilation::printAfter);
+}
+
+std::vector<std::string> attn::getPipelinePasses() {
+  std::vector<std::string> names;
+  for (const mlir::attn::PipelineStage &stage :
+       mlir::attn::getAttnToCPUStages()) {
+    mlir::OpPassManager passes(mlir::ModuleOp::getOperationName());
+    stage.build(passes, mlir::attn::AttnToCPUOptions());
+    for (mlir::Pass &pass : passes)
+      names.push_back(pass.getArgument().str());
+  }
+  return names;
+}

@@ -1,0 +1,101 @@
+//===- Diagnostics.cpp - Diagnostics and remarks as text ------------------===//
+
+#include "Diagnostics.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace attn;
+
+static llvm::StringRef getSeverityName(mlir::DiagnosticSeverity severity) {
+  switch (severity) {
+  case mlir::DiagnosticSeverity::Note:
+    return "note";
+  case mlir::DiagnosticSeverity::Warning:
+    return "warning";
+  case mlir::DiagnosticSeverity::Error:
+    return "error";
+  case mlir::DiagnosticSeverity::Remark:
+    return "remark";
+  }
+  llvm_unreachable("unknown severity");
+}
+
+/// Appends a line "file:line:column: severity: text".
+static void append(std::string &text, mlir::Location loc,
+                   llvm::StringRef severity, const llvm::Twine &message) {
+  llvm::raw_string_ostream os(text);
+  if (!text.empty())
+    os << "\n";
+  std::string place = mlir::attn::getLocationText(loc);
+  if (!place.empty())
+    os << place << ": ";
+  os << severity << ": " << message;
+}
+
+static void append(std::string &text, const mlir::Diagnostic &diagnostic) {
+  append(text, diagnostic.getLocation(),
+         getSeverityName(diagnostic.getSeverity()), diagnostic.str());
+  for (const mlir::Diagnostic &note : diagnostic.getNotes()) {
+    // Notes that print the operation are for developers of passes.
+    std::string message = note.str();
+    if (!llvm::StringRef(message).starts_with("see current operation"))
+      append(text, note.getLocation(), "note", message);
+  }
+}
+
+DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext *context)
+    : handler(context, [this](mlir::Diagnostic &diagnostic) {
+        bool isError =
+            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+        append(isError ? errors : warnings, diagnostic);
+      }) {}
+
+llvm::Error DiagnosticCollector::takeError(const llvm::Twine &fallback) {
+  std::string text = std::move(errors);
+  errors.clear();
+  return makeCompileError(text.empty() ? "error: " + fallback
+                                       : llvm::Twine(text));
+}
+
+llvm::Error attn::makeCompileError(const llvm::Twine &text) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+namespace {
+class RemarkWriter : public mlir::remark::detail::MLIRRemarkStreamerBase {
+public:
+  explicit RemarkWriter(std::string &text) : text(text) {}
+  void
+  streamOptimizationRemark(const mlir::remark::detail::Remark &remark) final {
+    append(text, remark.getLocation(), "remark",
+           remark.getRemarkName() + ": " + remark.getMsg());
+  }
+
+private:
+  std::string &text;
+};
+} // namespace
+
+RemarkCollector::RemarkCollector(mlir::MLIRContext *context,
+                                 std::string &text) {
+  if (context->getRemarkEngine())
+    return;
+  mlir::remark::RemarkCategories categories;
+  categories.all = mlir::attn::kRemarkCategory.str();
+  if (mlir::succeeded(mlir::remark::enableOptimizationRemarks(
+          *context, std::make_unique<RemarkWriter>(text),
+          std::make_unique<mlir::remark::RemarkEmittingPolicyAll>(),
+          categories)))
+    this->context = context;
+}
+
+RemarkCollector::~RemarkCollector() {
+  if (context)
+    context->setRemarkEngine(nullptr);
+}

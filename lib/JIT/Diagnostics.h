@@ -1,0 +1,46 @@
+//===- Diagnostics.h - Diagnostics and remarks as text ----------*- C++ -*-===//
+
+#ifndef ATTN_LIB_JIT_DIAGNOSTICS_H
+#define ATTN_LIB_JIT_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace attn {
+
+/// Collects the diagnostics of a context while it lives: errors with their
+/// notes, and the rest.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext *context);
+
+  /// An error with the diagnostics so far, or with `fallback` if there is none.
+  llvm::Error takeError(const llvm::Twine &fallback);
+  std::string takeWarnings() { return std::move(warnings); }
+
+private:
+  std::string errors, warnings;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+/// Appends the remarks of a context to `text`, one a line, while it lives. A
+/// context that has remarks set up already is left alone.
+class RemarkCollector {
+public:
+  RemarkCollector(mlir::MLIRContext *context, std::string &text);
+  RemarkCollector(const RemarkCollector &) = delete;
+  RemarkCollector &operator=(const RemarkCollector &) = delete;
+  ~RemarkCollector();
+
+private:
+  /// Null where nothing was set up.
+  mlir::MLIRContext *context = nullptr;
+};
+
+/// An error of the library itself, with the code for programs.
+llvm::Error makeCompileError(const llvm::Twine &text);
+
+} // namespace attn
+
+#endif // ATTN_LIB_JIT_DIAGNOSTICS_H

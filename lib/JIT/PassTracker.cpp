@@ -1,0 +1,50 @@
+//===- PassTracker.cpp - Watch and stop a pipeline ------------------------===//
+
+#include "PassTracker.h"
+#include "mlir/IR/Action.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace attn;
+
+PassTracker::PassTracker(mlir::MLIRContext *context,
+                         const CompileOptions &options, size_t stopAfter)
+    : context(nullptr), options(options), remaining(stopAfter) {
+  // Actions cost time, and somebody else may want them.
+  if ((stopAfter == 0 && !options.dumpIR) || context->hasActionHandler())
+    return;
+  this->context = context;
+  context->registerActionHandler(
+      [this](llvm::function_ref<void()> run,
+             const mlir::tracing::Action &action) { handle(run, action); });
+}
+
+PassTracker::~PassTracker() {
+  if (context)
+    context->registerActionHandler(nullptr);
+}
+
+void PassTracker::handle(llvm::function_ref<void()> run,
+                         const mlir::tracing::Action &action) {
+  auto *execution = llvm::dyn_cast<mlir::PassExecutionAction>(&action);
+  if (!execution)
+    return run();
+  if (done)
+    return;
+  ++depth;
+  run();
+  --depth;
+  if (depth != 0)
+    return;
+  llvm::StringRef name = execution->getPass().getArgument();
+  if (options.dumpIR) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    execution->getOp()->print(os);
+    if (text != lastText)
+      options.dumpIR(name, text);
+    lastText = std::move(text);
+  }
+  if (name == options.untilAfter && remaining > 0 && --remaining == 0)
+    done = true;
+}

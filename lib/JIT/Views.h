@@ -1,0 +1,36 @@
+//===- Views.h - Checks of the tensors of a call ----------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_JIT_VIEWS_H
+#define ATTN_LIB_JIT_VIEWS_H
+
+#include "attn/JIT/KernelPackage.h"
+#include "attn/Runtime/TensorView.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+
+namespace attn {
+
+/// An error with the code for tensors that do not fit a kernel.
+llvm::Error makeArgumentError(const llvm::Twine &text);
+
+/// Checks the number, element types and shapes of the inputs or results of a
+/// kernel; `what` is "input" or "result".
+llvm::Error checkTypes(llvm::StringRef what,
+                       llvm::ArrayRef<TensorInfo> expected,
+                       llvm::ArrayRef<TensorView> views);
+
+/// Checks addresses and strides. To be called after checkTypes.
+llvm::Error checkMemory(llvm::StringRef what,
+                        llvm::ArrayRef<TensorInfo> expected,
+                        llvm::ArrayRef<TensorView> views);
+
+/// Checks that no element of a result is another, or an element of an input.
+/// To be called after checkMemory.
+llvm::Error checkOverlap(llvm::ArrayRef<TensorInfo> inputInfos,
+                         llvm::ArrayRef<TensorView> inputs,
+                         llvm::ArrayRef<TensorInfo> resultInfos,
+                         llvm::ArrayRef<TensorView> results);
+
+} // namespace attn
+
+#endif // ATTN_LIB_JIT_VIEWS_H

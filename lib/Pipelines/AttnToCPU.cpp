@@ -1,0 +1,126 @@
+//===- AttnToCPU.cpp - From attention to code for a CPU -------------------===//
+
+#include "attn/Pipelines/AttnToCPU.h"
+#include "attn/Conversion/AttnToCPU/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/TensorToLinalg/TensorToLinalgPass.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Affine/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static void addCleanup(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void mlir::attn::buildTensorStage(OpPassManager &pm, const AttnToCPUOptions &) {
+  // Without clean-up, so that locations in the plan are those of the program.
+  pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  pm.addPass(createSymbolDCEPass());
+  pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addPass(createAttnPlanPass());
+  pm.addPass(createAttnDestinationArgumentsPass());
+  addCleanup(pm);
+  pm.addPass(createAttnCanonicalizeScorePass());
+}
+
+void mlir::attn::buildOnlineStage(OpPassManager &pm,
+                                  const AttnToCPUOptions &options) {
+  pm.addPass(createAttnOnlineSoftmaxPass());
+  pm.addPass(createAttnClassifyBlocksPass());
+  AttnAssignSchedulePassOptions schedule;
+  schedule.vectorBits = options.vectorBits;
+  schedule.vectorRegisters = options.vectorRegisters;
+  schedule.l1Bytes = options.l1Bytes;
+  pm.addPass(createAttnAssignSchedulePass(schedule));
+}
+
+void mlir::attn::buildTileStage(OpPassManager &pm,
+                                const AttnToCPUOptions &options) {
+  AttnTilePassOptions tile;
+  tile.boundsCheck = options.boundsCheck;
+  pm.addPass(createAttnTilePass(tile));
+  pm.addPass(createConvertTensorToLinalgPass());
+  addCleanup(pm);
+  pm.addPass(createAttnHoistInvariantsPass());
+}
+
+void mlir::attn::buildBufferStage(OpPassManager &pm, const AttnToCPUOptions &) {
+  pm.addPass(createAttnBufferizePass());
+  bufferization::buildBufferDeallocationPipeline(pm);
+  pm.addPass(createConvertBufferizationToMemRefPass());
+  pm.addPass(createConvertAttnToCPUPass());
+  pm.addPass(createConvertLinalgToLoopsPass());
+  pm.addPass(createLowerAffinePass());
+  addCleanup(pm);
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createAttnCPUOutlineParallelPass());
+}
+
+void mlir::attn::buildLLVMStage(OpPassManager &pm, const AttnToCPUOptions &) {
+  // Numbers of 16 bits are computed with in 32; their conversion is arithmetic
+  // that stays on vectors.
+  pm.addPass(math::createMathExtendToSupportedTypes());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16", "f16"};
+  emulate.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(emulate));
+  pm.addPass(createAttnCPULowerMathPass());
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  addCleanup(pm);
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  FinalizeMemRefToLLVMConversionPassOptions memory;
+  memory.useAlignedAlloc = true;
+  memory.useGenericFunctions = true;
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass(memory));
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createConvertToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createAttnCPUCheckAllocationsPass());
+}
+
+ArrayRef<PipelineStage> mlir::attn::getAttnToCPUStages() {
+  static constexpr PipelineStage stages[] = {{"tensor", buildTensorStage},
+                                             {"online", buildOnlineStage},
+                                             {"tile", buildTileStage},
+                                             {"buffer", buildBufferStage},
+                                             {"llvm", buildLLVMStage}};
+  return stages;
+}
+
+void mlir::attn::buildAttnToCPUPipeline(OpPassManager &pm,
+                                        const AttnToCPUOptions &options) {
+  for (const PipelineStage &stage : getAttnToCPUStages())
+    stage.build(pm, options);
+}
+
+void mlir::attn::registerAttnPipelines() {
+  PassPipelineRegistration<AttnToCPUOptions>(
+      "attn-to-cpu",
+      "Lower attention and the tensors around it to LLVM for a CPU",
+      buildAttnToCPUPipeline);
+}

@@ -1,0 +1,138 @@
+//===- AttentionRows.h - Scores of the query rows of an attention -*- C++ -*-=//
+//
+// What attn.attention and attn.online_attention share: for each query row,
+// which keys the mask allows, their scores, and the product with the values.
+// Rows are spread over threads; no result depends on how.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_REFERENCE_ATTENTIONROWS_H
+#define ATTN_LIB_REFERENCE_ATTENTIONROWS_H
+
+#include "Attention.h"
+#include "RegionCompiler.h"
+#include "RowMath.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace attn::reference {
+
+struct AttentionSizes {
+  int64_t batch = 0;
+  int64_t heads = 0;
+  int64_t kvBatch = 0;
+  int64_t kvHeads = 0;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t dim = 0;
+  int64_t valueDim = 0;
+};
+
+/// Position of a query row.
+struct RowId {
+  int64_t b;
+  int64_t h;
+  int64_t i;
+};
+
+class AttentionRows {
+public:
+  /// The region that is being run, and one thread's registers for it.
+  struct RegionCode {
+    explicit RegionCode(EvalMode mode) : compiler(mode, program) {}
+
+    Program program;
+    RegionCompiler compiler;
+    /// Row registers of b, h, i, lane registers of s (for a score) and j, and
+    /// the lane register of the result.
+    uint32_t b, h, i, s, j, result;
+  };
+
+  /// One row, as the callback of forEachRow sees it.
+  class Row {
+  public:
+    RowId id;
+    /// Position among all rows of (b, h, i), for arrays of one number per row.
+    int64_t number;
+    /// The keys outside of which none is allowed.
+    KeySpans spans;
+    int64_t numAllowed;
+    /// One for each key in `spans`; -inf where masked.
+    std::vector<double> scores;
+    /// For the callback, one for each key, 0 outside of `spans`.
+    std::vector<double> p;
+    std::vector<uint8_t> allowed;
+    /// |scale| * |q_i| * max_j |k_j|, in Euclidean norms: no smaller than any
+    /// score before the score function, whatever cancels in it.
+    double productScale = 0;
+    /// Filled by multiplyValues: one for each column of the values.
+    std::vector<double> out;
+
+    /// out[e] = sum_j p[j] * v[j][e] over the allowed keys.
+    void multiplyValues();
+    /// Root of the sum of (p[j] * w[j])^2, where w[j] is the largest element of
+    /// v[j] or, if `mean`, the root of the mean of their squares.
+    double getSpread(bool mean) const;
+
+  private:
+    friend class AttentionRows;
+    const AttentionRows *rows;
+    std::unique_ptr<Frame> mask, score;
+    std::vector<double> q;
+  };
+
+  /// Checks the sizes and compiles the regions. All arguments must outlive the
+  /// result.
+  static llvm::Expected<std::unique_ptr<AttentionRows>>
+  create(mlir::attn::AttentionLikeOpInterface op, double scale,
+         const AttentionInputs &inputs, const EvaluatorOptions &options);
+
+  const AttentionSizes &getSizes() const { return sizes; }
+  Sums getSums() const { return sums; }
+  ElementType::Kind getInputKind() const { return inputs.query->type.kind; }
+
+  /// Calls `body` for all rows, or for `maxRows` rows of each (b, h) if that is
+  /// not 0, from several threads.
+  llvm::Error forEachRow(int64_t maxRows, llvm::function_ref<void(Row &)> body);
+
+private:
+  AttentionRows(mlir::attn::AttentionLikeOpInterface op, double scale,
+                const AttentionInputs &inputs, const EvaluatorOptions &options)
+      : op(op), scale(scale), inputs(inputs), options(options) {}
+
+  llvm::Error setSizes();
+  llvm::Error compile();
+  llvm::Expected<std::unique_ptr<RegionCode>>
+  compileRegion(mlir::Region &region, bool isScore);
+  std::vector<int64_t> selectQueries(int64_t b, int64_t h,
+                                     int64_t maxRows) const;
+  void packKeysAndValues(int64_t b, int64_t g);
+  Row makeRow() const;
+
+  /// Fills in spans, allowed and scores. Returns the text of an error, if any.
+  std::string computeRow(Row &row) const;
+  std::string computeMask(Row &row) const;
+  std::string computeScores(Row &row) const;
+  void setRowRegisters(const RegionCode &code, Frame &frame, RowId id) const;
+  std::string describe(const RegionCode &code, const Frame &frame, RowId id,
+                       int64_t j) const;
+
+  mlir::attn::AttentionLikeOpInterface op;
+  double scale;
+  const AttentionInputs &inputs;
+  const EvaluatorOptions &options;
+  AttentionSizes sizes;
+  std::array<int64_t, 4> queryStrides;
+  Sums sums = Sums::Reference;
+  std::unique_ptr<RegionCode> mask, score;
+  /// Keys (transposed) and values of the head at hand.
+  PanelMatrix keys, values;
+  bool valuesAreFinite = true;
+  /// The largest element of each v[j], and the root of the mean of squares.
+  std::vector<double> valueMax, valueMean;
+  /// The largest Euclidean norm of a key.
+  double keyNorm = 0;
+};
+
+} // namespace attn::reference
+
+#endif // ATTN_LIB_REFERENCE_ATTENTIONROWS_H

@@ -1,0 +1,113 @@
+//===- BlocksCheck.cpp - Check block bounds against the mask --------------===//
+
+#include "BlocksCheck.h"
+
+using namespace attn::reference;
+using llvm::Error;
+using llvm::Expected;
+
+Error BlocksCheck::compile() {
+  if (op.getBlocks().empty() || options.blockRows <= 0 ||
+      !op.getOffsets().empty())
+    return Error::success();
+  if (Error error = evaluateTiles(1))
+    return error;
+  return options.blockRows == 1 ? Error::success()
+                                : evaluateTiles(options.blockRows);
+}
+
+Error BlocksCheck::evaluateTiles(int64_t tileRows) {
+  Program program;
+  RegionCompiler compiler(options.mode, program);
+  mlir::Block &block = op.getBlocks().front();
+  uint32_t arguments[mlir::attn::kNumBlocksArgs];
+  for (auto [number, reg] : llvm::enumerate(arguments))
+    reg = compiler.bindLane(block.getArgument(number));
+  for (auto [number, capture] : llvm::enumerate(inputs.captures))
+    compiler.bindArray(block.getArgument(mlir::attn::kNumBlocksArgs + number),
+                       *capture, number);
+  if (Error error = compiler.compileBlock(block))
+    return error;
+  uint32_t results[4];
+  mlir::Operation *yield = block.getTerminator();
+  for (auto [number, reg] : llvm::enumerate(results)) {
+    Expected<uint32_t> lane =
+        compiler.getLane(yield->getOperand(number), yield);
+    if (!lane)
+      return lane.takeError();
+    reg = *lane;
+  }
+
+  Tiling tiling{tileRows, (sizes.queries + tileRows - 1) / tileRows, {}};
+  Frame frame(program);
+  auto fail = [&] {
+    return llvm::createStringError(compiler.describe(frame.getError()));
+  };
+  if (!frame.runRow())
+    return fail();
+  for (int64_t b = 0; b < sizes.batch; ++b)
+    for (int64_t h = 0; h < sizes.heads; ++h)
+      for (int64_t tile = 0; tile < tiling.tilesPerHead; ++tile) {
+        int64_t begin = tile * tileRows;
+        int64_t values[] = {
+            b, h, begin, std::min(begin + tileRows, sizes.queries), sizes.keys};
+        for (auto [reg, value] : llvm::zip(arguments, values))
+          *frame.laneInts(reg) = value;
+        if (!frame.runLanes(1))
+          return fail();
+        tiling.bounds.push_back(
+            {*frame.laneInts(results[0]), *frame.laneInts(results[1]),
+             *frame.laneInts(results[2]), *frame.laneInts(results[3])});
+      }
+  tilings.push_back(std::move(tiling));
+  return Error::success();
+}
+
+void BlocksCheck::checkRow(const AttentionRows::Row &row) {
+  for (const Tiling &tiling : tilings) {
+    int64_t tile = row.id.i / tiling.tileRows;
+    const Bounds &bounds =
+        tiling
+            .bounds[(row.id.b * sizes.heads + row.id.h) * tiling.tilesPerHead +
+                    tile];
+    for (int64_t j = 0; j < sizes.keys; ++j) {
+      bool allowed = row.allowed[j];
+      bool outside = j < bounds.lo || j >= bounds.hi;
+      bool full = j >= bounds.fullLo && j < bounds.fullHi;
+      if (allowed ? !outside : !full)
+        continue;
+      std::string where =
+          "(" + std::to_string(row.id.b) + ", " + std::to_string(row.id.h) +
+          ", " + std::to_string(row.id.i) + ", " + std::to_string(j) + ")";
+      std::string claim =
+          "lo = " + std::to_string(bounds.lo) +
+          ", full_lo = " + std::to_string(bounds.fullLo) +
+          ", full_hi = " + std::to_string(bounds.fullHi) +
+          ", hi = " + std::to_string(bounds.hi) + " for the rows from " +
+          std::to_string(tile * tiling.tileRows) + " to below " +
+          std::to_string(std::min((tile + 1) * tiling.tileRows, sizes.queries));
+      report(row.number, (allowed ? "expects allowed keys to lie within the "
+                                    "bounds of blocks, but got the key at (b, "
+                                    "h, i, j) = "
+                                  : "expects keys within the full bounds of "
+                                    "blocks to be allowed, but got the masked "
+                                    "key at (b, h, i, j) = ") +
+                             where + " and " + claim);
+      return;
+    }
+  }
+}
+
+void BlocksCheck::report(int64_t number, std::string text) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (number >= firstNumber)
+    return;
+  firstNumber = number;
+  message = std::move(text);
+}
+
+Error BlocksCheck::takeError() {
+  if (firstNumber == INT64_MAX)
+    return Error::success();
+  return makeError(op, message);
+}

@@ -1,0 +1,92 @@
+// RUN: attn-opt %s --attn-cpu-check-allocations --split-input-file | FileCheck %s
+
+// An entry frees what it holds and returns 1.
+
+// CHECK: llvm.func @attn_rt_free(!llvm.ptr)
+// CHECK: llvm.func @attn_rt_alloc(i64) -> (!llvm.ptr {llvm.noalias})
+// CHECK-NOT: _mlir_memref_to_llvm
+// CHECK-LABEL: llvm.func @entry(
+// CHECK: %[[SLOT0:.*]] = llvm.alloca %{{.*}} x !llvm.ptr
+// CHECK: %[[SLOT1:.*]] = llvm.alloca %{{.*}} x !llvm.ptr
+// CHECK: llvm.store %{{.*}}, %[[SLOT0]]
+// CHECK: llvm.store %{{.*}}, %[[SLOT1]]
+// CHECK: %[[P:.*]] = llvm.call @attn_rt_alloc(%{{.*}}) : (i64) -> !llvm.ptr
+// CHECK: llvm.store %[[P]], %[[SLOT0]]
+// CHECK: %[[NONE:.*]] = llvm.icmp "eq" %[[P]], %{{.*}} : !llvm.ptr
+// CHECK: llvm.cond_br %[[NONE]] weights([0, 1]), ^[[END:.*]], ^[[NEXT:.*]]
+// CHECK: ^[[NEXT]]:
+// CHECK: %[[Q:.*]] = llvm.call @attn_rt_alloc
+// CHECK: llvm.cond_br %{{.*}} weights([0, 1]), ^[[END]], ^{{.*}}
+// What is freed is held no longer.
+// CHECK: %[[HELD:.*]] = llvm.load %[[SLOT0]]
+// CHECK: %[[SAME:.*]] = llvm.icmp "eq" %[[HELD]], %[[Q]]
+// CHECK: %[[REST:.*]] = llvm.select %[[SAME]], %{{.*}}, %[[HELD]]
+// CHECK: llvm.store %[[REST]], %[[SLOT0]]
+// CHECK: llvm.call @attn_rt_free(%[[Q]])
+// CHECK: llvm.call @attn_rt_free(%[[P]])
+// CHECK: llvm.return %{{.*}} : i64
+// CHECK: ^[[END]]:
+// CHECK: %[[HELD1:.*]] = llvm.load %[[SLOT1]]
+// CHECK: llvm.call @attn_rt_free(%[[HELD1]])
+// CHECK: %[[HELD0:.*]] = llvm.load %[[SLOT0]]
+// CHECK: llvm.call @attn_rt_free(%[[HELD0]])
+// CHECK: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK: llvm.return %[[ONE]] : i64
+llvm.func @_mlir_memref_to_llvm_aligned_alloc(i64, i64) -> !llvm.ptr
+llvm.func @_mlir_memref_to_llvm_free(!llvm.ptr)
+llvm.func @entry(%size: i64) -> i64 {
+  %align = llvm.mlir.constant(64 : i64) : i64
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %p = llvm.call @_mlir_memref_to_llvm_aligned_alloc(%align, %size) : (i64, i64) -> !llvm.ptr
+  %q = llvm.call @_mlir_memref_to_llvm_aligned_alloc(%align, %size) : (i64, i64) -> !llvm.ptr
+  llvm.call @_mlir_memref_to_llvm_free(%q) : (!llvm.ptr) -> ()
+  llvm.call @_mlir_memref_to_llvm_free(%p) : (!llvm.ptr) -> ()
+  llvm.return %zero : i64
+}
+
+// -----
+
+// A worker tells the entry, which ends as well.
+
+// CHECK-LABEL: llvm.func @worker(
+// CHECK-SAME: %[[ENV:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr)
+// CHECK: llvm.call @attn_rt_alloc
+// CHECK: llvm.cond_br %{{.*}} weights([0, 1]), ^[[END:.*]], ^
+// CHECK: ^[[END]]:
+// CHECK: llvm.store %{{.*}}, %[[ENV]] atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
+// CHECK-NEXT: llvm.return
+// CHECK-LABEL: llvm.func @entry(
+// CHECK-SAME: %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %[[ENV:.*]]: !llvm.ptr) -> i64
+// CHECK: llvm.call @attn_rt_parallel
+// CHECK: %[[STATUS:.*]] = llvm.load %[[ENV]] : !llvm.ptr -> i64
+// CHECK: %[[FAILED:.*]] = llvm.icmp "ne" %[[STATUS]], %{{.*}} : i64
+// CHECK: llvm.cond_br %[[FAILED]] weights([0, 1]), ^[[OUT:.*]], ^
+// CHECK: ^[[OUT]]:
+// CHECK-NEXT: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK-NEXT: llvm.return %[[ONE]]
+llvm.func @_mlir_memref_to_llvm_aligned_alloc(i64, i64) -> !llvm.ptr
+llvm.func @_mlir_memref_to_llvm_free(!llvm.ptr)
+llvm.func @attn_rt_parallel(!llvm.ptr, i64, !llvm.ptr, !llvm.ptr)
+llvm.func @worker(%env: !llvm.ptr, %tasks: !llvm.ptr) {
+  %align = llvm.mlir.constant(64 : i64) : i64
+  %p = llvm.call @_mlir_memref_to_llvm_aligned_alloc(%align, %align) : (i64, i64) -> !llvm.ptr
+  llvm.call @_mlir_memref_to_llvm_free(%p) : (!llvm.ptr) -> ()
+  llvm.return
+}
+llvm.func @entry(%exec: !llvm.ptr, %n: i64, %worker: !llvm.ptr, %env: !llvm.ptr) -> i64 {
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  llvm.call @attn_rt_parallel(%exec, %n, %worker, %env) : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> ()
+  llvm.return %zero : i64
+}
+
+// -----
+
+// Without allocations there is nothing to do, and nothing to declare.
+
+// CHECK-NOT: attn_rt
+// CHECK-LABEL: llvm.func @nothing()
+// CHECK-NEXT: llvm.return
+// CHECK-NOT: attn_rt
+llvm.func @nothing() {
+  llvm.return
+}

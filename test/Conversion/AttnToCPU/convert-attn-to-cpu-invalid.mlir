@@ -1,0 +1,85 @@
+// RUN: attn-opt %s --convert-attn-to-cpu --split-input-file --verify-diagnostics
+
+func.func @tensors(%in: tensor<8xf32>, %out: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%t) in (1) {
+    // expected-error @below {{expects tiles on buffers, but got an operand of type 'tensor<8xf32>': run attn-bufferize before convert-attn-to-cpu}}
+    %x = vector.transfer_read %in[%c0], %pad {in_bounds = [true]} : tensor<8xf32>, vector<8xf32>
+    vector.transfer_write %x, %out[%c0] {in_bounds = [true]} : vector<8xf32>, memref<8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}
+
+// -----
+
+func.func @reduction(%in: memref<8xf32>, %out: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%t) in (1) {
+    %x = vector.transfer_read %in[%c0], %pad {in_bounds = [true]} : memref<8xf32>, vector<8xf32>
+    // expected-error @below {{'vector.interleave' on tiles has no lowering to the CPU}}
+    %y = vector.interleave %x, %x : vector<8xf32> -> vector<16xf32>
+    vector.transfer_write %y, %out[%c0] : vector<16xf32>, memref<8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}
+
+// -----
+
+func.func @contraction(%a: memref<8x8xf32>, %out: memref<8x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<8x8xf32>
+  scf.forall (%t) in (1) {
+    %x = vector.transfer_read %a[%t, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
+    // expected-error @below {{expects a contraction of the form acc(row, query) += lhs(row, inner) * rhs(inner, query)}}
+    %z = vector.contract {indexing_maps = [affine_map<(r, q, k) -> (r, k)>, affine_map<(r, q, k) -> (q, k)>, affine_map<(r, q, k) -> (r, q)>],
+        iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %x, %zero
+        : vector<8x8xf32>, vector<8x8xf32> into vector<8x8xf32>
+    vector.transfer_write %z, %out[%t, %c0] {in_bounds = [true, true]} : vector<8x8xf32>, memref<8x8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}
+
+// -----
+
+func.func @queries(%a: memref<8x8xf32>, %out: memref<8x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<8x8xf32>
+  scf.forall (%t) in (1) {
+    %x = vector.transfer_read %a[%t, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
+    // expected-error @below {{expects a multiple of 16 queries, but got 8}}
+    %z = vector.contract {indexing_maps = [affine_map<(r, q, k) -> (r, k)>, affine_map<(r, q, k) -> (k, q)>, affine_map<(r, q, k) -> (r, q)>],
+        iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %x, %zero
+        : vector<8x8xf32>, vector<8x8xf32> into vector<8x8xf32>
+    vector.transfer_write %z, %out[%t, %c0] {in_bounds = [true, true]} : vector<8x8xf32>, memref<8x8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 1>}
+  return
+}
+
+// -----
+
+func.func @no_status(%src: memref<?xf32>, %out: memref<f32>) {
+  scf.forall (%t) in (1) {
+    %true = arith.constant true
+    // expected-error @below {{expects the function of a checked read to have an argument with 'attn.status'}}
+    %x = attn.gather %src[%t] mask %true site 0 : memref<?xf32>, (index), i1 -> f32
+    memref.store %x, %out[] : memref<f32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}
+
+// -----
+
+func.func @masked_write(%out: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant dense<1.0> : vector<8xf32>
+  %m = arith.constant dense<true> : vector<8xi1>
+  scf.forall (%t) in (1) {
+    // expected-error @below {{expects an unmasked write to a buffer}}
+    vector.transfer_write %x, %out[%c0], %m {in_bounds = [true]} : vector<8xf32>, memref<8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}

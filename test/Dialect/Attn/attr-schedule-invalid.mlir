@@ -1,0 +1,70 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{expects tile_m to be positive, but got 0}}
+#s = #attn.schedule<tile_m = 0, tile_n = 1, lanes = 1, unroll_m = 1, unroll_n = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_n to be positive, but got -64}}
+#s = #attn.schedule<tile_m = 1, tile_n = -64, lanes = 1, unroll_m = 1, unroll_n = 1>
+
+// -----
+
+// expected-error@+1 {{expects lanes to be positive, but got 0}}
+#s = #attn.schedule<tile_m = 1, tile_n = 1, lanes = 0, unroll_m = 1, unroll_n = 1>
+
+// -----
+
+// expected-error@+1 {{expects unroll_m to be positive, but got 0}}
+#s = #attn.schedule<tile_m = 1, tile_n = 1, lanes = 1, unroll_m = 0, unroll_n = 1>
+
+// -----
+
+// expected-error@+1 {{expects unroll_n to be positive, but got 0}}
+#s = #attn.schedule<tile_m = 1, tile_n = 1, lanes = 1, unroll_m = 1, unroll_n = 0>
+
+// -----
+
+// expected-error@+1 {{expects tile_m to be a multiple of lanes * unroll_m, which are 16 and 4, but got 96}}
+#s = #attn.schedule<tile_m = 96, tile_n = 1, lanes = 16, unroll_m = 4, unroll_n = 1>
+
+// -----
+
+// The product of lanes and unroll_m may be more than 64 bits hold.
+// expected-error@+1 {{expects tile_m to be a multiple of lanes * unroll_m, which are 4611686018427387904 and 4, but got 4611686018427387904}}
+#s = #attn.schedule<tile_m = 4611686018427387904, tile_n = 1, lanes = 4611686018427387904, unroll_m = 4, unroll_n = 1>
+
+// -----
+
+// expected-error@+2 {{integer value too large}}
+// expected-error@+1 {{failed to parse Attn_ScheduleAttr parameter 'tileM'}}
+#s = #attn.schedule<tile_m = 99999999999999999999, tile_n = 1, lanes = 1, unroll_m = 1, unroll_n = 1>
+
+// -----
+
+// expected-error@+1 {{expected ','}}
+#s = #attn.schedule<tile_m = 1, tile_n = 1>
+
+// -----
+
+// expected-error@+1 {{unknown attribute `tiles` in dialect `attn`}}
+#s = #attn.tiles<1>
+
+// -----
+
+func.func @clause(%q: tensor<1x1x2x4xf32>) {
+  // expected-error@+1 {{expects lanes to be positive, but got -1}}
+  %0 = attn.attention schedule<tile_m = 8, tile_n = 4, lanes = -1, unroll_m = 2, unroll_n = 1>
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q : tensor<1x1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @other_attribute(%q: tensor<1x1x2x4xf32>) {
+  // expected-error@+1 {{Invalid attribute `schedule` in property conversion: 64 : i64}}
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>, schedule = 64 : i64}> ({}, {})
+      : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
+  return
+}

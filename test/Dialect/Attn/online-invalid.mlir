@@ -1,0 +1,435 @@
+// Each error of the verifiers of the online and the tile level. What
+// attn.online_attention shares with attn.attention is in invalid.mlir.
+
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+//===----------------------------------------------------------------------===//
+// attn.online_attention
+//===----------------------------------------------------------------------===//
+
+func.func @no_scale(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{requires attribute 'scale'}}
+  %0:3 = attn.online_attention
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @scale_nan(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects the scale to be finite in 'f32', but got nan}}
+  %0:3 = attn.online_attention scale 0x7FF8000000000000
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @inputs(%q: tensor<1x5x2x4xf32>, %k: tensor<1x2x2x4xf32>, %r: tensor<1x5x2xf32>) {
+  // expected-error@+1 {{expects the heads of q to be a multiple of the heads of k and v, but got 5 and 2}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %k, %k : tensor<1x5x2x4xf32>, tensor<1x2x2x4xf32>, tensor<1x2x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x5x2x4xf32>, tensor<1x5x2xf32>, tensor<1x5x2xf32>)
+  return
+}
+
+// -----
+
+func.func @outs_count(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects outs to hold acc, max and sum, but got 2 operands}}
+  %0:2 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @acc_rank(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects acc to have rank 4, but got rank 3}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%r, %r, %r : tensor<1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @acc_element_type(%q: tensor<1x1x2x4xbf16>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects acc to have element type 'f32', but got 'bf16'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xbf16>, tensor<1x1x2x4xbf16>, tensor<1x1x2x4xbf16>)
+      outs(%q, %r, %r : tensor<1x1x2x4xbf16>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @acc_shape(%q: tensor<1x1x2x4xf32>, %v: tensor<1x1x2x8xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects acc to have the shape 'tensor<1x1x2x8xf32>', but got 'tensor<1x1x2x4xf32>'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %v : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x8xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @max_rank(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects max to have rank 3, but got rank 4}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %q, %r : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @max_shape(%q: tensor<1x1x2x4xf32>, %m: tensor<1x1x3xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects max to have the batch, heads and length of q, which are 'tensor<1x1x2xf32>', but got 'tensor<1x1x3xf32>'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %m, %r : tensor<1x1x2x4xf32>, tensor<1x1x3xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @sum_element_type(%q: tensor<1x1x2x4xf64>, %m: tensor<1x1x2xf64>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects sum to have element type 'f64', but got 'f32'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf64>, tensor<1x1x2x4xf64>, tensor<1x1x2x4xf64>)
+      outs(%q, %m, %r : tensor<1x1x2x4xf64>, tensor<1x1x2xf64>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
+func.func @results(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>', 'tensor<1x1x2xf32>', 'tensor<1x1x2xf32>'), but got ('tensor<1x1x2x4xf32>')}}
+  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 3>, scale = 1.0}> ({}, {}, {})
+      : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @mask_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects the mask region to yield 'i1', but got 'index'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      mask(%b, %h, %i, %j) {
+        // expected-note@+1 {{yielded here}}
+        attn.yield %i : index
+      }
+  return
+}
+
+// -----
+
+func.func @blocks_arguments(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      // expected-error@+1 {{expects the blocks region to have the arguments (b, h, i0, i1, skv) and one for each of 0 captures, but got 4}}
+      blocks(%b, %h, %i0, %i1) {
+      }
+  return
+}
+
+// -----
+
+func.func @blocks_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects the blocks region to yield 'index', 'index', 'index', 'index', but got 'index', 'index'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      blocks(%b, %h, %i0, %i1, %skv) {
+        // expected-note@+1 {{yielded here}}
+        attn.yield %i0, %i1 : index, index
+      }
+  return
+}
+
+// -----
+
+func.func @blocks_not_allowed(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-note@+1 {{in this attention}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      blocks(%b, %h, %i0, %i1, %skv) {
+        // expected-error@+1 {{'scf.for' is not allowed in the blocks region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, or scf.if}}
+        scf.for %x = %i0 to %i1 step %skv {
+        }
+        attn.yield %i0, %i1, %i0, %i1 : index, index, index, index
+      }
+  return
+}
+
+// -----
+
+func.func @blocks_in_attention(%q: tensor<1x1x2x4xf32>) {
+  %0 = attn.attention
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q : tensor<1x1x2x4xf32>)
+      // expected-error@+1 {{custom op 'blocks' is unknown}}
+      blocks(%b, %h, %i0, %i1, %skv) {
+        attn.yield %i0, %i1, %i0, %i1 : index, index, index, index
+      }
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// attn.finalize
+//===----------------------------------------------------------------------===//
+
+// -----
+
+func.func @finalize_layout(%a: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects a layout to be a permutation of 'bhsd', but got 'hbs'}}
+  %o = attn.finalize layout(hbs) ins(%a, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      outs(%a : tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_layout_generic(%a: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects the layout to be a permutation of (b, h, s, d), but got affine_map<(d0, d1, d2, d3) -> (d0, d1, 0, d3)>}}
+  %o = "attn.finalize"(%a, %r, %r, %a) <{layout = affine_map<(b, h, s, d) -> (b, h, 0, d)>}>
+      : (tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_acc_rank(%r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects acc to have rank 4, but got rank 3}}
+  %o = attn.finalize ins(%r, %r, %r : tensor<1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      outs(%r : tensor<1x1x2xf32>) -> tensor<1x1x2xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_acc_element_type(%a: tensor<1x1x2x4xf16>, %r: tensor<1x1x2xf16>) {
+  // expected-error@+1 {{expects acc to have element type f32 or f64, but got 'f16'}}
+  %o = attn.finalize ins(%a, %r, %r : tensor<1x1x2x4xf16>, tensor<1x1x2xf16>, tensor<1x1x2xf16>)
+      outs(%a : tensor<1x1x2x4xf16>) -> tensor<1x1x2x4xf16>
+  return
+}
+
+// -----
+
+func.func @finalize_outs_count(%a: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects outs to hold o and at most lse, but got 3 operands}}
+  %o:3 = attn.finalize ins(%a, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      outs(%a, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      -> tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_output_element_type(%a: tensor<1x1x2x4xf64>, %r: tensor<1x1x2xf64>, %o: tensor<1x1x2x4xf32>) {
+  // expected-error@+1 {{expects o to have an element type that accumulates in 'f64', but got 'f32'}}
+  %0 = attn.finalize ins(%a, %r, %r : tensor<1x1x2x4xf64>, tensor<1x1x2xf64>, tensor<1x1x2xf64>)
+      outs(%o : tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_output_shape(%a: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %o: tensor<1x1x2x8xf32>) {
+  // expected-error@+1 {{expects o to have the shape of acc, 'tensor<1x1x2x4xf32>', but got 'tensor<1x1x2x8xf32>'}}
+  %0 = attn.finalize ins(%a, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      outs(%o : tensor<1x1x2x8xf32>) -> tensor<1x1x2x8xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_max_rank(%a: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects max to have rank 3, but got rank 4}}
+  %0 = attn.finalize ins(%a, %a, %r : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2xf32>)
+      outs(%a : tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_sum_element_type(%a: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %s: tensor<1x1x2xf64>) {
+  // expected-error@+1 {{expects sum to have element type 'f32', but got 'f64'}}
+  %0 = attn.finalize ins(%a, %r, %s : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf64>)
+      outs(%a : tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_lse_shape(%a: tensor<1x3x2x4xf32>, %r: tensor<3x1x2xf32>, %l: tensor<1x3x2xf32>) {
+  // expected-error@+1 {{expects lse to have the shape of acc without d, 'tensor<3x2x4xf32>', but got 'tensor<1x3x2xf32>'}}
+  %0:2 = attn.finalize layout(dbhs) ins(%a, %m, %m : tensor<1x3x2x4xf32>, tensor<3x2x4xf32>, tensor<3x2x4xf32>)
+      outs(%a, %l : tensor<1x3x2x4xf32>, tensor<1x3x2xf32>) -> tensor<1x3x2x4xf32>, tensor<1x3x2xf32>
+  %m = tensor.empty() : tensor<3x2x4xf32>
+  return
+}
+
+// -----
+
+func.func @finalize_results(%a: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>'), but got ('tensor<1x1x2x4xf16>')}}
+  %0 = attn.finalize ins(%a, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      outs(%a : tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf16>
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// attn.online_step
+//===----------------------------------------------------------------------===//
+
+// -----
+
+func.func @step_scores_rank(%s: vector<4xf32>, %a: vector<8x4xf32>, %m: vector<4xf32>) {
+  // expected-error@+1 {{expects scores to have rank 2, but got 'vector<4xf32>'}}
+  %0:4 = attn.online_step %s, %a, %m, %m : vector<4xf32>, vector<8x4xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @step_acc_rank(%s: vector<4x4xf32>, %a: vector<2x8x4xf32>, %m: vector<4xf32>) {
+  // expected-error@+1 {{expects acc to have rank 2, but got 'vector<2x8x4xf32>'}}
+  %0:4 = attn.online_step %s, %a, %m, %m : vector<4x4xf32>, vector<2x8x4xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @step_max_rank(%s: vector<4x4xf32>, %m: vector<1x4xf32>) {
+  // expected-error@+1 {{expects max to have rank 1, but got 'vector<1x4xf32>'}}
+  %0:4 = attn.online_step %s, %s, %m, %m : vector<4x4xf32>, vector<4x4xf32>, vector<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @step_scalable(%s: vector<4x[4]xf32>, %m: vector<[4]xf32>) {
+  // expected-error@+1 {{expects vectors of fixed size, but got 'vector<4x[4]xf32>'}}
+  %0:4 = attn.online_step %s, %s, %m, %m : vector<4x[4]xf32>, vector<4x[4]xf32>, vector<[4]xf32>
+  return
+}
+
+// -----
+
+func.func @step_element_types(%s: vector<4x4xf32>, %m: vector<4xf64>) {
+  // expected-error@+1 {{expects all vectors to have element type 'f32', but got 'vector<4xf64>'}}
+  %0:4 = attn.online_step %s, %s, %m, %m : vector<4x4xf32>, vector<4x4xf32>, vector<4xf64>
+  return
+}
+
+// -----
+
+func.func @step_element_type(%s: vector<4x4xf16>, %m: vector<4xf16>) {
+  // expected-error@+1 {{expects element type f32 or f64, but got 'f16'}}
+  %0:4 = attn.online_step %s, %s, %m, %m : vector<4x4xf16>, vector<4x4xf16>, vector<4xf16>
+  return
+}
+
+// -----
+
+func.func @step_queries(%s: vector<4x8xf32>, %a: vector<4x16xf32>, %m: vector<32xf32>) {
+  // expected-error@+1 {{expects scores, acc, max and sum to have the same number of queries, but got 8, 16 and 32}}
+  %0:4 = attn.online_step %s, %a, %m, %m : vector<4x8xf32>, vector<4x16xf32>, vector<32xf32>
+  return
+}
+
+// -----
+
+func.func @step_generic(%s: vector<4x8xf32>, %m: vector<8xf32>, %l: vector<9xf32>) {
+  // expected-error@+1 {{failed to verify that all of {max, sum, newMax, newSum} have same type}}
+  %0:4 = "attn.online_step"(%s, %s, %m, %l) : (vector<4x8xf32>, vector<4x8xf32>, vector<8xf32>, vector<9xf32>)
+      -> (vector<4x8xf32>, vector<4x8xf32>, vector<8xf32>, vector<8xf32>)
+  return
+}
+
+// -----
+
+func.func @step_generic_scores(%s: vector<4x8xf32>, %m: vector<8xf32>) {
+  // expected-error@+1 {{failed to verify that all of {scores, probabilities} have same type}}
+  %0:4 = "attn.online_step"(%s, %s, %m, %m) : (vector<4x8xf32>, vector<4x8xf32>, vector<8xf32>, vector<8xf32>)
+      -> (vector<5x8xf32>, vector<4x8xf32>, vector<8xf32>, vector<8xf32>)
+  return
+}
+
+// -----
+
+func.func @step_not_a_vector(%s: f32) {
+  // expected-error@+1 {{invalid kind of type specified: expected builtin.vector, but found 'f32'}}
+  %0:4 = attn.online_step %s, %s, %s, %s : f32, f32, f32
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// attn.gather
+//===----------------------------------------------------------------------===//
+
+// -----
+
+func.func @gather_indices(%t: tensor<8x?xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{expects one index for each of 2 dimensions, but got 1}}
+  %0 = attn.gather %t[%i] mask %p : tensor<8x?xf32>, (index), i1 -> f32
+  return
+}
+
+// -----
+
+func.func @gather_element_type(%t: tensor<8xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{expects a result of element type 'f32', but got 'f16'}}
+  %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (index), i1 -> f16
+  return
+}
+
+// -----
+
+func.func @gather_result(%t: tensor<8xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{expects the result to be a scalar or a vector, but got 'tensor<f32>'}}
+  %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (index), i1 -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @gather_index_shape(%t: tensor<8xf32>, %i: vector<4xindex>, %p: i1) {
+  // expected-error@+1 {{expects indices and mask to have the shape of the result, 'vector<8xf32>', but got 'vector<4xindex>'}}
+  %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (vector<4xindex>), i1 -> vector<8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_mask_shape(%t: tensor<8xf32>, %i: index, %p: vector<4xi1>) {
+  // expected-error@+1 {{expects indices and mask to have the shape of the result, 'f32', but got 'vector<4xi1>'}}
+  %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (index), vector<4xi1> -> f32
+  return
+}
+
+// -----
+
+func.func @gather_source(%t: vector<8xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{operand #0 must be ranked tensor of any type values or memref of any type values, but got 'vector<8xf32>'}}
+  %0 = attn.gather %t[%i] mask %p : vector<8xf32>, (index), i1 -> f32
+  return
+}
+
+// -----
+
+func.func @gather_index_type(%t: tensor<8xf32>, %i: i32, %p: i1) {
+  // expected-error@+1 {{operand #1 must be variadic of index or vector of index values, but got 'i32'}}
+  %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (i32), i1 -> f32
+  return
+}

@@ -1,0 +1,33 @@
+// Rows without any key: the output is 0 and the log-sum-exp -inf.
+
+// RUN: attn-run %s --check --arg=q=randn:2x2x37x16 --arg=k=randn:2x2x41x16 \
+// RUN:   --arg=v=randn:2x2x41x16 --arg=half=18 | FileCheck %s
+// RUN: sed 's/^!e = .*/!e = bf16/' %s | attn-run - --check \
+// RUN:   --arg=q=randn:1x3x65x16 --arg=k=randn:1x3x40x16 \
+// RUN:   --arg=v=randn:1x3x40x16 --arg=half=1 | FileCheck %s
+// RUN: sed 's/^!e = .*/!e = f16/' %s | attn-run - --check \
+// RUN:   --arg=q=randn:1x1x30x16 --arg=k=randn:1x1x17x16 \
+// RUN:   --arg=v=randn:1x1x17x16 --arg=half=0 | FileCheck %s
+// CHECK: PASS
+
+!e = f32
+!t = tensor<?x?x?x16x!e>
+!lse = tensor<?x?x?xf32>
+
+func.func @masked_rows(%q: !t, %k: !t, %v: !t, %half: index) -> (!t, !lse) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %B = tensor.dim %q, %c0 : !t
+  %H = tensor.dim %q, %c1 : !t
+  %M = tensor.dim %q, %c2 : !t
+  %init = tensor.empty(%B, %H, %M) : !t
+  %linit = tensor.empty(%B, %H, %M) : !lse
+  %o, %lse = attn.attention ins(%q, %k, %v : !t, !t, !t)
+      captures(%half : index) outs(%init, %linit : !t, !lse)
+      mask(%b, %h, %i, %j, %half) {
+        %p = arith.cmpi ult, %i, %half : index
+        attn.yield %p : i1
+      }
+  return %o, %lse : !t, !lse
+}

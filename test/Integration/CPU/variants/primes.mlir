@@ -1,0 +1,33 @@
+// Lengths and a head dimension that are prime.
+
+// RUN: attn-run %s --check --arg=q=randn:1x2x67x23 --arg=k=randn:1x2x71x23 \
+// RUN:   --arg=v=randn:1x2x71x23 | FileCheck %s
+// RUN: sed 's/^!e = .*/!e = bf16/' %s | attn-run - --check \
+// RUN:   --arg=q=randn:1x1x157x23 --arg=k=randn:1x1x13x23 \
+// RUN:   --arg=v=randn:1x1x13x23 | FileCheck %s
+// RUN: sed 's/^!e = .*/!e = f16/' %s | attn-run - --check \
+// RUN:   --arg=q=randn:1x1x11x23 --arg=k=randn:1x1x223x23 \
+// RUN:   --arg=v=randn:1x1x223x23 | FileCheck %s
+// CHECK: PASS
+
+!e = f32
+!t = tensor<?x?x?x23x!e>
+!lse = tensor<?x?x?xf32>
+
+func.func @primes(%q: !t, %k: !t, %v: !t) -> (!t, !lse) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %B = tensor.dim %q, %c0 : !t
+  %H = tensor.dim %q, %c1 : !t
+  %M = tensor.dim %q, %c2 : !t
+  %init = tensor.empty(%B, %H, %M) : !t
+  %linit = tensor.empty(%B, %H, %M) : !lse
+  %o, %lse = attn.attention ins(%q, %k, %v : !t, !t, !t)
+      outs(%init, %linit : !t, !lse)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %o, %lse : !t, !lse
+}

@@ -1,0 +1,376 @@
+//===- Generate.cpp - Random programs -------------------------------------===//
+//
+// Shapes, captures and masks. Expressions of scores are in GenerateScore.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Generator.h"
+#include <cmath>
+
+using namespace attn;
+using namespace attn::property;
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+ExprRef Generator::makeCapture(size_t number, Type type, unsigned depth) {
+  const Capture &capture = program.captures[number];
+  auto expr = std::make_shared<Expr>();
+  expr->kind = Expr::Kind::Capture;
+  expr->type = type;
+  expr->capture = number;
+  expr->integer = random.below(2);
+  for (const CaptureDim &dim : capture.dims) {
+    static const char *natural[] = {"b", "h", "i", "j"};
+    ExprRef at;
+    if (dim.kind != DimKind::Constant && random.chance(70))
+      at = makeVariable(natural[size_t(dim.kind)]);
+    else if (dim.kind == DimKind::Constant && random.chance(50))
+      at = makeInt(random.below(dim.constant));
+    else
+      at = makeInteger(depth ? depth - 1 : 0);
+    expr->args.push_back(at);
+  }
+  return expr;
+}
+
+std::optional<size_t> Generator::pickCapture(Type type) {
+  std::vector<size_t> fitting;
+  for (auto [number, capture] : llvm::enumerate(program.captures))
+    if (type == Type::Float || (type == Type::Bool && !capture.isIndex) ||
+        (type == Type::Int && !isFloat(capture.dtype)))
+      fitting.push_back(number);
+  if (fitting.empty())
+    return std::nullopt;
+  return random.pick(fitting);
+}
+
+ExprRef Generator::makeIntegerLeaf() {
+  switch (random.below(8)) {
+  case 0:
+    return makeInt(random.range(-3, 20));
+  case 1:
+    if (std::optional<size_t> number = pickCapture(Type::Int))
+      return makeCapture(*number, Type::Int, 0);
+    return makeVariable("b");
+  case 2: {
+    std::vector<size_t> tensors;
+    for (auto [number, capture] : llvm::enumerate(program.captures))
+      if (!capture.dims.empty())
+        tensors.push_back(number);
+    if (tensors.empty())
+      return makeVariable("h");
+    auto expr = std::make_shared<Expr>();
+    expr->kind = Expr::Kind::Dim;
+    expr->type = Type::Int;
+    expr->capture = random.pick(tensors);
+    expr->integer = random.below(program.captures[expr->capture].dims.size());
+    return expr;
+  }
+  case 3:
+    return makeVariable(random.pick({"b", "h"}));
+  default:
+    return makeVariable(random.pick({"i", "j"}));
+  }
+}
+
+ExprRef Generator::makeInteger(unsigned depth) {
+  if (depth == 0 || random.chance(25))
+    return makeIntegerLeaf();
+  ExprRef a = makeInteger(depth - 1);
+  unsigned width = random.chance(80) ? 0 : random.pick({32u, 64u});
+  auto binary = [&](const char *name, ExprRef b) {
+    return makeOp(Type::Int, name, {a, std::move(b)}, width);
+  };
+  switch (random.below(14)) {
+  case 0:
+  case 1:
+    return binary("arith.addi", makeInteger(depth - 1));
+  case 2:
+  case 3:
+    return binary("arith.subi", makeInteger(depth - 1));
+  case 4:
+    return binary("arith.muli", makeInt(random.range(-3, 5)));
+  case 5:
+    return binary(
+        random.pick({"arith.divsi", "arith.divui", "arith.remsi", "arith.remui",
+                     "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui"}),
+        makeInt(random.range(1, 17)));
+  case 6:
+    // By what may be 0.
+    return binary(
+        random.pick({"arith.divsi", "arith.divui", "arith.remsi", "arith.remui",
+                     "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui"}),
+        makeInteger(depth - 1));
+  case 7:
+    return binary(random.pick({"arith.minsi", "arith.maxsi", "arith.minui",
+                               "arith.maxui"}),
+                  makeInteger(depth - 1));
+  case 8:
+    return binary(random.pick({"arith.andi", "arith.ori", "arith.xori"}),
+                  makeInteger(depth - 1));
+  case 9:
+    return binary(random.pick({"arith.shrsi", "arith.shrui", "arith.shli"}),
+                  makeInt(random.range(0, 6)));
+  case 10:
+    return makeOp(Type::Int, "math.absi", {a}, width);
+  case 11:
+    return makeSelect(random.chance(70) ? Expr::Kind::Select : Expr::Kind::If,
+                      makeCondition(depth - 1), a, makeInteger(depth - 1));
+  case 12:
+    return random.chance(50)
+               ? makeCast(Type::Int, makeCondition(depth - 1))
+               : makeOp(Type::Int,
+                        random.pick({"math.ctpop", "math.ctlz", "math.cttz"}),
+                        {a}, 32);
+  default:
+    return makeOp(Type::Int,
+                  random.pick({"index.add", "index.sub", "index.maxs",
+                               "index.mins", "index.maxu", "index.minu"}),
+                  {a, makeInteger(depth - 1)});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions
+//===----------------------------------------------------------------------===//
+
+ExprRef Generator::makeComparison(ExprRef lhs, ExprRef rhs) {
+  const char *predicate =
+      random.pick({"sle", "slt", "sge", "sgt", "eq", "ne", "ule", "ult", "uge",
+                   "ugt", "sle", "slt"});
+  if (random.chance(5))
+    return makeCompare(std::string("index.cmp ") + predicate, lhs, rhs);
+  return makeCompare(std::string("arith.cmpi ") + predicate, lhs, rhs,
+                     random.chance(85) ? 0 : random.pick({32u, 64u}));
+}
+
+ExprRef Generator::makeCondition(unsigned depth) {
+  if (depth == 0 || random.chance(30)) {
+    std::optional<size_t> number = pickCapture(Type::Bool);
+    if (number && random.chance(30))
+      return makeCapture(*number, Type::Bool, 0);
+    return makeComparison(makeIntegerLeaf(), makeIntegerLeaf());
+  }
+  switch (random.below(8)) {
+  case 0:
+    return makeOp(Type::Bool, "arith.andi",
+                  {makeCondition(depth - 1), makeCondition(depth - 1)});
+  case 1:
+    return makeOp(Type::Bool, "arith.ori",
+                  {makeCondition(depth - 1), makeCondition(depth - 1)});
+  case 2:
+    return makeOp(Type::Bool, "arith.xori",
+                  {makeCondition(depth - 1), random.chance(50)
+                                                 ? makeBool(true)
+                                                 : makeCondition(depth - 1)});
+  case 3:
+    return makeSelect(random.chance(50) ? Expr::Kind::Select : Expr::Kind::If,
+                      makeCondition(depth - 1), makeCondition(depth - 1),
+                      makeCondition(depth - 1));
+  case 4:
+    return makeBool(random.chance(80));
+  default:
+    return makeComparison(makeInteger(depth - 1), makeInteger(depth - 1));
+  }
+}
+
+/// Masks as users write them, with free constants.
+ExprRef Generator::makeUsualMask() {
+  ExprRef i = makeVariable("i"), j = makeVariable("j"), b = makeVariable("b");
+  auto add = [](ExprRef x, ExprRef y) {
+    return makeOp(Type::Int, "arith.addi", {std::move(x), std::move(y)});
+  };
+  auto divide = [](ExprRef x, int64_t by) {
+    return makeOp(Type::Int, "arith.divui", {std::move(x), makeInt(by)});
+  };
+  auto compare = [](const char *predicate, ExprRef x, ExprRef y) {
+    return makeCompare(std::string("arith.cmpi ") + predicate, std::move(x),
+                       std::move(y));
+  };
+  switch (random.below(9)) {
+  case 0:
+    return compare("sle", j, i);
+  case 1:
+    return compare("sle", j, add(i, makeInt(random.range(-40, 40))));
+  case 2: {
+    ExprRef d = makeOp(Type::Int, "arith.subi", {i, j});
+    return makeOp(Type::Bool, "arith.andi",
+                  {compare("sge", d, makeInt(random.range(-30, 10))),
+                   compare("slt", d, makeInt(random.range(0, 40)))});
+  }
+  case 3: {
+    int64_t size = random.range(1, 40);
+    return compare(random.pick({"eq", "sge", "sle"}), divide(i, size),
+                   divide(j, size));
+  }
+  case 4: {
+    int64_t size = random.range(2, 5);
+    ExprRef rest = makeOp(Type::Int, "arith.remui", {j, makeInt(size)});
+    return compare("eq", rest, makeInt(random.below(size)));
+  }
+  case 5:
+    return compare(
+        "slt", j,
+        makeOp(Type::Int, "arith.muli", {b, makeInt(random.range(1, 60))}));
+  case 6: {
+    int64_t low = random.range(-10, 60);
+    ExprRef inside =
+        makeOp(Type::Bool, random.pick({"arith.andi", "arith.ori"}),
+               {compare("sge", j, makeInt(low)),
+                compare("slt", j, makeInt(low + random.range(-20, 60)))});
+    return inside;
+  }
+  case 7:
+    return compare(random.pick({"slt", "ult", "sge"}), i,
+                   makeInt(random.range(0, 70)));
+  default: {
+    ExprRef scaled =
+        makeOp(Type::Int, "arith.muli", {j, makeInt(random.range(1, 4))});
+    return compare(
+        "sle", scaled,
+        add(makeOp(Type::Int, "arith.muli", {i, makeInt(random.range(1, 4))}),
+            makeInteger(1)));
+  }
+  }
+}
+
+ExprRef Generator::makeMask() {
+  ExprRef mask = random.chance(60) ? makeUsualMask() : makeCondition(3);
+  for (int n = 0; n < 2 && random.chance(30); ++n)
+    mask =
+        makeOp(Type::Bool, random.pick({"arith.andi", "arith.ori"}),
+               {mask, random.chance(60) ? makeUsualMask() : makeCondition(2)});
+  return mask;
+}
+
+//===----------------------------------------------------------------------===//
+// Captures and shapes
+//===----------------------------------------------------------------------===//
+
+void Generator::addCapture() {
+  Capture capture;
+  capture.dtype = random.chance(50) ? DType::F32 : DType(random.below(9));
+  size_t rank = random.pick({0, 0, 1, 1, 1, 2, 2, 2, 3, 4});
+  capture.isScalar = rank == 0 && random.chance(60);
+  if (capture.isScalar && random.chance(40)) {
+    capture.dtype = DType::I64;
+    capture.isIndex = true;
+  }
+  // Dimensions in the usual order, with others in between.
+  for (size_t dim = 0; dim < rank; ++dim) {
+    CaptureDim extent;
+    extent.kind = DimKind(random.below(5));
+    extent.constant = random.range(1, 7);
+    // With several runs, extents that change are free.
+    bool fixed = program.runs.size() == 1 || extent.kind == DimKind::Constant;
+    extent.dynamic = !fixed || random.chance(50);
+    capture.dims.push_back(extent);
+  }
+  switch (capture.dtype) {
+  case DType::F64:
+  case DType::F32:
+  case DType::F16:
+  case DType::BF16:
+    capture.fill =
+        random.pick({"randn", "randn", "uniform(-1,1)", "full(0.5)"});
+    break;
+  case DType::I1:
+    capture.fill = "randint(0,2)";
+    break;
+  default:
+    capture.fill =
+        random.pick({"randint(-4,5)", "randint(0,40)", "randint(0,3)"});
+    break;
+  }
+  if (capture.dims.empty() && capture.fill == "randn")
+    capture.fill = "uniform(-1,1)";
+  program.captures.push_back(capture);
+}
+
+static const int64_t lengths[] = {1,  2,  3,  5,  7,  8,  13, 16, 17,  31,
+                                  32, 33, 37, 61, 64, 65, 67, 97, 128, 131};
+
+Lengths Generator::makeLengths() {
+  Lengths result;
+  result.batch = random.chance(3) ? 0 : random.range(1, 3);
+  result.kvHeads = random.pick({1, 1, 2, 3});
+  result.group = random.pick({1, 1, 1, 2, 3, 4});
+  result.queries = random.chance(4) ? 0 : random.pick(llvm::ArrayRef(lengths));
+  result.keys = random.chance(4) ? 0 : random.pick(llvm::ArrayRef(lengths));
+  if (random.chance(20))
+    result.keys = result.queries;
+  if (random.chance(10))
+    result.queries = 1;
+  return result;
+}
+
+void Generator::makeShapes() {
+  program.dtype = DType(random.pick({0, 1, 1, 1, 2, 3, 3}));
+  const int64_t dims[] = {1,  2,  3,  4,  5,  8,  8,  16,
+                          16, 16, 17, 24, 32, 33, 40, 64};
+  program.keyDim = random.pick(llvm::ArrayRef(dims));
+  program.valueDim =
+      random.chance(60) ? program.keyDim : random.pick(llvm::ArrayRef(dims));
+  const std::string usual[] = {"bhsd", "bshd", "sbhd", "bhds", "hbsd"};
+  if (random.chance(30)) {
+    std::string layout = random.pick(llvm::ArrayRef(usual));
+    llvm::fill(program.layouts, layout);
+  } else if (random.chance(20)) {
+    for (std::string &layout : program.layouts)
+      for (size_t at = 3; at > 0; --at)
+        std::swap(layout[at], layout[random.below(at + 1)]);
+  }
+  program.runs.push_back(makeLengths());
+  if (random.chance(50))
+    program.runs.push_back(makeLengths());
+  bool onlyFree = program.runs.size() > 1;
+  for (auto &tensor : program.dynamic)
+    for (bool &dim : tensor)
+      dim = onlyFree || random.chance(60);
+  program.broadcast = random.chance(10);
+  // A batch of keys that is 1 in one run is 1 in all.
+  if (program.broadcast && random.chance(50))
+    program.dynamic[1][0] = program.dynamic[2][0] = false;
+  for (std::string &fill : program.fills)
+    if (random.chance(15))
+      fill = random.pick({"randint(-2,3)", "uniform(-1,1)", "full(1)"});
+  program.boundsCheck = random.chance(15);
+  // What is looked for is made before LLVM optimises, which takes most of the
+  // time.
+  program.optLevel = random.pick({0u, 0u, 1u, 1u, 3u});
+  program.strides.seed = random.chance(50) ? 1 + random.below(1 << 20) : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+Program Generator::make() {
+  program.seed = random.below(1 << 20);
+  makeShapes();
+  for (size_t n = random.pick({0, 0, 1, 1, 2, 3, 4}); n > 0; --n)
+    addCapture();
+  size_t number = random.chance(85) ? 1 : 2;
+  for (size_t n = 0; n < number; ++n) {
+    Attention attention;
+    if (random.chance(50))
+      attention.scale = random.pick({0.125, 0.25, 0.5, 1.0, -0.25, 0.0});
+    attention.lse = random.chance(50);
+    bool wide = random.chance(10);
+    if (random.chance(65))
+      attention.score = makeScore(attention, wide);
+    else if (wide)
+      attention.scale = 40;
+    if (random.chance(65))
+      attention.mask = makeMask();
+    attention.chained = n > 0 && random.chance(50) &&
+                        program.keyDim == program.valueDim &&
+                        program.layouts[0] == program.layouts[3];
+    program.attentions.push_back(attention);
+  }
+  return program;
+}
+
+Program property::generate(uint64_t seed) { return Generator(seed).make(); }

@@ -1,0 +1,216 @@
+//===- GenerateScore.cpp - Random score functions -------------------------===//
+
+#include "Generator.h"
+#include <cmath>
+
+using namespace attn;
+using namespace attn::property;
+
+static ExprRef op(const char *name, std::vector<ExprRef> args) {
+  return makeOp(Type::Float, name, std::move(args));
+}
+
+Generator::Bounded Generator::limit(Bounded value, double bound) {
+  if (value.bound <= bound)
+    return value;
+  if (random.chance(50)) {
+    ExprRef scaled = op("arith.mulf",
+                        {value.expr, property::makeFloat(bound / value.bound)});
+    return {scaled, bound};
+  }
+  ExprRef low = op(random.pick({"arith.minimumf", "arith.minnumf"}),
+                   {value.expr, property::makeFloat(bound)});
+  ExprRef high = op(random.pick({"arith.maximumf", "arith.maxnumf"}),
+                    {low, property::makeFloat(-bound)});
+  return {high, bound};
+}
+
+Generator::Bounded Generator::makeExactFloat() {
+  std::optional<size_t> number = pickCapture(Type::Float);
+  if (!number || random.chance(30))
+    return {property::makeFloat(random.range(-8, 8) / 4.0), 2, true};
+  const Capture &capture = program.captures[*number];
+  return {makeCapture(*number, Type::Float, 1),
+          isFloat(capture.dtype) ? 5.0 : 40.0, true};
+}
+
+Generator::Bounded Generator::makeFloatLeaf(double scoreBound) {
+  switch (random.below(6)) {
+  case 0:
+  case 1:
+    return makeExactFloat();
+  case 2: {
+    // A position, brought to the size of a score.
+    ExprRef value = makeInteger(2);
+    int64_t modulus = random.pick({8, 64, 200});
+    ExprRef rest = makeOp(Type::Int, "arith.remsi", {value, makeInt(modulus)});
+    Bounded cast{makeCast(Type::Float, rest, random.pick({32u, 64u})),
+                 double(modulus)};
+    return limit(cast, 8);
+  }
+  case 3:
+    if (random.chance(30))
+      return {makeCast(Type::Float, makeCondition(1)), 1};
+    [[fallthrough]];
+  default:
+    return {makeVariable("s"), scoreBound};
+  }
+}
+
+/// x / (1 + |y|), and such: arguments are brought into the domain first.
+Generator::Bounded Generator::makeUnary(Bounded arg) {
+  ExprRef one = property::makeFloat(1);
+  ExprRef x = arg.expr;
+  auto positive = [&] { return op("arith.addf", {op("math.absf", {x}), one}); };
+  auto inside = [&] {
+    return op("arith.mulf", {op("math.tanh", {x}), property::makeFloat(0.75)});
+  };
+  switch (random.below(16)) {
+  case 0:
+    return {op("arith.negf", {x}), arg.bound};
+  case 1:
+    return {op("math.absf", {x}), arg.bound};
+  case 2:
+    return {op("math.tanh", {x}), 1};
+  case 3:
+    return {op(random.pick({"math.sin", "math.cos"}), {limit(arg, 40).expr}),
+            1};
+  case 4: {
+    Bounded small = limit(arg, 3);
+    return {
+        op(random.pick({"math.exp", "math.exp2", "math.expm1"}), {small.expr}),
+        std::exp(3)};
+  }
+  case 5:
+    return {op(random.pick({"math.log", "math.log2", "math.log10", "math.sqrt",
+                            "math.rsqrt", "math.cbrt"}),
+               {positive()}),
+            1 + std::sqrt(1 + arg.bound)};
+  case 6:
+    return {op("math.log1p", {op("math.absf", {x})}),
+            1 + std::log1p(arg.bound)};
+  case 7:
+    return {op(random.pick({"math.erf", "math.erfc", "math.atan"}), {x}), 2};
+  case 8:
+    return {
+        op(random.pick({"math.asin", "math.acos", "math.atanh"}), {inside()}),
+        3};
+  case 9: {
+    Bounded small = limit(arg, 2);
+    return {op(random.pick({"math.sinh", "math.cosh"}), {small.expr}), 4};
+  }
+  case 10:
+    return {op("math.tan", {limit(arg, 1).expr}), 1.6};
+  case 11:
+    return {op("math.asinh", {x}), 1 + arg.bound};
+  case 12: {
+    // A logistic function.
+    ExprRef e = op("math.exp", {op("arith.negf", {limit(arg, 20).expr})});
+    return {op("arith.divf", {one, op("arith.addf", {one, e})}), 1};
+  }
+  case 13:
+    return {op("math.powf", {positive(), property::makeFloat(random.pick(
+                                             {0.5, -1.0, 0.25, 1.5, 2.0}))}),
+            (1 + arg.bound) * (1 + arg.bound)};
+  case 14: {
+    Bounded exact = makeExactFloat();
+    return {op(random.pick({"math.floor", "math.ceil", "math.trunc",
+                            "math.round", "math.roundeven"}),
+               {exact.expr}),
+            exact.bound + 1};
+  }
+  default: {
+    // Zero on one side, and continuous.
+    ExprRef zero = property::makeFloat(0);
+    ExprRef isPositive = makeCompare(
+        random.pick({"arith.cmpf ogt", "arith.cmpf oge", "arith.cmpf ugt"}), x,
+        zero);
+    return {makeSelect(Expr::Kind::Select, isPositive, x, zero), arg.bound};
+  }
+  }
+}
+
+Generator::Bounded Generator::makeBinary(Bounded lhs, Bounded rhs) {
+  ExprRef one = property::makeFloat(1);
+  switch (random.below(9)) {
+  case 0:
+  case 1:
+    return {op("arith.addf", {lhs.expr, rhs.expr}), lhs.bound + rhs.bound};
+  case 2:
+    return {op("arith.subf", {lhs.expr, rhs.expr}), lhs.bound + rhs.bound};
+  case 3:
+    return {op("arith.mulf", {lhs.expr, rhs.expr}), lhs.bound * rhs.bound};
+  case 4:
+    return {
+        op("arith.divf",
+           {lhs.expr, op("arith.addf", {op("math.absf", {rhs.expr}), one})}),
+        lhs.bound};
+  case 5:
+    return {op(random.pick({"arith.maximumf", "arith.minimumf", "arith.maxnumf",
+                            "arith.minnumf"}),
+               {lhs.expr, rhs.expr}),
+            std::max(lhs.bound, rhs.bound)};
+  case 6: {
+    Bounded third = makeExactFloat();
+    return {op("math.fma", {lhs.expr, rhs.expr, third.expr}),
+            lhs.bound * rhs.bound + third.bound};
+  }
+  case 7: {
+    ExprRef condition;
+    if (random.chance(60)) {
+      condition = makeCondition(2);
+    } else {
+      condition = makeCompare(
+          random.pick({"arith.cmpf olt", "arith.cmpf ole", "arith.cmpf oeq",
+                       "arith.cmpf one", "arith.cmpf uge"}),
+          makeExactFloat().expr, makeExactFloat().expr);
+    }
+    return {makeSelect(random.chance(50) ? Expr::Kind::Select : Expr::Kind::If,
+                       condition, lhs.expr, rhs.expr),
+            std::max(lhs.bound, rhs.bound)};
+  }
+  default:
+    return {
+        op("math.atan2",
+           {lhs.expr, op("arith.addf", {op("math.absf", {rhs.expr}), one})}),
+        1.6};
+  }
+}
+
+Generator::Bounded Generator::makeFloat(unsigned depth, double scoreBound) {
+  if (depth == 0 || random.chance(15))
+    return makeFloatLeaf(scoreBound);
+  Bounded lhs = makeFloat(depth - 1, scoreBound);
+  Bounded result;
+  if (random.chance(40)) {
+    result = makeUnary(lhs);
+  } else {
+    // The same value twice makes the tree a graph.
+    Bounded rhs = random.chance(15) ? lhs : makeFloat(depth - 1, scoreBound);
+    result = makeBinary(lhs, rhs);
+  }
+  return limit(result, 64);
+}
+
+ExprRef Generator::makeScore(const Attention &attention, bool wide) {
+  double scale =
+      std::fabs(attention.scale.value_or(1 / std::sqrt(program.keyDim)));
+  double scoreBound = 6 * scale * std::sqrt(program.keyDim) + 1;
+  Bounded score = makeFloat(random.range(1, 4), scoreBound);
+  // Most scores depend on the product of query and key.
+  if (random.chance(80))
+    score = {op("arith.addf", {score.expr, makeVariable("s")}),
+             score.bound + scoreBound};
+  score = limit(score, 30);
+  if (wide)
+    score.expr =
+        op("arith.mulf",
+           {score.expr, property::makeFloat(random.pick({20.0, 100.0}))});
+  // Keys that a score takes away, whole rows among them.
+  if (random.chance(15))
+    score.expr =
+        makeSelect(random.chance(50) ? Expr::Kind::Select : Expr::Kind::If,
+                   random.chance(50) ? makeUsualMask() : makeCondition(2),
+                   score.expr, property::makeFloat(-INFINITY));
+  return score.expr;
+}

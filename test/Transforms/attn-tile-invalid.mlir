@@ -1,0 +1,33 @@
+// RUN: attn-opt %s --attn-tile --split-input-file --verify-diagnostics
+
+func.func @not_online(%q: tensor<1x1x16x8xf32>, %o: tensor<1x1x16x8xf32>) -> tensor<1x1x16x8xf32> {
+  // expected-error @below {{expects no attn.attention: run attn-online-softmax before attn-tile}}
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      outs(%o : tensor<1x1x16x8xf32>)
+  return %r : tensor<1x1x16x8xf32>
+}
+
+// -----
+
+func.func @no_schedule(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %max: tensor<1x1x16xf32>, %sum: tensor<1x1x16xf32>) -> tensor<1x1x16x8xf32> {
+  // expected-error @below {{expects a schedule: run attn-assign-schedule before attn-tile}}
+  %s:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      outs(%acc, %max, %sum : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+  return %s#0 : tensor<1x1x16x8xf32>
+}
+
+// -----
+
+func.func @not_canonical(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %max: tensor<1x1x16xf32>, %sum: tensor<1x1x16xf32>) -> tensor<1x1x16x8xf32> {
+  %s:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      outs(%acc, %max, %sum : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+      mask(%b, %h, %i, %j) {
+        // expected-error @below {{'index.add' has no form on tiles: expects the region to be canonicalized by attn-canonicalize-score}}
+        %x = index.add %i, %j
+        %p = arith.cmpi sle, %x, %i : index
+        attn.yield %p : i1
+      }
+  return %s#0 : tensor<1x1x16x8xf32>
+}

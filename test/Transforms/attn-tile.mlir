@@ -1,0 +1,175 @@
+// RUN: attn-opt %s --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-online-softmax --attn-tile="bounds-check=true" --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=BOUNDS
+
+// Without a mask there are two loops over keys: whole tiles without a
+// predicate, and the ragged last one.
+
+// CHECK-LABEL: func @plain
+// CHECK-SAME: %[[Q:[^ ]*]]: tensor<2x4x?x8xf32>, %[[K:[^ ]*]]: tensor<2x2x?x8xf32>, %[[V:[^ ]*]]: tensor<2x2x?x16xf32>, %[[O:[^ ]*]]: tensor<2x4x?x16xf32>
+// CHECK: scf.forall (%[[B:.*]], %[[H:.*]], %[[T:.*]]) in (2, 4, %{{.*}}) shared_outs(%[[OUT:.*]] = %[[O]])
+// CHECK: %[[G:.*]] = arith.divui %[[H]], %c2
+// CHECK: vector.transfer_read %[[Q]][%[[B]], %[[H]], %{{.*}}, %c0], %{{.*}} {in_bounds = [true, false], permutation_map = #{{.*}}} : tensor<2x4x?x8xf32>, vector<8x16xf32>
+// CHECK: scf.for %[[J:.*]] = %c0 to %{{.*}} step %c8 iter_args(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}}) -> (vector<16x16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK: vector.transfer_read %[[K]][%[[B]], %[[G]], %[[J]], %c0], %{{.*}} {in_bounds = [true, true]} : tensor<2x2x?x8xf32>, vector<8x8xf32>
+// CHECK: vector.contract {{.*}} : vector<8x8xf32>, vector<8x16xf32> into vector<8x16xf32>
+// The scale and the change to base 2 are one factor: 1/sqrt(8) * log2(e).
+// CHECK: arith.mulf %{{.*}}, %cst{{.*}} : vector<8x16xf32>
+// CHECK-NOT: arith.select
+// CHECK: %[[P:.*]], %[[ACC1:.*]], %[[MAX1:.*]], %[[SUM1:.*]] = attn.online_step %{{.*}}, %[[ACC]], %[[MAX]], %[[SUM]] : vector<8x16xf32>, vector<16x16xf32>, vector<16xf32>
+// CHECK: %[[V1:.*]] = vector.transfer_read %[[V]][%[[B]], %[[G]], %[[J]], %c0]
+// CHECK: %[[ACC2:.*]] = vector.contract {{.*}} %[[V1]], %[[P]], %[[ACC1]] : vector<8x16xf32>, vector<8x16xf32> into vector<16x16xf32>
+// CHECK: scf.yield %[[ACC2]], %[[MAX1]], %[[SUM1]]
+// CHECK: scf.for
+// CHECK: {in_bounds = [false, true]}
+// CHECK: arith.select %{{.*}} : vector<8x16xi1>, vector<8x16xf32>
+// CHECK: attn.online_step
+// CHECK: arith.divf
+// CHECK: tensor.extract_slice %[[OUT]]
+// CHECK: vector.transfer_write
+// CHECK: tensor.parallel_insert_slice
+// CHECK: attn.schedule = #attn.schedule<tile_m = 16
+// BOUNDS-LABEL: func @plain
+func.func @plain(%q: tensor<2x4x?x8xf32>, %k: tensor<2x2x?x8xf32>, %v: tensor<2x2x?x16xf32>, %o: tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32> {
+  %r = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x2x?x8xf32>, tensor<2x2x?x16xf32>)
+      outs(%o : tensor<2x4x?x16xf32>)
+  return %r : tensor<2x4x?x16xf32>
+}
+
+// -----
+
+// A causal mask: full tiles without the predicate, then partial ones; what lies
+// above the diagonal is not visited.
+
+// CHECK-LABEL: func @causal
+// CHECK: scf.forall
+// CHECK: scf.for
+// CHECK-NOT: arith.select
+// CHECK: attn.online_step
+// CHECK: scf.for
+// CHECK: arith.cmpi sle
+// CHECK: arith.select
+// CHECK: attn.online_step
+// CHECK-NOT: scf.for %
+// CHECK: math.log2
+// BOUNDS-LABEL: func @causal
+func.func @causal(%q: tensor<1x1x?x8xf32>, %o: tensor<1x1x?x8xf32>, %l: tensor<1x1x?xf32>) -> (tensor<1x1x?x8xf32>, tensor<1x1x?xf32>) {
+  %r, %lse = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>)
+      outs(%o, %l : tensor<1x1x?x8xf32>, tensor<1x1x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r, %lse : tensor<1x1x?x8xf32>, tensor<1x1x?xf32>
+}
+
+// -----
+
+// A mask that is not affine keeps its predicate in one loop. Values keep the
+// smallest shape: what depends on the query alone is read once for each query,
+// and the batch of k and v is that of q or 1.
+
+// CHECK-LABEL: func @partial
+// CHECK: arith.cmpi eq, %{{.*}}, %c1
+// CHECK: scf.for
+// CHECK: attn.gather %{{.*}}[%{{.*}}] mask %{{.*}} : tensor<?xf32>, (vector<16xindex>), {{.*}} -> vector<16xf32>
+// CHECK-NOT: scf.for %
+// BOUNDS-LABEL: module attributes {attn.sites = ["{{.*}}: error: expects an index below %1 in dimension 0 of capture 0, but got %0"]}
+// BOUNDS: attn.gather {{.*}} site 0 :
+func.func @partial(%q: tensor<?x1x?x8xf32>, %k: tensor<?x1x?x8xf32>, %t: tensor<?xf32>, %o: tensor<?x1x?x8xf32>) -> tensor<?x1x?x8xf32> {
+  %r = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %k, %k : tensor<?x1x?x8xf32>, tensor<?x1x?x8xf32>, tensor<?x1x?x8xf32>)
+      captures(%t : tensor<?xf32>)
+      outs(%o : tensor<?x1x?x8xf32>)
+      score(%s, %b, %h, %i, %j, %c) {
+        %x = tensor.extract %c[%i] : tensor<?xf32>
+        %y = arith.addf %s, %x : f32
+        attn.yield %y : f32
+      }
+      mask(%b, %h, %i, %j, %c) {
+        %c2 = arith.constant 2 : index
+        %m = arith.remui %j, %c2 : index
+        %c0 = arith.constant 0 : index
+        %p = arith.cmpi eq, %m, %c0 : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x1x?x8xf32>
+}
+
+// -----
+
+// Both branches of an scf.if are computed; reads and divisions in them stay
+// harmless where the branch is not taken.
+
+// CHECK-LABEL: func @branches
+// CHECK: %[[SAFE:.*]] = arith.select %{{.*}} : vector<8xi1>, vector<8xindex>
+// CHECK: arith.divui %{{.*}}, %[[SAFE]] : vector<8xindex>
+// CHECK: arith.select
+func.func @branches(%q: tensor<1x1x16x8xf32>, %o: tensor<1x1x16x8xf32>) -> tensor<1x1x16x8xf32> {
+  %r = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      outs(%o : tensor<1x1x16x8xf32>)
+      score(%s, %b, %h, %i, %j) {
+        %c0 = arith.constant 0 : index
+        %c100 = arith.constant 100 : index
+        %p = arith.cmpi ne, %j, %c0 : index
+        %x = scf.if %p -> index {
+          %d = arith.divui %c100, %j : index
+          scf.yield %d : index
+        } else {
+          scf.yield %c0 : index
+        }
+        %y = arith.index_cast %x : index to i32
+        %z = arith.sitofp %y : i32 to f32
+        %w = arith.addf %s, %z : f32
+        attn.yield %w : f32
+      }
+  return %r : tensor<1x1x16x8xf32>
+}
+
+// -----
+
+// An online attention on its own keeps its state in tensors, and a finalize on
+// its own reads it from there.
+
+// CHECK-LABEL: func @apart
+// CHECK-SAME: %[[ACC:[^ ]*]]: tensor<1x1x16x8xf32>, %[[MAX:[^ ]*]]: tensor<1x1x16xf32>, %[[SUM:[^ ]*]]: tensor<1x1x16xf32>
+// CHECK: %[[S:.*]]:3 = scf.forall {{.*}} shared_outs(%[[ACC0:.*]] = %[[ACC]], %[[MAX0:.*]] = %[[MAX]], %[[SUM0:.*]] = %[[SUM]])
+// CHECK: vector.transfer_read %[[ACC0]]
+// CHECK: vector.transfer_read %[[MAX0]]
+// CHECK: vector.transfer_read %[[SUM0]]
+// CHECK: scf.for %
+// CHECK: scf.forall
+// CHECK: vector.transfer_read %[[S]]#0
+// CHECK: arith.divf
+// CHECK: return %{{.*}}, %[[S]]#0, %[[S]]#1
+func.func @apart(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %max: tensor<1x1x16xf32>, %sum: tensor<1x1x16xf32>, %o: tensor<1x1x16x8xf32>)
+    -> (tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16xf32>) {
+  %s:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      outs(%acc, %max, %sum : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+      outs(%o : tensor<1x1x16x8xf32>) -> tensor<1x1x16x8xf32>
+  return %r, %s#0, %s#1 : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16xf32>
+}
+
+// -----
+
+// Offsets shift the positions that the regions see.
+
+// CHECK-LABEL: func @offsets
+// CHECK-SAME: %[[OFF:[^ ]*]]: index
+// CHECK: arith.addi %{{.*}}, %[[OFF]] : index
+func.func @offsets(%off: index, %q: tensor<1x1x16x8xf32>, %o: tensor<1x1x16x8xf32>) -> tensor<1x1x16x8xf32> {
+  %c0 = arith.constant 0 : index
+  %r = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      offsets(%c0, %c0, %c0, %off)
+      outs(%o : tensor<1x1x16x8xf32>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x16x8xf32>
+}

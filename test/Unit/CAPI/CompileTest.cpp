@@ -1,0 +1,266 @@
+//===- CompileTest.cpp - Compilation through the C interface --------------===//
+
+#include "TestHelpers.h"
+#include <map>
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+TEST(Compile, DescribesInputsAndResults) {
+  Owner<attnKernel> kernel = compile(kMean);
+  ASSERT_TRUE(kernel);
+  EXPECT_STREQ(attnKernelEntry(kernel.get()), "mean");
+  ASSERT_EQ(attnKernelNumInputs(kernel.get()), 3u);
+  ASSERT_EQ(attnKernelNumResults(kernel.get()), 2u);
+
+  attnTensorInfo info = {};
+  info.struct_size = sizeof(info);
+  expectSuccess(attnKernelInputInfo, kernel.get(), 0, &info);
+  EXPECT_EQ(info.struct_size, sizeof(info));
+  EXPECT_STREQ(info.name, "query");
+  EXPECT_EQ(info.dtype, ATTN_F32);
+  ASSERT_EQ(info.rank, 4);
+  EXPECT_LT(info.shape[0], 0);
+  EXPECT_LT(info.shape[2], 0);
+  EXPECT_EQ(info.shape[3], 2);
+  expectSuccess(attnKernelResultInfo, kernel.get(), 1, &info);
+  EXPECT_STREQ(info.name, "lse");
+  EXPECT_EQ(info.rank, 3);
+
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects the index of one of 3 inputs, but got 3",
+                attnKernelInputInfo, kernel.get(), 3, &info);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects the index of one of 2 results, but got 7",
+                attnKernelResultInfo, kernel.get(), 7, &info);
+}
+
+TEST(Compile, DescribesScalarsAsRankZero) {
+  Owner<attnKernel> kernel = compile(kLookup);
+  ASSERT_TRUE(kernel);
+  attnTensorInfo info = {};
+  info.struct_size = sizeof(info);
+  expectSuccess(attnKernelInputInfo, kernel.get(), 3, &info);
+  EXPECT_EQ(info.dtype, ATTN_I64);
+  EXPECT_EQ(info.rank, 0);
+}
+
+TEST(Compile, ReadsNothingBehindTheProgram) {
+  std::string text = std::string(kMean) + "this is no program";
+  attnKernel *kernel = nullptr;
+  expectSuccess(attnKernelCompile, text.data(), sizeof(kMean) - 1, nullptr,
+                &kernel);
+  attnKernelRelease(kernel);
+}
+
+TEST(Compile, ReportsDiagnostics) {
+  attnCompileOptions options = makeOptions();
+  options.buffer_name = "model.mlir";
+  std::string program = "func.func @f(%x: tensor<2xf32>) {\n  nonsense\n}\n";
+  attnKernel *kernel = reinterpret_cast<attnKernel *>(1);
+  expectFailure(ATTN_COMPILE_ERROR, "model.mlir:2:3: error:", attnKernelCompile,
+                program.data(), program.size(), &options, &kernel);
+  EXPECT_EQ(kernel, nullptr);
+  expectFailure(ATTN_COMPILE_ERROR, "", attnKernelCompile, "", size_t(0),
+                nullptr, &kernel);
+}
+
+TEST(Compile, ChoosesTheEntry) {
+  std::string program = kMean;
+  program += kLookup;
+  attnCompileOptions options = makeOptions();
+  options.entry = "lookup";
+  Owner<attnKernel> kernel = compile(program, &options);
+  ASSERT_TRUE(kernel);
+  EXPECT_STREQ(attnKernelEntry(kernel.get()), "lookup");
+
+  options.entry = "missing";
+  attnKernel *none = nullptr;
+  Outcome outcome =
+      call(attnKernelCompile, program.data(), program.size(), &options, &none);
+  EXPECT_NE(outcome.status, ATTN_OK);
+  EXPECT_NE(outcome.message.find("missing"), std::string::npos)
+      << outcome.message;
+}
+
+TEST(Compile, TakesOptions) {
+  attnCompileOptions options = makeOptions();
+  options.target = "baseline";
+  options.schedule = "#attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, "
+                     "unroll_m = 1, unroll_n = 1>";
+  for (int32_t level : {-1, 0, 1, 2, 3}) {
+    options.opt_level = level;
+    EXPECT_TRUE(compile(kMean, &options)) << level;
+  }
+
+  attnKernel *kernel = nullptr;
+  auto reject = [&](attnStatus status, const char *text) {
+    expectFailure(status, text, attnKernelCompile, kMean, sizeof(kMean) - 1,
+                  &options, &kernel);
+  };
+  options.opt_level = 4;
+  reject(ATTN_INVALID_ARGUMENT,
+         "expects opt_level to be from -1 to 3, but got 4");
+  options.opt_level = -2;
+  reject(ATTN_INVALID_ARGUMENT, "opt_level");
+  options.opt_level = 0;
+  options.target = "abacus";
+  Outcome outcome =
+      call(attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+  EXPECT_NE(outcome.status, ATTN_OK);
+  EXPECT_NE(outcome.message.find("abacus"), std::string::npos);
+  options.target = nullptr;
+  options.schedule = "#attn.schedule<no>";
+  outcome =
+      call(attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+  EXPECT_NE(outcome.status, ATTN_OK);
+}
+
+TEST(Compile, RejectsNull) {
+  attnKernel *kernel = nullptr;
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a program, but got NULL",
+                attnKernelCompile, nullptr, size_t(5), nullptr, &kernel);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects a place for the kernel, but got NULL",
+                attnKernelCompile, kMean, sizeof(kMean) - 1, nullptr, nullptr);
+  attnTensorInfo info = {};
+  info.struct_size = sizeof(info);
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a kernel, but got NULL",
+                attnKernelInputInfo, nullptr, size_t(0), &info);
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a kernel, but got NULL",
+                attnKernelResultInfo, nullptr, size_t(0), &info);
+  Owner<attnKernel> mean = compile(kMean);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects an attnTensorInfo, but got NULL", attnKernelInputInfo,
+                mean.get(), size_t(0), nullptr);
+}
+
+//===----------------------------------------------------------------------===//
+// Structs of other versions
+//===----------------------------------------------------------------------===//
+
+/// The options as a later header may declare them.
+struct LaterOptions {
+  attnCompileOptions known;
+  int64_t added;
+};
+
+TEST(Structs, MayBeLongerWithZeros) {
+  LaterOptions options = {};
+  options.known.struct_size = sizeof(options);
+  EXPECT_TRUE(compile(kMean, &options.known));
+  options.added = 1;
+  attnKernel *kernel = nullptr;
+  expectFailure(
+      ATTN_UNSUPPORTED, "expects members of attnCompileOptions that version ",
+      attnKernelCompile, kMean, sizeof(kMean) - 1, &options.known, &kernel);
+}
+
+TEST(Structs, MustHaveASize) {
+  attnCompileOptions options = {};
+  attnKernel *kernel = nullptr;
+  for (size_t size : {size_t(0), sizeof(options) - 8, size_t(4097), SIZE_MAX}) {
+    options.struct_size = size;
+    expectFailure(ATTN_INVALID_ARGUMENT,
+                  "expects struct_size of attnCompileOptions to be its sizeof, "
+                  "which is " +
+                      std::to_string(sizeof(options)) + " here, but got " +
+                      std::to_string(size),
+                  attnKernelCompile, kMean, sizeof(kMean) - 1, &options,
+                  &kernel);
+  }
+}
+
+TEST(Structs, AreFilledToTheirOwnSize) {
+  struct {
+    attnTensorInfo known;
+    int64_t added;
+  } info = {};
+  info.known.struct_size = sizeof(info);
+  info.added = -1;
+  Owner<attnKernel> kernel = compile(kMean);
+  expectSuccess(attnKernelInputInfo, kernel.get(), 1, &info.known);
+  EXPECT_EQ(info.known.rank, 4);
+  EXPECT_EQ(info.known.struct_size, sizeof(info));
+  EXPECT_EQ(info.added, 0);
+  info.known.struct_size = 8;
+  expectFailure(ATTN_INVALID_ARGUMENT, "struct_size of attnTensorInfo",
+                attnKernelInputInfo, kernel.get(), 1, &info.known);
+}
+
+//===----------------------------------------------------------------------===//
+// Looking into it
+//===----------------------------------------------------------------------===//
+
+TEST(Report, IsJSON) {
+  Owner<attnKernel> kernel = compile(kMean);
+  attnString *out = nullptr;
+  expectSuccess(attnKernelReport, kernel.get(), &out);
+  Owner<attnString> json(out);
+  std::string text = attnStringData(out);
+  EXPECT_EQ(text.size(), attnStringSize(out));
+  for (const char *key :
+       {"\"target\":\"", "\"objectSize\":", "\"milliseconds\":", "\"stages\":[",
+        "{\"milliseconds\":", "\"name\":\"parse\"", "\"name\":\"load\"",
+        "\"remarks\":[", "\"warnings\":\""})
+    EXPECT_NE(text.find(key), std::string::npos) << key << " in " << text;
+  EXPECT_EQ(text.front(), '{');
+  EXPECT_EQ(text.back(), '}');
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a kernel, but got NULL",
+                attnKernelReport, nullptr, &out);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects a place for the report, but got NULL",
+                attnKernelReport, kernel.get(), nullptr);
+}
+
+TEST(Dump, GivesEachStage) {
+  using Stages = std::map<std::string, std::string>;
+  Stages stages;
+  attnCompileOptions options = makeOptions();
+  options.dump_ir = [](void *user, const char *stage, const char *text,
+                       size_t size) {
+    EXPECT_EQ(std::strlen(text), size);
+    (*static_cast<Stages *>(user))[stage] = text;
+  };
+  options.dump_llvm = options.dump_ir;
+  options.dump_user = &stages;
+  ASSERT_TRUE(compile(kMean, &options));
+  EXPECT_NE(stages["attn-online-softmax"].find("attn.online_attention"),
+            std::string::npos);
+  EXPECT_NE(stages["llvm"].find("define"), std::string::npos);
+  EXPECT_NE(stages["llvm-optimized"].find("define"), std::string::npos);
+  EXPECT_FALSE(stages["asm"].empty());
+}
+
+TEST(PrintAfter, StopsBehindAPass) {
+  attnString *out = nullptr;
+  expectSuccess(attnPrintAfter, kMean, sizeof(kMean) - 1, nullptr, "attn-tile",
+                &out);
+  Owner<attnString> text(out);
+  EXPECT_NE(std::strstr(attnStringData(out), "attn.online_step"), nullptr);
+
+  Outcome outcome = call(attnPrintAfter, kMean, sizeof(kMean) - 1, nullptr,
+                         "attn-missing", &out);
+  EXPECT_NE(outcome.status, ATTN_OK);
+  EXPECT_NE(outcome.message.find("attn-missing"), std::string::npos);
+  EXPECT_EQ(out, nullptr);
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a pass, but got NULL",
+                attnPrintAfter, kMean, sizeof(kMean) - 1, nullptr, nullptr,
+                &out);
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a program, but got NULL",
+                attnPrintAfter, nullptr, size_t(0), nullptr, "attn-tile", &out);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects a place for the text, but got NULL", attnPrintAfter,
+                kMean, sizeof(kMean) - 1, nullptr, "attn-tile", nullptr);
+}
+
+TEST(PipelinePasses, AreNamed) {
+  attnString *out = nullptr;
+  expectSuccess(attnPipelinePasses, &out);
+  Owner<attnString> names(out);
+  EXPECT_NE(std::strstr(attnStringData(out), "attn-tile\n"), nullptr);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects a place for the names, but got NULL",
+                attnPipelinePasses, nullptr);
+}

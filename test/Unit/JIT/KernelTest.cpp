@@ -1,0 +1,66 @@
+//===- KernelTest.cpp - Compile and run -----------------------------------===//
+
+#include "attn/JIT/Kernel.h"
+#include "TestTensor.h"
+#include "gtest/gtest.h"
+
+using namespace attn;
+
+static const char *const kCausal = R"mlir(
+func.func @causal(%q: tensor<?x?x?x16xf32>, %k: tensor<?x?x?x16xf32>, %v: tensor<?x?x?x8xf32>)
+    -> (tensor<?x?x?x8xf32>, tensor<?x?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x?x?x16xf32>
+  %h = tensor.dim %q, %c1 : tensor<?x?x?x16xf32>
+  %s = tensor.dim %q, %c2 : tensor<?x?x?x16xf32>
+  %init = tensor.empty(%b, %h, %s) : tensor<?x?x?x8xf32>
+  %linit = tensor.empty(%b, %h, %s) : tensor<?x?x?xf32>
+  %o, %lse = attn.attention
+      ins(%q, %k, %v : tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>, tensor<?x?x?x8xf32>)
+      outs(%init, %linit : tensor<?x?x?x8xf32>, tensor<?x?x?xf32>)
+      mask(%mb, %mh, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %o, %lse : tensor<?x?x?x8xf32>, tensor<?x?x?xf32>
+}
+)mlir";
+
+TEST(Kernel, Causal) {
+  llvm::Expected<Kernel> kernel = Kernel::compile(kCausal);
+  ASSERT_TRUE(static_cast<bool>(kernel)) << llvm::toString(kernel.takeError());
+  const int64_t B = 2, H = 4, G = 2, Sq = 37, Sk = 37, D = 16, E = 8;
+  TestTensor q = TestTensor::random(DType::F32, {B, H, Sq, D}, 1),
+             k = TestTensor::random(DType::F32, {B, G, Sk, D}, 2),
+             v = TestTensor::random(DType::F32, {B, G, Sk, E}, 3),
+             o = TestTensor::poison(DType::F32, {B, H, Sq, E}),
+             lse = TestTensor::poison(DType::F32, {B, H, Sq});
+  llvm::Error error =
+      kernel->run({q.view(), k.view(), v.view()}, {o.view(), lse.view()});
+  ASSERT_FALSE(static_cast<bool>(error)) << llvm::toString(std::move(error));
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t h = 0; h < H; ++h)
+      for (int64_t i = 0; i < Sq; ++i) {
+        int64_t g = h * G / H;
+        std::vector<double> p;
+        double sum = 0;
+        for (int64_t j = 0; j < Sk && j <= i; ++j) {
+          double s = 0;
+          for (int64_t d = 0; d < D; ++d)
+            s += q[((b * H + h) * Sq + i) * D + d] *
+                 k[((b * G + g) * Sk + j) * D + d];
+          p.push_back(std::exp(s / 4));
+          sum += p.back();
+        }
+        EXPECT_NEAR(lse[(b * H + h) * Sq + i], std::log(sum), 1e-5);
+        for (int64_t e = 0; e < E; ++e) {
+          double want = 0;
+          for (size_t j = 0; j < p.size(); ++j)
+            want += p[j] / sum * v[((b * G + g) * Sk + j) * E + e];
+          ASSERT_NEAR(o[((b * H + h) * Sq + i) * E + e], want, 1e-5)
+              << b << " " << h << " " << i << " " << e;
+        }
+      }
+}

@@ -1,0 +1,15 @@
+"""Unit tests: each program whose name ends in Tests, one case at a time."""
+
+import os
+
+import lit.formats
+
+config.name = "attn-Unit"
+config.suffixes = []
+config.test_exec_root = os.path.join(config.attn_obj_root, "test", "Unit")
+config.test_source_root = config.test_exec_root
+config.test_format = lit.formats.GoogleTest(".", "Tests")
+
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]

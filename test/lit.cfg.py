@@ -1,0 +1,62 @@
+"""Tests of the tools: files with RUN lines, checked with FileCheck."""
+
+import os
+
+import lit.formats
+
+config.name = "attn"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".py"]
+config.excludes = {"Inputs", "lit.cfg.py"}
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.attn_obj_root, "test")
+
+# attn-opt and the other tools are found before anything installed; FileCheck,
+# not, split-file and count come from the LLVM that this build uses.
+tool_dirs = [os.path.join(config.attn_obj_root, "bin"), config.llvm_tools_dir]
+config.environment["PATH"] = os.pathsep.join(
+    tool_dirs + [config.environment.get("PATH", os.environ["PATH"])]
+)
+config.environment["FILECHECK_OPTS"] = "--dump-input=fail"
+config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
+
+config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%attn_src_root", config.attn_src_root))
+config.substitutions.append(("%attn_obj_root", config.attn_obj_root))
+config.substitutions.append(
+    ("%examples", os.path.join(config.attn_src_root, "docs", "examples"))
+)
+
+# Features, for REQUIRES and UNSUPPORTED. A test that needs a GPU requires
+# `cuda`, which no build offers yet.
+if "address" in config.attn_sanitize:
+    config.available_features.add("asan")
+if config.attn_sanitize:
+    config.available_features.add("sanitizer")
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+        if name in os.environ:
+            config.environment[name] = os.environ[name]
+if config.attn_linkage == "static":
+    config.available_features.add("portable")
+
+
+def host_features():
+    """The instruction sets that lowerings choose between, of this machine."""
+    try:
+        with open("/proc/cpuinfo") as info:
+            flags = next((l for l in info if l.startswith("flags")), "").split()
+    except OSError:
+        return
+    names = {
+        "avx2": "avx2",
+        "avx512f": "avx512",
+        "avx512_bf16": "avx512bf16",
+        "avx512_fp16": "avx512fp16",
+        "amx_bf16": "amx",
+    }
+    for flag, feature in names.items():
+        if flag in flags:
+            yield feature
+
+
+config.available_features.update(host_features())

@@ -1,0 +1,132 @@
+//===- Execution.cpp - Running a kernel on tensors ------------------------===//
+
+#include "Execution.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <cstring>
+#include <limits>
+
+using namespace attn;
+using namespace attn::cli;
+using llvm::Error;
+using llvm::Expected;
+
+static Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(message);
+}
+
+TensorView Execution::makeView(Tensor &tensor) {
+  Shape &shape = extents.emplace_back(tensor.getShape());
+  Shape &strides = extents.emplace_back(tensor.getStrides());
+  return {tensor.getData(), int32_t(tensor.getDType()), tensor.getRank(),
+          shape.data(), strides.data()};
+}
+
+/// Which sizes were chosen for the user, since some do not fit.
+static std::string describeChosenSizes(llvm::ArrayRef<Argument> arguments) {
+  std::string text;
+  for (const Argument &argument : arguments)
+    if (argument.hasChosenSize)
+      text +=
+          llvm::formatv("\nsizes of '{0}' were left open and became {1}; "
+                        "--arg={0}={2}:{1} would tell them",
+                        argument.name, formatShape(argument.tensor.getShape()),
+                        argument.source);
+  return text;
+}
+
+/// Checks that the results, and what is computed to check them, fit into
+/// memory.
+static Error checkMemory(const Execution &execution,
+                         llvm::ArrayRef<TensorInfo> infos,
+                         llvm::ArrayRef<Shape> shapes, bool isChecked) {
+  uint64_t sum = execution.getTotalBytes();
+  for (auto [info, shape] : llvm::zip(infos, shapes)) {
+    Expected<int64_t> bytes = getDenseSize(shape, info.dtype);
+    if (!bytes)
+      return makeError("result '" + info.name +
+                       "': " + llvm::toString(bytes.takeError()));
+    sum = llvm::SaturatingAdd(sum, uint64_t(*bytes));
+    // The first result is kept for comparison with the second, and there are
+    // two evaluations in f64.
+    if (isChecked)
+      sum = llvm::SaturatingAdd(
+          sum, llvm::SaturatingMultiply(uint64_t(*bytes / getSize(info.dtype)),
+                                        getSize(info.dtype) +
+                                            2 * uint64_t(sizeof(double))));
+  }
+  uint64_t limit = getMemoryLimit();
+  if (sum <= limit)
+    return Error::success();
+  return makeError(llvm::formatv(
+      "expects arguments and results that fit into {0} of memory{1}, but got "
+      "{2}",
+      formatByteCount(limit), isChecked ? " together with a check" : "",
+      formatByteCount(sum)));
+}
+
+Expected<Execution> Execution::create(const Kernel &kernel,
+                                      std::vector<Argument> arguments,
+                                      const Options &options) {
+  Execution execution(kernel);
+  execution.threads = options.threads;
+  execution.arguments = std::move(arguments);
+  execution.resultNames = getNames(kernel.results());
+  for (Argument &argument : execution.arguments)
+    execution.inputViews.push_back(execution.makeView(argument.tensor));
+  Expected<std::vector<Shape>> shapes =
+      kernel.resultShapes(execution.inputViews);
+  if (!shapes)
+    return makeError(llvm::toString(shapes.takeError()) +
+                     describeChosenSizes(execution.arguments));
+  if (Error error =
+          checkMemory(execution, kernel.results(), *shapes, options.check))
+    return std::move(error);
+  for (auto [info, shape] : llvm::zip(kernel.results(), *shapes)) {
+    Expected<Tensor> tensor = Tensor::create(info.dtype, shape);
+    if (!tensor)
+      return tensor.takeError();
+    execution.results.push_back(std::move(*tensor));
+    execution.resultViews.push_back(
+        execution.makeView(execution.results.back()));
+  }
+  return std::move(execution);
+}
+
+Error Execution::run(Poison poison) {
+  for (Tensor &tensor : results) {
+    // All ones are a NaN of each type; the other one has no sign.
+    if (poison == Poison::First)
+      std::memset(tensor.getData(), 0xff, tensor.getSizeInBytes());
+    else if (isFloat(tensor.getDType()))
+      tensor.fill(std::numeric_limits<double>::quiet_NaN());
+    else
+      std::memset(tensor.getData(), 0x55, tensor.getSizeInBytes());
+  }
+  return runAgain();
+}
+
+Error Execution::runAgain() {
+  RunOptions options;
+  options.threads = threads;
+  return kernel.run(inputViews, resultViews, options);
+}
+
+std::vector<llvm::StringRef> Execution::getResultBytes() const {
+  std::vector<llvm::StringRef> bytes;
+  bytes.reserve(results.size());
+  for (const Tensor &tensor : results)
+    bytes.emplace_back(static_cast<const char *>(tensor.getData()),
+                       tensor.getSizeInBytes());
+  return bytes;
+}
+
+uint64_t Execution::getTotalBytes() const {
+  uint64_t sum = 0;
+  for (const Argument &argument : arguments)
+    sum += argument.tensor.getSizeInBytes();
+  for (const Tensor &tensor : results)
+    sum += tensor.getSizeInBytes();
+  return sum;
+}

@@ -1,0 +1,55 @@
+//===- Execution.h - Running a kernel on tensors ----------------*- C++ -*-===//
+
+#ifndef ATTN_TOOLS_ATTNRUN_EXECUTION_H
+#define ATTN_TOOLS_ATTNRUN_EXECUTION_H
+
+#include "Arguments.h"
+#include <deque>
+
+namespace attn::cli {
+
+/// A kernel, its inputs, and room for its results.
+class Execution {
+public:
+  /// Asks the kernel for the shapes of the results and allocates them.
+  static llvm::Expected<Execution> create(const Kernel &kernel,
+                                          std::vector<Argument> arguments,
+                                          const Options &options);
+
+  /// What the results hold before a run. Both are NaN in each floating-point
+  /// type, so that an element that a run leaves out stands out.
+  enum class Poison { First, Second };
+
+  /// Poisons the results and runs the kernel.
+  llvm::Error run(Poison poison = Poison::First);
+  /// Runs the kernel.
+  llvm::Error runAgain();
+
+  llvm::ArrayRef<Argument> getArguments() const { return arguments; }
+  llvm::ArrayRef<std::string> getResultNames() const { return resultNames; }
+  std::vector<Tensor> &getResults() { return results; }
+  const std::vector<Tensor> &getResults() const { return results; }
+
+  /// The bytes of the results.
+  std::vector<llvm::StringRef> getResultBytes() const;
+  /// The size of all inputs and results.
+  uint64_t getTotalBytes() const;
+
+private:
+  explicit Execution(const Kernel &kernel) : kernel(kernel) {}
+
+  TensorView makeView(Tensor &tensor);
+
+  Kernel kernel;
+  unsigned threads = 0;
+  std::vector<Argument> arguments;
+  std::vector<std::string> resultNames;
+  std::vector<Tensor> results;
+  /// What the views point to; a deque keeps its elements where they are.
+  std::deque<Shape> extents;
+  std::vector<TensorView> inputViews, resultViews;
+};
+
+} // namespace attn::cli
+
+#endif // ATTN_TOOLS_ATTNRUN_EXECUTION_H

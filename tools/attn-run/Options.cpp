@@ -1,0 +1,248 @@
+//===- Options.cpp - The command line of attn-run -------------------------===//
+
+#include "Options.h"
+#include "attn/Runtime/ThreadCount.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace attn;
+using namespace attn::cli;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// Texts
+//===----------------------------------------------------------------------===//
+
+static constexpr char overview[] =
+    "compile an attention program and run it\n\n"
+    "  Reads MLIR, text or bytecode, from FILE.mlir or, for '-', from "
+    "standard\n"
+    "  input, compiles it for this processor, runs a function on seeded "
+    "random\n"
+    "  input, and prints the shape, the type and a summary of each result.\n";
+
+static constexpr char argumentHelp[] = R"(
+VALUES OF ARGUMENTS
+
+  --arg=NAME=SPEC names an argument by its name in the program (or by what its
+  attribute attn.name says), or by its position 0, 1, ...; --out=NAME=FILE.npy
+  names a result likewise. SPEC is one of
+
+    randn             standard normal numbers
+    uniform(LO,HI)    real numbers in [LO, HI)
+    randint(LO,HI)    integers in [LO, HI)
+    arange            0, 1, 2, ... in row-major order
+    full(X) or X      the same number everywhere
+    FILE.npy          an array saved by NumPy (bfloat16 as '<V2' or '<u2')
+
+  and the first five may end in a shape, as in randn:2x8x1000x64.
+
+  By default floating-point tensors are randn, floating-point scalars are 1, and
+  integers are 0. A size that neither the type nor a shape tells is taken from
+  where the program needs an equal one, or else from the query for keys and for
+  captures that are read at [b], [h], [i] or [j]. What is then still open is 1
+  for a batch, 8 for heads, and 128 otherwise.
+
+EXAMPLES
+
+  attn-run softcap.mlir
+  attn-run softcap.mlir --arg=q=randn:2x8x1000x64 --check --bench
+  attn-run softcap.mlir --arg=q=q.npy --arg=k=k.npy --arg=v=v.npy --out=o=o.npy
+  attn-run softcap.mlir --until-after=attn-online-softmax
+)";
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+namespace {
+namespace cl = llvm::cl;
+
+/// The options. Their values are strings, so that this file words the errors
+/// about them.
+struct CommandLine {
+  cl::OptionCategory category{"Options of attn-run"};
+  cl::list<std::string> file{cl::Positional, cl::desc("FILE.mlir"),
+                             cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::value_desc("name"),
+      cl::desc("The function to run; needed where there are several\n"
+               "public ones"),
+      cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::value_desc("target"),
+                              cl::desc("What to compile for: cpu, the default"),
+                              cl::init("cpu"), cl::cat(category)};
+  cl::list<std::string> arg{
+      "arg", cl::value_desc("name=spec"),
+      cl::desc("The value of an argument, see below; may be\n"
+               "repeated"),
+      cl::cat(category)};
+  cl::list<std::string> out{
+      "out", cl::value_desc("name=file.npy"),
+      cl::desc("Write a result to a file; may be repeated"), cl::cat(category)};
+  cl::opt<bool> check{
+      "check", cl::ValueDisallowed,
+      cl::desc("Compare the results with a reference in float64,\n"
+               "and run twice. The exit code is 1 if a result is\n"
+               "less exact than the same maths done step by step\n"
+               "in the program's types, or if the runs differ in\n"
+               "a bit"),
+      cl::cat(category)};
+  cl::opt<std::string> bench{
+      "bench", cl::ValueOptional, cl::value_desc("runs"),
+      cl::desc("Measure the time of so many runs after a warm-up;\n"
+               "by default of 10 or more, for half a second or\n"
+               "longer"),
+      cl::cat(category)};
+  cl::opt<std::string> format{
+      "format", cl::value_desc("text|json"),
+      cl::desc("How to print: text, the default, or one JSON\n"
+               "object"),
+      cl::init("text"), cl::cat(category)};
+  cl::opt<std::string> seed{
+      "seed", cl::value_desc("n"),
+      cl::desc("The seed of all random numbers, 0 by default"),
+      cl::cat(category)};
+  cl::opt<std::string> threads{
+      "threads", cl::value_desc("n"),
+      cl::desc("The most threads to use; by default one for each\n"
+               "processor"),
+      cl::cat(category)};
+  cl::opt<std::string> untilAfter{
+      "until-after", cl::value_desc("pass"),
+      cl::desc("Print the program as it is after the last run of\n"
+               "this pass of the pipeline, and do not run it"),
+      cl::cat(category)};
+  cl::opt<bool> boundsCheck{
+      "bounds-check", cl::ValueDisallowed,
+      cl::desc("Report reads outside of captured tensors as errors"),
+      cl::cat(category)};
+  cl::extrahelp help{argumentHelp};
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+static Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(message);
+}
+
+static Error parseNamed(const cl::list<std::string> &list,
+                        std::vector<NamedOption> &result) {
+  for (const std::string &text : list) {
+    auto [name, value] = StringRef(text).split('=');
+    if (name.empty() || value.empty())
+      return makeError(llvm::formatv("expects --{0}={1}, but got '{2}'",
+                                     list.ArgStr, list.ValueStr, text));
+    result.push_back({name.str(), value.str()});
+  }
+  return Error::success();
+}
+
+static Expected<Options> readOptions(const CommandLine &line) {
+  Options options;
+  if (line.file.size() != 1)
+    return makeError(
+        line.file.empty()
+            ? "expects a program, but got none; 'attn-run --help' tells how"
+            : "expects one program, but got '" +
+                  llvm::join(line.file, "' and '") + "'");
+  options.file = line.file.front();
+  if (options.file.empty())
+    return makeError("expects a program, but got an empty name");
+  options.entry = StringRef(line.entry).ltrim('@').str();
+  if (line.entry.getNumOccurrences() && options.entry.empty())
+    return makeError("expects the name of a function for --entry, but got ''");
+  if (line.target != "cpu")
+    return makeError("expects --target=cpu, the only target of this build, but "
+                     "got '" +
+                     line.target + "'");
+  if (Error error = parseNamed(line.arg, options.arguments))
+    return std::move(error);
+  if (Error error = parseNamed(line.out, options.outputs))
+    return std::move(error);
+
+  options.check = line.check;
+  options.boundsCheck = line.boundsCheck;
+  options.bench = line.bench.getNumOccurrences();
+  constexpr int64_t maxRuns = 1000000;
+  if (!line.bench.empty() &&
+      (StringRef(line.bench).getAsInteger(10, options.benchRuns) ||
+       options.benchRuns < 1 || options.benchRuns > maxRuns))
+    return makeError(llvm::formatv("expects from 1 to {0} runs for --bench, "
+                                   "but got '{1}'",
+                                   maxRuns, line.bench));
+  options.json = line.format == "json";
+  if (!options.json && line.format != "text")
+    return makeError("expects --format=text or --format=json, but got '" +
+                     line.format + "'");
+  if (line.seed.getNumOccurrences() &&
+      StringRef(line.seed).getAsInteger(10, options.seed))
+    return makeError(llvm::formatv("expects an integer from 0 to {0} for "
+                                   "--seed, but got '{1}'",
+                                   UINT64_MAX, line.seed));
+  if (line.threads.getNumOccurrences()) {
+    options.threads = parseThreadCount(line.threads.c_str());
+    if (options.threads == 0)
+      return makeError(llvm::formatv("expects from 1 to {0} threads for "
+                                     "--threads, but got '{1}'",
+                                     kMaxThreads, line.threads));
+  }
+  options.untilAfter = line.untilAfter;
+  if (line.untilAfter.getNumOccurrences() && options.untilAfter.empty())
+    return makeError("expects the name of a pass for --until-after, but got "
+                     "''");
+  return std::move(options);
+}
+
+/// Whether the command line asks for a text rather than for a run.
+static bool asksForHelp(llvm::ArrayRef<char *> args) {
+  return llvm::any_of(args, [](StringRef arg) {
+    return arg.consume_front("-") &&
+           (arg.consume_front("-"),
+            arg == "h" || arg == "version" || arg.starts_with("help"));
+  });
+}
+
+static void printVersion(llvm::raw_ostream &os) {
+  os << "attn-run " << ATTN_VERSION << " (LLVM " << LLVM_VERSION_STRING
+     << ")\n";
+}
+
+std::optional<Options> cli::parseCommandLine(int argc, char **argv) {
+  // The options of the libraries, of which some have the names of ours.
+  cl::ResetCommandLineParser();
+  static CommandLine line;
+  cl::HideUnrelatedOptions(line.category);
+  cl::SetVersionPrinter(printVersion);
+  // The library begins its errors with the name of the program, some of them on
+  // stderr whatever stream it is given. Ours begin with the name and "error".
+  std::vector<const char *> args(argv, argv + argc);
+  constexpr StringRef name = "attn-run";
+  constexpr StringRef errorName = "attn-run: error";
+  args.front() =
+      asksForHelp({argv + 1, argv + argc}) ? name.data() : errorName.data();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (!cl::ParseCommandLineOptions(args.size(), args.data(), overview, &os)) {
+    size_t hint = text.find((errorName + " --help").str());
+    if (hint != std::string::npos)
+      text.replace(hint, errorName.size(), name);
+    llvm::errs() << text;
+    return std::nullopt;
+  }
+  Expected<Options> options = readOptions(line);
+  if (options)
+    return std::move(*options);
+  llvm::errs() << kErrorPrefix << llvm::toString(options.takeError()) << '\n';
+  return std::nullopt;
+}

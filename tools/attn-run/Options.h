@@ -1,0 +1,46 @@
+//===- Options.h - The command line of attn-run -----------------*- C++ -*-===//
+
+#ifndef ATTN_TOOLS_ATTNRUN_OPTIONS_H
+#define ATTN_TOOLS_ATTNRUN_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attn::cli {
+
+/// NAME=VALUE.
+struct NamedOption {
+  std::string name;
+  std::string value;
+};
+
+struct Options {
+  /// The program, "-" for standard input.
+  std::string file;
+  std::string entry;
+  std::string untilAfter;
+  std::vector<NamedOption> arguments;
+  std::vector<NamedOption> outputs;
+  bool check = false;
+  bool bench = false;
+  /// Timed runs, 0 for as many as a good median needs.
+  int64_t benchRuns = 0;
+  bool json = false;
+  bool boundsCheck = false;
+  uint64_t seed = 0;
+  /// 0 for all.
+  unsigned threads = 0;
+};
+
+/// Begins each line with an error.
+constexpr char kErrorPrefix[] = "attn-run: error: ";
+
+/// Reads the command line. After an error that is told on stderr, returns
+/// nothing; --help and --version end the program.
+std::optional<Options> parseCommandLine(int argc, char **argv);
+
+} // namespace attn::cli
+
+#endif // ATTN_TOOLS_ATTNRUN_OPTIONS_H

@@ -1,0 +1,163 @@
+//===- TextReport.cpp - A run as text -------------------------------------===//
+
+#include "Report.h"
+#include "Summary.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace attn;
+using namespace attn::cli;
+using llvm::formatv;
+using llvm::raw_ostream;
+
+/// Prints rows with their columns aligned.
+static void printTable(raw_ostream &os,
+                       llvm::ArrayRef<std::vector<std::string>> rows) {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string> &row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (auto [width, cell] : llvm::zip(widths, row))
+      width = std::max(width, cell.size());
+  }
+  for (const std::vector<std::string> &row : rows) {
+    std::string line;
+    for (auto [width, cell] : llvm::zip(widths, row)) {
+      line += "  " + cell;
+      line.append(width - cell.size(), ' ');
+    }
+    os << llvm::StringRef(line).rtrim() << '\n';
+  }
+}
+
+static void printArguments(raw_ostream &os, const Execution &execution) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Argument &argument : execution.getArguments()) {
+    const Tensor &tensor = argument.tensor;
+    rows.push_back({argument.name,
+                    formatTensorType(tensor.getShape(), tensor.getDType()),
+                    argument.source});
+  }
+  os << "arguments\n";
+  printTable(os, rows);
+}
+
+static void printResults(raw_ostream &os, const Execution &execution) {
+  std::vector<std::vector<std::string>> rows;
+  for (auto [name, tensor] :
+       llvm::zip(execution.getResultNames(), execution.getResults())) {
+    Summary summary = summarize(tensor);
+    std::vector<std::string> row = {
+        name, formatTensorType(tensor.getShape(), tensor.getDType())};
+    if (summary.numFinite != 0) {
+      row.push_back("min " + formatNumber(summary.min));
+      row.push_back("max " + formatNumber(summary.max));
+      row.push_back("mean " + formatNumber(summary.mean));
+    } else {
+      row.insert(row.end(), {"min none", "max none", "mean none"});
+    }
+    row.push_back(formatv("nan {0}", summary.numNaN));
+    row.push_back(formatv("inf {0}", summary.numPosInf + summary.numNegInf));
+    std::string first = "first";
+    for (double value : summary.first)
+      first += ' ' + formatNumber(value);
+    row.push_back(first);
+    rows.push_back(row);
+  }
+  os << "results\n";
+  printTable(os, rows);
+}
+
+static void printCheck(raw_ostream &os, const CheckReport &check,
+                       llvm::ArrayRef<std::string> names) {
+  os << "check against the reference in float64";
+  if (check.rows != 0)
+    os << ", of up to " << check.rows << " rows of each head";
+  os << '\n';
+  std::vector<std::vector<std::string>> rows = {
+      {"", "", "error", "eager", "ratio", "bound", ""}};
+  for (auto [i, name] : llvm::enumerate(names)) {
+    const CheckResult &result = check.results[i];
+    auto add = [&](llvm::StringRef label, llvm::StringRef what, double error,
+                   double eager, double ratio, double bound,
+                   llvm::StringRef verdict) {
+      rows.push_back({label.str(), what.str(), formatNumber(error, 3),
+                      formatNumber(eager, 3), formatNumber(ratio, 3),
+                      formatNumber(bound, 3), verdict.str()});
+    };
+    bool isSame = check.isRepeated[i];
+    add(name, "max", result.maxError, result.eagerMax, result.maxRatio,
+        result.maxBound, result.pass && isSame ? "pass" : "FAIL");
+    add("", "mean", result.meanError, result.eagerMean, result.meanRatio,
+        result.meanBound, "");
+  }
+  printTable(os, rows);
+  for (auto [i, name] : llvm::enumerate(names)) {
+    if (!check.results[i].pass)
+      os << "  '" << name << "': " << check.results[i].reason << '\n';
+    if (!check.isRepeated[i])
+      os << "  '" << name << "': a second run gave other bits\n";
+  }
+  if (llvm::all_of(check.isRepeated, [](bool isSame) { return isSame; }))
+    os << "  a second run gave the same bits\n";
+  os << (check.passed() ? "PASS" : "FAIL") << '\n';
+}
+
+/// A time with a unit that suits it.
+static std::string formatSeconds(double seconds) {
+  if (seconds < 1e-3)
+    return formatNumber(seconds * 1e6, 4) + " us";
+  if (seconds < 1)
+    return formatNumber(seconds * 1e3, 4) + " ms";
+  return formatNumber(seconds, 4) + " s";
+}
+
+static void printBench(raw_ostream &os, const BenchReport &bench,
+                       const CompileReport &compile) {
+  double median = bench.getMedian();
+  os << formatv("bench of {0} runs after {1} to warm up\n",
+                bench.seconds.size(), bench.warmUps);
+  std::vector<std::vector<std::string>> rows = {
+      {"time", formatv("median {0}, min {1}, max {2}", formatSeconds(median),
+                       formatSeconds(bench.seconds.front()),
+                       formatSeconds(bench.seconds.back()))}};
+  if (bench.work)
+    rows.push_back(
+        {"work",
+         formatv("{0} TFLOP/s: {1} GFLOP, which count masked keys",
+                 formatNumber(bench.work->operations / median / 1e12, 4),
+                 formatNumber(bench.work->operations / 1e9, 4))});
+  else
+    rows.push_back({"work", "not known: attention is called, or in a loop, or "
+                            "its sizes are computed"});
+  rows.push_back(
+      {"memory", formatv("{0} GB/s: {1} of arguments and results",
+                         formatNumber(double(bench.bytes) / median / 1e9, 4),
+                         formatByteCount(bench.bytes))});
+  std::string stages;
+  for (const CompileReport::Stage &stage : compile.stages)
+    stages += formatv("{0}{1} {2} ms", stages.empty() ? "" : ", ", stage.name,
+                      formatNumber(stage.milliseconds, 3));
+  rows.push_back(
+      {"compile",
+       formatv("{0} ms: {1}", formatNumber(compile.getTotalMilliseconds(), 4),
+               stages)});
+  printTable(os, rows);
+}
+
+std::string cli::formatText(const Report &report) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  const CompileReport &compile = report.kernel.report();
+  os << report.program << ": @" << report.entry << " on " << compile.target
+     << '\n';
+  if (!report.execution.getArguments().empty())
+    printArguments(os, report.execution);
+  if (!report.execution.getResults().empty())
+    printResults(os, report.execution);
+  if (report.check)
+    printCheck(os, *report.check, report.execution.getResultNames());
+  if (report.bench)
+    printBench(os, *report.bench, compile);
+  return text;
+}
