@@ -2,6 +2,7 @@
 together fits together."""
 
 import json
+import math
 import sys
 
 with open(sys.argv[1]) as file:
@@ -25,11 +26,14 @@ for result in check["results"]:
 
 bench = report["bench"]
 assert bench["runs"] == 2 and bench["warm_ups"] >= 1
-assert 0 < bench["min_s"] <= bench["median_s"] <= bench["max_s"]
-assert bench["flop"] == 0 and bench["tflop_per_s"] == 0
+# What a clock says is not checked, only its order: a virtual machine's can stand
+# still, or go back when a thread changes its processor.
+assert bench["min_s"] <= bench["median_s"] <= bench["max_s"], bench
+assert bench["flop"] == 0 and bench["tflop_per_s"] in (0, None), bench
 assert bench["bytes"] == 4 * (2 * 96 + 6)
 
 stages = report["compile"]["stages"]
-assert stages and all(s["name"] and s["ms"] >= 0 for s in stages)
-assert report["compile"]["total_ms"] >= max(s["ms"] for s in stages)
+assert all(s["name"] for s in stages), stages
+assert [s["name"] for s in stages][-3:] == ["optimize", "codegen", "load"], stages
+assert math.isclose(report["compile"]["total_ms"], sum(s["ms"] for s in stages)), report
 assert report["compile"]["object_bytes"] > 0
