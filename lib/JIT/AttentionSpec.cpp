@@ -257,11 +257,10 @@ llvm::Error AttentionSpec::Builder::buildFunction(mlir::ModuleOp module) {
   mlir::func::ReturnOp::create(builder, loc, op->getOutputs());
   function.setFunctionType(
       builder.getFunctionType(types, op->getResultTypes()));
-  for (auto [number, name] :
-       llvm::enumerate(llvm::ArrayRef<const char *>{"o", "lse"}.take_front(
-           op->getNumResults())))
+  constexpr llvm::StringLiteral resultNames[] = {"o", "lse"};
+  for (unsigned number = 0; number != op->getNumResults(); ++number)
     function.setResultAttr(number, dialect::kNameAttrName,
-                           builder.getStringAttr(name));
+                           builder.getStringAttr(resultNames[number]));
   return llvm::Error::success();
 }
 
