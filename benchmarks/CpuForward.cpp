@@ -107,16 +107,20 @@ static void exitOn(llvm::Error error) {
   exit(1);
 }
 
-/// The time of the second of two calls of `body`, with no other work around:
-/// threads of OpenBLAS wait for work in a busy loop of some 30 ms, and after
-/// that pause the cores have to warm up again.
+/// The time of a call of `body`, with no other work around. Threads of OpenBLAS
+/// wait for work in a busy loop for more than 0.1 s, which would take a core
+/// from whoever comes next; and after that pause it takes some time until the
+/// cores are fast again and the threads are spread over them.
 template <typename Body> static double getSeconds(Body body) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  using Clock = std::chrono::steady_clock;
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  auto warmUpEnd = Clock::now() + std::chrono::milliseconds(50);
+  do
+    body();
+  while (Clock::now() < warmUpEnd);
+  auto start = Clock::now();
   body();
-  auto start = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 static double getMedian(std::vector<double> values) {
