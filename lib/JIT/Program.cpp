@@ -217,7 +217,7 @@ static LogicalResult applySchedule(ModuleOp module, StringRef text) {
   Attribute attribute = parseAttribute(text, context);
   if (!attribute)
     return failure();
-  if (!isa<::mlir::attn::ScheduleAttr>(attribute))
+  if (!isa<::mlir::attn::ScheduleAttrInterface>(attribute))
     return emitError(module.getLoc(), "expects a schedule such as "
                                       "#attn.schedule<...>, but got ")
            << attribute;

@@ -1,6 +1,7 @@
 //===- AttnToCPU.cpp - From attention to code for a CPU -------------------===//
 
 #include "attn/Pipelines/AttnToCPU.h"
+#include "attn/Pipelines/AttnToNVVM.h"
 #include "attn/Conversion/AttnToCPU/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -123,4 +124,7 @@ void mlir::attn::registerAttnPipelines() {
       "attn-to-cpu",
       "Lower attention and the tensors around it to LLVM for a CPU",
       buildAttnToCPUPipeline);
+  PassPipelineRegistration<AttnToNVVMOptions>(
+      "attn-to-nvvm", "Lower attention to kernels for Hopper GPUs",
+      buildAttnToNVVMPipeline);
 }

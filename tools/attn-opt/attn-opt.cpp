@@ -1,6 +1,8 @@
 //===- attn-opt.cpp - Run passes on attention programs --------------------===//
 
 #include "attn/Conversion/AttnToCPU/Passes.h"
+#include "attn/Conversion/AttnToHopper/Passes.h"
+#include "attn/Conversion/HopperToNVVM/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/RegisterDialects.h"
@@ -22,6 +24,8 @@ int main(int argc, char **argv) {
   mlir::attn::registerToolDialects(registry);
   mlir::attn::registerAttnPasses();
   mlir::attn::registerAttnToCPUPasses();
+  mlir::attn::registerAttnToHopperPasses();
+  mlir::attn::registerHopperToNVVMPasses();
   mlir::attn::registerAttnPipelines();
   mlir::attn::registerUpstreamPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(

@@ -244,9 +244,22 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
   if (parseLayouts(parser, result))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("schedule"))) {
-    ScheduleAttr schedule;
-    if (parser.parseCustomAttributeWithFallback(schedule, Type()))
-      return failure();
+    // The CPU's without its name, any other with it.
+    SMLoc loc = parser.getCurrentLocation();
+    Attribute schedule;
+    OptionalParseResult named = parser.parseOptionalAttribute(schedule);
+    if (named.has_value()) {
+      if (failed(*named))
+        return failure();
+      if (!isa<ScheduleAttrInterface>(schedule))
+        return parser.emitError(loc, "expects a schedule, but got ")
+               << schedule;
+    } else {
+      ScheduleAttr stripped;
+      if (parser.parseCustomAttributeWithFallback(stripped, Type()))
+        return failure();
+      schedule = stripped;
+    }
     result.addAttribute("schedule", schedule);
   }
 
@@ -302,9 +315,12 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
     printer.printFloat(scale.getValue());
   }
   printLayouts(printer, op.getLayoutsAttr());
-  if (ScheduleAttr schedule = op.getScheduleAttr()) {
+  if (ScheduleAttrInterface schedule = op.getScheduleAttr()) {
     printer << " schedule";
-    printer.printStrippedAttrOrType(schedule);
+    if (auto stripped = dyn_cast<ScheduleAttr>(schedule))
+      printer.printStrippedAttrOrType(stripped);
+    else
+      printer << ' ' << schedule;
   }
   auto clause = [&](StringRef keyword, ValueRange operands) {
     if (operands.empty())

@@ -15,6 +15,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 #include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
+#include "attn/Dialect/Attn/IR/AttnAttrInterfaces.cpp.inc"
 #include "attn/Dialect/Attn/IR/AttnInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -48,7 +49,7 @@ void AttnDialect::initialize() {
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
   if (attribute.getName() == kScheduleAttrName) {
-    if (isa<ScheduleAttr>(attribute.getValue()))
+    if (isa<ScheduleAttrInterface>(attribute.getValue()))
       return success();
     return op->emitError("expects '")
            << kScheduleAttrName << "' to be a schedule, but got "
@@ -146,6 +147,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
            << lanes << " and " << unrollM << ", but got " << tileM;
   return success();
 }
+
+bool ScheduleAttr::hasSingleKeyLoop() const { return false; }
 
 int64_t WorkerAttr::getMappingId() const { return getDim(); }
 bool WorkerAttr::isLinearMapping() const { return false; }

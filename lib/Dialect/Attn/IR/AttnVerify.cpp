@@ -305,7 +305,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
                         ValueRange outs, FloatAttr scale, ArrayAttr layouts) {
   build(builder, state, outs.getTypes(), query, key, value, captures,
         /*offsets=*/ValueRange(), outs, scale, layouts,
-        /*schedule=*/ScheduleAttr());
+        /*schedule=*/ScheduleAttrInterface());
 }
 
 LogicalResult AttentionOp::verify() {

@@ -78,7 +78,7 @@ static Value writeTile(OpBuilder &builder, Location loc, Value vector,
 /// first has rank 4 and gives the extents.
 static FailureOr<SmallVector<Value>>
 emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs, Layout layout,
-         ScheduleAttr schedule, EmitTile emitTile) {
+         ScheduleAttrInterface schedule, EmitTile emitTile) {
   int64_t tileM = schedule.getTileM();
   auto dim = [&](unsigned number) {
     return tensor::getMixedSize(rewriter, loc, outs[0], number);
@@ -216,10 +216,10 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
   if (online && failed(requireSchedule(online)))
     return failure();
   // A finalize on its own is elementwise: any tile serves.
-  ScheduleAttr schedule =
+  ScheduleAttrInterface schedule =
       online ? online.getScheduleAttr()
-             : ScheduleAttr::get(op.getContext(), /*tileM=*/64, /*tileN=*/64,
-                                 /*lanes=*/8, /*unrollM=*/1, /*unrollN=*/1);
+             : ScheduleAttrInterface(ScheduleAttr::get(op.getContext(), /*tileM=*/64, /*tileN=*/64,
+                                 /*lanes=*/8, /*unrollM=*/1, /*unrollN=*/1));
   int64_t tileM = schedule.getTileM();
   Layout layout = op.getAccLayout();
   if (online)

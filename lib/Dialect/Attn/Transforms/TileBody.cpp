@@ -132,12 +132,18 @@ private:
 
   void emitPrologue();
   Bounds emitBounds();
-  FailureOr<TileState> emitLoop(Value lo, Value hi, bool masked,
+  /// Whether a tile of keys needs the predicate.
+  enum class Predicate { Never, Always, ByTile };
+
+  FailureOr<TileState> emitLoop(Value lo, Value hi, Predicate predicate,
                                 TileState state);
-  FailureOr<TileState> emitStep(Value key, bool masked, TileState state);
+  FailureOr<TileState> emitStep(Value key, Predicate predicate,
+                                TileState state);
   FailureOr<Value> emitScores(Value key, bool masked, Value scores);
+  FailureOr<Value> emitScoresByTile(Value key, Value scores);
 
   Value index(int64_t value) { return createIndex(builder, loc, value); }
+  Value emitBegin(const Bounds &bounds);
   Value roundDown(Value value) {
     Value tile = index(numKeys);
     return arith::MulIOp::create(
@@ -162,12 +168,14 @@ private:
   BoundsCheckSites *sites;
   Location loc;
   FloatType accType;
-  ScheduleAttr schedule;
+  ScheduleAttrInterface schedule;
   int64_t numQueries, numKeys;
 
   // Set by emitPrologue.
   Value numAllKeys, keyBatch, keyHead, queries, queryPositions;
   TileValue rowActive;
+  /// With Predicate::ByTile, the keys that all rows allow.
+  Value fullLo, fullHi;
 };
 } // namespace
 
@@ -260,8 +268,13 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
   emitPrologue();
   // Nothing known of the mask: the predicate is kept everywhere.
   if (op.getBlocks().empty() && !op.getMask().empty())
-    return emitLoop(index(0), numAllKeys, /*masked=*/true, state);
+    return emitLoop(index(0), numAllKeys, Predicate::Always, state);
   Bounds bounds = emitBounds();
+  if (schedule.hasSingleKeyLoop()) {
+    fullLo = bounds.fullLo;
+    fullHi = bounds.fullHi;
+    return emitLoop(emitBegin(bounds), bounds.hi, Predicate::ByTile, state);
+  }
   // Tiles start at multiples of their size, so each tile has one class.
   Value begin = roundDown(bounds.lo);
   Value fullBegin = min(roundDown(arith::AddIOp::create(
@@ -271,28 +284,35 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
   if (matchPattern(bounds.fullLo, m_Zero())) {
     fullBegin = begin;
   } else {
-    // Where no key is allowed, the loop must not start at the tile around lo.
-    Value isEmpty = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::sge, bounds.lo, bounds.hi);
-    begin = arith::SelectOp::create(builder, loc, isEmpty, bounds.hi, begin);
-    result = emitLoop(begin, fullBegin, /*masked=*/true, state);
+    result = emitLoop(emitBegin(bounds), fullBegin, Predicate::Always, state);
   }
   Value fullEnd = max(roundDown(bounds.fullHi), fullBegin);
   if (succeeded(result))
-    result = emitLoop(fullBegin, fullEnd, /*masked=*/false, *result);
+    result = emitLoop(fullBegin, fullEnd, Predicate::Never, *result);
   if (succeeded(result))
-    result = emitLoop(fullEnd, bounds.hi, /*masked=*/true, *result);
+    result = emitLoop(fullEnd, bounds.hi, Predicate::Always, *result);
   return result;
 }
 
-FailureOr<TileState> KeyLoops::emitLoop(Value lo, Value hi, bool masked,
+/// Where the loop over keys starts: at a multiple of the size of a tile.
+Value KeyLoops::emitBegin(const Bounds &bounds) {
+  Value begin = roundDown(bounds.lo);
+  if (matchPattern(bounds.lo, m_Zero()))
+    return begin;
+  // Where no key is allowed, the loop must not start at the tile around lo.
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                        bounds.lo, bounds.hi);
+  return arith::SelectOp::create(builder, loc, isEmpty, bounds.hi, begin);
+}
+
+FailureOr<TileState> KeyLoops::emitLoop(Value lo, Value hi, Predicate predicate,
                                         TileState state) {
   auto loop = scf::ForOp::create(builder, loc, lo, hi, index(numKeys),
                                  ValueRange{state.acc, state.max, state.sum});
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   FailureOr<TileState> next =
-      emitStep(loop.getInductionVar(), masked,
+      emitStep(loop.getInductionVar(), predicate,
                {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
                 loop.getRegionIterArg(2)});
   if (failed(next))
@@ -314,7 +334,7 @@ Value KeyLoops::contract(Value lhs, Value rhs, Value acc, AffineMap lhsMap,
       builder.getArrayAttr({parallel, parallel, reduction}));
 }
 
-FailureOr<TileState> KeyLoops::emitStep(Value key, bool masked,
+FailureOr<TileState> KeyLoops::emitStep(Value key, Predicate predicate,
                                         TileState state) {
   MLIRContext *context = builder.getContext();
   AffineExpr row, query, inner;
@@ -329,7 +349,8 @@ FailureOr<TileState> KeyLoops::emitStep(Value key, bool masked,
                    VectorType::get({numKeys, type.getDimSize(layout.d)},
                                    type.getElementType()),
                    tensor, layout.arrange(keyBatch, keyHead, key, index(0)),
-                   {layout.s, layout.d}, {!masked, true});
+                   {layout.s, layout.d},
+                   {predicate == Predicate::Never, true});
     return convertFloat(builder, loc, tile, accType);
   };
 
@@ -338,7 +359,10 @@ FailureOr<TileState> KeyLoops::emitStep(Value key, bool masked,
       contract(read(op.getKey(), attention.getLayout(1)), queries,
                createFloat(builder, loc, scoreType, 0.0), map(row, inner),
                map(inner, query), map(row, query));
-  FailureOr<Value> scores = emitScores(key, masked, products);
+  FailureOr<Value> scores =
+      predicate == Predicate::ByTile
+          ? emitScoresByTile(key, products)
+          : emitScores(key, predicate == Predicate::Always, products);
   if (failed(scores))
     return failure();
   auto step = OnlineStepOp::create(builder, loc, *scores, state.acc, state.max,
@@ -405,6 +429,30 @@ FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
              builder, loc, vectorizer.broadcast(allowed, TileKind::Tile),
              scores, createNegativeInfinity(builder, loc, scores.getType()))
       .getResult();
+}
+
+/// The scores with the predicate or without, whichever the tile needs.
+FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
+  Value end = arith::AddIOp::create(builder, loc, key, index(numKeys));
+  Value isFull = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
+                                       end, fullHi);
+  if (!matchPattern(fullLo, m_Zero())) {
+    Value isBehind = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sge, key, fullLo);
+    isFull = arith::AndIOp::create(builder, loc, isBehind, isFull);
+  }
+  auto branch = scf::IfOp::create(builder, loc, products.getType(), isFull,
+                                  /*withElseRegion=*/true);
+  for (bool masked : {false, true}) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(masked ? branch.elseBlock()
+                                            : branch.thenBlock());
+    FailureOr<Value> scores = emitScores(key, masked, products);
+    if (failed(scores))
+      return failure();
+    scf::YieldOp::create(builder, loc, *scores);
+  }
+  return branch.getResult(0);
 }
 
 FailureOr<TileState> mlir::attn::emitKeyLoops(OpBuilder &builder,

@@ -4,12 +4,14 @@
 #define ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD
 
 include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/Dialect/SCF/IR/DeviceMappingInterface.td"
 include "mlir/IR/AttrTypeBase.td"
 
-def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
+def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule", [
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface>]> {
   let mnemonic = "schedule";
-  let summary = "how one attention is cut into tiles";
+  let summary = "how one attention is cut into tiles for a CPU";
   let description = [{
     A schedule is data: a heuristic or a tuner chooses it, a resource model
     checks it, and the passes that make tiles and code consume it. No pass

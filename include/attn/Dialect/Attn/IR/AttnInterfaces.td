@@ -67,4 +67,27 @@ def Attn_AttentionLikeInterface : OpInterface<"AttentionLikeOpInterface"> {
   }];
 }
 
+def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    What the passes above the machine level ask of a schedule. Each kind of target has its own
+    schedule attribute, with more in it.
+  }];
+  let methods = [
+    InterfaceMethod<"Query rows in one tile.", "int64_t", "getTileM">,
+    InterfaceMethod<"Keys in one tile.", "int64_t", "getTileN">,
+    InterfaceMethod<[{Whether tiles of all classes share one loop over keys, whose body
+      branches on the class of the tile, rather than a loop for each class.}],
+      "bool", "hasSingleKeyLoop">
+  ];
+}
+
+/// Any attribute that is a schedule.
+def Attn_AnyScheduleAttr : Attr<
+    CPred<"::llvm::isa<::mlir::attn::ScheduleAttrInterface>($_self)">, "a schedule"> {
+  let storageType = "::mlir::attn::ScheduleAttrInterface";
+  let returnType = "::mlir::attn::ScheduleAttrInterface";
+  let convertFromStorage = "$_self";
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD

@@ -120,7 +120,7 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     Variadic<AnyRankedTensor>:$outs,
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<AffineMapArrayAttr>:$layouts,
-    OptionalAttr<Attn_ScheduleAttr>:$schedule);
+    OptionalAttr<Attn_AnyScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region AnyRegion:$score, AnyRegion:$mask);
 
@@ -205,7 +205,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     Variadic<AnyRankedTensor>:$outs,
     F64Attr:$scale,
     OptionalAttr<AffineMapArrayAttr>:$layouts,
-    OptionalAttr<Attn_ScheduleAttr>:$schedule);
+    OptionalAttr<Attn_AnyScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$blocks);
 

@@ -1,0 +1,52 @@
+//===- Passes.td - Passes from tiles to Hopper kernels ----*- tablegen -*-===//
+
+#ifndef ATTN_CONVERSION_ATTNTOHOPPER_PASSES_TD
+#define ATTN_CONVERSION_ATTNTOHOPPER_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
+  let summary = "choose how each attention runs on a Hopper GPU";
+  let description = [{
+    Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask.
+
+    Precondition: head dimensions that are multiples of 8 up to 256. Postcondition: each attention has a schedule.
+
+    Errors: other head dimensions.
+  }];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+}
+
+def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
+  let summary = "turn loops over tiles into warp-specialised kernels";
+  let description = [{
+    Each function whose body is one `scf.forall` with a `#hopper.schedule`, as `attn-tile` makes it, becomes a kernel in a
+    `gpu.module` of the same name. One iteration of the loop is the work of a thread block.
+
+    * The producer copies queries, and the tiles of keys and values in the order in which the consumers need them,
+      into channels of `stages` tiles.
+    * Each consumer has 64 of the queries. Tiles of keys are visited from the last to the first. The scores of the next tile
+      are started before the values of this one, and both run while the softmax of the next tile is computed.
+    * Rows of results are rescaled only if a maximum of a warp's rows grew by more than 2^8 since the last time; until then sums
+      and results are relative to an older maximum, which changes no result but for rounding.
+    * A factor of all scores is applied with the maximum in one multiply-add before the exponential.
+    * The first tile is masked in any case; the others branch on their class, or are unmasked where only the last tile of keys can be
+      partial.
+    * Probabilities are rounded to the element type of the values before they are multiplied, as an eager program does.
+
+    The arguments of the kernel say in attributes what the caller is to pass: `hopper.operand`, the number of an argument of the function;
+    `hopper.dim`, for an extent of it; `hopper.dims`, for a map, the dimensions of the operand in the order batch, head, row, column.
+
+    Precondition: results are destination arguments (`attn-destination-arguments`); queries, keys, values and captures are arguments.
+    Postcondition: such functions are gone.
+
+    Errors: a function that holds other computations; tensors that are not arguments; element types other than bf16 and f16; an attention that starts from a state or has offsets.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::attn::hopper::HopperDialect"
+  ];
+}
+
+#endif // ATTN_CONVERSION_ATTNTOHOPPER_PASSES_TD

@@ -1,0 +1,54 @@
+//===- Passes.td - Passes from Hopper kernels to NVVM -----*- tablegen -*-===//
+
+#ifndef ATTN_CONVERSION_HOPPERTONVVM_PASSES_TD
+#define ATTN_CONVERSION_HOPPERTONVVM_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "give each thread its part of a Hopper kernel";
+  let description = [{
+    Each kernel becomes an `llvm.func` of one thread's program, in scf, arith, NVVM and LLVM operations.
+
+    * A `vector<N x 64>` is distributed as the accumulator of a matrix instruction: in warp `w`, lane `l` holds the keys
+      `8j + 2(l mod 4) + {0, 1}` of the queries `16w + l / 4` and 8 more. So the probabilities of one product are the operand of the next as they are.
+    * Channels become tiles and barriers in dynamic shared memory; a wait for use `n` of `S` stages waits for the phase `n / S` of
+      the barrier of stage `n mod S`. Puts are copies of the tensor memory accelerator into tiles with swizzled rows of 128 bytes.
+    * `hopper.mma` is one instruction for each 16 of the reduced extent, in inline assembly, whose results are tied to its operands; so is
+      `hopper.wait`, so that nothing that reads a pending vector can move before it.
+    * `math.exp2`, `math.log2`, `math.tanh`, `math.rsqrt` and `math.sqrt` become the approximations of the hardware, with relative
+      errors of 2^-22, 2^-22, 2^-11, 2^-22 and 2^-23; subnormal numbers count as 0. `accurate-tanh` computes the hyperbolic tangent from exponentials
+      instead.
+    * Index arithmetic is done in 32 bits where all values are known to fit, otherwise in 64.
+
+    The function's attribute `attn.params` describes its parameters, `attn.shared_bytes` is the dynamic shared memory, `attn.threads` the size of a thread block.
+
+    Before, with a channel of two stages:
+
+    ```mlir
+    %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+    ```
+
+    After:
+
+    ```mlir
+    %stage = arith.andi %n, %c1 : i32
+    %0 = arith.shrui %n, %c1 : i32
+    %phase = arith.andi %0, %c1 : i32
+    ...
+    nvvm.mbarrier.try_wait.parity %barrier, %phase, %ticks : !llvm.ptr<3>, i32, i32
+    ```
+
+    Errors: operations that threads cannot compute.
+  }];
+  let options = [
+    Option<"accurateTanh", "accurate-tanh", "bool", /*default=*/"false",
+           "compute math.tanh from exponentials, to a relative error of 2^-20">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+#endif // ATTN_CONVERSION_HOPPERTONVVM_PASSES_TD

@@ -1,0 +1,49 @@
+//===- Hopper.h - The hopper dialect ----------------------------*- C++ -*-===//
+//
+// Declarations of the dialect, its attributes, types and operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_HOPPER_IR_HOPPER_H
+#define ATTN_DIALECT_HOPPER_IR_HOPPER_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::attn::hopper {
+
+/// The queries of a warpgroup: the rows of one matrix instruction.
+inline constexpr int64_t kWarpgroupRows = 64;
+/// The columns of a tile that are 128 bytes of 16-bit elements.
+inline constexpr int64_t kChunkColumns = 64;
+
+/// Attributes of a kernel's arguments that say what the caller passes: the
+/// number of the function's operand, and for an extent the dimension.
+inline constexpr llvm::StringLiteral kOperandAttrName = "hopper.operand";
+inline constexpr llvm::StringLiteral kDimAttrName = "hopper.dim";
+/// For a map, the dimensions of the operand: batch, head, row, column.
+inline constexpr llvm::StringLiteral kDimsAttrName = "hopper.dims";
+/// The schedule of a kernel.
+inline constexpr llvm::StringLiteral kScheduleAttrName = "hopper.schedule";
+
+} // namespace mlir::attn::hopper
+
+#include "attn/Dialect/Hopper/IR/HopperDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Hopper/IR/HopperAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "attn/Dialect/Hopper/IR/HopperTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Hopper/IR/HopperOps.h.inc"
+
+#endif // ATTN_DIALECT_HOPPER_IR_HOPPER_H

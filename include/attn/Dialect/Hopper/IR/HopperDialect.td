@@ -1,0 +1,130 @@
+//===- HopperDialect.td - The hopper dialect --------------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_HOPPER_IR_HOPPERDIALECT_TD
+#define ATTN_DIALECT_HOPPER_IR_HOPPERDIALECT_TD
+
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+
+def Hopper_Dialect : Dialect {
+  let name = "hopper";
+  let cppNamespace = "::mlir::attn::hopper";
+  let summary = "Warp-specialised kernels for GPUs of compute capability 9.0";
+  let description = [{
+    The machine level of the GPU target: a thread block whose warps have roles. One warp, the producer,
+    copies tiles into shared memory; warpgroups of 128 threads, the consumers, compute on them. They meet in
+    channels, rings of tiles in shared memory. Matrix products are asynchronous, and waits return values.
+
+    Values that a warpgroup holds together are vectors of rank 2 with keys (or head dimensions)
+    as rows and queries as columns, as at the tile level. A warpgroup has 64 queries, so that a vector is one of
+
+    | type | holds |
+    |---|---|
+    | `vector<N x 64>` | one element for each key and query |
+    | `vector<1 x 64>` | one element for each query |
+    | `vector<N x 1>` | one element for each key |
+    | `vector<4 x 64>` | four parts of a sum for each query, in four threads |
+
+    Operations of arith and math on them are elementwise. No operation decides anything: sizes, order, overlap and
+    the number of stages are explicit in the program. `attn-hopper-schedule` makes such
+    programs, `attn-hopper-lower` gives each thread its part of the vectors.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface>]> {
+  let mnemonic = "schedule";
+  let summary = "how one attention runs on a GPU";
+  let description = [{
+    * `tile_m`: query rows of a thread block, 64 for each consumer warpgroup.
+    * `tile_n`: keys in one tile, a multiple of 16.
+    * `stages`: tiles of keys, and as many of values, that are in shared memory at a time; 1, 2 or 4.
+    * `registers`: registers of a thread of a consumer.
+    * `head_group`: heads whose tiles take turns in the order of the grid, which lets long
+      tiles of several heads run first.
+    * `reverse`: the tiles of the last queries come first.
+    * `persistent`: a thread block computes one tile after another.
+    * `ping_pong`: warpgroups take turns in issuing matrix products.
+    * `q_in_registers`: queries are held in registers, not read from shared memory.
+
+    Example:
+
+    ```mlir
+    #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 8,
+                     reverse, persistent, ping_pong, q_in_registers>
+    ```
+  }];
+  let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
+      "int64_t":$registers, "int64_t":$headGroup, "bool":$reverse,
+      "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getNumConsumers() const { return getTileM() / 64; }
+    int64_t getNumThreads() const { return 128 * (1 + getNumConsumers()); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+class Hopper_Type<string name, string typeMnemonic>
+    : TypeDef<Hopper_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Hopper_MapType : Hopper_Type<"Map", "map"> {
+  let summary = "a tensor in global memory that is copied in boxes of rows";
+  let description = [{
+    `!hopper.map<R x C x T>` is a parameter of a kernel: a tensor of batch, head, row and column, of which boxes of
+    `R` rows of one head are copied. Columns beyond the tensor's and rows beyond its length read as 0 and are not written.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
+  let summary = "a tile in shared memory";
+  let description = [{
+    `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of 64 columns whose rows of 128 bytes are swizzled.
+    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "int64_t":$parentRows);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
+  let summary = "a ring of tiles between the producer and the consumers";
+  let description = "`!hopper.channel<S x R x C x T>` has S tiles of R rows and C columns; S is 1, 2 or 4.";
+  let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    TileType getTileType() const {
+      return TileType::get(getContext(), getRows(), getColumns(), getElementType(), getRows());
+    }
+  }];
+}
+
+def Hopper_PendingType : Hopper_Type<"Pending", "pending"> {
+  let summary = "a vector that an asynchronous product is still writing";
+  let description = "Only `hopper.wait` makes a vector of it.";
+  let parameters = (ins "::mlir::VectorType":$vector);
+  let assemblyFormat = "`<` $vector `>`";
+}
+
+def Hopper_TurnsType : Hopper_Type<"Turns", "turns"> {
+  let summary = "whose turn it is among the consumers";
+  let parameters = (ins);
+}
+
+#endif // ATTN_DIALECT_HOPPER_IR_HOPPERDIALECT_TD

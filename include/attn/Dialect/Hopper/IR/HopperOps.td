@@ -1,0 +1,409 @@
+//===- HopperOps.td - Operations of the hopper dialect ----*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_HOPPER_IR_HOPPEROPS_TD
+#define ATTN_DIALECT_HOPPER_IR_HOPPEROPS_TD
+
+include "attn/Dialect/Hopper/IR/HopperDialect.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Hopper_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Hopper_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
+    SingleBlock, NoRegionArguments,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
+  let summary = "give the warps of a thread block their roles";
+  let description = [{
+    One thread runs `producer`; `num_consumers` warpgroups run `consumers`, each with the
+    number of its warpgroup from `hopper.warpgroup_id`. Registers of the thread block are split so that each consumer thread
+    has `registers`. The operation ends its kernel.
+
+    Example:
+
+    ```mlir
+    hopper.warp_specialize consumers 2 registers 240 producer {
+      hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+    } consumers {
+      %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16>
+      hopper.release %ch[%n] : !hopper.channel<2x128x64xbf16>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers);
+  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
+  let assemblyFormat = [{
+    `consumers` $num_consumers `registers` $registers `producer` $producer
+    `consumers` $consumers attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_YieldOp : Hopper_Op<"yield", [Pure, ReturnLike, Terminator,
+    ParentOneOf<["WarpSpecializeOp"]>]> {
+  let summary = "end a role";
+  let description = "Ends a region of `hopper.warp_specialize`; not written in text.";
+  let assemblyFormat = "attr-dict";
+}
+
+def Hopper_WarpgroupIdOp : Hopper_Op<"warpgroup_id", [Pure]> {
+  let summary = "the number of a consumer";
+  let description = [{
+    From 0, in the `consumers` region.
+
+    ```mlir
+    %wg = hopper.warpgroup_id
+    ```
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+def Hopper_CreateChannelOp : Hopper_Op<"create_channel", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "a ring of tiles in shared memory";
+  let description = [{
+    A ring that all consumers of the kernel read. Its uses are numbered from 0 and each
+    number is put once and got and released once by each consumer, in order. Numbers are i32 and may wrap around.
+
+    ```mlir
+    %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
+    ```
+  }];
+  let results = (outs Hopper_ChannelType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Hopper_PutOp : Hopper_Op<"put", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "copy rows of a tensor into a channel";
+  let description = [{
+    Use `number` of the channel: waits until the tile that was in its place has been released by all consumers, and
+    starts the copy of the box at row `row` of a head. Rows and columns out of range become 0.
+
+    ```mlir
+    hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+    ```
+
+    Errors: a box of another shape or element type than the channel's tiles; outside of `producer`.
+  }];
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
+      Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row);
+  let assemblyFormat = [{
+    $channel `[` $number `]` `,` $map `[` $batch `,` $head `,` $row `]`
+    attr-dict `:` type($channel) `,` type($map)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait for a tile of a channel";
+  let description = [{
+    Waits until use `number` of the channel has arrived, and returns its tile, which may be read until it is released.
+
+    ```mlir
+    %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16>
+    ```
+
+    Errors: outside of `consumers`.
+  }];
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number);
+  let results = (outs Hopper_TileType:$tile);
+  let assemblyFormat = "$channel `[` $number `]` attr-dict `:` type($channel) `->` type($tile)";
+  let hasVerifier = 1;
+}
+
+def Hopper_ReleaseOp : Hopper_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "let the producer overwrite a tile";
+  let description = [{
+    This warpgroup has read the tile of use `number`; products that read it are done.
+
+    ```mlir
+    hopper.release %ch[%n] : !hopper.channel<2x128x64xbf16>
+    ```
+
+    Errors: outside of `consumers`.
+  }];
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number);
+  let assemblyFormat = "$channel `[` $number `]` attr-dict `:` type($channel)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+def Hopper_CreateTurnsOp : Hopper_Op<"create_turns", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "let consumers take turns";
+  let description = [{
+    It is the turn of consumer 0.
+
+    ```mlir
+    %t = hopper.create_turns : !hopper.turns
+    ```
+  }];
+  let results = (outs Hopper_TurnsType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+class Hopper_TurnOp<string mnemonic> : Hopper_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins Hopper_TurnsType:$turns);
+  let assemblyFormat = "$turns attr-dict `:` type($turns)";
+  let hasVerifier = 1;
+}
+
+def Hopper_TakeTurnOp : Hopper_TurnOp<"take_turn"> {
+  let summary = "wait for this consumer's turn";
+  let description = [{
+    ```mlir
+    hopper.take_turn %t : !hopper.turns
+    ```
+  }];
+}
+
+def Hopper_PassTurnOp : Hopper_TurnOp<"pass_turn"> {
+  let summary = "give the turn to the next consumer";
+  let description = [{
+    The last one gives it to the first.
+
+    ```mlir
+    hopper.pass_turn %t : !hopper.turns
+    ```
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+def Hopper_RowsOp : Hopper_Op<"rows", [Pure]> {
+  let summary = "the 64 rows of a tile that belong to a consumer";
+  let description = [{
+    Rows `64 * index` to `64 * index + 63`.
+
+    ```mlir
+    %r = hopper.rows %t[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+    ```
+
+    Errors: a result that is not of 64 rows, or of other columns.
+  }];
+  let arguments = (ins Hopper_TileType:$source, Index:$index);
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = "$source `[` $index `]` attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>]> {
+  let summary = "hold rows of a tile in registers";
+  let description = [{
+    `result[c, m] = tile[m, c]` for the 64 rows of a tile.
+
+    ```mlir
+    %q = hopper.load_fragment %r : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
+    ```
+
+    Errors: a tile of other than 64 rows; a result of other columns or element type.
+  }];
+  let arguments = (ins Hopper_TileType:$tile);
+  let results = (outs VectorOfRankAndType<[2], [BF16, F16]>:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "start a matrix product";
+  let description = [{
+    Starts, for the 64 queries `m` of a warpgroup,
+
+    ```
+    result[n, m] = acc[n, m] + sum_k rhs[n, k] * lhs[k, m]                  without rhs_transposed
+    result[n, m] = acc[n, m] + sum_k rhs[k, n] * lhs[k, m]                  with rhs_transposed
+    ```
+
+    as one group that `hopper.wait` waits for. Operands:
+
+    * `lhs`: `vector<K x 64>` of bf16 or f16, or the 64 rows of a tile, `lhs[k, m] = tile[m, k]`.
+    * `rhs`: a tile of the same element type.
+    * `acc`: `vector<N x 64>` of f32, or pending; absent for 0.
+
+    `K` is a multiple of 16, or of 8 where both operands are tiles, which then hold 0 up to the next multiple of 16.
+
+    ```mlir
+    %s = hopper.mma %q, %k : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+    ```
+
+    Errors: extents that do not fit; other element types.
+  }];
+  let arguments = (ins AnyTypeOf<[Hopper_TileType, VectorOfRankAndType<[2], [BF16, F16]>]>:$lhs,
+      Hopper_TileType:$rhs, Optional<AnyTypeOf<[VectorOfRankAndType<[2], [F32]>, Hopper_PendingType]>>:$acc,
+      UnitAttr:$rhs_transposed);
+  let results = (outs Hopper_PendingType:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`acc` $acc^ `:` type($acc) `,`)? (`rhs_transposed` $rhs_transposed^)? attr-dict
+    `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_WaitOp : Hopper_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>,
+    TypesMatchWith<"the result is the vector of the operand", "pending", "result",
+                   "::llvm::cast<PendingType>($_self).getVector()">]> {
+  let summary = "wait for matrix products";
+  let description = [{
+    Waits until at most `in_flight` of the products that this warpgroup started last are still running, of which
+    that of `pending` must not be one, and returns its vector.
+
+    ```mlir
+    %v = hopper.wait %s in_flight 1 : !hopper.pending<vector<128x64xf32>>
+    ```
+  }];
+  let arguments = (ins Hopper_PendingType:$pending, I64Attr:$in_flight);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let assemblyFormat = "$pending `in_flight` $in_flight attr-dict `:` type($pending)";
+}
+
+def Hopper_InFlightOp : Hopper_Op<"in_flight", [Pure,
+    TypesMatchWith<"the operand is the vector of the result", "result", "vector",
+                   "::llvm::cast<PendingType>($_self).getVector()">]> {
+  let summary = "treat a vector as pending";
+  let description = [{
+    Where paths meet of which some have waited.
+
+    ```mlir
+    %p = hopper.in_flight %v : !hopper.pending<vector<64x64xf32>>
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector);
+  let results = (outs Hopper_PendingType:$result);
+  let assemblyFormat = "$vector attr-dict `:` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Vectors
+//===----------------------------------------------------------------------===//
+
+def Hopper_IotaOp : Hopper_Op<"iota", [Pure]> {
+  let summary = "positions within a vector";
+  let description = [{
+    `0, 1, ...` along the keys for `vector<N x 1 x index>`, along the queries for `vector<1 x 64 x index>`.
+
+    ```mlir
+    %i = hopper.iota : vector<128x1xindex>
+    ```
+  }];
+  let results = (outs VectorOfRankAndType<[2], [Index]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Hopper_PositionOp : Hopper_Op<"position", [Pure]> {
+  let summary = "a position, an extent, or the number of a batch or head";
+  let description = [{
+    The index that a number stands for, of which it is known that `0 <= source <= 2^30`, so that threads can compute with it in
+    32 bits. The caller of a kernel ensures that lengths, batches and heads are in that range.
+
+    ```mlir
+    %i = hopper.position %n
+    ```
+  }];
+  let arguments = (ins I32:$source);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$source attr-dict";
+}
+
+def Hopper_ReduceOp : Hopper_Op<"reduce", [Pure]> {
+  let summary = "reduce over the rows of a vector";
+  let description = [{
+    `max`: `result[0, m] = max_n source[n, m]`, ignoring NaN, of type `vector<1 x 64>`.
+    `add`: to `vector<1 x 64>`, the sum over n; to `vector<4 x 64>`, four sums `result[p, m]` over the `n` with
+    `n / 2 mod 4 = p`, each in the thread that holds them.
+
+    ```mlir
+    %m = hopper.reduce max %s : vector<128x64xf32> -> vector<1x64xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$kind, VectorOfRankAndType<[2], [F32]>:$source);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let assemblyFormat = "custom<Keyword>($kind) $source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Hopper_AnyOp : Hopper_Op<"any", [Pure]> {
+  let summary = "whether a condition holds for some query of a warp";
+  let description = [{
+    The result is the same for all threads of a warp, and may differ between warps.
+
+    ```mlir
+    %p = hopper.any %c : vector<1x64xi1>
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [I1]>:$condition);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$condition attr-dict `:` type($condition)";
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+def Hopper_CreateTileOp : Hopper_Op<"create_tile", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "a tile in shared memory that results are staged in";
+  let description = [{
+    ```mlir
+    %t = hopper.create_tile : !hopper.tile<128x64xbf16>
+    ```
+  }];
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "write the rows of a consumer to a tensor";
+  let description = [{
+    `map[batch, head, row + m, c] = vector[c, m]` where row and column are in range, by way of the tile `staging`,
+    64 rows that belong to this consumer. The copy is asynchronous; the next store to the same rows, and the end of the
+    kernel, wait for it.
+
+    ```mlir
+    hopper.store %v, %st, %map[%b, %h, %r]
+        : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+    ```
+
+    Errors: extents or element types that differ.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [BF16, F16]>:$vector, Hopper_TileType:$staging,
+      Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row);
+  let assemblyFormat = [{
+    $vector `,` $staging `,` $map `[` $batch `,` $head `,` $row `]` attr-dict
+    `:` type($vector) `,` type($staging) `,` type($map)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [MemoryEffects<[MemWrite]>]> {
+  let summary = "write one element for each query of a consumer";
+  let description = [{
+    `memref[indices..., row + m] = vector[0, m]`, with `row + m` as the index of dimension `dim`, where it is below `end`.
+
+    ```mlir
+    hopper.store_rows %v, %lse[%b, %h, %r] dim 2 end %e : vector<1x64xf32>, memref<?x?x?xf32>
+    ```
+
+    Errors: a number of indices other than the rank.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref,
+      Variadic<Index>:$indices, I64Attr:$dim, Index:$end);
+  let assemblyFormat = [{
+    $vector `,` $memref `[` $indices `]` `dim` $dim `end` $end attr-dict
+    `:` type($vector) `,` type($memref)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_DIALECT_HOPPER_IR_HOPPEROPS_TD

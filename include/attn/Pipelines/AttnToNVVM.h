@@ -1,0 +1,37 @@
+//===- AttnToNVVM.h - From attention to kernels for a GPU -------*- C++ -*-===//
+//
+// The pipeline in stages, as in AttnToCPU.h. The stages "tensor" and "online"
+// say the same as there; functions with attention become modules of kernels,
+// and plans of extents stay functions for the host.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PIPELINES_ATTNTONVVM_H
+#define ATTN_PIPELINES_ATTNTONVVM_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir::attn {
+
+struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
+  Option<bool> accurateTanh{
+      *this, "accurate-tanh",
+      llvm::cl::desc("Compute math.tanh from exponentials"),
+      llvm::cl::init(false)};
+};
+
+/// Attentions are loops over tiles that carry a schedule for a GPU.
+void buildGPUTileStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+/// Loops over tiles are kernels of the hopper dialect.
+void buildGPUKernelStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+/// Kernels are in the LLVM and NVVM dialects.
+void buildGPUThreadStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+
+/// All stages.
+void buildAttnToNVVMPipeline(OpPassManager &pm,
+                             const AttnToNVVMOptions &options);
+
+} // namespace mlir::attn
+
+#endif // ATTN_PIPELINES_ATTNTONVVM_H

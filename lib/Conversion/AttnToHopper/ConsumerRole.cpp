@@ -1,0 +1,470 @@
+//===- ConsumerRole.cpp - The order in which a warpgroup computes ---------===//
+//
+// For one tile of queries, with tiles of keys t = 0, 1, ...:
+//
+//   S = scores(0); P, m, l = softmax(S)
+//   for t = 1, 2, ...:
+//     start S = scores(t)
+//     start O += values(t - 1) * P
+//     wait for S; release keys t
+//     P, m, l = softmax(S), rescaling O if a maximum has grown
+//     wait for O; release values t - 1
+//   O += values(last) * P
+//
+//===----------------------------------------------------------------------===//
+
+#include "Roles.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// By how much the base-2 exponent of a maximum may grow before sums and
+/// results are brought to it. Probabilities stay below 2^8 then.
+static constexpr double kRescaleThreshold = 8;
+
+namespace {
+/// acc: vector<Dv x 64>; max: vector<1 x 64>, before the factor of the scores;
+/// sum: vector<4 x 64>; probabilities: vector<N x 64>.
+struct SoftmaxState {
+  Value acc, max, sum, probabilities;
+};
+
+/// Scores of one tile, to be multiplied with `factor` for base 2.
+struct Scores {
+  Value value;
+  double factor = 1;
+};
+
+class Consumer {
+public:
+  Consumer(OpBuilder &builder, TileProgram &program,
+           KernelArguments &arguments, const KernelResources &resources)
+      : builder(builder), program(program), arguments(arguments),
+        resources(resources),
+        loc(program.step->getLoc()),
+        warpgroup(hopper::WarpgroupIdOp::create(builder, loc)),
+        cloner(builder, program, arguments, warpgroup) {}
+
+  LogicalResult emit() {
+    return emitWork(builder, program, cloner,
+                    [&](const Work &work) { return emitTile(work); });
+  }
+
+private:
+  LogicalResult emitTile(const Work &work);
+  LogicalResult emitKeys(const Work &work);
+  LogicalResult emitResults(Value acc, Value max, Value sum);
+
+  Value startScores(Value keys);
+  FailureOr<Scores> emitScores(Value product, Value key, bool isFirst);
+  Scores splitFactor(Value scores);
+  FailureOr<Scores> getScores(Value scores);
+  SoftmaxState emitFirstSoftmax(Scores scores);
+  SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,
+                           SoftmaxState state);
+  Value emitProbabilities(Scores scores, Value shift);
+  Value emitShift(Value max, double factor);
+
+  // Short forms.
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value splat(Type type, double value) {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(cast<ShapedType>(type),
+                               builder.getF32FloatAttr(value).getValue()));
+  }
+  Value number(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 32);
+  }
+  Value add(Value a, Value b) {
+    return a.getType().isIntOrIndex()
+               ? arith::AddIOp::create(builder, loc, a, b).getResult()
+               : arith::AddFOp::create(builder, loc, a, b).getResult();
+  }
+  Value mul(Value a, Value b) {
+    return arith::MulFOp::create(builder, loc, a, b);
+  }
+  Value fma(Value a, Value b, Value c) {
+    return math::FmaOp::create(builder, loc, a, b, c);
+  }
+  Value broadcast(Value value, Type type) {
+    return vector::BroadcastOp::create(builder, loc, type, value);
+  }
+  Value get(Value channel, Value number) {
+    auto type = cast<hopper::ChannelType>(channel.getType());
+    return hopper::GetOp::create(builder, loc, type.getTileType(), channel,
+                                 number);
+  }
+  void release(Value channel, Value number) {
+    hopper::ReleaseOp::create(builder, loc, channel, number);
+  }
+  Value wait(Value pending, int64_t inFlight) {
+    return hopper::WaitOp::create(
+        builder, loc, cast<hopper::PendingType>(pending.getType()).getVector(),
+        pending, inFlight);
+  }
+  Value getRows(Value tile) {
+    auto type = cast<hopper::TileType>(tile.getType());
+    auto rows = hopper::TileType::get(
+        builder.getContext(), hopper::kWarpgroupRows, type.getColumns(),
+        type.getElementType(), type.getRows());
+    return hopper::RowsOp::create(builder, loc, rows, tile, warpgroup);
+  }
+  VectorType getVectorType(int64_t rows, Type element) {
+    return VectorType::get({rows, hopper::kWarpgroupRows}, element);
+  }
+  Value startValues(Value probabilities, Value tile, Value acc) {
+    auto type = cast<hopper::TileType>(tile.getType());
+    auto result = hopper::PendingType::get(
+        builder.getContext(),
+        getVectorType(type.getColumns(), builder.getF32Type()));
+    return hopper::MmaOp::create(builder, loc, result, probabilities, tile, acc,
+                                 /*rhs_transposed=*/true);
+  }
+
+  OpBuilder &builder;
+  TileProgram &program;
+  KernelArguments &arguments;
+  const KernelResources &resources;
+  Location loc;
+  Value warpgroup;
+  WorkerCloner cloner;
+  /// The queries of this consumer: a tile, or a vector.
+  Value queries;
+  /// The factor of all scores; the maximum is kept without it.
+  double factor = 1;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+Value Consumer::startScores(Value keys) {
+  auto type = cast<hopper::TileType>(keys.getType());
+  auto result = hopper::PendingType::get(
+      builder.getContext(), getVectorType(type.getRows(), builder.getF32Type()));
+  return hopper::MmaOp::create(builder, loc, result, queries, keys,
+                               /*acc=*/Value(), /*rhs_transposed=*/false);
+}
+
+/// A positive factor that `scores` of the tile level have in common.
+Scores Consumer::splitFactor(Value scores) {
+  auto multiply = scores.getDefiningOp<arith::MulFOp>();
+  DenseFPElementsAttr constant;
+  if (multiply && matchPattern(multiply.getRhs(), m_Constant(&constant)) &&
+      constant.isSplat()) {
+    double value = constant.getSplatValue<APFloat>().convertToDouble();
+    if (value > 0 && std::isfinite(value))
+      return {multiply.getLhs(), value};
+  }
+  return {scores, 1};
+}
+
+/// `scores` of the tile level without their factor. Entries that are replaced
+/// by -inf, which a positive factor keeps, are replaced after it.
+FailureOr<Scores> Consumer::getScores(Value scores) {
+  auto select = scores.getDefiningOp<arith::SelectOp>();
+  DenseFPElementsAttr constant;
+  Scores split;
+  if (select && matchPattern(select.getFalseValue(), m_Constant(&constant)) &&
+      constant.isSplat() && constant.getSplatValue<APFloat>().isInfinity() &&
+      constant.getSplatValue<APFloat>().isNegative()) {
+    split = splitFactor(select.getTrueValue());
+    FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
+    FailureOr<Value> condition =
+        cloner.getVector(select.getCondition(), VectorKind::Both);
+    if (failed(value) || failed(condition))
+      return failure();
+    Value infinity = splat(value->getType(), -INFINITY);
+    split.value = arith::SelectOp::create(builder, loc, *condition, *value,
+                                          infinity);
+    return split;
+  }
+  split = splitFactor(scores);
+  FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
+  if (failed(value))
+    return failure();
+  split.value = *value;
+  return split;
+}
+
+FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
+  cloner.map(program.product, product);
+  scf::ForOp loop = program.keys;
+  cloner.map(loop.getInductionVar(), key);
+  Value scores = OnlineStepOp(program.step).getScores();
+  auto branch = scores.getDefiningOp<scf::IfOp>();
+  if (!branch)
+    return getScores(scores);
+  // The predicate is right for tiles of any class.
+  if (isFirst)
+    return getScores(branch.elseYield().getOperand(0));
+  if (program.isOnlyLastPartial)
+    return getScores(branch.thenYield().getOperand(0));
+  FailureOr<Value> isFull = cloner.getScalar(branch.getCondition());
+  if (failed(isFull))
+    return failure();
+  auto type = product.getType();
+  auto result = scf::IfOp::create(builder, loc, type, *isFull,
+                                  /*withElseRegion=*/true);
+  double factors[2];
+  for (bool isElse : {false, true}) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(isElse ? result.elseBlock()
+                                            : result.thenBlock());
+    WorkerCloner::State saved = cloner.save();
+    FailureOr<Scores> side = getScores(
+        (isElse ? branch.elseYield() : branch.thenYield()).getOperand(0));
+    cloner.restore(std::move(saved));
+    if (failed(side))
+      return failure();
+    factors[isElse] = side->factor;
+    scf::YieldOp::create(builder, loc, side->value);
+  }
+  if (factors[0] != factors[1])
+    return branch.emitError("expects scores with one factor");
+  return Scores{result.getResult(0), factors[0]};
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+/// -factor * max, with 0 where there is no key yet.
+Value Consumer::emitShift(Value max, double factor) {
+  Value none = splat(max.getType(), -INFINITY);
+  Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                       max, none);
+  Value safe = arith::SelectOp::create(builder, loc, isNone,
+                                       splat(max.getType(), 0), max);
+  return mul(safe, splat(max.getType(), -factor));
+}
+
+/// 2^(factor * scores + shift).
+Value Consumer::emitProbabilities(Scores scores, Value shift) {
+  Type type = scores.value.getType();
+  Value exponent =
+      fma(scores.value, splat(type, scores.factor), broadcast(shift, type));
+  return math::Exp2Op::create(builder, loc, exponent);
+}
+
+SoftmaxState Consumer::emitFirstSoftmax(Scores scores) {
+  Type rowType = getVectorType(1, builder.getF32Type());
+  Type sumType = getVectorType(4, builder.getF32Type());
+  SoftmaxState state;
+  state.max = hopper::ReduceOp::create(builder, loc, rowType, "max",
+                                       scores.value);
+  Value shift = emitShift(state.max, scores.factor);
+  Value p = emitProbabilities(scores, shift);
+  state.sum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
+  state.probabilities = p;
+  return state;
+}
+
+SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
+                                   SoftmaxState state) {
+  Type rowType = getVectorType(1, builder.getF32Type());
+  Type sumType = getVectorType(4, builder.getF32Type());
+  Value tileMax =
+      hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
+  Value growth = mul(arith::SubFOp::create(builder, loc, tileMax, state.max),
+                     splat(rowType, scores.factor));
+  Value grows =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, growth,
+                            splat(rowType, kRescaleThreshold));
+  Value isNeeded = hopper::AnyOp::create(builder, loc, grows);
+  Value larger = arith::MaxNumFOp::create(builder, loc, state.max, tileMax);
+  SoftmaxState next;
+  next.max =
+      arith::SelectOp::create(builder, loc, isNeeded, larger, state.max);
+  Value shift = emitShift(next.max, scores.factor);
+  Value rescale = math::Exp2Op::create(
+      builder, loc, fma(state.max, splat(rowType, scores.factor), shift));
+  auto branch = scf::IfOp::create(builder, loc, pendingAcc.getType(), isNeeded,
+                                  /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    Value acc = wait(pendingAcc, 0);
+    Value scaled = mul(acc, broadcast(rescale, acc.getType()));
+    scf::YieldOp::create(builder, loc,
+                         hopper::InFlightOp::create(
+                             builder, loc, pendingAcc.getType(), scaled)
+                             .getResult());
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc, pendingAcc);
+  }
+  pendingAcc = branch.getResult(0);
+  Value p = emitProbabilities(scores, shift);
+  Value tileSum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
+  next.sum = fma(state.sum, broadcast(rescale, sumType), tileSum);
+  next.probabilities = p;
+  return next;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+LogicalResult Consumer::emitKeys(const Work &work) {
+  TileProgram &p = program;
+  int64_t tileN = p.schedule.getTileN();
+  Value zero = number(0), one = number(1);
+  Value tile = getRows(get(resources.queryChannel, work.queryNumber));
+  queries = tile;
+  bool inRegisters = p.schedule.getQInRegisters();
+  if (inRegisters) {
+    queries = hopper::LoadFragmentOp::create(
+        builder, loc, getVectorType(p.query.columns, p.query.elementType),
+        tile);
+    release(resources.queryChannel, work.queryNumber);
+  }
+  auto round = [&](Value probabilities) -> Value {
+    return arith::TruncFOp::create(
+        builder, loc, getVectorType(tileN, p.value.elementType), probabilities);
+  };
+
+  Value keys = get(resources.keyChannel, work.keyNumber);
+  Value product = wait(startScores(keys), 0);
+  release(resources.keyChannel, work.keyNumber);
+  WorkerCloner::State saved = cloner.save();
+  FailureOr<Scores> scores = emitScores(
+      product, work.getKey(builder, loc, zero, tileN), /*isFirst=*/true);
+  if (failed(scores))
+    return failure();
+  factor = scores->factor;
+  cloner.restore(std::move(saved));
+  SoftmaxState state = emitFirstSoftmax(*scores);
+  state.acc = splat(getVectorType(p.value.columns, builder.getF32Type()), 0);
+
+  auto loop = scf::ForOp::create(
+      builder, loc, one, work.count, one,
+      ValueRange{state.acc, state.max, state.sum, round(state.probabilities)});
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value t = loop.getInductionVar();
+    Value use = add(work.keyNumber, t);
+    Value previous = arith::SubIOp::create(builder, loc, use, one);
+    Value nextKeys = get(resources.keyChannel, use);
+    if (resources.turns)
+      hopper::TakeTurnOp::create(builder, loc, resources.turns);
+    Value pendingScores = startScores(nextKeys);
+    Value values = get(resources.valueChannel, previous);
+    Value pendingAcc =
+        startValues(loop.getRegionIterArg(3), values, loop.getRegionIterArg(0));
+    if (resources.turns)
+      hopper::PassTurnOp::create(builder, loc, resources.turns);
+    Value next = wait(pendingScores, 1);
+    release(resources.keyChannel, use);
+    saved = cloner.save();
+    scores = emitScores(next, work.getKey(builder, loc, t, tileN),
+                        /*isFirst=*/false);
+    cloner.restore(std::move(saved));
+    if (failed(scores))
+      return failure();
+    if (scores->factor != factor)
+      return p.keys.emitError("expects scores with one factor");
+    SoftmaxState nextState =
+        emitSoftmax(*scores, pendingAcc,
+                    {Value(), loop.getRegionIterArg(1),
+                     loop.getRegionIterArg(2), Value()});
+    Value acc = wait(pendingAcc, 0);
+    release(resources.valueChannel, previous);
+    scf::YieldOp::create(builder, loc,
+                         ValueRange{acc, nextState.max, nextState.sum,
+                                    round(nextState.probabilities)});
+  }
+  if (!inRegisters)
+    release(resources.queryChannel, work.queryNumber);
+  Value use = add(work.keyNumber, work.last);
+  Value values = get(resources.valueChannel, use);
+  Value acc =
+      wait(startValues(loop.getResult(3), values, loop.getResult(0)), 0);
+  release(resources.valueChannel, use);
+  Value max = mul(loop.getResult(1), splat(loop.getResult(1).getType(), factor));
+  scf::YieldOp::create(builder, loc, ValueRange{acc, max, loop.getResult(2)});
+  return success();
+}
+
+LogicalResult Consumer::emitTile(const Work &work) {
+  Type f32 = builder.getF32Type();
+  Type types[] = {getVectorType(program.value.columns, f32),
+                  getVectorType(1, f32), getVectorType(4, f32)};
+  Value hasKeys = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sgt, work.count, number(0));
+  auto branch = scf::IfOp::create(builder, loc, types, hasKeys,
+                                  /*withElseRegion=*/true);
+  cloner.setAnchor(branch);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    if (failed(emitKeys(work)))
+      return failure();
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc,
+                         ValueRange{splat(types[0], 0),
+                                    splat(types[1], -INFINITY),
+                                    splat(types[2], 0)});
+  }
+  cloner.setAnchor(nullptr);
+  Value sum = hopper::ReduceOp::create(builder, loc, types[1], "add",
+                                       branch.getResult(2));
+  return emitResults(branch.getResult(0), branch.getResult(1), sum);
+}
+
+LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
+  scf::ForOp keys = program.keys;
+  cloner.map(keys.getResult(0), acc);
+  cloner.map(keys.getResult(1), VectorKind::Query, max);
+  cloner.map(keys.getResult(2), VectorKind::Query, sum);
+  Value first = arith::MulIOp::create(builder, loc, warpgroup,
+                                      index(hopper::kWarpgroupRows));
+  for (auto [number, result] : llvm::enumerate(program.results)) {
+    FailureOr<Value> vector = cloner.getVector(result.vector, VectorKind::Query);
+    if (failed(vector))
+      return failure();
+    bool isRows = cast<VectorType>(result.vector.getType()).getRank() == 1;
+    ArrayRef<OpFoldResult> offsets =
+        isRows ? ArrayRef(result.offsets)
+               : ArrayRef(result.access.position).take_front(3);
+    SmallVector<Value> position;
+    for (OpFoldResult offset : offsets) {
+      FailureOr<Value> value = cloner.getScalar(offset);
+      if (failed(value))
+        return failure();
+      position.push_back(*value);
+    }
+    int64_t rowDim = isRows ? result.rowDim : 2;
+    if (!isRows) {
+      position[2] = add(position[2], first);
+      hopper::StoreOp::create(builder, loc, *vector,
+                              getRows(resources.staging.at(number)),
+                              arguments.getMap(result.access,
+                                               hopper::kWarpgroupRows),
+                              position[0], position[1], position[2]);
+      continue;
+    }
+    FailureOr<Value> numRows = cloner.getScalar(result.numRows);
+    if (failed(numRows))
+      return failure();
+    Value end = add(position[rowDim], *numRows);
+    position[rowDim] = add(position[rowDim], first);
+    hopper::StoreRowsOp::create(builder, loc, *vector,
+                                arguments.getMemRef(result.argument), position,
+                                rowDim, end);
+  }
+  return success();
+}
+
+LogicalResult mlir::attn::emitConsumer(OpBuilder &builder,
+                                       TileProgram &program,
+                                       KernelArguments &arguments,
+                                       const KernelResources &resources) {
+  return Consumer(builder, program, arguments, resources).emit();
+}

@@ -1,0 +1,103 @@
+//===- HopperSchedule.cpp - Loops over tiles become kernels ---------------===//
+
+#include "Roles.h"
+#include "attn/Conversion/AttnToHopper/Passes.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNHOPPERSCHEDULEPASS
+#include "attn/Conversion/AttnToHopper/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static Value createChannel(OpBuilder &builder, Location loc, int64_t stages,
+                           int64_t rows, const TileAccess &access) {
+  return hopper::CreateChannelOp::create(
+      builder, loc,
+      hopper::ChannelType::get(builder.getContext(), stages, rows,
+                               access.columns, access.elementType));
+}
+
+static KernelResources createResources(OpBuilder &builder, Location loc,
+                                       TileProgram &program,
+                                       KernelArguments &arguments) {
+  hopper::ScheduleAttr schedule = program.schedule;
+  int64_t tileM = schedule.getTileM(), tileN = schedule.getTileN();
+  int64_t stages = schedule.getStages();
+  KernelResources resources;
+  resources.queryMap = arguments.getMap(program.query, tileM);
+  resources.keyMap = arguments.getMap(program.key, tileN);
+  resources.valueMap = arguments.getMap(program.value, tileN);
+  resources.queryChannel =
+      createChannel(builder, loc, /*stages=*/1, tileM, program.query);
+  resources.keyChannel =
+      createChannel(builder, loc, stages, tileN, program.key);
+  resources.valueChannel =
+      createChannel(builder, loc, stages, tileN, program.value);
+  for (auto [number, result] : llvm::enumerate(program.results))
+    if (cast<VectorType>(result.vector.getType()).getRank() == 2)
+      resources.staging[number] = hopper::CreateTileOp::create(
+          builder, loc,
+          hopper::TileType::get(builder.getContext(), tileM,
+                                result.access.columns,
+                                result.access.elementType, tileM));
+  if (schedule.getPingPong())
+    resources.turns = hopper::CreateTurnsOp::create(
+        builder, loc, hopper::TurnsType::get(builder.getContext()));
+  return resources;
+}
+
+static LogicalResult schedule(TileProgram &program) {
+  func::FuncOp function = program.function;
+  Location loc = function.getLoc();
+  OpBuilder builder(function);
+  auto module = gpu::GPUModuleOp::create(builder, loc,
+                                         (function.getName() + ".cuda").str());
+  builder.setInsertionPointToStart(module.getBody());
+  auto kernel = gpu::GPUFuncOp::create(
+      builder, loc, function.getName(),
+      FunctionType::get(builder.getContext(), {}, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                  builder.getUnitAttr());
+  kernel->setAttr(hopper::kScheduleAttrName, program.schedule);
+  KernelArguments arguments(function, kernel);
+
+  builder.setInsertionPointToStart(&kernel.getBody().front());
+  KernelResources resources =
+      createResources(builder, loc, program, arguments);
+  auto roles = hopper::WarpSpecializeOp::create(
+      builder, loc, program.schedule.getNumConsumers(),
+      program.schedule.getRegisters());
+  gpu::ReturnOp::create(builder, loc);
+  builder.createBlock(&roles.getProducer());
+  if (failed(emitProducer(builder, program, arguments, resources)))
+    return failure();
+  builder.setInsertionPointToEnd(&roles.getProducer().front());
+  hopper::YieldOp::create(builder, loc);
+  builder.createBlock(&roles.getConsumers());
+  if (failed(emitConsumer(builder, program, arguments, resources)))
+    return failure();
+  builder.setInsertionPointToEnd(&roles.getConsumers().front());
+  hopper::YieldOp::create(builder, loc);
+  function.erase();
+  return success();
+}
+
+namespace {
+struct AttnHopperSchedule
+    : public mlir::attn::impl::AttnHopperSchedulePassBase<AttnHopperSchedule> {
+  void runOnOperation() override {
+    SmallVector<func::FuncOp> functions;
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal() &&
+          !function->hasAttr(kConstraintsAttrName))
+        functions.push_back(function);
+    for (func::FuncOp function : functions) {
+      FailureOr<TileProgram> program = TileProgram::match(function);
+      if (failed(program) || failed(schedule(*program)))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,63 @@
+//===- KernelArguments.cpp - What a kernel is given -----------------------===//
+
+#include "KernelArguments.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Value KernelArguments::add(Type type, unsigned argument,
+                           ArrayRef<NamedAttribute> attributes) {
+  Builder builder(kernel.getContext());
+  SmallVector<NamedAttribute> all(attributes);
+  all.push_back(builder.getNamedAttr(hopper::kOperandAttrName,
+                                     builder.getI64IntegerAttr(argument)));
+  unsigned number = kernel.getNumArguments();
+  // Cannot fail at the end.
+  (void)kernel.insertArgument(number, type, builder.getDictionaryAttr(all),
+                              function.getArgument(argument).getLoc());
+  return kernel.getArgument(number);
+}
+
+Value KernelArguments::getMap(const TileAccess &access, int64_t rows) {
+  auto type = hopper::MapType::get(kernel.getContext(), rows, access.columns,
+                                   access.elementType);
+  Value &value = values[{type, access.argument, -1}];
+  Builder builder(kernel.getContext());
+  if (!value)
+    value = add(type, access.argument,
+                builder.getNamedAttr(hopper::kDimsAttrName,
+                                     builder.getDenseI64ArrayAttr(access.dims)));
+  return value;
+}
+
+Value KernelArguments::getExtent(unsigned argument, int64_t dim) {
+  Builder builder(kernel.getContext());
+  Value &value = values[{builder.getIndexType(), argument, dim}];
+  if (!value)
+    value = add(builder.getIndexType(), argument,
+                builder.getNamedAttr(hopper::kDimAttrName,
+                                     builder.getI64IntegerAttr(dim)));
+  return value;
+}
+
+Value KernelArguments::getScalar(unsigned argument) {
+  Type type = function.getArgument(argument).getType();
+  Value &value = values[{type, argument, -1}];
+  if (!value)
+    value = add(type, argument, {});
+  return value;
+}
+
+Value KernelArguments::getMemRef(unsigned argument) {
+  auto tensor = cast<RankedTensorType>(function.getArgument(argument).getType());
+  SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
+  if (!strides.empty())
+    strides.back() = 1;
+  auto type = MemRefType::get(
+      tensor.getShape(), tensor.getElementType(),
+      StridedLayoutAttr::get(kernel.getContext(), /*offset=*/0, strides));
+  Value &value = values[{type, argument, -1}];
+  if (!value)
+    value = add(type, argument, {});
+  return value;
+}

@@ -1,0 +1,38 @@
+//===- KernelArguments.h - What a kernel is given ---------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELARGUMENTS_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELARGUMENTS_H
+
+#include "TileProgram.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace mlir::attn {
+
+/// Adds arguments to a kernel as they are needed, each with attributes that say
+/// which part of the function's arguments it is.
+class KernelArguments {
+public:
+  KernelArguments(func::FuncOp function, gpu::GPUFuncOp kernel)
+      : function(function), kernel(kernel) {}
+
+  /// A tensor that is copied in boxes of `rows` rows.
+  Value getMap(const TileAccess &access, int64_t rows);
+  /// An extent of a tensor that is not static.
+  Value getExtent(unsigned argument, int64_t dim);
+  /// A scalar.
+  Value getScalar(unsigned argument);
+  /// A tensor that is read or written element by element.
+  Value getMemRef(unsigned argument);
+
+private:
+  Value add(Type type, unsigned argument, ArrayRef<NamedAttribute> attributes);
+
+  func::FuncOp function;
+  gpu::GPUFuncOp kernel;
+  /// By type, argument, and dimension.
+  DenseMap<std::tuple<Type, unsigned, int64_t>, Value> values;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELARGUMENTS_H

@@ -1,0 +1,214 @@
+//===- TileProgram.cpp - The parts of a loop over tiles -------------------===//
+
+#include "TileProgram.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The argument of the function that `tensor` is, behind casts.
+static FailureOr<unsigned> getArgument(func::FuncOp function, Value tensor,
+                                       Operation *user, StringRef what) {
+  Value source = tensor;
+  while (auto cast = source.getDefiningOp<tensor::CastOp>())
+    source = cast.getSource();
+  auto argument = dyn_cast<BlockArgument>(source);
+  if (argument && argument.getOwner() == &function.getBody().front())
+    return argument.getArgNumber();
+  return user->emitError("expects ")
+         << what << " to be an argument of '" << function.getName()
+         << "', so that a GPU kernel can read or write it in place; compute it "
+            "in a function of its own, or run with --target=cpu";
+}
+
+static Value skipExtension(Value value) {
+  if (auto extend = value.getDefiningOp<arith::ExtFOp>())
+    return extend.getIn();
+  return value;
+}
+
+/// The read behind an operand of a product, whose dimension `columnResult` is
+/// the column.
+static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
+                                       unsigned columnResult, Operation *user,
+                                       StringRef what) {
+  auto read = skipExtension(operand).getDefiningOp<vector::TransferReadOp>();
+  if (!read)
+    return user->emitError("expects a product of tiles that are read from ")
+           << what;
+  Type element = getElementTypeOrSelf(read.getBase().getType());
+  if (!isa<BFloat16Type, Float16Type>(element))
+    return read.emitError("expects ")
+           << what << " of bf16 or f16 on a GPU, but got " << element
+           << "; convert it, or run with --target=cpu";
+  FailureOr<unsigned> argument =
+      getArgument(function, read.getBase(), read, what);
+  if (failed(argument))
+    return failure();
+  TileAccess access;
+  access.argument = *argument;
+  access.elementType = element;
+  AffineMap map = read.getPermutationMap();
+  auto getDim = [&](unsigned number) -> int64_t {
+    return cast<AffineDimExpr>(map.getResult(number)).getPosition();
+  };
+  int64_t column = getDim(columnResult), row = getDim(1 - columnResult);
+  for (int64_t dim = 0; dim < 4; ++dim)
+    if (dim != row && dim != column)
+      access.dims.push_back(dim);
+  access.dims.push_back(row);
+  access.dims.push_back(column);
+  for (int64_t dim : access.dims)
+    access.position.push_back(read.getIndices()[dim]);
+  access.columns =
+      cast<ShapedType>(read.getBase().getType()).getDimSize(column);
+  return access;
+}
+
+/// Whether the condition under which a tile is allowed entirely is that it ends
+/// before the loop does, so that only the tile at the end may be partial.
+static bool isLastTileTest(Value condition, scf::ForOp loop) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::sle ||
+      compare.getRhs() != loop.getUpperBound())
+    return false;
+  auto add = compare.getLhs().getDefiningOp<arith::AddIOp>();
+  return add && add.getLhs() == loop.getInductionVar();
+}
+
+static LogicalResult matchLoop(TileProgram &program) {
+  scf::ForOp loop = program.keys;
+  auto invalid = [&](StringRef what) {
+    return loop.emitError("expects a loop over tiles of keys as attn-tile "
+                          "makes it, but ")
+           << what;
+  };
+  SmallVector<OnlineStepOp> steps(loop.getOps<OnlineStepOp>());
+  if (steps.size() != 1 || loop.getNumRegionIterArgs() != 3)
+    return invalid("it has no single step of the softmax");
+  program.step = steps[0];
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  auto values = yield.getOperand(0).getDefiningOp<vector::ContractionOp>();
+  if (!values || values.getAcc() != program.step.getNewAcc() ||
+      values.getRhs() != program.step.getProbabilities())
+    return invalid("it does not add the product of values and probabilities");
+  vector::ContractionOp product;
+  for (auto op : loop.getOps<vector::ContractionOp>())
+    if (op != values)
+      product = op;
+  if (!product)
+    return invalid("it has no product of keys and queries");
+  program.product = product.getResult();
+  FailureOr<TileAccess> query =
+      matchRead(program.function, product.getRhs(), 0, product, "queries");
+  if (failed(query))
+    return failure();
+  FailureOr<TileAccess> key =
+      matchRead(program.function, product.getLhs(), 1, product, "keys");
+  if (failed(key))
+    return failure();
+  FailureOr<TileAccess> value =
+      matchRead(program.function, values.getLhs(), 1, values, "values");
+  if (failed(value))
+    return failure();
+  program.query = *query;
+  program.key = *key;
+  program.value = *value;
+  auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();
+  program.isOnlyLastPartial =
+      branch && isLastTileTest(branch.getCondition(), loop);
+  // The state starts as that of no keys.
+  auto isSplat = [](Value value, double expected) {
+    DenseFPElementsAttr splat;
+    return matchPattern(value, m_Constant(&splat)) && splat.isSplat() &&
+           splat.getSplatValue<APFloat>().convertToDouble() == expected;
+  };
+  if (!isSplat(loop.getInitArgs()[0], 0) ||
+      !isSplat(loop.getInitArgs()[1], -INFINITY) ||
+      !isSplat(loop.getInitArgs()[2], 0))
+    return invalid("it continues a state, which GPU kernels do not");
+  return success();
+}
+
+static LogicalResult matchResult(TileProgram &program,
+                                 tensor::ParallelInsertSliceOp insert) {
+  auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
+  auto argument = dyn_cast<BlockArgument>(insert.getDest());
+  if (!write || !argument)
+    return insert.emitError("expects a tile that is written as attn-tile does");
+  TileResult result;
+  result.vector = write.getValueToStore();
+  FailureOr<unsigned> number = getArgument(
+      program.function,
+      program.grid.getTiedOpOperand(argument)->get(), insert, "the result");
+  if (failed(number))
+    return failure();
+  result.argument = *number;
+  result.offsets = insert.getMixedOffsets();
+  AffineMap map = write.getPermutationMap();
+  result.rowDim =
+      cast<AffineDimExpr>(map.getResults().back()).getPosition();
+  result.numRows = insert.getMixedSizes()[result.rowDim];
+  auto type = cast<VectorType>(result.vector.getType());
+  if (type.getRank() == 2) {
+    int64_t column =
+        cast<AffineDimExpr>(map.getResults().front()).getPosition();
+    TileAccess &access = result.access;
+    access.argument = *number;
+    access.elementType = type.getElementType();
+    access.columns = type.getDimSize(0);
+    for (int64_t dim = 0; dim < 4; ++dim)
+      if (dim != result.rowDim && dim != column)
+        access.dims.push_back(dim);
+    access.dims.push_back(result.rowDim);
+    access.dims.push_back(column);
+    for (int64_t dim : access.dims)
+      access.position.push_back(result.offsets[dim]);
+  }
+  program.results.push_back(std::move(result));
+  return success();
+}
+
+FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
+  TileProgram program;
+  program.function = function;
+  for (scf::ForallOp grid : function.getOps<scf::ForallOp>()) {
+    if (program.grid)
+      return grid.emitError("expects one attention in a function for a GPU; "
+                            "make it two functions, or run with --target=cpu");
+    program.grid = grid;
+  }
+  if (!program.grid)
+    return function.emitError("expects an attention, but '")
+           << function.getName() << "' has none; run with --target=cpu";
+  program.schedule = program.grid->getAttrOfType<hopper::ScheduleAttr>(
+      attn::kScheduleAttrName);
+  if (!program.schedule)
+    return program.grid.emitError("expects a schedule for a GPU: run "
+                                  "attn-hopper-assign-schedule");
+  // Around it, only extents, views of them, and the way to the results.
+  for (Operation &op : function.getBody().front()) {
+    if (isa<scf::ForallOp, tensor::DimOp, tensor::CastOp, tensor::EmptyOp,
+            func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
+        isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
+            op.getDialect()))
+      continue;
+    return op.emitError("expects nothing but attention in a function for a "
+                        "GPU, but got '")
+           << op.getName() << "'; run with --target=cpu";
+  }
+  SmallVector<scf::ForOp> loops(program.grid.getOps<scf::ForOp>());
+  if (loops.size() != 1)
+    return program.grid.emitError("expects one loop over tiles of keys, but "
+                                  "got ")
+           << loops.size();
+  program.keys = loops[0];
+  if (failed(matchLoop(program)))
+    return failure();
+  for (Operation &op : program.grid.getTerminator().getYieldingOps())
+    if (failed(matchResult(program, cast<tensor::ParallelInsertSliceOp>(op))))
+      return failure();
+  return program;
+}

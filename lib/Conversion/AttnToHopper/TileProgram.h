@@ -1,0 +1,59 @@
+//===- TileProgram.h - The parts of a loop over tiles -----------*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::attn {
+
+/// A box of rows of one head of a tensor that is an argument of the function.
+struct TileAccess {
+  unsigned argument = 0;
+  /// The dimensions of the tensor: batch, head, row, column. Which of the first
+  /// two is which does not matter here.
+  SmallVector<int64_t, 4> dims;
+  /// The position of the box in them; the column is 0.
+  SmallVector<OpFoldResult, 4> position;
+  int64_t columns = 0;
+  Type elementType;
+};
+
+/// A vector that is written to rows of a result: vector<Dv x M> or vector<M>.
+struct TileResult {
+  Value vector;
+  unsigned argument = 0;
+  /// Of the tensor, in its order.
+  SmallVector<OpFoldResult> offsets;
+  /// Which of them is the row, and how many rows there are.
+  int64_t rowDim = 0;
+  OpFoldResult numRows;
+  /// For vector<Dv x M>.
+  TileAccess access;
+};
+
+/// What attn-tile made of one attention, taken apart.
+struct TileProgram {
+  func::FuncOp function;
+  scf::ForallOp grid;
+  hopper::ScheduleAttr schedule;
+  /// The one loop over tiles of keys.
+  scf::ForOp keys;
+  TileAccess query, key, value;
+  /// scores = product of keys and queries, in f32.
+  Value product;
+  OnlineStepOp step;
+  /// Whether all tiles but the one at the last key are allowed entirely.
+  bool isOnlyLastPartial = false;
+  SmallVector<TileResult> results;
+
+  /// Takes apart the only loop of a function, or fails with a diagnostic.
+  static FailureOr<TileProgram> match(func::FuncOp function);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H

@@ -1,0 +1,196 @@
+//===- WorkerCloner.cpp - Computations of a tile in one role --------------===//
+
+#include "WorkerCloner.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+VectorType WorkerCloner::getType(VectorType type, VectorKind kind) {
+  Type element = type.getElementType();
+  constexpr int64_t queries = hopper::kWarpgroupRows;
+  if (type.getRank() == 1)
+    return kind == VectorKind::Query
+               ? VectorType::get({1, queries}, element)
+               : VectorType::get({type.getDimSize(0), 1}, element);
+  // A column of keys stays one.
+  if (type.getDimSize(1) == 1)
+    return type;
+  return VectorType::get({type.getDimSize(0), queries}, element);
+}
+
+bool WorkerCloner::isInvariant(Value value) {
+  scf::ForOp loop = program.keys;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return cast<BlockArgument>(value).getOwner() != loop.getBody();
+  if (!loop->isProperAncestor(op))
+    return true;
+  auto it = invariant.find(value);
+  if (it != invariant.end())
+    return it->second;
+  bool result = (isMemoryEffectFree(op) || isa<GatherOp>(op)) &&
+                op->getNumRegions() == 0 &&
+                llvm::all_of(op->getOperands(),
+                             [&](Value operand) { return isInvariant(operand); });
+  return invariant[value] = result;
+}
+
+FailureOr<Value> WorkerCloner::get(Value value, VectorKind kind) {
+  auto it = values.find({value, kind});
+  if (it != values.end())
+    return it->second;
+  OpBuilder::InsertionGuard guard(builder);
+  if (anchor && isInvariant(value))
+    builder.setInsertionPoint(anchor);
+  FailureOr<Value> result = compute(value, kind);
+  if (succeeded(result))
+    values[{value, kind}] = *result;
+  return result;
+}
+
+FailureOr<Value> WorkerCloner::getScalar(Value value) {
+  return get(value, VectorKind::Both);
+}
+
+FailureOr<Value> WorkerCloner::getScalar(OpFoldResult value) {
+  if (auto dynamic = dyn_cast<Value>(value))
+    return getScalar(dynamic);
+  return Value(arith::ConstantIndexOp::create(
+      builder, program.grid.getLoc(), *getConstantIntValue(value)));
+}
+
+FailureOr<Value> WorkerCloner::getVector(Value value, VectorKind kind) {
+  return get(value, cast<VectorType>(value.getType()).getRank() == 1
+                        ? kind
+                        : VectorKind::Both);
+}
+
+/// tensor.dim of an argument.
+FailureOr<Value> WorkerCloner::getTensorScalar(Operation *op) {
+  auto dim = cast<tensor::DimOp>(op);
+  Value source = dim.getSource();
+  std::optional<int64_t> number = dim.getConstantIndex();
+  // The destination of the loop is an argument, too.
+  if (auto argument = dyn_cast<BlockArgument>(source))
+    if (argument.getOwner() == program.grid.getBody())
+      source = program.grid
+                   .getTiedOpOperand(argument)
+                   ->get();
+  while (auto cast = source.getDefiningOp<tensor::CastOp>())
+    source = cast.getSource();
+  auto argument = dyn_cast<BlockArgument>(source);
+  if (!argument || !number)
+    return op->emitError("expects the extent of an argument");
+  auto type = cast<RankedTensorType>(argument.getType());
+  if (!type.isDynamicDim(*number))
+    return Value(arith::ConstantIndexOp::create(builder, op->getLoc(),
+                                                type.getDimSize(*number)));
+  return arguments.getExtent(argument.getArgNumber(), *number);
+}
+
+FailureOr<Value> WorkerCloner::computeElementwise(Operation *op,
+                                                  VectorKind kind) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Value> mapped = isa<VectorType>(operand.getType())
+                                  ? getVector(operand, kind)
+                                  : getScalar(operand);
+    if (failed(mapped))
+      return failure();
+    operands.push_back(*mapped);
+  }
+  SmallVector<Type> types;
+  for (Type type : op->getResultTypes()) {
+    auto vector = dyn_cast<VectorType>(type);
+    types.push_back(vector ? Type(getType(vector, kind)) : type);
+  }
+  OperationState state(op->getLoc(), op->getName(), operands, types,
+                       op->getAttrs());
+  if (op->getPropertiesStorage())
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+  state.attributes = NamedAttrList(op->getDiscardableAttrDictionary());
+  return builder.create(state)->getResult(0);
+}
+
+FailureOr<Value> WorkerCloner::computeGather(GatherOp op, VectorKind kind) {
+  auto argument = dyn_cast<BlockArgument>(op.getSource());
+  if (!argument ||
+      argument.getOwner() != &program.function.getFunctionBody().front())
+    return op.emitError("expects a capture that is an argument of the "
+                        "function; run with --target=cpu");
+  SmallVector<Value> operands = {arguments.getMemRef(argument.getArgNumber())};
+  for (Value operand : op->getOperands().drop_front()) {
+    FailureOr<Value> mapped = isa<VectorType>(operand.getType())
+                                  ? getVector(operand, kind)
+                                  : getScalar(operand);
+    if (failed(mapped))
+      return failure();
+    operands.push_back(*mapped);
+  }
+  Type type = op.getType();
+  if (auto vector = dyn_cast<VectorType>(type))
+    type = getType(vector, kind);
+  ValueRange all(operands);
+  return GatherOp::create(builder, op.getLoc(), type, operands[0],
+                          all.drop_front().drop_back(), operands.back(),
+                          op.getSiteAttr())
+      .getResult();
+}
+
+FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
+  Location loc = value.getLoc();
+  auto type = dyn_cast<VectorType>(value.getType());
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    auto argument = cast<BlockArgument>(value);
+    if (argument.getOwner() == &program.function.getFunctionBody().front() &&
+        !isa<TensorType>(value.getType()))
+      return arguments.getScalar(argument.getArgNumber());
+    return program.grid.emitError("expects a value that a kernel can compute");
+  }
+  if (isa<tensor::DimOp>(op))
+    return getTensorScalar(op);
+  if (auto gather = dyn_cast<GatherOp>(op))
+    return computeGather(gather, kind);
+  if (DenseElementsAttr elements;
+      type && matchPattern(value, m_Constant(&elements)) && elements.isSplat())
+    return Value(arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(getType(type, kind),
+                               elements.getSplatValue<Attribute>())));
+  if (auto step = dyn_cast<vector::StepOp>(op)) {
+    Value iota = hopper::IotaOp::create(builder, loc, getType(type, kind));
+    if (kind == VectorKind::Key)
+      return iota;
+    Value rows = arith::ConstantIndexOp::create(builder, loc,
+                                                hopper::kWarpgroupRows);
+    Value first = arith::MulIOp::create(builder, loc, warpgroup, rows);
+    return Value(arith::AddIOp::create(
+        builder, loc, iota,
+        vector::BroadcastOp::create(builder, loc, iota.getType(), first)));
+  }
+  if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
+    return getVector(cast.getSource(), VectorKind::Key);
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
+    Value source = broadcast.getSource();
+    FailureOr<Value> mapped =
+        isa<VectorType>(source.getType())
+            ? getVector(source, VectorKind::Query)
+            : getScalar(source);
+    if (failed(mapped))
+      return failure();
+    return Value(vector::BroadcastOp::create(builder, loc, getType(type, kind),
+                                             *mapped));
+  }
+  bool isScalar =
+      !type && llvm::none_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>);
+  if (op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+      isMemoryEffectFree(op) &&
+      (isScalar || OpTrait::hasElementwiseMappableTraits(op)))
+    return computeElementwise(op, kind);
+  return op->emitError("'")
+         << op->getName() << "' has no form in a GPU kernel; run with "
+                             "--target=cpu";
+}

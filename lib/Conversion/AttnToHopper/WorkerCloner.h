@@ -1,0 +1,84 @@
+//===- WorkerCloner.h - Computations of a tile in one role ------*- C++ -*-===//
+//
+// Computes values of the tile level again in a role of a kernel, where they are
+// needed and for the queries of one warpgroup.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_WORKERCLONER_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_WORKERCLONER_H
+
+#include "KernelArguments.h"
+
+namespace mlir::attn {
+
+/// What a vector of rank 1 is along; those of rank 2 are along both.
+enum class VectorKind { Query, Key, Both };
+
+class WorkerCloner {
+public:
+  /// `warpgroup` is the number of the consumer, or null in the producer.
+  WorkerCloner(OpBuilder &builder, TileProgram &program,
+               KernelArguments &arguments, Value warpgroup)
+      : builder(builder), program(program), arguments(arguments),
+        warpgroup(warpgroup) {}
+
+  /// From now on, `from` is `to`.
+  void map(Value from, Value to) { values[{from, getKind(from)}] = to; }
+  /// For a vector of rank 1.
+  void map(Value from, VectorKind kind, Value to) { values[{from, kind}] = to; }
+
+  /// What does not change from tile of keys to tile of keys is computed before
+  /// this operation; null for where the builder stands.
+  void setAnchor(Operation *op) { anchor = op; }
+  /// Values computed from now on may not be used after restore().
+  struct State {
+    DenseMap<std::pair<Value, VectorKind>, Value> values;
+  };
+  State save() const { return {values}; }
+  void restore(State state) { values = std::move(state.values); }
+
+  /// A scalar of the tile level, or a failure with a diagnostic.
+  FailureOr<Value> getScalar(Value value);
+  FailureOr<Value> getScalar(OpFoldResult value);
+  /// A vector, in the shape that a warpgroup holds.
+  FailureOr<Value> getVector(Value value, VectorKind kind);
+
+  /// Whether a value is the same for all tiles of keys.
+  bool isInvariant(Value value);
+
+private:
+  static VectorKind getKind(Value value) {
+    auto type = dyn_cast<VectorType>(value.getType());
+    return type && type.getRank() == 1 ? VectorKind::Query : VectorKind::Both;
+  }
+  VectorType getType(VectorType type, VectorKind kind);
+  FailureOr<Value> compute(Value value, VectorKind kind);
+  FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
+  FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
+  FailureOr<Value> getTensorScalar(Operation *op);
+  FailureOr<Value> get(Value value, VectorKind kind);
+
+  OpBuilder &builder;
+  TileProgram &program;
+  KernelArguments &arguments;
+  Value warpgroup;
+  Operation *anchor = nullptr;
+  DenseMap<std::pair<Value, VectorKind>, Value> values;
+  DenseMap<Value, bool> invariant;
+};
+
+} // namespace mlir::attn
+
+namespace llvm {
+template <>
+struct DenseMapInfo<mlir::attn::VectorKind> {
+  using Kind = mlir::attn::VectorKind;
+  static Kind getEmptyKey() { return static_cast<Kind>(-1); }
+  static Kind getTombstoneKey() { return static_cast<Kind>(-2); }
+  static unsigned getHashValue(Kind kind) { return static_cast<unsigned>(kind); }
+  static bool isEqual(Kind a, Kind b) { return a == b; }
+};
+} // namespace llvm
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_WORKERCLONER_H

@@ -1,0 +1,322 @@
+//===- LowerIndices.cpp - Index arithmetic of a thread --------------------===//
+//
+// An index is kept as a base and a constant, so that the positions of a
+// thread's elements, which differ by constants, need one register. It is
+// computed in 32 bits where an interval analysis shows that it fits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadProgram.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The largest position; see hopper.position.
+static constexpr int64_t kMaxPosition = int64_t(1) << 30;
+
+//===----------------------------------------------------------------------===//
+// Intervals
+//===----------------------------------------------------------------------===//
+
+static Interval combine(Interval a, Interval b,
+                        function_ref<bool(int64_t, int64_t, int64_t &)> op) {
+  Interval result{INT64_MAX, INT64_MIN};
+  for (int64_t x : {a.lo, a.hi})
+    for (int64_t y : {b.lo, b.hi}) {
+      int64_t value;
+      if (op(x, y, value))
+        return {};
+      result.lo = std::min(result.lo, value);
+      result.hi = std::max(result.hi, value);
+    }
+  return result;
+}
+
+Interval ThreadProgram::getInterval(Value value) {
+  auto it = intervals.find(value);
+  if (it != intervals.end())
+    return it->second;
+  // For recursion through loops.
+  intervals[value] = {};
+  Interval result = computeInterval(value);
+  intervals[value] = result;
+  return result;
+}
+
+Interval ThreadProgram::computeInterval(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    if (parent == kernel)
+      return kernel.getArgAttr(argument.getArgNumber(), hopper::kDimAttrName)
+                 ? Interval{0, kMaxPosition}
+                 : Interval{};
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    if (loop && value == loop.getInductionVar())
+      return {getInterval(loop.getLowerBound()).lo,
+              getInterval(loop.getUpperBound()).hi};
+    return {};
+  }
+  Operation *op = value.getDefiningOp();
+  auto operand = [&](unsigned number) {
+    return getInterval(op->getOperand(number));
+  };
+  APInt constant;
+  DenseIntElementsAttr elements;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return {constant.getSExtValue(), constant.getSExtValue()};
+  if (matchPattern(value, m_Constant(&elements)) && elements.isSplat()) {
+    int64_t splat = elements.getSplatValue<APInt>().getSExtValue();
+    return {splat, splat};
+  }
+  if (isa<hopper::PositionOp>(op))
+    return {0, kMaxPosition};
+  if (isa<hopper::WarpgroupIdOp>(op))
+    return {0, 3};
+  if (isa<hopper::IotaOp>(op)) {
+    auto type = cast<VectorType>(value.getType());
+    return {0, type.getNumElements() - 1};
+  }
+  if (isa<gpu::BlockIdOp, gpu::GridDimOp>(op))
+    return {0, INT32_MAX};
+  if (isa<arith::IndexCastOp>(op)) {
+    Type source = getElementTypeOrSelf(op->getOperand(0).getType());
+    if (auto integer = dyn_cast<IntegerType>(source);
+        integer && integer.getWidth() < 64)
+      return {llvm::minIntN(integer.getWidth()),
+              llvm::maxIntN(integer.getWidth())};
+    return {};
+  }
+  if (isa<arith::IndexCastUIOp>(op)) {
+    Type source = getElementTypeOrSelf(op->getOperand(0).getType());
+    if (auto integer = dyn_cast<IntegerType>(source);
+        integer && integer.getWidth() < 63)
+      return {0, static_cast<int64_t>(llvm::maxUIntN(integer.getWidth()))};
+    return {};
+  }
+  if (isa<vector::BroadcastOp>(op))
+    return operand(0);
+  if (isa<arith::AddIOp>(op))
+    return combine(operand(0), operand(1), llvm::AddOverflow<int64_t>);
+  if (isa<arith::SubIOp>(op))
+    return combine(operand(0), operand(1), llvm::SubOverflow<int64_t>);
+  if (isa<arith::MulIOp>(op))
+    return combine(operand(0), operand(1), llvm::MulOverflow<int64_t>);
+  if (isa<arith::SelectOp>(op)) {
+    Interval x = operand(1), y = operand(2);
+    return {std::min(x.lo, y.lo), std::max(x.hi, y.hi)};
+  }
+  if (isa<arith::MinSIOp>(op)) {
+    Interval x = operand(0), y = operand(1);
+    return {std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
+  }
+  if (isa<arith::MaxSIOp>(op)) {
+    Interval x = operand(0), y = operand(1);
+    return {std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
+  }
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
+          arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op)) {
+    // Of a non-negative number by a positive one, or 0 by total division.
+    Interval x = operand(0), y = operand(1);
+    if (x.lo < 0 || y.lo < 0)
+      return x.lo > INT64_MIN && y.lo > INT64_MIN && x.fitsInt32()
+                 ? Interval{-(int64_t(1) << 32), int64_t(1) << 32}
+                 : Interval{};
+    return {0, x.hi};
+  }
+  if (isa<arith::AndIOp>(op)) {
+    Interval x = operand(0), y = operand(1);
+    if (x.lo >= 0 || y.lo >= 0)
+      return {0, std::max(x.hi, y.hi)};
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Value ThreadProgram::addOffset(Value value, int64_t offset) {
+  if (offset == 0)
+    return value;
+  unsigned bits = value.getType().getIntOrFloatBitWidth();
+  return arith::AddIOp::create(
+      b, value, arith::ConstantIntOp::create(b, offset, bits));
+}
+
+Value ThreadProgram::toInt(IndexElement index, unsigned bits) {
+  if (!index.base)
+    return arith::ConstantIntOp::create(b, index.offset, bits);
+  Value value = addOffset(index.base, index.offset);
+  unsigned width = value.getType().getIntOrFloatBitWidth();
+  if (width < bits)
+    return arith::ExtSIOp::create(b, b.getIntegerType(bits), value);
+  if (width > bits)
+    return arith::TruncIOp::create(b, b.getIntegerType(bits), value);
+  return value;
+}
+
+SmallVector<IndexElement> ThreadProgram::getIndices(Value value) {
+  auto it = indices.find(value);
+  assert(it != indices.end() && "operand is emitted before its use");
+  return it->second;
+}
+
+/// a < b as a.base - b.base < b.offset - a.offset, where the difference is the
+/// same for many elements and the right side is a constant.
+Value ThreadProgram::compareIndices(arith::CmpIPredicate predicate,
+                                    IndexElement x, IndexElement y,
+                                    unsigned bits) {
+  if (x.base && y.base && x.offset != y.offset) {
+    Value difference = arith::SubIOp::create(b, toInt({y.base, 0}, bits),
+                                             toInt({x.base, 0}, bits));
+    Value constant =
+        arith::ConstantIntOp::create(b, x.offset - y.offset, bits);
+    return arith::CmpIOp::create(b, predicate, constant, difference);
+  }
+  return arith::CmpIOp::create(b, predicate, toInt(x, bits), toInt(y, bits));
+}
+
+static bool isSigned(arith::CmpIPredicate predicate) {
+  return predicate == arith::CmpIPredicate::eq ||
+         predicate == arith::CmpIPredicate::ne ||
+         predicate == arith::CmpIPredicate::slt ||
+         predicate == arith::CmpIPredicate::sle ||
+         predicate == arith::CmpIPredicate::sgt ||
+         predicate == arith::CmpIPredicate::sge;
+}
+
+LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
+  if (isa<hopper::WarpgroupIdOp>(op)) {
+    indices[op.getResult(0)] = {{warpgroup, 0}};
+    return success();
+  }
+  if (auto position = dyn_cast<hopper::PositionOp>(op)) {
+    indices[op.getResult(0)] = {{get(position.getSource())[0], 0}};
+    return success();
+  }
+  // Ids of blocks are made by NVVM operations in the caller.
+  if (isa<gpu::BlockIdOp, gpu::GridDimOp>(op)) {
+    Value id = isa<gpu::BlockIdOp>(op)
+                   ? intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x", {},
+                               b.getI32Type())
+                   : intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {},
+                               b.getI32Type());
+    indices[op.getResult(0)] = {{id, 0}};
+    return success();
+  }
+  if (op.getNumResults() != 1 || op.getNumRegions() != 0)
+    return op.emitError("'") << op.getName() << "' has no form in a GPU kernel";
+  Value result = op.getResult(0);
+  int64_t count = getCount(result.getType());
+  bool isIndexResult = getElementTypeOrSelf(result.getType()).isIndex();
+  auto isIndexOperand = [&](unsigned number) {
+    return getElementTypeOrSelf(op.getOperand(number).getType()).isIndex();
+  };
+
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
+    bool isUnsigned = isa<arith::IndexCastUIOp>(op);
+    if (isIndexResult) {
+      Interval interval = getInterval(result);
+      SmallVector<IndexElement> list;
+      for (Value element : get(op.getOperand(0))) {
+        unsigned width = element.getType().getIntOrFloatBitWidth();
+        unsigned bits = interval.fitsInt32() ? 32 : 64;
+        if (width < bits)
+          element = isUnsigned
+                        ? arith::ExtUIOp::create(b, b.getIntegerType(bits),
+                                                 element)
+                              .getResult()
+                        : arith::ExtSIOp::create(b, b.getIntegerType(bits),
+                                                 element)
+                              .getResult();
+        list.push_back({element, 0});
+      }
+      indices[result] = list;
+      return success();
+    }
+    Elements list;
+    unsigned bits = getElementTypeOrSelf(result.getType()).getIntOrFloatBitWidth();
+    for (IndexElement element : getIndices(op.getOperand(0)))
+      list.push_back(bits < 32
+                         ? arith::TruncIOp::create(b, b.getIntegerType(bits),
+                                                   toInt(element, 32))
+                               .getResult()
+                         : toInt(element, bits));
+    values[result] = list;
+    return success();
+  }
+
+  // Operands that are to be computed with in as many bits as all of them need.
+  bool fits = !isIndexResult || getInterval(result).fitsInt32();
+  for (unsigned number = 0; number < op.getNumOperands(); ++number)
+    fits &= !isIndexOperand(number) ||
+            getInterval(op.getOperand(number)).fitsInt32();
+  unsigned bits = fits ? 32 : 64;
+
+  if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+    SmallVector<IndexElement> lhs = getIndices(compare.getLhs()),
+                              rhs = getIndices(compare.getRhs());
+    // The difference of values that fit may not.
+    auto difference = combine(getInterval(compare.getLhs()),
+                              getInterval(compare.getRhs()),
+                              llvm::SubOverflow<int64_t>);
+    // Offsets are less than 2^10.
+    int64_t limit = (bits == 64 ? INT64_MAX : INT32_MAX) - (1 << 10);
+    bool isSimple = isSigned(compare.getPredicate()) &&
+                    difference.lo >= -limit && difference.hi <= limit;
+    Elements list;
+    for (int64_t e = 0; e < count; ++e)
+      list.push_back(
+          isSimple ? compareIndices(compare.getPredicate(), lhs[e], rhs[e], bits)
+                   : arith::CmpIOp::create(b, compare.getPredicate(),
+                                           toInt(lhs[e], bits),
+                                           toInt(rhs[e], bits))
+                         .getResult());
+    values[result] = list;
+    return success();
+  }
+
+  SmallVector<IndexElement> list;
+  for (int64_t e = 0; e < count; ++e) {
+    auto element = [&](unsigned number) {
+      return getIndices(op.getOperand(number))[e];
+    };
+    if (isIndexResult && isa<arith::AddIOp, arith::SubIOp>(op)) {
+      bool isSub = isa<arith::SubIOp>(op);
+      IndexElement x = element(0), y = element(1);
+      int64_t offset = isSub ? x.offset - y.offset : x.offset + y.offset;
+      if (!y.base) {
+        list.push_back({x.base ? toInt({x.base, 0}, bits) : Value(), offset});
+        continue;
+      }
+      Value base = toInt({y.base, 0}, bits);
+      if (x.base && isSub)
+        base = arith::SubIOp::create(b, toInt({x.base, 0}, bits), base);
+      else if (x.base)
+        base = arith::AddIOp::create(b, toInt({x.base, 0}, bits), base);
+      else if (isSub)
+        base = arith::SubIOp::create(
+            b, arith::ConstantIntOp::create(b, 0, bits), base);
+      list.push_back({base, offset});
+      continue;
+    }
+    // Everything else on plain integers.
+    SmallVector<Value> operands;
+    for (unsigned number = 0; number < op.getNumOperands(); ++number)
+      operands.push_back(isIndexOperand(number) ? toInt(element(number), bits)
+                                                : get(op.getOperand(number))[e]);
+    Type type = isIndexResult ? Type(b.getIntegerType(bits))
+                              : getElementTypeOrSelf(result.getType());
+    Value value = emitScalar(op, operands, type);
+    if (isIndexResult)
+      list.push_back({value, 0});
+    else
+      values[result].push_back(value);
+  }
+  if (isIndexResult)
+    indices[result] = list;
+  return success();
+}

@@ -1,0 +1,195 @@
+//===- LowerMatrix.cpp - Matrix instructions ------------------------------===//
+//
+// Encodings of descriptors and fragments: PTX ISA, "Asynchronous Warpgroup
+// Level Matrix Instructions".
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadProgram.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Bytes of a row of a chunk, and of eight of them, in which the swizzle
+/// repeats.
+static constexpr int64_t kRowBytes = 128, kAtomBytes = 1024;
+/// The reduced extent of one instruction, and the bytes of its elements.
+static constexpr int64_t kStep = 16, kStepBytes = 32;
+static constexpr int64_t kStepsInChunk = kRowBytes / kStepBytes;
+
+SmallVector<Value> ThreadProgram::emitAsm(StringRef text, StringRef constraints,
+                                          ValueRange operands,
+                                          TypeRange results) {
+  Type type = results.size() == 1
+                  ? results[0]
+                  : Type(LLVM::LLVMStructType::getLiteral(
+                        b.getContext(), SmallVector<Type>(results)));
+  if (results.empty())
+    type = {};
+  auto op = LLVM::InlineAsmOp::create(
+      b, type ? TypeRange(type) : TypeRange(), operands, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+  SmallVector<Value> list;
+  if (results.size() == 1)
+    list.push_back(op.getResult(0));
+  else
+    for (size_t number = 0; number < results.size(); ++number)
+      list.push_back(LLVM::ExtractValueOp::create(b, op.getResult(0), number));
+  return list;
+}
+
+/// A tile as an operand in shared memory. `leadingBytes` is the distance of
+/// chunks where they lie along the other extent than the reduced one.
+Value ThreadProgram::getDescriptor(const TileValue &tile,
+                                   uint64_t leadingBytes) {
+  Value &base = descriptors[{tile.shared->offset, leadingBytes}];
+  if (!base) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(roleStart);
+    uint64_t high = uint64_t(1) << 62 | uint64_t(kAtomBytes >> 4) << 32 |
+                    (leadingBytes >> 4) << 16;
+    Value address =
+        arith::AddIOp::create(b, sharedInt, i32(tile.shared->offset));
+    Value field = arith::ShRUIOp::create(
+        b, arith::AndIOp::create(b, address, i32(0x3FFFF)), i32(4));
+    base = arith::OrIOp::create(b, zext64(field),
+                                i64(static_cast<int64_t>(high)));
+  }
+  Value result = base;
+  if (tile.stage)
+    result = arith::AddIOp::create(
+        b, result,
+        zext64(arith::MulIOp::create(b, tile.stage,
+                                     i32(tile.shared->bytes >> 4))));
+  if (tile.warpgroup)
+    result = arith::AddIOp::create(
+        b, result,
+        zext64(arith::MulIOp::create(
+            b, tile.warpgroup,
+            i32(hopper::kWarpgroupRows * kRowBytes >> 4))));
+  return result;
+}
+
+void ThreadProgram::emitMma(hopper::MmaOp op) {
+  hopper::TileType rhs = op.getRhs().getType();
+  int64_t outer = op.getResult().getType().getVector().getDimSize(0);
+  bool isTransposed = op.getRhsTransposed();
+  auto lhsTile = dyn_cast<hopper::TileType>(op.getLhs().getType());
+  int64_t inner = isTransposed ? rhs.getRows() : rhs.getColumns();
+  int64_t numSteps = llvm::divideCeil(inner, kStep);
+  int64_t numAcc = outer / 2;
+  Value rhsDescriptor = getDescriptor(
+      tiles.at(op.getRhs()), isTransposed ? rhs.getRows() * kRowBytes : 16);
+  Value lhsDescriptor;
+  if (lhsTile)
+    lhsDescriptor = getDescriptor(tiles.at(op.getLhs()), 16);
+  Elements acc;
+  if (op.getAcc())
+    acc = get(op.getAcc());
+
+  // Bytes to step `step` of an operand whose chunks lie along the reduced
+  // extent.
+  auto getOffset = [](int64_t step, int64_t rows) {
+    return step / kStepsInChunk * rows * kRowBytes +
+           step % kStepsInChunk * kStepBytes;
+  };
+  auto addBytes = [&](Value descriptor, int64_t bytes) {
+    return addOffset(descriptor, bytes >> 4);
+  };
+  StringRef type = rhs.getElementType().isBF16() ? "bf16" : "f16";
+  SmallVector<Type> results(numAcc, b.getF32Type());
+  for (int64_t step = 0; step < numSteps; ++step) {
+    std::string text, constraints;
+    llvm::raw_string_ostream os(text), constraint(constraints);
+    for (int64_t e = 0; e < numAcc; ++e)
+      constraint << "=f,";
+    SmallVector<Value> operands;
+    int64_t rhsBytes = isTransposed ? step * kStep * kRowBytes
+                                    : getOffset(step, rhs.getRows());
+    operands.push_back(addBytes(rhsDescriptor, rhsBytes));
+    constraint << "l";
+    os << "{ .reg .pred p; setp." << (acc.empty() ? "ne" : "eq")
+       << ".b32 p, 0, 0; ";
+    if (step == 0)
+      os << "wgmma.fence.sync.aligned; ";
+    os << "wgmma.mma_async.sync.aligned.m64n" << outer << "k16.f32." << type
+       << "." << type << " {";
+    for (int64_t e = 0; e < numAcc; ++e)
+      os << (e ? "," : "") << "$" << e;
+    os << "}, ";
+    if (lhsTile) {
+      operands.push_back(addBytes(lhsDescriptor,
+                                  getOffset(step, lhsTile.getParentRows())));
+      constraint << ",l";
+      os << "$" << numAcc + 1;
+    } else {
+      os << "{";
+      for (int64_t e = 0; e < 4; ++e) {
+        operands.push_back(get(op.getLhs())[4 * step + e]);
+        constraint << ",r";
+        os << (e ? "," : "") << "$" << numAcc + 1 + e;
+      }
+      os << "}";
+    }
+    os << ", $" << numAcc << ", p, 1, 1, " << (lhsTile ? "0, " : "")
+       << (isTransposed ? 1 : 0) << ";";
+    if (step + 1 == numSteps)
+      os << " wgmma.commit_group.sync.aligned;";
+    os << " }";
+    // Accumulators stay where they are.
+    for (auto [e, value] : llvm::enumerate(acc)) {
+      constraint << "," << e;
+      operands.push_back(value);
+    }
+    acc = emitAsm(text, constraints, operands, results);
+  }
+  values[op.getResult()] = acc;
+}
+
+void ThreadProgram::emitWait(hopper::WaitOp op) {
+  Elements acc = get(op.getPending());
+  std::string constraints;
+  llvm::raw_string_ostream os(constraints);
+  for (size_t e = 0; e < acc.size(); ++e)
+    os << (e ? "," : "") << "=f";
+  for (size_t e = 0; e < acc.size(); ++e)
+    os << "," << e;
+  SmallVector<Type> types(acc.size(), b.getF32Type());
+  values[op.getResult()] =
+      emitAsm(("wgmma.wait_group.sync.aligned " + Twine(op.getInFlight()) + ";")
+                  .str(),
+              constraints, acc, types);
+}
+
+/// Lane l reads the row of matrix l / 8: rows 0-7 and 8-15 of the left and the
+/// right half of 16 columns.
+void ThreadProgram::emitLoadFragment(hopper::LoadFragmentOp op) {
+  hopper::TileType type = op.getTile().getType();
+  Value rows = arith::AddIOp::create(
+      b, arith::AndIOp::create(b, lane, i32(15)),
+      arith::MulIOp::create(b, warp, i32(16)));
+  Value half = arith::ShRUIOp::create(b, lane, i32(4));
+  Value swizzle = arith::AndIOp::create(b, lane, i32(7));
+  Value start = arith::AddIOp::create(
+      b, getSharedAddress(tiles.at(op.getTile())),
+      arith::MulIOp::create(b, rows, i32(kRowBytes)));
+  Elements list;
+  int64_t numSteps = llvm::divideCeil(type.getColumns(), kStep);
+  for (int64_t step = 0; step < numSteps; ++step) {
+    Value segment = arith::XOrIOp::create(
+        b, addOffset(half, step % kStepsInChunk * 2), swizzle);
+    Value address = arith::AddIOp::create(
+        b, addOffset(start, step / kStepsInChunk * type.getParentRows() * kRowBytes),
+        arith::ShLIOp::create(b, segment, i32(4)));
+    SmallVector<Type> types(4, b.getI32Type());
+    llvm::append_range(
+        list, emitAsm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, "
+                      "[$4];",
+                      "=r,=r,=r,=r,r", address, types));
+  }
+  values[op.getResult()] = list;
+}

@@ -1,0 +1,217 @@
+//===- LowerMemory.cpp - Channels, turns and results ----------------------===//
+
+#include "ThreadProgram.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr int64_t kRowBytes = 128;
+/// How long the hardware may suspend a thread in one try of a wait, in ns.
+static constexpr int64_t kSuspendTime = 10000000;
+/// Named barriers: 0 is for all threads; turns; the threads of one consumer.
+static constexpr int64_t kTurnBarrier = 1, kGroupBarrier = 8;
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+static Value getPointer(ImplicitLocOpBuilder &b, Value base, Value offset) {
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{offset});
+}
+
+Value ThreadProgram::getBarrier(int64_t offset, Value stage) {
+  Value base = sharedBase;
+  if (offset)
+    base = LLVM::GEPOp::create(
+        b, base.getType(), b.getI8Type(), base,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  return stage ? getPointer(b, base, arith::ShLIOp::create(b, stage, i32(3)))
+               : base;
+}
+
+Value ThreadProgram::getStage(Value number, hopper::ChannelType type) {
+  if (type.getStages() == 1)
+    return {};
+  return arith::AndIOp::create(b, number, i32(type.getStages() - 1));
+}
+
+/// 0 or 1 in turn, each time the ring has been filled.
+Value ThreadProgram::getPhase(Value number, hopper::ChannelType type) {
+  Value round = number;
+  if (type.getStages() > 1)
+    round = arith::ShRUIOp::create(b, number,
+                                   i32(llvm::Log2_64(type.getStages())));
+  return arith::AndIOp::create(b, round, i32(1));
+}
+
+Value ThreadProgram::getSharedPointer(const TileValue &tile, int64_t offset) {
+  Value pointer = LLVM::GEPOp::create(
+      b, sharedBase.getType(), b.getI8Type(), sharedBase,
+      ArrayRef<LLVM::GEPArg>{
+          static_cast<int32_t>(tile.shared->offset + offset)});
+  if (tile.stage)
+    pointer = getPointer(
+        b, pointer,
+        arith::MulIOp::create(b, tile.stage, i32(tile.shared->bytes)));
+  if (tile.warpgroup)
+    pointer = getPointer(
+        b, pointer,
+        arith::MulIOp::create(b, tile.warpgroup,
+                              i32(hopper::kWarpgroupRows * kRowBytes)));
+  return pointer;
+}
+
+Value ThreadProgram::getSharedAddress(const TileValue &tile) {
+  return LLVM::PtrToIntOp::create(b, b.getI32Type(), getSharedPointer(tile, 0));
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+/// The wait for a free tile is for the phase before, which passes at once on
+/// the first use of a barrier.
+void ThreadProgram::emitPut(hopper::PutOp op) {
+  hopper::ChannelType type = op.getChannel().getType();
+  const SharedTile &tile = shared[op.getChannel()];
+  Value number = get(op.getNumber())[0];
+  Value stage = getStage(number, type);
+  Value phase =
+      arith::XOrIOp::create(b, getPhase(number, type), i32(1));
+  NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.emptyBarrier, stage),
+                                        phase, i32(kSuspendTime));
+  Value full = getBarrier(tile.fullBarrier, stage);
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, TypeRange(), full, i32(tile.bytes), NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, /*predicate=*/Value());
+  Value coordinates[] = {getIndexInt(op.getRow(), 32),
+                         getIndexInt(op.getHead(), 32),
+                         getIndexInt(op.getBatch(), 32)};
+  int64_t chunkBytes = type.getRows() * kRowBytes;
+  for (int64_t chunk = 0; chunk * chunkBytes < tile.bytes; ++chunk) {
+    SmallVector<Value> at = {i32(chunk * hopper::kChunkColumns)};
+    llvm::append_range(at, coordinates);
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, getSharedPointer({&tile, stage, {}}, chunk * chunkBytes),
+        get(op.getMap())[0], at, full, /*im2colOffsets=*/ValueRange(),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, /*group=*/nullptr,
+        /*predicate=*/Value());
+  }
+}
+
+void ThreadProgram::emitGet(hopper::GetOp op) {
+  hopper::ChannelType type = op.getChannel().getType();
+  const SharedTile &tile = shared[op.getChannel()];
+  Value number = get(op.getNumber())[0];
+  Value stage = getStage(number, type);
+  NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.fullBarrier, stage),
+                                        getPhase(number, type),
+                                        i32(kSuspendTime));
+  tiles[op.getTile()] = {&tile, stage, {}};
+}
+
+/// One arrival for each warp.
+void ThreadProgram::emitRelease(hopper::ReleaseOp op) {
+  const SharedTile &tile = shared[op.getChannel()];
+  Value stage =
+      getStage(get(op.getNumber())[0], op.getChannel().getType());
+  emitAsm("@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b",
+          {getBarrier(tile.emptyBarrier, stage), isLane0}, {});
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+/// The barrier of a consumer is for its threads, which wait, and those of the
+/// one before, which only arrive.
+void ThreadProgram::emitTakeTurn() {
+  NVVM::BarrierOp::create(b, TypeRange(), addOffset(warpgroup, kTurnBarrier),
+                          i32(256), NVVM::BarrierReductionAttr(), Value());
+}
+
+void ThreadProgram::emitPassTurn(Value from) {
+  Value last = i32(roles.getNumConsumers() - 1);
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
+  Value next = arith::SelectOp::create(b, isLast, i32(kTurnBarrier),
+                                       addOffset(from, kTurnBarrier + 1));
+  NVVM::BarrierArriveOp::create(b, next, i32(256));
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void ThreadProgram::emitGroupBarrier() {
+  NVVM::BarrierOp::create(b, TypeRange(), addOffset(warpgroup, kGroupBarrier),
+                          i32(128), NVVM::BarrierReductionAttr(), Value());
+}
+
+/// Threads write their 8x8 matrices to the staging tile, whose rows one thread
+/// then copies to global memory.
+void ThreadProgram::emitStore(hopper::StoreOp op) {
+  stores = true;
+  hopper::TileType type = op.getStaging().getType();
+  const TileValue &tile = tiles.at(op.getStaging());
+  Elements list = get(op.getVector());
+  // The copy before must have read the tile.
+  emitIfThen(isGroupLeader,
+             [&] { NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, b.getUnitAttr()); });
+  emitGroupBarrier();
+  Value rows = arith::AddIOp::create(
+      b, arith::AndIOp::create(b, lane, i32(15)),
+      arith::MulIOp::create(b, warp, i32(16)));
+  Value half = arith::ShRUIOp::create(b, lane, i32(4));
+  Value swizzle = arith::AndIOp::create(b, lane, i32(7));
+  Value start = arith::AddIOp::create(
+      b, getSharedAddress(tile),
+      arith::MulIOp::create(b, rows, i32(kRowBytes)));
+  int64_t chunkBytes = type.getParentRows() * kRowBytes;
+  for (int64_t column = 0; column < type.getColumns(); column += 16) {
+    int64_t chunk = column / hopper::kChunkColumns;
+    Value segment = arith::XOrIOp::create(
+        b, addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
+    Value address = arith::AddIOp::create(
+        b, addOffset(start, chunk * chunkBytes),
+        arith::ShLIOp::create(b, segment, i32(4)));
+    SmallVector<Value> operands = {address};
+    // The last 8 columns may be alone; lanes from 16 then name unused rows.
+    bool isHalf = column + 8 == type.getColumns();
+    llvm::append_range(operands, ArrayRef(list).slice(column / 4, isHalf ? 2 : 4));
+    emitAsm(isHalf ? "stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1,$2};"
+                   : "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], "
+                     "{$1,$2,$3,$4};",
+            isHalf ? "r,r,r" : "r,r,r,r,r", operands, {});
+  }
+  NVVM::FenceProxyOp::create(
+      b, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
+  emitGroupBarrier();
+  emitIfThen(isGroupLeader, [&] {
+    Value coordinates[] = {getIndexInt(op.getRow(), 32),
+                           getIndexInt(op.getHead(), 32),
+                           getIndexInt(op.getBatch(), 32)};
+    for (int64_t column = 0; column < type.getColumns();
+         column += hopper::kChunkColumns) {
+      SmallVector<Value> at = {i32(column)};
+      llvm::append_range(at, coordinates);
+      NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+          b, get(op.getMap())[0],
+          getSharedPointer(tile, column / hopper::kChunkColumns * chunkBytes),
+          at, /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+          /*predicate=*/Value());
+    }
+    NVVM::CpAsyncBulkCommitGroupOp::create(b);
+  });
+}
+
+/// Shared memory must last until copies out of it are done.
+void ThreadProgram::emitStoreEnd() {
+  if (stores)
+    emitIfThen(isGroupLeader,
+               [&] { NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, UnitAttr()); });
+}

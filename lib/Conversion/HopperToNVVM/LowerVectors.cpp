@@ -1,0 +1,348 @@
+//===- LowerVectors.cpp - Elements of vectors -----------------------------===//
+
+#include "ThreadProgram.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr double kLog2E = 1.4426950408889634074;
+static constexpr double kLn2 = 0.69314718055994530942;
+
+LogicalResult ThreadProgram::emitConstant(Operation &op) {
+  Value result = op.getResult(0);
+  Attribute attribute;
+  matchPattern(result, m_Constant(&attribute));
+  if (auto elements = dyn_cast_or_null<DenseElementsAttr>(attribute)) {
+    if (!elements.isSplat())
+      return op.emitError("expects a constant vector to be a splat");
+    attribute = elements.getSplatValue<Attribute>();
+  }
+  auto typed = dyn_cast_or_null<TypedAttr>(attribute);
+  if (!typed)
+    return op.emitError("'") << op.getName() << "' has no form in a GPU kernel";
+  int64_t count = getCount(result.getType());
+  if (isa<IndexType>(typed.getType())) {
+    indices[result].assign(
+        count, IndexElement{{}, cast<IntegerAttr>(attribute).getInt()});
+    return success();
+  }
+  Value value = arith::ConstantOp::create(b, typed);
+  values[result] = Elements(count, value);
+  return success();
+}
+
+LogicalResult ThreadProgram::emitBroadcast(Operation &op) {
+  Value source = op.getOperand(0), result = op.getResult(0);
+  auto to = cast<VectorType>(result.getType());
+  auto from = dyn_cast<VectorType>(source.getType());
+  // The element of the source for each of the result.
+  auto select = [&](int64_t e) -> int64_t {
+    if (!from)
+      return 0;
+    if (from == to || (from.getDimSize(0) == 1 && to.getDimSize(0) == 4))
+      return e;
+    if (from.getDimSize(0) == 1 && from.getDimSize(1) != 1)
+      return e % 4 / 2;
+    return 2 * (e / 4) + e % 2;
+  };
+  if (from && from.getNumElements() == 1)
+    return op.emitError("expects a vector of keys or queries");
+  int64_t count = getCount(to);
+  if (to.getElementType().isIndex()) {
+    SmallVector<IndexElement> list, elements = getIndices(source);
+    for (int64_t e = 0; e < count; ++e)
+      list.push_back(elements[select(e)]);
+    indices[result] = list;
+    return success();
+  }
+  Elements list, elements = get(source);
+  for (int64_t e = 0; e < count; ++e)
+    list.push_back(elements[select(e)]);
+  values[result] = list;
+  return success();
+}
+
+/// Two neighbouring floats in one register, the first in the lower half.
+LogicalResult ThreadProgram::emitRounding(Operation &op) {
+  Value result = op.getResult(0);
+  auto type = dyn_cast<VectorType>(result.getType());
+  if (!type || getElementType(type) == type.getElementType())
+    return emitElementwise(op);
+  Elements source = get(op.getOperand(0)), list;
+  bool isBF16 = type.getElementType().isBF16();
+  auto pair = VectorType::get({2}, type.getElementType());
+  for (size_t e = 0; e < source.size(); e += 2) {
+    Value packed = intrinsic(isBF16 ? "llvm.nvvm.ff2bf16x2.rn"
+                                    : "llvm.nvvm.ff2f16x2.rn",
+                             {source[e + 1], source[e]}, pair);
+    list.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), packed));
+  }
+  values[result] = list;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value ThreadProgram::emitTanh(Value x) {
+  if (!accurateTanh)
+    return LLVM::InlineAsmOp::create(
+               b, b.getF32Type(), x, "tanh.approx.f32 $0, $1;", "=f,f",
+               /*has_side_effects=*/false, /*is_align_stack=*/false,
+               LLVM::TailCallKind::None,
+               LLVM::AsmDialectAttr::get(b.getContext(),
+                                         LLVM::AsmDialect::AD_ATT),
+               ArrayAttr())
+        .getResult(0);
+  // 1 - 2 / (1 + e^2x), and x for small x, where that loses digits.
+  Value exponent = arith::MulFOp::create(b, x, f32(2 * kLog2E));
+  Value power =
+      intrinsic("llvm.nvvm.ex2.approx.ftz.f32", exponent, b.getF32Type());
+  Value inverse = intrinsic("llvm.nvvm.rcp.approx.ftz.f",
+                            arith::AddFOp::create(b, power, f32(1)).getResult(),
+                            b.getF32Type());
+  Value large = arith::SubFOp::create(
+      b, f32(1), arith::MulFOp::create(b, f32(2), inverse));
+  // x - x^3/3 + 2x^5/15 - 17x^7/315.
+  Value square = arith::MulFOp::create(b, x, x);
+  auto fma = [&](Value p, Value q, Value r) -> Value {
+    return LLVM::FMAOp::create(b, p.getType(), p, q, r);
+  };
+  Value series = fma(square, f32(-17.0 / 315), f32(2.0 / 15));
+  series = fma(square, series, f32(-1.0 / 3));
+  Value small = fma(arith::MulFOp::create(b, square, x), series, x);
+  Value isSmall = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), f32(0.25));
+  return arith::SelectOp::create(b, isSmall, small, large);
+}
+
+/// One element of an elementwise operation.
+Value ThreadProgram::emitScalar(Operation &op, ValueRange operands, Type type) {
+  Type f32Type = b.getF32Type();
+  auto hardware = [&](StringRef name, Value x) {
+    return intrinsic(name, x, f32Type);
+  };
+  if (type.isF32()) {
+    if (isa<math::Exp2Op>(op))
+      return hardware("llvm.nvvm.ex2.approx.ftz.f32", operands[0]);
+    if (isa<math::ExpOp>(op))
+      return hardware(
+          "llvm.nvvm.ex2.approx.ftz.f32",
+          arith::MulFOp::create(b, operands[0], f32(kLog2E)).getResult());
+    if (isa<math::Log2Op>(op))
+      return hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]);
+    if (isa<math::LogOp>(op))
+      return arith::MulFOp::create(
+          b, hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]), f32(kLn2));
+    if (isa<math::TanhOp>(op))
+      return emitTanh(operands[0]);
+    if (isa<math::RsqrtOp>(op))
+      return hardware("llvm.nvvm.rsqrt.approx.ftz.f", operands[0]);
+    if (isa<math::SqrtOp>(op))
+      return hardware("llvm.nvvm.sqrt.approx.ftz.f", operands[0]);
+    if (isa<math::FmaOp>(op))
+      return LLVM::FMAOp::create(b, f32Type, operands[0], operands[1],
+                                 operands[2]);
+    if (isa<arith::DivFOp>(op))
+      return arith::MulFOp::create(
+          b, operands[0], hardware("llvm.nvvm.rcp.approx.ftz.f", operands[1]));
+  }
+  OperationState state(b.getLoc(), op.getName(), operands, type);
+  if (op.getPropertiesStorage())
+    state.propertiesAttr = op.getPropertiesAsAttribute();
+  return b.create(state)->getResult(0);
+}
+
+LogicalResult ThreadProgram::emitElementwise(Operation &op) {
+  if (op.getNumResults() != 1 || op.getNumRegions() != 0 ||
+      !isMemoryEffectFree(&op))
+    return op.emitError("'") << op.getName()
+                             << "' has no form in a GPU kernel; run with "
+                                "--target=cpu";
+  Value result = op.getResult(0);
+  Type type = getElementTypeOrSelf(result.getType());
+  Elements list;
+  for (int64_t e = 0, count = getCount(result.getType()); e < count; ++e) {
+    SmallVector<Value> operands;
+    for (Value operand : op.getOperands()) {
+      Elements &elements = get(operand);
+      operands.push_back(elements.size() == 1 ? elements[0] : elements[e]);
+    }
+    list.push_back(emitScalar(op, operands, type));
+  }
+  values[result] = list;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions and positions
+//===----------------------------------------------------------------------===//
+
+/// Combines in two chains, which hides latency without more registers.
+static Value reduceList(ArrayRef<Value> list,
+                        function_ref<Value(Value, Value)> combine) {
+  constexpr size_t numChains = 2;
+  SmallVector<Value> chains(list.take_front(numChains));
+  for (auto [number, value] : llvm::enumerate(list.drop_front(chains.size())))
+    chains[number % numChains] = combine(chains[number % numChains], value);
+  Value result = chains[0];
+  for (Value chain : ArrayRef(chains).drop_front())
+    result = combine(result, chain);
+  return result;
+}
+
+void ThreadProgram::emitReduce(hopper::ReduceOp op) {
+  bool isMax = op.getKind() == "max";
+  auto combine = [&](Value x, Value y) -> Value {
+    if (isMax)
+      return arith::MaxNumFOp::create(b, x, y);
+    return arith::AddFOp::create(b, x, y);
+  };
+  Elements source = get(op.getSource()), list;
+  auto type = cast<VectorType>(op.getSource().getType());
+  for (int64_t r : {0, 1}) {
+    Value value;
+    if (type.getDimSize(0) <= 4) {
+      value = source[r];
+    } else {
+      SmallVector<Value> ofRow;
+      for (size_t e = 0; e < source.size(); ++e)
+        if (static_cast<int64_t>(e % 4 / 2) == r)
+          ofRow.push_back(source[e]);
+      value = reduceList(ofRow, combine);
+    }
+    list.push_back(value);
+  }
+  // Over the four threads that share a row.
+  auto resultType = cast<VectorType>(op.getResult().getType());
+  if (resultType.getDimSize(0) == 1 && type.getDimSize(0) != 1)
+    for (int64_t distance : {1, 2})
+      for (Value &value : list)
+        value = combine(value, shuffle(value, distance));
+  values[op.getResult()] = list;
+}
+
+void ThreadProgram::emitAny(hopper::AnyOp op) {
+  Elements &elements = get(op.getCondition());
+  Value condition = elements[0];
+  for (Value element : ArrayRef(elements).drop_front())
+    condition = arith::OrIOp::create(b, condition, element);
+  values[op.getResult()] = {
+      NVVM::VoteSyncOp::create(b, b.getI1Type(), i32(-1), condition,
+                               NVVM::VoteSyncKind::any)};
+}
+
+void ThreadProgram::emitIota(hopper::IotaOp op) {
+  auto type = cast<VectorType>(op.getResult().getType());
+  SmallVector<IndexElement> list;
+  if (type.getDimSize(0) == 1) {
+    list = {{row, 0}, {row, 8}};
+  } else {
+    Value first = arith::ShLIOp::create(b, quad, i32(1));
+    for (int64_t e = 0, count = getCount(type); e < count; ++e)
+      list.push_back({first, 8 * (e / 2) + e % 2});
+  }
+  indices[op.getResult()] = list;
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// The address of an element, in 64 bits.
+Value ThreadProgram::getAddress(const BufferParameter &buffer,
+                                ArrayRef<IndexElement> index, unsigned bytes) {
+  Value sum;
+  for (auto [element, stride] : llvm::zip_equal(index, buffer.strides)) {
+    Value term = toInt(element, 64);
+    if (stride)
+      term = arith::MulIOp::create(b, term, stride);
+    sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+  }
+  if (!sum)
+    return buffer.pointer;
+  Value offset = arith::MulIOp::create(b, sum, i64(bytes));
+  return LLVM::GEPOp::create(b, buffer.pointer.getType(), b.getI8Type(),
+                             buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+LogicalResult ThreadProgram::emitGather(GatherOp op) {
+  const BufferParameter &buffer = buffers.at(op.getSource());
+  Type element = getElementTypeOrSelf(op.getType());
+  bool isIndex = element.isIndex(), isBool = element.isInteger(1);
+  unsigned bits = isIndex ? 64 : isBool ? 8 : element.getIntOrFloatBitWidth();
+  Type loadType = b.getIntegerType(std::max(bits, 16u));
+  StringRef letter = bits == 64 ? "l" : bits == 32 ? "r" : "h";
+  std::string suffix = bits == 8 ? "u8" : ("b" + Twine(bits)).str();
+  std::string move =
+      bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : "mov.b16";
+  // Not read unless the predicate holds.
+  std::string text = ("{ " + Twine(move) + " $0, 0; @$2 ld.global.nc." + suffix +
+                      " $0, [$1]; }")
+                         .str();
+  std::string constraints = ("=" + letter + ",l,b").str();
+  Elements list;
+  SmallVector<IndexElement> indexList;
+  for (int64_t e = 0, count = getCount(op.getType()); e < count; ++e) {
+    SmallVector<IndexElement> position;
+    Elements &mask = get(op.getMask());
+    Value active = mask.size() == 1 ? mask[0] : mask[e];
+    for (auto [number, index] : llvm::enumerate(op.getIndices())) {
+      SmallVector<IndexElement> elements = getIndices(index);
+      IndexElement at = elements.size() == 1 ? elements[0] : elements[e];
+      position.push_back(at);
+      unsigned width = getInterval(index).fitsInt32() ? 32 : 64;
+      Value inRange = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ult, toInt(at, width),
+          toInt(buffer.extents[number], width));
+      active = arith::AndIOp::create(b, active, inRange);
+    }
+    Value address = getAddress(buffer, position, bits / 8);
+    Value loaded = emitAsm(text, constraints, {address, active}, loadType)[0];
+    if (isIndex) {
+      indexList.push_back({loaded, 0});
+      continue;
+    }
+    if (isBool)
+      loaded = arith::TruncIOp::create(b, b.getI1Type(), loaded);
+    else if (bits == 8)
+      loaded = arith::TruncIOp::create(b, element, loaded);
+    else if (isa<FloatType>(element))
+      loaded = arith::BitcastOp::create(b, element, loaded);
+    list.push_back(loaded);
+  }
+  if (isIndex)
+    indices[op.getResult()] = indexList;
+  else
+    values[op.getResult()] = list;
+  return success();
+}
+
+/// The first thread of the four that share a row writes it.
+LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
+  const BufferParameter &buffer = buffers.at(op.getMemref());
+  Elements list = get(op.getVector());
+  SmallVector<IndexElement> position;
+  for (Value index : op.getIndices())
+    position.push_back(getIndices(index)[0]);
+  Value first = toInt(position[op.getDim()], 64);
+  Value end = getIndexInt(op.getEnd(), 64);
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, quad, i32(0));
+  for (int64_t r : {0, 1}) {
+    Value at = arith::AddIOp::create(b, first,
+                                     zext64(addOffset(row, 8 * r)));
+    Value inRange =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, end);
+    emitIfThen(arith::AndIOp::create(b, isFirst, inRange), [&] {
+      position[op.getDim()] = {at, 0};
+      LLVM::StoreOp::create(b, list[r], getAddress(buffer, position, 4));
+    });
+  }
+  return success();
+}

@@ -1,0 +1,519 @@
+//===- ThreadProgram.cpp - A kernel as one thread runs it -----------------===//
+
+#include "ThreadProgram.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Registers of a producer thread, the least there are.
+static constexpr int64_t kProducerRegisters = 24;
+/// Tiles with swizzled rows of 128 bytes start at multiples of this.
+static constexpr int64_t kTileAlignment = 1024;
+static constexpr StringLiteral kSharedName = "attn_shared";
+
+ThreadProgram::ThreadProgram(OpBuilder &builder, gpu::GPUFuncOp kernel,
+                             bool accurateTanh)
+    : b(kernel.getLoc(), builder), kernel(kernel), accurateTanh(accurateTanh) {
+  b.setInsertionPoint(kernel);
+}
+
+//===----------------------------------------------------------------------===//
+// Short forms
+//===----------------------------------------------------------------------===//
+
+Value ThreadProgram::i32(int64_t value) {
+  return arith::ConstantIntOp::create(b, value, 32);
+}
+Value ThreadProgram::i64(int64_t value) {
+  return arith::ConstantIntOp::create(b, value, 64);
+}
+Value ThreadProgram::f32(double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+Value ThreadProgram::zext64(Value value) {
+  return arith::ExtUIOp::create(b, b.getI64Type(), value);
+}
+Value ThreadProgram::intrinsic(StringRef name, ValueRange operands, Type type) {
+  return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name), operands)
+      .getResult(0);
+}
+Value ThreadProgram::shuffle(Value value, int64_t lanes) {
+  return NVVM::ShflOp::create(b, value.getType(), i32(-1), value, i32(lanes),
+                              i32(31), NVVM::ShflKind::bfly, UnitAttr());
+}
+void ThreadProgram::emitIfThen(Value condition, function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+int64_t ThreadProgram::getCount(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (auto pending = dyn_cast<hopper::PendingType>(type))
+    vector = pending.getVector();
+  if (!vector)
+    return 1;
+  int64_t rows = vector.getDimSize(0);
+  if (vector.getDimSize(1) == 1)
+    return rows / 4;
+  if (rows == 1 || rows == 4)
+    return 2;
+  // Two 16-bit floats are one i32.
+  return isa<BFloat16Type, Float16Type>(vector.getElementType()) ? rows / 4
+                                                                 : rows / 2;
+}
+
+Type ThreadProgram::getElementType(Type type) {
+  if (auto pending = dyn_cast<hopper::PendingType>(type))
+    type = pending.getVector();
+  auto vector = dyn_cast<VectorType>(type);
+  if (vector && isa<BFloat16Type, Float16Type>(vector.getElementType()) &&
+      vector.getDimSize(0) > 4 && vector.getDimSize(1) > 1)
+    return b.getI32Type();
+  return getElementTypeOrSelf(type);
+}
+
+ThreadProgram::Elements &ThreadProgram::get(Value value) {
+  auto it = values.find(value);
+  assert(it != values.end() && "operand is emitted before its use");
+  return it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters and memory
+//===----------------------------------------------------------------------===//
+
+/// The function, with the parameters of the kernel's arguments in order.
+LogicalResult ThreadProgram::emitSignature() {
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
+  DictionaryAttr none = b.getDictionaryAttr({});
+  auto mapAttributes = b.getDictionaryAttr(
+      {b.getNamedAttr("llvm.byval",
+                      TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(),
+                                                             128))),
+       b.getNamedAttr("nvvm.grid_constant", b.getUnitAttr()),
+       b.getNamedAttr("llvm.align", b.getI64IntegerAttr(64))});
+  auto add = [&](StringRef kind, int64_t operand, Type type, int64_t dim = -1,
+                 ArrayRef<NamedAttribute> more = {}) {
+    SmallVector<NamedAttribute> param(more);
+    param.push_back(b.getNamedAttr("kind", b.getStringAttr(kind)));
+    param.push_back(b.getNamedAttr("operand", b.getI64IntegerAttr(operand)));
+    if (dim >= 0)
+      param.push_back(b.getNamedAttr("dim", b.getI64IntegerAttr(dim)));
+    describe(b.getDictionaryAttr(param));
+    types.push_back(type);
+    attributes.push_back(kind == "map" ? mapAttributes : none);
+  };
+  struct Pending {
+    Value argument;
+    unsigned first;
+  };
+  SmallVector<Pending> starts;
+  for (BlockArgument argument : kernel.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    auto operandAttr =
+        kernel.getArgAttrOfType<IntegerAttr>(number, hopper::kOperandAttrName);
+    if (!operandAttr)
+      return kernel.emitError("expects argument ")
+             << number << " of a kernel to have '" << hopper::kOperandAttrName
+             << "'";
+    int64_t operand = operandAttr.getInt();
+    starts.push_back({argument, static_cast<unsigned>(types.size())});
+    Type type = argument.getType();
+    if (auto map = dyn_cast<hopper::MapType>(type)) {
+      auto dims = kernel.getArgAttrOfType<DenseI64ArrayAttr>(
+          number, hopper::kDimsAttrName);
+      if (!dims || dims.size() != 4)
+        return kernel.emitError("expects a map to have four '")
+               << hopper::kDimsAttrName << "'";
+      // The box of the hardware is one chunk of columns.
+      add("map", operand, pointer, -1,
+          {b.getNamedAttr("dims", dims),
+           b.getNamedAttr("rows", b.getI64IntegerAttr(map.getRows()))});
+    } else if (auto memref = dyn_cast<MemRefType>(type)) {
+      add("pointer", operand, globalPointer);
+      SmallVector<int64_t> strides;
+      int64_t offset;
+      if (failed(memref.getStridesAndOffset(strides, offset)))
+        return kernel.emitError("expects buffers with strides, but got ")
+               << memref;
+      for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
+        if (memref.isDynamicDim(dim))
+          add("extent", operand, b.getI32Type(), dim);
+        if (ShapedType::isDynamic(strides[dim]))
+          add("stride", operand, b.getI64Type(), dim);
+      }
+    } else if (auto dim = kernel.getArgAttrOfType<IntegerAttr>(
+                   number, hopper::kDimAttrName)) {
+      add("extent", operand, b.getI32Type(), dim.getInt());
+    } else if (isa<IndexType>(type)) {
+      add("scalar", operand, b.getI64Type());
+    } else if (type.isIntOrFloat()) {
+      add("scalar", operand, type);
+    } else {
+      return kernel.emitError("expects arguments of a kernel to be maps, "
+                              "buffers or scalars, but got ")
+             << type;
+    }
+  }
+
+  auto functionType = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(b.getContext()), types);
+  function = LLVM::LLVMFuncOp::create(b, kernel.getName(), functionType);
+  for (auto [number, attribute] : llvm::enumerate(attributes))
+    function.setArgAttrs(number, attribute);
+  Block *entry = function.addEntryBlock(b);
+  b.setInsertionPointToStart(entry);
+  for (Pending start : starts) {
+    unsigned next = start.first;
+    auto take = [&] { return Value(function.getArgument(next++)); };
+    Type type = start.argument.getType();
+    if (auto memref = dyn_cast<MemRefType>(type)) {
+      BufferParameter &buffer = buffers[start.argument];
+      buffer.pointer = take();
+      SmallVector<int64_t> strides;
+      int64_t offset;
+      (void)memref.getStridesAndOffset(strides, offset);
+      for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
+        buffer.extents.push_back(memref.isDynamicDim(dim)
+                                     ? IndexElement{take(), 0}
+                                     : IndexElement{{}, memref.getDimSize(dim)});
+        if (ShapedType::isDynamic(strides[dim]))
+          buffer.strides.push_back(take());
+        else
+          buffer.strides.push_back(strides[dim] == 1 ? Value()
+                                                     : i64(strides[dim]));
+      }
+    } else if (isa<IndexType>(type)) {
+      indices[start.argument] = {{take(), 0}};
+    } else {
+      values[start.argument] = {take()};
+    }
+  }
+  return success();
+}
+
+/// Gives each channel and tile its place in shared memory: barriers first.
+void ThreadProgram::layOutMemory() {
+  auto place = [&](int64_t bytes) {
+    int64_t at = sharedBytes;
+    sharedBytes += llvm::alignTo(bytes, kTileAlignment);
+    return at;
+  };
+  sharedBytes = kTileAlignment;
+  auto getBytes = [](int64_t rows, int64_t columns) {
+    return llvm::divideCeil(columns, hopper::kChunkColumns) * rows *
+           hopper::kChunkColumns * 2;
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto channel = dyn_cast<hopper::CreateChannelOp>(op)) {
+      hopper::ChannelType type = channel.getResult().getType();
+      SharedTile &tile = shared[channel.getResult()];
+      tile.bytes = getBytes(type.getRows(), type.getColumns());
+      tile.offset = place(0);
+      for (int64_t stage = 0; stage < type.getStages(); ++stage)
+        place(tile.bytes);
+      tile.fullBarrier = numBarrierBytes;
+      tile.emptyBarrier = numBarrierBytes + 8 * type.getStages();
+      numBarrierBytes += 16 * type.getStages();
+    } else if (auto create = dyn_cast<hopper::CreateTileOp>(op)) {
+      hopper::TileType type = create.getResult().getType();
+      SharedTile &tile = shared[create.getResult()];
+      tile.bytes = getBytes(type.getRows(), type.getColumns());
+      tile.offset = place(tile.bytes);
+      tiles[create.getResult()] = {};
+    }
+  }
+  for (auto &[value, tile] : tiles)
+    tile.shared = &shared[value];
+}
+
+/// One thread initialises the barriers: an arrival by the producer, and one by
+/// each warp of the consumers.
+void ThreadProgram::emitBarriers() {
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId,
+                                        i32(0));
+  emitIfThen(isFirst, [&] {
+    for (Operation &op : kernel.getBody().front()) {
+      auto channel = dyn_cast<hopper::CreateChannelOp>(op);
+      if (!channel)
+        continue;
+      const SharedTile &tile = shared[channel.getResult()];
+      for (int64_t stage = 0; stage < channel.getResult().getType().getStages();
+           ++stage) {
+        NVVM::MBarrierInitOp::create(
+            b, getBarrier(tile.fullBarrier + 8 * stage, {}), i32(1), Value());
+        NVVM::MBarrierInitOp::create(
+            b, getBarrier(tile.emptyBarrier + 8 * stage, {}),
+            i32(4 * roles.getNumConsumers()), Value());
+      }
+    }
+    NVVM::FenceMbarrierInitOp::create(b);
+  });
+  NVVM::BarrierOp::create(b);
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult ThreadProgram::emit() {
+  schedule =
+      kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
+  auto ops = kernel.getBody().front().getOps<hopper::WarpSpecializeOp>();
+  if (!schedule || !llvm::hasSingleElement(ops))
+    return kernel.emitError("expects a kernel with a schedule and one "
+                            "hopper.warp_specialize");
+  roles = *ops.begin();
+  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
+  if (!module.lookupSymbol(kSharedName)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(
+        b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+        LLVM::Linkage::External, kSharedName, Attribute(),
+        /*alignment=*/kTileAlignment, /*addrSpace=*/3);
+  }
+  if (failed(emitSignature()))
+    return failure();
+  layOutMemory();
+
+  int64_t threads = 128 * (1 + roles.getNumConsumers());
+  function->setAttr("nvvm.kernel", b.getUnitAttr());
+  function->setAttr("nvvm.maxntid",
+                    b.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));
+  function->setAttr("nvvm.minctasm", b.getI32IntegerAttr(1));
+
+  threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  sharedBase = LLVM::AddressOfOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), 3), kSharedName);
+  emitBarriers();
+  if (failed(emitRoles()))
+    return failure();
+  LLVM::ReturnOp::create(b, ValueRange());
+  function->setAttr("attn.params", b.getArrayAttr(params));
+  function->setAttr("attn.shared_bytes", b.getI64IntegerAttr(sharedBytes));
+  function->setAttr("attn.threads", b.getI64IntegerAttr(threads));
+  function->setAttr(hopper::kScheduleAttrName, schedule);
+  return success();
+}
+
+LogicalResult ThreadProgram::emitRoles() {
+  // Uniform in a warp, which a compiler does not see in a shifted thread id.
+  Value group = NVVM::ShflOp::create(
+      b, b.getI32Type(), i32(-1), arith::ShRUIOp::create(b, threadId, i32(7)),
+      i32(0), i32(31), NVVM::ShflKind::idx, UnitAttr());
+  Value isProducer =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, i32(0));
+  auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+
+  b.setInsertionPointToStart(branch.thenBlock());
+  NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
+                                 NVVM::SetMaxRegisterAction::decrease);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId,
+                                        i32(0));
+  LogicalResult result = success();
+  emitIfThen(isFirst, [&] { result = emitBlock(roles.getProducer().front()); });
+  if (failed(result))
+    return failure();
+
+  b.setInsertionPointToStart(branch.elseBlock());
+  NVVM::SetMaxRegisterOp::create(b, roles.getRegisters(),
+                                 NVVM::SetMaxRegisterAction::increase);
+  warpgroup = arith::SubIOp::create(b, group, i32(1));
+  lane = arith::AndIOp::create(b, threadId, i32(31));
+  warp = arith::AndIOp::create(b, arith::ShRUIOp::create(b, threadId, i32(5)),
+                               i32(3));
+  quad = arith::AndIOp::create(b, lane, i32(3));
+  row = arith::AddIOp::create(b, arith::MulIOp::create(b, warp, i32(16)),
+                              arith::ShRUIOp::create(b, lane, i32(2)));
+  isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
+  isGroupLeader = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq,
+      arith::AndIOp::create(b, threadId, i32(127)), i32(0));
+  sharedInt = LLVM::PtrToIntOp::create(b, b.getI32Type(), sharedBase);
+  // Descriptors go before this.
+  roleStart = i32(0).getDefiningOp();
+  bool hasTurns = !kernel.getBody().front().getOps<hopper::CreateTurnsOp>().empty();
+  if (hasTurns) {
+    Value isLast =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warpgroup,
+                              i32(roles.getNumConsumers() - 1));
+    emitIfThen(isLast, [&] { emitPassTurn(warpgroup); });
+  }
+  if (failed(emitBlock(roles.getConsumers().front())))
+    return failure();
+  emitStoreEnd();
+  return success();
+}
+
+LogicalResult ThreadProgram::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(emitOp(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult ThreadProgram::emitOp(Operation &op) {
+  b.setLoc(op.getLoc());
+  auto done = [](auto...) { return success(); };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](scf::ForOp op) { return emitFor(op); })
+      .Case([&](scf::IfOp op) { return emitIf(op); })
+      .Case([&](hopper::PutOp op) { return emitPut(op), done(); })
+      .Case([&](hopper::GetOp op) { return emitGet(op), done(); })
+      .Case([&](hopper::ReleaseOp op) { return emitRelease(op), done(); })
+      .Case([&](hopper::TakeTurnOp op) { return emitTakeTurn(), done(); })
+      .Case([&](hopper::PassTurnOp op) {
+        return emitPassTurn(warpgroup), done();
+      })
+      .Case([&](hopper::RowsOp op) {
+        TileValue tile = tiles.at(op.getSource());
+        tile.warpgroup = getIndexInt(op.getIndex(), 32);
+        tiles[op.getResult()] = tile;
+        return success();
+      })
+      .Case([&](hopper::LoadFragmentOp op) {
+        return emitLoadFragment(op), done();
+      })
+      .Case([&](hopper::MmaOp op) { return emitMma(op), done(); })
+      .Case([&](hopper::WaitOp op) { return emitWait(op), done(); })
+      .Case([&](hopper::InFlightOp op) {
+        Elements elements = get(op.getVector());
+        values[op.getResult()] = elements;
+        return success();
+      })
+      .Case([&](hopper::IotaOp op) { return emitIota(op), done(); })
+      .Case([&](hopper::ReduceOp op) { return emitReduce(op), done(); })
+      .Case([&](hopper::AnyOp op) { return emitAny(op), done(); })
+      .Case([&](hopper::StoreOp op) { return emitStore(op), done(); })
+      .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
+      .Case([&](GatherOp op) { return emitGather(op); })
+      .Case([&](vector::BroadcastOp op) { return emitBroadcast(*op); })
+      .Case([&](arith::TruncFOp op) { return emitRounding(*op); })
+      .Default([&](Operation *op) {
+        if (op->hasTrait<OpTrait::ConstantLike>())
+          return emitConstant(*op);
+        bool isIndex = llvm::any_of(op->getOperandTypes(), [](Type type) {
+          return getElementTypeOrSelf(type).isIndex();
+        });
+        for (Type type : op->getResultTypes())
+          isIndex |= getElementTypeOrSelf(type).isIndex();
+        if (isIndex)
+          return emitIndexOp(*op);
+        return emitElementwise(*op);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+void ThreadProgram::flattenTypes(TypeRange types,
+                                 SmallVectorImpl<Type> &elements) {
+  for (Type type : types)
+    elements.append(getCount(type), getElementTypeOrSelf(type).isIndex()
+                                        ? b.getI64Type()
+                                        : getElementType(type));
+}
+
+void ThreadProgram::flatten(ValueRange range, SmallVectorImpl<Value> &elements) {
+  for (Value value : range) {
+    if (getElementTypeOrSelf(value.getType()).isIndex())
+      for (IndexElement index : getIndices(value))
+        elements.push_back(toInt(index, 64));
+    else
+      llvm::append_range(elements, get(value));
+  }
+}
+
+/// Takes the elements of each value from the front of `elements`.
+void ThreadProgram::bind(ValueRange range, ValueRange &elements) {
+  for (Value value : range) {
+    int64_t count = getCount(value.getType());
+    if (getElementTypeOrSelf(value.getType()).isIndex()) {
+      SmallVector<IndexElement> &list = indices[value];
+      list.clear();
+      for (Value element : elements.take_front(count))
+        list.push_back({element, 0});
+    } else {
+      values[value] = Elements(elements.take_front(count));
+    }
+    elements = elements.drop_front(count);
+  }
+}
+
+LogicalResult ThreadProgram::emitFor(scf::ForOp op) {
+  SmallVector<Value> inits;
+  flatten(op.getInitArgs(), inits);
+  // Bounds that fit are compared in 32 bits.
+  auto getBound = [&](Value bound, unsigned bits) {
+    return isa<IndexType>(bound.getType()) ? getIndexInt(bound, bits)
+                                           : get(bound)[0];
+  };
+  unsigned bits = 64;
+  if (isa<IndexType>(op.getInductionVar().getType()) &&
+      getInterval(op.getInductionVar()).fitsInt32() &&
+      getInterval(op.getUpperBound()).fitsInt32() &&
+      getInterval(op.getStep()).fitsInt32())
+    bits = 32;
+  auto loop = scf::ForOp::create(
+      b, getBound(op.getLowerBound(), bits), getBound(op.getUpperBound(), bits),
+      getBound(op.getStep(), bits), inits);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    if (isa<IndexType>(op.getInductionVar().getType()))
+      indices[op.getInductionVar()] = {{loop.getInductionVar(), 0}};
+    else
+      values[op.getInductionVar()] = {loop.getInductionVar()};
+    ValueRange arguments = loop.getRegionIterArgs();
+    bind(op.getRegionIterArgs(), arguments);
+    if (failed(emitBlock(*op.getBody())))
+      return failure();
+    if (!inits.empty() &&
+        failed(emitYield(*op.getBody()->getTerminator())))
+      return failure();
+  }
+  ValueRange results = loop.getResults();
+  bind(op.getResults(), results);
+  return success();
+}
+
+LogicalResult ThreadProgram::emitYield(Operation &op) {
+  SmallVector<Value> elements;
+  flatten(op.getOperands(), elements);
+  scf::YieldOp::create(b, elements);
+  return success();
+}
+
+LogicalResult ThreadProgram::emitIf(scf::IfOp op) {
+  SmallVector<Type> types;
+  flattenTypes(op.getResultTypes(), types);
+  auto branch = scf::IfOp::create(b, types, get(op.getCondition())[0],
+                                  /*withElseRegion=*/op.elseBlock() != nullptr);
+  for (bool isElse : {false, true}) {
+    Block *source = isElse ? op.elseBlock() : op.thenBlock();
+    if (!source)
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(isElse ? branch.elseBlock()
+                                      : branch.thenBlock());
+    if (failed(emitBlock(*source)))
+      return failure();
+    if (!types.empty() && failed(emitYield(*source->getTerminator())))
+      return failure();
+  }
+  ValueRange results = branch.getResults();
+  bind(op.getResults(), results);
+  return success();
+}

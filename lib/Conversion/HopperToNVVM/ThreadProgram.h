@@ -1,0 +1,184 @@
+//===- ThreadProgram.h - A kernel as one thread runs it ---------*- C++ -*-===//
+//
+// Emits the operations of one thread for the operations of a kernel. A vector
+// that a warpgroup holds is a list of the thread's elements:
+//
+//   vector<N x 64>  4j + 2r + p: key 8j + 2 (lane mod 4) + p, query row + 8r
+//   vector<N x 1>   2j + p: key 8j + 2 (lane mod 4) + p
+//   vector<1 x 64>  r: query row + 8r
+//   vector<4 x 64>  r: the sum in this thread for query row + 8r
+//
+// where row is 16 * warp + lane / 4. Of 16-bit floats, two with neighbouring p
+// are one i32.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_HOPPERTONVVM_THREADPROGRAM_H
+#define ATTN_LIB_CONVERSION_HOPPERTONVVM_THREADPROGRAM_H
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::attn {
+
+/// An index: `base + offset`, or `offset` without a base. The base is i32 or
+/// i64; the sum does not overflow its type.
+struct IndexElement {
+  Value base;
+  int64_t offset = 0;
+};
+
+/// What an index value of the kernel may be.
+struct Interval {
+  int64_t lo = INT64_MIN, hi = INT64_MAX;
+  bool fitsInt32() const { return lo >= INT32_MIN && hi <= INT32_MAX; }
+};
+
+/// A buffer parameter.
+struct BufferParameter {
+  Value pointer;
+  /// Bytes are strides times the element's size; null for 1.
+  SmallVector<Value> strides;
+  SmallVector<IndexElement> extents;
+};
+
+/// A channel or a tile in shared memory.
+struct SharedTile {
+  /// Bytes from the start of shared memory.
+  int64_t offset = 0;
+  int64_t bytes = 0;
+  // Of a channel, the barriers of the first stage.
+  int64_t fullBarrier = 0, emptyBarrier = 0;
+};
+
+/// A tile at some point of the program.
+struct TileValue {
+  const SharedTile *shared = nullptr;
+  /// Which stage, as i32, or null for the first.
+  Value stage;
+  /// Which consumer's rows, as i32, or null for all.
+  Value warpgroup;
+};
+
+class ThreadProgram {
+public:
+  ThreadProgram(OpBuilder &builder, gpu::GPUFuncOp kernel, bool accurateTanh);
+
+  /// Emits the kernel as a function before it.
+  LogicalResult emit();
+
+private:
+  using Elements = SmallVector<Value>;
+
+  // ThreadProgram.cpp: structure.
+  LogicalResult emitSignature();
+  void layOutMemory();
+  void emitBarriers();
+  LogicalResult emitRoles();
+  LogicalResult emitBlock(Block &block);
+  LogicalResult emitOp(Operation &op);
+  LogicalResult emitFor(scf::ForOp op);
+  LogicalResult emitIf(scf::IfOp op);
+  LogicalResult emitYield(Operation &op);
+  void flatten(ValueRange values, SmallVectorImpl<Value> &elements);
+  void flattenTypes(TypeRange types, SmallVectorImpl<Type> &elements);
+  void bind(ValueRange values, ValueRange &elements);
+  void describe(DictionaryAttr param) { params.push_back(param); }
+
+  // LowerIndices.cpp.
+  Interval getInterval(Value value);
+  Interval computeInterval(Value value);
+  LogicalResult emitIndexOp(Operation &op);
+  SmallVector<IndexElement> getIndices(Value value);
+  /// An index as i32 or i64; of a value that is known to fit, for i32.
+  Value toInt(IndexElement index, unsigned bits);
+  Value getIndexInt(Value value, unsigned bits) {
+    return toInt(getIndices(value)[0], bits);
+  }
+  Value addOffset(Value value, int64_t offset);
+  Value compareIndices(arith::CmpIPredicate predicate, IndexElement a,
+                       IndexElement b, unsigned bits);
+
+  // LowerVectors.cpp.
+  LogicalResult emitConstant(Operation &op);
+  LogicalResult emitBroadcast(Operation &op);
+  LogicalResult emitElementwise(Operation &op);
+  LogicalResult emitRounding(Operation &op);
+  Value emitScalar(Operation &op, ValueRange operands, Type type);
+  Value emitTanh(Value x);
+  void emitReduce(hopper::ReduceOp op);
+  void emitAny(hopper::AnyOp op);
+  void emitIota(hopper::IotaOp op);
+  LogicalResult emitGather(GatherOp op);
+  LogicalResult emitStoreRows(hopper::StoreRowsOp op);
+  Value getAddress(const BufferParameter &buffer, ArrayRef<IndexElement> index,
+                   unsigned bytes);
+
+  // LowerMatrix.cpp.
+  void emitMma(hopper::MmaOp op);
+  void emitWait(hopper::WaitOp op);
+  void emitLoadFragment(hopper::LoadFragmentOp op);
+  Value getDescriptor(const TileValue &tile, uint64_t leadingBytes);
+  SmallVector<Value> emitAsm(StringRef text, StringRef constraints,
+                             ValueRange operands, TypeRange results);
+
+  // LowerMemory.cpp.
+  void emitPut(hopper::PutOp op);
+  void emitGet(hopper::GetOp op);
+  void emitRelease(hopper::ReleaseOp op);
+  void emitTakeTurn();
+  void emitPassTurn(Value from);
+  void emitStore(hopper::StoreOp op);
+  void emitStoreEnd();
+  Value getStage(Value number, hopper::ChannelType type);
+  Value getPhase(Value number, hopper::ChannelType type);
+  Value getBarrier(int64_t offset, Value stage);
+  Value getSharedPointer(const TileValue &tile, int64_t offset);
+  Value getSharedAddress(const TileValue &tile);
+  void emitGroupBarrier();
+  void emitIfThen(Value condition, function_ref<void()> body);
+
+  // Short forms.
+  Value i32(int64_t value);
+  Value i64(int64_t value);
+  Value f32(double value);
+  Value zext64(Value value);
+  Value intrinsic(StringRef name, ValueRange operands, Type type);
+  Value shuffle(Value value, int64_t lane);
+  Elements &get(Value value);
+  static int64_t getCount(Type type);
+  Type getElementType(Type type);
+  Type getIndexType(Value value);
+
+  ImplicitLocOpBuilder b;
+  gpu::GPUFuncOp kernel;
+  hopper::WarpSpecializeOp roles;
+  hopper::ScheduleAttr schedule;
+  bool accurateTanh;
+  LLVM::LLVMFuncOp function;
+  SmallVector<Attribute> params;
+  int64_t sharedBytes = 0, numBarrierBytes = 0;
+
+  DenseMap<Value, Elements> values;
+  DenseMap<Value, SmallVector<IndexElement>> indices;
+  DenseMap<Value, Interval> intervals;
+  DenseMap<Value, TileValue> tiles;
+  DenseMap<Value, BufferParameter> buffers;
+  DenseMap<Value, SharedTile> shared;
+  /// Matrix descriptors of the first stage, by offset and leading bytes.
+  DenseMap<std::pair<int64_t, uint64_t>, Value> descriptors;
+  Operation *roleStart = nullptr;
+  bool stores = false;
+
+  // Of the thread.
+  Value threadId, sharedBase, sharedInt, warpgroup, lane, warp, isLane0,
+      isGroupLeader, quad, row;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_HOPPERTONVVM_THREADPROGRAM_H

@@ -1,0 +1,198 @@
+//===- HopperDialect.cpp - The hopper dialect, its attributes and types ---===//
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+#include "attn/Dialect/Hopper/IR/HopperDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Hopper/IR/HopperAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "attn/Dialect/Hopper/IR/HopperTypes.cpp.inc"
+
+void HopperDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "attn/Dialect/Hopper/IR/HopperAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "attn/Dialect/Hopper/IR/HopperTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Hopper/IR/HopperOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
+
+Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
+  int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1;
+  bool reverse = false, persistent = false, pingPong = false, inRegisters = false;
+  SMLoc loc = parser.getCurrentLocation();
+  auto parseMember = [&]() -> ParseResult {
+    StringRef name;
+    SMLoc memberLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&name))
+      return failure();
+    for (auto [flag, value] :
+         {std::pair<StringRef, bool *>{"reverse", &reverse},
+          {"persistent", &persistent},
+          {"ping_pong", &pingPong},
+          {"q_in_registers", &inRegisters}})
+      if (name == flag) {
+        *value = true;
+        return success();
+      }
+    for (auto [number, value] :
+         {std::pair<StringRef, int64_t *>{"tile_m", &tileM},
+          {"tile_n", &tileN},
+          {"stages", &stages},
+          {"registers", &registers},
+          {"head_group", &headGroup}})
+      if (name == number)
+        return failure(parser.parseEqual() || parser.parseInteger(*value));
+    return parser.emitError(memberLoc, "expects a member of a schedule, but got '")
+           << name << "'";
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     parseMember))
+    return {};
+  return parser.getChecked<hopper::ScheduleAttr>(
+      loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
+      reverse, persistent, pingPong, inRegisters);
+}
+
+void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
+  printer << "<tile_m = " << getTileM() << ", tile_n = " << getTileN()
+          << ", stages = " << getStages() << ", registers = " << getRegisters()
+          << ", head_group = " << getHeadGroup();
+  for (auto [flag, isSet] :
+       {std::pair<StringRef, bool>{"reverse", getReverse()},
+        {"persistent", getPersistent()},
+        {"ping_pong", getPingPong()},
+        {"q_in_registers", getQInRegisters()}})
+    if (isSet)
+      printer << ", " << flag;
+  printer << ">";
+}
+
+static bool isStageCount(int64_t stages) {
+  return stages == 1 || stages == 2 || stages == 4;
+}
+
+LogicalResult hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t tileM, int64_t tileN, int64_t stages,
+                                   int64_t registers, int64_t headGroup, bool,
+                                   bool, bool, bool) {
+  if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
+      tileM > 4 * kWarpgroupRows)
+    return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "
+                       << tileM;
+  if (tileN < 16 || tileN % 16 != 0 || tileN > 256)
+    return emitError() << "expects tile_n to be a multiple of 16 up to 256, "
+                          "but got "
+                       << tileN;
+  if (!isStageCount(stages))
+    return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
+  if (registers < 24 || registers > 256 || registers % 8 != 0)
+    return emitError() << "expects registers to be a multiple of 8 from 24 to "
+                          "256, but got "
+                       << registers;
+  if (headGroup < 1)
+    return emitError() << "expects head_group to be positive, but got "
+                       << headGroup;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// `numDims` extents and an element type of 16 bits.
+static ParseResult parseShape(AsmParser &parser, unsigned numDims,
+                              SmallVectorImpl<int64_t> &shape, Type &element) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(element))
+    return failure();
+  if (shape.size() != numDims || llvm::any_of(shape, [](int64_t d) { return d < 1; }))
+    return parser.emitError(loc, "expects ")
+           << numDims << " positive extents, but got " << shape.size();
+  if (!isa<BFloat16Type, Float16Type>(element))
+    return parser.emitError(loc, "expects bf16 or f16, but got ") << element;
+  return success();
+}
+
+Type MapType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  if (parser.parseLess() || parseShape(parser, 2, shape, element) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape[0], shape[1], element);
+}
+
+void MapType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType()
+          << ">";
+}
+
+Type TileType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  if (parser.parseLess() || parseShape(parser, 2, shape, element))
+    return {};
+  int64_t parentRows = shape[0];
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("of") || parser.parseInteger(parentRows)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape[0], shape[1], element, parentRows);
+}
+
+void TileType::print(AsmPrinter &printer) const {
+  printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType();
+  if (getParentRows() != getRows())
+    printer << ", of " << getParentRows();
+  printer << ">";
+}
+
+Type ChannelType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parseShape(parser, 3, shape, element) ||
+      parser.parseGreater())
+    return {};
+  return parser.getChecked<ChannelType>(loc, parser.getContext(), shape[0],
+                                        shape[1], shape[2], element);
+}
+
+void ChannelType::print(AsmPrinter &printer) const {
+  printer << "<" << getStages() << "x" << getRows() << "x" << getColumns()
+          << "x" << getElementType() << ">";
+}
+
+LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t stages, int64_t rows, int64_t,
+                                  Type) {
+  if (!isStageCount(stages))
+    return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
+  if (rows % 8 != 0)
+    return emitError() << "expects a multiple of 8 rows, but got " << rows;
+  return success();
+}

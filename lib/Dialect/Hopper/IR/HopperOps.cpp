@@ -1,0 +1,208 @@
+//===- HopperOps.cpp - Operations of the hopper dialect -------------------===//
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace mlir::attn::hopper;
+
+static ParseResult parseKeyword(OpAsmParser &parser, StringAttr &keyword) {
+  StringRef text;
+  if (parser.parseKeyword(&text))
+    return failure();
+  keyword = parser.getBuilder().getStringAttr(text);
+  return success();
+}
+
+static void printKeyword(OpAsmPrinter &printer, Operation *, StringAttr keyword) {
+  printer << keyword.getValue();
+}
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Hopper/IR/HopperOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+LogicalResult WarpSpecializeOp::verify() {
+  if (getNumConsumers() < 1 || getNumConsumers() > 4)
+    return emitOpError("expects 1 to 4 consumers, but got ")
+           << getNumConsumers();
+  return success();
+}
+
+void WarpSpecializeOp::getSuccessorRegions(
+    RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &regions) {
+  if (point.isParent()) {
+    regions.push_back(RegionSuccessor(&getProducer()));
+    regions.push_back(RegionSuccessor(&getConsumers()));
+    return;
+  }
+  regions.push_back(RegionSuccessor(getOperation(), ResultRange(nullptr, 0)));
+}
+
+/// Checks that `op` is in the region of a role.
+static LogicalResult verifyRole(Operation *op, bool isProducer) {
+  auto roles = op->getParentOfType<WarpSpecializeOp>();
+  Region *region =
+      !roles ? nullptr
+             : (isProducer ? &roles.getProducer() : &roles.getConsumers());
+  if (region && region->findAncestorOpInRegion(*op))
+    return success();
+  return op->emitOpError("expects to be in the '")
+         << (isProducer ? "producer" : "consumers")
+         << "' region of hopper.warp_specialize";
+}
+
+//===----------------------------------------------------------------------===//
+// Channels
+//===----------------------------------------------------------------------===//
+
+LogicalResult PutOp::verify() {
+  ChannelType channel = getChannel().getType();
+  MapType map = getMap().getType();
+  if (channel.getRows() != map.getRows() ||
+      channel.getColumns() != map.getColumns() ||
+      channel.getElementType() != map.getElementType())
+    return emitOpError("expects boxes of the map to be tiles of the channel, "
+                       "but got ")
+           << map << " and " << channel;
+  return verifyRole(*this, /*isProducer=*/true);
+}
+
+LogicalResult GetOp::verify() {
+  if (getTile().getType() != getChannel().getType().getTileType())
+    return emitOpError("expects the result to be a tile of the channel, ")
+           << getChannel().getType().getTileType() << ", but got "
+           << getTile().getType();
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
+LogicalResult ReleaseOp::verify() {
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
+LogicalResult TakeTurnOp::verify() {
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
+LogicalResult PassTurnOp::verify() {
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowsOp::verify() {
+  TileType source = getSource().getType(), result = getResult().getType();
+  if (result.getRows() != kWarpgroupRows ||
+      result.getColumns() != source.getColumns() ||
+      result.getElementType() != source.getElementType() ||
+      result.getParentRows() != source.getRows())
+    return emitOpError("expects ")
+           << kWarpgroupRows << " rows of " << source << ", but got " << result;
+  return success();
+}
+
+LogicalResult LoadFragmentOp::verify() {
+  TileType tile = getTile().getType();
+  auto expected = VectorType::get({tile.getColumns(), kWarpgroupRows},
+                                  tile.getElementType());
+  if (tile.getRows() != kWarpgroupRows)
+    return emitOpError("expects a tile of ")
+           << kWarpgroupRows << " rows, but got " << tile;
+  if (getResult().getType() != expected)
+    return emitOpError("expects the result to be ")
+           << expected << ", but got " << getResult().getType();
+  return success();
+}
+
+LogicalResult MmaOp::verify() {
+  TileType rhs = getRhs().getType();
+  int64_t inner, queries;
+  Type element;
+  if (auto lhs = dyn_cast<TileType>(getLhs().getType())) {
+    inner = lhs.getColumns();
+    queries = lhs.getRows();
+    element = lhs.getElementType();
+  } else {
+    auto vector = cast<VectorType>(getLhs().getType());
+    inner = vector.getDimSize(0);
+    queries = vector.getDimSize(1);
+    element = vector.getElementType();
+  }
+  VectorType result = getResult().getType().getVector();
+  bool isTransposed = getRhsTransposed();
+  int64_t rhsInner = isTransposed ? rhs.getRows() : rhs.getColumns();
+  int64_t outer = isTransposed ? rhs.getColumns() : rhs.getRows();
+  if (queries != kWarpgroupRows)
+    return emitOpError("expects ")
+           << kWarpgroupRows << " queries, but got " << queries;
+  if (element != rhs.getElementType())
+    return emitOpError("expects operands of one element type, but got ")
+           << element << " and " << rhs.getElementType();
+  if (inner != rhsInner)
+    return emitOpError("expects operands to agree on the reduced extent, but "
+                       "got ")
+           << inner << " and " << rhsInner;
+  if (result.getShape() != ArrayRef<int64_t>({outer, kWarpgroupRows}) ||
+      !result.getElementType().isF32())
+    return emitOpError("expects a result of ")
+           << outer << "x" << kWarpgroupRows << "xf32, but got " << result;
+  if (Value acc = getAcc()) {
+    Type type = acc.getType();
+    if (auto pending = dyn_cast<PendingType>(type))
+      type = pending.getVector();
+    if (type != result)
+      return emitOpError("expects the accumulator to be ")
+             << result << ", but got " << type;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Vectors and results
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReduceOp::verify() {
+  auto source = cast<VectorType>(getSource().getType());
+  auto result = cast<VectorType>(getResult().getType());
+  if (getKind() != "max" && getKind() != "add")
+    return emitOpError("expects max or add, but got ") << getKind();
+  int64_t rows = result.getDimSize(0);
+  if (result.getDimSize(1) != source.getDimSize(1) ||
+      (rows != 1 && (rows != 4 || getKind() != "add")))
+    return emitOpError("expects a result with one row, or four for add, but "
+                       "got ")
+           << result;
+  return success();
+}
+
+LogicalResult StoreOp::verify() {
+  auto vector = cast<VectorType>(getVector().getType());
+  TileType tile = getStaging().getType();
+  MapType map = getMap().getType();
+  for (auto [rows, columns, element] :
+       {std::tuple{vector.getDimSize(1), vector.getDimSize(0),
+                   vector.getElementType()},
+        {tile.getRows(), tile.getColumns(), tile.getElementType()},
+        {map.getRows(), map.getColumns(), map.getElementType()}})
+    if (rows != kWarpgroupRows || columns != vector.getDimSize(0) ||
+        element != vector.getElementType())
+      return emitOpError("expects vector, tile and map to agree, but got ")
+             << vector << ", " << tile << " and " << map;
+  return success();
+}
+
+LogicalResult StoreRowsOp::verify() {
+  auto type = cast<MemRefType>(getMemref().getType());
+  if (static_cast<int64_t>(getIndices().size()) != type.getRank())
+    return emitOpError("expects ")
+           << type.getRank() << " indices, but got " << getIndices().size();
+  if (getDim() < 0 || static_cast<int64_t>(getDim()) >= type.getRank())
+    return emitOpError("expects a dimension of the memref, but got ") << getDim();
+  return success();
+}

@@ -1,0 +1,64 @@
+//===- AttnToNVVM.cpp - From attention to kernels for a GPU ---------------===//
+
+#include "attn/Pipelines/AttnToNVVM.h"
+#include "attn/Conversion/AttnToHopper/Passes.h"
+#include "attn/Conversion/HopperToNVVM/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static void addCleanup(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void mlir::attn::buildGPUTileStage(OpPassManager &pm,
+                                   const AttnToNVVMOptions &) {
+  pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  pm.addPass(createSymbolDCEPass());
+  pm.addPass(createAttnPlanPass());
+  pm.addPass(createAttnDestinationArgumentsPass());
+  addCleanup(pm);
+  pm.addPass(createAttnCanonicalizeScorePass());
+  pm.addPass(createAttnOnlineSoftmaxPass());
+  pm.addPass(createAttnClassifyBlocksPass());
+  pm.addPass(createAttnHopperAssignSchedulePass());
+  pm.addPass(createAttnTilePass());
+  addCleanup(pm);
+}
+
+void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
+                                     const AttnToNVVMOptions &) {
+  pm.addPass(createAttnHopperSchedulePass());
+  addCleanup(pm);
+}
+
+void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
+                                     const AttnToNVVMOptions &options) {
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createLowerAffinePass());
+  AttnHopperLowerPassOptions lower;
+  lower.accurateTanh = options.accurateTanh;
+  kernels.addPass(createAttnHopperLowerPass(lower));
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createConvertNVVMToLLVMPass());
+  kernels.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void mlir::attn::buildAttnToNVVMPipeline(OpPassManager &pm,
+                                         const AttnToNVVMOptions &options) {
+  buildGPUTileStage(pm, options);
+  buildGPUKernelStage(pm, options);
+  buildGPUThreadStage(pm, options);
+}
