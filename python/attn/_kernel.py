@@ -256,7 +256,7 @@ def compile(
     entry         the function, by default the only public one
     target        "cpu", "cuda", or "auto": a GPU if the library serves one
     processor     "baseline", "avx2" or "avx512" instead of this CPU
-    schedule      one for all attentions, such as "#attn.schedule<tile_m = 32>"
+    schedule      one for all attentions, such as "#attn.schedule<tile_m = ...>"
     bounds_check  whether reads of captures are checked while the kernel runs
     opt_level     effort of LLVM, from 0 to 3
     name          that of the program in messages, by default the path
