@@ -2,6 +2,7 @@
 
 import ctypes
 
+from . import _streams
 from ._errors import InvalidArgument
 from ._native import CPU, CUDA
 
@@ -94,9 +95,11 @@ class Borrowed:
 def borrow(tensor, what, stream=None):
     """The memory of an exporter, ready for use on a stream of its device."""
     try:
-        device_type, _ = tensor.__dlpack_device__()
+        device_type, device_id = tensor.__dlpack_device__()
         arguments = {}
         if _DEVICES.get(int(device_type)) == CUDA:
+            if stream is None:
+                stream = _streams.current((CUDA, device_id))
             # 1 and not 0 is the default stream there.
             arguments["stream"] = stream or 1
         try:

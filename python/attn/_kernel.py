@@ -281,9 +281,7 @@ def compile(
             raise InvalidArgument(
                 f"expects opt_level to be from 0 to 3, but got {opt_level}"
             )
-    if target == "auto":
-        target = "cpu"
-    _native.check_target(target)
+    target = _native.resolve_target(target)
     options = {
         "entry": entry,
         "name": path if name is None else name,

@@ -143,13 +143,14 @@ def version():
     return library().attnVersionString().decode()
 
 
-def check_target(target):
-    """Raises unless the library has kernels for "cpu" or "cuda"."""
-    if target != "cpu":
+def resolve_target(target):
+    """The target for "auto", "cpu" or "cuda", if the library has it."""
+    if target == "cuda":
         raise Unsupported(
             f"expects the target cpu, the only one of libattn {version()},"
             f" but got {target}"
         )
+    return "cpu"
 
 
 # ===----------------------------------------------------------------------===

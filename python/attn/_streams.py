@@ -24,4 +24,6 @@ def to_handle(stream):
 def current(device):
     """The stream that PyTorch works on now, or the default one without it."""
     torch = sys.modules.get("torch")
-    return torch.cuda.current_stream(device[1]).cuda_stream if torch else 0
+    if torch is None or not torch.cuda.is_available():
+        return 0
+    return torch.cuda.current_stream(device[1]).cuda_stream

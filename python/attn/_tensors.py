@@ -30,7 +30,15 @@ class View:
     )
 
     def __init__(
-        self, what, data, dtype, shape, strides, owner, device=(CPU, 0), device_name=None
+        self,
+        what,
+        data,
+        dtype,
+        shape,
+        strides,
+        owner,
+        device=(CPU, 0),
+        device_name=None,
     ):
         self.what = what
         self.data = data
@@ -144,7 +152,8 @@ def _view_numpy(array, what, writable, dtype):
         raise InvalidArgument(f"expects {what} to be no masked array")
     if isinstance(array, numpy.generic):
         array = numpy.asarray(array)
-        writable and _reject_read_only(what)
+        if writable:
+            _reject_read_only(what)
     if writable and not array.flags.writeable:
         _reject_read_only(what)
     name, size = array.dtype.name, array.dtype.itemsize
@@ -241,9 +250,7 @@ def _address(buffer):
     else itself."""
     info = _PyBuffer()
     api = ctypes.pythonapi
-    api.PyObject_GetBuffer(
-        ctypes.py_object(buffer), ctypes.byref(info), _PYBUF_FULL_RO
-    )
+    api.PyObject_GetBuffer(ctypes.py_object(buffer), ctypes.byref(info), _PYBUF_FULL_RO)
     # The memoryview keeps the memory in place on its own.
     api.PyBuffer_Release(ctypes.byref(info))
     return info.buf

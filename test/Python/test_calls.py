@@ -17,9 +17,7 @@ def causal(i, j):
 
 
 def inputs(length=5, **options):
-    return [
-        tensor((1, 2, length, 8), seed=seed, **options) for seed in range(3)
-    ]
+    return [tensor((1, 2, length, 8), seed=seed, **options) for seed in range(3)]
 
 
 class Results(unittest.TestCase):
@@ -68,7 +66,9 @@ class Results(unittest.TestCase):
 
     def test_read_only_inputs(self):
         q, k, v = (view.toreadonly() for view in self.inputs)
-        self.assertEqual(self.kernel(q, k, v).tolist(), self.kernel(*self.inputs).tolist())
+        self.assertEqual(
+            self.kernel(q, k, v).tolist(), self.kernel(*self.inputs).tolist()
+        )
 
     def test_result_shapes(self):
         self.assertEqual(self.kernel.result_shapes(*self.inputs), ((1, 2, 5, 8),))
@@ -76,7 +76,9 @@ class Results(unittest.TestCase):
         q = tensor((1, 1, 3, 8))
         shapes = kernel.result_shapes(q, q, q, tensor((4,)))
         self.assertEqual(shapes, ((1, 1, 3, 8), (1, 1, 3)))
-        with self.assertRaisesRegex(attn.InvalidArgument, "3 inputs .q, k, v., but got 1"):
+        with self.assertRaisesRegex(
+            attn.InvalidArgument, "3 inputs .q, k, v., but got 1"
+        ):
             self.kernel.result_shapes(q)
 
     def test_threads_option(self):
@@ -212,7 +214,8 @@ class Errors(unittest.TestCase):
     def test_number_of_inputs(self):
         for count in (0, 2, 4):
             with self.assertRaisesRegex(
-                attn.InvalidArgument, rf"@causal .*3 inputs \(q, k, v\), but got {count}"
+                attn.InvalidArgument,
+                rf"@causal .*3 inputs \(q, k, v\), but got {count}",
             ):
                 self.kernel(*[self.q] * count)
 

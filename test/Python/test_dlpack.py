@@ -28,7 +28,10 @@ class Values(unittest.TestCase):
         at = self.numbers
         return [
             [
-                [[at[offset + y * h + x * s + z * d] for z in range(8)] for x in range(5)]
+                [
+                    [at[offset + y * h + x * s + z * d] for z in range(8)]
+                    for x in range(5)
+                ]
                 for y in range(2)
             ]
         ]
@@ -144,7 +147,9 @@ class Errors(unittest.TestCase):
     def test_results(self):
         self.call("'o' to be writable", out=True, version=(1, 0), flags=1)
         self.call("'o' to be writable", out=True, version=(1, 0), flags=2)
-        self.call("elements of result 'o' not to overlap", out=True, strides=(0, 0, 8, 1))
+        self.call(
+            "elements of result 'o' not to overlap", out=True, strides=(0, 0, 8, 1)
+        )
 
     def test_a_gpu_that_is_not_served(self):
         # Nothing may read these as if they were in host memory.
@@ -170,7 +175,10 @@ class Errors(unittest.TestCase):
         kernel = attn.compile(CAUSAL)
         q = Exporter(floats([0] * 80), (1, 2, 5, 8))
         for result, message in [
-            (BufferError("not today"), "input 'k' .*Broken says: BufferError: not today"),
+            (
+                BufferError("not today"),
+                "input 'k' .*Broken says: BufferError: not today",
+            ),
             (7, "input 'k' to export a DLPack capsule, but got int"),
         ]:
             with self.assertRaisesRegex(attn.InvalidArgument, message):

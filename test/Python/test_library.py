@@ -103,7 +103,9 @@ except attn.LibraryNotFound as error:
         self.assertIn("not found: cannot find", self.run_with("/no/such.so"))
 
     def test_no_library(self):
-        self.assertRegex(self.run_with(__file__), "not found: cannot open .*test_library")
+        self.assertRegex(
+            self.run_with(__file__), "not found: cannot open .*test_library"
+        )
 
     def test_another_library(self):
         maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")

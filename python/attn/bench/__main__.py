@@ -227,7 +227,9 @@ def main(arguments=None):
             try:
                 row = _run_case(torch, case, options, timer)
             except RuntimeError as error:  # such as too little memory for inputs
-                row = {name: {"note": _reason(error)} for name in ["attn", *options.peers]}
+                row = {
+                    name: {"note": _reason(error)} for name in ["attn", *options.peers]
+                }
             _print_row(case, row)
             failed |= "ms" not in row["attn"]
             rows.append({**vars(case), "flops": case.flops, "contenders": row})

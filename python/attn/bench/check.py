@@ -71,8 +71,7 @@ class Judge:
             + (ulps.max() + high.max() + chance * (eps * a + reach).max()).item(),
             1.1 * self.eager.mean
             + (
-                mean.mean()
-                + chance * (ulps.mean() / 2 + (2 * eps * a + reach).mean())
+                mean.mean() + chance * (ulps.mean() / 2 + (2 * eps * a + reach).mean())
             ).item(),
         )
 

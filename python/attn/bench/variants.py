@@ -89,7 +89,9 @@ def _dense_bias(c):
 
 
 def _randn(torch, shape, case, device):
-    return torch.randn(shape, dtype=getattr(torch, TORCH_TYPES[case.dtype]), device=device)
+    return torch.randn(
+        shape, dtype=getattr(torch, TORCH_TYPES[case.dtype]), device=device
+    )
 
 
 def _gather(indices, rank):
