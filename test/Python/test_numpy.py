@@ -95,9 +95,9 @@ class NumPy(unittest.TestCase):
         q, k, v = (x[:, ::-1, ::2] for x in (q, k, v))
         o = self.kernel(q, k, v)
         self.assertLess(numpy.abs(o - reference(q, k, v)).max(), 1e-5)
-        q = numpy.broadcast_to(self.tensor(1, 1, 1, 8), (1, 2, 5, 8))
-        o = self.kernel(q, k, v) if k.shape[2] == 5 else self.kernel(q, q, q)
-        self.assertTrue(numpy.isfinite(o).all())
+        q = numpy.broadcast_to(self.tensor(1, 1, 1, 8), k.shape)
+        o = self.kernel(q, k, v)
+        self.assertLess(numpy.abs(o - reference(q, k, v)).max(), 1e-5)
 
     def test_out(self):
         inputs = self.inputs()
