@@ -1,6 +1,7 @@
 """Tests of the tools: files with RUN lines, checked with FileCheck."""
 
 import os
+import subprocess
 
 import lit.formats
 
@@ -38,6 +39,13 @@ if config.attn_sanitize:
             config.environment[name] = os.environ[name]
 if config.attn_linkage == "static":
     config.available_features.add("portable")
+
+
+# Pages about Python use NumPy; the tests of the package do where it is there.
+if not subprocess.call(
+    [config.python, "-c", "import numpy"], stderr=subprocess.DEVNULL
+):
+    config.available_features.add("numpy")
 
 
 def host_features():

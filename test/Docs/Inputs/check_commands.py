@@ -6,10 +6,11 @@ Each block fenced as ```console holds commands behind `$ ` (a trailing
 backslash continues one) and, below each, what it prints. In the expected text
 `...` stands for any text within a line, and a line that holds only `...` for
 any number of lines. Commands run in the root of the sources, in a scratch copy
-of nothing: they must not write into it.
+of nothing: they must not write into it. Their python3 is the one that runs this.
 """
 
 import re
+import shlex
 import subprocess
 import sys
 
@@ -56,9 +57,10 @@ def main():
     if not commands:
         sys.exit(f"{sys.argv[1]}: no commands")
     failures = 0
+    prelude = f'python3() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
     for number, command, expected in commands:
         run = subprocess.run(
-            ["bash", "-c", command],
+            ["bash", "-c", prelude + command],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

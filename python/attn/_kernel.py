@@ -1,0 +1,308 @@
+"""Compilation and kernels."""
+
+import os
+import threading
+import typing
+import weakref
+
+from . import _native, _streams, _tensors
+from ._errors import InvalidArgument
+
+_TARGETS = ("auto", "cpu", "cuda")
+_PROCESSORS = ("baseline", "avx2", "avx512")
+
+
+class TensorInfo(typing.NamedTuple):
+    """What a kernel says of an input or a result.
+
+    `dtype` is spelled as MLIR does ("bf16"), and an extent that may be any
+    number is None.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple
+
+    def __str__(self):
+        extents = ["?" if extent is None else str(extent) for extent in self.shape]
+        return f"{self.name}: {'x'.join([*extents, self.dtype])}"
+
+
+def _unpack(values):
+    return values[0] if len(values) == 1 else values
+
+
+def _kinds(count, kind):
+    return f"{count} {kind}" + ("" if count == 1 else "s")
+
+
+class BoundCall:
+    """A kernel with the tensors of a call, which calling it runs.
+
+    It may be called again after the contents of the tensors changed. `out` is
+    what it returns.
+    """
+
+    def __init__(self, kernel, inputs, results, out, stream, threads):
+        self._kernel = kernel
+        self._inputs = inputs
+        self._results = results
+        self._stream = stream
+        self._threads = threads
+        self.out = out
+
+    def __call__(self):
+        _native.run(
+            self._kernel._handle,
+            self._inputs,
+            self._results,
+            stream=self._stream,
+            threads=self._threads,
+        )
+        return self.out
+
+
+class Kernel:
+    """Compiled code, which `compile` makes. Threads may call it at once."""
+
+    def __init__(self, handle, target):
+        self._handle = handle
+        release = weakref.finalize(self, _native.release, handle)
+        # Threads that outlive the interpreter may still be running it.
+        release.atexit = False
+        self.target = target
+        self.entry = _native.entry(handle)
+        self.inputs = tuple(TensorInfo(*info) for info in _native.inputs(handle))
+        self.results = tuple(TensorInfo(*info) for info in _native.results(handle))
+
+    @property
+    def report(self):
+        """What the compilation did: `target`, `milliseconds`, `stages`,
+        `remarks`, `warnings` and `objectSize`, as attnKernelReport has it."""
+        return _native.report(self._handle)
+
+    def __repr__(self):
+        inputs = ", ".join(map(str, self.inputs))
+        results = ", ".join(map(str, self.results))
+        return f"<attn.Kernel @{self.entry}({inputs}) -> ({results}) for {self.target}>"
+
+    def result_shapes(self, *tensors):
+        """The shapes of the results for these inputs, as a tuple of tuples."""
+        inputs = _native.Tensors(self._view_inputs(tensors, None))
+        ranks = [len(info.shape) for info in self.results]
+        return _native.result_shapes(self._handle, inputs, ranks)
+
+    def bind(self, *tensors, out=None, stream=None, threads=0):
+        """Checks and converts the arguments of a call once, for many runs."""
+        if isinstance(threads, bool) or not isinstance(threads, int):
+            raise InvalidArgument(
+                f"expects threads to be an int, but got {type(threads).__name__}"
+            )
+        if not 0 <= threads < 2**31:
+            raise InvalidArgument(f"expects 0 or more threads, but got {threads}")
+        stream = _streams.to_handle(stream)
+        views = self._view_inputs(tensors, stream)
+        first, device, device_name = self._first_tensor(tensors, views)
+        if stream is None and device[0] != _native.CPU:
+            stream = _streams.current(device)
+        inputs = _native.Tensors(views)
+        if out is None:
+            ranks = [len(info.shape) for info in self.results]
+            shapes = _native.result_shapes(self._handle, inputs, ranks)
+            outs = tuple(
+                _tensors.new_like(first, device, shape, info.dtype)
+                for info, shape in zip(self.results, shapes)
+            )
+            out = _unpack(outs)
+        else:
+            outs = self._split_out(out)
+        views = [
+            _tensors.view_result(value, f"result '{info.name}'", stream)
+            for info, value in zip(self.results, outs)
+        ]
+        for view in views:
+            self._check_device(view, device, device_name)
+        results = _native.Tensors(views)
+        return BoundCall(self, inputs, results, out, stream, threads)
+
+    def __call__(self, *tensors, out=None, stream=None, threads=0):
+        """Runs the kernel on one argument for each input.
+
+        Returns the result, or a tuple if there are several: new tensors like
+        the first input, or those of `out`. `threads` bounds the threads of a
+        CPU, and 0 means all. `stream` is one of the GPU, by default the
+        current one of PyTorch.
+        """
+        return self.bind(*tensors, out=out, stream=stream, threads=threads)()
+
+    def _view_inputs(self, tensors, stream):
+        if len(tensors) != len(self.inputs):
+            names = ", ".join(info.name for info in self.inputs)
+            raise InvalidArgument(
+                f"@{self.entry} expects {_kinds(len(self.inputs), 'input')} ({names}),"
+                f" but got {len(tensors)}"
+            )
+        return [
+            _tensors.view_input(value, info, f"input '{info.name}'", stream)
+            for info, value in zip(self.inputs, tensors)
+        ]
+
+    def _first_tensor(self, tensors, views):
+        """The first that is no scalar, and the device that all are on."""
+        first, device, name = None, None, None
+        for info, value, view in zip(self.inputs, tensors, views):
+            if not info.shape:
+                continue
+            if device is None:
+                first, device, name = value, view.device, view.device_name
+            self._check_device(view, device, name)
+        return first, device or (_native.CPU, 0), name or "cpu"
+
+    @staticmethod
+    def _check_device(view, device, device_name):
+        if view.device != device:
+            raise InvalidArgument(
+                f"expects {view.what} on {device_name}, where the first input is,"
+                f" but got one on {view.device_name}"
+            )
+
+    def _split_out(self, out):
+        outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        if len(outs) != len(self.results):
+            names = ", ".join(info.name for info in self.results)
+            raise InvalidArgument(
+                f"expects out to have {_kinds(len(self.results), 'result')}"
+                f" ({names}), but got {len(outs)}"
+            )
+        return outs
+
+
+# ===----------------------------------------------------------------------===
+# Compilation
+# ===----------------------------------------------------------------------===
+
+
+class _Slot:
+    """A place for a kernel, with a lock that its compilation holds."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.kernel = None
+
+
+_slots = {}
+_slots_lock = threading.Lock()
+
+
+def clear_cache():
+    """Forgets the kernels that `compile` keeps; those in use stay valid."""
+    with _slots_lock:
+        _slots.clear()
+
+
+def _expect(name, value, kind, expected):
+    # bool is an int, but no number of anything.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InvalidArgument(
+            f"expects {name} to be {expected}, but got {type(value).__name__}"
+        )
+    return value
+
+
+def _expect_text(name, value):
+    if value is not None and "\0" in _expect(name, value, str, "a string"):
+        raise InvalidArgument(f"expects {name} to be a string without a NUL")
+    return value
+
+
+def _read_program(program):
+    """The bytes of a program, and the name of its file or None."""
+    if isinstance(program, str):
+        if not program.strip():
+            raise InvalidArgument(
+                "expects a program to be MLIR text or a path, but got an empty string"
+            )
+        # Each program has braces around a function, or lines.
+        if "{" in program or "\n" in program:
+            return program.encode(), None
+    elif isinstance(program, (bytes, bytearray, memoryview)):
+        return bytes(program), None
+    elif not isinstance(program, os.PathLike):
+        raise InvalidArgument(
+            "expects a program to be MLIR text, bytes of MLIR or a path, but got"
+            f" {type(program).__name__}"
+        )
+    path = os.fspath(program)
+    with open(path, "rb") as file:
+        return file.read(), os.fsdecode(path)
+
+
+def compile(
+    program,
+    entry=None,
+    target="auto",
+    *,
+    processor=None,
+    schedule=None,
+    bounds_check=False,
+    opt_level=None,
+    name=None,
+):
+    """Compiles an attention program; the same program and options give the
+    same kernel.
+
+    program       MLIR text, the path of a file, or bytes of text or bytecode.
+                  A string on one line without a brace is a path.
+    entry         the function, by default the only public one
+    target        "cpu", "cuda", or "auto": a GPU if the library serves one
+    processor     "baseline", "avx2" or "avx512" instead of this CPU
+    schedule      one for all attentions, such as "#attn.schedule<tile_m = ...>"
+    bounds_check  whether reads of captures are checked while the kernel runs
+    opt_level     effort of LLVM, from 0 to 3
+    name          that of the program in messages, by default the path
+    """
+    text, path = _read_program(program)
+    if _expect("target", target, str, "a string") not in _TARGETS:
+        raise InvalidArgument(
+            f"expects target to be one of {', '.join(_TARGETS)}, but got {target!r}"
+        )
+    if processor is not None and processor not in _PROCESSORS:
+        raise InvalidArgument(
+            f"expects processor to be one of {', '.join(_PROCESSORS)}, but got"
+            f" {processor!r}"
+        )
+    _expect_text("entry", entry)
+    _expect_text("schedule", schedule)
+    _expect_text("name", name)
+    _expect("bounds_check", bounds_check, bool, "a bool")
+    if opt_level is not None:
+        _expect("opt_level", opt_level, int, "an int")
+        if not 0 <= opt_level <= 3:
+            raise InvalidArgument(
+                f"expects opt_level to be from 0 to 3, but got {opt_level}"
+            )
+    target = _native.resolve_target(target)
+    options = {
+        "entry": entry,
+        "name": path if name is None else name,
+        "processor": processor,
+        "schedule": schedule,
+        "bounds_check": bounds_check,
+        # 0 means the usual one there, and -1 none.
+        "level": {None: 0, 0: -1}.get(opt_level, opt_level),
+    }
+    key = (text, target, tuple(options.values()))
+    with _slots_lock:
+        slot = _slots.setdefault(key, _Slot())
+    # Threads that want the same kernel wait for the first; others go on.
+    with slot.lock:
+        if slot.kernel is None:
+            try:
+                handle = _native.compile_kernel(text, **options)
+            except BaseException:
+                with _slots_lock:
+                    if _slots.get(key) is slot:
+                        del _slots[key]
+                raise
+            slot.kernel = Kernel(handle, target)
+        return slot.kernel

@@ -1,0 +1,305 @@
+"""The C interface (attn-c/Attn.h) through ctypes.
+
+Here and nowhere else are its structs and functions known. `run` is the one
+place that hands tensors to a kernel, so a device that the C interface learns
+to serve needs changes here only: the rest of the package passes the device of
+each tensor and the stream through.
+"""
+
+import ctypes
+import json
+import threading
+from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
+
+from . import _dtypes, _library
+from ._errors import Unsupported, from_status
+
+# Kinds of devices, as in DLPack.
+CPU, CUDA = 1, 2
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("dtype", c_int32),
+        ("rank", c_int64),
+        ("shape", c_void_p),
+        ("strides", c_void_p),
+    ]
+
+
+class _TensorInfo(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("dtype", c_int32),
+        ("rank", c_int64),
+        ("shape", POINTER(c_int64)),
+    ]
+
+
+class _CompileOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("entry", c_char_p),
+        ("buffer_name", c_char_p),
+        ("target", c_char_p),
+        ("schedule", c_char_p),
+        ("bounds_check", c_int32),
+        ("opt_level", c_int32),
+        ("dump_ir", c_void_p),
+        ("dump_llvm", c_void_p),
+        ("dump_user", c_void_p),
+    ]
+
+
+class _RunOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("threads", c_int32),
+        ("pool", c_void_p),
+    ]
+
+
+_STATUS = c_int32
+_ERROR = POINTER(c_void_p)
+_FUNCTIONS = {
+    "attnVersionString": (c_char_p, []),
+    "attnErrorMessage": (c_char_p, [c_void_p]),
+    "attnErrorDestroy": (None, [c_void_p]),
+    "attnStringData": (c_void_p, [c_void_p]),
+    "attnStringSize": (c_size_t, [c_void_p]),
+    "attnStringDestroy": (None, [c_void_p]),
+    "attnKernelCompile": (
+        _STATUS,
+        [c_char_p, c_size_t, POINTER(_CompileOptions), POINTER(c_void_p), _ERROR],
+    ),
+    "attnKernelRelease": (None, [c_void_p]),
+    "attnKernelEntry": (c_char_p, [c_void_p]),
+    "attnKernelNumInputs": (c_size_t, [c_void_p]),
+    "attnKernelNumResults": (c_size_t, [c_void_p]),
+    "attnKernelInputInfo": (
+        _STATUS,
+        [c_void_p, c_size_t, POINTER(_TensorInfo), _ERROR],
+    ),
+    "attnKernelResultInfo": (
+        _STATUS,
+        [c_void_p, c_size_t, POINTER(_TensorInfo), _ERROR],
+    ),
+    "attnKernelReport": (_STATUS, [c_void_p, POINTER(c_void_p), _ERROR]),
+    "attnKernelResultShapes": (
+        _STATUS,
+        [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, _ERROR],
+    ),
+    "attnKernelRun": (
+        _STATUS,
+        [
+            c_void_p,
+            c_void_p,
+            c_size_t,
+            c_void_p,
+            c_size_t,
+            POINTER(_RunOptions),
+            _ERROR,
+        ],
+    ),
+}
+
+_lock = threading.Lock()
+_opened = None
+
+
+def library():
+    """The library, which the first call opens."""
+    global _opened
+    if _opened is None:
+        with _lock:
+            if _opened is None:
+                opened, _ = _library.open_library()
+                for name, (result, arguments) in _FUNCTIONS.items():
+                    function = getattr(opened, name)
+                    function.restype = result
+                    function.argtypes = arguments
+                _opened = opened
+    return _opened
+
+
+def _check(status, error):
+    """Raises the exception for a status and destroys the error."""
+    if status == 0:
+        return
+    text = library().attnErrorMessage(error).decode("utf-8", "replace")
+    library().attnErrorDestroy(error)
+    raise from_status(status, text)
+
+
+def _encode(text):
+    return None if text is None else text.encode()
+
+
+def version():
+    """The version of the library, such as "0.1.0"."""
+    return library().attnVersionString().decode()
+
+
+def resolve_target(target):
+    """The target for "auto", "cpu" or "cuda", if the library has it."""
+    if target == "cuda":
+        raise Unsupported(
+            f"expects the target cpu, the only one of libattn {version()},"
+            f" but got {target}"
+        )
+    return "cpu"
+
+
+# ===----------------------------------------------------------------------===
+# Kernels
+# ===----------------------------------------------------------------------===
+
+
+def compile_kernel(program, *, entry, name, processor, schedule, bounds_check, level):
+    """A handle of a kernel, for `release`; `level` is that of the C struct."""
+    options = _CompileOptions(
+        struct_size=ctypes.sizeof(_CompileOptions),
+        entry=_encode(entry),
+        buffer_name=_encode(name),
+        target=_encode(processor),
+        schedule=_encode(schedule),
+        bounds_check=bool(bounds_check),
+        opt_level=level,
+    )
+    kernel, error = c_void_p(), c_void_p()
+    _check(
+        library().attnKernelCompile(
+            program, len(program), byref(options), byref(kernel), byref(error)
+        ),
+        error,
+    )
+    return kernel.value
+
+
+def release(kernel):
+    library().attnKernelRelease(kernel)
+
+
+def entry(kernel):
+    return library().attnKernelEntry(kernel).decode()
+
+
+def _infos(kernel, count, get):
+    infos = []
+    for index in range(count):
+        info, error = _TensorInfo(ctypes.sizeof(_TensorInfo)), c_void_p()
+        _check(get(kernel, index, byref(info), byref(error)), error)
+        if info.dtype >= len(_dtypes.NAMES):
+            raise Unsupported(
+                f"expects an element type that this package knows, but '"
+                f"{info.name.decode()}' has number {info.dtype}"
+            )
+        shape = tuple(
+            None if info.shape[dim] < 0 else info.shape[dim] for dim in range(info.rank)
+        )
+        infos.append((info.name.decode(), _dtypes.NAMES[info.dtype], shape))
+    return infos
+
+
+def inputs(kernel):
+    """(name, element type, extents or None) of each input."""
+    count = library().attnKernelNumInputs(kernel)
+    return _infos(kernel, count, library().attnKernelInputInfo)
+
+
+def results(kernel):
+    count = library().attnKernelNumResults(kernel)
+    return _infos(kernel, count, library().attnKernelResultInfo)
+
+
+def report(kernel):
+    string, error = c_void_p(), c_void_p()
+    _check(library().attnKernelReport(kernel, byref(string), byref(error)), error)
+    try:
+        data = library().attnStringData(string)
+        text = ctypes.string_at(data, library().attnStringSize(string))
+    finally:
+        library().attnStringDestroy(string)
+    return json.loads(text)
+
+
+# ===----------------------------------------------------------------------===
+# Calls
+# ===----------------------------------------------------------------------===
+
+
+class Tensors:
+    """An array of attnTensor, with what its pointers point to."""
+
+    def __init__(self, views):
+        self.views = views
+        self.count = len(views)
+        numbers = []
+        for view in views:
+            numbers += view.shape
+            if view.strides is not None:
+                numbers += view.strides
+        self._numbers = (c_int64 * len(numbers))(*numbers)
+        at = ctypes.addressof(self._numbers)
+        self.array = (_Tensor * len(views))()
+        for tensor, view in zip(self.array, views):
+            rank = len(view.shape)
+            tensor.struct_size = ctypes.sizeof(_Tensor)
+            tensor.data = view.data
+            tensor.dtype = _dtypes.CODES[view.dtype]
+            tensor.rank = rank
+            tensor.shape = at
+            at += 8 * rank
+            if view.strides is not None:
+                tensor.strides = at
+                at += 8 * rank
+
+
+def result_shapes(kernel, inputs, ranks):
+    """The shape of each result, of which the ranks are given."""
+    extents, error = (c_int64 * sum(ranks))(), c_void_p()
+    _check(
+        library().attnKernelResultShapes(
+            kernel, inputs.array, inputs.count, extents, len(extents), byref(error)
+        ),
+        error,
+    )
+    shapes, at = [], 0
+    for rank in ranks:
+        shapes.append(tuple(extents[at : at + rank]))
+        at += rank
+    return tuple(shapes)
+
+
+def run(kernel, inputs, results, stream=None, threads=0):
+    """Runs a kernel on `Tensors`; the results are written when it returns.
+
+    `stream` is that of the device as an integer, and None on a CPU.
+    """
+    for tensors in (inputs, results):
+        for view in tensors.views:
+            if view.device[0] != CPU:
+                raise Unsupported(
+                    f"expects {view.what} to be in the memory of the CPU, as"
+                    f" libattn {version()} runs there only, but got one on"
+                    f" {view.device_name}"
+                )
+    if stream is not None:
+        raise Unsupported("expects no stream, as kernels for a CPU have none")
+    options = _RunOptions(ctypes.sizeof(_RunOptions), threads, None)
+    error = c_void_p()
+    _check(
+        library().attnKernelRun(
+            kernel,
+            inputs.array,
+            inputs.count,
+            results.array,
+            results.count,
+            byref(options),
+            byref(error),
+        ),
+        error,
+    )

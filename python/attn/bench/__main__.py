@@ -1,0 +1,247 @@
+"""python -m attn.bench: times of kernels and of what PyTorch has instead."""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+
+import attn
+
+from . import check, measure, peers, variants
+
+
+def _list(known):
+    """The type of an option that takes names, separated by commas."""
+
+    def parse(text):
+        names = [name for name in text.split(",") if name]
+        for name in names:
+            if known and name not in known:
+                raise argparse.ArgumentTypeError(
+                    f"expects some of {', '.join(known)}, but got '{name}'"
+                )
+        return names
+
+    return parse
+
+
+def _positive(text):
+    number = int(text) if text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expects a positive number, but got '{text}'")
+    return number
+
+
+def _positives(text):
+    return [_positive(number) for number in text.split(",")]
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="python -m attn.bench",
+        description="Compares kernels with attention of PyTorch: all in turn, in one"
+        " process, each checked against float64 before it is timed. A ratio is the"
+        " time of a peer over ours.",
+    )
+    add = parser.add_argument
+    add("--device", choices=["cuda", "cpu"], help="by default a GPU if there is one")
+    add("--dims", type=_positives, help="head dimensions")
+    add("--lengths", type=_positives, help="sequence lengths")
+    add("--tokens", type=_positive, help="batch * length (the batch is at least 1)")
+    add("--heads-total", type=_positive, help="heads * head dimension")
+    add("--masks", type=_list(variants.MASKS), default=list(variants.MASKS))
+    add("--variants", type=_list(variants.VARIANTS), default=["none"])
+    add("--dtype", choices=list(variants.TORCH_TYPES))
+    add("--rounds", type=_positive, default=20, help="timed runs of each")
+    add("--rows", type=_positive, default=64, help="rows that are checked")
+    add("--seed", type=int, help="of the inputs, by default another one each time")
+    add("--peers", type=_list(peers.NAMES), help="of " + ", ".join(peers.NAMES))
+    add("--json", metavar="FILE", help="writes all measurements there")
+    return parser.parse_args(arguments)
+
+
+# What fits the device, where the user does not say.
+_DEFAULTS = {
+    "cuda": {
+        "dims": [64, 128, 256],
+        "lengths": [2048, 8192, 16384],
+        "tokens": 16384,
+        "heads_total": 2048,
+        "dtype": "bf16",
+    },
+    "cpu": {
+        "dims": [64],
+        "lengths": [512, 1024],
+        "tokens": 1024,
+        "heads_total": 512,
+        "dtype": "f32",
+    },
+}
+
+
+def _complete(options, torch):
+    if options.device is None:
+        options.device = "cuda" if torch.cuda.is_available() else "cpu"
+    for name, value in _DEFAULTS[options.device].items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    if options.peers is None:
+        options.peers = list(peers.DEFAULT[options.device])
+    if options.seed is None:
+        options.seed = int.from_bytes(os.urandom(4), "little")
+
+
+def _cases(options):
+    for name in options.variants:
+        masks = variants.VARIANTS[name].masks or options.masks
+        for mask in masks:
+            for dim in options.dims:
+                for length in options.lengths:
+                    yield variants.Case(
+                        variant=name,
+                        mask=mask,
+                        dtype=options.dtype,
+                        batch=max(1, options.tokens // length),
+                        heads=max(1, options.heads_total // dim),
+                        length=length,
+                        dim=dim,
+                    )
+
+
+def _ours(torch, case, device, q, k, v, captures):
+    kernel = attn.compile(variants.program(case), target=device)
+    out = torch.full_like(q, float("nan"))
+    return kernel.bind(q, k, v, *captures.values(), out=out)
+
+
+def _reason(error):
+    """The first line of a message."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:160] if lines else type(error).__name__
+
+
+def _run_case(torch, case, options, timer):
+    """The row of a case: for each contender its times, or why it has none."""
+    device = options.device
+    dtype = getattr(torch, variants.TORCH_TYPES[case.dtype])
+    shape = (case.batch, case.heads, case.length, case.dim)
+    q, k, v = (torch.randn(shape, dtype=dtype, device=device) for _ in range(3))
+    captures = variants.make_captures(torch, case, device)
+    judge = check.Judge(torch, case, q, k, v, captures, options.rows)
+    functions, row = {}, {}
+    for name in ["attn", *options.peers]:
+        entry = row[name] = {}
+        try:
+            if name == "attn":
+                function = _ours(torch, case, device, q, k, v, captures)
+            else:
+                function = peers.make(torch, name, case, q, k, v, captures)
+            errors = judge.errors(function())
+        # One contender that fails, in whatever way, is no reason to lose what
+        # the others do.
+        except Exception as error:
+            entry["note"] = _reason(error)
+            continue
+        entry["max_error"], entry["mean_error"] = errors
+        entry["ok"] = judge.accepts(errors)
+        if name == "attn" and not entry["ok"]:
+            entry["note"] = (
+                f"WRONG: max error {errors.max:.3g}, mean {errors.mean:.3g}, where"
+                f" {judge.bound.max:.3g} and {judge.bound.mean:.3g} are allowed"
+            )
+            continue
+        functions[name] = function
+    if functions:
+        times = measure.measure(timer, functions, options.rounds)
+        for name, samples in times.items():
+            median = statistics.median(samples)
+            row[name].update(
+                ms=median, tflops=case.flops / median / 1e9, samples=samples
+            )
+    ours = row["attn"].get("ms")
+    for name in options.peers:
+        if ours and "ms" in row[name]:
+            row[name]["ratio"] = row[name]["ms"] / ours
+    return row
+
+
+def _print_head(options):
+    columns = [f"{name:>21}" for name in ["attn", *options.peers]]
+    print(f"{'variant mask type batch heads length dim':<44}" + "".join(columns))
+    units = ["ms  TFLOP/s"] + ["ms    ratio"] * len(options.peers)
+    print(" " * 44 + "".join(f"{unit:>21}" for unit in units), flush=True)
+
+
+def _print_row(case, row):
+    line, notes = f"{case!s:<44}", []
+    for name, entry in row.items():
+        if "ms" not in entry:
+            line += f"{'-':>21}"
+        elif name == "attn":
+            line += f"{entry['ms']:12.4f}{entry['tflops']:9.2f}"
+        elif "ratio" in entry:
+            line += f"{entry['ms']:12.4f}{entry['ratio']:9.3f}"
+        else:
+            line += f"{entry['ms']:12.4f}{'-':>9}"
+        if "note" in entry:
+            notes.append(f"  {name}: {entry['note']}")
+    print("\n".join([line, *notes]), flush=True)
+
+
+def _environment(torch, options):
+    name = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
+    return {
+        "attn": attn.version(),
+        "torch": torch.__version__,
+        "device": name,
+        "threads": torch.get_num_threads(),
+        "options": vars(options),
+    }
+
+
+def main(arguments=None):
+    options = _parse(arguments)
+    try:
+        import torch
+    except ImportError as error:
+        print(
+            "attn.bench: error: expects PyTorch, which it compares with"
+            f" (pip install torch): {error}",
+            file=sys.stderr,
+        )
+        return 1
+    _complete(options, torch)
+    torch.manual_seed(options.seed)
+    environment = _environment(torch, options)
+    print(
+        f"attn {environment['attn']}, PyTorch {environment['torch']},"
+        f" {environment['device']}, seed {options.seed},"
+        f" median of {options.rounds} rounds"
+    )
+    _print_head(options)
+    timer = measure.make_timer(torch, options.device)
+    rows, failed = [], False
+    with torch.no_grad():
+        for case in _cases(options):
+            try:
+                row = _run_case(torch, case, options, timer)
+            except RuntimeError as error:  # such as too little memory for inputs
+                row = {
+                    name: {"note": _reason(error)} for name in ["attn", *options.peers]
+                }
+            _print_row(case, row)
+            failed |= "ms" not in row["attn"]
+            rows.append({**vars(case), "flops": case.flops, "contenders": row})
+            # After each case, so that an interrupted run leaves what it has.
+            if options.json:
+                with open(options.json, "w", encoding="utf-8") as file:
+                    json.dump({**environment, "rows": rows}, file, indent=1)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except attn.Error as error:
+        sys.exit(f"attn.bench: error: {error}")

@@ -1,0 +1,79 @@
+"""Times of several functions on one device, measured in turn.
+
+Each round runs each function once, and each round starts with another one, so
+that a change of clock, temperature or load meets all of them.
+"""
+
+import time
+
+_WARM_UP = 3
+# Threads of OpenMP spin for so long after a function of PyTorch, and would take
+# processors from the one that is timed next.
+_SPIN_S = 0.25
+# More than any cache, so that each function reads its inputs from memory.
+_FLUSH_BYTES = 256 << 20
+# Keeps the GPU busy until the host has launched what is timed.
+_BUSY_CYCLES = 1_000_000
+
+
+class CudaTimer:
+    def __init__(self, torch, device):
+        self.torch = torch
+        self.flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device=device)
+
+    def synchronize(self):
+        self.torch.cuda.synchronize()
+
+    def start(self, function):
+        """Enqueues a function between two events."""
+        cuda = self.torch.cuda
+        events = [cuda.Event(enable_timing=True) for _ in range(2)]
+        self.flush.zero_()
+        if hasattr(cuda, "_sleep"):
+            cuda._sleep(_BUSY_CYCLES)
+        events[0].record()
+        function()
+        events[1].record()
+        return events
+
+    def finish(self, events):
+        return events[0].elapsed_time(events[1])
+
+
+class CpuTimer:
+    def synchronize(self):
+        pass
+
+    def start(self, function):
+        time.sleep(_SPIN_S)
+        function()  # wakes the threads
+        begin = time.perf_counter()
+        function()
+        return 1e3 * (time.perf_counter() - begin)
+
+    def finish(self, milliseconds):
+        return milliseconds
+
+
+def make_timer(torch, device):
+    return CudaTimer(torch, device) if device == "cuda" else CpuTimer()
+
+
+def measure(timer, functions, rounds):
+    """The milliseconds of each round for each of the named functions."""
+    for function in functions.values():
+        for _ in range(_WARM_UP):
+            function()
+    timer.synchronize()
+    names = list(functions)
+    times = {name: [] for name in names}
+    for number in range(rounds):
+        shift = number % len(names)
+        started = [
+            (name, timer.start(functions[name]))
+            for name in names[shift:] + names[:shift]
+        ]
+        timer.synchronize()
+        for name, handle in started:
+            times[name].append(timer.finish(handle))
+    return times

@@ -1,0 +1,126 @@
+# RUN: %python %s
+"""python -m attn.bench: its programs, and the program itself."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+import attn
+from attn.bench import variants
+from attn.bench.variants import Case
+
+
+def bench(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "attn.bench", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+class Programs(unittest.TestCase):
+    def test_all_compile(self):
+        for name, variant in variants.VARIANTS.items():
+            for mask in variant.masks or variants.MASKS:
+                for dtype in variants.TORCH_TYPES:
+                    case = Case(name, mask, dtype, 2, 4, 32, 16)
+                    kernel = attn.compile(variants.program(case), opt_level=0)
+                    names = [info.name for info in kernel.inputs]
+                    captures = [capture.name for capture in variant.captures]
+                    self.assertEqual(names, ["q", "k", "v", *captures], str(case))
+                    self.assertEqual(kernel.results[0].dtype, dtype)
+
+    def test_one_kernel_for_all_lengths(self):
+        programs = {
+            variants.program(Case("rel-bias", "causal", "bf16", 2, heads, length, 64))
+            for heads, length in [(1, 100), (8, 200)]
+        }
+        self.assertEqual(len(programs), 1)
+
+    def test_flops(self):
+        full = Case("none", "full", "f32", 2, 3, 4, 5)
+        self.assertEqual(full.flops, 4 * 2 * 3 * 16 * 5)
+        causal = Case("none", "causal", "f32", 2, 3, 4, 5)
+        self.assertEqual(2 * causal.flops, full.flops)
+
+
+class Program(unittest.TestCase):
+    def test_options(self):
+        for arguments, message in [
+            (["--variants=none,fast"], "got 'fast'"),
+            (["--masks=diagonal"], "expects some of full, causal, but got"),
+            (["--peers=pallas"], "got 'pallas'"),
+            (["--dims=64,x"], "expects a positive number, but got 'x'"),
+            (["--rounds=0"], "expects a positive number, but got '0'"),
+        ]:
+            run = bench(*arguments)
+            self.assertEqual(run.returncode, 2)
+            self.assertIn(message, run.stderr)
+
+    @unittest.skipIf(torch is not None, "needs a Python without PyTorch")
+    def test_without_pytorch(self):
+        run = bench()
+        self.assertEqual(run.returncode, 1)
+        self.assertRegex(run.stderr, "^attn.bench: error: expects PyTorch")
+
+    @unittest.skipIf(torch is None, "needs PyTorch")
+    def test_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "out.json"
+            run = bench(
+                "--device=cpu",
+                "--variants=none,alibi,softcap,rel-bias,head-bias,dense-bias,prefix",
+                "--dims=16",
+                "--lengths=40",
+                "--tokens=80",
+                "--heads-total=32",
+                "--rounds=2",
+                "--peers=math",
+                f"--json={path}",
+            )
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+            rows = json.loads(path.read_text())["rows"]
+        self.assertEqual(len(rows), 13)
+        for row in rows:
+            ours, peer = row["contenders"]["attn"], row["contenders"]["math"]
+            self.assertTrue(ours["ok"])
+            self.assertEqual(len(ours["samples"]), 2)
+            biased = row["variant"] in ("head-bias", "dense-bias")
+            if row["variant"] == "none" or (biased and row["mask"] == "full"):
+                self.assertAlmostEqual(peer["ratio"], peer["ms"] / ours["ms"])
+            else:
+                self.assertEqual(peer, {"note": "no such variant"})
+
+
+@unittest.skipIf(torch is None, "needs PyTorch")
+class Check(unittest.TestCase):
+    """A result with a flaw in it is not timed."""
+
+    def test_flaws(self):
+        from attn.bench.check import Judge
+
+        torch.manual_seed(0)
+        case = Case("alibi", "causal", "bf16", 1, 2, 64, 16)
+        q, k, v = (torch.randn(1, 2, 64, 16).bfloat16() for _ in range(3))
+        captures = variants.make_captures(torch, case, "cpu")
+        judge = Judge(torch, case, q, k, v, captures, 64)
+        kernel = attn.compile(variants.program(case))
+        good = kernel(q, k, v, *captures.values())
+        self.assertTrue(judge.accepts(judge.errors(good)))
+        without = kernel(q, k, v, torch.zeros(2))
+        self.assertFalse(judge.accepts(judge.errors(without)))
+        self.assertFalse(judge.accepts(judge.errors(good * 1.05)))
+        self.assertFalse(judge.accepts(judge.errors(good * float("nan"))))
+
+
+if __name__ == "__main__":
+    unittest.main()
