@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
+#include <memory>
 
 using namespace attn;
 using namespace attn::cuda;
@@ -38,15 +39,24 @@ struct CacheEntry {
 };
 } // namespace
 
-/// One for each thread, so that it needs no lock: 16 KiB of which a thread only
-/// touches what it uses.
-static constexpr size_t kCacheEntries = 64;
-static thread_local CacheEntry cache[kCacheEntries];
+// Operands of one launch never take each other's entries, whatever their
+// addresses, unless there are more than kCacheSets of them.
+static constexpr size_t kCacheSets = 16;
+static constexpr size_t kCacheWays = 16;
 
+/// The entry that an operand has, or may take. Each thread has its own, so that
+/// no lock is needed: 64 KiB, of which it touches what it uses. They are not
+/// part of the thread's storage, which would make each thread larger.
 static CacheEntry &findEntry(const BoundOperand &operand) {
+  static thread_local std::unique_ptr<CacheEntry[]> cache;
+  if (LLVM_UNLIKELY(!cache))
+    cache = std::make_unique<CacheEntry[]>(kCacheSets * kCacheWays);
+  // A multiple of kMaxParams, and the parameter.
+  size_t set = operand.id % kMaxParams % kCacheSets;
   auto address = reinterpret_cast<uintptr_t>(operand.address);
   uint64_t hash = (operand.id + (address >> 4)) * 0x9e3779b97f4a7c15u;
-  return cache[hash >> (64 - llvm::ConstantLog2<kCacheEntries>())];
+  size_t way = hash >> (64 - llvm::ConstantLog2<kCacheWays>());
+  return cache[set * kCacheWays + way];
 }
 
 //===----------------------------------------------------------------------===//
