@@ -29,6 +29,9 @@ using namespace attn::cuda;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
+/// For what may fail without harm.
+static void ignore(std::error_code code) {}
+
 //===----------------------------------------------------------------------===//
 // Keys
 //===----------------------------------------------------------------------===//
@@ -131,9 +134,9 @@ std::optional<std::string> DiskCache::lookup(const CacheKey &key) const {
   // Many systems do not note when a file is read. What cannot be noted only
   // makes the entry go earlier.
   if (result)
-    (void)fs::setLastAccessAndModificationTime(
-        *file, std::chrono::system_clock::now());
-  (void)fs::closeFile(*file);
+    ignore(fs::setLastAccessAndModificationTime(
+        *file, std::chrono::system_clock::now()));
+  ignore(fs::closeFile(*file));
   return result;
 }
 
@@ -147,7 +150,7 @@ static bool writeNewFile(int fd, llvm::StringRef name, llvm::StringRef header,
     return true;
   // The stream would end the process otherwise.
   stream.clear_error();
-  (void)fs::remove(name);
+  ignore(fs::remove(name));
   return false;
 }
 
@@ -169,7 +172,7 @@ bool DiskCache::store(const CacheKey &key, llvm::StringRef bytes) const {
                     bytes))
     return false;
   if (fs::rename(name, getPath(key))) {
-    (void)fs::remove(name);
+    ignore(fs::remove(name));
     return false;
   }
   // Compilations take seconds, and looking at a directory of a thousand files
@@ -211,7 +214,7 @@ void DiskCache::prune() const {
       total += status->getSize();
     } else if (now - status->getLastModificationTime() >
                std::chrono::hours(1)) {
-      (void)fs::remove(it->path());
+      ignore(fs::remove(it->path()));
     }
   }
   if (total <= options.maxBytes)

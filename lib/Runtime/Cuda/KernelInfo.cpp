@@ -2,6 +2,7 @@
 
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "attn/Runtime/Cuda/Driver.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -39,7 +40,7 @@ static llvm::Error checkMap(const TensorMapInfo &map) {
     if (llvm::Error error = checkRange("a dimension of a tensor map",
                                        map.dims[i], 0, kMaxOperandRank - 1))
       return error;
-    if (std::count(map.dims.begin(), map.dims.end(), map.dims[i]) != 1)
+    if (llvm::count(map.dims, map.dims[i]) != 1)
       return makeArgumentError(
           "expects the dimensions of a tensor map to differ, but got " +
           llvm::Twine(map.dims[i]) + " twice");

@@ -35,9 +35,11 @@ struct Event {
 struct Function {
   char name[64];
   int dynamicShared;
+  int isUnloaded;
 };
 struct Module {
   struct Function function;
+  struct Module *next;
 };
 struct Allocation {
   char *address;
@@ -60,6 +62,7 @@ static struct {
 static char failing[64];
 static int failure;
 static struct Allocation allocations[256];
+static struct Module *modules;
 static float now;
 static int paramSizes[kMaxParams], numParams;
 static char params[kMaxParams][128];
@@ -169,7 +172,6 @@ API int cuGetErrorName(int error, const char **text) {
 }
 
 API int cuGetErrorString(int error, const char **text) {
-  (void)error;
   *text = "said the fake";
   return SUCCESS;
 }
@@ -226,7 +228,6 @@ API int cuDevicePrimaryCtxRetain(struct Context **context, int device) {
 
 API int cuDevicePrimaryCtxRelease_v2(int device) {
   ENTER();
-  (void)device;
   return SUCCESS;
 }
 
@@ -274,8 +275,13 @@ API int cuCtxSynchronize(void) {
 |* Code
 \*===----------------------------------------------------------------------===*/
 
+/* Modules stay for good, so that the use of one that is unloaded is seen. */
 static int makeModule(struct Module **module) {
   *module = calloc(1, sizeof(struct Module));
+  pthread_mutex_lock(&mutex);
+  (*module)->next = modules;
+  modules = *module;
+  pthread_mutex_unlock(&mutex);
   return SUCCESS;
 }
 
@@ -306,7 +312,7 @@ API int cuModuleLoadDataEx(struct Module **module, const void *image,
 API int cuModuleUnload(struct Module *module) {
   ENTER();
   note("unload\n");
-  free(module);
+  module->function.isUnloaded = 1;
   return SUCCESS;
 }
 
@@ -333,7 +339,6 @@ API int cuFuncSetAttribute(struct Function *function, int attribute,
 API int cuFuncGetAttribute(int *value, int attribute,
                            struct Function *function) {
   ENTER();
-  (void)function;
   *value = attribute == 1 ? 1024 : attribute == 4 ? 168 : 0;
   return SUCCESS;
 }
@@ -343,7 +348,6 @@ API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks,
                                                     int numThreads,
                                                     size_t sharedBytes) {
   ENTER();
-  (void)function;
   *numBlocks = numThreads > 1000 ? 0 : sharedBytes > 100000 ? 1 : 2;
   return SUCCESS;
 }
@@ -353,7 +357,7 @@ API int cuLaunchKernel(struct Function *function, unsigned gridX,
                        unsigned blockY, unsigned blockZ, unsigned sharedBytes,
                        struct Stream *stream, void **values, void **extra) {
   ENTER();
-  if (!getCurrent() || extra || gridX == 0 ||
+  if (!getCurrent() || extra || gridX == 0 || function->isUnloaded ||
       sharedBytes > (unsigned)function->dynamicShared ||
       (stream && stream->context != getCurrent()))
     return INVALID_VALUE;
@@ -468,7 +472,6 @@ API int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes) {
 API int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from,
                              size_t bytes, struct Stream *stream) {
   ENTER();
-  (void)stream;
   memcpy((void *)(uintptr_t)to, from, bytes);
   return SUCCESS;
 }
@@ -476,7 +479,6 @@ API int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from,
 API int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes,
                              struct Stream *stream) {
   ENTER();
-  (void)stream;
   memcpy(to, (void *)(uintptr_t)from, bytes);
   return SUCCESS;
 }
@@ -484,7 +486,6 @@ API int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes,
 API int cuMemsetD8Async(unsigned long long to, unsigned char value,
                         size_t count, struct Stream *stream) {
   ENTER();
-  (void)stream;
   memset((void *)(uintptr_t)to, value, count);
   return SUCCESS;
 }
@@ -492,7 +493,6 @@ API int cuMemsetD8Async(unsigned long long to, unsigned char value,
 API int cuMemsetD32Async(unsigned long long to, unsigned value, size_t count,
                          struct Stream *stream) {
   ENTER();
-  (void)stream;
   for (size_t i = 0; i < count; ++i)
     ((unsigned *)(uintptr_t)to)[i] = value;
   return SUCCESS;
@@ -518,7 +518,6 @@ API int cuPointerGetAttribute(void *value, int attribute,
 
 API int cuStreamCreate(struct Stream **stream, unsigned flags) {
   ENTER();
-  (void)flags;
   *stream = calloc(1, sizeof(struct Stream));
   (*stream)->context = getCurrent();
   return SUCCESS;
@@ -532,7 +531,6 @@ API int cuStreamDestroy_v2(struct Stream *stream) {
 
 API int cuStreamSynchronize(struct Stream *stream) {
   ENTER();
-  (void)stream;
   return SUCCESS;
 }
 
@@ -544,7 +542,6 @@ API int cuStreamGetCtx(struct Stream *stream, struct Context **context) {
 
 API int cuStreamIsCapturing(struct Stream *stream, int *status) {
   ENTER();
-  (void)stream;
   *status = 0;
   return SUCCESS;
 }
@@ -561,14 +558,12 @@ API int cuThreadExchangeStreamCaptureMode(int *mode) {
 
 API int cuEventCreate(struct Event **event, unsigned flags) {
   ENTER();
-  (void)flags;
   *event = calloc(1, sizeof(struct Event));
   return SUCCESS;
 }
 
 API int cuEventRecord(struct Event *event, struct Stream *stream) {
   ENTER();
-  (void)stream;
   event->time = now;
   now += 1.5F;
   return SUCCESS;
@@ -576,7 +571,6 @@ API int cuEventRecord(struct Event *event, struct Stream *stream) {
 
 API int cuEventSynchronize(struct Event *event) {
   ENTER();
-  (void)event;
   return SUCCESS;
 }
 

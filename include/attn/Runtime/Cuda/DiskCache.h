@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace attn::cuda {
 
@@ -50,7 +51,8 @@ public:
   DiskCache() = default;
 
   /// A cache in a directory, which is made when something is kept.
-  explicit DiskCache(std::string directory) : DiskCache(directory, Options()) {}
+  explicit DiskCache(std::string directory)
+      : DiskCache(std::move(directory), Options()) {}
   DiskCache(std::string directory, Options options)
       : directory(std::move(directory)), options(options) {}
 
