@@ -39,8 +39,10 @@ inline bool contains(llvm::StringRef text, llvm::StringRef part) {
   return text.contains(part);
 }
 
+#ifdef ATTN_FAKE_CUDA
 /// Opens the fake driver in place of the real one.
 inline void useFakeDriver() { ::setenv("ATTN_LIBCUDA", ATTN_FAKE_CUDA, 1); }
+#endif
 
 /// Sets an environment variable, or removes it, until the end of the test.
 class ScopedVariable {
