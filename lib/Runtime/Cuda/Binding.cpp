@@ -185,7 +185,7 @@ static llvm::Error encodeMap(const BindingTarget &target, const Param &param,
     } else if (extent == 1) {
       // Never used, but checked by the driver.
       strides[i - 1] = llvm::alignTo(dense, 16);
-      if (strides[i - 1] >= uint64_t(1) << 40)
+      if (strides[i - 1] == 0 || strides[i - 1] >= uint64_t(1) << 40)
         strides[i - 1] = 16;
     } else {
       constexpr int64_t kMaxBytes = int64_t(1) << 40;

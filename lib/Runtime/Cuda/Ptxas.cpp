@@ -146,33 +146,28 @@ bool cuda::isAcceptable(const PtxasReport &report, std::string *reason) {
 // Running it
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A file that is removed at the end.
-class ScratchFile {
-public:
-  static llvm::Expected<std::string> create(llvm::StringRef suffix,
-                                            llvm::FileRemover &remover,
-                                            llvm::StringRef contents = "") {
-    llvm::SmallString<128> path;
-    int fd = -1;
-    if (std::error_code code =
-            llvm::sys::fs::createTemporaryFile("attn-ptxas", suffix, fd, path))
-      return llvm::createStringError(
-          code, "cannot make a temporary file for ptxas: " + code.message());
-    remover.setFile(path);
-    llvm::raw_fd_ostream stream(fd, /*shouldClose=*/true);
-    stream << contents;
-    stream.close();
-    if (std::error_code code = stream.error()) {
-      // The stream would end the process otherwise.
-      stream.clear_error();
-      return llvm::createStringError(code, "cannot write " + path.str() + ": " +
-                                               code.message());
-    }
-    return path.str().str();
+/// Makes a temporary file, which `remover` removes at the end.
+static llvm::Expected<std::string>
+createScratchFile(llvm::StringRef suffix, llvm::FileRemover &remover,
+                  llvm::StringRef contents = "") {
+  llvm::SmallString<128> path;
+  int fd = -1;
+  if (std::error_code code =
+          llvm::sys::fs::createTemporaryFile("attn-ptxas", suffix, fd, path))
+    return llvm::createStringError(
+        code, "cannot make a temporary file for ptxas: " + code.message());
+  remover.setFile(path);
+  llvm::raw_fd_ostream stream(fd, /*shouldClose=*/true);
+  stream << contents;
+  stream.close();
+  if (std::error_code code = stream.error()) {
+    // The stream would end the process otherwise.
+    stream.clear_error();
+    return llvm::createStringError(code, "cannot write " + path.str() + ": " +
+                                             code.message());
   }
-};
-} // namespace
+  return path.str().str();
+}
 
 static llvm::Expected<std::string> readFile(llvm::StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
@@ -266,7 +261,7 @@ llvm::Expected<Ptxas> Ptxas::find() {
 
 llvm::Expected<std::string> Ptxas::getVersion() const {
   llvm::FileRemover remover;
-  llvm::Expected<std::string> log = ScratchFile::create("log", remover);
+  llvm::Expected<std::string> log = createScratchFile("log", remover);
   if (!log)
     return log.takeError();
   llvm::Expected<int> status =
@@ -300,14 +295,13 @@ llvm::Expected<PtxasResult> Ptxas::compile(llvm::StringRef ptx,
                                            const PtxasOptions &options) const {
   llvm::FileRemover removers[3];
   llvm::Expected<std::string> source =
-      ScratchFile::create("ptx", removers[0], ptx);
+      createScratchFile("ptx", removers[0], ptx);
   if (!source)
     return source.takeError();
-  llvm::Expected<std::string> binary =
-      ScratchFile::create("cubin", removers[1]);
+  llvm::Expected<std::string> binary = createScratchFile("cubin", removers[1]);
   if (!binary)
     return binary.takeError();
-  llvm::Expected<std::string> log = ScratchFile::create("log", removers[2]);
+  llvm::Expected<std::string> log = createScratchFile("log", removers[2]);
   if (!log)
     return log.takeError();
 
