@@ -2,6 +2,7 @@
 
 #include "attn/Runtime/Cuda/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -79,35 +80,31 @@ static std::string takeCode(llvm::StringRef &text) {
 static bool parseMessage(llvm::StringRef line, PtxasReport &report) {
   if (!line.consume_front("ptxas "))
     return false;
-  for (auto [name, severity] : {std::pair{"info", PtxasMessage::Info},
-                                {"warning", PtxasMessage::Warning},
-                                {"error", PtxasMessage::Error},
-                                {"fatal", PtxasMessage::Error}}) {
-    // The first such word ends the place; after it come blanks and a colon.
-    size_t at = line.starts_with(name)
-                    ? 0
-                    : line.find((llvm::Twine("; ") + name).str());
-    if (at == llvm::StringRef::npos)
-      continue;
-    llvm::StringRef place = line.take_front(at);
-    llvm::StringRef text = line.drop_front(at);
-    text.consume_front("; ");
-    text = text.drop_front(llvm::StringRef(name).size()).ltrim();
-    if (!text.consume_front(":"))
-      continue;
-    text = text.trim();
-    if (severity == PtxasMessage::Info && parseInfo(text, report))
-      return true;
-    std::string code = takeCode(text);
-    // The file is a temporary one.
-    size_t number = place.rfind(", line ");
-    std::string prefix;
-    if (number != llvm::StringRef::npos)
-      prefix = (place.drop_front(number + 2) + ": ").str();
-    report.messages.push_back({severity, std::move(code), prefix + text.str()});
+  auto [head, text] = line.split(" :");
+  head = head.rtrim();
+  text = text.trim();
+  // The severity is the last word, after the place if there is one.
+  auto [place, word] = head.rsplit("; ");
+  if (word.empty())
+    std::swap(place, word);
+  std::optional<PtxasMessage::Severity> severity =
+      llvm::StringSwitch<std::optional<PtxasMessage::Severity>>(word)
+          .Case("info", PtxasMessage::Info)
+          .Case("warning", PtxasMessage::Warning)
+          .Cases({"error", "fatal"}, PtxasMessage::Error)
+          .Default(std::nullopt);
+  if (!severity)
+    return false;
+  if (*severity == PtxasMessage::Info && parseInfo(text, report))
     return true;
-  }
-  return false;
+  std::string code = takeCode(text);
+  // The file is a temporary one.
+  size_t number = place.rfind(", line ");
+  std::string prefix;
+  if (number != llvm::StringRef::npos)
+    prefix = (place.drop_front(number + 2) + ": ").str();
+  report.messages.push_back({*severity, std::move(code), prefix + text.str()});
+  return true;
 }
 
 PtxasReport cuda::parsePtxasOutput(llvm::StringRef output) {

@@ -38,7 +38,7 @@ ptxas info    : Function properties for b
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 8 registers, used 0 barriers
 ptxas /tmp/x.ptx, line 12; warning : Something odd: info is odd
-ptxas warning : (C12) Something else
+ptxas warning : (C12) Something; error : else
 Some line of a later version
 )";
 
@@ -57,6 +57,7 @@ TEST(PtxasTest, report) {
   EXPECT_EQ(report.messages[1].text, "line 12: Something odd: info is odd");
   EXPECT_EQ(report.messages[1].severity, PtxasMessage::Warning);
   EXPECT_EQ(report.messages[2].code, "C12");
+  EXPECT_EQ(report.messages[2].severity, PtxasMessage::Warning);
   EXPECT_EQ(report.messages[3].text, "Some line of a later version");
 }
 
