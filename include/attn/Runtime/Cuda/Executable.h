@@ -1,0 +1,82 @@
+//===- Executable.h - GPU kernels, ready to launch --------------*- C++ -*-===//
+
+#ifndef ATTN_RUNTIME_CUDA_EXECUTABLE_H
+#define ATTN_RUNTIME_CUDA_EXECUTABLE_H
+
+#include "attn/Runtime/Cuda/Device.h"
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "attn/Runtime/TensorView.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <memory>
+
+namespace attn::cuda {
+
+struct LaunchOptions {
+  /// A CUstream; null is the default stream of the device's context.
+  void *stream = nullptr;
+  /// Where to run. Null is Device::current().
+  const Device *device = nullptr;
+  /// The variant of each launch, or -1 for that of pickVariant.
+  int32_t variant = -1;
+  /// What errors call the operands, if not "operand 0" and so on.
+  llvm::ArrayRef<std::string> names;
+};
+
+/// A program of the GPU. Its functions may be called from any number of threads
+/// at the same time. A kernel's code is loaded when it is first launched in a
+/// context, which takes milliseconds from a cubin and seconds from PTX; see
+/// prepare. Contexts must live as long as the executable, and it as long as its
+/// launches run and as graphs that have captured them.
+class Executable {
+public:
+  /// Checks a program. This needs no GPU and no driver.
+  static llvm::Expected<Executable> load(CudaProgram program);
+
+  Executable(Executable &&other) noexcept;
+  Executable &operator=(Executable &&other) noexcept;
+  ~Executable();
+
+  const CudaProgram &getProgram() const;
+
+  /// Loads the code of all variants on a device, so that no launch has to.
+  llvm::Error prepare(const Device &device) const;
+
+  /// What a variant takes of a multiprocessor, as the driver tells.
+  llvm::Expected<Resources> getResources(const Device &device, size_t launch,
+                                         size_t variant) const;
+
+  /// The launches of the program, as work of a stream. Operands are inputs,
+  /// then results; they lie in the memory of the device, except those of rank
+  /// 0 that a kernel takes by value, which lie in host memory and are read
+  /// before this returns. Element types and shapes must be those the program
+  /// was made for, which is the caller's to check. What is checked is that the
+  /// launch is possible:
+  ///
+  /// * An operand with a tensor map starts at a multiple of 16 bytes, its first
+  ///   mapped dimension has stride 1, and the others have strides that are no
+  ///   less than 0, less than 2^40 bytes and multiples of 16 bytes. Where the
+  ///   extent is 1 the stride may be anything. Extents are less than 2^32.
+  /// * Operands with elements lie in memory of the device. This is asked of the
+  ///   driver when an address has not been seen for some time.
+  /// * The stream is one of the device's context.
+  ///
+  /// Without tiles nothing is launched. An operand without elements may have
+  /// any address: its tensor maps show one element of the grid's operand
+  /// instead, as the hardware knows no empty tensors. The kernel has to see
+  /// from the extents that there is nothing, and must not write there.
+  ///
+  /// After the first call with the same shapes, strides and addresses a launch
+  /// takes no lock and no memory from the heap. It may be captured in a graph.
+  llvm::Error launch(llvm::ArrayRef<TensorView> operands,
+                     const LaunchOptions &options = {}) const;
+
+private:
+  struct Impl;
+  explicit Executable(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace attn::cuda
+
+#endif // ATTN_RUNTIME_CUDA_EXECUTABLE_H

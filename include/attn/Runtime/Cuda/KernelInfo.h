@@ -1,0 +1,194 @@
+//===- KernelInfo.h - What the compiler says of GPU kernels -----*- C++ -*-===//
+//
+// A CudaProgram is the GPU part of a compilation: code, and how to launch it.
+// It is pure data, without pointers and without MLIR, like a kernel package.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_CUDA_KERNELINFO_H
+#define ATTN_RUNTIME_CUDA_KERNELINFO_H
+
+#include "attn/Runtime/TensorView.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attn::cuda {
+
+/// What the arrays of a tensor map's descriptor hold at most.
+constexpr size_t kMaxMapRank = 5;
+/// Parameters of one kernel: their number, and their bytes with padding. The
+/// hardware's own limit on the bytes is the same on all that runs our code.
+constexpr size_t kMaxParams = 128;
+constexpr size_t kMaxParamBytes = 4096;
+
+/// What a parameter of a kernel is made from.
+enum class ParamKind : int32_t {
+  /// A tensor map of an operand, by value.
+  TensorMap,
+  /// The device address of the operand's element 0, 64 bits.
+  Pointer,
+  /// shape[dim].
+  Extent,
+  /// strides[dim], in elements.
+  Stride,
+  /// The value of an operand of rank 0, which lies in host memory. It is read
+  /// during the launch.
+  Scalar,
+};
+
+/// How the hardware places a tile's 16-byte pieces in shared memory. Numbers
+/// of these enumerations are those of cuda.h.
+enum class Swizzle : int32_t { None = 0, B32 = 1, B64 = 2, B128 = 3 };
+
+/// How much the L2 cache fetches at a time.
+enum class L2Promotion : int32_t { None = 0, B64 = 1, B128 = 2, B256 = 3 };
+
+/// A tensor map: elements of `operand` in boxes. What a box has outside of the
+/// tensor is read as zero, and not written.
+struct TensorMapInfo {
+  /// Dimensions of the operand, innermost first. Those that are not named have
+  /// index 0.
+  llvm::SmallVector<int32_t, kMaxMapRank> dims;
+  /// The box: elements for each of `dims`.
+  llvm::SmallVector<uint32_t, kMaxMapRank> box;
+  Swizzle swizzle = Swizzle::B128;
+  L2Promotion promotion = L2Promotion::B128;
+};
+
+/// A parameter. Parameters lie in the kernel's order, each aligned to its size
+/// and tensor maps to 64 bytes.
+struct Param {
+  ParamKind kind = ParamKind::Pointer;
+  /// An operand: inputs, then results.
+  int32_t operand = 0;
+  /// Of Extent and Stride.
+  int32_t dim = 0;
+  /// Of TensorMap.
+  TensorMapInfo map;
+  /// The bits of Extent and Stride, 32 or 64; those of a Scalar, or 0 for
+  /// those of the operand's element type. Numbers of 32 bits are signed, and
+  /// extents that do not fit are an error of the launch.
+  int32_t bits = 64;
+};
+
+/// What code takes of a multiprocessor, in bytes where it says so.
+struct Resources {
+  int32_t registers = 0;
+  /// Static shared memory.
+  int32_t sharedBytes = 0;
+  /// Stores and loads.
+  int32_t spillBytes = 0;
+  int32_t stackBytes = 0;
+};
+
+/// One way to compute a launch.
+struct Variant {
+  /// The schedule, for people.
+  std::string schedule;
+  /// The kernel's name in the code.
+  std::string entry;
+  /// Threads of a block.
+  int32_t threads = 0;
+  int32_t dynamicSharedBytes = 0;
+  /// Query rows of a tile.
+  int32_t tileRows = 0;
+  /// Blocks of a cluster. The kernel says the same (.reqnctapercluster); the
+  /// launch only makes the number of blocks a multiple, so blocks find no tile
+  /// where tiles are no multiple.
+  int32_t clusterSize = 1;
+  /// Whether a block takes tiles until none is left, so that there are no more
+  /// blocks than run at the same time; otherwise block i computes tile i.
+  bool persistent = false;
+  /// What a tile costs, in any unit, and what each of its keys adds; see
+  /// pickVariant.
+  double tileCost = 0;
+  double keyCost = 0;
+  std::vector<Param> params;
+  /// The code as text, and as a binary for one chip; one of them may be empty.
+  std::string ptx;
+  std::string cubin;
+  std::optional<Resources> resources;
+};
+
+/// Where the number of tiles comes from: B * H * ceil(S / tileRows). A
+/// dimension of -1 counts as extent 1, except that there are 0 keys then.
+struct GridInfo {
+  int32_t operand = 0;
+  int32_t batchDim = 0, headDim = 1, rowDim = 2;
+  int32_t keyOperand = 1;
+  int32_t keyDim = 2;
+};
+
+/// A kernel launch in as many variants as the compiler made, at least one.
+struct LaunchInfo {
+  GridInfo grid;
+  std::vector<Variant> variants;
+};
+
+/// The version that programs are written with.
+constexpr int64_t kProgramVersion = 1;
+
+/// Launches in their order. All have the same operands.
+struct CudaProgram {
+  /// As ptxas names it: "sm_90a".
+  std::string chip;
+  std::vector<LaunchInfo> launches;
+
+  /// Everything but the code, of which there are only the sizes.
+  llvm::json::Value toJSON() const;
+  /// The inverse, where `code` is the code of all variants: the PTX and the
+  /// cubin of the first, of the second, and so on. Fails if validate does.
+  static llvm::Expected<CudaProgram> fromJSON(const llvm::json::Value &json,
+                                              llvm::StringRef code);
+
+  /// The program as bytes; see fromBytes.
+  std::string toBytes() const;
+  /// The inverse of toBytes, an error for anything else.
+  static llvm::Expected<CudaProgram> fromBytes(llvm::StringRef bytes);
+
+  /// Checks all that can be known without operands and without a GPU.
+  llvm::Error validate() const;
+
+  /// The number of operands that launches look at.
+  int64_t getNumOperands() const;
+};
+
+/// The extents that decide the grid and the variant.
+struct LaunchExtents {
+  int64_t batch = 1, heads = 1, rows = 0, keys = 0;
+};
+
+/// Reads them from operands. Fails where an operand has no such dimension.
+llvm::Expected<LaunchExtents>
+getLaunchExtents(const GridInfo &grid, llvm::ArrayRef<TensorView> operands);
+
+/// batch * heads * ceil(rows / tileRows), or an error if that is more than a
+/// grid can have, 2^31 - 1.
+llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
+                                    int32_t tileRows);
+
+/// The variant with the least
+///
+///   ceil(tiles / numSMs) * (tileCost + keyCost * keys),
+///
+/// the first one of several. The first factor is the number of waves: rounds
+/// in which each multiprocessor computes one tile, in which a last round that
+/// is not full costs as much as the others. It is the same for a persistent
+/// kernel, whose blocks take the tiles in just such rounds. More than one
+/// block on a multiprocessor is not modelled: they share what it can do.
+/// Masked keys are not modelled either, as they favour no variant much.
+///
+/// The result is an index of `launch.variants`, which must not be empty. A
+/// variant with more tiles than a grid can have is only taken if all have.
+size_t pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
+                   int32_t numSMs);
+
+} // namespace attn::cuda
+
+#endif // ATTN_RUNTIME_CUDA_KERNELINFO_H

@@ -1,0 +1,37 @@
+//===- Binding.h - From operands to a kernel's parameters -------*- C++ -*-===//
+
+#ifndef ATTN_LIB_RUNTIME_CUDA_BINDING_H
+#define ATTN_LIB_RUNTIME_CUDA_BINDING_H
+
+#include "attn/Runtime/Cuda/Device.h"
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace attn::cuda {
+
+/// The values of a kernel's parameters, in memory of the caller. They are not
+/// initialised, as that would take longer than all of the rest.
+struct ParamValues {
+  alignas(TensorMap) char bytes[kMaxParamBytes];
+  void *pointers[kMaxParams];
+};
+
+/// What bindParams binds to.
+struct BindingTarget {
+  Device device;
+  /// A number for the variant in the device's context that no other variant
+  /// ever gets: kMaxParams more than that of the last one.
+  uint64_t id;
+  const GridInfo &grid;
+  llvm::ArrayRef<TensorView> operands;
+  llvm::ArrayRef<std::string> names;
+};
+
+/// Fills in the values, or tells which operand does not fit the kernel. The
+/// device's context must be current.
+llvm::Error bindParams(const BindingTarget &target,
+                       llvm::ArrayRef<Param> params, ParamValues &values);
+
+} // namespace attn::cuda
+
+#endif // ATTN_LIB_RUNTIME_CUDA_BINDING_H

@@ -1,0 +1,231 @@
+//===- DiskCache.cpp - Compiled code on disk ------------------------------===//
+//
+// An entry is a file "attn-<key>" with a header and the bytes. It is written
+// under another name and then renamed, so that no reader sees a part of it; the
+// checksum is for crashes of the machine, after which a renamed file may be
+// empty. LLVM's helpers for caches are not used: they install signal handlers,
+// and end the process when a directory vanishes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Runtime/Cuda/DiskCache.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Chrono.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+using namespace attn;
+using namespace attn::cuda;
+namespace fs = llvm::sys::fs;
+namespace path = llvm::sys::path;
+
+/// For what may fail without harm.
+static void ignore(std::error_code code) {}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+KeyBuilder &KeyBuilder::add(llvm::StringRef field) {
+  uint8_t size[sizeof(uint64_t)];
+  llvm::support::endian::write64le(size, field.size());
+  hash.update(llvm::ArrayRef<uint8_t>(size));
+  hash.update(field);
+  return *this;
+}
+
+KeyBuilder &KeyBuilder::add(int64_t field) {
+  char bytes[sizeof(field)];
+  llvm::support::endian::write64le(bytes, field);
+  return add(llvm::StringRef(bytes, sizeof(bytes)));
+}
+
+CacheKey KeyBuilder::get() { return hash.result(); }
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
+
+static constexpr llvm::StringLiteral kEntryPrefix = "attn-";
+static constexpr llvm::StringLiteral kTemporaryPrefix = "new-";
+
+// The magic, the version and the size as 64-bit little-endian numbers, the
+// SHA-256 of key and bytes.
+static constexpr llvm::StringLiteral kMagic = "attncach";
+static constexpr uint64_t kVersion = 1;
+static constexpr size_t kChecksumOffset = kMagic.size() + 2 * sizeof(uint64_t);
+static constexpr size_t kHeaderSize = kChecksumOffset + sizeof(CacheKey);
+
+static std::array<char, kHeaderSize> makeHeader(const CacheKey &key,
+                                                llvm::StringRef bytes) {
+  std::array<char, kHeaderSize> header;
+  std::memcpy(header.data(), kMagic.data(), kMagic.size());
+  llvm::support::endian::write64le(header.data() + kMagic.size(), kVersion);
+  llvm::support::endian::write64le(
+      header.data() + kMagic.size() + sizeof(uint64_t), bytes.size());
+  llvm::SHA256 hash;
+  hash.update(key);
+  hash.update(bytes);
+  CacheKey checksum = hash.result();
+  std::memcpy(header.data() + kChecksumOffset, checksum.data(),
+              checksum.size());
+  return header;
+}
+
+DiskCache DiskCache::getDefault() {
+  if (const char *value = std::getenv("ATTN_CACHE_DIR")) {
+    llvm::StringRef text = value;
+    if (text.empty() || text == "0" || text == "off")
+      return DiskCache();
+    return DiskCache(text.str());
+  }
+  llvm::SmallString<128> directory;
+  const char *base = std::getenv("XDG_CACHE_HOME");
+  // The standard says to ignore a relative one.
+  if (base && path::is_absolute(base)) {
+    directory = base;
+  } else {
+    if (!path::home_directory(directory) || !path::is_absolute(directory))
+      return DiskCache();
+    path::append(directory, ".cache");
+  }
+  path::append(directory, "attn");
+  return DiskCache(directory.str().str());
+}
+
+std::string DiskCache::getPath(const CacheKey &key) const {
+  llvm::SmallString<128> result(directory);
+  path::append(result, kEntryPrefix + llvm::toHex(key, /*LowerCase=*/true));
+  return result.str().str();
+}
+
+std::optional<std::string> DiskCache::lookup(const CacheKey &key) const {
+  if (!isEnabled())
+    return std::nullopt;
+  llvm::Expected<fs::file_t> file = fs::openNativeFileForRead(getPath(key));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return std::nullopt;
+  }
+  // Read, not mapped: a file that somebody truncates would end the process.
+  std::optional<std::string> result;
+  auto buffer = llvm::MemoryBuffer::getOpenFile(
+      *file, "cache entry", /*FileSize=*/-1, /*RequiresNullTerminator=*/false,
+      /*IsVolatile=*/true);
+  if (buffer) {
+    llvm::StringRef bytes = (*buffer)->getBuffer();
+    if (bytes.size() >= kHeaderSize) {
+      llvm::StringRef payload = bytes.drop_front(kHeaderSize);
+      std::array<char, kHeaderSize> header = makeHeader(key, payload);
+      if (bytes.starts_with(llvm::StringRef(header.data(), header.size())))
+        result = payload.str();
+    }
+  }
+  // Many systems do not note when a file is read. What cannot be noted only
+  // makes the entry go earlier.
+  if (result)
+    ignore(fs::setLastAccessAndModificationTime(
+        *file, std::chrono::system_clock::now()));
+  ignore(fs::closeFile(*file));
+  return result;
+}
+
+/// Writes a file that did not exist, or removes it again.
+static bool writeNewFile(int fd, llvm::StringRef name, llvm::StringRef header,
+                         llvm::StringRef bytes) {
+  llvm::raw_fd_ostream stream(fd, /*shouldClose=*/true, /*unbuffered=*/true);
+  stream << header << bytes;
+  stream.close();
+  if (!stream.has_error())
+    return true;
+  // The stream would end the process otherwise.
+  stream.clear_error();
+  ignore(fs::remove(name));
+  return false;
+}
+
+bool DiskCache::store(const CacheKey &key, llvm::StringRef bytes) const {
+  if (!isEnabled() || bytes.size() + kHeaderSize > options.maxBytes)
+    return false;
+  // Others may not write there: what they wrote would run as our code.
+  if (fs::create_directories(directory, /*IgnoreExisting=*/true, fs::owner_all))
+    return false;
+  llvm::SmallString<128> model(directory);
+  path::append(model, kTemporaryPrefix + "%%%%%%%%%%%%");
+  llvm::SmallString<128> name;
+  int fd = -1;
+  if (fs::createUniqueFile(model, fd, name, fs::OF_None,
+                           fs::owner_read | fs::owner_write))
+    return false;
+  std::array<char, kHeaderSize> header = makeHeader(key, bytes);
+  if (!writeNewFile(fd, name, llvm::StringRef(header.data(), header.size()),
+                    bytes))
+    return false;
+  if (fs::rename(name, getPath(key))) {
+    ignore(fs::remove(name));
+    return false;
+  }
+  // Compilations take seconds, and looking at a directory of a thousand files
+  // milliseconds, but there may be more of both.
+  if (key[0] % 8 == 0 || bytes.size() > options.maxBytes / 64)
+    prune();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Size
+//===----------------------------------------------------------------------===//
+
+void DiskCache::prune() const {
+  if (!isEnabled())
+    return;
+  struct Entry {
+    std::string path;
+    llvm::sys::TimePoint<> used;
+    uint64_t bytes;
+  };
+  std::vector<Entry> entries;
+  uint64_t total = 0;
+  auto now = std::chrono::system_clock::now();
+  std::error_code code;
+  for (fs::directory_iterator it(directory, code), end; !code && it != end;
+       it.increment(code)) {
+    llvm::StringRef name = path::filename(it->path());
+    bool isEntry = name.starts_with(kEntryPrefix);
+    if (!isEntry && !name.starts_with(kTemporaryPrefix))
+      continue;
+    // Another process may have removed it.
+    llvm::ErrorOr<fs::basic_file_status> status = it->status();
+    if (!status || status->type() != fs::file_type::regular_file)
+      continue;
+    if (isEntry) {
+      entries.push_back(
+          {it->path(), status->getLastModificationTime(), status->getSize()});
+      total += status->getSize();
+    } else if (now - status->getLastModificationTime() >
+               std::chrono::hours(1)) {
+      ignore(fs::remove(it->path()));
+    }
+  }
+  if (total <= options.maxBytes)
+    return;
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry &a, const Entry &b) { return a.used < b.used; });
+  for (const Entry &entry : entries) {
+    // A little more, so that this is not due again at once.
+    if (total <= options.maxBytes - options.maxBytes / 16)
+      break;
+    if (!fs::remove(entry.path))
+      total -= entry.bytes;
+  }
+}

@@ -1,0 +1,416 @@
+//===- Executable.cpp - GPU kernels, ready to launch ----------------------===//
+
+#include "attn/Runtime/Cuda/Executable.h"
+#include "Binding.h"
+#include "attn/Support/DType.h"
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+using namespace attn;
+using namespace attn::cuda;
+
+//===----------------------------------------------------------------------===//
+// What is loaded
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A variant in a context. `isReady` guards the rest.
+struct LoadedVariant {
+  std::atomic<bool> isReady{false};
+  ModuleHandle module = nullptr;
+  FunctionHandle function = nullptr;
+  /// Blocks that a multiprocessor runs at the same time.
+  int occupancy = 0;
+  /// See BindingTarget.
+  uint64_t id = 0;
+};
+
+/// The variants of all launches in a context. The list of them only grows.
+struct LoadedProgram {
+  LoadedProgram(Device device, size_t numVariants)
+      : device(device), variants(numVariants) {}
+
+  Device device;
+  std::vector<LoadedVariant> variants;
+  LoadedProgram *next = nullptr;
+};
+} // namespace
+
+struct Executable::Impl {
+  CudaProgram program;
+  size_t numOperands = 0;
+  /// The index of each launch's first variant in LoadedProgram.
+  std::vector<size_t> firstVariants;
+  size_t numVariants = 0;
+
+  std::atomic<LoadedProgram *> firstLoaded{nullptr};
+  /// Held while something is loaded.
+  std::mutex mutex;
+
+  ~Impl();
+  LoadedProgram *find(Device device) const;
+  LoadedProgram &getLoaded(Device device);
+  llvm::Error load(const Variant &variant, Device device,
+                   LoadedVariant &loaded);
+  llvm::Expected<LoadedVariant *> getVariant(LoadedProgram &loaded,
+                                             size_t launch, size_t variant);
+  llvm::Error launch(LoadedProgram &loaded, size_t index,
+                     llvm::ArrayRef<TensorView> operands,
+                     const LaunchOptions &options);
+};
+
+Executable::Impl::~Impl() {
+  LoadedProgram *loaded = firstLoaded.load();
+  while (loaded) {
+    const Driver &driver = loaded->device.getDriver();
+    ContextScope scope(driver, loaded->device.getContext());
+    // What the caller has launched may still run. If waiting is impossible,
+    // because work is being captured or the process ends, the code stays.
+    bool isIdle = false;
+    if (llvm::Error error = scope.takeError())
+      llvm::consumeError(std::move(error));
+    else
+      isIdle = driver.cuCtxSynchronize() == kSuccess;
+    for (LoadedVariant &variant : loaded->variants)
+      if (variant.isReady && isIdle)
+        (void)driver.cuModuleUnload(variant.module);
+    delete std::exchange(loaded, loaded->next);
+  }
+}
+
+LoadedProgram *Executable::Impl::find(Device device) const {
+  LoadedProgram *loaded = firstLoaded.load(std::memory_order_acquire);
+  while (loaded && loaded->device != device)
+    loaded = loaded->next;
+  return loaded;
+}
+
+LoadedProgram &Executable::Impl::getLoaded(Device device) {
+  if (LoadedProgram *loaded = find(device))
+    return *loaded;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (LoadedProgram *loaded = find(device))
+    return *loaded;
+  auto *loaded = new LoadedProgram(device, numVariants);
+  loaded->next = firstLoaded.load(std::memory_order_relaxed);
+  firstLoaded.store(loaded, std::memory_order_release);
+  return *loaded;
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+/// Lets the thread load code while a stream of it is being captured.
+namespace {
+class RelaxedCapture {
+public:
+  explicit RelaxedCapture(const Driver &driver) : driver(driver) {
+    isRelaxed = driver.cuThreadExchangeStreamCaptureMode(&mode) == kSuccess;
+  }
+  ~RelaxedCapture() {
+    if (isRelaxed)
+      (void)driver.cuThreadExchangeStreamCaptureMode(&mode);
+  }
+  RelaxedCapture(const RelaxedCapture &) = delete;
+  RelaxedCapture &operator=(const RelaxedCapture &) = delete;
+
+private:
+  const Driver &driver;
+  int mode = kCaptureModeRelaxed;
+  bool isRelaxed;
+};
+} // namespace
+
+/// Lets the driver compile PTX.
+static llvm::Error loadPtx(const Driver &driver, const Variant &variant,
+                           ModuleHandle &module) {
+  // The driver wants a text that ends with a null, which strings have.
+  std::string log(8192, '\0');
+  int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  Result result = driver.cuModuleLoadDataEx(&module, variant.ptx.c_str(), 2,
+                                            options, values);
+  if (result == kSuccess)
+    return llvm::Error::success();
+  llvm::StringRef text = llvm::StringRef(log.c_str()).trim();
+  std::string what = "compiling @" + variant.entry + " in the CUDA driver";
+  if (!text.empty())
+    what += (" (" + text + ")").str();
+  return driver.check(result, what);
+}
+
+static llvm::Error loadModule(const Driver &driver, const Variant &variant,
+                              ModuleHandle &module) {
+  if (variant.cubin.empty())
+    return loadPtx(driver, variant, module);
+  Result result = driver.cuModuleLoadData(&module, variant.cubin.data());
+  // A cubin may be of a newer toolkit than the driver; PTX may be not.
+  if ((result == kErrorInvalidImage || result == kErrorNoBinaryForGpu) &&
+      !variant.ptx.empty())
+    return loadPtx(driver, variant, module);
+  return driver.check(result, "loading the code of @" + variant.entry);
+}
+
+/// Finds the kernel in its module, and how many blocks of it run at once.
+static llvm::Error resolve(const Variant &variant, Device device,
+                           LoadedVariant &loaded) {
+  const Driver &driver = device.getDriver();
+  if (llvm::Error error = driver.check(
+          driver.cuModuleGetFunction(&loaded.function, loaded.module,
+                                     variant.entry.c_str()),
+          "looking for @" + variant.entry + " in its code"))
+    return error;
+  int staticBytes = 0;
+  if (llvm::Error error =
+          driver.check(driver.cuFuncGetAttribute(
+                           &staticBytes, kFunctionSharedBytes, loaded.function),
+                       "asking for the shared memory of @" + variant.entry))
+    return error;
+  int64_t sharedBytes = int64_t(staticBytes) + variant.dynamicSharedBytes;
+  if (sharedBytes > device.getMaxSharedBytes())
+    return makeArgumentError("expects @" + variant.entry + " to use at most " +
+                             llvm::Twine(device.getMaxSharedBytes()) +
+                             " bytes of shared memory, but got " +
+                             llvm::Twine(sharedBytes));
+  // Also below what is free for all, as that is less with static memory.
+  if (variant.dynamicSharedBytes > 0)
+    if (llvm::Error error =
+            driver.check(driver.cuFuncSetAttribute(
+                             loaded.function, kFunctionMaxDynamicSharedBytes,
+                             variant.dynamicSharedBytes),
+                         "reserving the shared memory of @" + variant.entry))
+      return error;
+  if (llvm::Error error =
+          driver.check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                           &loaded.occupancy, loaded.function, variant.threads,
+                           variant.dynamicSharedBytes),
+                       "asking for the occupancy of @" + variant.entry))
+    return error;
+  if (loaded.occupancy < 1)
+    return makeArgumentError("expects a block of @" + variant.entry +
+                             " to fit a multiprocessor, but its " +
+                             llvm::Twine(variant.threads) + " threads and " +
+                             llvm::Twine(sharedBytes) +
+                             " bytes of shared memory do not");
+  return llvm::Error::success();
+}
+
+/// Numbers for BindingTarget; 0 means none.
+static std::atomic<uint64_t> nextId{kMaxParams};
+
+llvm::Error Executable::Impl::load(const Variant &variant, Device device,
+                                   LoadedVariant &loaded) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (loaded.isReady.load(std::memory_order_relaxed))
+    return llvm::Error::success();
+  const Driver &driver = device.getDriver();
+  RelaxedCapture relaxed(driver);
+  if (llvm::Error error = loadModule(driver, variant, loaded.module))
+    return error;
+  if (llvm::Error error = resolve(variant, device, loaded)) {
+    (void)driver.cuModuleUnload(loaded.module);
+    return error;
+  }
+  loaded.id = nextId.fetch_add(kMaxParams);
+  loaded.isReady.store(true, std::memory_order_release);
+  return llvm::Error::success();
+}
+
+/// A variant of a launch, loaded. The context must be current.
+llvm::Expected<LoadedVariant *>
+Executable::Impl::getVariant(LoadedProgram &loaded, size_t launch,
+                             size_t variant) {
+  LoadedVariant &result = loaded.variants[firstVariants[launch] + variant];
+  if (LLVM_UNLIKELY(!result.isReady.load(std::memory_order_acquire)))
+    if (llvm::Error error = load(program.launches[launch].variants[variant],
+                                 loaded.device, result))
+      return error;
+  return &result;
+}
+
+//===----------------------------------------------------------------------===//
+// Launching
+//===----------------------------------------------------------------------===//
+
+/// The blocks of a grid.
+static unsigned getNumBlocks(const Variant &variant, int64_t tiles, int numSMs,
+                             int occupancy) {
+  int64_t cluster = variant.clusterSize;
+  int64_t blocks = (tiles + cluster - 1) / cluster * cluster;
+  if (variant.persistent) {
+    // Whole clusters, of which one always runs.
+    int64_t atOnce = int64_t(numSMs) * occupancy / cluster * cluster;
+    blocks = std::min(blocks, std::max(atOnce, cluster));
+  }
+  return static_cast<unsigned>(blocks);
+}
+
+llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
+                                     llvm::ArrayRef<TensorView> operands,
+                                     const LaunchOptions &options) {
+  const LaunchInfo &info = program.launches[index];
+  Device device = loaded.device;
+  llvm::Expected<LaunchExtents> extents = getLaunchExtents(info.grid, operands);
+  if (!extents)
+    return extents.takeError();
+  size_t which = options.variant < 0
+                     ? pickVariant(info, *extents, device.getNumSMs())
+                     : options.variant;
+  if (which >= info.variants.size())
+    return makeArgumentError("expects a variant from 0 to " +
+                             llvm::Twine(info.variants.size() - 1) +
+                             ", but got " + llvm::Twine(which));
+  const Variant &variant = info.variants[which];
+  llvm::Expected<int64_t> tiles = getNumTiles(*extents, variant.tileRows);
+  if (!tiles)
+    return tiles.takeError();
+  if (*tiles == 0)
+    return llvm::Error::success();
+
+  llvm::Expected<LoadedVariant *> code = getVariant(loaded, index, which);
+  if (!code)
+    return code.takeError();
+  ParamValues values;
+  BindingTarget target{device, (*code)->id, info.grid, operands, options.names};
+  if (llvm::Error error = bindParams(target, variant.params, values))
+    return error;
+  unsigned blocks =
+      getNumBlocks(variant, *tiles, device.getNumSMs(), (*code)->occupancy);
+  const Driver &driver = device.getDriver();
+  Result result = driver.cuLaunchKernel(
+      (*code)->function, blocks, 1, 1, variant.threads, 1, 1,
+      variant.dynamicSharedBytes, static_cast<StreamHandle>(options.stream),
+      values.pointers, /*extra=*/nullptr);
+  if (LLVM_LIKELY(result == kSuccess))
+    return llvm::Error::success();
+  return driver.check(result, "launching @" + variant.entry);
+}
+
+static llvm::Error checkOperands(llvm::ArrayRef<TensorView> operands,
+                                 size_t numOperands) {
+  if (operands.size() < numOperands)
+    return makeArgumentError("expects " + llvm::Twine(numOperands) +
+                             " operands, but got " +
+                             llvm::Twine(operands.size()));
+  for (size_t i = 0; i < numOperands; ++i) {
+    const TensorView &view = operands[i];
+    if (!isDTypeCode(view.dtype))
+      return makeArgumentError("expects operand " + llvm::Twine(i) +
+                               " to have an element type, but got code " +
+                               llvm::Twine(view.dtype));
+    if (view.rank < 0 || (view.rank > 0 && (!view.shape || !view.strides)))
+      return makeArgumentError("expects operand " + llvm::Twine(i) +
+                               " to have a shape and strides, but got null");
+  }
+  return llvm::Error::success();
+}
+
+/// Checks that a stream is one of the device's context, which is current.
+static llvm::Error checkStream(const Device &device, void *stream) {
+  if (!stream)
+    return llvm::Error::success();
+  const Driver &driver = device.getDriver();
+  ContextHandle context = nullptr;
+  if (llvm::Error error = driver.check(
+          driver.cuStreamGetCtx(static_cast<StreamHandle>(stream), &context),
+          "asking for the context of a stream"))
+    return error;
+  if (LLVM_LIKELY(context == device.getContext()))
+    return llvm::Error::success();
+  return makeArgumentError("expects a stream of " + device.describe() +
+                           ", but got one of another context; make its device "
+                           "current");
+}
+
+llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
+                               const LaunchOptions &options) const {
+  if (llvm::Error error = checkOperands(operands, impl->numOperands))
+    return error;
+  llvm::Expected<Device> device = options.device
+                                      ? llvm::Expected<Device>(*options.device)
+                                      : Device::current();
+  if (!device)
+    return device.takeError();
+  ContextScope scope(device->getDriver(), device->getContext());
+  if (llvm::Error error = scope.takeError())
+    return error;
+  if (llvm::Error error = checkStream(*device, options.stream))
+    return error;
+  LoadedProgram &loaded = impl->getLoaded(*device);
+  for (size_t i = 0; i < impl->program.launches.size(); ++i)
+    if (llvm::Error error = impl->launch(loaded, i, operands, options))
+      return error;
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The rest of the interface
+//===----------------------------------------------------------------------===//
+
+Executable::Executable(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Executable::Executable(Executable &&other) noexcept = default;
+Executable &Executable::operator=(Executable &&other) noexcept = default;
+Executable::~Executable() = default;
+
+llvm::Expected<Executable> Executable::load(CudaProgram program) {
+  if (llvm::Error error = program.validate())
+    return error;
+  if (program.chip != "sm_90a")
+    return makeArgumentError("expects code for sm_90a, but got code for " +
+                             program.chip);
+  auto impl = std::make_unique<Impl>();
+  impl->program = std::move(program);
+  impl->numOperands = impl->program.getNumOperands();
+  for (const LaunchInfo &launch : impl->program.launches) {
+    impl->firstVariants.push_back(impl->numVariants);
+    impl->numVariants += launch.variants.size();
+  }
+  return Executable(std::move(impl));
+}
+
+const CudaProgram &Executable::getProgram() const { return impl->program; }
+
+llvm::Error Executable::prepare(const Device &device) const {
+  ContextScope scope(device.getDriver(), device.getContext());
+  if (llvm::Error error = scope.takeError())
+    return error;
+  LoadedProgram &loaded = impl->getLoaded(device);
+  for (size_t i = 0; i < impl->program.launches.size(); ++i)
+    for (size_t j = 0; j < impl->program.launches[i].variants.size(); ++j)
+      if (llvm::Error error = impl->getVariant(loaded, i, j).takeError())
+        return error;
+  return llvm::Error::success();
+}
+
+llvm::Expected<Resources> Executable::getResources(const Device &device,
+                                                   size_t launch,
+                                                   size_t variant) const {
+  const std::vector<LaunchInfo> &launches = impl->program.launches;
+  if (launch >= launches.size() || variant >= launches[launch].variants.size())
+    return makeArgumentError("expects a launch and a variant of the program, "
+                             "but got " +
+                             llvm::Twine(launch) + " and " +
+                             llvm::Twine(variant));
+  const Driver &driver = device.getDriver();
+  ContextScope scope(driver, device.getContext());
+  if (llvm::Error error = scope.takeError())
+    return error;
+  llvm::Expected<LoadedVariant *> code =
+      impl->getVariant(impl->getLoaded(device), launch, variant);
+  if (!code)
+    return code.takeError();
+  Resources resources;
+  const std::pair<int, int32_t *> attributes[] = {
+      {kFunctionNumRegisters, &resources.registers},
+      {kFunctionSharedBytes, &resources.sharedBytes},
+      // Of the stack; the driver does not tell spills from it.
+      {kFunctionLocalBytes, &resources.stackBytes}};
+  for (auto [attribute, value] : attributes)
+    if (llvm::Error error = driver.check(
+            driver.cuFuncGetAttribute(value, attribute, (*code)->function),
+            "asking for the resources of a kernel"))
+      return error;
+  return resources;
+}

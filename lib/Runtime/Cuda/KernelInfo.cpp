@@ -1,0 +1,239 @@
+//===- KernelInfo.cpp - Checks of kernels, and the choice of one ----------===//
+
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "attn/Runtime/Cuda/Driver.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace attn;
+using namespace attn::cuda;
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// "expects WHAT to be at least MIN and at most MAX, but got VALUE".
+static llvm::Error checkRange(const llvm::Twine &what, int64_t value,
+                              int64_t min, int64_t max) {
+  if (value >= min && value <= max)
+    return llvm::Error::success();
+  return makeArgumentError("expects " + what + " to be from " +
+                           llvm::Twine(min) + " to " + llvm::Twine(max) +
+                           ", but got " + llvm::Twine(value));
+}
+
+/// A rank that no operand exceeds, so that dimensions can be checked.
+static constexpr int64_t kMaxOperandRank = 64;
+static constexpr int64_t kMaxOperands = 1024;
+
+static llvm::Error checkMap(const TensorMapInfo &map) {
+  if (llvm::Error error = checkRange("the rank of a tensor map",
+                                     map.dims.size(), 1, kMaxMapRank))
+    return error;
+  if (map.box.size() != map.dims.size())
+    return makeArgumentError("expects the box of a tensor map to have rank " +
+                             llvm::Twine(map.dims.size()) + ", but got " +
+                             llvm::Twine(map.box.size()));
+  for (size_t i = 0; i < map.dims.size(); ++i) {
+    if (llvm::Error error = checkRange("a dimension of a tensor map",
+                                       map.dims[i], 0, kMaxOperandRank - 1))
+      return error;
+    if (llvm::count(map.dims, map.dims[i]) != 1)
+      return makeArgumentError(
+          "expects the dimensions of a tensor map to differ, but got " +
+          llvm::Twine(map.dims[i]) + " twice");
+    // What an entry of the descriptor holds.
+    if (llvm::Error error =
+            checkRange("an extent of a tensor map's box", map.box[i], 1, 256))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error checkParam(const Param &param) {
+  if (llvm::Error error = checkRange("the operand of a parameter",
+                                     param.operand, 0, kMaxOperands - 1))
+    return error;
+  switch (param.kind) {
+  case ParamKind::TensorMap:
+    return checkMap(param.map);
+  case ParamKind::Pointer:
+    return llvm::Error::success();
+  case ParamKind::Extent:
+  case ParamKind::Stride:
+    if (param.bits != 32 && param.bits != 64)
+      return makeArgumentError(
+          "expects an extent or a stride to have 32 or 64 bits, but got " +
+          llvm::Twine(param.bits));
+    return checkRange("the dimension of a parameter", param.dim, 0,
+                      kMaxOperandRank - 1);
+  case ParamKind::Scalar:
+    if (param.bits != 0 && param.bits != 8 && param.bits != 16 &&
+        param.bits != 32 && param.bits != 64)
+      return makeArgumentError(
+          "expects a scalar to have 8, 16, 32 or 64 bits, or 0 for those of "
+          "its type, but got " +
+          llvm::Twine(param.bits));
+    return llvm::Error::success();
+  }
+  return makeArgumentError("expects a kind of parameter, but got " +
+                           llvm::Twine(static_cast<int32_t>(param.kind)));
+}
+
+static llvm::Error checkVariant(const Variant &variant) {
+  if (variant.entry.empty() || variant.entry.find('\0') != std::string::npos)
+    return makeArgumentError("expects a kernel to have a name");
+  if (variant.ptx.empty() && variant.cubin.empty())
+    return makeArgumentError("expects PTX or a cubin, but got neither");
+  if (llvm::Error error =
+          checkRange("the number of threads", variant.threads, 1, 1024))
+    return error;
+  if (llvm::Error error = checkRange("the bytes of dynamic shared memory",
+                                     variant.dynamicSharedBytes, 0, 1 << 20))
+    return error;
+  if (llvm::Error error =
+          checkRange("the rows of a tile", variant.tileRows, 1, 1 << 20))
+    return error;
+  // More is not portable, and needs an attribute that is not set.
+  if (llvm::Error error =
+          checkRange("the blocks of a cluster", variant.clusterSize, 1, 8))
+    return error;
+  for (double cost : {variant.tileCost, variant.keyCost})
+    if (!std::isfinite(cost) || cost < 0)
+      return makeArgumentError(
+          "expects costs to be finite and not negative, but got " +
+          llvm::Twine(std::to_string(cost)));
+  if (llvm::Error error = checkRange("the number of parameters",
+                                     variant.params.size(), 0, kMaxParams))
+    return error;
+  size_t bytes = 0;
+  for (const Param &param : variant.params) {
+    if (llvm::Error error = checkParam(param))
+      return error;
+    bool isMap = param.kind == ParamKind::TensorMap;
+    bytes = llvm::alignTo(bytes, isMap ? alignof(TensorMap) : 8) +
+            (isMap ? sizeof(TensorMap) : 8);
+  }
+  return checkRange("the bytes of all parameters", bytes, 0, kMaxParamBytes);
+}
+
+static llvm::Error checkGrid(const GridInfo &grid) {
+  if (llvm::Error error =
+          checkRange("the grid's operand", grid.operand, 0, kMaxOperands - 1))
+    return error;
+  if (llvm::Error error = checkRange("the operand with the keys",
+                                     grid.keyOperand, 0, kMaxOperands - 1))
+    return error;
+  for (int32_t dim : {grid.batchDim, grid.headDim, grid.rowDim, grid.keyDim})
+    if (llvm::Error error =
+            checkRange("a dimension of the grid", dim, -1, kMaxOperandRank - 1))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error CudaProgram::validate() const {
+  if (chip.empty())
+    return makeArgumentError("expects a program to name its chip");
+  for (const LaunchInfo &launch : launches) {
+    if (launch.variants.empty())
+      return makeArgumentError("expects a launch to have a variant");
+    if (llvm::Error error = checkGrid(launch.grid))
+      return error;
+    for (const Variant &variant : launch.variants)
+      if (llvm::Error error = checkVariant(variant))
+        return error;
+  }
+  return llvm::Error::success();
+}
+
+int64_t CudaProgram::getNumOperands() const {
+  int64_t last = -1;
+  for (const LaunchInfo &launch : launches) {
+    last =
+        std::max<int64_t>({last, launch.grid.operand, launch.grid.keyOperand});
+    for (const Variant &variant : launch.variants)
+      for (const Param &param : variant.params)
+        last = std::max<int64_t>(last, param.operand);
+  }
+  return last + 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The grid and the variant
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<LaunchExtents>
+cuda::getLaunchExtents(const GridInfo &grid,
+                       llvm::ArrayRef<TensorView> operands) {
+  LaunchExtents result;
+  auto read = [&](int32_t operand, int32_t dim, int64_t &extent) {
+    if (dim < 0)
+      return true;
+    if (static_cast<size_t>(operand) >= operands.size() ||
+        dim >= operands[operand].rank)
+      return false;
+    extent = operands[operand].shape[dim];
+    return extent >= 0;
+  };
+  if (grid.rowDim < 0)
+    result.rows = 1;
+  if (!read(grid.operand, grid.batchDim, result.batch) ||
+      !read(grid.operand, grid.headDim, result.heads) ||
+      !read(grid.operand, grid.rowDim, result.rows) ||
+      !read(grid.keyOperand, grid.keyDim, result.keys))
+    return makeArgumentError(
+        "expects operands " + llvm::Twine(grid.operand) + " and " +
+        llvm::Twine(grid.keyOperand) +
+        " to have the dimensions of the grid, with extents of 0 or more");
+  return result;
+}
+
+/// The number of tiles, or nullopt if it does not fit int64_t.
+static std::optional<int64_t> countTiles(const LaunchExtents &extents,
+                                         int32_t tileRows) {
+  int64_t tiles =
+      extents.rows / tileRows + (extents.rows % tileRows != 0 ? 1 : 0);
+  if (tiles == 0 || extents.batch == 0 || extents.heads == 0)
+    return 0;
+  if (llvm::MulOverflow(tiles, extents.heads, tiles) ||
+      llvm::MulOverflow(tiles, extents.batch, tiles))
+    return std::nullopt;
+  return tiles;
+}
+
+static constexpr int64_t kMaxTiles = (int64_t(1) << 31) - 1;
+
+llvm::Expected<int64_t> cuda::getNumTiles(const LaunchExtents &extents,
+                                          int32_t tileRows) {
+  std::optional<int64_t> tiles = countTiles(extents, tileRows);
+  if (tiles && *tiles <= kMaxTiles)
+    return *tiles;
+  return makeArgumentError(
+      "expects at most " + llvm::Twine(kMaxTiles) + " tiles, but got " +
+      llvm::Twine(extents.batch) + " x " + llvm::Twine(extents.heads) + " x " +
+      llvm::Twine(extents.rows) + " rows in tiles of " + llvm::Twine(tileRows) +
+      "; run a part of the batch at a time");
+}
+
+size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
+                         int32_t numSMs) {
+  size_t best = 0;
+  double bestCost = HUGE_VAL;
+  for (size_t i = 0; i < launch.variants.size(); ++i) {
+    const Variant &variant = launch.variants[i];
+    std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
+    if (!tiles || *tiles > kMaxTiles)
+      continue;
+    int64_t waves = llvm::divideCeil(*tiles, std::max(numSMs, 1));
+    double cost = static_cast<double>(waves) *
+                  (variant.tileCost +
+                   variant.keyCost * static_cast<double>(extents.keys));
+    if (cost < bestCost) {
+      best = i;
+      bestCost = cost;
+    }
+  }
+  return best;
+}

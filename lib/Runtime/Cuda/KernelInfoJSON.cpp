@@ -1,0 +1,352 @@
+//===- KernelInfoJSON.cpp - Kernels as JSON and as bytes ------------------===//
+
+#include "attn/Runtime/Cuda/Driver.h"
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/raw_ostream.h"
+#include <limits>
+
+using namespace attn;
+using namespace attn::cuda;
+namespace json = llvm::json;
+
+static constexpr llvm::StringLiteral kKindNames[] = {
+    "tensor_map", "pointer", "extent", "stride", "scalar"};
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+/// JSON holds nothing but UTF-8.
+static std::string toUTF8(const std::string &text) {
+  return json::isUTF8(text) ? text : json::fixUTF8(text);
+}
+
+template <typename Array> static json::Array toJSONArray(const Array &values) {
+  json::Array array;
+  for (auto value : values)
+    array.push_back(static_cast<int64_t>(value));
+  return array;
+}
+
+static json::Value toJSON(const Param &param) {
+  json::Object object{{"kind", kKindNames[static_cast<int32_t>(param.kind)]},
+                      {"operand", param.operand}};
+  switch (param.kind) {
+  case ParamKind::TensorMap:
+    object["dims"] = toJSONArray(param.map.dims);
+    object["box"] = toJSONArray(param.map.box);
+    object["swizzle"] = static_cast<int32_t>(param.map.swizzle);
+    object["promotion"] = static_cast<int32_t>(param.map.promotion);
+    break;
+  case ParamKind::Pointer:
+    break;
+  case ParamKind::Extent:
+  case ParamKind::Stride:
+    object["dim"] = param.dim;
+    object["bits"] = param.bits;
+    break;
+  case ParamKind::Scalar:
+    object["bits"] = param.bits;
+    break;
+  }
+  return object;
+}
+
+static json::Value toJSON(const Variant &variant) {
+  json::Array params;
+  for (const Param &param : variant.params)
+    params.push_back(::toJSON(param));
+  json::Object object{
+      {"schedule", toUTF8(variant.schedule)},
+      {"entry", toUTF8(variant.entry)},
+      {"threads", variant.threads},
+      {"dynamic_shared_bytes", variant.dynamicSharedBytes},
+      {"tile_rows", variant.tileRows},
+      {"cluster_size", variant.clusterSize},
+      {"persistent", variant.persistent},
+      {"tile_cost", variant.tileCost},
+      {"key_cost", variant.keyCost},
+      {"params", std::move(params)},
+      {"ptx_bytes", static_cast<int64_t>(variant.ptx.size())},
+      {"cubin_bytes", static_cast<int64_t>(variant.cubin.size())}};
+  if (const std::optional<Resources> &resources = variant.resources)
+    object["resources"] = json::Object{{"registers", resources->registers},
+                                       {"shared_bytes", resources->sharedBytes},
+                                       {"spill_bytes", resources->spillBytes},
+                                       {"stack_bytes", resources->stackBytes}};
+  return object;
+}
+
+json::Value CudaProgram::toJSON() const {
+  json::Array array;
+  for (const LaunchInfo &launch : launches) {
+    const GridInfo &grid = launch.grid;
+    json::Array variants;
+    for (const Variant &variant : launch.variants)
+      variants.push_back(::toJSON(variant));
+    array.push_back(
+        json::Object{{"grid", json::Object{{"operand", grid.operand},
+                                           {"batch_dim", grid.batchDim},
+                                           {"head_dim", grid.headDim},
+                                           {"row_dim", grid.rowDim},
+                                           {"key_operand", grid.keyOperand},
+                                           {"key_dim", grid.keyDim}}},
+                     {"variants", std::move(variants)}});
+  }
+  return json::Object{{"version", kProgramVersion},
+                      {"chip", toUTF8(chip)},
+                      {"launches", std::move(array)}};
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Reads the fields of an object. Unlike json::ObjectMapper it does not cut
+/// integers to the width of the field.
+class Reader {
+public:
+  Reader(const json::Value &value, json::Path path)
+      : mapper(value, path), path(path), isOk(mapper) {}
+
+  template <typename T> Reader &map(llvm::StringLiteral name, T &field) {
+    isOk = isOk && mapper.map(name, field);
+    return *this;
+  }
+
+  template <typename T> Reader &mapInteger(llvm::StringLiteral name, T &field) {
+    int64_t value = 0;
+    if (map(name, value).isOk)
+      store(name, value, field);
+    return *this;
+  }
+
+  template <typename T>
+  Reader &mapIntegers(llvm::StringLiteral name,
+                      llvm::SmallVectorImpl<T> &field) {
+    std::vector<int64_t> values;
+    map(name, values);
+    for (size_t i = 0; isOk && i < values.size(); ++i)
+      store(name, values[i], field.emplace_back());
+    return *this;
+  }
+
+  /// An enumeration by its number, which is less than `end`.
+  template <typename T>
+  Reader &mapEnum(llvm::StringLiteral name, int32_t end, T &field) {
+    int32_t value = 0;
+    mapInteger(name, value);
+    if (isOk && (value < 0 || value >= end)) {
+      path.field(name).report("expected a number in range");
+      isOk = false;
+    }
+    field = static_cast<T>(value);
+    return *this;
+  }
+
+  bool ok() const { return isOk; }
+
+private:
+  template <typename T>
+  void store(llvm::StringLiteral name, int64_t value, T &field) {
+    field = static_cast<T>(value);
+    bool isNegative = value < 0 && !std::numeric_limits<T>::is_signed;
+    if (static_cast<int64_t>(field) == value && !isNegative)
+      return;
+    path.field(name).report("expected a number in range");
+    isOk = false;
+  }
+
+  json::ObjectMapper mapper;
+  json::Path path;
+  bool isOk;
+};
+} // namespace
+
+namespace attn::cuda {
+
+static bool fromJSON(const json::Value &value, Param &param, json::Path path) {
+  Reader reader(value, path);
+  std::string kind;
+  if (!reader.map("kind", kind).mapInteger("operand", param.operand).ok())
+    return false;
+  const auto *name = llvm::find(kKindNames, kind);
+  if (name == std::end(kKindNames)) {
+    path.field("kind").report("expected a kind of parameter");
+    return false;
+  }
+  param.kind = static_cast<ParamKind>(name - std::begin(kKindNames));
+  switch (param.kind) {
+  case ParamKind::TensorMap:
+    reader.mapIntegers("dims", param.map.dims)
+        .mapIntegers("box", param.map.box)
+        .mapEnum("swizzle", 4, param.map.swizzle)
+        .mapEnum("promotion", 4, param.map.promotion);
+    break;
+  case ParamKind::Pointer:
+    break;
+  case ParamKind::Extent:
+  case ParamKind::Stride:
+    reader.mapInteger("dim", param.dim);
+    [[fallthrough]];
+  case ParamKind::Scalar:
+    reader.mapInteger("bits", param.bits);
+    break;
+  }
+  return reader.ok();
+}
+
+static bool fromJSON(const json::Value &value, Resources &resources,
+                     json::Path path) {
+  return Reader(value, path)
+      .mapInteger("registers", resources.registers)
+      .mapInteger("shared_bytes", resources.sharedBytes)
+      .mapInteger("spill_bytes", resources.spillBytes)
+      .mapInteger("stack_bytes", resources.stackBytes)
+      .ok();
+}
+
+static bool fromJSON(const json::Value &value, GridInfo &grid,
+                     json::Path path) {
+  return Reader(value, path)
+      .mapInteger("operand", grid.operand)
+      .mapInteger("batch_dim", grid.batchDim)
+      .mapInteger("head_dim", grid.headDim)
+      .mapInteger("row_dim", grid.rowDim)
+      .mapInteger("key_operand", grid.keyOperand)
+      .mapInteger("key_dim", grid.keyDim)
+      .ok();
+}
+
+/// A variant as JSON has it: the code elsewhere.
+struct StoredVariant {
+  Variant variant;
+  uint64_t ptxBytes = 0, cubinBytes = 0;
+};
+struct StoredLaunch {
+  GridInfo grid;
+  std::vector<StoredVariant> variants;
+};
+
+static bool fromJSON(const json::Value &value, StoredVariant &stored,
+                     json::Path path) {
+  Variant &variant = stored.variant;
+  Reader reader(value, path);
+  reader.map("schedule", variant.schedule)
+      .map("entry", variant.entry)
+      .mapInteger("threads", variant.threads)
+      .mapInteger("dynamic_shared_bytes", variant.dynamicSharedBytes)
+      .mapInteger("tile_rows", variant.tileRows)
+      .mapInteger("cluster_size", variant.clusterSize)
+      .map("persistent", variant.persistent)
+      .map("tile_cost", variant.tileCost)
+      .map("key_cost", variant.keyCost)
+      .map("params", variant.params)
+      .mapInteger("ptx_bytes", stored.ptxBytes)
+      .mapInteger("cubin_bytes", stored.cubinBytes)
+      // An optional may be absent.
+      .map("resources", variant.resources);
+  return reader.ok();
+}
+
+static bool fromJSON(const json::Value &value, StoredLaunch &launch,
+                     json::Path path) {
+  return Reader(value, path)
+      .map("grid", launch.grid)
+      .map("variants", launch.variants)
+      .ok();
+}
+
+} // namespace attn::cuda
+
+/// Takes the first `size` bytes from `code`.
+static bool takeBytes(llvm::StringRef &code, uint64_t size,
+                      std::string &bytes) {
+  if (size > code.size())
+    return false;
+  bytes = code.take_front(size).str();
+  code = code.drop_front(size);
+  return true;
+}
+
+llvm::Expected<CudaProgram> CudaProgram::fromJSON(const json::Value &value,
+                                                  llvm::StringRef code) {
+  json::Path::Root root("program");
+  Reader reader(value, json::Path(root));
+  CudaProgram program;
+  int64_t version = 0;
+  if (!reader.map("version", version).ok())
+    return root.getError();
+  if (version != kProgramVersion)
+    return llvm::createStringError("expects a GPU program of version " +
+                                   llvm::Twine(kProgramVersion) +
+                                   ", but got version " + llvm::Twine(version));
+  std::vector<StoredLaunch> launches;
+  if (!reader.map("chip", program.chip).map("launches", launches).ok())
+    return root.getError();
+  llvm::StringRef rest = code;
+  for (StoredLaunch &stored : launches) {
+    LaunchInfo &launch = program.launches.emplace_back();
+    launch.grid = stored.grid;
+    for (StoredVariant &item : stored.variants) {
+      Variant &variant = launch.variants.emplace_back(std::move(item.variant));
+      if (!takeBytes(rest, item.ptxBytes, variant.ptx) ||
+          !takeBytes(rest, item.cubinBytes, variant.cubin))
+        return llvm::createStringError(
+            "expects the code of all variants, but got only " +
+            llvm::Twine(code.size()) + " bytes");
+    }
+  }
+  if (!rest.empty())
+    return llvm::createStringError(
+        "expects code of " + llvm::Twine(code.size() - rest.size()) +
+        " bytes, but got " + llvm::Twine(code.size()));
+  if (llvm::Error error = program.validate())
+    return error;
+  return program;
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+// "attncuda", the size of the JSON as a 64-bit little-endian number, the JSON,
+// the code.
+static constexpr llvm::StringLiteral kMagic = "attncuda";
+static constexpr size_t kHeaderSize = kMagic.size() + sizeof(uint64_t);
+
+std::string CudaProgram::toBytes() const {
+  std::string text;
+  llvm::raw_string_ostream(text) << toJSON();
+  char size[sizeof(uint64_t)];
+  llvm::support::endian::write64le(size, text.size());
+  std::string bytes = kMagic.str();
+  bytes.append(size, sizeof(size));
+  bytes += text;
+  for (const LaunchInfo &launch : launches)
+    for (const Variant &variant : launch.variants) {
+      bytes += variant.ptx;
+      bytes += variant.cubin;
+    }
+  return bytes;
+}
+
+llvm::Expected<CudaProgram> CudaProgram::fromBytes(llvm::StringRef bytes) {
+  if (bytes.size() < kHeaderSize || !bytes.starts_with(kMagic))
+    return llvm::createStringError("expects a GPU program, but got " +
+                                   llvm::Twine(bytes.size()) +
+                                   " bytes of something else");
+  uint64_t size = llvm::support::endian::read64le(bytes.data() + kMagic.size());
+  llvm::StringRef rest = bytes.drop_front(kHeaderSize);
+  if (size > rest.size())
+    return llvm::createStringError(
+        "expects a GPU program with a description of " + llvm::Twine(size) +
+        " bytes, but got " + llvm::Twine(rest.size()));
+  llvm::Expected<json::Value> value = json::parse(rest.take_front(size));
+  if (!value)
+    return value.takeError();
+  return fromJSON(*value, rest.drop_front(size));
+}

@@ -1,0 +1,515 @@
+//===- ExecutableTest.cpp - Tests of launches -----------------------------===//
+
+#include "attn/Runtime/Cuda/Executable.h"
+#include "FakeCuda.h"
+#include "TestHelpers.h"
+#include "attn/Support/DType.h"
+#include "attn/Support/Tensor.h"
+#include <cstring>
+#include <thread>
+
+using namespace attn;
+using namespace attn::cuda;
+
+namespace {
+/// A tensor in memory of the fake GPU.
+struct Operand {
+  DType dtype = DType::BF16;
+  Shape shape, strides;
+  DeviceBuffer buffer;
+  void *data = nullptr;
+
+  Operand(Device device, Shape sizes, DType type = DType::BF16)
+      : dtype(type), shape(std::move(sizes)),
+        buffer(get(DeviceBuffer::allocate(device, allocate()))),
+        data(buffer.getData()) {}
+
+  TensorView getView() const {
+    return {data, static_cast<int32_t>(dtype), int64_t(shape.size()),
+            shape.data(), strides.data()};
+  }
+
+private:
+  /// Makes dense strides. There is room for a little more than the elements.
+  size_t allocate() {
+    strides.resize(shape.size());
+    int64_t count = 1;
+    for (size_t dim = shape.size(); dim-- > 0; count *= shape[dim])
+      strides[dim] = count;
+    return count == 0 ? 0 : count * getSize(dtype) + 256;
+  }
+};
+
+class ExecutableTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    useFakeDriver();
+    fakeCudaClear();
+    get(Driver::get())->cuCtxSetCurrent(nullptr);
+    const int sizes[] = {128, 128, 8, 4, 8, 4};
+    fakeCudaSetParams(sizes, 6);
+  }
+
+  /// q, k, lse and a scalar: two tensor maps, an address, the number of keys,
+  /// the stride of heads, the scalar.
+  static CudaProgram makeProgram() {
+    Variant variant;
+    variant.entry = "kernel";
+    variant.threads = 384;
+    variant.dynamicSharedBytes = 200000;
+    variant.tileRows = 128;
+    variant.tileCost = 100;
+    variant.keyCost = 1;
+    variant.cubin = "\177ELF";
+    variant.params.resize(6);
+    for (int i : {0, 1}) {
+      Param &param = variant.params[i];
+      param.kind = ParamKind::TensorMap;
+      param.operand = i;
+      param.map.dims = {3, 2, 1, 0};
+      param.map.box = {64, 128, 1, 1};
+    }
+    variant.params[2].operand = 2;
+    variant.params[3].kind = ParamKind::Extent;
+    variant.params[3].operand = 1;
+    variant.params[3].dim = 2;
+    variant.params[3].bits = 32;
+    variant.params[4].kind = ParamKind::Stride;
+    variant.params[4].operand = 2;
+    variant.params[4].dim = 1;
+    variant.params[5].kind = ParamKind::Scalar;
+    variant.params[5].operand = 3;
+    variant.params[5].bits = 32;
+    CudaProgram program;
+    program.chip = "sm_90a";
+    program.launches.push_back({GridInfo(), {variant}});
+    return program;
+  }
+
+  static Variant &getVariant(CudaProgram &program) {
+    return program.launches[0].variants[0];
+  }
+
+  /// The operands of makeProgram.
+  std::vector<TensorView> getViews() const {
+    return {q.getView(),
+            k.getView(),
+            lse.getView(),
+            {const_cast<float *>(&scalar), int32_t(DType::F32), 0, nullptr,
+             nullptr}};
+  }
+
+  std::string launch(const Executable &executable,
+                     const LaunchOptions &options = {}) const {
+    return getText(executable.launch(getViews(), options));
+  }
+
+  Device device = [] {
+    useFakeDriver();
+    return get(Device::get(0));
+  }();
+  Operand q{device, {2, 3, 300, 64}};
+  Operand k{device, {2, 1, 500, 64}};
+  Operand lse{device, {2, 3, 300}, DType::F32};
+  float scalar = 0.5F;
+};
+} // namespace
+
+/// A word of the map in the last launch; see cuTensorMapEncodeTiled in
+/// FakeCuda.c.
+static uint64_t getMapWord(int param, int word) {
+  uint64_t words[16];
+  std::memcpy(words, fakeCudaGetParam(param), sizeof(words));
+  return words[word];
+}
+
+template <typename T> static T getValue(int param) {
+  T value;
+  std::memcpy(&value, fakeCudaGetParam(param), sizeof(value));
+  return value;
+}
+
+TEST_F(ExecutableTest, launches) {
+  {
+    Executable executable = get(Executable::load(makeProgram()));
+    EXPECT_EQ(executable.getProgram().chip, "sm_90a");
+    // Nothing is loaded before it is needed.
+    EXPECT_STREQ(fakeCudaGetLog(), "");
+    EXPECT_EQ(launch(executable), "");
+    EXPECT_STREQ(
+        fakeCudaGetLog(),
+        "capture mode 2\n"
+        "load cubin on 0\n"
+        "shared kernel 200000\n"
+        "capture mode 0\n"
+        "launch kernel on 0 grid 18,1,1 block 384,1,1 shared 200000\n");
+    EXPECT_EQ(getMapWord(0, 0), q.buffer.getAddress());
+    EXPECT_EQ(getMapWord(0, 1), 9u | 4 << 8 | 3 << 16 | 2 << 24);
+    const uint64_t extents[] = {64, 300, 3, 2}, box[] = {64, 128, 1, 1};
+    const uint64_t strides[] = {128, 300 * 128, 3 * 300 * 128};
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(getMapWord(0, 2 + i), extents[i]);
+      EXPECT_EQ(getMapWord(0, 11 + i), box[i]);
+    }
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(getMapWord(0, 7 + i), strides[i]);
+    EXPECT_EQ(getMapWord(1, 0), k.buffer.getAddress());
+    EXPECT_EQ(getMapWord(1, 3), 500u);
+    EXPECT_EQ(getValue<DevicePtr>(2), lse.buffer.getAddress());
+    EXPECT_EQ(getValue<int32_t>(3), 500);
+    EXPECT_EQ(getValue<int64_t>(4), 300);
+    EXPECT_EQ(getValue<float>(5), 0.5F);
+  }
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "unload\n"));
+}
+
+TEST_F(ExecutableTest, laterLaunchesAskLittle) {
+  Executable executable = get(Executable::load(makeProgram()));
+  EXPECT_EQ(launch(executable), "");
+  fakeCudaClear();
+  for (int i = 0; i < 10; ++i) {
+    scalar = float(i);
+    EXPECT_EQ(launch(executable), "");
+    EXPECT_EQ(getValue<float>(5), float(i));
+  }
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 10);
+  EXPECT_EQ(fakeCudaGetCount("cuTensorMapEncodeTiled"), 0);
+  EXPECT_EQ(fakeCudaGetCount("cuPointerGetAttribute"), 0);
+  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 0);
+  EXPECT_EQ(fakeCudaGetCount("cuThreadExchangeStreamCaptureMode"), 0);
+  // Another shape and another stride are another map.
+  k.shape[2] = 400;
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(fakeCudaGetCount("cuTensorMapEncodeTiled"), 1);
+  EXPECT_EQ(getMapWord(1, 3), 400u);
+  EXPECT_EQ(getValue<int32_t>(3), 400);
+  q.strides[0] = 0;
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(fakeCudaGetCount("cuTensorMapEncodeTiled"), 2);
+  EXPECT_EQ(getMapWord(0, 9), 0u);
+  // So is another executable.
+  Executable other = get(Executable::load(makeProgram()));
+  EXPECT_EQ(launch(other), "");
+  EXPECT_EQ(fakeCudaGetCount("cuTensorMapEncodeTiled"), 4);
+}
+
+TEST_F(ExecutableTest, grids) {
+  auto getGrid = [&](const std::function<void(Variant &)> &edit) {
+    CudaProgram program = makeProgram();
+    edit(getVariant(program));
+    Executable executable = get(Executable::load(program));
+    EXPECT_EQ(launch(executable), "");
+    llvm::StringRef log = fakeCudaGetLog();
+    return log.drop_front(log.rfind("grid ") + 5).split(',').first.str();
+  };
+  EXPECT_EQ(getGrid([](Variant &v) { v.tileRows = 300; }), "6");
+  // 4 processors with one block each, and with two.
+  EXPECT_EQ(getGrid([](Variant &v) { v.persistent = true; }), "4");
+  EXPECT_EQ(getGrid([](Variant &v) {
+              v.persistent = true;
+              v.dynamicSharedBytes = 1000;
+            }),
+            "8");
+  EXPECT_EQ(getGrid([](Variant &v) {
+              v.persistent = true;
+              v.tileRows = 300;
+              v.dynamicSharedBytes = 1000;
+            }),
+            "6");
+  // Whole clusters.
+  EXPECT_EQ(getGrid([](Variant &v) { v.clusterSize = 4; }), "20");
+  EXPECT_EQ(getGrid([](Variant &v) {
+              v.persistent = true;
+              v.clusterSize = 3;
+            }),
+            "3");
+  EXPECT_EQ(getGrid([](Variant &v) {
+              v.persistent = true;
+              v.clusterSize = 8;
+            }),
+            "8");
+}
+
+TEST_F(ExecutableTest, variants) {
+  CudaProgram program = makeProgram();
+  Variant small = getVariant(program);
+  small.entry = "small";
+  small.tileRows = 1024;
+  small.tileCost = 0;
+  small.keyCost = 0;
+  program.launches[0].variants.push_back(small);
+  program.launches.push_back(program.launches[0]);
+  Executable executable = get(Executable::load(program));
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch small on 0 grid 6,"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch kernel"));
+  // Both launches, and only what they need.
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 2);
+  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 2);
+  LaunchOptions options;
+  options.variant = 0;
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel on 0 grid 18,"));
+  options.variant = 2;
+  EXPECT_EQ(launch(executable, options),
+            "expects a variant from 0 to 1, but got 2");
+}
+
+TEST_F(ExecutableTest, prepare) {
+  Executable executable = get(Executable::load(makeProgram()));
+  expectSuccess(executable.prepare(device));
+  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 1);
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 1);
+  Resources resources = get(executable.getResources(device, 0, 0));
+  EXPECT_EQ(resources.registers, 168);
+  EXPECT_EQ(resources.sharedBytes, 1024);
+  EXPECT_EQ(getText(executable.getResources(device, 0, 1)),
+            "expects a launch and a variant of the program, but got 0 and 1");
+  // The thread is left as it was.
+  ContextHandle context = nullptr;
+  device.getDriver().cuCtxGetCurrent(&context);
+  EXPECT_EQ(context, nullptr);
+}
+
+TEST_F(ExecutableTest, emptyTensors) {
+  Executable executable = get(Executable::load(makeProgram()));
+  // No keys, and no memory for them.
+  k.shape[2] = 0;
+  k.data = nullptr;
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(getValue<int32_t>(3), 0);
+  EXPECT_EQ(getMapWord(1, 0), q.buffer.getAddress());
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(getMapWord(1, 2 + i), 1u);
+  // No queries: no launch, and nobody looks at addresses.
+  fakeCudaClear();
+  q.shape[2] = 0;
+  q.data = nullptr;
+  EXPECT_EQ(launch(executable), "");
+  q.shape[2] = 300;
+  q.shape[0] = 0;
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 0);
+}
+
+TEST_F(ExecutableTest, extentsOfOneHaveAnyStride) {
+  Executable executable = get(Executable::load(makeProgram()));
+  k.strides[1] = 7;
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(getMapWord(1, 4), 1u);
+  EXPECT_EQ(getMapWord(1, 8) % 16, 0u);
+  fakeCudaClear();
+  k.strides[1] = -123456789;
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(fakeCudaGetCount("cuTensorMapEncodeTiled"), 0);
+}
+
+TEST_F(ExecutableTest, operandsThatDoNotFit) {
+  Executable executable = get(Executable::load(makeProgram()));
+  auto getErrorOf = [&](Operand &operand, const std::function<void()> &edit) {
+    Shape shape = operand.shape, strides = operand.strides;
+    DType dtype = operand.dtype;
+    void *data = operand.data;
+    edit();
+    std::string text = launch(executable);
+    // A failed operand is not remembered as a good one.
+    EXPECT_EQ(launch(executable), text);
+    operand.shape = shape;
+    operand.strides = strides;
+    operand.dtype = dtype;
+    operand.data = data;
+    EXPECT_EQ(launch(executable), "");
+    return text;
+  };
+  EXPECT_TRUE(contains(
+      getErrorOf(q, [&] { q.data = static_cast<char *>(q.data) + 8; }),
+      "expects operand 0 to start at a multiple of 16 bytes, but got address "
+      "0x"));
+  EXPECT_EQ(getErrorOf(q, [&] { q.strides[3] = 2; }),
+            "expects operand 0 to have stride 1 in dimension 3, but got 2; "
+            "copy it to a dense tensor");
+  for (int64_t stride : {int64_t(63), int64_t(-64), int64_t(1) << 39,
+                         int64_t(1) << 62, INT64_MIN})
+    EXPECT_EQ(getErrorOf(k, [&] { k.strides[2] = stride; }),
+              "expects operand 1 to have a stride of a multiple of 16 bytes, "
+              "not negative and less than 2^40, in dimension 2, but got " +
+                  std::to_string(stride) +
+                  " elements of bf16; copy it to a tensor with aligned rows");
+  EXPECT_EQ(getErrorOf(k, [&] { k.shape[2] = int64_t(1) << 32; }),
+            "expects operand 1 to have extents from 0 to 4294967295, but got "
+            "4294967296");
+  EXPECT_EQ(getErrorOf(q, [&] { q.dtype = DType::F32; }),
+            "expects operand 0 to have elements of which 64 fit the map's 128 "
+            "bytes in pieces of 16, but got f32");
+  alignas(16) static char host[1024];
+  EXPECT_EQ(getErrorOf(k, [&] { k.data = host; }),
+            "expects operand 1 to lie in memory of device 0 (Fake 0), but its "
+            "address is none; copy it there");
+  EXPECT_EQ(getErrorOf(lse, [&] { lse.data = host; }),
+            "expects operand 2 to lie in memory of device 0 (Fake 0), but its "
+            "address is none; copy it there");
+  EXPECT_EQ(getErrorOf(lse, [&] { lse.data = nullptr; }),
+            "expects operand 2 to lie in memory of device 0 (Fake 0), but its "
+            "address is none; copy it there");
+  EXPECT_EQ(
+      getErrorOf(lse, [&] { lse.data = static_cast<char *>(lse.data) + 2; }),
+      "expects operand 2 to be aligned to its elements of 4 bytes; copy it");
+  Operand elsewhere(get(Device::get(2)), {2, 1, 500, 64});
+  EXPECT_EQ(getErrorOf(k, [&] { k.data = elsewhere.data; }),
+            "expects operand 1 to lie in memory of device 0 (Fake 0), but it "
+            "lies in that of device 2; copy it there");
+  EXPECT_EQ(getErrorOf(lse,
+                       [&] {
+                         lse.shape.pop_back();
+                         lse.shape.pop_back();
+                       }),
+            "expects operand 2 to have dimension 1, but got rank 1");
+  EXPECT_TRUE(contains(getErrorOf(q, [&] { q.shape.pop_back(); }),
+                       "expects operand 0 to have dimension 3"));
+  // An extent that a map could have, but not the kernel's parameter.
+  EXPECT_EQ(
+      getErrorOf(k, [&] { k.shape[2] = int64_t(1) << 31; }),
+      "expects operand 1 to have an extent of 32 bits in dimension 2, but "
+      "got 2147483648");
+}
+
+TEST_F(ExecutableTest, namesInErrors) {
+  Executable executable = get(Executable::load(makeProgram()));
+  q.strides[3] = 2;
+  std::vector<std::string> names = {"query"};
+  LaunchOptions options;
+  options.names = names;
+  EXPECT_TRUE(contains(launch(executable, options),
+                       "expects 'query' to have stride 1"));
+}
+
+TEST_F(ExecutableTest, viewsThatAreNone) {
+  Executable executable = get(Executable::load(makeProgram()));
+  std::vector<TensorView> views = getViews();
+  views.pop_back();
+  EXPECT_EQ(getText(executable.launch(views)), "expects 4 operands, but got 3");
+  views = getViews();
+  views[1].dtype = 99;
+  EXPECT_EQ(getText(executable.launch(views)),
+            "expects operand 1 to have an element type, but got code 99");
+  views = getViews();
+  views[1].shape = nullptr;
+  EXPECT_EQ(getText(executable.launch(views)),
+            "expects operand 1 to have a shape and strides, but got null");
+  views = getViews();
+  views[3].dtype = int32_t(DType::F64);
+  EXPECT_EQ(getText(executable.launch(views)),
+            "expects operand 3 to have 32 bits, but got 64");
+  views = getViews();
+  views[3].data = lse.data;
+  EXPECT_EQ(getText(executable.launch(views)),
+            "expects operand 3 to lie in host memory, but got memory of a GPU; "
+            "copy it");
+  views[3].data = nullptr;
+  EXPECT_EQ(getText(executable.launch(views)),
+            "expects operand 3 to lie in host memory, but got a null pointer");
+}
+
+TEST_F(ExecutableTest, streamsAndDevices) {
+  Executable executable = get(Executable::load(makeProgram()));
+  Device second = get(Device::get(2));
+  Stream stream = get(Stream::create(device));
+  Stream otherStream = get(Stream::create(second));
+  LaunchOptions options;
+  options.stream = stream.getHandle();
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "shared 200000 stream\n"));
+  options.stream = otherStream.getHandle();
+  EXPECT_EQ(launch(executable, options),
+            "expects a stream of device 0 (Fake 0), but got one of another "
+            "context; make its device current");
+  // On the other device, code is loaded again and operands are wrong.
+  options.device = &second;
+  EXPECT_TRUE(
+      contains(launch(executable, options), "but it lies in that of device 0"));
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "load cubin on 2\n"));
+  // As is the case when it is current.
+  options.device = nullptr;
+  second.getDriver().cuCtxSetCurrent(second.getContext());
+  EXPECT_TRUE(
+      contains(launch(executable, options), "but it lies in that of device 0"));
+  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 2);
+  second.getDriver().cuCtxSetCurrent(nullptr);
+}
+
+TEST_F(ExecutableTest, codeThatDoesNotLoad) {
+  auto getErrorWith = [&](const std::function<void(Variant &)> &edit) {
+    CudaProgram program = makeProgram();
+    edit(getVariant(program));
+    llvm::Expected<Executable> executable = Executable::load(program);
+    return executable ? launch(*executable) : getText(std::move(executable));
+  };
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.cubin = "text"; }),
+            "loading the code of @kernel failed: CUDA_ERROR_INVALID_IMAGE: "
+            "said the fake");
+  // PTX helps.
+  EXPECT_EQ(getErrorWith([](Variant &v) {
+              v.cubin = "text";
+              v.ptx = "good";
+            }),
+            "");
+  EXPECT_EQ(getErrorWith([](Variant &v) {
+              v.cubin.clear();
+              v.ptx = "bad";
+            }),
+            "compiling @kernel in the CUDA driver (ptxas says it is bad) "
+            "failed: CUDA_ERROR_INVALID_PTX: said the fake");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.entry = "missing"; }),
+            "looking for @missing in its code failed: CUDA_ERROR_NOT_FOUND: "
+            "said the fake");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.dynamicSharedBytes = 232448; }),
+            "expects @kernel to use at most 232448 bytes of shared memory, but "
+            "got 233472");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.threads = 1024; }),
+            "expects a block of @kernel to fit a multiprocessor, but its 1024 "
+            "threads and 201024 bytes of shared memory do not");
+  CudaProgram other = makeProgram();
+  other.chip = "sm_80";
+  EXPECT_EQ(getText(Executable::load(other)),
+            "expects code for sm_90a, but got code for sm_80");
+}
+
+TEST_F(ExecutableTest, failuresOfTheDriver) {
+  Executable executable = get(Executable::load(makeProgram()));
+  fakeCudaFail("cuModuleLoadData", kErrorOutOfMemory);
+  llvm::Error error = executable.launch(getViews());
+  EXPECT_TRUE(isOutOfMemory(error));
+  EXPECT_TRUE(contains(getText(std::move(error)), "loading the code"));
+  // It is tried again.
+  fakeCudaClear();
+  EXPECT_EQ(launch(executable), "");
+  fakeCudaFail("cuLaunchKernel", kErrorInvalidValue);
+  EXPECT_EQ(launch(executable), "launching @kernel failed: "
+                                "CUDA_ERROR_INVALID_VALUE: said the fake");
+  k.shape[2] = 333;
+  fakeCudaFail("cuTensorMapEncodeTiled", kErrorInvalidValue);
+  EXPECT_TRUE(contains(launch(executable),
+                       "encoding a tensor map of operand 1 failed"));
+  // Failures to wait leave the code in place.
+  fakeCudaFail("cuCtxSynchronize", kErrorInvalidValue);
+  {
+    Executable gone = std::move(executable);
+  }
+  EXPECT_EQ(fakeCudaGetCount("cuModuleUnload"), 0);
+  fakeCudaClear();
+}
+
+TEST_F(ExecutableTest, threads) {
+  Executable executable = get(Executable::load(makeProgram()));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int j = 0; j < 50; ++j)
+        EXPECT_EQ(launch(executable), "");
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 200);
+  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 1);
+}

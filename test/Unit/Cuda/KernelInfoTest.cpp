@@ -1,0 +1,248 @@
+//===- KernelInfoTest.cpp - Tests of descriptions of kernels --------------===//
+
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "TestHelpers.h"
+#include <functional>
+
+using namespace attn;
+using namespace attn::cuda;
+namespace json = llvm::json;
+
+static Param makeParam(ParamKind kind, int32_t operand, int32_t dim = 0,
+                       int32_t bits = 64) {
+  Param param;
+  param.kind = kind;
+  param.operand = operand;
+  param.dim = dim;
+  param.bits = bits;
+  return param;
+}
+
+static CudaProgram makeProgram() {
+  Variant variant;
+  variant.schedule = "tile_m = 128";
+  variant.entry = "kernel";
+  variant.threads = 384;
+  variant.dynamicSharedBytes = 200000;
+  variant.tileRows = 128;
+  variant.persistent = true;
+  variant.tileCost = 1000.5;
+  variant.keyCost = 0.1;
+  Param map = makeParam(ParamKind::TensorMap, 0);
+  map.map.dims = {3, 2, 1, 0};
+  map.map.box = {64, 128, 1, 1};
+  map.map.promotion = L2Promotion::B256;
+  variant.params = {map, makeParam(ParamKind::Pointer, 3),
+                    makeParam(ParamKind::Extent, 1, 2, 32),
+                    makeParam(ParamKind::Stride, 2, 1),
+                    makeParam(ParamKind::Scalar, 4, 0, 0)};
+  variant.ptx = "ptx text";
+  variant.cubin = std::string("\177ELF\0binary", 11);
+  variant.resources = Resources{168, 1024, 0, 16};
+  Variant other = variant;
+  other.entry = "other";
+  other.cubin.clear();
+  other.resources.reset();
+  other.persistent = false;
+  CudaProgram program;
+  program.chip = "sm_90a";
+  program.launches.push_back({GridInfo(), {variant, other}});
+  return program;
+}
+
+TEST(KernelInfoTest, bytesRoundTrip) {
+  CudaProgram program = makeProgram();
+  EXPECT_EQ(program.getNumOperands(), 5);
+  CudaProgram copy = get(CudaProgram::fromBytes(program.toBytes()));
+  EXPECT_EQ(copy.toBytes(), program.toBytes());
+  EXPECT_EQ(copy.chip, "sm_90a");
+  ASSERT_EQ(copy.launches.size(), 1u);
+  ASSERT_EQ(copy.launches[0].variants.size(), 2u);
+  const Variant &variant = copy.launches[0].variants[0];
+  const Variant &original = program.launches[0].variants[0];
+  EXPECT_EQ(variant.cubin, original.cubin);
+  EXPECT_EQ(variant.ptx, original.ptx);
+  EXPECT_EQ(variant.keyCost, 0.1);
+  EXPECT_EQ(variant.params[0].map.dims, original.params[0].map.dims);
+  EXPECT_EQ(variant.params[0].map.box, original.params[0].map.box);
+  EXPECT_EQ(variant.params[0].map.swizzle, Swizzle::B128);
+  EXPECT_EQ(variant.params[0].map.promotion, L2Promotion::B256);
+  EXPECT_EQ(variant.params[2].bits, 32);
+  EXPECT_EQ(variant.params[4].kind, ParamKind::Scalar);
+  EXPECT_EQ(variant.resources->stackBytes, 16);
+  EXPECT_TRUE(variant.persistent);
+  EXPECT_FALSE(copy.launches[0].variants[1].resources);
+  EXPECT_EQ(copy.launches[0].variants[1].cubin, "");
+}
+
+TEST(KernelInfoTest, bytesOfSomethingElse) {
+  std::string bytes = makeProgram().toBytes();
+  EXPECT_EQ(getText(CudaProgram::fromBytes("abc")),
+            "expects a GPU program, but got 3 bytes of something else");
+  EXPECT_TRUE(contains(
+      getText(CudaProgram::fromBytes(llvm::StringRef(bytes).take_front(100))),
+      "expects a GPU program with a description of"));
+  EXPECT_TRUE(contains(
+      getText(CudaProgram::fromBytes(llvm::StringRef(bytes).drop_back(1))),
+      "expects the code of all variants, but got only"));
+  EXPECT_TRUE(contains(getText(CudaProgram::fromBytes(bytes + "x")),
+                       "expects code of"));
+  // No byte of it, changed, ends the process.
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] ^= 0x11;
+    llvm::consumeError(CudaProgram::fromBytes(changed).takeError());
+  }
+}
+
+/// The text of the error for a program whose JSON was changed.
+static std::string getErrorOf(const std::function<void(json::Object &)> &edit) {
+  json::Value value = makeProgram().toJSON();
+  edit(*value.getAsObject());
+  CudaProgram program = makeProgram();
+  std::string code;
+  for (const Variant &variant : program.launches[0].variants)
+    code += variant.ptx + variant.cubin;
+  return getText(CudaProgram::fromJSON(value, code));
+}
+
+static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
+  return *object.getArray(field)->front().getAsObject();
+}
+
+TEST(KernelInfoTest, otherJSON) {
+  EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
+  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 7; }),
+            "expects a GPU program of version 1, but got version 7");
+  EXPECT_TRUE(
+      contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
+               "chip"));
+  auto editVariant = [](const std::function<void(json::Object &)> &edit) {
+    return getErrorOf([&](json::Object &program) {
+      edit(getFirst(getFirst(program, "launches"), "variants"));
+    });
+  };
+  EXPECT_TRUE(contains(editVariant([](json::Object &variant) {
+                         variant["threads"] = int64_t(1) << 32;
+                       }),
+                       "expected a number in range"));
+  EXPECT_TRUE(contains(
+      editVariant([](json::Object &variant) { variant["ptx_bytes"] = -1; }),
+      "expected a number in range"));
+  EXPECT_TRUE(contains(editVariant([](json::Object &variant) {
+                         getFirst(variant, "params")["kind"] = "gift";
+                       }),
+                       "expected a kind of parameter"));
+  EXPECT_TRUE(contains(editVariant([](json::Object &variant) {
+                         getFirst(variant, "params")["swizzle"] = 9;
+                       }),
+                       "expected a number in range"));
+  EXPECT_EQ(editVariant([](json::Object &variant) { variant["threads"] = 0; }),
+            "expects the number of threads to be from 1 to 1024, but got 0");
+}
+
+TEST(KernelInfoTest, validate) {
+  auto getErrorWith = [](const std::function<void(CudaProgram &)> &edit) {
+    CudaProgram program = makeProgram();
+    edit(program);
+    return getText(program.validate());
+  };
+  auto getErrorWithVariant = [&](const std::function<void(Variant &)> &edit) {
+    return getErrorWith(
+        [&](CudaProgram &program) { edit(program.launches[0].variants[0]); });
+  };
+  EXPECT_EQ(getErrorWith([](CudaProgram &) {}), "");
+  EXPECT_EQ(getErrorWith([](CudaProgram &p) { p.chip.clear(); }),
+            "expects a program to name its chip");
+  EXPECT_EQ(
+      getErrorWith([](CudaProgram &p) { p.launches[0].variants.clear(); }),
+      "expects a launch to have a variant");
+  EXPECT_EQ(
+      getErrorWith([](CudaProgram &p) { p.launches[0].grid.rowDim = -2; }),
+      "expects a dimension of the grid to be from -1 to 63, but got -2");
+  EXPECT_EQ(getErrorWithVariant([](Variant &v) { v.entry.clear(); }),
+            "expects a kernel to have a name");
+  EXPECT_EQ(getErrorWithVariant([](Variant &v) {
+              v.ptx.clear();
+              v.cubin.clear();
+            }),
+            "expects PTX or a cubin, but got neither");
+  EXPECT_EQ(getErrorWithVariant([](Variant &v) { v.tileRows = 0; }),
+            "expects the rows of a tile to be from 1 to 1048576, but got 0");
+  EXPECT_EQ(getErrorWithVariant([](Variant &v) { v.clusterSize = 9; }),
+            "expects the blocks of a cluster to be from 1 to 8, but got 9");
+  EXPECT_TRUE(contains(getErrorWithVariant([](Variant &v) { v.keyCost = -1; }),
+                       "expects costs to be finite and not negative"));
+  EXPECT_EQ(
+      getErrorWithVariant([](Variant &v) { v.params[0].map.box.pop_back(); }),
+      "expects the box of a tensor map to have rank 4, but got 3");
+  EXPECT_EQ(
+      getErrorWithVariant([](Variant &v) { v.params[0].map.box[1] = 257; }),
+      "expects an extent of a tensor map's box to be from 1 to 256, but got "
+      "257");
+  EXPECT_EQ(
+      getErrorWithVariant([](Variant &v) { v.params[0].map.dims[1] = 3; }),
+      "expects the dimensions of a tensor map to differ, but got 3 twice");
+  EXPECT_EQ(getErrorWithVariant([](Variant &v) { v.params[2].bits = 16; }),
+            "expects an extent or a stride to have 32 or 64 bits, but got 16");
+  EXPECT_EQ(
+      getErrorWithVariant([](Variant &v) { v.params.resize(40, v.params[0]); }),
+      "expects the bytes of all parameters to be from 0 to 4096, but got "
+      "4672");
+}
+
+TEST(KernelInfoTest, extentsOfOperands) {
+  int64_t shape[] = {2, 8, 1000, 64}, keyShape[] = {2, 2, 500, 64};
+  TensorView views[] = {{nullptr, 3, 4, shape, shape},
+                        {nullptr, 3, 4, keyShape, keyShape}};
+  LaunchExtents extents = get(getLaunchExtents(GridInfo(), views));
+  EXPECT_EQ(extents.batch, 2);
+  EXPECT_EQ(extents.heads, 8);
+  EXPECT_EQ(extents.rows, 1000);
+  EXPECT_EQ(extents.keys, 500);
+  EXPECT_EQ(get(getNumTiles(extents, 128)), 2 * 8 * 8);
+  EXPECT_EQ(get(getNumTiles(extents, 1000)), 2 * 8);
+
+  GridInfo flat;
+  flat.batchDim = flat.headDim = flat.keyDim = -1;
+  flat.rowDim = 0;
+  extents = get(getLaunchExtents(flat, views));
+  EXPECT_EQ(extents.batch, 1);
+  EXPECT_EQ(extents.rows, 2);
+  EXPECT_EQ(extents.keys, 0);
+  flat.rowDim = 4;
+  EXPECT_TRUE(contains(getText(getLaunchExtents(flat, views)),
+                       "expects operands 0 and 1 to have the dimensions"));
+  EXPECT_EQ(get(getNumTiles({0, 5, 5, 5}, 1)), 0);
+  EXPECT_EQ(get(getNumTiles({5, 5, 0, 5}, 1)), 0);
+  EXPECT_TRUE(contains(getText(getNumTiles({1 << 20, 1 << 20, 1, 1}, 1)),
+                       "expects at most 2147483647 tiles, but got"));
+  EXPECT_TRUE(
+      contains(getText(getNumTiles({INT64_MAX, INT64_MAX, INT64_MAX, 1}, 1)),
+               "run a part of the batch at a time"));
+}
+
+TEST(KernelInfoTest, pickVariant) {
+  LaunchInfo launch;
+  auto add = [&](int32_t rows, double tileCost, double keyCost) {
+    Variant variant;
+    variant.tileRows = rows;
+    variant.tileCost = tileCost;
+    variant.keyCost = keyCost;
+    launch.variants.push_back(variant);
+  };
+  add(128, 100, 2);
+  add(64, 60, 1.5);
+  add(64, 60, 1.5);
+  // 8 tiles of 128 or 16 of 64 on 16 processors: one wave of either.
+  EXPECT_EQ(pickVariant(launch, {1, 1, 1024, 1000}, 16), 1u);
+  // Two waves of 64 cost more than one of 128.
+  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 1000}, 16), 0u);
+  // Without keys too: 100 or 2 * 60.
+  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 0}, 16), 0u);
+  // Nothing to do: the first.
+  EXPECT_EQ(pickVariant(launch, {1, 1, 0, 1000}, 16), 0u);
+  // More tiles than fit with either, and with one.
+  EXPECT_EQ(pickVariant(launch, {1 << 30, 1 << 30, 64, 1}, 16), 0u);
+  EXPECT_EQ(pickVariant(launch, {1, 1, int64_t(1) << 37, 1}, 16), 0u);
+}
