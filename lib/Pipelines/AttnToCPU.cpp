@@ -1,9 +1,9 @@
 //===- AttnToCPU.cpp - From attention to code for a CPU -------------------===//
 
 #include "attn/Pipelines/AttnToCPU.h"
-#include "attn/Pipelines/AttnToNVVM.h"
 #include "attn/Conversion/AttnToCPU/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Pipelines/AttnToNVVM.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/BufferizationToMemRef/BufferizationToMemRef.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"

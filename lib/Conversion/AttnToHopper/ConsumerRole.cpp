@@ -39,11 +39,10 @@ struct Scores {
 
 class Consumer {
 public:
-  Consumer(OpBuilder &builder, TileProgram &program,
-           KernelArguments &arguments, const KernelResources &resources)
+  Consumer(OpBuilder &builder, TileProgram &program, KernelArguments &arguments,
+           const KernelResources &resources)
       : builder(builder), program(program), arguments(arguments),
-        resources(resources),
-        loc(program.step->getLoc()),
+        resources(resources), loc(program.step->getLoc()),
         warpgroup(hopper::WarpgroupIdOp::create(builder, loc)),
         cloner(builder, program, arguments, warpgroup) {}
 
@@ -109,9 +108,9 @@ private:
   }
   Value getRows(Value tile) {
     auto type = cast<hopper::TileType>(tile.getType());
-    auto rows = hopper::TileType::get(
-        builder.getContext(), hopper::kWarpgroupRows, type.getColumns(),
-        type.getElementType(), type.getRows());
+    auto rows = hopper::TileType::get(builder.getContext(),
+                                      hopper::kWarpgroupRows, type.getColumns(),
+                                      type.getElementType(), type.getRows());
     return hopper::RowsOp::create(builder, loc, rows, tile, warpgroup);
   }
   VectorType getVectorType(int64_t rows, Type element) {
@@ -147,7 +146,8 @@ private:
 Value Consumer::startScores(Value keys) {
   auto type = cast<hopper::TileType>(keys.getType());
   auto result = hopper::PendingType::get(
-      builder.getContext(), getVectorType(type.getRows(), builder.getF32Type()));
+      builder.getContext(),
+      getVectorType(type.getRows(), builder.getF32Type()));
   return hopper::MmaOp::create(builder, loc, result, queries, keys,
                                /*acc=*/Value(), /*rhs_transposed=*/false);
 }
@@ -181,8 +181,8 @@ FailureOr<Scores> Consumer::getScores(Value scores) {
     if (failed(value) || failed(condition))
       return failure();
     Value infinity = splat(value->getType(), -INFINITY);
-    split.value = arith::SelectOp::create(builder, loc, *condition, *value,
-                                          infinity);
+    split.value =
+        arith::SelectOp::create(builder, loc, *condition, *value, infinity);
     return split;
   }
   split = splitFactor(scores);
@@ -238,8 +238,8 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
 /// -factor * max, with 0 where there is no key yet.
 Value Consumer::emitShift(Value max, double factor) {
   Value none = splat(max.getType(), -INFINITY);
-  Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                       max, none);
+  Value isNone =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, max, none);
   Value safe = arith::SelectOp::create(builder, loc, isNone,
                                        splat(max.getType(), 0), max);
   return mul(safe, splat(max.getType(), -factor));
@@ -257,8 +257,8 @@ SoftmaxState Consumer::emitFirstSoftmax(Scores scores) {
   Type rowType = getVectorType(1, builder.getF32Type());
   Type sumType = getVectorType(4, builder.getF32Type());
   SoftmaxState state;
-  state.max = hopper::ReduceOp::create(builder, loc, rowType, "max",
-                                       scores.value);
+  state.max =
+      hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
   Value shift = emitShift(state.max, scores.factor);
   Value p = emitProbabilities(scores, shift);
   state.sum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
@@ -280,8 +280,7 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
   Value isNeeded = hopper::AnyOp::create(builder, loc, grows);
   Value larger = arith::MaxNumFOp::create(builder, loc, state.max, tileMax);
   SoftmaxState next;
-  next.max =
-      arith::SelectOp::create(builder, loc, isNeeded, larger, state.max);
+  next.max = arith::SelectOp::create(builder, loc, isNeeded, larger, state.max);
   Value shift = emitShift(next.max, scores.factor);
   Value rescale = math::Exp2Op::create(
       builder, loc, fma(state.max, splat(rowType, scores.factor), shift));
@@ -292,10 +291,10 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
     builder.setInsertionPointToStart(branch.thenBlock());
     Value acc = wait(pendingAcc, 0);
     Value scaled = mul(acc, broadcast(rescale, acc.getType()));
-    scf::YieldOp::create(builder, loc,
-                         hopper::InFlightOp::create(
-                             builder, loc, pendingAcc.getType(), scaled)
-                             .getResult());
+    scf::YieldOp::create(
+        builder, loc,
+        hopper::InFlightOp::create(builder, loc, pendingAcc.getType(), scaled)
+            .getResult());
     builder.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(builder, loc, pendingAcc);
   }
@@ -370,10 +369,9 @@ LogicalResult Consumer::emitKeys(const Work &work) {
       return failure();
     if (scores->factor != factor)
       return p.keys.emitError("expects scores with one factor");
-    SoftmaxState nextState =
-        emitSoftmax(*scores, pendingAcc,
-                    {Value(), loop.getRegionIterArg(1),
-                     loop.getRegionIterArg(2), Value()});
+    SoftmaxState nextState = emitSoftmax(
+        *scores, pendingAcc,
+        {Value(), loop.getRegionIterArg(1), loop.getRegionIterArg(2), Value()});
     Value acc = wait(pendingAcc, 0);
     release(resources.valueChannel, previous);
     scf::YieldOp::create(builder, loc,
@@ -387,7 +385,8 @@ LogicalResult Consumer::emitKeys(const Work &work) {
   Value acc =
       wait(startValues(loop.getResult(3), values, loop.getResult(0)), 0);
   release(resources.valueChannel, use);
-  Value max = mul(loop.getResult(1), splat(loop.getResult(1).getType(), factor));
+  Value max =
+      mul(loop.getResult(1), splat(loop.getResult(1).getType(), factor));
   scf::YieldOp::create(builder, loc, ValueRange{acc, max, loop.getResult(2)});
   return success();
 }
@@ -396,8 +395,8 @@ LogicalResult Consumer::emitTile(const Work &work) {
   Type f32 = builder.getF32Type();
   Type types[] = {getVectorType(program.value.columns, f32),
                   getVectorType(1, f32), getVectorType(4, f32)};
-  Value hasKeys = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::sgt, work.count, number(0));
+  Value hasKeys = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                        work.count, number(0));
   auto branch = scf::IfOp::create(builder, loc, types, hasKeys,
                                   /*withElseRegion=*/true);
   cloner.setAnchor(branch);
@@ -426,7 +425,8 @@ LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
   Value first = arith::MulIOp::create(builder, loc, warpgroup,
                                       index(hopper::kWarpgroupRows));
   for (auto [number, result] : llvm::enumerate(program.results)) {
-    FailureOr<Value> vector = cloner.getVector(result.vector, VectorKind::Query);
+    FailureOr<Value> vector =
+        cloner.getVector(result.vector, VectorKind::Query);
     if (failed(vector))
       return failure();
     bool isRows = cast<VectorType>(result.vector.getType()).getRank() == 1;
@@ -443,11 +443,17 @@ LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
     int64_t rowDim = isRows ? result.rowDim : 2;
     if (!isRows) {
       position[2] = add(position[2], first);
-      hopper::StoreOp::create(builder, loc, *vector,
-                              getRows(resources.staging.at(number)),
-                              arguments.getMap(result.access,
-                                               hopper::kWarpgroupRows),
-                              position[0], position[1], position[2]);
+      Value staging = resources.staging.lookup(number);
+      if (!staging) {
+        auto channel =
+            cast<hopper::ChannelType>(resources.queryChannel.getType());
+        staging = hopper::ReuseOp::create(builder, loc, channel.getTileType(),
+                                          resources.queryChannel);
+      }
+      hopper::StoreOp::create(
+          builder, loc, *vector, getRows(staging),
+          arguments.getMap(result.access, hopper::kWarpgroupRows), position[0],
+          position[1], position[2]);
       continue;
     }
     FailureOr<Value> numRows = cloner.getScalar(result.numRows);
@@ -462,8 +468,7 @@ LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
   return success();
 }
 
-LogicalResult mlir::attn::emitConsumer(OpBuilder &builder,
-                                       TileProgram &program,
+LogicalResult mlir::attn::emitConsumer(OpBuilder &builder, TileProgram &program,
                                        KernelArguments &arguments,
                                        const KernelResources &resources) {
   return Consumer(builder, program, arguments, resources).emit();

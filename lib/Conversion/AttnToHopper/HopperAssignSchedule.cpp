@@ -15,8 +15,8 @@ using namespace mlir::attn;
 static hopper::ScheduleAttr chooseSchedule(AttentionLikeOpInterface op) {
   int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
   bool isMasked = !op.getMask().empty();
-  auto get = [&](int64_t tileM, int64_t tileN, int64_t registers, bool persistent,
-                 bool pingPong, bool qInRegisters) {
+  auto get = [&](int64_t tileM, int64_t tileN, int64_t registers,
+                 bool persistent, bool pingPong, bool qInRegisters) {
     return hopper::ScheduleAttr::get(op.getContext(), tileM, tileN,
                                      /*stages=*/2, registers,
                                      /*headGroup=*/isMasked ? 8 : 1,

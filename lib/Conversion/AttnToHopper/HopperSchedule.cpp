@@ -35,8 +35,11 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
       createChannel(builder, loc, stages, tileN, program.key);
   resources.valueChannel =
       createChannel(builder, loc, stages, tileN, program.value);
+  // A thread block with one tile has read its queries when it has results.
+  bool canReuse = !schedule.getPersistent() &&
+                  program.query.columns == program.value.columns;
   for (auto [number, result] : llvm::enumerate(program.results))
-    if (cast<VectorType>(result.vector.getType()).getRank() == 2)
+    if (cast<VectorType>(result.vector.getType()).getRank() == 2 && !canReuse)
       resources.staging[number] = hopper::CreateTileOp::create(
           builder, loc,
           hopper::TileType::get(builder.getContext(), tileM,
@@ -55,17 +58,16 @@ static LogicalResult schedule(TileProgram &program) {
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
-  auto kernel = gpu::GPUFuncOp::create(
-      builder, loc, function.getName(),
-      FunctionType::get(builder.getContext(), {}, {}));
+  auto kernel =
+      gpu::GPUFuncOp::create(builder, loc, function.getName(),
+                             FunctionType::get(builder.getContext(), {}, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kScheduleAttrName, program.schedule);
   KernelArguments arguments(function, kernel);
 
   builder.setInsertionPointToStart(&kernel.getBody().front());
-  KernelResources resources =
-      createResources(builder, loc, program, arguments);
+  KernelResources resources = createResources(builder, loc, program, arguments);
   auto roles = hopper::WarpSpecializeOp::create(
       builder, loc, program.schedule.getNumConsumers(),
       program.schedule.getRegisters());

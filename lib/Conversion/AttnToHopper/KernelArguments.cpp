@@ -24,9 +24,10 @@ Value KernelArguments::getMap(const TileAccess &access, int64_t rows) {
   Value &value = values[{type, access.argument, -1}];
   Builder builder(kernel.getContext());
   if (!value)
-    value = add(type, access.argument,
-                builder.getNamedAttr(hopper::kDimsAttrName,
-                                     builder.getDenseI64ArrayAttr(access.dims)));
+    value =
+        add(type, access.argument,
+            builder.getNamedAttr(hopper::kDimsAttrName,
+                                 builder.getDenseI64ArrayAttr(access.dims)));
   return value;
 }
 
@@ -49,7 +50,8 @@ Value KernelArguments::getScalar(unsigned argument) {
 }
 
 Value KernelArguments::getMemRef(unsigned argument) {
-  auto tensor = cast<RankedTensorType>(function.getArgument(argument).getType());
+  auto tensor =
+      cast<RankedTensorType>(function.getArgument(argument).getType());
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
     strides.back() = 1;

@@ -23,17 +23,28 @@ struct IntBuilder {
     return arith::ConstantIntOp::create(builder, loc, value, 32);
   }
   Value fromIndex(Value value) {
-    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), value);
+    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                      value);
   }
   Value toPosition(Value value) {
     return hopper::PositionOp::create(builder, loc, builder.getIndexType(),
                                       value);
   }
-  Value add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
-  Value sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
-  Value mul(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
-  Value div(Value a, Value b) { return arith::DivUIOp::create(builder, loc, a, b); }
-  Value rem(Value a, Value b) { return arith::RemUIOp::create(builder, loc, a, b); }
+  Value add(Value a, Value b) {
+    return arith::AddIOp::create(builder, loc, a, b);
+  }
+  Value sub(Value a, Value b) {
+    return arith::SubIOp::create(builder, loc, a, b);
+  }
+  Value mul(Value a, Value b) {
+    return arith::MulIOp::create(builder, loc, a, b);
+  }
+  Value div(Value a, Value b) {
+    return arith::DivUIOp::create(builder, loc, a, b);
+  }
+  Value rem(Value a, Value b) {
+    return arith::RemUIOp::create(builder, loc, a, b);
+  }
 };
 } // namespace
 
@@ -83,8 +94,7 @@ mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
   Location loc = program.grid.getLoc();
   IntBuilder ib{builder, loc};
   SmallVector<Value> grid;
-  for (OpFoldResult extent :
-       program.grid.getMixedUpperBound()) {
+  for (OpFoldResult extent : program.grid.getMixedUpperBound()) {
     FailureOr<Value> value = cloner.getScalar(extent);
     if (failed(value))
       return failure();
@@ -141,64 +151,64 @@ mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
   return success();
 }
 
-LogicalResult mlir::attn::emitProducer(OpBuilder &builder,
-                                       TileProgram &program,
+LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,
                                        KernelArguments &arguments,
                                        const KernelResources &resources) {
   WorkerCloner cloner(builder, program, arguments, /*warpgroup=*/nullptr);
-  return emitWork(builder, program, cloner, [&](const Work &work) -> LogicalResult {
-    Location loc = program.grid.getLoc();
-    IntBuilder ib{builder, loc};
-    Value zero = ib.constant(0), one = ib.constant(1);
-    auto hasKeys = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::sgt, work.count, zero);
-    auto branch = scf::IfOp::create(builder, loc, hasKeys,
-                                    /*withElseRegion=*/false);
-    cloner.setAnchor(branch);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    // `key` stands for the position that the loop over keys counts.
-    auto put = [&](Value channel, Value number, Value map,
-                   const TileAccess &access, Value key) -> LogicalResult {
-      SmallVector<Value> position;
-      for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
-        if (key && index == OpFoldResult(program.keys
-                                             .getInductionVar())) {
-          position.push_back(key);
-          continue;
-        }
-        FailureOr<Value> value = cloner.getScalar(index);
-        if (failed(value))
+  return emitWork(
+      builder, program, cloner, [&](const Work &work) -> LogicalResult {
+        Location loc = program.grid.getLoc();
+        IntBuilder ib{builder, loc};
+        Value zero = ib.constant(0), one = ib.constant(1);
+        auto hasKeys = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::sgt, work.count, zero);
+        auto branch = scf::IfOp::create(builder, loc, hasKeys,
+                                        /*withElseRegion=*/false);
+        cloner.setAnchor(branch);
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(branch.thenBlock());
+        // `key` stands for the position that the loop over keys counts.
+        auto put = [&](Value channel, Value number, Value map,
+                       const TileAccess &access, Value key) -> LogicalResult {
+          SmallVector<Value> position;
+          for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
+            if (key && index == OpFoldResult(program.keys.getInductionVar())) {
+              position.push_back(key);
+              continue;
+            }
+            FailureOr<Value> value = cloner.getScalar(index);
+            if (failed(value))
+              return failure();
+            position.push_back(*value);
+          }
+          hopper::PutOp::create(builder, loc, channel, number, map, position[0],
+                                position[1], position[2]);
+          return success();
+        };
+        auto putKey = [&](Value t) {
+          return put(resources.keyChannel, ib.add(work.keyNumber, t),
+                     resources.keyMap, program.key,
+                     work.getKey(builder, loc, t, program.schedule.getTileN()));
+        };
+        auto putValue = [&](Value t) {
+          return put(resources.valueChannel, ib.add(work.keyNumber, t),
+                     resources.valueMap, program.value,
+                     work.getKey(builder, loc, t, program.schedule.getTileN()));
+        };
+        if (failed(put(resources.queryChannel, work.queryNumber,
+                       resources.queryMap, program.query, Value())) ||
+            failed(putKey(zero)))
           return failure();
-        position.push_back(*value);
-      }
-      hopper::PutOp::create(builder, loc, channel, number, map, position[0],
-                            position[1], position[2]);
-      return success();
-    };
-    auto putKey = [&](Value t) {
-      return put(resources.keyChannel, ib.add(work.keyNumber, t),
-                 resources.keyMap, program.key,
-                 work.getKey(builder, loc, t, program.schedule.getTileN()));
-    };
-    auto putValue = [&](Value t) {
-      return put(resources.valueChannel, ib.add(work.keyNumber, t),
-                 resources.valueMap, program.value,
-                 work.getKey(builder, loc, t, program.schedule.getTileN()));
-    };
-    if (failed(put(resources.queryChannel, work.queryNumber,
-                   resources.queryMap, program.query, Value())) ||
-        failed(putKey(zero)))
-      return failure();
-    // Consumers start the scores of a tile before the values of the one before.
-    auto loop = scf::ForOp::create(builder, loc, one, work.count, one);
-    {
-      OpBuilder::InsertionGuard inLoop(builder);
-      builder.setInsertionPointToStart(loop.getBody());
-      Value t = loop.getInductionVar();
-      if (failed(putKey(t)) || failed(putValue(ib.sub(t, one))))
-        return failure();
-    }
-    return putValue(work.last);
-  });
+        // Consumers start the scores of a tile before the values of the one
+        // before.
+        auto loop = scf::ForOp::create(builder, loc, one, work.count, one);
+        {
+          OpBuilder::InsertionGuard inLoop(builder);
+          builder.setInsertionPointToStart(loop.getBody());
+          Value t = loop.getInductionVar();
+          if (failed(putKey(t)) || failed(putValue(ib.sub(t, one))))
+            return failure();
+        }
+        return putValue(work.last);
+      });
 }

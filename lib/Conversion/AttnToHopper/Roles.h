@@ -17,7 +17,8 @@ struct KernelResources {
   Value queryMap, keyMap, valueMap;
   /// Null if consumers do not take turns.
   Value turns;
-  /// Where each result of rank 2 is staged, by number of the result.
+  /// Where each result of rank 2 is staged, by number of the result; where
+  /// there is none, in place of the queries.
   DenseMap<unsigned, Value> staging;
 };
 
@@ -32,11 +33,12 @@ struct Work {
   Value getKey(OpBuilder &builder, Location loc, Value t, int64_t tileN) const;
 };
 
-/// Emits the loop over the tiles of a thread block, and calls `body` in it, with
-/// the indices of the grid mapped; `body` is to keep to count > 0 by itself.
-LogicalResult
-emitWork(OpBuilder &builder, TileProgram &program, WorkerCloner &cloner,
-         function_ref<LogicalResult(const Work &)> body);
+/// Emits the loop over the tiles of a thread block, and calls `body` in it,
+/// with the indices of the grid mapped; `body` is to keep to count > 0 by
+/// itself.
+LogicalResult emitWork(OpBuilder &builder, TileProgram &program,
+                       WorkerCloner &cloner,
+                       function_ref<LogicalResult(const Work &)> body);
 
 LogicalResult emitProducer(OpBuilder &builder, TileProgram &program,
                            KernelArguments &arguments,

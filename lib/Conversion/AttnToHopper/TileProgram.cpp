@@ -141,15 +141,14 @@ static LogicalResult matchResult(TileProgram &program,
   TileResult result;
   result.vector = write.getValueToStore();
   FailureOr<unsigned> number = getArgument(
-      program.function,
-      program.grid.getTiedOpOperand(argument)->get(), insert, "the result");
+      program.function, program.grid.getTiedOpOperand(argument)->get(), insert,
+      "the result");
   if (failed(number))
     return failure();
   result.argument = *number;
   result.offsets = insert.getMixedOffsets();
   AffineMap map = write.getPermutationMap();
-  result.rowDim =
-      cast<AffineDimExpr>(map.getResults().back()).getPosition();
+  result.rowDim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
   result.numRows = insert.getMixedSizes()[result.rowDim];
   auto type = cast<VectorType>(result.vector.getType());
   if (type.getRank() == 2) {

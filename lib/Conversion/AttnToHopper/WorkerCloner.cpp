@@ -32,8 +32,9 @@ bool WorkerCloner::isInvariant(Value value) {
     return it->second;
   bool result = (isMemoryEffectFree(op) || isa<GatherOp>(op)) &&
                 op->getNumRegions() == 0 &&
-                llvm::all_of(op->getOperands(),
-                             [&](Value operand) { return isInvariant(operand); });
+                llvm::all_of(op->getOperands(), [&](Value operand) {
+                  return isInvariant(operand);
+                });
   return invariant[value] = result;
 }
 
@@ -57,8 +58,8 @@ FailureOr<Value> WorkerCloner::getScalar(Value value) {
 FailureOr<Value> WorkerCloner::getScalar(OpFoldResult value) {
   if (auto dynamic = dyn_cast<Value>(value))
     return getScalar(dynamic);
-  return Value(arith::ConstantIndexOp::create(
-      builder, program.grid.getLoc(), *getConstantIntValue(value)));
+  return Value(arith::ConstantIndexOp::create(builder, program.grid.getLoc(),
+                                              *getConstantIntValue(value)));
 }
 
 FailureOr<Value> WorkerCloner::getVector(Value value, VectorKind kind) {
@@ -75,9 +76,7 @@ FailureOr<Value> WorkerCloner::getTensorScalar(Operation *op) {
   // The destination of the loop is an argument, too.
   if (auto argument = dyn_cast<BlockArgument>(source))
     if (argument.getOwner() == program.grid.getBody())
-      source = program.grid
-                   .getTiedOpOperand(argument)
-                   ->get();
+      source = program.grid.getTiedOpOperand(argument)->get();
   while (auto cast = source.getDefiningOp<tensor::CastOp>())
     source = cast.getSource();
   auto argument = dyn_cast<BlockArgument>(source);
@@ -164,8 +163,8 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
     Value iota = hopper::IotaOp::create(builder, loc, getType(type, kind));
     if (kind == VectorKind::Key)
       return iota;
-    Value rows = arith::ConstantIndexOp::create(builder, loc,
-                                                hopper::kWarpgroupRows);
+    Value rows =
+        arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows);
     Value first = arith::MulIOp::create(builder, loc, warpgroup, rows);
     return Value(arith::AddIOp::create(
         builder, loc, iota,
@@ -175,10 +174,9 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
     return getVector(cast.getSource(), VectorKind::Key);
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
     Value source = broadcast.getSource();
-    FailureOr<Value> mapped =
-        isa<VectorType>(source.getType())
-            ? getVector(source, VectorKind::Query)
-            : getScalar(source);
+    FailureOr<Value> mapped = isa<VectorType>(source.getType())
+                                  ? getVector(source, VectorKind::Query)
+                                  : getScalar(source);
     if (failed(mapped))
       return failure();
     return Value(vector::BroadcastOp::create(builder, loc, getType(type, kind),
@@ -190,7 +188,7 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
       isMemoryEffectFree(op) &&
       (isScalar || OpTrait::hasElementwiseMappableTraits(op)))
     return computeElementwise(op, kind);
-  return op->emitError("'")
-         << op->getName() << "' has no form in a GPU kernel; run with "
-                             "--target=cpu";
+  return op->emitError("'") << op->getName()
+                            << "' has no form in a GPU kernel; run with "
+                               "--target=cpu";
 }

@@ -71,12 +71,13 @@ private:
 } // namespace mlir::attn
 
 namespace llvm {
-template <>
-struct DenseMapInfo<mlir::attn::VectorKind> {
+template <> struct DenseMapInfo<mlir::attn::VectorKind> {
   using Kind = mlir::attn::VectorKind;
   static Kind getEmptyKey() { return static_cast<Kind>(-1); }
   static Kind getTombstoneKey() { return static_cast<Kind>(-2); }
-  static unsigned getHashValue(Kind kind) { return static_cast<unsigned>(kind); }
+  static unsigned getHashValue(Kind kind) {
+    return static_cast<unsigned>(kind);
+  }
   static bool isEqual(Kind a, Kind b) { return a == b; }
 };
 } // namespace llvm

@@ -142,8 +142,8 @@ Value ThreadProgram::addOffset(Value value, int64_t offset) {
   if (offset == 0)
     return value;
   unsigned bits = value.getType().getIntOrFloatBitWidth();
-  return arith::AddIOp::create(
-      b, value, arith::ConstantIntOp::create(b, offset, bits));
+  return arith::AddIOp::create(b, value,
+                               arith::ConstantIntOp::create(b, offset, bits));
 }
 
 Value ThreadProgram::toInt(IndexElement index, unsigned bits) {
@@ -172,8 +172,7 @@ Value ThreadProgram::compareIndices(arith::CmpIPredicate predicate,
   if (x.base && y.base && x.offset != y.offset) {
     Value difference = arith::SubIOp::create(b, toInt({y.base, 0}, bits),
                                              toInt({x.base, 0}, bits));
-    Value constant =
-        arith::ConstantIntOp::create(b, x.offset - y.offset, bits);
+    Value constant = arith::ConstantIntOp::create(b, x.offset - y.offset, bits);
     return arith::CmpIOp::create(b, predicate, constant, difference);
   }
   return arith::CmpIOp::create(b, predicate, toInt(x, bits), toInt(y, bits));
@@ -199,11 +198,10 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
   }
   // Ids of blocks are made by NVVM operations in the caller.
   if (isa<gpu::BlockIdOp, gpu::GridDimOp>(op)) {
-    Value id = isa<gpu::BlockIdOp>(op)
-                   ? intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x", {},
-                               b.getI32Type())
-                   : intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {},
-                               b.getI32Type());
+    Value id =
+        isa<gpu::BlockIdOp>(op)
+            ? intrinsic("llvm.nvvm.read.ptx.sreg.ctaid.x", {}, b.getI32Type())
+            : intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
     indices[op.getResult(0)] = {{id, 0}};
     return success();
   }
@@ -225,20 +223,20 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
         unsigned width = element.getType().getIntOrFloatBitWidth();
         unsigned bits = interval.fitsInt32() ? 32 : 64;
         if (width < bits)
-          element = isUnsigned
-                        ? arith::ExtUIOp::create(b, b.getIntegerType(bits),
-                                                 element)
-                              .getResult()
-                        : arith::ExtSIOp::create(b, b.getIntegerType(bits),
-                                                 element)
-                              .getResult();
+          element =
+              isUnsigned
+                  ? arith::ExtUIOp::create(b, b.getIntegerType(bits), element)
+                        .getResult()
+                  : arith::ExtSIOp::create(b, b.getIntegerType(bits), element)
+                        .getResult();
         list.push_back({element, 0});
       }
       indices[result] = list;
       return success();
     }
     Elements list;
-    unsigned bits = getElementTypeOrSelf(result.getType()).getIntOrFloatBitWidth();
+    unsigned bits =
+        getElementTypeOrSelf(result.getType()).getIntOrFloatBitWidth();
     for (IndexElement element : getIndices(op.getOperand(0)))
       list.push_back(bits < 32
                          ? arith::TruncIOp::create(b, b.getIntegerType(bits),
@@ -260,9 +258,9 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
     SmallVector<IndexElement> lhs = getIndices(compare.getLhs()),
                               rhs = getIndices(compare.getRhs());
     // The difference of values that fit may not.
-    auto difference = combine(getInterval(compare.getLhs()),
-                              getInterval(compare.getRhs()),
-                              llvm::SubOverflow<int64_t>);
+    auto difference =
+        combine(getInterval(compare.getLhs()), getInterval(compare.getRhs()),
+                llvm::SubOverflow<int64_t>);
     // Offsets are less than 2^10.
     int64_t limit = (bits == 64 ? INT64_MAX : INT32_MAX) - (1 << 10);
     bool isSimple = isSigned(compare.getPredicate()) &&
@@ -270,11 +268,11 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
     Elements list;
     for (int64_t e = 0; e < count; ++e)
       list.push_back(
-          isSimple ? compareIndices(compare.getPredicate(), lhs[e], rhs[e], bits)
-                   : arith::CmpIOp::create(b, compare.getPredicate(),
-                                           toInt(lhs[e], bits),
-                                           toInt(rhs[e], bits))
-                         .getResult());
+          isSimple
+              ? compareIndices(compare.getPredicate(), lhs[e], rhs[e], bits)
+              : arith::CmpIOp::create(b, compare.getPredicate(),
+                                      toInt(lhs[e], bits), toInt(rhs[e], bits))
+                    .getResult());
     values[result] = list;
     return success();
   }
@@ -306,8 +304,9 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
     // Everything else on plain integers.
     SmallVector<Value> operands;
     for (unsigned number = 0; number < op.getNumOperands(); ++number)
-      operands.push_back(isIndexOperand(number) ? toInt(element(number), bits)
-                                                : get(op.getOperand(number))[e]);
+      operands.push_back(isIndexOperand(number)
+                             ? toInt(element(number), bits)
+                             : get(op.getOperand(number))[e]);
     Type type = isIndexResult ? Type(b.getIntegerType(bits))
                               : getElementTypeOrSelf(result.getType());
     Value value = emitScalar(op, operands, type);

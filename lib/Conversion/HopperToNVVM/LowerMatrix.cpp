@@ -44,7 +44,7 @@ SmallVector<Value> ThreadProgram::emitAsm(StringRef text, StringRef constraints,
 
 /// A tile as an operand in shared memory. `leadingBytes` is the distance of
 /// chunks where they lie along the other extent than the reduced one.
-Value ThreadProgram::getDescriptor(const TileValue &tile,
+Value ThreadProgram::getDescriptor(const TileView &tile,
                                    uint64_t leadingBytes) {
   Value &base = descriptors[{tile.shared->offset, leadingBytes}];
   if (!base) {
@@ -56,8 +56,8 @@ Value ThreadProgram::getDescriptor(const TileValue &tile,
         arith::AddIOp::create(b, sharedInt, i32(tile.shared->offset));
     Value field = arith::ShRUIOp::create(
         b, arith::AndIOp::create(b, address, i32(0x3FFFF)), i32(4));
-    base = arith::OrIOp::create(b, zext64(field),
-                                i64(static_cast<int64_t>(high)));
+    base =
+        arith::OrIOp::create(b, zext64(field), i64(static_cast<int64_t>(high)));
   }
   Value result = base;
   if (tile.stage)
@@ -69,8 +69,7 @@ Value ThreadProgram::getDescriptor(const TileValue &tile,
     result = arith::AddIOp::create(
         b, result,
         zext64(arith::MulIOp::create(
-            b, tile.warpgroup,
-            i32(hopper::kWarpgroupRows * kRowBytes >> 4))));
+            b, tile.warpgroup, i32(hopper::kWarpgroupRows * kRowBytes >> 4))));
   return result;
 }
 
@@ -122,8 +121,8 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
       os << (e ? "," : "") << "$" << e;
     os << "}, ";
     if (lhsTile) {
-      operands.push_back(addBytes(lhsDescriptor,
-                                  getOffset(step, lhsTile.getParentRows())));
+      operands.push_back(
+          addBytes(lhsDescriptor, getOffset(step, lhsTile.getParentRows())));
       constraint << ",l";
       os << "$" << numAcc + 1;
     } else {
@@ -159,31 +158,31 @@ void ThreadProgram::emitWait(hopper::WaitOp op) {
   for (size_t e = 0; e < acc.size(); ++e)
     os << "," << e;
   SmallVector<Type> types(acc.size(), b.getF32Type());
-  values[op.getResult()] =
-      emitAsm(("wgmma.wait_group.sync.aligned " + Twine(op.getInFlight()) + ";")
-                  .str(),
-              constraints, acc, types);
+  values[op.getResult()] = emitAsm(
+      ("wgmma.wait_group.sync.aligned " + Twine(op.getInFlight()) + ";").str(),
+      constraints, acc, types);
 }
 
 /// Lane l reads the row of matrix l / 8: rows 0-7 and 8-15 of the left and the
 /// right half of 16 columns.
 void ThreadProgram::emitLoadFragment(hopper::LoadFragmentOp op) {
   hopper::TileType type = op.getTile().getType();
-  Value rows = arith::AddIOp::create(
-      b, arith::AndIOp::create(b, lane, i32(15)),
-      arith::MulIOp::create(b, warp, i32(16)));
+  Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),
+                                     arith::MulIOp::create(b, warp, i32(16)));
   Value half = arith::ShRUIOp::create(b, lane, i32(4));
   Value swizzle = arith::AndIOp::create(b, lane, i32(7));
-  Value start = arith::AddIOp::create(
-      b, getSharedAddress(tiles.at(op.getTile())),
-      arith::MulIOp::create(b, rows, i32(kRowBytes)));
+  Value start =
+      arith::AddIOp::create(b, getSharedAddress(tiles.at(op.getTile())),
+                            arith::MulIOp::create(b, rows, i32(kRowBytes)));
   Elements list;
   int64_t numSteps = llvm::divideCeil(type.getColumns(), kStep);
   for (int64_t step = 0; step < numSteps; ++step) {
     Value segment = arith::XOrIOp::create(
         b, addOffset(half, step % kStepsInChunk * 2), swizzle);
     Value address = arith::AddIOp::create(
-        b, addOffset(start, step / kStepsInChunk * type.getParentRows() * kRowBytes),
+        b,
+        addOffset(start,
+                  step / kStepsInChunk * type.getParentRows() * kRowBytes),
         arith::ShLIOp::create(b, segment, i32(4)));
     SmallVector<Type> types(4, b.getI32Type());
     llvm::append_range(

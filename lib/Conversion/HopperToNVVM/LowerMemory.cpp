@@ -41,16 +41,16 @@ Value ThreadProgram::getStage(Value number, hopper::ChannelType type) {
 Value ThreadProgram::getPhase(Value number, hopper::ChannelType type) {
   Value round = number;
   if (type.getStages() > 1)
-    round = arith::ShRUIOp::create(b, number,
-                                   i32(llvm::Log2_64(type.getStages())));
+    round =
+        arith::ShRUIOp::create(b, number, i32(llvm::Log2_64(type.getStages())));
   return arith::AndIOp::create(b, round, i32(1));
 }
 
-Value ThreadProgram::getSharedPointer(const TileValue &tile, int64_t offset) {
-  Value pointer = LLVM::GEPOp::create(
-      b, sharedBase.getType(), b.getI8Type(), sharedBase,
-      ArrayRef<LLVM::GEPArg>{
-          static_cast<int32_t>(tile.shared->offset + offset)});
+Value ThreadProgram::getSharedPointer(const TileView &tile, int64_t offset) {
+  Value pointer =
+      LLVM::GEPOp::create(b, sharedBase.getType(), b.getI8Type(), sharedBase,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
+                              tile.shared->offset + offset)});
   if (tile.stage)
     pointer = getPointer(
         b, pointer,
@@ -63,7 +63,7 @@ Value ThreadProgram::getSharedPointer(const TileValue &tile, int64_t offset) {
   return pointer;
 }
 
-Value ThreadProgram::getSharedAddress(const TileValue &tile) {
+Value ThreadProgram::getSharedAddress(const TileView &tile) {
   return LLVM::PtrToIntOp::create(b, b.getI32Type(), getSharedPointer(tile, 0));
 }
 
@@ -78,8 +78,7 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
   const SharedTile &tile = shared[op.getChannel()];
   Value number = get(op.getNumber())[0];
   Value stage = getStage(number, type);
-  Value phase =
-      arith::XOrIOp::create(b, getPhase(number, type), i32(1));
+  Value phase = arith::XOrIOp::create(b, getPhase(number, type), i32(1));
   NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.emptyBarrier, stage),
                                         phase, i32(kSuspendTime));
   Value full = getBarrier(tile.fullBarrier, stage);
@@ -116,8 +115,7 @@ void ThreadProgram::emitGet(hopper::GetOp op) {
 /// One arrival for each warp.
 void ThreadProgram::emitRelease(hopper::ReleaseOp op) {
   const SharedTile &tile = shared[op.getChannel()];
-  Value stage =
-      getStage(get(op.getNumber())[0], op.getChannel().getType());
+  Value stage = getStage(get(op.getNumber())[0], op.getChannel().getType());
   emitAsm("@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b",
           {getBarrier(tile.emptyBarrier, stage), isLane0}, {});
 }
@@ -135,8 +133,7 @@ void ThreadProgram::emitTakeTurn() {
 
 void ThreadProgram::emitPassTurn(Value from) {
   Value last = i32(roles.getNumConsumers() - 1);
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
   Value next = arith::SelectOp::create(b, isLast, i32(kTurnBarrier),
                                        addOffset(from, kTurnBarrier + 1));
   NVVM::BarrierArriveOp::create(b, next, i32(256));
@@ -156,32 +153,33 @@ void ThreadProgram::emitGroupBarrier() {
 void ThreadProgram::emitStore(hopper::StoreOp op) {
   stores = true;
   hopper::TileType type = op.getStaging().getType();
-  const TileValue &tile = tiles.at(op.getStaging());
+  const TileView &tile = tiles.at(op.getStaging());
   Elements list = get(op.getVector());
   // The copy before must have read the tile.
-  emitIfThen(isGroupLeader,
-             [&] { NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, b.getUnitAttr()); });
+  emitIfThen(isGroupLeader, [&] {
+    NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, b.getUnitAttr());
+  });
   emitGroupBarrier();
-  Value rows = arith::AddIOp::create(
-      b, arith::AndIOp::create(b, lane, i32(15)),
-      arith::MulIOp::create(b, warp, i32(16)));
+  Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),
+                                     arith::MulIOp::create(b, warp, i32(16)));
   Value half = arith::ShRUIOp::create(b, lane, i32(4));
   Value swizzle = arith::AndIOp::create(b, lane, i32(7));
-  Value start = arith::AddIOp::create(
-      b, getSharedAddress(tile),
-      arith::MulIOp::create(b, rows, i32(kRowBytes)));
+  Value start =
+      arith::AddIOp::create(b, getSharedAddress(tile),
+                            arith::MulIOp::create(b, rows, i32(kRowBytes)));
   int64_t chunkBytes = type.getParentRows() * kRowBytes;
   for (int64_t column = 0; column < type.getColumns(); column += 16) {
     int64_t chunk = column / hopper::kChunkColumns;
     Value segment = arith::XOrIOp::create(
         b, addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
-    Value address = arith::AddIOp::create(
-        b, addOffset(start, chunk * chunkBytes),
-        arith::ShLIOp::create(b, segment, i32(4)));
+    Value address =
+        arith::AddIOp::create(b, addOffset(start, chunk * chunkBytes),
+                              arith::ShLIOp::create(b, segment, i32(4)));
     SmallVector<Value> operands = {address};
     // The last 8 columns may be alone; lanes from 16 then name unused rows.
     bool isHalf = column + 8 == type.getColumns();
-    llvm::append_range(operands, ArrayRef(list).slice(column / 4, isHalf ? 2 : 4));
+    llvm::append_range(operands,
+                       ArrayRef(list).slice(column / 4, isHalf ? 2 : 4));
     emitAsm(isHalf ? "stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1,$2};"
                    : "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], "
                      "{$1,$2,$3,$4};",
@@ -189,7 +187,8 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
   }
   NVVM::FenceProxyOp::create(
       b, NVVM::ProxyKind::async_shared,
-      NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
   emitGroupBarrier();
   emitIfThen(isGroupLeader, [&] {
     Value coordinates[] = {getIndexInt(op.getRow(), 32),

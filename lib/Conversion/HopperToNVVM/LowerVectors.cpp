@@ -76,9 +76,9 @@ LogicalResult ThreadProgram::emitRounding(Operation &op) {
   bool isBF16 = type.getElementType().isBF16();
   auto pair = VectorType::get({2}, type.getElementType());
   for (size_t e = 0; e < source.size(); e += 2) {
-    Value packed = intrinsic(isBF16 ? "llvm.nvvm.ff2bf16x2.rn"
-                                    : "llvm.nvvm.ff2f16x2.rn",
-                             {source[e + 1], source[e]}, pair);
+    Value packed =
+        intrinsic(isBF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn",
+                  {source[e + 1], source[e]}, pair);
     list.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), packed));
   }
   values[result] = list;
@@ -116,8 +116,8 @@ Value ThreadProgram::emitTanh(Value x) {
   Value series = fma(square, f32(-17.0 / 315), f32(2.0 / 15));
   series = fma(square, series, f32(-1.0 / 3));
   Value small = fma(arith::MulFOp::create(b, square, x), series, x);
-  Value isSmall = arith::CmpFOp::create(
-      b, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), f32(0.25));
+  Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                        math::AbsFOp::create(b, x), f32(0.25));
   return arith::SelectOp::create(b, isSmall, small, large);
 }
 
@@ -232,9 +232,8 @@ void ThreadProgram::emitAny(hopper::AnyOp op) {
   Value condition = elements[0];
   for (Value element : ArrayRef(elements).drop_front())
     condition = arith::OrIOp::create(b, condition, element);
-  values[op.getResult()] = {
-      NVVM::VoteSyncOp::create(b, b.getI1Type(), i32(-1), condition,
-                               NVVM::VoteSyncKind::any)};
+  values[op.getResult()] = {NVVM::VoteSyncOp::create(
+      b, b.getI1Type(), i32(-1), condition, NVVM::VoteSyncKind::any)};
 }
 
 void ThreadProgram::emitIota(hopper::IotaOp op) {
@@ -279,11 +278,12 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
   Type loadType = b.getIntegerType(std::max(bits, 16u));
   StringRef letter = bits == 64 ? "l" : bits == 32 ? "r" : "h";
   std::string suffix = bits == 8 ? "u8" : ("b" + Twine(bits)).str();
-  std::string move =
-      bits == 64 ? "mov.b64" : bits == 32 ? "mov.b32" : "mov.b16";
+  std::string move = bits == 64   ? "mov.b64"
+                     : bits == 32 ? "mov.b32"
+                                  : "mov.b16";
   // Not read unless the predicate holds.
-  std::string text = ("{ " + Twine(move) + " $0, 0; @$2 ld.global.nc." + suffix +
-                      " $0, [$1]; }")
+  std::string text = ("{ " + Twine(move) + " $0, 0; @$2 ld.global.nc." +
+                      suffix + " $0, [$1]; }")
                          .str();
   std::string constraints = ("=" + letter + ",l,b").str();
   Elements list;
@@ -297,9 +297,9 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
       IndexElement at = elements.size() == 1 ? elements[0] : elements[e];
       position.push_back(at);
       unsigned width = getInterval(index).fitsInt32() ? 32 : 64;
-      Value inRange = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::ult, toInt(at, width),
-          toInt(buffer.extents[number], width));
+      Value inRange =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, toInt(at, width),
+                                toInt(buffer.extents[number], width));
       active = arith::AndIOp::create(b, active, inRange);
     }
     Value address = getAddress(buffer, position, bits / 8);
@@ -335,8 +335,7 @@ LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, quad, i32(0));
   for (int64_t r : {0, 1}) {
-    Value at = arith::AddIOp::create(b, first,
-                                     zext64(addOffset(row, 8 * r)));
+    Value at = arith::AddIOp::create(b, first, zext64(addOffset(row, 8 * r)));
     Value inRange =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, end);
     emitIfThen(arith::AndIOp::create(b, isFirst, inRange), [&] {

@@ -96,9 +96,8 @@ LogicalResult ThreadProgram::emitSignature() {
   auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
   DictionaryAttr none = b.getDictionaryAttr({});
   auto mapAttributes = b.getDictionaryAttr(
-      {b.getNamedAttr("llvm.byval",
-                      TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(),
-                                                             128))),
+      {b.getNamedAttr("llvm.byval", TypeAttr::get(LLVM::LLVMArrayType::get(
+                                        b.getI8Type(), 128))),
        b.getNamedAttr("nvvm.grid_constant", b.getUnitAttr()),
        b.getNamedAttr("llvm.align", b.getI64IntegerAttr(64))});
   auto add = [&](StringRef kind, int64_t operand, Type type, int64_t dim = -1,
@@ -183,9 +182,10 @@ LogicalResult ThreadProgram::emitSignature() {
       int64_t offset;
       (void)memref.getStridesAndOffset(strides, offset);
       for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
-        buffer.extents.push_back(memref.isDynamicDim(dim)
-                                     ? IndexElement{take(), 0}
-                                     : IndexElement{{}, memref.getDimSize(dim)});
+        buffer.extents.push_back(
+            memref.isDynamicDim(dim)
+                ? IndexElement{take(), 0}
+                : IndexElement{{}, memref.getDimSize(dim)});
         if (ShapedType::isDynamic(strides[dim]))
           buffer.strides.push_back(take());
         else
@@ -239,8 +239,8 @@ void ThreadProgram::layOutMemory() {
 /// One thread initialises the barriers: an arrival by the producer, and one by
 /// each warp of the consumers.
 void ThreadProgram::emitBarriers() {
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId,
-                                        i32(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
   emitIfThen(isFirst, [&] {
     for (Operation &op : kernel.getBody().front()) {
       auto channel = dyn_cast<hopper::CreateChannelOp>(op);
@@ -277,10 +277,10 @@ LogicalResult ThreadProgram::emit() {
   if (!module.lookupSymbol(kSharedName)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    LLVM::GlobalOp::create(
-        b, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
-        LLVM::Linkage::External, kSharedName, Attribute(),
-        /*alignment=*/kTileAlignment, /*addrSpace=*/3);
+    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External,
+                           kSharedName, Attribute(),
+                           /*alignment=*/kTileAlignment, /*addrSpace=*/3);
   }
   if (failed(emitSignature()))
     return failure();
@@ -296,12 +296,18 @@ LogicalResult ThreadProgram::emit() {
   sharedBase = LLVM::AddressOfOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 3), kSharedName);
   emitBarriers();
+  // What both roles use.
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (!isa<hopper::WarpSpecializeOp, hopper::CreateChannelOp,
+             hopper::CreateTileOp, hopper::CreateTurnsOp>(op) &&
+        failed(emitOp(op)))
+      return failure();
   if (failed(emitRoles()))
     return failure();
   LLVM::ReturnOp::create(b, ValueRange());
-  function->setAttr("attn.params", b.getArrayAttr(params));
-  function->setAttr("attn.shared_bytes", b.getI64IntegerAttr(sharedBytes));
-  function->setAttr("attn.threads", b.getI64IntegerAttr(threads));
+  function->setAttr("hopper.params", b.getArrayAttr(params));
+  function->setAttr("hopper.shared_bytes", b.getI64IntegerAttr(sharedBytes));
+  function->setAttr("hopper.threads", b.getI64IntegerAttr(threads));
   function->setAttr(hopper::kScheduleAttrName, schedule);
   return success();
 }
@@ -319,8 +325,8 @@ LogicalResult ThreadProgram::emitRoles() {
   b.setInsertionPointToStart(branch.thenBlock());
   NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
                                  NVVM::SetMaxRegisterAction::decrease);
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId,
-                                        i32(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
   LogicalResult result = success();
   emitIfThen(isFirst, [&] { result = emitBlock(roles.getProducer().front()); });
   if (failed(result))
@@ -338,16 +344,16 @@ LogicalResult ThreadProgram::emitRoles() {
                               arith::ShRUIOp::create(b, lane, i32(2)));
   isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
   isGroupLeader = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq,
-      arith::AndIOp::create(b, threadId, i32(127)), i32(0));
+      b, arith::CmpIPredicate::eq, arith::AndIOp::create(b, threadId, i32(127)),
+      i32(0));
   sharedInt = LLVM::PtrToIntOp::create(b, b.getI32Type(), sharedBase);
   // Descriptors go before this.
   roleStart = i32(0).getDefiningOp();
-  bool hasTurns = !kernel.getBody().front().getOps<hopper::CreateTurnsOp>().empty();
+  bool hasTurns =
+      !kernel.getBody().front().getOps<hopper::CreateTurnsOp>().empty();
   if (hasTurns) {
-    Value isLast =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warpgroup,
-                              i32(roles.getNumConsumers() - 1));
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warpgroup,
+                                         i32(roles.getNumConsumers() - 1));
     emitIfThen(isLast, [&] { emitPassTurn(warpgroup); });
   }
   if (failed(emitBlock(roles.getConsumers().front())))
@@ -376,8 +382,12 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::PassTurnOp op) {
         return emitPassTurn(warpgroup), done();
       })
+      .Case([&](hopper::ReuseOp op) {
+        tiles[op.getTile()] = {&shared[op.getChannel()], {}, {}};
+        return success();
+      })
       .Case([&](hopper::RowsOp op) {
-        TileValue tile = tiles.at(op.getSource());
+        TileView tile = tiles.at(op.getSource());
         tile.warpgroup = getIndexInt(op.getIndex(), 32);
         tiles[op.getResult()] = tile;
         return success();
@@ -426,7 +436,8 @@ void ThreadProgram::flattenTypes(TypeRange types,
                                         : getElementType(type));
 }
 
-void ThreadProgram::flatten(ValueRange range, SmallVectorImpl<Value> &elements) {
+void ThreadProgram::flatten(ValueRange range,
+                            SmallVectorImpl<Value> &elements) {
   for (Value value : range) {
     if (getElementTypeOrSelf(value.getType()).isIndex())
       for (IndexElement index : getIndices(value))
@@ -466,9 +477,9 @@ LogicalResult ThreadProgram::emitFor(scf::ForOp op) {
       getInterval(op.getUpperBound()).fitsInt32() &&
       getInterval(op.getStep()).fitsInt32())
     bits = 32;
-  auto loop = scf::ForOp::create(
-      b, getBound(op.getLowerBound(), bits), getBound(op.getUpperBound(), bits),
-      getBound(op.getStep(), bits), inits);
+  auto loop = scf::ForOp::create(b, getBound(op.getLowerBound(), bits),
+                                 getBound(op.getUpperBound(), bits),
+                                 getBound(op.getStep(), bits), inits);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -480,8 +491,7 @@ LogicalResult ThreadProgram::emitFor(scf::ForOp op) {
     bind(op.getRegionIterArgs(), arguments);
     if (failed(emitBlock(*op.getBody())))
       return failure();
-    if (!inits.empty() &&
-        failed(emitYield(*op.getBody()->getTerminator())))
+    if (!inits.empty() && failed(emitYield(*op.getBody()->getTerminator())))
       return failure();
   }
   ValueRange results = loop.getResults();

@@ -56,7 +56,7 @@ struct SharedTile {
 };
 
 /// A tile at some point of the program.
-struct TileValue {
+struct TileView {
   const SharedTile *shared = nullptr;
   /// Which stage, as i32, or null for the first.
   Value stage;
@@ -122,7 +122,7 @@ private:
   void emitMma(hopper::MmaOp op);
   void emitWait(hopper::WaitOp op);
   void emitLoadFragment(hopper::LoadFragmentOp op);
-  Value getDescriptor(const TileValue &tile, uint64_t leadingBytes);
+  Value getDescriptor(const TileView &tile, uint64_t leadingBytes);
   SmallVector<Value> emitAsm(StringRef text, StringRef constraints,
                              ValueRange operands, TypeRange results);
 
@@ -137,8 +137,8 @@ private:
   Value getStage(Value number, hopper::ChannelType type);
   Value getPhase(Value number, hopper::ChannelType type);
   Value getBarrier(int64_t offset, Value stage);
-  Value getSharedPointer(const TileValue &tile, int64_t offset);
-  Value getSharedAddress(const TileValue &tile);
+  Value getSharedPointer(const TileView &tile, int64_t offset);
+  Value getSharedAddress(const TileView &tile);
   void emitGroupBarrier();
   void emitIfThen(Value condition, function_ref<void()> body);
 
@@ -166,7 +166,7 @@ private:
   DenseMap<Value, Elements> values;
   DenseMap<Value, SmallVector<IndexElement>> indices;
   DenseMap<Value, Interval> intervals;
-  DenseMap<Value, TileValue> tiles;
+  DenseMap<Value, TileView> tiles;
   DenseMap<Value, BufferParameter> buffers;
   DenseMap<Value, SharedTile> shared;
   /// Matrix descriptors of the first stage, by offset and leading bytes.

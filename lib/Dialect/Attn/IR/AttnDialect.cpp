@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-#include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.cpp.inc"
+#include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
 #include "attn/Dialect/Attn/IR/AttnInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES

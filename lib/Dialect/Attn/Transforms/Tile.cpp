@@ -218,8 +218,9 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
   // A finalize on its own is elementwise: any tile serves.
   ScheduleAttrInterface schedule =
       online ? online.getScheduleAttr()
-             : ScheduleAttrInterface(ScheduleAttr::get(op.getContext(), /*tileM=*/64, /*tileN=*/64,
-                                 /*lanes=*/8, /*unrollM=*/1, /*unrollN=*/1));
+             : ScheduleAttrInterface(ScheduleAttr::get(
+                   op.getContext(), /*tileM=*/64, /*tileN=*/64,
+                   /*lanes=*/8, /*unrollM=*/1, /*unrollN=*/1));
   int64_t tileM = schedule.getTileM();
   Layout layout = op.getAccLayout();
   if (online)

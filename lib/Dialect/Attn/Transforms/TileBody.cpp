@@ -349,8 +349,7 @@ FailureOr<TileState> KeyLoops::emitStep(Value key, Predicate predicate,
                    VectorType::get({numKeys, type.getDimSize(layout.d)},
                                    type.getElementType()),
                    tensor, layout.arrange(keyBatch, keyHead, key, index(0)),
-                   {layout.s, layout.d},
-                   {predicate == Predicate::Never, true});
+                   {layout.s, layout.d}, {predicate == Predicate::Never, true});
     return convertFloat(builder, loc, tile, accType);
   };
 

@@ -40,7 +40,8 @@ bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1;
-  bool reverse = false, persistent = false, pingPong = false, inRegisters = false;
+  bool reverse = false, persistent = false, pingPong = false,
+       inRegisters = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
@@ -64,7 +65,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"head_group", &headGroup}})
       if (name == number)
         return failure(parser.parseEqual() || parser.parseInteger(*value));
-    return parser.emitError(memberLoc, "expects a member of a schedule, but got '")
+    return parser.emitError(memberLoc,
+                            "expects a member of a schedule, but got '")
            << name << "'";
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
@@ -93,10 +95,11 @@ static bool isStageCount(int64_t stages) {
   return stages == 1 || stages == 2 || stages == 4;
 }
 
-LogicalResult hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t tileM, int64_t tileN, int64_t stages,
-                                   int64_t registers, int64_t headGroup, bool,
-                                   bool, bool, bool) {
+LogicalResult
+hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                             int64_t tileM, int64_t tileN, int64_t stages,
+                             int64_t registers, int64_t headGroup, bool, bool,
+                             bool, bool) {
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "
@@ -128,7 +131,8 @@ static ParseResult parseShape(AsmParser &parser, unsigned numDims,
   if (parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
       parser.parseType(element))
     return failure();
-  if (shape.size() != numDims || llvm::any_of(shape, [](int64_t d) { return d < 1; }))
+  if (shape.size() != numDims ||
+      llvm::any_of(shape, [](int64_t d) { return d < 1; }))
     return parser.emitError(loc, "expects ")
            << numDims << " positive extents, but got " << shape.size();
   if (!isa<BFloat16Type, Float16Type>(element))
@@ -188,8 +192,7 @@ void ChannelType::print(AsmPrinter &printer) const {
 }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  int64_t stages, int64_t rows, int64_t,
-                                  Type) {
+                                  int64_t stages, int64_t rows, int64_t, Type) {
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
   if (rows % 8 != 0)

@@ -15,7 +15,8 @@ static ParseResult parseKeyword(OpAsmParser &parser, StringAttr &keyword) {
   return success();
 }
 
-static void printKeyword(OpAsmPrinter &printer, Operation *, StringAttr keyword) {
+static void printKeyword(OpAsmPrinter &printer, Operation *,
+                         StringAttr keyword) {
   printer << keyword.getValue();
 }
 
@@ -181,6 +182,16 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+LogicalResult ReuseOp::verify() {
+  ChannelType channel = getChannel().getType();
+  if (channel.getStages() != 1)
+    return emitOpError("expects a channel of one stage, but got ") << channel;
+  if (getTile().getType() != channel.getTileType())
+    return emitOpError("expects the result to be ")
+           << channel.getTileType() << ", but got " << getTile().getType();
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
 LogicalResult StoreOp::verify() {
   auto vector = cast<VectorType>(getVector().getType());
   TileType tile = getStaging().getType();
@@ -203,6 +214,7 @@ LogicalResult StoreRowsOp::verify() {
     return emitOpError("expects ")
            << type.getRank() << " indices, but got " << getIndices().size();
   if (getDim() < 0 || static_cast<int64_t>(getDim()) >= type.getRank())
-    return emitOpError("expects a dimension of the memref, but got ") << getDim();
+    return emitOpError("expects a dimension of the memref, but got ")
+           << getDim();
   return success();
 }
