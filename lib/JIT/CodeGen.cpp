@@ -69,6 +69,9 @@ static llvm::Error addEntryPoint(llvm::Module &module,
     return makeCompileError(
         "error: expects '" + entryPoint.function + "' to have " +
         llvm::Twine(entryPoint.getNumWords()) + " arguments after lowering");
+  // The plan of a function @attn has the loader's name already.
+  if (llvm::GlobalValue *taken = module.getNamedValue(entryPoint.symbol))
+    taken->setName("program." + entryPoint.symbol);
   llvm::IRBuilder<> builder(module.getContext());
   llvm::Type *pointer = builder.getPtrTy();
   auto *function = llvm::Function::Create(
