@@ -25,7 +25,9 @@ namespace hopper = mlir::attn::hopper;
 /// LLVM's option for pointers of 32 bits into shared memory, which save many
 /// registers. Nothing but the command line sets it.
 static llvm::cl::Option *findShortPointers() {
-  auto &options = llvm::cl::getRegisteredOptions();
+  // getRegisteredOptions would register --help too, which a program that
+  // forgets the options of its libraries could not do again.
+  auto &options = llvm::cl::SubCommand::getTopLevel().OptionsMap;
   auto found = options.find("nvptx-short-ptr");
   return found == options.end() ? nullptr : found->second;
 }
