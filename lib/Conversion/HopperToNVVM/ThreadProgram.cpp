@@ -431,6 +431,9 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
       .Case([&](GatherOp op) { return emitGather(op); })
       .Case([&](vector::BroadcastOp op) { return emitBroadcast(*op); })
+      .Case([&](arith::SIToFPOp op) {
+        return emitPositionsToFloat(op) ? success() : emitElementwise(*op);
+      })
       .Case([&](arith::ExtFOp op) { return emitExtension(*op); })
       .Case([&](arith::TruncFOp op) { return emitRounding(*op); })
       .Default([&](Operation *op) {

@@ -94,6 +94,7 @@ private:
   Interval getInterval(Value value);
   Interval computeInterval(Value value);
   LogicalResult emitIndexOp(Operation &op);
+  bool emitPositionsToFloat(arith::SIToFPOp op);
   SmallVector<IndexElement> getIndices(Value value);
   /// An index as i32 or i64; of a value that is known to fit, for i32.
   Value toInt(IndexElement index, unsigned bits);
@@ -172,6 +173,8 @@ private:
 
   DenseMap<Value, Elements> values;
   DenseMap<Value, SmallVector<IndexElement>> indices;
+  /// The index that an integer was cast from.
+  DenseMap<Value, SmallVector<IndexElement>> castIndices;
   DenseMap<Value, Interval> intervals;
   DenseMap<Value, TileView> tiles;
   DenseMap<Value, BufferParameter> buffers;
