@@ -287,21 +287,37 @@ void ThreadProgram::emitIota(hopper::IotaOp op) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// The address of an element, in 64 bits.
+/// The address of an element, in 64 bits. Constant distances are added last, so
+/// that elements of one row share all but the offset in the instruction.
 Value ThreadProgram::getAddress(const BufferParameter &buffer,
                                 ArrayRef<IndexElement> index, unsigned bytes) {
   Value sum;
-  for (auto [element, stride] : llvm::zip_equal(index, buffer.strides)) {
-    Value term = toInt(element, 64);
-    if (stride)
-      term = arith::MulIOp::create(b, term, stride);
+  auto add = [&](Value term) {
     sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+  };
+  int64_t constant = 0;
+  for (auto [element, stride] : llvm::zip_equal(index, buffer.strides)) {
+    if (element.base) {
+      Value term = toInt({element.base, 0}, 64);
+      add(stride ? arith::MulIOp::create(b, term, stride).getResult() : term);
+    }
+    if (!stride)
+      constant += element.offset;
+    else if (element.offset != 0)
+      add(arith::MulIOp::create(b, i64(element.offset), stride));
   }
-  if (!sum)
-    return buffer.pointer;
-  Value offset = arith::MulIOp::create(b, sum, i64(bytes));
-  return LLVM::GEPOp::create(b, buffer.pointer.getType(), b.getI8Type(),
-                             buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
+  Value pointer = buffer.pointer;
+  auto advance = [&](LLVM::GEPArg offset) {
+    pointer = LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
+                                  ArrayRef<LLVM::GEPArg>{offset});
+  };
+  if (sum)
+    advance(arith::MulIOp::create(b, sum, i64(bytes)).getResult());
+  if (llvm::isInt<31>(constant * bytes))
+    advance(static_cast<int32_t>(constant * bytes));
+  else
+    advance(i64(constant * bytes));
+  return pointer;
 }
 
 LogicalResult ThreadProgram::emitGather(GatherOp op) {

@@ -33,7 +33,9 @@ int64_t hopper::getProducerRegisters(int64_t numConsumers, int64_t registers) {
   int64_t threads = group * (1 + numConsumers);
   int64_t atStart = all / threads / granularity * granularity;
   int64_t left = atStart * threads / group - numConsumers * registers;
-  return left / granularity * granularity;
+  // More would do nothing.
+  constexpr int64_t most = 64;
+  return std::min(left / granularity * granularity, most);
 }
 
 LogicalResult WarpSpecializeOp::verify() {
