@@ -1,8 +1,8 @@
 //===- Schedules.cpp - Schedules for Hopper GPUs --------------------------===//
 //
-// Measured on an H200 with bf16 at 16384 tokens and some 2048 columns. A pair of
-// tile sizes is in the table if ptxas compiles it without spills, as a rule if
-// scores, results and probabilities, tile_n / 2 + Dv / 2 + tile_n / 4, and
+// Measured on an H200 with bf16 at 16384 tokens and some 2048 columns. A pair
+// of tile sizes is in the table if ptxas compiles it without spills, as a rule
+// if scores, results and probabilities, tile_n / 2 + Dv / 2 + tile_n / 4, and
 // Dqk / 4 for queries in registers, leave 30 registers free.
 //
 //===----------------------------------------------------------------------===//

@@ -434,6 +434,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](arith::SIToFPOp op) {
         return emitPositionsToFloat(op) ? success() : emitElementwise(*op);
       })
+      .Case([&](arith::MulFOp op) { return emitMultiplication(op); })
       .Case([&](arith::ExtFOp op) { return emitExtension(*op); })
       .Case([&](arith::TruncFOp op) { return emitRounding(*op); })
       .Default([&](Operation *op) {
