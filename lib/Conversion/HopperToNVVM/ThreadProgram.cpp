@@ -319,10 +319,13 @@ LogicalResult ThreadProgram::emit() {
   if (failed(emitRoles()))
     return failure();
   LLVM::ReturnOp::create(b, ValueRange());
-  function->setAttr("hopper.params", b.getArrayAttr(params));
-  function->setAttr("hopper.shared_bytes", b.getI64IntegerAttr(sharedBytes));
-  function->setAttr("hopper.threads", b.getI64IntegerAttr(threads));
+  function->setAttr(hopper::kParamsAttrName, b.getArrayAttr(params));
+  function->setAttr(hopper::kSharedBytesAttrName,
+                    b.getI64IntegerAttr(sharedBytes));
+  function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   function->setAttr(hopper::kScheduleAttrName, schedule);
+  if (Attribute grid = kernel->getAttr(hopper::kGridAttrName))
+    function->setAttr(hopper::kGridAttrName, grid);
   return success();
 }
 
