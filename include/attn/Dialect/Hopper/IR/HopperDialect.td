@@ -122,6 +122,13 @@ def Hopper_PendingType : Hopper_Type<"Pending", "pending"> {
   let assemblyFormat = "`<` $vector `>`";
 }
 
+def Hopper_MailboxType : Hopper_Type<"Mailbox", "mailbox"> {
+  let summary = "a ring of two messages from the producer to the consumers";
+  let description = "`!hopper.mailbox<N>`: a message is N numbers of 32 bits.";
+  let parameters = (ins "int64_t":$length);
+  let assemblyFormat = "`<` $length `>`";
+}
+
 def Hopper_TurnsType : Hopper_Type<"Turns", "turns"> {
   let summary = "whose turn it is among the consumers";
   let parameters = (ins);
