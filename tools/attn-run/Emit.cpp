@@ -2,6 +2,7 @@
 
 #include "Emit.h"
 #include "attn/Runtime/Cuda/Ptxas.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/Errno.h"
 #include <cstdlib>
@@ -31,29 +32,32 @@ Expected<std::string> cli::emitCode(llvm::StringRef program,
                                     const Options &options,
                                     CompileOptions compile) {
   bool isCuda = compile.device == DeviceKind::Cuda;
-  std::string wanted = options.emit;
-  if (wanted == "llvm" && !isCuda)
-    wanted = "llvm-optimized";
-  // Texts are there even if what comes behind them fails.
-  std::string text;
-  compile.dumpLLVM = [&](llvm::StringRef stage, llvm::StringRef dump) {
-    if (stage == wanted)
-      text = dump.str();
+  // What was made, of one schedule after the other: even if what comes behind
+  // it fails.
+  std::vector<std::string> irs, ptxs;
+  compile.dumpLLVM = [&](llvm::StringRef stage, llvm::StringRef text) {
+    if (stage == (isCuda ? "llvm" : "llvm-optimized"))
+      irs.push_back(text.str());
+    else if (stage == "ptx")
+      ptxs.push_back(text.str());
   };
+  std::vector<std::string> &texts = options.emit == "llvm" ? irs : ptxs;
   Expected<KernelPackage> package = compileToPackage(program, compile);
-  if (options.emit == "cubin") {
-    if (!package)
-      return package.takeError();
-    const std::string &cubin =
-        package->program->launches.front().variants.front().cubin;
-    return cubin.empty() ? Expected<std::string>(explainNoCubin()) : cubin;
-  }
   if (!package) {
-    if (text.empty())
+    if (options.emit == "cubin" || texts.empty())
       return package.takeError();
     llvm::consumeError(package.takeError());
+    return texts.front();
   }
-  return text;
+  if (!isCuda)
+    return texts.front();
+  // The first of the variants, which is that for long sequences.
+  const cuda::Variant &variant = package->program->launches[0].variants[0];
+  if (options.emit == "cubin")
+    return variant.cubin.empty() ? Expected<std::string>(explainNoCubin())
+                                 : variant.cubin;
+  size_t number = llvm::find(ptxs, variant.ptx) - ptxs.begin();
+  return texts[std::min(number, texts.size() - 1)];
 }
 
 Error cli::writeOutput(llvm::StringRef bytes, const std::string &file) {

@@ -113,6 +113,12 @@ struct CommandLine {
       cl::desc("How to print: text, the default, or one JSON\n"
                "object"),
       cl::init("text"), cl::cat(category)};
+  cl::opt<std::string> schedule{
+      "schedule", cl::value_desc("attribute"),
+      cl::desc("A schedule for all attentions, such as\n"
+               "'#attn.schedule<...>' or '#hopper.schedule<...>',\n"
+               "instead of those that the compiler chooses"),
+      cl::cat(category)};
   cl::opt<std::string> seed{
       "seed", cl::value_desc("n"),
       cl::desc("The seed of all random numbers, 0 by default"),
@@ -223,6 +229,9 @@ static Expected<Options> readOptions(const CommandLine &line) {
   if (Error error = parseNamed(line.out, options.outputs))
     return std::move(error);
 
+  options.schedule = line.schedule;
+  if (line.schedule.getNumOccurrences() && options.schedule.empty())
+    return makeError("expects an attribute for --schedule, but got ''");
   options.check = line.check;
   options.boundsCheck = line.boundsCheck;
   options.bench = line.bench.getNumOccurrences();

@@ -23,6 +23,8 @@ struct Options {
   std::string untilAfter;
   /// "cpu", "cuda" or "auto".
   std::string target;
+  /// An attribute, or "" for the compiler's choice.
+  std::string schedule;
   /// "ptx", "cubin", "llvm", or "" for a run.
   std::string emit;
   /// The file for that, or "" for standard output.

@@ -45,6 +45,7 @@ static CompileOptions getCompileOptions(const Options &options,
   compile.boundsCheck = options.boundsCheck;
   compile.untilAfter = options.untilAfter;
   compile.device = device;
+  compile.schedule = options.schedule;
   return compile;
 }
 

@@ -10,7 +10,7 @@
 // RUN: FileCheck %s --input-file=%t.txt
 // CHECK:      @prefix on cuda: sm_90a, Fake 0
 // CHECK-NEXT: kernels
-// CHECK-NEXT:   prefix {{.*}}512 threads  registers not known  spills not known  {{[0-9]+}} bytes of shared memory  #hopper.schedule<tile_m = 192,
+// CHECK-NEXT:   prefix  {{[0-9]+}} threads  registers not known  spills not known  {{[0-9]+}} bytes of shared memory  #hopper.schedule<tile_m =
 // CHECK:      arguments
 // CHECK:        length  i64
 // CHECK:      results

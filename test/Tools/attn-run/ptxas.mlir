@@ -5,6 +5,7 @@
 // RUN: attn-run %s --entry=plain --emit=cubin --emit-to=%t.cubin | count 0
 // RUN: head -c 4 %t.cubin | od -An -c | FileCheck %s --check-prefix=CUBIN
 // CUBIN: 177 E L F
+// RUN: rm -rf %t.cache
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_CACHE_DIR=%t.cache attn-run %s --entry=plain --target=cuda | FileCheck %s
 // The second time it comes from the cache.
 // RUN: ls %t.cache | count 1
