@@ -97,6 +97,10 @@ static bool readMap(mlir::DictionaryAttr from, cuda::Param &param) {
 static bool readParam(mlir::Attribute attribute, cuda::Param &param) {
   auto from = llvm::dyn_cast<mlir::DictionaryAttr>(attribute);
   auto kind = from ? from.getAs<mlir::StringAttr>("kind") : mlir::StringAttr();
+  if (kind && kind == "counter") {
+    param.kind = cuda::ParamKind::Counter;
+    return true;
+  }
   std::optional<int64_t> operand;
   if (!kind || !(operand = getInt(from, "operand")))
     return false;
