@@ -195,6 +195,8 @@ typedef struct attnCompileOptions {
   /** What the kernel runs on, an attnDevice. Compiling for a GPU needs none;
    *  `target` is then the processor of the host, by default "baseline". */
   attnDevice device;
+  /** 0, for a later member. */
+  int32_t reserved;
 } attnCompileOptions;
 
 typedef struct attnKernel attnKernel;

@@ -36,6 +36,11 @@ static attnStatus readOptions(const attnCompileOptions *from,
     return fail(error, ATTN_INVALID_ARGUMENT,
                 "expects opt_level to be from -1 to 3, but got " +
                     llvm::Twine(given.opt_level));
+  if (given.reserved != 0)
+    return fail(error, ATTN_UNSUPPORTED,
+                "expects the reserved member of attnCompileOptions to be 0, "
+                "but got " +
+                    llvm::Twine(given.reserved));
   if (given.device != ATTN_DEVICE_CPU && given.device != ATTN_DEVICE_CUDA)
     return fail(error, ATTN_INVALID_ARGUMENT,
                 "expects device to be ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA, but "

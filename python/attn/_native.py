@@ -55,6 +55,7 @@ class _CompileOptions(ctypes.Structure):
         ("dump_llvm", c_void_p),
         ("dump_user", c_void_p),
         ("device", c_int32),
+        ("reserved", c_int32),
     ]
 
 
