@@ -1,6 +1,7 @@
 //===- CompileCuda.cpp - From a program to kernels for a GPU --------------===//
 
 #include "Compilation.h"
+#include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/AttnToNVVM.h"
@@ -94,18 +95,51 @@ static void emitRemark(mlir::Location loc, llvm::StringRef name,
       << mlir::remark::add("{0}", text.str());
 }
 
+namespace {
+/// A schedule as text, "" for the one that a pass chooses; see HopperSchedule.
+struct Candidate {
+  std::string schedule;
+  double tileCost = 0, keyCost = 0;
+  bool isLastResort = false;
+};
+} // namespace
+
+/// The schedules to try for a program with one attention.
+static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
+                                            const std::string &given) {
+  std::vector<Candidate> candidates;
+  module.getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
+  llvm::SmallVector<mlir::attn::AttentionOp> attentions;
+  module.walk([&](mlir::attn::AttentionOp op) { attentions.push_back(op); });
+  if (given.empty() && attentions.size() == 1 &&
+      !attentions[0].getScheduleAttr() &&
+      mlir::attn::areHeadDimsSupported(attentions[0]))
+    for (const mlir::attn::HopperSchedule &schedule :
+         mlir::attn::getHopperSchedules(attentions[0])) {
+      Candidate &candidate = candidates.emplace_back();
+      llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
+      candidate.tileCost = schedule.tileCost;
+      candidate.keyCost = schedule.keyCost;
+      candidate.isLastResort = schedule.isLastResort;
+    }
+  if (candidates.empty())
+    candidates.push_back({given});
+  return candidates;
+}
+
 llvm::Expected<KernelPackage>
 Compilation::compileForCuda(mlir::ModuleOp module,
                             DiagnosticCollector &diagnostics,
                             PassTracker &tracker) {
-  // The compiler has one schedule for each kernel. Of several, all that ptxas
-  // compiles well would become variants, of which a launch takes one by its
-  // extents.
-  const std::vector<std::string> candidates = {options.schedule};
   cuda::CudaProgram program;
   program.chip = kCudaChip.str();
   std::string object, reason;
-  for (const std::string &schedule : candidates) {
+  // All that ptxas compiles well become variants, of which a launch takes one by
+  // its extents.
+  for (const Candidate &candidate : getCandidates(module, options.schedule)) {
+    if (candidate.isLastResort && !program.launches.empty())
+      break;
+    const std::string &schedule = candidate.schedule;
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
     llvm::Expected<CudaKernel> kernel =
         compileSchedule(*copy, schedule, diagnostics, tracker);
@@ -138,6 +172,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
         return plan.takeError();
       object = std::move(*plan);
     }
+    kernel->variant.tileCost = candidate.tileCost;
+    kernel->variant.keyCost = candidate.keyCost;
     program.launches.front().variants.push_back(std::move(kernel->variant));
   }
   if (program.launches.empty())

@@ -32,6 +32,12 @@ int64_t mlir::attn::getSharedBytes(hopper::ScheduleAttr schedule,
   return bytes;
 }
 
+bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op) {
+  return llvm::all_of(
+      std::initializer_list<int64_t>{op.getQueryKeyDim(), op.getValueDim()},
+      [](int64_t dim) { return dim % 8 == 0 && dim <= 256; });
+}
+
 /// Whether a region reads a capture for each key.
 static bool readsPerKey(Region &region, unsigned keyArgument) {
   if (region.empty())
@@ -87,9 +93,13 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(128, 80, 240, PingPong, 3.5, 21.0e-3);
   }
   // Addresses and what is read for each key take registers, too.
+  size_t numFirst = std::max<size_t>(schedules.size(), 1);
   add(128, dim <= 64 ? 96 : dim <= 128 ? 64 : 48, 232, common, 3.0, 20.0e-3);
   add(128, 32, 232, common, 3.0, 40.0e-3);
   add(64, 32, 232, PingPong, 3.0, 40.0e-3);
   add(64, 16, 232, 0, 3.0, 80.0e-3);
+  for (HopperSchedule &schedule :
+       MutableArrayRef(schedules).drop_front(numFirst))
+    schedule.isLastResort = true;
   return schedules;
 }
