@@ -160,6 +160,9 @@ Compilation::compile(mlir::ModuleOp module, DiagnosticCollector &diagnostics) {
     llvm::Expected<KernelPackage> package =
         compileForCuda(module, diagnostics, tracker);
     report.warnings = diagnostics.takeWarnings();
+    if (package)
+      report.objectSize =
+          package->object.size() + package->program->toBytes().size();
     return package ? std::move(package)
                    : explain(package.takeError(), diagnostics);
   }
