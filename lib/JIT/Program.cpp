@@ -193,12 +193,17 @@ static LogicalResult describe(func::FuncOp function, StringRef what,
   return success();
 }
 
+/// Whether the runtime or the lowering to GPUs gives a meaning to a name.
+static bool isReserved(StringRef name) {
+  return isHostSymbol(name) || name == "attn_shared";
+}
+
 /// Gives the names that the runtime uses back to it.
 static LogicalResult freeReservedNames(ModuleOp module) {
   SymbolTable symbols(module);
   for (func::FuncOp function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-    if (function.isExternal() || !isHostSymbol(function.getName()))
+    if (function.isExternal() || !isReserved(function.getName()))
       continue;
     std::string name = (function.getName() + ".attn").str();
     while (symbols.lookup(name))

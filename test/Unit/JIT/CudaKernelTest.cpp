@@ -212,6 +212,20 @@ TEST_F(CudaKernel, Packages) {
     EXPECT_NE(getText(KernelPackage::fromBytes(bytes.substr(0, size))), "");
 }
 
+TEST_F(CudaKernel, HasANameThatPTXAllows) {
+  for (llvm::StringRef name : {"4 my-kernel", "attn_shared"}) {
+    std::string program = kProgram;
+    program.replace(program.find("@attn("), 5, "@\"" + name.str() + "\"");
+    Kernel kernel = get(Kernel::compile(program, getOptions()));
+    EXPECT_EQ(kernel.package().metadata.entry, name);
+    const std::string &entry =
+        kernel.package().program->launches[0].variants[0].entry;
+    EXPECT_EQ(entry,
+              name == "attn_shared" ? "attn_shared_attn" : "_4_my_kernel");
+    EXPECT_EQ(getText(kernel.run(getInputs(), {o.view(), lse.view()})), "");
+  }
+}
+
 TEST_F(CudaKernel, RejectsWhatGPUsLack) {
   CompileOptions options = getOptions();
   options.boundsCheck = true;
