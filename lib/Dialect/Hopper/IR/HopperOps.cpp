@@ -28,9 +28,8 @@ static void printKeyword(OpAsmPrinter &printer, Operation *,
 //===----------------------------------------------------------------------===//
 
 LogicalResult WarpSpecializeOp::verify() {
-  if (getNumConsumers() < 1 || getNumConsumers() > 4)
-    return emitOpError("expects 1 to 4 consumers, but got ")
-           << getNumConsumers();
+  if (int64_t count = getNumConsumers(); count < 1 || count > 4)
+    return emitOpError("expects 1 to 4 consumers, but got ") << count;
   int64_t registers = getRegisters();
   if (registers < 24 || registers > 256 || registers % 8 != 0)
     return emitOpError("expects registers to be a multiple of 8 from 24 to "
@@ -181,9 +180,8 @@ LogicalResult MmaOp::verify() {
 }
 
 LogicalResult WaitOp::verify() {
-  if (getInFlight() < 0 || getInFlight() > 7)
-    return emitOpError("expects 0 to 7 products in flight, but got ")
-           << getInFlight();
+  if (int64_t count = getInFlight(); count < 0 || count > 7)
+    return emitOpError("expects 0 to 7 products in flight, but got ") << count;
   return verifyRole(*this, /*isProducer=*/false);
 }
 
@@ -258,8 +256,7 @@ LogicalResult StoreRowsOp::verify() {
   if (static_cast<int64_t>(getIndices().size()) != type.getRank())
     return emitOpError("expects ")
            << type.getRank() << " indices, but got " << getIndices().size();
-  if (getDim() < 0 || static_cast<int64_t>(getDim()) >= type.getRank())
-    return emitOpError("expects a dimension of the memref, but got ")
-           << getDim();
+  if (int64_t dim = getDim(); dim < 0 || dim >= type.getRank())
+    return emitOpError("expects a dimension of the memref, but got ") << dim;
   return verifyRole(*this, /*isProducer=*/false);
 }

@@ -247,6 +247,8 @@ def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
 
     ```mlir
     %s = hopper.mma %q, %k : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+    %o = hopper.mma %p, %v acc %a rhs_transposed : vector<128x64xbf16>, !hopper.tile<128x64xbf16>, vector<64x64xf32>
+        -> !hopper.pending<vector<64x64xf32>>
     ```
 
     Errors: extents that do not fit; other element types; outside of `consumers`.
@@ -256,8 +258,8 @@ def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
       UnitAttr:$rhs_transposed);
   let results = (outs Hopper_PendingType:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs (`acc` $acc^ `:` type($acc) `,`)? (`rhs_transposed` $rhs_transposed^)? attr-dict
-    `:` type($lhs) `,` type($rhs) `->` type($result)
+    $lhs `,` $rhs (`acc` $acc^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
+    `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
