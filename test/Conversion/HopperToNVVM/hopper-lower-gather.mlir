@@ -16,20 +16,17 @@
 // CHECK: %[[BYTES:.*]] = arith.muli %[[SUM]], %c4_i64
 // CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[A]][%[[BYTES]]]
 // CHECK: %[[BITS:.*]] = llvm.inline_asm {{.*}} "{ mov.b32 $0, 0; @$2 ld.global.nc.b32 $0, [$1]; }", "{{=&?r}},l,b" %[[ADDRESS]], %[[P1]]
-// CHECK: arith.bitcast %[[BITS]] : i32 to f32
 
 // Of an index of which nothing is known, in 64 bits. A boolean is a byte.
 // CHECK: %[[NB64:.*]] = arith.extsi %[[NB]]
 // CHECK: arith.cmpi ult, %[[ANY]], %[[NB64]]
 // CHECK: %[[BOOL:.*]] = llvm.inline_asm {{.*}} "{ mov.b16 $0, 0; @$2 ld.global.nc.u8 $0, [$1]; }", "{{=&?h}},l,b"
-// CHECK: arith.trunci %[[BOOL]] : i16 to i1
 
 // CHECK: arith.cmpi ult, %[[X]], %[[NC]]
 // CHECK: llvm.inline_asm {{.*}} "{ mov.b64 $0, 0; @$2 ld.global.nc.b64 $0, [$1]; }", "{{=&?l}},l,b"
 
 // Without an index there is nothing to check.
 // CHECK: %[[BITS:.*]] = llvm.inline_asm {{.*}} "{ mov.b16 $0, 0; @$2 ld.global.nc.b16 $0, [$1]; }", "{{=&?h}},l,b" %[[D]], %[[P]]
-// CHECK: arith.bitcast %[[BITS]] : i16 to f16
 
 // One read for each query of the thread.
 // CHECK: arith.cmpi ult, %[[ROW]], %[[N]]
