@@ -47,7 +47,7 @@ public:
         cloner(builder, program, arguments, warpgroup) {}
 
   LogicalResult emit() {
-    return emitWork(builder, program, cloner,
+    return emitWork(builder, program, cloner, resources, /*isProducer=*/false,
                     [&](const Work &work) { return emitTile(work); });
   }
 
@@ -218,8 +218,10 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
     builder.setInsertionPointToStart(isElse ? result.elseBlock()
                                             : result.thenBlock());
     WorkerCloner::State saved = cloner.save();
+    cloner.setRarelyRun(isElse);
     FailureOr<Scores> side = getScores(
         (isElse ? branch.elseYield() : branch.thenYield()).getOperand(0));
+    cloner.setRarelyRun(false);
     cloner.restore(std::move(saved));
     if (failed(side))
       return failure();
@@ -332,11 +334,13 @@ LogicalResult Consumer::emitKeys(const Work &work) {
   Value product = wait(startScores(keys), 0);
   release(resources.keyChannel, work.keyNumber);
   WorkerCloner::State saved = cloner.save();
+  cloner.setRarelyRun(true);
   FailureOr<Scores> scores = emitScores(
       product, work.getKey(builder, loc, zero, tileN), /*isFirst=*/true);
   if (failed(scores))
     return failure();
   factor = scores->factor;
+  cloner.setRarelyRun(false);
   cloner.restore(std::move(saved));
   SoftmaxState state = emitFirstSoftmax(*scores);
   state.acc = splat(getVectorType(p.value.columns, builder.getF32Type()), 0);
@@ -406,6 +410,8 @@ LogicalResult Consumer::emitTile(const Work &work) {
     if (failed(emitKeys(work)))
       return failure();
     builder.setInsertionPointToStart(branch.elseBlock());
+    get(resources.queryChannel, work.queryNumber);
+    release(resources.queryChannel, work.queryNumber);
     scf::YieldOp::create(builder, loc,
                          ValueRange{splat(types[0], 0),
                                     splat(types[1], -INFINITY),

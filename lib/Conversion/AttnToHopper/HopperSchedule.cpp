@@ -45,6 +45,12 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
           hopper::TileType::get(builder.getContext(), tileM,
                                 result.access.columns,
                                 result.access.elementType, tileM));
+  if (schedule.getPersistent()) {
+    resources.counter = arguments.getCounter();
+    resources.mailbox = hopper::CreateMailboxOp::create(
+        builder, loc,
+        hopper::MailboxType::get(builder.getContext(), /*length=*/3));
+  }
   if (schedule.getPingPong())
     resources.turns = hopper::CreateTurnsOp::create(
         builder, loc, hopper::TurnsType::get(builder.getContext()));

@@ -49,6 +49,21 @@ Value KernelArguments::getScalar(unsigned argument) {
   return value;
 }
 
+Value KernelArguments::getCounter() {
+  Builder builder(kernel.getContext());
+  auto type = MemRefType::get({2}, builder.getI32Type());
+  Value &value = values[{type, ~0u, -1}];
+  if (value)
+    return value;
+  unsigned number = kernel.getNumArguments();
+  (void)kernel.insertArgument(
+      number, type,
+      builder.getDictionaryAttr(builder.getNamedAttr(hopper::kCounterAttrName,
+                                                     builder.getUnitAttr())),
+      function.getLoc());
+  return value = kernel.getArgument(number);
+}
+
 Value KernelArguments::getMemRef(unsigned argument) {
   auto tensor =
       cast<RankedTensorType>(function.getArgument(argument).getType());

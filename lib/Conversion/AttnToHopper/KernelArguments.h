@@ -21,6 +21,8 @@ public:
   Value getExtent(unsigned argument, int64_t dim);
   /// A scalar.
   Value getScalar(unsigned argument);
+  /// What thread blocks claim work with.
+  Value getCounter();
   /// A tensor that is read or written element by element.
   Value getMemRef(unsigned argument);
 

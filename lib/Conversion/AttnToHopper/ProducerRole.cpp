@@ -89,7 +89,8 @@ static LogicalResult mapRow(WorkerCloner &cloner, TileProgram &program,
 
 LogicalResult
 mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
-                     WorkerCloner &cloner,
+                     WorkerCloner &cloner, const KernelResources &resources,
+                     bool isProducer,
                      function_ref<LogicalResult(const Work &)> body) {
   Location loc = program.grid.getLoc();
   IntBuilder ib{builder, loc};
@@ -101,19 +102,15 @@ mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
     grid.push_back(ib.fromIndex(*value));
   }
   Value zero = ib.constant(0), one = ib.constant(1);
-  Value block =
-      ib.fromIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
-  auto emitTile = [&](Value number, Value keyNumber,
+  auto emitTile = [&](ValueRange ids, Value keyNumber,
                       Value queryNumber) -> FailureOr<Value> {
-    SmallVector<Value> ids = emitOrder(ib, number, grid, program.schedule);
-    scf::ForallOp loop = program.grid;
-    for (auto [from, to] : llvm::zip_equal(loop.getInductionVars(), ids))
+    for (auto [from, to] :
+         llvm::zip_equal(program.grid.getInductionVars(), ids))
       cloner.map(from, ib.toPosition(to));
     if (failed(mapRow(cloner, program, ib)))
       return failure();
-    scf::ForOp keys = program.keys;
-    FailureOr<Value> lo = cloner.getScalar(keys.getLowerBound());
-    FailureOr<Value> hi = cloner.getScalar(keys.getUpperBound());
+    FailureOr<Value> lo = cloner.getScalar(program.keys.getLowerBound());
+    FailureOr<Value> hi = cloner.getScalar(program.keys.getUpperBound());
     if (failed(lo) || failed(hi))
       return failure();
     Work work;
@@ -130,24 +127,67 @@ mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
       return failure();
     return work.count;
   };
+  auto getBlock = [&] {
+    return ib.fromIndex(
+        gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  };
   if (!program.schedule.getPersistent())
-    return emitTile(block, zero, zero);
-  Value total = ib.mul(ib.mul(grid[0], grid[1]), grid[2]);
-  Value stride =
-      ib.fromIndex(gpu::GridDimOp::create(builder, loc, gpu::Dimension::x));
-  auto loop = scf::ForOp::create(builder, loc, block, total, stride,
-                                 ValueRange{zero, zero});
+    return emitTile(emitOrder(ib, getBlock(), grid, program.schedule), zero,
+                    zero);
+
+  // The producer does the tile with its block's number, then claims others, one
+  // tile ahead, so that the answer is there when it is needed. It finds out
+  // which tile that is for all; -1 tells the consumers that there is none.
+  constexpr unsigned numIds = 3;
+  Type i32 = builder.getI32Type();
+  SmallVector<Value> inits = {zero, zero};
+  if (isProducer)
+    inits.push_back(getBlock());
+  SmallVector<Type> types(inits.size(), i32), afterTypes(2 + numIds, i32);
+  auto loop = scf::WhileOp::create(builder, loc, afterTypes, inits);
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  FailureOr<Value> count =
-      emitTile(loop.getInductionVar(), loop.getRegionIterArg(0),
-               loop.getRegionIterArg(1));
+  Block *before = builder.createBlock(&loop.getBefore(), {}, types,
+                                      SmallVector<Location>(types.size(), loc));
+  Value use = before->getArgument(0), exists;
+  SmallVector<Value> passed(before->getArguments().take_front(2));
+  if (isProducer) {
+    Value number = before->getArgument(2);
+    exists =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number,
+                              ib.mul(ib.mul(grid[0], grid[1]), grid[2]));
+    SmallVector<Value> ids = emitOrder(ib, number, grid, program.schedule);
+    ids[0] =
+        arith::SelectOp::create(builder, loc, exists, ids[0], ib.constant(-1));
+    hopper::PostOp::create(builder, loc, resources.mailbox, use, ids);
+    llvm::append_range(passed, ids);
+  } else {
+    auto message = hopper::ReceiveOp::create(
+        builder, loc, SmallVector<Type>(numIds, i32), resources.mailbox, use);
+    exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                   message.getResult(0), zero);
+    llvm::append_range(passed, message.getResults());
+  }
+  scf::ConditionOp::create(builder, loc, exists, passed);
+
+  Block *after =
+      builder.createBlock(&loop.getAfter(), {}, afterTypes,
+                          SmallVector<Location>(afterTypes.size(), loc));
+  Value next;
+  if (isProducer)
+    next = hopper::ClaimOp::create(builder, loc, i32, resources.counter);
+  use = after->getArgument(0);
+  Value keyNumber = after->getArgument(1);
+  FailureOr<Value> count = emitTile(
+      ValueRange(after->getArguments()).slice(2, numIds), keyNumber, use);
   if (failed(count))
     return failure();
-  Value used = arith::MinUIOp::create(builder, loc, *count, one);
-  scf::YieldOp::create(builder, loc,
-                       ValueRange{ib.add(loop.getRegionIterArg(0), *count),
-                                  ib.add(loop.getRegionIterArg(1), used)});
+  SmallVector<Value> yielded = {ib.add(use, one), ib.add(keyNumber, *count)};
+  if (isProducer)
+    yielded.push_back(next);
+  scf::YieldOp::create(builder, loc, yielded);
+  builder.setInsertionPointAfter(loop);
+  if (isProducer)
+    hopper::RetireOp::create(builder, loc, resources.counter);
   return success();
 }
 
@@ -155,60 +195,63 @@ LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,
                                        KernelArguments &arguments,
                                        const KernelResources &resources) {
   WorkerCloner cloner(builder, program, arguments, /*warpgroup=*/nullptr);
-  return emitWork(
-      builder, program, cloner, [&](const Work &work) -> LogicalResult {
-        Location loc = program.grid.getLoc();
-        IntBuilder ib{builder, loc};
-        Value zero = ib.constant(0), one = ib.constant(1);
-        auto hasKeys = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::sgt, work.count, zero);
-        auto branch = scf::IfOp::create(builder, loc, hasKeys,
-                                        /*withElseRegion=*/false);
-        cloner.setAnchor(branch);
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(branch.thenBlock());
-        // `key` stands for the position that the loop over keys counts.
-        auto put = [&](Value channel, Value number, Value map,
-                       const TileAccess &access, Value key) -> LogicalResult {
-          SmallVector<Value> position;
-          for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
-            if (key && index == OpFoldResult(program.keys.getInductionVar())) {
-              position.push_back(key);
-              continue;
-            }
-            FailureOr<Value> value = cloner.getScalar(index);
-            if (failed(value))
-              return failure();
-            position.push_back(*value);
-          }
-          hopper::PutOp::create(builder, loc, channel, number, map, position[0],
-                                position[1], position[2]);
-          return success();
-        };
-        auto putKey = [&](Value t) {
-          return put(resources.keyChannel, ib.add(work.keyNumber, t),
-                     resources.keyMap, program.key,
-                     work.getKey(builder, loc, t, program.schedule.getTileN()));
-        };
-        auto putValue = [&](Value t) {
-          return put(resources.valueChannel, ib.add(work.keyNumber, t),
-                     resources.valueMap, program.value,
-                     work.getKey(builder, loc, t, program.schedule.getTileN()));
-        };
-        if (failed(put(resources.queryChannel, work.queryNumber,
-                       resources.queryMap, program.query, Value())) ||
-            failed(putKey(zero)))
-          return failure();
-        // Consumers start the scores of a tile before the values of the one
-        // before.
-        auto loop = scf::ForOp::create(builder, loc, one, work.count, one);
-        {
-          OpBuilder::InsertionGuard inLoop(builder);
-          builder.setInsertionPointToStart(loop.getBody());
-          Value t = loop.getInductionVar();
-          if (failed(putKey(t)) || failed(putValue(ib.sub(t, one))))
-            return failure();
-        }
-        return putValue(work.last);
-      });
+  Location loc = program.grid.getLoc();
+  IntBuilder ib{builder, loc};
+  // `key` stands for the position that the loop over keys counts.
+  auto put = [&](Value channel, Value number, Value map,
+                 const TileAccess &access, Value key) -> LogicalResult {
+    SmallVector<Value> position;
+    for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
+      if (key && index == OpFoldResult(program.keys.getInductionVar())) {
+        position.push_back(key);
+        continue;
+      }
+      FailureOr<Value> value = cloner.getScalar(index);
+      if (failed(value))
+        return failure();
+      position.push_back(*value);
+    }
+    hopper::PutOp::create(builder, loc, channel, number, map, position[0],
+                          position[1], position[2]);
+    return success();
+  };
+  auto emitTile = [&](const Work &work) -> LogicalResult {
+    auto putKeys = [&](Value channel, Value map, const TileAccess &access,
+                       Value t) {
+      return put(channel, ib.add(work.keyNumber, t), map, access,
+                 work.getKey(builder, loc, t, program.schedule.getTileN()));
+    };
+    auto putKey = [&](Value t) {
+      return putKeys(resources.keyChannel, resources.keyMap, program.key, t);
+    };
+    auto putValue = [&](Value t) {
+      return putKeys(resources.valueChannel, resources.valueMap, program.value,
+                     t);
+    };
+    if (failed(put(resources.queryChannel, work.queryNumber, resources.queryMap,
+                   program.query, Value())))
+      return failure();
+    Value zero = ib.constant(0), one = ib.constant(1);
+    auto hasKeys = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sgt, work.count, zero);
+    auto branch = scf::IfOp::create(builder, loc, hasKeys,
+                                    /*withElseRegion=*/false);
+    cloner.setAnchor(branch);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    if (failed(putKey(zero)))
+      return failure();
+    // Consumers start the scores of a tile before the values of the one before.
+    auto loop = scf::ForOp::create(builder, loc, one, work.count, one);
+    {
+      OpBuilder::InsertionGuard inLoop(builder);
+      builder.setInsertionPointToStart(loop.getBody());
+      Value t = loop.getInductionVar();
+      if (failed(putKey(t)) || failed(putValue(ib.sub(t, one))))
+        return failure();
+    }
+    return putValue(work.last);
+  };
+  return emitWork(builder, program, cloner, resources, /*isProducer=*/true,
+                  emitTile);
 }

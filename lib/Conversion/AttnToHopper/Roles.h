@@ -17,6 +17,9 @@ struct KernelResources {
   Value queryMap, keyMap, valueMap;
   /// Null if consumers do not take turns.
   Value turns;
+  /// Of persistent kernels: what the producer claims tiles with, and how it
+  /// tells the consumers.
+  Value counter, mailbox;
   /// Where each result of rank 2 is staged, by number of the result; where
   /// there is none, in place of the queries.
   DenseMap<unsigned, Value> staging;
@@ -37,7 +40,8 @@ struct Work {
 /// with the indices of the grid mapped; `body` is to keep to count > 0 by
 /// itself.
 LogicalResult emitWork(OpBuilder &builder, TileProgram &program,
-                       WorkerCloner &cloner,
+                       WorkerCloner &cloner, const KernelResources &resources,
+                       bool isProducer,
                        function_ref<LogicalResult(const Work &)> body);
 
 LogicalResult emitProducer(OpBuilder &builder, TileProgram &program,

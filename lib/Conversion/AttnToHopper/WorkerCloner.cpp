@@ -1,6 +1,7 @@
 //===- WorkerCloner.cpp - Computations of a tile in one role --------------===//
 
 #include "WorkerCloner.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -43,7 +44,10 @@ FailureOr<Value> WorkerCloner::get(Value value, VectorKind kind) {
   if (it != values.end())
     return it->second;
   OpBuilder::InsertionGuard guard(builder);
-  if (anchor && isInvariant(value))
+  Operation *op = value.getDefiningOp();
+  bool isCostly = op && (isa<GatherOp, arith::DivFOp>(op) ||
+                         isa<math::MathDialect>(op->getDialect()));
+  if (anchor && (!isRarelyRun || isCostly) && isInvariant(value))
     builder.setInsertionPoint(anchor);
   FailureOr<Value> result = compute(value, kind);
   if (succeeded(result))
@@ -181,6 +185,11 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
       return failure();
     return Value(vector::BroadcastOp::create(builder, loc, getType(type, kind),
                                              *mapped));
+  }
+  if (isa<arith::AndIOp>(op) && type && type.getRank() == 2) {
+    FailureOr<Value> limits = computeKeyLimits(value);
+    if (failed(limits) || *limits)
+      return limits;
   }
   bool isScalar =
       !type && llvm::none_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>);

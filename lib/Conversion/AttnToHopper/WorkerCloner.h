@@ -15,6 +15,15 @@ namespace mlir::attn {
 /// What a vector of rank 1 is along; those of rank 2 are along both.
 enum class VectorKind { Query, Key, Both };
 
+/// A condition `key < limit`, or `key <= limit`, for each key and query.
+struct KeyLimit {
+  /// vector<N>
+  Value keys;
+  /// A scalar, or vector<M>.
+  Value limit;
+  bool isInclusive = false;
+};
+
 class WorkerCloner {
 public:
   /// `warpgroup` is the number of the consumer, or null in the producer.
@@ -31,6 +40,9 @@ public:
   /// What does not change from tile of keys to tile of keys is computed before
   /// this operation; null for where the builder stands.
   void setAnchor(Operation *op) { anchor = op; }
+  /// While code is emitted that few tiles run, only what is costly is computed
+  /// before: all else would take registers from the other tiles.
+  void setRarelyRun(bool value) { isRarelyRun = value; }
   /// Values computed from now on may not be used after restore().
   struct State {
     DenseMap<std::pair<Value, VectorKind>, Value> values;
@@ -57,6 +69,7 @@ private:
   FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
+  FailureOr<Value> computeKeyLimits(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind);
 
   OpBuilder &builder;
@@ -64,6 +77,7 @@ private:
   KernelArguments &arguments;
   Value warpgroup;
   Operation *anchor = nullptr;
+  bool isRarelyRun = false;
   DenseMap<std::pair<Value, VectorKind>, Value> values;
   DenseMap<Value, bool> invariant;
 };

@@ -187,6 +187,30 @@ static bool isSigned(arith::CmpIPredicate predicate) {
          predicate == arith::CmpIPredicate::sge;
 }
 
+/// Floats of positions that differ by constants: one conversion, which is slow,
+/// and an addition each. Beyond 2^24, where both round, that may be off by one
+/// unit in the last place.
+bool ThreadProgram::emitPositionsToFloat(arith::SIToFPOp op) {
+  auto it = castIndices.find(op.getIn());
+  Type type = getElementTypeOrSelf(op.getType());
+  if (it == castIndices.end() || !type.isF32() ||
+      getElementTypeOrSelf(op.getIn().getType()).getIntOrFloatBitWidth() < 32)
+    return false;
+  Elements list;
+  for (IndexElement element : it->second) {
+    if (!element.base) {
+      list.push_back(f32(static_cast<double>(element.offset)));
+      continue;
+    }
+    Value base =
+        arith::SIToFPOp::create(b, b.getF32Type(), toInt({element.base, 0}, 32));
+    list.push_back(arith::AddFOp::create(
+        b, base, f32(static_cast<double>(element.offset))));
+  }
+  values[op.getResult()] = list;
+  return true;
+}
+
 LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
   if (isa<hopper::WarpgroupIdOp>(op)) {
     indices[op.getResult(0)] = {{warpgroup, 0}};
@@ -235,6 +259,9 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
       return success();
     }
     Elements list;
+    // Kept for a conversion to floats.
+    if (getInterval(op.getOperand(0)).fitsInt32())
+      castIndices[result] = getIndices(op.getOperand(0));
     unsigned bits =
         getElementTypeOrSelf(result.getType()).getIntOrFloatBitWidth();
     for (IndexElement element : getIndices(op.getOperand(0)))

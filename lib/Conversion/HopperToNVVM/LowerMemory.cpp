@@ -113,11 +113,100 @@ void ThreadProgram::emitGet(hopper::GetOp op) {
 }
 
 /// One arrival for each warp.
+void ThreadProgram::emitWarpArrive(Value barrier) {
+  emitAsm("@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b",
+          {barrier, isLane0}, {});
+}
+
 void ThreadProgram::emitRelease(hopper::ReleaseOp op) {
   const SharedTile &tile = shared[op.getChannel()];
   Value stage = getStage(get(op.getNumber())[0], op.getChannel().getType());
-  emitAsm("@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b",
-          {getBarrier(tile.emptyBarrier, stage), isLane0}, {});
+  emitWarpArrive(getBarrier(tile.emptyBarrier, stage));
+}
+
+//===----------------------------------------------------------------------===//
+// Distribution of work
+//===----------------------------------------------------------------------===//
+
+static Value addAtomically(ImplicitLocOpBuilder &b, Value pointer,
+                           Value value) {
+  return LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::add, pointer, value,
+                                   LLVM::AtomicOrdering::monotonic,
+                                   /*syncscope=*/"device");
+}
+
+void ThreadProgram::emitClaim(hopper::ClaimOp op) {
+  Value before = addAtomically(b, buffers.at(op.getCounter()).pointer, i32(1));
+  Value blocks =
+      intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
+  values[op.getResult()] = {arith::AddIOp::create(b, before, blocks)};
+}
+
+/// The second number counts the thread blocks that are done.
+void ThreadProgram::emitRetire(hopper::RetireOp op) {
+  Value pointer = buffers.at(op.getCounter()).pointer;
+  Value second = LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(),
+                                     pointer, ArrayRef<LLVM::GEPArg>{4});
+  LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
+  Value before = addAtomically(b, second, i32(1));
+  Value blocks =
+      intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before,
+                            arith::SubIOp::create(b, blocks, i32(1)));
+  emitIfThen(isLast, [&] {
+    LLVM::StoreOp::create(b, i32(0), pointer);
+    LLVM::StoreOp::create(b, i32(0), second);
+  });
+}
+
+/// Where the numbers of a slot of a mailbox lie.
+static Value getMessage(ImplicitLocOpBuilder &b, Value base,
+                        const SharedTile &mailbox, Value slot) {
+  Value first = LLVM::GEPOp::create(
+      b, base.getType(), b.getI8Type(), base,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(mailbox.offset)});
+  Value bytes = arith::ConstantIntOp::create(b, mailbox.bytes, 32);
+  return getPointer(b, first, arith::MulIOp::create(b, slot, bytes));
+}
+
+static Value getNumber(ImplicitLocOpBuilder &b, Value message, size_t number) {
+  return LLVM::GEPOp::create(
+      b, message.getType(), b.getI8Type(), message,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(4 * number)});
+}
+
+void ThreadProgram::emitPost(hopper::PostOp op) {
+  const SharedTile &mailbox = shared[op.getMailbox()];
+  Value number = get(op.getNumber())[0];
+  Value slot = arith::AndIOp::create(b, number, i32(1));
+  Value phase = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, number, i32(1)), i32(1));
+  NVVM::MBarrierTryWaitParityOp::create(
+      b, getBarrier(mailbox.emptyBarrier, slot),
+      arith::XOrIOp::create(b, phase, i32(1)), i32(kSuspendTime));
+  Value message = getMessage(b, sharedBase, mailbox, slot);
+  for (auto [at, value] : llvm::enumerate(op.getValues()))
+    LLVM::StoreOp::create(b, get(value)[0], getNumber(b, message, at));
+  emitAsm("mbarrier.arrive.shared::cta.b64 _, [$0];", "r",
+          getBarrier(mailbox.fullBarrier, slot), {});
+}
+
+void ThreadProgram::emitReceive(hopper::ReceiveOp op) {
+  const SharedTile &mailbox = shared[op.getMailbox()];
+  Value number = get(op.getNumber())[0];
+  Value slot = arith::AndIOp::create(b, number, i32(1));
+  Value phase = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, number, i32(1)), i32(1));
+  NVVM::MBarrierTryWaitParityOp::create(
+      b, getBarrier(mailbox.fullBarrier, slot), phase, i32(kSuspendTime));
+  Value message = getMessage(b, sharedBase, mailbox, slot);
+  for (auto [at, value] : llvm::enumerate(op.getValues()))
+    values[value] = {
+        LLVM::LoadOp::create(b, b.getI32Type(), getNumber(b, message, at))};
+  // All threads of the warp have read it.
+  NVVM::SyncWarpOp::create(b, i32(-1));
+  emitWarpArrive(getBarrier(mailbox.emptyBarrier, slot));
 }
 
 //===----------------------------------------------------------------------===//

@@ -66,6 +66,35 @@ LogicalResult ThreadProgram::emitBroadcast(Operation &op) {
   return success();
 }
 
+/// The two floats of 16 bits in each register as f32, the lower half first.
+LogicalResult ThreadProgram::emitExtension(Operation &op) {
+  auto type = dyn_cast<VectorType>(op.getOperand(0).getType());
+  if (!type || getElementType(type) == type.getElementType())
+    return emitElementwise(op);
+  Value result = op.getResult(0);
+  if (!getElementTypeOrSelf(result.getType()).isF32())
+    return op.emitError("expects an extension to f32");
+  auto pair = VectorType::get({2}, type.getElementType());
+  Elements list;
+  for (Value packed : Elements(get(op.getOperand(0)))) {
+    if (type.getElementType().isBF16()) {
+      // The upper half of a float.
+      for (Value bits :
+           {arith::ShLIOp::create(b, packed, i32(16)).getResult(),
+            arith::AndIOp::create(b, packed, i32(0xFFFF0000)).getResult()})
+        list.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), bits));
+      continue;
+    }
+    Value both = LLVM::BitcastOp::create(b, pair, packed);
+    for (int64_t half : {0, 1})
+      list.push_back(LLVM::FPExtOp::create(
+          b, b.getF32Type(),
+          LLVM::ExtractElementOp::create(b, both, i32(half))));
+  }
+  values[result] = list;
+  return success();
+}
+
 /// Two neighbouring floats in one register, the first in the lower half.
 LogicalResult ThreadProgram::emitRounding(Operation &op) {
   Value result = op.getResult(0);
@@ -166,6 +195,11 @@ LogicalResult ThreadProgram::emitElementwise(Operation &op) {
                                 "--target=cpu";
   Value result = op.getResult(0);
   Type type = getElementTypeOrSelf(result.getType());
+  for (Type used : op.getOperandTypes())
+    if (getElementType(used) != getElementTypeOrSelf(used))
+      return op.emitError("expects arithmetic in f32 on vectors of keys and "
+                          "queries, but got ")
+             << used;
   Elements list;
   for (int64_t e = 0, count = getCount(result.getType()); e < count; ++e) {
     SmallVector<Value> operands;
@@ -253,21 +287,37 @@ void ThreadProgram::emitIota(hopper::IotaOp op) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// The address of an element, in 64 bits.
+/// The address of an element, in 64 bits. Constant distances are added last, so
+/// that elements of one row share all but the offset in the instruction.
 Value ThreadProgram::getAddress(const BufferParameter &buffer,
                                 ArrayRef<IndexElement> index, unsigned bytes) {
   Value sum;
-  for (auto [element, stride] : llvm::zip_equal(index, buffer.strides)) {
-    Value term = toInt(element, 64);
-    if (stride)
-      term = arith::MulIOp::create(b, term, stride);
+  auto add = [&](Value term) {
     sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+  };
+  int64_t constant = 0;
+  for (auto [element, stride] : llvm::zip_equal(index, buffer.strides)) {
+    if (element.base) {
+      Value term = toInt({element.base, 0}, 64);
+      add(stride ? arith::MulIOp::create(b, term, stride).getResult() : term);
+    }
+    if (!stride)
+      constant += element.offset;
+    else if (element.offset != 0)
+      add(arith::MulIOp::create(b, i64(element.offset), stride));
   }
-  if (!sum)
-    return buffer.pointer;
-  Value offset = arith::MulIOp::create(b, sum, i64(bytes));
-  return LLVM::GEPOp::create(b, buffer.pointer.getType(), b.getI8Type(),
-                             buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
+  Value pointer = buffer.pointer;
+  auto advance = [&](LLVM::GEPArg offset) {
+    pointer = LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
+                                  ArrayRef<LLVM::GEPArg>{offset});
+  };
+  if (sum)
+    advance(arith::MulIOp::create(b, sum, i64(bytes)).getResult());
+  if (llvm::isInt<31>(constant * bytes))
+    advance(static_cast<int32_t>(constant * bytes));
+  else
+    advance(i64(constant * bytes));
+  return pointer;
 }
 
 LogicalResult ThreadProgram::emitGather(GatherOp op) {
@@ -288,7 +338,10 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
   std::string constraints = ("=" + letter + ",l,b").str();
   Elements list;
   SmallVector<IndexElement> indexList;
-  for (int64_t e = 0, count = getCount(op.getType()); e < count; ++e) {
+  // Of 16-bit floats, two go to one register.
+  bool isPacked = getElementType(op.getType()) != element;
+  int64_t count = getCount(op.getType()) * (isPacked ? 2 : 1);
+  for (int64_t e = 0; e < count; ++e) {
     SmallVector<IndexElement> position;
     Elements &mask = get(op.getMask());
     Value active = mask.size() == 1 ? mask[0] : mask[e];
@@ -308,13 +361,22 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
       indexList.push_back({loaded, 0});
       continue;
     }
-    if (isBool)
+    if (isPacked)
+      loaded = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
+    else if (isBool)
       loaded = arith::TruncIOp::create(b, b.getI1Type(), loaded);
     else if (bits == 8)
       loaded = arith::TruncIOp::create(b, element, loaded);
     else if (isa<FloatType>(element))
       loaded = arith::BitcastOp::create(b, element, loaded);
     list.push_back(loaded);
+  }
+  if (isPacked) {
+    Elements packed;
+    for (size_t e = 0; e < list.size(); e += 2)
+      packed.push_back(arith::OrIOp::create(
+          b, list[e], arith::ShLIOp::create(b, list[e + 1], i32(16))));
+    list = packed;
   }
   if (isIndex)
     indices[op.getResult()] = indexList;

@@ -9,8 +9,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Registers of a producer thread, the least there are.
-static constexpr int64_t kProducerRegisters = 24;
 /// Tiles with swizzled rows of 128 bytes start at multiples of this.
 static constexpr int64_t kTileAlignment = 1024;
 static constexpr StringLiteral kSharedName = "attn_shared";
@@ -118,6 +116,14 @@ LogicalResult ThreadProgram::emitSignature() {
   SmallVector<Pending> starts;
   for (BlockArgument argument : kernel.getArguments()) {
     unsigned number = argument.getArgNumber();
+    if (kernel.getArgAttr(number, hopper::kCounterAttrName)) {
+      starts.push_back({argument, static_cast<unsigned>(types.size())});
+      describe(b.getDictionaryAttr(
+          b.getNamedAttr("kind", b.getStringAttr("counter"))));
+      types.push_back(globalPointer);
+      attributes.push_back(none);
+      continue;
+    }
     auto operandAttr =
         kernel.getArgAttrOfType<IntegerAttr>(number, hopper::kOperandAttrName);
     if (!operandAttr)
@@ -224,6 +230,13 @@ void ThreadProgram::layOutMemory() {
       tile.fullBarrier = numBarrierBytes;
       tile.emptyBarrier = numBarrierBytes + 8 * type.getStages();
       numBarrierBytes += 16 * type.getStages();
+    } else if (auto mailbox = dyn_cast<hopper::CreateMailboxOp>(op)) {
+      SharedTile &tile = shared[mailbox.getResult()];
+      tile.bytes = 4 * mailbox.getResult().getType().getLength();
+      tile.fullBarrier = numBarrierBytes;
+      tile.emptyBarrier = numBarrierBytes + 16;
+      tile.offset = numBarrierBytes + 32;
+      numBarrierBytes += 32 + llvm::alignTo(2 * tile.bytes, 8);
     } else if (auto create = dyn_cast<hopper::CreateTileOp>(op)) {
       hopper::TileType type = create.getResult().getType();
       SharedTile &tile = shared[create.getResult()];
@@ -244,11 +257,11 @@ void ThreadProgram::emitBarriers() {
   emitIfThen(isFirst, [&] {
     for (Operation &op : kernel.getBody().front()) {
       auto channel = dyn_cast<hopper::CreateChannelOp>(op);
-      if (!channel)
+      if (!channel && !isa<hopper::CreateMailboxOp>(op))
         continue;
-      const SharedTile &tile = shared[channel.getResult()];
-      for (int64_t stage = 0; stage < channel.getResult().getType().getStages();
-           ++stage) {
+      const SharedTile &tile = shared[op.getResult(0)];
+      int64_t stages = channel ? channel.getResult().getType().getStages() : 2;
+      for (int64_t stage = 0; stage < stages; ++stage) {
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.fullBarrier + 8 * stage, {}), i32(1), Value());
         NVVM::MBarrierInitOp::create(
@@ -299,7 +312,8 @@ LogicalResult ThreadProgram::emit() {
   // What both roles use.
   for (Operation &op : kernel.getBody().front().without_terminator())
     if (!isa<hopper::WarpSpecializeOp, hopper::CreateChannelOp,
-             hopper::CreateTileOp, hopper::CreateTurnsOp>(op) &&
+             hopper::CreateMailboxOp, hopper::CreateTileOp,
+             hopper::CreateTurnsOp>(op) &&
         failed(emitOp(op)))
       return failure();
   if (failed(emitRoles()))
@@ -323,8 +337,11 @@ LogicalResult ThreadProgram::emitRoles() {
   OpBuilder::InsertionGuard guard(b);
 
   b.setInsertionPointToStart(branch.thenBlock());
-  NVVM::SetMaxRegisterOp::create(b, kProducerRegisters,
-                                 NVVM::SetMaxRegisterAction::decrease);
+  NVVM::SetMaxRegisterOp::create(
+      b,
+      hopper::getProducerRegisters(roles.getNumConsumers(),
+                                   roles.getRegisters()),
+      NVVM::SetMaxRegisterAction::decrease);
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
   LogicalResult result = success();
@@ -375,6 +392,11 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp op) { return emitFor(op); })
       .Case([&](scf::IfOp op) { return emitIf(op); })
+      .Case([&](scf::WhileOp op) { return emitWhile(op); })
+      .Case([&](hopper::ClaimOp op) { return emitClaim(op), done(); })
+      .Case([&](hopper::RetireOp op) { return emitRetire(op), done(); })
+      .Case([&](hopper::PostOp op) { return emitPost(op), done(); })
+      .Case([&](hopper::ReceiveOp op) { return emitReceive(op), done(); })
       .Case([&](hopper::PutOp op) { return emitPut(op), done(); })
       .Case([&](hopper::GetOp op) { return emitGet(op), done(); })
       .Case([&](hopper::ReleaseOp op) { return emitRelease(op), done(); })
@@ -409,6 +431,10 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
       .Case([&](GatherOp op) { return emitGather(op); })
       .Case([&](vector::BroadcastOp op) { return emitBroadcast(*op); })
+      .Case([&](arith::SIToFPOp op) {
+        return emitPositionsToFloat(op) ? success() : emitElementwise(*op);
+      })
+      .Case([&](arith::ExtFOp op) { return emitExtension(*op); })
       .Case([&](arith::TruncFOp op) { return emitRounding(*op); })
       .Default([&](Operation *op) {
         if (op->hasTrait<OpTrait::ConstantLike>())
@@ -503,6 +529,36 @@ LogicalResult ThreadProgram::emitYield(Operation &op) {
   SmallVector<Value> elements;
   flatten(op.getOperands(), elements);
   scf::YieldOp::create(b, elements);
+  return success();
+}
+
+LogicalResult ThreadProgram::emitWhile(scf::WhileOp op) {
+  SmallVector<Value> inits;
+  flatten(op.getInits(), inits);
+  SmallVector<Type> types, beforeTypes(ValueRange(inits).getTypes());
+  flattenTypes(op.getResultTypes(), types);
+  auto loop = scf::WhileOp::create(b, types, inits);
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<Location> locs(beforeTypes.size(), b.getLoc());
+  Block *before = b.createBlock(&loop.getBefore(), {}, beforeTypes, locs);
+  ValueRange arguments = before->getArguments();
+  bind(op.getBeforeArguments(), arguments);
+  if (failed(emitBlock(*op.getBeforeBody())))
+    return failure();
+  scf::ConditionOp condition = op.getConditionOp();
+  SmallVector<Value> passed;
+  flatten(condition.getArgs(), passed);
+  scf::ConditionOp::create(b, get(condition.getCondition())[0], passed);
+
+  locs.assign(types.size(), b.getLoc());
+  Block *after = b.createBlock(&loop.getAfter(), {}, types, locs);
+  arguments = after->getArguments();
+  bind(op.getAfterArguments(), arguments);
+  if (failed(emitBlock(*op.getAfterBody())) ||
+      failed(emitYield(*op.getAfterBody()->getTerminator())))
+    return failure();
+  ValueRange results = loop.getResults();
+  bind(op.getResults(), results);
   return success();
 }
 

@@ -83,6 +83,7 @@ private:
   LogicalResult emitOp(Operation &op);
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
+  LogicalResult emitWhile(scf::WhileOp op);
   LogicalResult emitYield(Operation &op);
   void flatten(ValueRange values, SmallVectorImpl<Value> &elements);
   void flattenTypes(TypeRange types, SmallVectorImpl<Type> &elements);
@@ -93,6 +94,7 @@ private:
   Interval getInterval(Value value);
   Interval computeInterval(Value value);
   LogicalResult emitIndexOp(Operation &op);
+  bool emitPositionsToFloat(arith::SIToFPOp op);
   SmallVector<IndexElement> getIndices(Value value);
   /// An index as i32 or i64; of a value that is known to fit, for i32.
   Value toInt(IndexElement index, unsigned bits);
@@ -107,6 +109,7 @@ private:
   LogicalResult emitConstant(Operation &op);
   LogicalResult emitBroadcast(Operation &op);
   LogicalResult emitElementwise(Operation &op);
+  LogicalResult emitExtension(Operation &op);
   LogicalResult emitRounding(Operation &op);
   Value emitScalar(Operation &op, ValueRange operands, Type type);
   Value emitTanh(Value x);
@@ -130,6 +133,11 @@ private:
   void emitPut(hopper::PutOp op);
   void emitGet(hopper::GetOp op);
   void emitRelease(hopper::ReleaseOp op);
+  void emitWarpArrive(Value barrier);
+  void emitClaim(hopper::ClaimOp op);
+  void emitRetire(hopper::RetireOp op);
+  void emitPost(hopper::PostOp op);
+  void emitReceive(hopper::ReceiveOp op);
   void emitTakeTurn();
   void emitPassTurn(Value from);
   void emitStore(hopper::StoreOp op);
@@ -165,9 +173,12 @@ private:
 
   DenseMap<Value, Elements> values;
   DenseMap<Value, SmallVector<IndexElement>> indices;
+  /// The index that an integer was cast from.
+  DenseMap<Value, SmallVector<IndexElement>> castIndices;
   DenseMap<Value, Interval> intervals;
   DenseMap<Value, TileView> tiles;
   DenseMap<Value, BufferParameter> buffers;
+  /// Channels, tiles and mailboxes; the tile of a mailbox is its numbers.
   DenseMap<Value, SharedTile> shared;
   /// Matrix descriptors of the first stage, by offset and leading bytes.
   DenseMap<std::pair<int64_t, uint64_t>, Value> descriptors;

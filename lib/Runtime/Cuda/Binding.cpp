@@ -368,6 +368,9 @@ llvm::Error cuda::bindParams(const BindingTarget &target,
           return error;
       std::memcpy(value, &view.data, sizeof(view.data));
       break;
+    case ParamKind::Counter:
+      std::memcpy(value, &target.counter, sizeof(target.counter));
+      break;
     case ParamKind::Extent:
     case ParamKind::Stride:
       if (llvm::Error error = bindNumber(target, param, value))

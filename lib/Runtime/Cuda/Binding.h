@@ -25,6 +25,8 @@ struct BindingTarget {
   const GridInfo &grid;
   llvm::ArrayRef<TensorView> operands;
   llvm::ArrayRef<std::string> names;
+  /// Of the launch; 0 if the kernel has no counter.
+  DevicePtr counter = 0;
 };
 
 /// Fills in the values, or tells which operand does not fit the kernel. The

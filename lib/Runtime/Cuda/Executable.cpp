@@ -2,7 +2,9 @@
 
 #include "attn/Runtime/Cuda/Executable.h"
 #include "Binding.h"
+#include "Counters.h"
 #include "attn/Support/DType.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -24,6 +26,8 @@ struct LoadedVariant {
   int occupancy = 0;
   /// See BindingTarget.
   uint64_t id = 0;
+  /// If the kernel has a counter.
+  Counters *counters = nullptr;
 };
 
 /// The variants of all launches in a context. The list of them only grows.
@@ -213,6 +217,16 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     (void)driver.cuModuleUnload(loaded.module);
     return error;
   }
+  if (llvm::any_of(variant.params, [](const Param &param) {
+        return param.kind == ParamKind::Counter;
+      })) {
+    llvm::Expected<Counters *> counters = Counters::get(device);
+    if (!counters) {
+      (void)driver.cuModuleUnload(loaded.module);
+      return counters.takeError();
+    }
+    loaded.counters = *counters;
+  }
   loaded.id = nextId.fetch_add(kMaxParams);
   loaded.isReady.store(true, std::memory_order_release);
   return llvm::Error::success();
@@ -274,6 +288,12 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
     return code.takeError();
   ParamValues values;
   BindingTarget target{device, (*code)->id, info.grid, operands, options.names};
+  if (Counters *counters = (*code)->counters) {
+    llvm::Expected<DevicePtr> counter = counters->take(options.stream);
+    if (!counter)
+      return counter.takeError();
+    target.counter = *counter;
+  }
   if (llvm::Error error = bindParams(target, variant.params, values))
     return error;
   unsigned blocks =

@@ -60,6 +60,7 @@ static llvm::Error checkParam(const Param &param) {
   case ParamKind::TensorMap:
     return checkMap(param.map);
   case ParamKind::Pointer:
+  case ParamKind::Counter:
     return llvm::Error::success();
   case ParamKind::Extent:
   case ParamKind::Stride:

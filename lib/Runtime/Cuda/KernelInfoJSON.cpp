@@ -12,7 +12,7 @@ using namespace attn::cuda;
 namespace json = llvm::json;
 
 static constexpr llvm::StringLiteral kKindNames[] = {
-    "tensor_map", "pointer", "extent", "stride", "scalar"};
+    "tensor_map", "pointer", "extent", "stride", "scalar", "counter"};
 
 //===----------------------------------------------------------------------===//
 // Writing
@@ -41,6 +41,7 @@ static json::Value toJSON(const Param &param) {
     object["promotion"] = static_cast<int32_t>(param.map.promotion);
     break;
   case ParamKind::Pointer:
+  case ParamKind::Counter:
     break;
   case ParamKind::Extent:
   case ParamKind::Stride:
@@ -187,6 +188,7 @@ static bool fromJSON(const json::Value &value, Param &param, json::Path path) {
         .mapEnum("promotion", 4, param.map.promotion);
     break;
   case ParamKind::Pointer:
+  case ParamKind::Counter:
     break;
   case ParamKind::Extent:
   case ParamKind::Stride:

@@ -3,7 +3,7 @@
 // A kernel of one tile for each thread block, whose consumers take turns.
 
 // CHECK: gpu.module @plain.cuda {
-// CHECK-NEXT: gpu.func @plain(
+// CHECK-LABEL: gpu.func @plain(
 // CHECK-SAME: %[[Q:[^ ]*]]: !hopper.map<128x64xbf16> {hopper.dims = array<i64: 0, 1, 2, 3>, hopper.operand = 0 : i64}
 // CHECK-SAME: %[[K:[^ ]*]]: !hopper.map<64x64xbf16> {hopper.dims = array<i64: 0, 1, 2, 3>, hopper.operand = 1 : i64}
 // CHECK-SAME: %[[V:[^ ]*]]: !hopper.map<64x64xbf16> {hopper.dims = array<i64: 0, 1, 2, 3>, hopper.operand = 2 : i64}
@@ -22,8 +22,8 @@
 
 // The tiles, from the last on; keys go before the values of the tile before.
 // CHECK: gpu.block_id  x
+// CHECK: hopper.put %[[QS]][%c0_i32], %[[Q]][%{{.*}}] :
 // CHECK: scf.if
-// CHECK:   hopper.put %[[QS]][%c0_i32], %[[Q]][%[[B:.*]], %[[H:.*]], %[[ROW:.*]]] :
 // CHECK:   hopper.put %[[KS]][%c0_i32], %[[K]][%[[KB:.*]], %[[KH:.*]], %{{.*}}] :
 // CHECK:   scf.for %[[T:.*]] = %c1_i32 to %{{.*}} step %c1_i32
 // CHECK:     hopper.put %[[KS]][%[[T]]], %[[K]][%[[KB]], %[[KH]], %{{.*}}] :
@@ -85,6 +85,11 @@
 // CHECK-NEXT: hopper.wait %[[OL]] in_flight 0
 // CHECK-NEXT: hopper.release %[[VS]][%[[LAST]]]
 
+// Without keys, the queries are not needed.
+// CHECK: } else {
+// CHECK-NEXT: hopper.get %[[QS]][%c0_i32]
+// CHECK-NEXT: hopper.release %[[QS]][%c0_i32]
+
 // The queries' memory is that of the results.
 // CHECK: hopper.reduce add %[[STATE]]#1 : vector<4x64xf32> -> vector<1x64xf32>
 // CHECK: %[[TILE:.*]] = hopper.reuse %[[QS]]
@@ -107,56 +112,74 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 
 // -----
 
-// A thread block computes one tile after another, of 8 heads in turn and the
-// last rows first. Numbers of uses go on, queries are held in registers, and
-// whether a tile is masked is asked of each one but the first.
+// A thread block computes one tile after another. The producer takes each from
+// a counter and tells the consumers, of 8 heads in turn. Numbers of uses go on,
+// queries are held in registers, and whether a tile is masked is asked of each
+// one but the first.
 
-// CHECK: gpu.func @causal(
+// CHECK-LABEL: gpu.func @causal(
+// CHECK-SAME: %[[COUNTER:[^ ]*]]: memref<2xi32> {hopper.counter}
 // CHECK: %[[QS:.*]] = hopper.create_channel : <1x192x64xbf16>
 // CHECK: %[[KS:.*]] = hopper.create_channel : <2x128x64xbf16>
 // CHECK: %[[VS:.*]] = hopper.create_channel : <2x128x64xbf16>
 // CHECK: %[[STAGING:.*]] = hopper.create_tile : <192x64xbf16>
+// CHECK: %[[BOX:.*]] = hopper.create_mailbox : <3>
 // CHECK-NOT: create_turns
 // CHECK: hopper.warp_specialize consumers 3 registers 160 producer {
 // CHECK:   %[[BLOCK:.*]] = arith.index_cast %block_id_x
-// CHECK:   %[[STRIDE:.*]] = arith.index_cast %grid_dim_x
-// CHECK:   scf.for %[[N:.*]] = %[[BLOCK]] to %{{.*}} step %[[STRIDE]] iter_args(%[[KN:.*]] = %c0_i32, %[[QN:.*]] = %c0_i32) -> (i32, i32)
-// CHECK:     %[[GROUP:.*]] = arith.divui %[[N]], %{{.*}}
-// CHECK:     %[[FIRST:.*]] = arith.muli %[[GROUP]], %c8_i32
+// CHECK:   scf.while (%[[N:.*]] = %c0_i32, %[[KN:.*]] = %c0_i32, %[[WORK:.*]] = %[[BLOCK]])
+// CHECK:     %[[TOTAL:.*]] = arith.muli
+// CHECK:     %[[TOTAL:.*]] = arith.muli
+// CHECK:     %[[ISWORK:.*]] = arith.cmpi slt, %[[WORK]], %[[TOTAL]]
+// CHECK:     %[[GROUP:.*]] = arith.divui %[[WORK]], %{{.*}}
+// CHECK:     arith.muli %[[GROUP]], %c8_i32
 // CHECK:     arith.minui %{{.*}}, %c8_i32
-// CHECK:     hopper.put %[[QS]][%[[QN]]],
-// CHECK:     hopper.put %[[KS]][%[[KN]]],
-// CHECK:     scf.for %[[T:.*]] =
-// CHECK:       %[[USE:.*]] = arith.addi %[[KN]], %[[T]]
-// CHECK:       hopper.put %[[KS]][%[[USE]]],
+// The end is a message, too.
+// CHECK:     hopper.post %[[BOX]][%[[N]]], %{{.*}}, %{{.*}}, %{{.*}} : <3>
+// CHECK:     scf.condition(%[[ISWORK]])
+// CHECK:   } do {
+// CHECK:     %[[NEXT:.*]] = hopper.claim %[[COUNTER]]
+// CHECK:     hopper.put %[[QS]]
+// CHECK:     scf.if
+// CHECK:       hopper.put %[[KS]]
+// CHECK:       scf.for
+// CHECK:         hopper.put %[[KS]]
+// CHECK:         hopper.put %[[VS]]
 // CHECK:       hopper.put %[[VS]]
-// CHECK:     hopper.put %[[VS]]
-// CHECK:     %[[USED:.*]] = arith.minui %[[COUNT:.*]], %c1_i32
-// CHECK:     %[[KN1:.*]] = arith.addi %[[KN]], %[[COUNT]]
-// CHECK:     %[[QN1:.*]] = arith.addi %[[QN]], %[[USED]]
-// CHECK:     scf.yield %[[KN1]], %[[QN1]]
+// CHECK:     scf.yield %{{.*}}, %{{.*}}, %[[NEXT]] : i32, i32, i32
+// CHECK:   hopper.retire %[[COUNTER]]
 // CHECK: } consumers {
-// CHECK:   scf.for {{.*}} iter_args(%[[KN:.*]] = %c0_i32, %[[QN:.*]] = %c0_i32)
-// CHECK:     %[[QT:.*]] = hopper.get %[[QS]][%[[QN]]]
+// CHECK:   scf.while (%[[N:.*]] = %c0_i32, %{{.*}} = %c0_i32)
+// CHECK:     %[[MESSAGE:.*]]:3 = hopper.receive %[[BOX]][%[[N]]] : <3> -> i32, i32, i32
+// CHECK:     %[[ISWORK:.*]] = arith.cmpi sge, %[[MESSAGE]]#0, %c0_i32
+// CHECK:     scf.condition(%[[ISWORK]])
+// CHECK:   ^bb0(%[[N:[^ ]*]]: i32, %[[KN:[^ ]*]]: i32,
+// CHECK:     %[[QT:.*]] = hopper.get %[[QS]][%[[N]]]
 // CHECK:     %[[ROWS:.*]] = hopper.rows %[[QT]]
 // CHECK:     %[[Q:.*]] = hopper.load_fragment %[[ROWS]] : <64x64xbf16, of 192> -> vector<64x64xbf16>
-// CHECK-NEXT: hopper.release %[[QS]][%[[QN]]]
+// CHECK-NEXT: hopper.release %[[QS]][%[[N]]]
+// CHECK:     hopper.get %[[KS]][%[[KN]]]
 // CHECK:     hopper.mma %[[Q]], %{{.*}} : vector<64x64xbf16>, <128x64xbf16>
-// CHECK:     scf.for
+// CHECK:     scf.for %[[T:.*]] = %c1_i32
+// CHECK:       %[[USE:.*]] = arith.addi %[[KN]], %[[T]]
 // CHECK-NOT: take_turn
+// CHECK:       hopper.get %[[KS]][%[[USE]]]
 // CHECK:       hopper.mma %[[Q]],
 // CHECK:       %[[S:.*]] = hopper.wait %{{.*}} in_flight 1
 // CHECK:       %[[FULL:.*]] = arith.cmpi sle, %{{.*}} : index
 // CHECK:       %[[MASKED:.*]] = scf.if %[[FULL]] -> (vector<128x64xf32>) {
 // CHECK-NEXT:    scf.yield %[[S]]
 // CHECK:       } else {
-// CHECK:         arith.cmpi sle, %{{.*}} : vector<128x64xindex>
 // CHECK:         arith.select %{{.*}}, %[[S]],
 // CHECK:       hopper.reduce max %[[MASKED]]
 // CHECK-NOT: hopper.release %[[QS]]
+// CHECK:     } else {
+// CHECK:       hopper.release %[[QS]]
 // CHECK:     hopper.rows %[[STAGING]]
 // CHECK:     hopper.store
-// CHECK:     scf.yield
+// CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
+// CHECK:     %[[KN1:.*]] = arith.addi %[[KN]], %{{.*}}
+// CHECK:     scf.yield %[[N1]], %[[KN1]]
 func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
@@ -178,7 +201,7 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 // Values of other extent than the keys, captures, and the logarithms of sums.
 // What is the same for all tiles of keys is read before them.
 
-// CHECK: gpu.func @captures(
+// CHECK-LABEL: gpu.func @captures(
 // CHECK-SAME: !hopper.map<16x32xf16> {hopper.dims = array<i64: 0, 1, 2, 3>, hopper.operand = 2 : i64}
 // CHECK-SAME: %[[HEADS:[^ ]*]]: memref<4xf32, strided<[1]>> {hopper.operand = 3 : i64}
 // CHECK-SAME: %[[ROWS:[^ ]*]]: memref<?xf32, strided<[1]>> {hopper.operand = 4 : i64}
@@ -244,7 +267,7 @@ func.func @captures(%q: tensor<1x4x?x64xf16>, %k: tensor<1x4x?x64xf16>, %v: tens
 
 // Maps say which dimension is which; positions are always batch, head, row.
 
-// CHECK: gpu.func @bshd(
+// CHECK-LABEL: gpu.func @bshd(
 // CHECK-SAME: %[[Q:[^ ]*]]: !hopper.map<128x64xbf16> {hopper.dims = array<i64: 0, 2, 1, 3>, hopper.operand = 0 : i64}
 // CHECK-SAME: %[[K:[^ ]*]]: !hopper.map<64x64xbf16> {hopper.dims = array<i64: 0, 2, 1, 3>, hopper.operand = 1 : i64}
 // CHECK-SAME: index {hopper.dim = 1 : i64, hopper.operand = 3 : i64}

@@ -14,8 +14,8 @@
 // CHECK: %[[T:.*]] = arith.muli %[[X64]], %[[STRIDE]]
 // CHECK: %[[SUM:.*]] = arith.addi %[[T]], %[[X64]]
 // CHECK: %[[BYTES:.*]] = arith.muli %[[SUM]], %c4_i64
-// CHECK: %[[ADDRESS:.*]] = llvm.getelementptr %[[A]][%[[BYTES]]]
-// CHECK: %[[BITS:.*]] = llvm.inline_asm {{.*}} "{ mov.b32 $0, 0; @$2 ld.global.nc.b32 $0, [$1]; }", "{{=&?r}},l,b" %[[ADDRESS]], %[[P1]]
+// CHECK: llvm.getelementptr %[[A]][%[[BYTES]]]
+// CHECK: %[[BITS:.*]] = llvm.inline_asm {{.*}} "{ mov.b32 $0, 0; @$2 ld.global.nc.b32 $0, [$1]; }", "{{=&?r}},l,b" %{{.*}}, %[[P1]]
 
 // Of an index of which nothing is known, in 64 bits. A boolean is a byte.
 // CHECK: %[[NB64:.*]] = arith.extsi %[[NB]]
@@ -26,7 +26,7 @@
 // CHECK: llvm.inline_asm {{.*}} "{ mov.b64 $0, 0; @$2 ld.global.nc.b64 $0, [$1]; }", "{{=&?l}},l,b"
 
 // Without an index there is nothing to check.
-// CHECK: %[[BITS:.*]] = llvm.inline_asm {{.*}} "{ mov.b16 $0, 0; @$2 ld.global.nc.b16 $0, [$1]; }", "{{=&?h}},l,b" %[[D]], %[[P]]
+// CHECK: %[[BITS:.*]] = llvm.inline_asm {{.*}} "{ mov.b16 $0, 0; @$2 ld.global.nc.b16 $0, [$1]; }", "{{=&?h}},l,b" %{{.*}}, %[[P]]
 
 // One read for each query of the thread.
 // CHECK: arith.cmpi ult, %[[ROW]], %[[N]]

@@ -47,8 +47,8 @@
 // CHECK:   %[[T01:.*]] = arith.addi %[[T0]], %[[T1]]
 // CHECK:   %[[SUM:.*]] = arith.addi %[[T01]], %[[AT]]
 // CHECK:   %[[BYTES:.*]] = arith.muli %[[SUM]], %c4_i64
-// CHECK:   %[[ADDRESS:.*]] = llvm.getelementptr %[[LSE]][%[[BYTES]]]
-// CHECK:   llvm.store %{{.*}}, %[[ADDRESS]] : f32
+// CHECK:   llvm.getelementptr %[[LSE]][%[[BYTES]]]
+// CHECK:   llvm.store %{{.*}} : f32
 // CHECK: }
 // CHECK: %[[ROW8:.*]] = arith.addi %[[ROW]], %c8_i32
 // CHECK: arith.extui %[[ROW8]]

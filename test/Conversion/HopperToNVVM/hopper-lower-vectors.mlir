@@ -25,9 +25,11 @@
 // Keys 2 (lane mod 4) and the one after it, in either query; neighbours are
 // packed, the first in the lower half.
 // CHECK: %[[FIRST:.*]] = arith.shli %{{.*}}, %c1_i32
-// CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %c1_i32
-// CHECK: %[[EVEN:.*]] = arith.sitofp %[[FIRST]]
-// CHECK: %[[ODD:.*]] = arith.sitofp %[[SECOND]]
+// CHECK: %[[FLOAT:.*]] = arith.sitofp %[[FIRST]]
+// CHECK: %[[ZERO:.*]] = arith.constant 0.0
+// CHECK: %[[EVEN:.*]] = arith.addf %[[FLOAT]], %[[ZERO]]
+// CHECK: %[[ONE:.*]] = arith.constant 1.0
+// CHECK: %[[ODD:.*]] = arith.addf %[[FLOAT]], %[[ONE]]
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ff2bf16x2.rn"(%[[ODD]], %[[EVEN]]) : (f32, f32) -> vector<2xbf16>
 gpu.module @m {
   gpu.func @vectors(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {

@@ -75,17 +75,17 @@
 
 // -----
 
-// expected-error@+1 {{expects at most 240 registers with tile_m = 128, but got 248}}
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
 #s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 248, head_group = 1>
 
 // -----
 
-// expected-error@+1 {{expects at most 160 registers with tile_m = 192, but got 168}}
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 168, which leave 8}}
 #s = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 168, head_group = 1>
 
 // -----
 
-// expected-error@+1 {{expects at most 112 registers with tile_m = 256, but got 120}}
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 120, which leave 0}}
 #s = #hopper.schedule<tile_m = 256, tile_n = 128, stages = 2, registers = 120, head_group = 1>
 
 // -----

@@ -53,6 +53,16 @@ func.func @f() {
 // -----
 
 func.func @f() {
+  // expected-error@+1 {{expects consumers to leave at least 24 registers to each thread of the producer, but got 8}}
+  hopper.warp_specialize consumers 2 registers 248 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
   // expected-error@+1 {{'hopper.yield' op expects parent op 'hopper.warp_specialize'}}
   hopper.yield
   return
@@ -491,6 +501,72 @@ func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
   } consumers {
     // expected-error@+1 {{expects 0 to 7 products in flight, but got 8}}
     %0 = hopper.wait %p in_flight 8 : !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<2xi32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.claim' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    %0 = hopper.claim %c : memref<2xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<2xi32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.retire' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    hopper.retire %c : memref<2xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.post' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    hopper.post %m[%n], %n : !hopper.mailbox<1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.receive' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.receive %m[%n] : !hopper.mailbox<1> -> i32
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{expects a message of 2 numbers, but got 1}}
+    hopper.post %m[%n], %n : !hopper.mailbox<2>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a message of 2 numbers, but got 3}}
+    %0:3 = hopper.receive %m[%n] : !hopper.mailbox<2> -> i32, i32, i32
   }
   return
 }

@@ -50,6 +50,30 @@ func.func @written_end() {
   return
 }
 
+// Thread blocks take work, of which the producer tells the consumers.
+
+// CHECK-LABEL: func.func @work
+// CHECK-SAME: %[[COUNTER:[^ ]*]]: memref<2xi32>, %[[N:[^ ]*]]: i32
+// CHECK-NEXT: %[[BOX:.*]] = hopper.create_mailbox : <2>
+// CHECK-NEXT: hopper.warp_specialize
+// CHECK-NEXT:   %[[NEXT:.*]] = hopper.claim %[[COUNTER]] : memref<2xi32>
+// CHECK-NEXT:   hopper.post %[[BOX]][%[[N]]], %[[NEXT]], %[[N]] : <2>
+// CHECK-NEXT:   hopper.retire %[[COUNTER]] : memref<2xi32>
+// CHECK-NEXT: } consumers {
+// CHECK-NEXT:   %{{.*}}:2 = hopper.receive %[[BOX]][%[[N]]] : <2> -> i32, i32
+// CHECK-NEXT: }
+func.func @work(%counter: memref<2xi32>, %n: i32) {
+  %box = hopper.create_mailbox : !hopper.mailbox<2>
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    %next = hopper.claim %counter : memref<2xi32>
+    hopper.post %box[%n], %next, %n : !hopper.mailbox<2>
+    hopper.retire %counter : memref<2xi32>
+  } consumers {
+    %a, %b = hopper.receive %box[%n] : !hopper.mailbox<2> -> i32, i32
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @products
 // CHECK-SAME: %[[N:[^ ]*]]: i32
 func.func @products(%n: i32, %flag: i1) {

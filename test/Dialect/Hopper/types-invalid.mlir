@@ -73,3 +73,8 @@ func.func private @f(!hopper.pending<f32>)
 
 // expected-error@+1 {{unknown  type `ring` in dialect `hopper`}}
 func.func private @f(!hopper.ring<2>)
+
+// -----
+
+// expected-error@+1 {{expects a positive length, but got 0}}
+func.func private @f(!hopper.mailbox<0>)

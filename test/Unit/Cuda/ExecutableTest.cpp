@@ -163,6 +163,39 @@ TEST_F(ExecutableTest, launches) {
   EXPECT_TRUE(contains(fakeCudaGetLog(), "unload\n"));
 }
 
+/// Launches that may run at the same time have counters of their own, which are
+/// 0, and a graph's are never those of other launches.
+TEST_F(ExecutableTest, counters) {
+  CudaProgram program = makeProgram();
+  getVariant(program).params[5].kind = ParamKind::Counter;
+  Executable executable = get(Executable::load(std::move(program)));
+  Stream stream = get(Stream::create(device));
+  LaunchOptions options;
+  options.stream = stream.getHandle();
+  const int sizes[] = {128, 128, 8, 4, 8, 8};
+  fakeCudaSetParams(sizes, 6);
+  auto getCounter = [&]() -> uint64_t {
+    EXPECT_EQ(launch(executable, options), "");
+    return getValue<uint64_t>(5);
+  };
+  uint64_t first = getCounter(), second = getCounter();
+  EXPECT_EQ(second, first + 8);
+  for (uint64_t address : {first, second}) {
+    uint64_t value = 1;
+    std::memcpy(&value, reinterpret_cast<void *>(address), sizeof(value));
+    EXPECT_EQ(value, 0u);
+  }
+  fakeCudaSetCapturing(1);
+  uint64_t captured = getCounter();
+  fakeCudaSetCapturing(0);
+  EXPECT_EQ(getCounter(), second + 8);
+  constexpr uint64_t numPairs = 1 << 15;
+  EXPECT_EQ(captured, first + 8 * numPairs);
+  for (uint64_t i = 3; i < numPairs; ++i)
+    (void)getCounter();
+  EXPECT_EQ(getCounter(), first);
+}
+
 TEST_F(ExecutableTest, laterLaunchesAskLittle) {
   Executable executable = get(Executable::load(makeProgram()));
   EXPECT_EQ(launch(executable), "");

@@ -132,6 +132,10 @@ API void fakeCudaSetParams(const int *sizes, int count) {
   memcpy(paramSizes, sizes, count * sizeof(int));
 }
 
+static int capturing = 0;
+
+API void fakeCudaSetCapturing(int value) { capturing = value; }
+
 API const void *fakeCudaGetParam(int index) { return params[index]; }
 
 /*===----------------------------------------------------------------------===*\
@@ -542,7 +546,7 @@ API int cuStreamGetCtx(struct Stream *stream, struct Context **context) {
 
 API int cuStreamIsCapturing(struct Stream *stream, int *status) {
   ENTER();
-  *status = 0;
+  *status = capturing;
   return SUCCESS;
 }
 

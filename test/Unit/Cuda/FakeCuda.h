@@ -25,6 +25,9 @@ void fakeCudaSetParams(const int *sizes, int count);
 /* The value of the last launch. */
 const void *fakeCudaGetParam(int index);
 
+/* Whether streams are being captured from now on. */
+void fakeCudaSetCapturing(int value);
+
 #ifdef __cplusplus
 }
 #endif

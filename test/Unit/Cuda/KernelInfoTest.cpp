@@ -35,7 +35,8 @@ static CudaProgram makeProgram() {
   variant.params = {map, makeParam(ParamKind::Pointer, 3),
                     makeParam(ParamKind::Extent, 1, 2, 32),
                     makeParam(ParamKind::Stride, 2, 1),
-                    makeParam(ParamKind::Scalar, 4, 0, 0)};
+                    makeParam(ParamKind::Scalar, 4, 0, 0),
+                    makeParam(ParamKind::Counter, 0)};
   variant.ptx = "ptx text";
   variant.cubin = std::string("\177ELF\0binary", 11);
   variant.resources = Resources{168, 1024, 0, 16};
@@ -69,6 +70,7 @@ TEST(KernelInfoTest, bytesRoundTrip) {
   EXPECT_EQ(variant.params[0].map.promotion, L2Promotion::B256);
   EXPECT_EQ(variant.params[2].bits, 32);
   EXPECT_EQ(variant.params[4].kind, ParamKind::Scalar);
+  EXPECT_EQ(variant.params[5].kind, ParamKind::Counter);
   EXPECT_EQ(variant.resources->stackBytes, 16);
   EXPECT_TRUE(variant.persistent);
   EXPECT_FALSE(copy.launches[0].variants[1].resources);
@@ -188,7 +190,7 @@ TEST(KernelInfoTest, validate) {
   EXPECT_EQ(
       getErrorWithVariant([](Variant &v) { v.params.resize(40, v.params[0]); }),
       "expects the bytes of all parameters to be from 0 to 4096, but got "
-      "4672");
+      "4544");
 }
 
 TEST(KernelInfoTest, extentsOfOperands) {

@@ -40,6 +40,9 @@ enum class ParamKind : int32_t {
   /// The value of an operand of rank 0, which lies in host memory. It is read
   /// during the launch.
   Scalar,
+  /// The device address of two 32-bit numbers, 0 at the start of the launch and
+  /// again at its end, that no other launch uses meanwhile. No operand.
+  Counter,
 };
 
 /// How the hardware places a tile's 16-byte pieces in shared memory. Numbers

@@ -96,18 +96,6 @@ static bool isStageCount(int64_t stages) {
   return stages == 1 || stages == 2 || stages == 4;
 }
 
-/// The most registers that each thread of a consumer can have. A thread block
-/// starts with as many for each of its threads as fit, and splits them.
-static int64_t getMaxRegisters(int64_t numConsumers) {
-  constexpr int64_t registers = 65536, threads = 128, unit = 8;
-  constexpr int64_t ofProducer = 24, ofThread = 256;
-  int64_t allThreads = threads * (1 + numConsumers);
-  int64_t all = registers / allThreads / unit * unit * allThreads;
-  int64_t ofConsumers = all - ofProducer * threads;
-  return std::min(ofThread,
-                  ofConsumers / (threads * numConsumers) / unit * unit);
-}
-
 LogicalResult
 hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                              int64_t tileM, int64_t tileN, int64_t stages,
@@ -127,10 +115,11 @@ hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects registers to be a multiple of 8 from 24 to "
                           "256, but got "
                        << registers;
-  if (int64_t most = getMaxRegisters(tileM / kWarpgroupRows); registers > most)
-    return emitError() << "expects at most " << most
-                       << " registers with tile_m = " << tileM << ", but got "
-                       << registers;
+  if (int64_t left = getProducerRegisters(tileM / kWarpgroupRows, registers);
+      left < 24)
+    return emitError() << "expects registers to leave at least 24 to each "
+                          "thread of the producer, but got "
+                       << registers << ", which leave " << left;
   if (headGroup < 1)
     return emitError() << "expects head_group to be positive, but got "
                        << headGroup;
@@ -234,5 +223,12 @@ LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
   if (vector.getRank() != 2 || !vector.getElementType().isF32())
     return emitError() << "expects a vector of rank 2 and f32, but got "
                        << vector;
+  return success();
+}
+
+LogicalResult MailboxType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t length) {
+  if (length < 1)
+    return emitError() << "expects a positive length, but got " << length;
   return success();
 }

@@ -5,6 +5,7 @@
 #include "mlir/IR/OpImplementation.h"
 
 using namespace mlir;
+using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
 static ParseResult parseKeyword(OpAsmParser &parser, StringAttr &keyword) {
@@ -27,6 +28,16 @@ static void printKeyword(OpAsmPrinter &printer, Operation *,
 // Roles
 //===----------------------------------------------------------------------===//
 
+int64_t hopper::getProducerRegisters(int64_t numConsumers, int64_t registers) {
+  constexpr int64_t all = 65536, group = 128, granularity = 8;
+  int64_t threads = group * (1 + numConsumers);
+  int64_t atStart = all / threads / granularity * granularity;
+  int64_t left = atStart * threads / group - numConsumers * registers;
+  // More would do nothing.
+  constexpr int64_t most = 64;
+  return std::min(left / granularity * granularity, most);
+}
+
 LogicalResult WarpSpecializeOp::verify() {
   if (int64_t count = getNumConsumers(); count < 1 || count > 4)
     return emitOpError("expects 1 to 4 consumers, but got ") << count;
@@ -35,6 +46,12 @@ LogicalResult WarpSpecializeOp::verify() {
     return emitOpError("expects registers to be a multiple of 8 from 24 to "
                        "256, but got ")
            << registers;
+  constexpr int64_t least = 24;
+  int64_t left = getProducerRegisters(getNumConsumers(), registers);
+  if (left < least)
+    return emitOpError("expects consumers to leave at least ")
+           << least << " registers to each thread of the producer, but got "
+           << left;
   return success();
 }
 
@@ -90,6 +107,35 @@ LogicalResult GetOp::verify() {
 }
 
 LogicalResult ReleaseOp::verify() {
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
+LogicalResult ClaimOp::verify() {
+  return verifyRole(*this, /*isProducer=*/true);
+}
+
+LogicalResult RetireOp::verify() {
+  return verifyRole(*this, /*isProducer=*/true);
+}
+
+/// Checks the length of a message.
+static LogicalResult verifyMessage(Operation *op, MailboxType type,
+                                   size_t length) {
+  if (type.getLength() == static_cast<int64_t>(length))
+    return success();
+  return op->emitOpError("expects a message of ")
+         << type.getLength() << " numbers, but got " << length;
+}
+
+LogicalResult PostOp::verify() {
+  if (failed(verifyMessage(*this, getMailbox().getType(), getValues().size())))
+    return failure();
+  return verifyRole(*this, /*isProducer=*/true);
+}
+
+LogicalResult ReceiveOp::verify() {
+  if (failed(verifyMessage(*this, getMailbox().getType(), getNumResults())))
+    return failure();
   return verifyRole(*this, /*isProducer=*/false);
 }
 

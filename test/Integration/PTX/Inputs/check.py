@@ -32,9 +32,15 @@ def main():
     products = ptx.count("wgmma.mma_async")
     if products != expected:
         sys.exit(f"expects {expected} products with tile_n = {tile_n}, but got {products}")
-    for action, count in (("dec", 24), ("inc", registers)):
-        if not re.search(rf"setmaxnreg\.{action}\S*\s+{count};", ptx):
-            sys.exit(f"expects setmaxnreg.{action} of {count}")
+    given = [int(n) for n in re.findall(r"setmaxnreg\.dec\S*\s+(\d+);", ptx)]
+    taken = [int(n) for n in re.findall(r"setmaxnreg\.inc\S*\s+(\d+);", ptx)]
+    if taken != [registers] or len(given) != 1:
+        sys.exit(f"expects {registers} registers for consumers, but got {taken}")
+    # What consumers and the producer have is what all started with.
+    used = int(re.search(r"Used (\d+) registers", log)[1])
+    consumers = tile_m // 64
+    if given[0] + consumers * registers > (1 + consumers) * used:
+        sys.exit(f"expects no more than {used} registers, but got {given} and {taken}")
     if not re.search(rf"\.maxntid {128 + 2 * tile_m}\b", ptx):
         sys.exit(f"expects {128 + 2 * tile_m} threads")
 

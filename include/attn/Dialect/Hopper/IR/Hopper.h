@@ -24,12 +24,19 @@ inline constexpr int64_t kWarpgroupRows = 64;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 
+/// The registers of a producer's thread: what consumers leave of those that the
+/// thread block starts with.
+int64_t getProducerRegisters(int64_t numConsumers, int64_t registers);
+
 /// Attributes of a kernel's arguments that say what the caller passes: the
 /// number of the function's operand, and for an extent the dimension.
 inline constexpr llvm::StringLiteral kOperandAttrName = "hopper.operand";
 inline constexpr llvm::StringLiteral kDimAttrName = "hopper.dim";
 /// For a map, the dimensions of the operand: batch, head, row, column.
 inline constexpr llvm::StringLiteral kDimsAttrName = "hopper.dims";
+/// Of an argument that is not an operand: two i32 in global memory that are 0
+/// between launches and that no other launch uses at the same time.
+inline constexpr llvm::StringLiteral kCounterAttrName = "hopper.counter";
 /// The schedule of a kernel.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "hopper.schedule";
 

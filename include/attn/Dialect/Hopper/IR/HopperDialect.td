@@ -125,6 +125,14 @@ def Hopper_PendingType : Hopper_Type<"Pending", "pending"> {
   let genVerifyDecl = 1;
 }
 
+def Hopper_MailboxType : Hopper_Type<"Mailbox", "mailbox"> {
+  let summary = "a ring of two messages from the producer to the consumers";
+  let description = "`!hopper.mailbox<N>`: a message is N numbers of 32 bits; N is positive.";
+  let parameters = (ins "int64_t":$length);
+  let assemblyFormat = "`<` $length `>`";
+  let genVerifyDecl = 1;
+}
+
 def Hopper_TurnsType : Hopper_Type<"Turns", "turns"> {
   let summary = "whose turn it is among the consumers";
   let parameters = (ins);

@@ -142,6 +142,87 @@ def Hopper_ReleaseOp : Hopper_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]
 }
 
 //===----------------------------------------------------------------------===//
+// Distribution of work
+//===----------------------------------------------------------------------===//
+
+def Hopper_ClaimOp : Hopper_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "take the next piece of work of the launch";
+  let description = [{
+    The number of thread blocks plus the number of claims that the launch has made before. So thread blocks that first do
+    the work that has their own number, and then what they claim until that is beyond the last, do all work once.
+    The counter is 0 at the start of a launch.
+
+    ```mlir
+    %n = hopper.claim %counter : memref<2xi32>
+    ```
+
+    Errors: outside of `producer`.
+  }];
+  let arguments = (ins MemRefOf<[I32]>:$counter);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$counter attr-dict `:` type($counter)";
+  let hasVerifier = 1;
+}
+
+def Hopper_RetireOp : Hopper_Op<"retire", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "claim no more work";
+  let description = [{
+    The last thread block that retires makes the counter 0 again, so that nothing has to be done between launches.
+
+    ```mlir
+    hopper.retire %counter : memref<2xi32>
+    ```
+
+    Errors: outside of `producer`.
+  }];
+  let arguments = (ins MemRefOf<[I32]>:$counter);
+  let assemblyFormat = "$counter attr-dict `:` type($counter)";
+  let hasVerifier = 1;
+}
+
+def Hopper_CreateMailboxOp : Hopper_Op<"create_mailbox", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "a ring of two messages in shared memory";
+  let description = [{
+    ```mlir
+    %m = hopper.create_mailbox : !hopper.mailbox<2>
+    ```
+  }];
+  let results = (outs Hopper_MailboxType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Hopper_PostOp : Hopper_Op<"post", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "send a message to the consumers";
+  let description = [{
+    Use `number` of the mailbox, counted from 0; waits until all consumers have received use `number - 2`.
+
+    ```mlir
+    hopper.post %m[%n], %a, %b : !hopper.mailbox<2>
+    ```
+
+    Errors: a message of another length; outside of `producer`.
+  }];
+  let arguments = (ins Hopper_MailboxType:$mailbox, I32:$number, Variadic<I32>:$values);
+  let assemblyFormat = "$mailbox `[` $number `]` `,` $values attr-dict `:` type($mailbox)";
+  let hasVerifier = 1;
+}
+
+def Hopper_ReceiveOp : Hopper_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait for a message from the producer";
+  let description = [{
+    ```mlir
+    %a, %b = hopper.receive %m[%n] : !hopper.mailbox<2> -> i32, i32
+    ```
+
+    Errors: a message of another length; outside of `consumers`.
+  }];
+  let arguments = (ins Hopper_MailboxType:$mailbox, I32:$number);
+  let results = (outs Variadic<I32>:$values);
+  let assemblyFormat = "$mailbox `[` $number `]` attr-dict `:` type($mailbox) `->` type($values)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Turns
 //===----------------------------------------------------------------------===//
 

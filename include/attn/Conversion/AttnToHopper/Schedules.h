@@ -1,0 +1,30 @@
+//===- Schedules.h - Schedules for Hopper GPUs ------------------*- C++ -*-===//
+
+#ifndef ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
+#define ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+
+namespace mlir::attn {
+
+/// A schedule, and what a tile of queries costs with it: in microseconds on an
+/// H200 for bf16, `tileCost + keyCost * keys`. A kernel of several tiles takes
+/// that for each round in which all multiprocessors compute one.
+struct HopperSchedule {
+  hopper::ScheduleAttr schedule;
+  double tileCost = 0, keyCost = 0;
+};
+
+/// The schedules that may serve an attention, whose head dimensions are
+/// multiples of 8 up to 256: the best for long sequences first, then those that
+/// are better for short ones, then smaller ones for kernels that turn out to
+/// need more registers than there are. All fit the shared memory.
+SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
+
+/// The shared memory that a kernel with this schedule takes, in bytes.
+int64_t getSharedBytes(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
+                       int64_t valueDim);
+
+} // namespace mlir::attn
+
+#endif // ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
