@@ -170,7 +170,10 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // CHECK:       %[[MASKED:.*]] = scf.if %[[FULL]] -> (vector<128x64xf32>) {
 // CHECK-NEXT:    scf.yield %[[S]]
 // CHECK:       } else {
-// CHECK:         arith.select %{{.*}}, %[[S]],
+// The mask and the length are one limit of each query.
+// CHECK-NOT:     arith.cmpi sle
+// CHECK:         %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}} : vector<128x64xindex>
+// CHECK:         arith.select %[[ALLOWED]], %[[S]],
 // CHECK:       hopper.reduce max %[[MASKED]]
 // CHECK-NOT: hopper.release %[[QS]]
 // CHECK:     } else {

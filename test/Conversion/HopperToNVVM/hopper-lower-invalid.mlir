@@ -133,3 +133,33 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize consumers 1 registers 240 producer {
+    } consumers {
+      %v = vector.broadcast %x : f32 to vector<8x64xf32>
+      %h = arith.truncf %v : vector<8x64xf32> to vector<8x64xbf16>
+      // expected-error@+1 {{expects arithmetic in f32 on vectors of keys and queries, but got 'vector<8x64xbf16>'}}
+      %s = arith.addf %h, %h : vector<8x64xbf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize consumers 1 registers 240 producer {
+    } consumers {
+      %v = vector.broadcast %x : f32 to vector<8x64xf32>
+      %h = arith.truncf %v : vector<8x64xf32> to vector<8x64xbf16>
+      // expected-error@+1 {{expects an extension to f32}}
+      %s = arith.extf %h : vector<8x64xbf16> to vector<8x64xf64>
+    }
+    gpu.return
+  }
+}
