@@ -59,6 +59,19 @@ if not subprocess.call(
 ):
     config.available_features.add("numpy")
 
+# Kernels for a GPU are compiled to machine code where the tools are there:
+# those of LLVM, with its NVPTX target, and the assembler of CUDA.
+path = config.environment["PATH"]
+llc = shutil.which("llc", path=path)
+if llc and b"nvptx64" in subprocess.run([llc, "--version"], capture_output=True).stdout:
+    config.available_features.add("llc-nvptx")
+if shutil.which("mlir-translate", path=path):
+    config.available_features.add("mlir-translate")
+ptxas = shutil.which("ptxas", path=path + os.pathsep + "/usr/local/cuda/bin")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
+
 
 def host_features():
     """The instruction sets that lowerings choose between, of this machine."""

@@ -134,6 +134,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   cuda::CudaProgram program;
   program.chip = kCudaChip.str();
   std::string object, reason;
+  KernelMetadata described;
   // All that ptxas compiles well become variants, of which a launch takes one by
   // its extents.
   for (const Candidate &candidate : getCandidates(module, options.schedule)) {
@@ -171,6 +172,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       if (!plan)
         return plan.takeError();
       object = std::move(*plan);
+      // The next schedule starts anew.
+      described = metadata;
     }
     kernel->variant.tileCost = candidate.tileCost;
     kernel->variant.keyCost = candidate.keyCost;
@@ -183,6 +186,6 @@ Compilation::compileForCuda(mlir::ModuleOp module,
                             "; give another one, or compile for the CPU");
   if (llvm::Error error = program.validate())
     return makeCompileError("error: " + llvm::toString(std::move(error)));
-  return KernelPackage{std::move(metadata), std::move(object),
+  return KernelPackage{std::move(described), std::move(object),
                        std::move(program)};
 }

@@ -78,7 +78,8 @@ class Options(unittest.TestCase):
         kernel = attn.compile(WINDOW, target="cuda")
         self.assertEqual(kernel.target, "cuda")
         self.assertIn("cuda", kernel.report["target"])
-        self.assertEqual(kernel.report["kernels"][0]["entry"], "window")
+        # One for long sequences and one for short ones.
+        self.assertEqual(len(kernel.report["kernels"]), 2)
         with self.assertRaisesRegex(attn.CompileError, "bf16 or f16 on a GPU"):
             attn.compile(CAUSAL, target="cuda")
 

@@ -68,3 +68,23 @@ func.func @other_attribute(%q: tensor<1x1x2x4xf32>) {
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }
+
+// -----
+
+func.func @clause_other_attribute(%q: tensor<1x1x2x4xf32>) {
+  // expected-error@+1 {{expects a schedule, but got 64 : i64}}
+  %0 = attn.attention schedule 64 : i64
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q : tensor<1x1x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @clause_other_dialect(%q: tensor<1x1x2x4xf32>) {
+  // expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 8}}
+  %0 = attn.attention schedule #hopper.schedule<tile_m = 8, tile_n = 16, registers = 240>
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q : tensor<1x1x2x4xf32>)
+  return
+}

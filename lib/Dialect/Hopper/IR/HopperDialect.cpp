@@ -4,6 +4,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/InterleavedRange.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -114,6 +115,11 @@ hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects registers to be a multiple of 8 from 24 to "
                           "256, but got "
                        << registers;
+  if (int64_t left = getProducerRegisters(tileM / kWarpgroupRows, registers);
+      left < 24)
+    return emitError() << "expects registers to leave at least 24 to each "
+                          "thread of the producer, but got "
+                       << registers << ", which leave " << left;
   if (headGroup < 1)
     return emitError() << "expects head_group to be positive, but got "
                        << headGroup;
@@ -134,7 +140,8 @@ static ParseResult parseShape(AsmParser &parser, unsigned numDims,
   if (shape.size() != numDims ||
       llvm::any_of(shape, [](int64_t d) { return d < 1; }))
     return parser.emitError(loc, "expects ")
-           << numDims << " positive extents, but got " << shape.size();
+           << numDims << " positive extents, but got "
+           << llvm::interleaved(shape, "x");
   if (!isa<BFloat16Type, Float16Type>(element))
     return parser.emitError(loc, "expects bf16 or f16, but got ") << element;
   return success();
@@ -157,6 +164,7 @@ void MapType::print(AsmPrinter &printer) const {
 Type TileType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parseShape(parser, 2, shape, element))
     return {};
   int64_t parentRows = shape[0];
@@ -165,7 +173,8 @@ Type TileType::parse(AsmParser &parser) {
     return {};
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), shape[0], shape[1], element, parentRows);
+  return parser.getChecked<TileType>(loc, parser.getContext(), shape[0],
+                                     shape[1], element, parentRows);
 }
 
 void TileType::print(AsmPrinter &printer) const {
@@ -197,5 +206,29 @@ LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
   if (rows % 8 != 0)
     return emitError() << "expects a multiple of 8 rows, but got " << rows;
+  return success();
+}
+
+LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               int64_t rows, int64_t, Type,
+                               int64_t parentRows) {
+  if (parentRows < 1 || parentRows % rows != 0)
+    return emitError() << "expects " << rows << " rows of a multiple of "
+                       << rows << ", but got " << parentRows;
+  return success();
+}
+
+LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  VectorType vector) {
+  if (vector.getRank() != 2 || !vector.getElementType().isF32())
+    return emitError() << "expects a vector of rank 2 and f32, but got "
+                       << vector;
+  return success();
+}
+
+LogicalResult MailboxType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t length) {
+  if (length < 1)
+    return emitError() << "expects a positive length, but got " << length;
   return success();
 }

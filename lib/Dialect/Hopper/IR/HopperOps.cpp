@@ -39,11 +39,15 @@ int64_t hopper::getProducerRegisters(int64_t numConsumers, int64_t registers) {
 }
 
 LogicalResult WarpSpecializeOp::verify() {
-  if (getNumConsumers() < 1 || getNumConsumers() > 4)
-    return emitOpError("expects 1 to 4 consumers, but got ")
-           << getNumConsumers();
+  if (int64_t count = getNumConsumers(); count < 1 || count > 4)
+    return emitOpError("expects 1 to 4 consumers, but got ") << count;
+  int64_t registers = getRegisters();
+  if (registers < 24 || registers > 256 || registers % 8 != 0)
+    return emitOpError("expects registers to be a multiple of 8 from 24 to "
+                       "256, but got ")
+           << registers;
   constexpr int64_t least = 24;
-  int64_t left = getProducerRegisters(getNumConsumers(), getRegisters());
+  int64_t left = getProducerRegisters(getNumConsumers(), registers);
   if (left < least)
     return emitOpError("expects consumers to leave at least ")
            << least << " registers to each thread of the producer, but got "
@@ -72,6 +76,10 @@ static LogicalResult verifyRole(Operation *op, bool isProducer) {
   return op->emitOpError("expects to be in the '")
          << (isProducer ? "producer" : "consumers")
          << "' region of hopper.warp_specialize";
+}
+
+LogicalResult WarpgroupIdOp::verify() {
+  return verifyRole(*this, /*isProducer=*/false);
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,7 +172,7 @@ LogicalResult LoadFragmentOp::verify() {
   if (getResult().getType() != expected)
     return emitOpError("expects the result to be ")
            << expected << ", but got " << getResult().getType();
-  return success();
+  return verifyRole(*this, /*isProducer=*/false);
 }
 
 LogicalResult MmaOp::verify() {
@@ -195,6 +203,13 @@ LogicalResult MmaOp::verify() {
     return emitOpError("expects operands to agree on the reduced extent, but "
                        "got ")
            << inner << " and " << rhsInner;
+  if (int64_t multiple = isTransposed ? 16 : 8; inner % multiple != 0)
+    return emitOpError("expects the reduced extent to be a multiple of ")
+           << multiple << ", but got " << inner;
+  if (outer % 8 != 0 || outer > 256)
+    return emitOpError("expects rows of the result to be a multiple of 8 up "
+                       "to 256, but got ")
+           << outer;
   if (result.getShape() != ArrayRef<int64_t>({outer, kWarpgroupRows}) ||
       !result.getElementType().isF32())
     return emitOpError("expects a result of ")
@@ -207,19 +222,41 @@ LogicalResult MmaOp::verify() {
       return emitOpError("expects the accumulator to be ")
              << result << ", but got " << type;
   }
-  return success();
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
+LogicalResult WaitOp::verify() {
+  if (int64_t count = getInFlight(); count < 0 || count > 7)
+    return emitOpError("expects 0 to 7 products in flight, but got ") << count;
+  return verifyRole(*this, /*isProducer=*/false);
 }
 
 //===----------------------------------------------------------------------===//
 // Vectors and results
 //===----------------------------------------------------------------------===//
 
+LogicalResult IotaOp::verify() {
+  auto type = cast<VectorType>(getResult().getType());
+  int64_t keys = type.getDimSize(0), queries = type.getDimSize(1);
+  if ((keys != 1 || queries != kWarpgroupRows) &&
+      (keys % 8 != 0 || queries != 1))
+    return emitOpError("expects positions of a multiple of 8 keys or of ")
+           << kWarpgroupRows << " queries, but got " << type;
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
   auto source = cast<VectorType>(getSource().getType());
   auto result = cast<VectorType>(getResult().getType());
   if (getKind() != "max" && getKind() != "add")
     return emitOpError("expects max or add, but got ") << getKind();
-  int64_t rows = result.getDimSize(0);
+  int64_t rows = result.getDimSize(0), sourceRows = source.getDimSize(0);
+  bool isOfParts = sourceRows == 4 && rows == 1 && getKind() == "add";
+  if (source.getDimSize(1) != kWarpgroupRows ||
+      (sourceRows % 8 != 0 && !isOfParts))
+    return emitOpError("expects a multiple of 8 rows of ")
+           << kWarpgroupRows << " queries, or the parts of a sum, but got "
+           << source;
   if (result.getDimSize(1) != source.getDimSize(1) ||
       (rows != 1 && (rows != 4 || getKind() != "add")))
     return emitOpError("expects a result with one row, or four for add, but "
@@ -251,16 +288,21 @@ LogicalResult StoreOp::verify() {
         element != vector.getElementType())
       return emitOpError("expects vector, tile and map to agree, but got ")
              << vector << ", " << tile << " and " << map;
-  return success();
+  return verifyRole(*this, /*isProducer=*/false);
 }
 
 LogicalResult StoreRowsOp::verify() {
   auto type = cast<MemRefType>(getMemref().getType());
+  auto expected = VectorType::get({1, kWarpgroupRows}, type.getElementType());
+  if (!type.getElementType().isF32())
+    return emitOpError("expects a buffer of f32, but got ") << type;
+  if (getVector().getType() != expected)
+    return emitOpError("expects the vector to be ")
+           << expected << ", but got " << getVector().getType();
   if (static_cast<int64_t>(getIndices().size()) != type.getRank())
     return emitOpError("expects ")
            << type.getRank() << " indices, but got " << getIndices().size();
-  if (getDim() < 0 || static_cast<int64_t>(getDim()) >= type.getRank())
-    return emitOpError("expects a dimension of the memref, but got ")
-           << getDim();
-  return success();
+  if (int64_t dim = getDim(); dim < 0 || dim >= type.getRank())
+    return emitOpError("expects a dimension of the memref, but got ") << dim;
+  return verifyRole(*this, /*isProducer=*/false);
 }

@@ -47,7 +47,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `tile_m`: query rows of a thread block, 64 for each consumer warpgroup.
     * `tile_n`: keys in one tile, a multiple of 16.
     * `stages`: tiles of keys, and as many of values, that are in shared memory at a time; 1, 2 or 4.
-    * `registers`: registers of a thread of a consumer.
+    * `registers`: registers of a thread of a consumer, a multiple of 8. All consumers together have no more than the thread block was
+      started with: up to 256 with one consumer, 240 with two, 160 with three, and 112 with four.
     * `head_group`: heads whose tiles take turns in the order of the grid, which lets long
       tiles of several heads run first.
     * `reverse`: the tiles of the last queries come first.
@@ -96,10 +97,11 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
   let summary = "a tile in shared memory";
   let description = [{
     `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of 64 columns whose rows of 128 bytes are swizzled.
-    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows.
+    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "int64_t":$parentRows);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
@@ -117,16 +119,18 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
 
 def Hopper_PendingType : Hopper_Type<"Pending", "pending"> {
   let summary = "a vector that an asynchronous product is still writing";
-  let description = "Only `hopper.wait` makes a vector of it.";
+  let description = "Of rank 2 and f32. Only `hopper.wait` makes a vector of it.";
   let parameters = (ins "::mlir::VectorType":$vector);
   let assemblyFormat = "`<` $vector `>`";
+  let genVerifyDecl = 1;
 }
 
 def Hopper_MailboxType : Hopper_Type<"Mailbox", "mailbox"> {
   let summary = "a ring of two messages from the producer to the consumers";
-  let description = "`!hopper.mailbox<N>`: a message is N numbers of 32 bits.";
+  let description = "`!hopper.mailbox<N>`: a message is N numbers of 32 bits; N is positive.";
   let parameters = (ins "int64_t":$length);
   let assemblyFormat = "`<` $length `>`";
+  let genVerifyDecl = 1;
 }
 
 def Hopper_TurnsType : Hopper_Type<"Turns", "turns"> {

@@ -16,7 +16,7 @@ class Hopper_Op<string mnemonic, list<Trait> traits = []>
 //===----------------------------------------------------------------------===//
 
 def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
-    SingleBlock, NoRegionArguments,
+    SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments,
     DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
   let summary = "give the warps of a thread block their roles";
   let description = [{
@@ -30,10 +30,12 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     hopper.warp_specialize consumers 2 registers 240 producer {
       hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
     } consumers {
-      %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16>
+      %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
       hopper.release %ch[%n] : !hopper.channel<2x128x64xbf16>
     }
     ```
+
+    Errors: other than 1 to 4 consumers; registers that are not a multiple of 8 from 24 to 256.
   }];
   let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
@@ -59,9 +61,12 @@ def Hopper_WarpgroupIdOp : Hopper_Op<"warpgroup_id", [Pure]> {
     ```mlir
     %wg = hopper.warpgroup_id
     ```
+
+    Errors: outside of `consumers`.
   }];
   let results = (outs Index:$result);
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,10 +114,10 @@ def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
     Waits until use `number` of the channel has arrived, and returns its tile, which may be read until it is released.
 
     ```mlir
-    %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16>
+    %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
     ```
 
-    Errors: outside of `consumers`.
+    Errors: a result that is not a tile of the channel; outside of `consumers`.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number);
   let results = (outs Hopper_TileType:$tile);
@@ -246,6 +251,8 @@ def Hopper_TakeTurnOp : Hopper_TurnOp<"take_turn"> {
     ```mlir
     hopper.take_turn %t : !hopper.turns
     ```
+
+    Errors: outside of `consumers`.
   }];
 }
 
@@ -257,6 +264,8 @@ def Hopper_PassTurnOp : Hopper_TurnOp<"pass_turn"> {
     ```mlir
     hopper.pass_turn %t : !hopper.turns
     ```
+
+    Errors: outside of `consumers`.
   }];
 }
 
@@ -290,7 +299,7 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>
     %q = hopper.load_fragment %r : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
     ```
 
-    Errors: a tile of other than 64 rows; a result of other columns or element type.
+    Errors: a tile of other than 64 rows; a result of other columns or element type; outside of `consumers`.
   }];
   let arguments = (ins Hopper_TileType:$tile);
   let results = (outs VectorOfRankAndType<[2], [BF16, F16]>:$result);
@@ -314,21 +323,24 @@ def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
     * `rhs`: a tile of the same element type.
     * `acc`: `vector<N x 64>` of f32, or pending; absent for 0.
 
-    `K` is a multiple of 16, or of 8 where both operands are tiles, which then hold 0 up to the next multiple of 16.
+    `N` is a multiple of 8 up to 256. `K` is a multiple of 16, or without `rhs_transposed` of 8; operands then come from tiles, which
+    hold 0 up to the next multiple of 16.
 
     ```mlir
     %s = hopper.mma %q, %k : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+    %o = hopper.mma %p, %v acc %a rhs_transposed : vector<128x64xbf16>, !hopper.tile<128x64xbf16>, vector<64x64xf32>
+        -> !hopper.pending<vector<64x64xf32>>
     ```
 
-    Errors: extents that do not fit; other element types.
+    Errors: extents that do not fit; other element types; outside of `consumers`.
   }];
   let arguments = (ins AnyTypeOf<[Hopper_TileType, VectorOfRankAndType<[2], [BF16, F16]>]>:$lhs,
       Hopper_TileType:$rhs, Optional<AnyTypeOf<[VectorOfRankAndType<[2], [F32]>, Hopper_PendingType]>>:$acc,
       UnitAttr:$rhs_transposed);
   let results = (outs Hopper_PendingType:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs (`acc` $acc^ `:` type($acc) `,`)? (`rhs_transposed` $rhs_transposed^)? attr-dict
-    `:` type($lhs) `,` type($rhs) `->` type($result)
+    $lhs `,` $rhs (`acc` $acc^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
+    `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -344,10 +356,13 @@ def Hopper_WaitOp : Hopper_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>,
     ```mlir
     %v = hopper.wait %s in_flight 1 : !hopper.pending<vector<128x64xf32>>
     ```
+
+    Errors: other than 0 to 7 products in flight; outside of `consumers`.
   }];
   let arguments = (ins Hopper_PendingType:$pending, I64Attr:$in_flight);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
   let assemblyFormat = "$pending `in_flight` $in_flight attr-dict `:` type($pending)";
+  let hasVerifier = 1;
 }
 
 def Hopper_InFlightOp : Hopper_Op<"in_flight", [Pure,
@@ -378,9 +393,12 @@ def Hopper_IotaOp : Hopper_Op<"iota", [Pure]> {
     ```mlir
     %i = hopper.iota : vector<128x1xindex>
     ```
+
+    Errors: another shape, or a number of keys that is not a multiple of 8.
   }];
   let results = (outs VectorOfRankAndType<[2], [Index]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Hopper_PositionOp : Hopper_Op<"position", [Pure]> {
@@ -403,11 +421,13 @@ def Hopper_ReduceOp : Hopper_Op<"reduce", [Pure]> {
   let description = [{
     `max`: `result[0, m] = max_n source[n, m]`, ignoring NaN, of type `vector<1 x 64>`.
     `add`: to `vector<1 x 64>`, the sum over n; to `vector<4 x 64>`, four sums `result[p, m]` over the `n` with
-    `n / 2 mod 4 = p`, each in the thread that holds them.
+    `n / 2 mod 4 = p`, each in the thread that holds them. Those four are a source, too, of their sum.
 
     ```mlir
     %m = hopper.reduce max %s : vector<128x64xf32> -> vector<1x64xf32>
     ```
+
+    Errors: another kind; a source of other than 64 queries, or of a number of rows that is not a multiple of 8; a result of another shape.
   }];
   let arguments = (ins StrAttr:$kind, VectorOfRankAndType<[2], [F32]>:$source);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
@@ -474,7 +494,7 @@ def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
         : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
     ```
 
-    Errors: extents or element types that differ.
+    Errors: extents or element types that differ; outside of `consumers`.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [BF16, F16]>:$vector, Hopper_TileType:$staging,
       Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row);
@@ -494,7 +514,8 @@ def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [MemoryEffects<[MemWrite]>]> {
     hopper.store_rows %v, %lse[%b, %h, %r] dim 2 end %e : vector<1x64xf32>, memref<?x?x?xf32>
     ```
 
-    Errors: a number of indices other than the rank.
+    Errors: another shape of the vector; a buffer of other elements; a number of indices other than the rank; a dimension that is not one of
+    the buffer; outside of `consumers`.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref,
       Variadic<Index>:$indices, I64Attr:$dim, Index:$end);

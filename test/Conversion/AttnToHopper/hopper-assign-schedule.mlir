@@ -1,0 +1,73 @@
+// RUN: attn-opt %s --attn-hopper-assign-schedule | FileCheck %s
+
+// The widest of the head dimensions and whether there is a mask decide.
+
+// CHECK-LABEL: func @narrow
+// CHECK: schedule #hopper.schedule<tile_m = {{[0-9]+}}, tile_n = {{[0-9]+}}, stages = {{[124]}}, registers = {{[0-9]+}}, head_group = 1
+// CHECK-NOT: reverse
+// CHECK: return
+func.func @narrow(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      outs(%o : tensor<1x1x?x64xbf16>)
+  return %r : tensor<1x1x?x64xbf16>
+}
+
+// Under a mask, the tiles of the last queries, which have more keys under a
+// causal one, come first.
+
+// CHECK-LABEL: func @masked
+// CHECK: schedule #hopper.schedule<{{.*}}head_group = 8, reverse
+func.func @masked(%q: tensor<1x1x?x128xf16>, %o: tensor<1x1x?x128xf16>) -> tensor<1x1x?x128xf16> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x128xf16>, tensor<1x1x?x128xf16>, tensor<1x1x?x128xf16>)
+      outs(%o : tensor<1x1x?x128xf16>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x?x128xf16>
+}
+
+// What has one dimension of 256 has the schedule of what has two.
+
+// CHECK-LABEL: func @wide_keys
+// CHECK: schedule #hopper.schedule<[[WIDE:tile_m = 128, .*]]>
+// CHECK-LABEL: func @wide_values
+// CHECK: schedule #hopper.schedule<[[WIDE]]>
+// CHECK-LABEL: func @wide
+// CHECK: schedule #hopper.schedule<[[WIDE]]>
+func.func @wide_keys(%q: tensor<1x1x?x256xbf16>, %v: tensor<1x1x?x8xbf16>) -> tensor<1x1x?x8xbf16> {
+  %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>, tensor<1x1x?x8xbf16>)
+      outs(%v : tensor<1x1x?x8xbf16>)
+  return %r : tensor<1x1x?x8xbf16>
+}
+func.func @wide_values(%q: tensor<1x1x?x8xbf16>, %v: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
+  %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x8xbf16>, tensor<1x1x?x8xbf16>, tensor<1x1x?x256xbf16>)
+      outs(%v : tensor<1x1x?x256xbf16>)
+  return %r : tensor<1x1x?x256xbf16>
+}
+func.func @wide(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>)
+      outs(%q : tensor<1x1x?x256xbf16>)
+  return %r : tensor<1x1x?x256xbf16>
+}
+
+// A schedule that is there stays.
+
+// CHECK-LABEL: func @kept
+// CHECK: schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_group = 3, persistent>
+func.func @kept(%q: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_group = 3, persistent>
+      ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      outs(%q : tensor<1x1x?x64xbf16>)
+  return %r : tensor<1x1x?x64xbf16>
+}
+
+// The state of an attention that goes on has a schedule, too.
+
+// CHECK-LABEL: func @online
+// CHECK: attn.online_attention scale 1.250000e-01 schedule #hopper.schedule<
+func.func @online(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xf32>, %l: tensor<1x1x?xf32>) -> tensor<1x1x?x64xf32> {
+  %r:3 = attn.online_attention scale 0.125 ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      outs(%o, %l, %l : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+  return %r#0 : tensor<1x1x?x64xf32>
+}

@@ -1,0 +1,69 @@
+// Index arithmetic, in 32 bits where all values fit.
+
+// RUN: attn-opt %s --attn-hopper-lower | FileCheck %s
+
+// CHECK: llvm.func @indices(%[[EXTENT:[^ ]*]]: i32, %[[ANY:[^ ]*]]: i64, %[[N:[^ ]*]]: i32)
+// CHECK: nvvm.setmaxregister {{ *}}increase
+// CHECK: llvm.ptrtoint
+
+// Constants stay apart: n + 5 < e is 5 < e - n.
+// CHECK: %[[UNUSED:.*]] = arith.subi %[[N]], %[[EXTENT]] : i32
+// CHECK: %[[DIFFERENCE:.*]] = arith.subi %[[EXTENT]], %[[N]] : i32
+// CHECK: arith.cmpi slt, %c5_i32{{.*}}, %[[DIFFERENCE]] : i32
+// CHECK: arith.divui %[[N]], %{{.*}} : i32
+
+// A product of positions may need 64 bits, and a scalar of the caller does.
+// CHECK: %[[N64:.*]] = arith.extsi %[[N]] : i32 to i64
+// CHECK: %[[E64:.*]] = arith.extsi %[[EXTENT]] : i32 to i64
+// CHECK: %[[PRODUCT:.*]] = arith.muli %[[N64]], %[[E64]] : i64
+// CHECK: arith.addi %[[ANY]], %{{.*}} : i64
+// CHECK: arith.cmpi sle, %[[ANY]], %{{.*}} : i64
+
+// 5 - n is 5 and 0 - n.
+// CHECK: %[[NEGATED:.*]] = arith.subi %c0_i32{{.*}}, %[[N]] : i32
+// CHECK: arith.addi %[[NEGATED]], %[[NEGATED]] : i32
+
+// A signed number of 32 bits fits, an unsigned one does not.
+// CHECK: arith.extui %[[N]] : i32 to i64
+// CHECK: arith.minsi %[[N]], %[[EXTENT]] : i32
+// CHECK: arith.trunci %[[PRODUCT]] : i64 to i32
+
+// The four keys of a thread share their base.
+// CHECK: %[[FIRST:.*]] = arith.shli
+// CHECK: %[[BASE:.*]] = arith.addi %[[FIRST]], %[[N]] : i32
+// CHECK: arith.cmpi slt, %[[BASE]], %[[EXTENT]] : i32
+// CHECK: arith.subi %[[EXTENT]], %{{.*}} : i32
+// CHECK: arith.cmpi slt, %c1_i32{{.*}}, %{{.*}} : i32
+// CHECK: arith.cmpi slt, %c8_i32{{.*}}, %{{.*}} : i32
+// CHECK: arith.cmpi slt, %c9_i32{{.*}}, %{{.*}} : i32
+gpu.module @m {
+  gpu.func @indices(%extent: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64},
+      %any: index {hopper.operand = 1 : i64}, %n: i32 {hopper.operand = 2 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize consumers 1 registers 240 producer {
+    } consumers {
+      %position = hopper.position %n
+      %c5 = arith.constant 5 : index
+      %c3 = arith.constant 3 : index
+      %0 = arith.addi %position, %c5 : index
+      %1 = arith.subi %position, %extent : index
+      %2 = arith.cmpi slt, %0, %extent : index
+      %3 = arith.divui %position, %c3 : index
+      %4 = arith.muli %position, %extent : index
+      %5 = arith.addi %any, %position : index
+      %6 = arith.cmpi sle, %any, %position : index
+      %7 = arith.subi %c5, %position : index
+      %8 = arith.addi %7, %7 : index
+      %9 = arith.index_cast %n : i32 to index
+      %10 = arith.index_castui %n : i32 to index
+      %11 = arith.minsi %9, %extent : index
+      %12 = arith.index_cast %4 : index to i32
+      %i = hopper.iota : vector<16x1xindex>
+      %j = vector.broadcast %position : index to vector<16x1xindex>
+      %k = arith.addi %i, %j : vector<16x1xindex>
+      %e = vector.broadcast %extent : index to vector<16x1xindex>
+      %q = arith.cmpi slt, %k, %e : vector<16x1xindex>
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,102 @@
+// Matrix products.
+
+// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+
+// CHECK: llvm.func @products
+// CHECK: nvvm.setmaxregister {{ *}}increase
+// CHECK: %[[WG:.*]] = arith.subi
+
+// Descriptors of first stages: the address by 16, 1024 bytes between groups of
+// rows, rows of 128 bytes.
+// CHECK: %[[BASE:.*]] = llvm.ptrtoint
+// CHECK: %[[KADDRESS:.*]] = arith.addi %[[BASE]], %c17408_i32
+// CHECK: arith.andi %[[KADDRESS]], %c262143_i32
+// CHECK: %[[K0:.*]] = arith.ori %{{.*}}, %c4611686293305360384_i64
+// CHECK: %[[QADDRESS:.*]] = arith.addi %[[BASE]], %c1024_i32
+// CHECK: %[[Q0:.*]] = arith.ori %{{.*}}, %c4611686293305360384_i64
+// Values lie the other way: chunks of 64 columns are 16 rows of 128 bytes apart.
+// CHECK: %[[V0:.*]] = arith.ori %{{.*}}, %c4611686293313683456_i64
+
+// Both operands in shared memory: two steps of 16 columns for 24, the first
+// without an accumulator; all accumulators are tied from then on.
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: %[[STAGE:.*]] = arith.extui
+// CHECK: %[[K:.*]] = arith.addi %[[K0]], %[[STAGE]]
+// CHECK: %[[ROWS32:.*]] = arith.muli %[[WG]], %c512_i32
+// CHECK: %[[ROWS:.*]] = arith.extui %[[ROWS32]]
+// CHECK: %[[Q:.*]] = arith.addi %[[Q0]], %[[ROWS]]
+// CHECK: %[[STEP0:.*]] = llvm.inline_asm has_side_effects
+// CHECK-SAME: "{ .reg .pred p; setp.ne.b32 p, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, $9, $8, p, 1, 1, 0, 0; }", "=f,=f,=f,=f,=f,=f,=f,=f,l,l" %[[K]], %[[Q]] :
+// CHECK: %[[K1:.*]] = arith.addi %[[K]], %c2_i64
+// CHECK: %[[Q1:.*]] = arith.addi %[[Q]], %c2_i64
+// CHECK: %[[S:.*]] = llvm.inline_asm has_side_effects
+// CHECK-SAME: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, $9, $8, p, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; }", "=f,=f,=f,=f,=f,=f,=f,=f,l,l,0,1,2,3,4,5,6,7" %[[K1]], %[[Q1]],
+
+// What a wait returns is tied to what was pending.
+// CHECK-COUNT-8: llvm.extractvalue %[[S]]
+// CHECK: llvm.inline_asm has_side_effects
+// CHECK-SAME: "wgmma.wait_group.sync.aligned 1;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
+
+// Probabilities are the operand in registers, two to each.
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ff2bf16x2.rn"
+// CHECK: %[[V:.*]] = arith.addi %[[V0]], %[[STAGE]]
+// CHECK: llvm.inline_asm has_side_effects
+// CHECK-SAME: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n24k16.f32.bf16.bf16 {{.*}}, {$13,$14,$15,$16}, $12, p, 1, 1, 1; wgmma.commit_group.sync.aligned; }"
+// CHECK-SAME: l,r,r,r,r,0,1,2,3,4,5,6,7,8,9,10,11" %[[V]],
+// CHECK: "wgmma.wait_group.sync.aligned 0;"
+
+// Queries in registers: four matrices of 8x8 for each step.
+// CHECK-COUNT-2: "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, [$4];", "=r,=r,=r,=r,r"
+// CHECK: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$9,$10,$11,$12}, $8, p, 1, 1, 0; }", "=f,=f,=f,=f,=f,=f,=f,=f,l,r,r,r,r,0,1,2,3,4,5,6,7"
+// CHECK: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$9,$10,$11,$12}, $8, p, 1, 1, 0; wgmma.commit_group.sync.aligned; }"
+// CHECK-NOT: wgmma.mma_async
+
+// The fifth step of 80 columns is in the second chunk, which is all rows of a
+// tile further: 16 of the keys and 128 of the queries.
+// CHECK: llvm.func @chunks
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK: %[[K4:.*]] = arith.addi %{{.*}}, %c128_i64
+// CHECK: %[[Q4:.*]] = arith.addi %{{.*}}, %c1024_i64
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {{.*}} wgmma.commit_group.sync.aligned; }", {{.*}} %[[K4]], %[[Q4]],
+// CHECK-NOT: wgmma.mma_async
+// CHECK: llvm.return
+gpu.module @m {
+  gpu.func @products(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
+    %qs = hopper.create_channel : !hopper.channel<1x128x24xbf16>
+    %ks = hopper.create_channel : !hopper.channel<2x16x24xbf16>
+    hopper.warp_specialize consumers 2 registers 240 producer {
+    } consumers {
+      %wg = hopper.warpgroup_id
+      %q = hopper.get %qs[%n] : !hopper.channel<1x128x24xbf16> -> !hopper.tile<128x24xbf16>
+      %rows = hopper.rows %q[%wg] : !hopper.tile<128x24xbf16> -> !hopper.tile<64x24xbf16, of 128>
+      %k = hopper.get %ks[%n] : !hopper.channel<2x16x24xbf16> -> !hopper.tile<16x24xbf16>
+      %s = hopper.mma %rows, %k : !hopper.tile<64x24xbf16, of 128>, !hopper.tile<16x24xbf16> -> !hopper.pending<vector<16x64xf32>>
+      %v = hopper.wait %s in_flight 1 : !hopper.pending<vector<16x64xf32>>
+      %p = arith.truncf %v : vector<16x64xf32> to vector<16x64xbf16>
+      %acc = arith.constant dense<0.0> : vector<24x64xf32>
+      %o = hopper.mma %p, %k acc %acc rhs_transposed : vector<16x64xbf16>, !hopper.tile<16x24xbf16>, vector<24x64xf32> -> !hopper.pending<vector<24x64xf32>>
+      %w = hopper.wait %o in_flight 0 : !hopper.pending<vector<24x64xf32>>
+      %f = hopper.load_fragment %rows : !hopper.tile<64x24xbf16, of 128> -> vector<24x64xbf16>
+      %s2 = hopper.mma %f, %k acc %v : vector<24x64xbf16>, !hopper.tile<16x24xbf16>, vector<16x64xf32> -> !hopper.pending<vector<16x64xf32>>
+    }
+    gpu.return
+  }
+}
+
+gpu.module @wide {
+  gpu.func @chunks(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
+    %qs = hopper.create_channel : !hopper.channel<1x128x80xf16>
+    %ks = hopper.create_channel : !hopper.channel<1x16x80xf16>
+    hopper.warp_specialize consumers 2 registers 240 producer {
+    } consumers {
+      %wg = hopper.warpgroup_id
+      %q = hopper.get %qs[%n] : !hopper.channel<1x128x80xf16> -> !hopper.tile<128x80xf16>
+      %rows = hopper.rows %q[%wg] : !hopper.tile<128x80xf16> -> !hopper.tile<64x80xf16, of 128>
+      %k = hopper.get %ks[%n] : !hopper.channel<1x16x80xf16> -> !hopper.tile<16x80xf16>
+      %s = hopper.mma %rows, %k : !hopper.tile<64x80xf16, of 128>, !hopper.tile<16x80xf16> -> !hopper.pending<vector<16x64xf32>>
+      %v = hopper.wait %s in_flight 0 : !hopper.pending<vector<16x64xf32>>
+    }
+    gpu.return
+  }
+}

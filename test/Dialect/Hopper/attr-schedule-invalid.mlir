@@ -1,0 +1,124 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 0}}
+#s = #hopper.schedule<tile_m = 0, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 32}}
+#s = #hopper.schedule<tile_m = 32, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 100}}
+#s = #hopper.schedule<tile_m = 100, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 320}}
+#s = #hopper.schedule<tile_m = 320, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got -64}}
+#s = #hopper.schedule<tile_m = -64, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 0}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 0, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 8}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 8, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 100}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 100, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 272}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 272, stages = 2, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects 1, 2 or 4 stages, but got 0}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 0, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects 1, 2 or 4 stages, but got 3}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 3, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects 1, 2 or 4 stages, but got 8}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 8, registers = 240, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 16}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 16, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 100}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 100, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 264}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 264, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 248, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 168, which leave 8}}
+#s = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 168, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 120, which leave 0}}
+#s = #hopper.schedule<tile_m = 256, tile_n = 128, stages = 2, registers = 120, head_group = 1>
+
+// -----
+
+// expected-error@+1 {{expects head_group to be positive, but got 0}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 0>
+
+// -----
+
+// expected-error@+1 {{expects a member of a schedule, but got 'lanes'}}
+#s = #hopper.schedule<tile_m = 64, lanes = 8>
+
+// -----
+
+// expected-error@+1 {{expected valid keyword}}
+#s = #hopper.schedule<tile_m = 64, 8>
+
+// -----
+
+// expected-error@+1 {{expected '='}}
+#s = #hopper.schedule<tile_m 64>
+
+// -----
+
+// expected-error@+1 {{expected integer value}}
+#s = #hopper.schedule<tile_m = reverse>
+
+// -----
+
+// expected-error@+1 {{integer value too large}}
+#s = #hopper.schedule<tile_m = 99999999999999999999>
+
+// -----
+
+// expected-error@+1 {{unknown attribute `plan` in dialect `hopper`}}
+#s = #hopper.plan<1>

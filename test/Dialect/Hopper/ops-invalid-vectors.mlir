@@ -1,0 +1,265 @@
+// Vectors and results.
+
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+func.func @f() {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<12x1xindex>'}}
+    %0 = hopper.iota : vector<12x1xindex>
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<1x32xindex>'}}
+    %0 = hopper.iota : vector<1x32xindex>
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<8x64xindex>'}}
+    %0 = hopper.iota : vector<8x64xindex>
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<1x1xindex>'}}
+    %0 = hopper.iota : vector<1x1xindex>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<128x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects max or add, but got mul}}
+    %0 = hopper.reduce mul %s : vector<128x64xf32> -> vector<1x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<128x32xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<128x32xf32>'}}
+    %0 = hopper.reduce max %s : vector<128x32xf32> -> vector<1x32xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<12x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<12x64xf32>'}}
+    %0 = hopper.reduce max %s : vector<12x64xf32> -> vector<1x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<4x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<4x64xf32>'}}
+    %0 = hopper.reduce max %s : vector<4x64xf32> -> vector<1x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<1x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<1x64xf32>'}}
+    %0 = hopper.reduce add %s : vector<1x64xf32> -> vector<1x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<128x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a result with one row, or four for add, but got 'vector<4x64xf32>'}}
+    %0 = hopper.reduce max %s : vector<128x64xf32> -> vector<4x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<128x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a result with one row, or four for add, but got 'vector<2x64xf32>'}}
+    %0 = hopper.reduce add %s : vector<128x64xf32> -> vector<2x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<128x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a result with one row, or four for add, but got 'vector<1x32xf32>'}}
+    %0 = hopper.reduce add %s : vector<128x64xf32> -> vector<1x32xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a channel of one stage, but got '!hopper.channel<2x128x64xbf16>'}}
+    %0 = hopper.reuse %c : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the result to be '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16, of 128>'}}
+    %0 = hopper.reuse %c : !hopper.channel<1x128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<128x64xbf16>, %m: !hopper.map<64x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x64xbf16>', '!hopper.tile<128x64xbf16>' and '!hopper.map<64x64xbf16>'}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<128x64xbf16>, !hopper.map<64x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<128x64xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x64xbf16>'}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<128x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x64xf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x64xbf16>'}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x64xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<128x64xbf16>'}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<128x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x32xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x32xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x64xbf16>'}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<64x32xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %l: memref<?xf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a buffer of f32, but got 'memref<?xf16>'}}
+    hopper.store_rows %v, %l[%x] dim 0 end %x : vector<1x64xf32>, memref<?xf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x1xf32>, %l: memref<?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the vector to be 'vector<1x64xf32>', but got 'vector<64x1xf32>'}}
+    hopper.store_rows %v, %l[%x] dim 0 end %x : vector<64x1xf32>, memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 2 indices, but got 1}}
+    hopper.store_rows %v, %l[%x] dim 0 end %x : vector<1x64xf32>, memref<?x?xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a dimension of the memref, but got 2}}
+    hopper.store_rows %v, %l[%x, %x] dim 2 end %x : vector<1x64xf32>, memref<?x?xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a dimension of the memref, but got -1}}
+    hopper.store_rows %v, %l[%x, %x] dim -1 end %x : vector<1x64xf32>, memref<?x?xf32>
+  }
+  return
+}

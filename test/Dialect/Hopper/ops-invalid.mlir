@@ -1,0 +1,572 @@
+// Roles, channels and matrix products.
+
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+func.func @f() {
+  // expected-error@+1 {{expects 1 to 4 consumers, but got 0}}
+  hopper.warp_specialize consumers 0 registers 240 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects 1 to 4 consumers, but got 5}}
+  hopper.warp_specialize consumers 5 registers 240 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 16}}
+  hopper.warp_specialize consumers 2 registers 16 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 100}}
+  hopper.warp_specialize consumers 2 registers 100 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 264}}
+  hopper.warp_specialize consumers 2 registers 264 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects consumers to leave at least 24 registers to each thread of the producer, but got 8}}
+  hopper.warp_specialize consumers 2 registers 248 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{'hopper.yield' op expects parent op 'hopper.warp_specialize'}}
+  hopper.yield
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{'hopper.warpgroup_id' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+  %0 = hopper.warpgroup_id
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.put' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.warpgroup_id' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.warpgroup_id
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.get' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.release' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    hopper.release %c[%n] : !hopper.channel<2x128x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.take_turn' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    hopper.take_turn %t : !hopper.turns
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.pass_turn' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    hopper.pass_turn %t : !hopper.turns
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.load_fragment' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.load_fragment %t : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%q: !hopper.tile<64x64xbf16, of 128>, %k: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.mma' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.mma %q, %k : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%p: !hopper.pending<vector<128x64xf32>>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.wait' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.wait %p in_flight 0 : !hopper.pending<vector<128x64xf32>>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.reuse' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.reuse %c : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.store' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %l: memref<?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.store_rows' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    hopper.store_rows %v, %l[%x] dim 0 end %x : vector<1x64xf32>, memref<?xf32>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<64x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{expects boxes of the map to be tiles of the channel, but got '!hopper.map<64x64xbf16>' and '!hopper.channel<2x128x64xbf16>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<64x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x128xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{expects boxes of the map to be tiles of the channel, but got '!hopper.map<128x128xbf16>' and '!hopper.channel<2x128x64xbf16>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x128xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{expects boxes of the map to be tiles of the channel, but got '!hopper.map<128x64xf16>' and '!hopper.channel<2x128x64xbf16>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the result to be a tile of the channel, '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16>'}}
+    %0 = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<64x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<128x64xbf16>'}}
+    %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<128x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x128xbf16, of 128>'}}
+    %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x128xbf16, of 128>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xf16, of 128>'}}
+    %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xf16, of 128>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16, of 192>'}}
+    %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 192>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a tile of 64 rows, but got '!hopper.tile<128x64xbf16>'}}
+    %0 = hopper.load_fragment %t : !hopper.tile<128x64xbf16> -> vector<64x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the result to be 'vector<64x64xbf16>', but got 'vector<128x64xbf16>'}}
+    %0 = hopper.load_fragment %t : !hopper.tile<64x64xbf16, of 128> -> vector<128x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the result to be 'vector<64x64xbf16>', but got 'vector<64x64xf16>'}}
+    %0 = hopper.load_fragment %t : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: !hopper.tile<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 64 queries, but got 128}}
+    %0 = hopper.mma %l, %r : !hopper.tile<128x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<64x32xbf16>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 64 queries, but got 32}}
+    %0 = hopper.mma %l, %r : vector<64x32xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<64x64xf16>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects operands of one element type, but got 'f16' and 'bf16'}}
+    %0 = hopper.mma %l, %r : vector<64x64xf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects operands to agree on the reduced extent, but got 128 and 64}}
+    %0 = hopper.mma %l, %r : vector<128x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects operands to agree on the reduced extent, but got 64 and 128}}
+    %0 = hopper.mma %l, %r rhs_transposed : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<12x64xbf16>, %r: !hopper.tile<16x12xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the reduced extent to be a multiple of 8, but got 12}}
+    %0 = hopper.mma %l, %r : vector<12x64xbf16>, !hopper.tile<16x12xbf16> -> !hopper.pending<vector<16x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<24x64xbf16>, %r: !hopper.tile<24x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the reduced extent to be a multiple of 16, but got 24}}
+    %0 = hopper.mma %l, %r rhs_transposed : vector<24x64xbf16>, !hopper.tile<24x64xbf16> -> !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<12x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects rows of the result to be a multiple of 8 up to 256, but got 12}}
+    %0 = hopper.mma %l, %r : vector<64x64xbf16>, !hopper.tile<12x64xbf16> -> !hopper.pending<vector<12x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<264x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects rows of the result to be a multiple of 8 up to 256, but got 264}}
+    %0 = hopper.mma %l, %r : vector<64x64xbf16>, !hopper.tile<264x64xbf16> -> !hopper.pending<vector<264x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a result of 128x64xf32, but got 'vector<64x64xf32>'}}
+    %0 = hopper.mma %l, %r : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a result of 64x64xf32, but got 'vector<128x64xf32>'}}
+    %0 = hopper.mma %l, %r rhs_transposed : vector<128x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>, %a: vector<64x64xf32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the accumulator to be 'vector<128x64xf32>', but got 'vector<64x64xf32>'}}
+    %0 = hopper.mma %l, %r acc %a : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16>, vector<64x64xf32> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>, %a: !hopper.pending<vector<64x64xf32>>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the accumulator to be 'vector<128x64xf32>', but got 'vector<64x64xf32>'}}
+    %0 = hopper.mma %l, %r acc %a : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16>, !hopper.pending<vector<64x64xf32>> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%l: vector<64x64xf32>, %r: !hopper.tile<128x64xbf16>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{operand #0 must be a tile in shared memory or vector of bfloat16 type or 16-bit float values of ranks 2, but got 'vector<64x64xf32>'}}
+    %0 = hopper.mma %l, %r : vector<64x64xf32>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 0 to 7 products in flight, but got -1}}
+    %0 = hopper.wait %p in_flight -1 : !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 0 to 7 products in flight, but got 8}}
+    %0 = hopper.wait %p in_flight 8 : !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<2xi32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.claim' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    %0 = hopper.claim %c : memref<2xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<2xi32>) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.retire' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    hopper.retire %c : memref<2xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.post' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    hopper.post %m[%n], %n : !hopper.mailbox<1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.receive' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    %0 = hopper.receive %m[%n] : !hopper.mailbox<1> -> i32
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{expects a message of 2 numbers, but got 1}}
+    hopper.post %m[%n], %n : !hopper.mailbox<2>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a message of 2 numbers, but got 3}}
+    %0:3 = hopper.receive %m[%n] : !hopper.mailbox<2> -> i32, i32, i32
+  }
+  return
+}

@@ -1,0 +1,161 @@
+// Every operation, in its own form and in the generic one.
+
+// RUN: attn-opt %s --verify-roundtrip | FileCheck %s
+// RUN: attn-opt %s -o %t.custom.mlir
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt -o %t.back.mlir
+// RUN: diff %t.custom.mlir %t.back.mlir
+
+// Types in the own form are written without the names that the operations
+// imply, and the end of a role is not written.
+
+// CHECK-LABEL: func.func @roles
+// CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16>, %[[B:[^ ]*]]: index, %[[N:[^ ]*]]: i32
+// CHECK-NEXT: %[[CH:.*]] = hopper.create_channel : <2x128x64xbf16>
+// CHECK-NEXT: %[[TURNS:.*]] = hopper.create_turns : !hopper.turns
+// CHECK-NEXT: hopper.warp_specialize consumers 2 registers 240 producer {
+// CHECK-NEXT:   hopper.put %[[CH]][%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] : <2x128x64xbf16>, <128x64xbf16>
+// CHECK-NEXT: } consumers {
+// CHECK-NEXT:   hopper.take_turn %[[TURNS]] : !hopper.turns
+// CHECK-NEXT:   hopper.get %[[CH]][%[[N]]] : <2x128x64xbf16> -> <128x64xbf16>
+// CHECK-NEXT:   hopper.pass_turn %[[TURNS]] : !hopper.turns
+// CHECK-NEXT:   hopper.release %[[CH]][%[[N]]] : <2x128x64xbf16>
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func @roles(%map: !hopper.map<128x64xbf16>, %b: index, %n: i32) {
+  %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
+  %turns = hopper.create_turns : !hopper.turns
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    hopper.put %ch[%n], %map[%b, %b, %b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+  } consumers {
+    hopper.take_turn %turns : !hopper.turns
+    %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+    hopper.pass_turn %turns : !hopper.turns
+    hopper.release %ch[%n] : !hopper.channel<2x128x64xbf16>
+  }
+  return
+}
+
+// The end of a role may be written.
+
+// CHECK-LABEL: func.func @written_end
+// CHECK: hopper.warp_specialize consumers 1 registers 256 producer {
+// CHECK-NEXT: } consumers {
+// CHECK-NEXT: } {note = 1 : i64}
+func.func @written_end() {
+  hopper.warp_specialize consumers 1 registers 256 producer {
+    hopper.yield
+  } consumers {
+    hopper.yield
+  } {note = 1 : i64}
+  return
+}
+
+// Thread blocks take work, of which the producer tells the consumers.
+
+// CHECK-LABEL: func.func @work
+// CHECK-SAME: %[[COUNTER:[^ ]*]]: memref<2xi32>, %[[N:[^ ]*]]: i32
+// CHECK-NEXT: %[[BOX:.*]] = hopper.create_mailbox : <2>
+// CHECK-NEXT: hopper.warp_specialize
+// CHECK-NEXT:   %[[NEXT:.*]] = hopper.claim %[[COUNTER]] : memref<2xi32>
+// CHECK-NEXT:   hopper.post %[[BOX]][%[[N]]], %[[NEXT]], %[[N]] : <2>
+// CHECK-NEXT:   hopper.retire %[[COUNTER]] : memref<2xi32>
+// CHECK-NEXT: } consumers {
+// CHECK-NEXT:   %{{.*}}:2 = hopper.receive %[[BOX]][%[[N]]] : <2> -> i32, i32
+// CHECK-NEXT: }
+func.func @work(%counter: memref<2xi32>, %n: i32) {
+  %box = hopper.create_mailbox : !hopper.mailbox<2>
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    %next = hopper.claim %counter : memref<2xi32>
+    hopper.post %box[%n], %next, %n : !hopper.mailbox<2>
+    hopper.retire %counter : memref<2xi32>
+  } consumers {
+    %a, %b = hopper.receive %box[%n] : !hopper.mailbox<2> -> i32, i32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @products
+// CHECK-SAME: %[[N:[^ ]*]]: i32
+func.func @products(%n: i32, %flag: i1) {
+  %qs = hopper.create_channel : !hopper.channel<1x128x64xf16>
+  %ks = hopper.create_channel : !hopper.channel<4x32x64xf16>
+  hopper.warp_specialize consumers 2 registers 24 producer {
+  } consumers {
+    // CHECK: %[[WG:.*]] = hopper.warpgroup_id
+    // CHECK: %[[QT:.*]] = hopper.get %{{.*}}[%[[N]]] : <1x128x64xf16> -> <128x64xf16>
+    // CHECK: %[[KT:.*]] = hopper.get %{{.*}}[%[[N]]] : <4x32x64xf16> -> <32x64xf16>
+    %wg = hopper.warpgroup_id
+    %qt = hopper.get %qs[%n] : !hopper.channel<1x128x64xf16> -> !hopper.tile<128x64xf16>
+    %kt = hopper.get %ks[%n] : !hopper.channel<4x32x64xf16> -> !hopper.tile<32x64xf16>
+    // CHECK: %[[ROWS:.*]] = hopper.rows %[[QT]][%[[WG]]] : <128x64xf16> -> <64x64xf16, of 128>
+    // CHECK: %[[Q:.*]] = hopper.load_fragment %[[ROWS]] : <64x64xf16, of 128> -> vector<64x64xf16>
+    %rows = hopper.rows %qt[%wg] : !hopper.tile<128x64xf16> -> !hopper.tile<64x64xf16, of 128>
+    %q = hopper.load_fragment %rows : !hopper.tile<64x64xf16, of 128> -> vector<64x64xf16>
+    // CHECK: %[[S0:.*]] = hopper.mma %[[ROWS]], %[[KT]] : !hopper.tile<64x64xf16, of 128>, <32x64xf16> -> <vector<32x64xf32>>
+    // CHECK: %[[S1:.*]] = hopper.mma %[[Q]], %[[KT]] acc %[[S0]] : vector<64x64xf16>, <32x64xf16>, !hopper.pending<vector<32x64xf32>> -> <vector<32x64xf32>>
+    // CHECK: %[[S:.*]] = hopper.wait %[[S1]] in_flight 0 : <vector<32x64xf32>>
+    %s0 = hopper.mma %rows, %kt : !hopper.tile<64x64xf16, of 128>, !hopper.tile<32x64xf16> -> !hopper.pending<vector<32x64xf32>>
+    %s1 = hopper.mma %q, %kt acc %s0 : vector<64x64xf16>, !hopper.tile<32x64xf16>, !hopper.pending<vector<32x64xf32>> -> !hopper.pending<vector<32x64xf32>>
+    %s = hopper.wait %s1 in_flight 0 : !hopper.pending<vector<32x64xf32>>
+    %p = arith.truncf %s : vector<32x64xf32> to vector<32x64xf16>
+    %zero = arith.constant dense<0.0> : vector<64x64xf32>
+    // CHECK: hopper.mma %{{.*}}, %[[KT]] acc %{{.*}} rhs_transposed : vector<32x64xf16>, <32x64xf16>, vector<64x64xf32> -> <vector<64x64xf32>>
+    // CHECK: hopper.in_flight %{{.*}} : <vector<64x64xf32>>
+    // CHECK: hopper.wait %{{.*}} in_flight 7 {note = 1 : i64} : <vector<64x64xf32>>
+    %o = hopper.mma %p, %kt acc %zero rhs_transposed : vector<32x64xf16>, !hopper.tile<32x64xf16>, vector<64x64xf32> -> !hopper.pending<vector<64x64xf32>>
+    %path = scf.if %flag -> !hopper.pending<vector<64x64xf32>> {
+      %again = hopper.in_flight %zero : !hopper.pending<vector<64x64xf32>>
+      scf.yield %again : !hopper.pending<vector<64x64xf32>>
+    } else {
+      scf.yield %o : !hopper.pending<vector<64x64xf32>>
+    }
+    %w = hopper.wait %path in_flight 7 {note = 1 : i64} : !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @vectors
+func.func @vectors(%n: i32, %s: vector<128x64xf32>, %c: vector<1x64xi1>) {
+  // CHECK: hopper.iota : vector<128x1xindex>
+  // CHECK: hopper.iota : vector<1x64xindex>
+  // CHECK: hopper.position %{{.*}}
+  // CHECK: hopper.reduce max %{{.*}} : vector<128x64xf32> -> vector<1x64xf32>
+  // CHECK: hopper.reduce add %{{.*}} : vector<128x64xf32> -> vector<1x64xf32>
+  // CHECK: %[[PARTS:.*]] = hopper.reduce add %{{.*}} : vector<128x64xf32> -> vector<4x64xf32>
+  // CHECK: hopper.reduce add %[[PARTS]] : vector<4x64xf32> -> vector<1x64xf32>
+  // CHECK: hopper.any %{{.*}} : vector<1x64xi1>
+  %keys = hopper.iota : vector<128x1xindex>
+  %queries = hopper.iota : vector<1x64xindex>
+  %i = hopper.position %n
+  %max = hopper.reduce max %s : vector<128x64xf32> -> vector<1x64xf32>
+  %sum = hopper.reduce add %s : vector<128x64xf32> -> vector<1x64xf32>
+  %parts = hopper.reduce add %s : vector<128x64xf32> -> vector<4x64xf32>
+  %all = hopper.reduce add %parts : vector<4x64xf32> -> vector<1x64xf32>
+  %p = hopper.any %c : vector<1x64xi1>
+  return
+}
+
+// CHECK-LABEL: func.func @results
+func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<[?, 1]>>, %x: index, %n: i32) {
+  // CHECK: %[[CH:.*]] = hopper.create_channel : <1x128x64xbf16>
+  // CHECK: %[[TILE:.*]] = hopper.create_tile : <128x64xbf16>
+  %ch = hopper.create_channel : !hopper.channel<1x128x64xbf16>
+  %tile = hopper.create_tile : !hopper.tile<128x64xbf16>
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    %wg = hopper.warpgroup_id
+    %v = arith.constant dense<0.0> : vector<64x64xbf16>
+    %m = arith.constant dense<0.0> : vector<1x64xf32>
+    // CHECK: hopper.reuse %[[CH]] : <1x128x64xbf16> -> <128x64xbf16>
+    // CHECK: hopper.store %{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : vector<64x64xbf16>, <64x64xbf16, of 128>, <64x64xbf16>
+    // CHECK: hopper.store %{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : vector<64x64xbf16>, <64x64xbf16, of 128>, <64x64xbf16>
+    // CHECK: hopper.store_rows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] dim 1 end %{{.*}} : vector<1x64xf32>, memref<?x?xf32, strided<[?, 1]>>
+    %again = hopper.reuse %ch : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
+    %rows = hopper.rows %again[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+    hopper.store %v, %rows, %map[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+    %others = hopper.rows %tile[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+    hopper.store %v, %others, %map[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+    hopper.store_rows %m, %lse[%x, %x] dim 1 end %x : vector<1x64xf32>, memref<?x?xf32, strided<[?, 1]>>
+  }
+  return
+}

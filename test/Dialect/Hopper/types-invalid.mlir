@@ -1,0 +1,80 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{expects 2 positive extents, but got 0x64}}
+func.func private @f(!hopper.map<0x64xbf16>)
+
+// -----
+
+// expected-error@+1 {{expects 2 positive extents, but got 64x64x64}}
+func.func private @f(!hopper.tile<64x64x64xbf16>)
+
+// -----
+
+// expected-error@+1 {{expects 3 positive extents, but got 128x64}}
+func.func private @f(!hopper.channel<128x64xbf16>)
+
+// -----
+
+// expected-error@+1 {{expected static shape}}
+func.func private @f(!hopper.map<?x64xbf16>)
+
+// -----
+
+// expected-error@+1 {{expects bf16 or f16, but got 'f32'}}
+func.func private @f(!hopper.map<64x64xf32>)
+
+// -----
+
+// expected-error@+1 {{expects bf16 or f16, but got 'i16'}}
+func.func private @f(!hopper.channel<2x64x64xi16>)
+
+// -----
+
+// expected-error@+1 {{expects 64 rows of a multiple of 64, but got 32}}
+func.func private @f(!hopper.tile<64x64xbf16, of 32>)
+
+// -----
+
+// expected-error@+1 {{expects 64 rows of a multiple of 64, but got -64}}
+func.func private @f(!hopper.tile<64x64xbf16, of -64>)
+
+// -----
+
+// expected-error@+1 {{expected 'of'}}
+func.func private @f(!hopper.tile<64x64xbf16, 128>)
+
+// -----
+
+// expected-error@+1 {{expects 1, 2 or 4 stages, but got 3}}
+func.func private @f(!hopper.channel<3x64x64xbf16>)
+
+// -----
+
+// expected-error@+1 {{expects a multiple of 8 rows, but got 60}}
+func.func private @f(!hopper.channel<2x60x64xbf16>)
+
+// -----
+
+// expected-error@+1 {{expects a vector of rank 2 and f32, but got 'vector<64xf32>'}}
+func.func private @f(!hopper.pending<vector<64xf32>>)
+
+// -----
+
+// expected-error@+1 {{expects a vector of rank 2 and f32, but got 'vector<8x64xbf16>'}}
+func.func private @f(!hopper.pending<vector<8x64xbf16>>)
+
+// -----
+
+// expected-error@+2 {{invalid kind of type specified: expected builtin.vector, but found 'f32'}}
+// expected-error@+1 {{failed to parse Hopper_PendingType parameter 'vector' which is to be a `::mlir::VectorType`}}
+func.func private @f(!hopper.pending<f32>)
+
+// -----
+
+// expected-error@+1 {{unknown  type `ring` in dialect `hopper`}}
+func.func private @f(!hopper.ring<2>)
+
+// -----
+
+// expected-error@+1 {{expects a positive length, but got 0}}
+func.func private @f(!hopper.mailbox<0>)

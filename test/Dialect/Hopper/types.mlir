@@ -1,0 +1,14 @@
+// RUN: attn-opt %s --verify-roundtrip | FileCheck %s
+
+// CHECK: func.func private @map(!hopper.map<128x64xbf16>, !hopper.map<80x72xf16>)
+func.func private @map(!hopper.map<128x64xbf16>, !hopper.map<80x72xf16>)
+
+// A tile of all rows does not say so.
+// CHECK: func.func private @tile(!hopper.tile<128x64xbf16>, !hopper.tile<64x64xf16, of 192>, !hopper.tile<64x256xbf16>)
+func.func private @tile(!hopper.tile<128x64xbf16>, !hopper.tile<64x64xf16, of 192>, !hopper.tile<64x256xbf16, of 64>)
+
+// CHECK: func.func private @channel(!hopper.channel<1x128x64xbf16>, !hopper.channel<2x16x128xf16>, !hopper.channel<4x80x8xbf16>)
+func.func private @channel(!hopper.channel<1x128x64xbf16>, !hopper.channel<2x16x128xf16>, !hopper.channel<4x80x8xbf16>)
+
+// CHECK: func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.mailbox<3>, !hopper.turns)
+func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.mailbox<3>, !hopper.turns)
