@@ -135,8 +135,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   program.chip = kCudaChip.str();
   std::string object, reason;
   KernelMetadata described;
-  // All that ptxas compiles well become variants, of which a launch takes one by
-  // its extents.
+  // All that ptxas compiles well become variants, of which a launch takes one
+  // by its extents.
   for (const Candidate &candidate : getCandidates(module, options.schedule)) {
     if (candidate.isLastResort && !program.launches.empty())
       break;

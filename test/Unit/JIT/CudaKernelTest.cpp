@@ -65,9 +65,6 @@ protected:
   static CompileOptions getOptions() {
     CompileOptions options;
     options.device = DeviceKind::Cuda;
-    options.schedule = "#hopper.schedule<tile_m = 192, tile_n = 128, "
-                       "stages = 2, registers = 160, head_group = 8, reverse, "
-                       "persistent, ping_pong>";
     return options;
   }
 
@@ -147,9 +144,6 @@ TEST_F(CudaKernel, Launches) {
       ++numScalars;
       EXPECT_EQ(param.operand, 3);
       EXPECT_EQ(*static_cast<const int64_t *>(value), 17);
-      break;
-    case cuda::ParamKind::Counter:
-      EXPECT_NE(*static_cast<const uint64_t *>(value), 0u);
       break;
     }
   }
