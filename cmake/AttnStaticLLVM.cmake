@@ -29,11 +29,13 @@ set(ATTN_MLIR_LIBRARIES
   MLIRControlFlowDialect MLIRControlFlowTransforms
   MLIRDLTIDialect
   MLIRFuncDialect MLIRFuncInlinerExtension MLIRFuncTransforms MLIRFuncUtils
+  MLIRGPUDialect
   MLIRIndexDialect
   MLIRLinalgDialect MLIRLinalgTransforms MLIRLinalgUtils
   MLIRLLVMDialect MLIRLLVMIRTransforms
   MLIRMathDialect MLIRMathTransforms
   MLIRMemRefDialect MLIRMemRefTransforms MLIRMemRefUtils
+  MLIRNVVMDialect
   MLIRSCFDialect MLIRSCFTransforms MLIRSCFUtils
   MLIRTensorDialect MLIRTensorInferTypeOpInterfaceImpl
   MLIRTensorTilingInterfaceImpl MLIRTensorTransforms MLIRTensorUtils
@@ -51,11 +53,13 @@ set(ATTN_MLIR_LIBRARIES
   MLIRAffineToStandard MLIRArithToLLVM MLIRBufferizationToMemRef
   MLIRControlFlowToLLVM MLIRConvertToLLVMInterface MLIRConvertToLLVMPass
   MLIRFuncToLLVM MLIRIndexToLLVM MLIRLinalgToStandard MLIRLLVMCommonConversion
-  MLIRMathToLLVM MLIRMathToLibm MLIRMemRefToLLVM MLIRReconcileUnrealizedCasts
+  MLIRMathToLLVM MLIRMathToLibm MLIRMemRefToLLVM MLIRNVVMToLLVM
+  MLIRReconcileUnrealizedCasts
   MLIRSCFToControlFlow MLIRTensorToLinalg MLIRUBToLLVM MLIRVectorToLLVM
   MLIRVectorToLLVMPass MLIRVectorToSCF
   # Translation to LLVM IR, and the JIT
   MLIRBuiltinToLLVMIRTranslation MLIRLLVMToLLVMIRTranslation
+  MLIRNVVMToLLVMIRTranslation
   MLIRTargetLLVMIRExport MLIRExecutionEngine MLIRExecutionEngineUtils
   # Mains of the tools
   MLIRLspServerLib MLIROptLib MLIRReduceLib)

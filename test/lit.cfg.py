@@ -21,10 +21,19 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail"
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
+# Nothing that other runs have kept decides a test.
+config.environment["ATTN_CACHE_DIR"] = "off"
 
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%attn_src_root", config.attn_src_root))
 config.substitutions.append(("%attn_obj_root", config.attn_obj_root))
+# A CUDA driver without a GPU, in which kernels do nothing.
+config.substitutions.append(
+    (
+        "%fake_cuda",
+        os.path.join(config.attn_obj_root, "test", "Unit", "libAttnFakeCuda.so"),
+    )
+)
 config.substitutions.append(
     ("%examples", os.path.join(config.attn_src_root, "docs", "examples"))
 )
@@ -40,6 +49,8 @@ if config.attn_sanitize:
             config.environment[name] = os.environ[name]
 if config.attn_linkage == "static":
     config.available_features.add("portable")
+if shutil.which("ptxas") or os.access("/usr/local/cuda/bin/ptxas", os.X_OK):
+    config.available_features.add("ptxas")
 
 
 # Pages about Python use NumPy; the tests of the package do where it is there.

@@ -1,7 +1,8 @@
 /*===- attn-c/Attn.h - C interface ------------------------------*- C -*-===*\
 |*                                                                            *|
 |* Compiles attention programs, which are MLIR text, and runs them on tensors *|
-|* in host memory. docs/examples/run_c.c is a whole program.                  *|
+|* in the memory of the host or of a GPU. docs/examples/run_c.c is a whole    *|
+|* program.                                                                   *|
 |*                                                                            *|
 |* Errors. A function that can fail returns a status, and its last argument   *|
 |* takes an error object with a message; it may be NULL. After success it is  *|
@@ -149,6 +150,18 @@ typedef struct attnTensorInfo {
 |* Compilation
 \*===----------------------------------------------------------------------===*/
 
+/** What a kernel runs on. */
+typedef int32_t attnDevice;
+enum {
+  ATTN_DEVICE_CPU = 0,
+  /** An NVIDIA GPU of compute capability 9.0. */
+  ATTN_DEVICE_CUDA = 1
+};
+
+/** Whether kernels for a device can run here: ATTN_OK, or ATTN_UNSUPPORTED
+ *  with a message that says what is missing. */
+ATTN_C_API attnStatus attnDeviceCheck(attnDevice device, attnError **error);
+
 /** Receives `size` bytes of `text`, and a 0 behind them, during a compilation,
  *  in its thread. */
 typedef void (*attnDump)(void *user, const char *stage, const char *text,
@@ -164,8 +177,9 @@ typedef struct attnCompileOptions {
   /** The processor: NULL for the one this runs on, or "baseline", "avx2" or
    *  "avx512". */
   const char *target;
-  /** A schedule for all attentions, such as "#attn.schedule<tile_m = ...>";
-   *  NULL to let the compiler choose. */
+  /** A schedule for all attentions, such as "#attn.schedule<tile_m = ...>" or,
+   *  for a GPU, "#hopper.schedule<tile_m = ...>"; NULL to let the compiler
+   *  choose. */
   const char *schedule;
   /** Not 0 to check the reads of captures at run time. */
   int32_t bounds_check;
@@ -173,10 +187,16 @@ typedef struct attnCompileOptions {
   int32_t opt_level;
   /** If not NULL, is given the program after each pass that changed it. */
   attnDump dump_ir;
-  /** If not NULL, is given the stages "llvm", "llvm-optimized" and "asm". */
+  /** If not NULL, is given the stages "llvm", "llvm-optimized" and "asm"; for a
+   *  GPU "llvm" and "ptx". */
   attnDump dump_llvm;
   /** The first argument of both. */
   void *dump_user;
+  /** What the kernel runs on, an attnDevice. Compiling for a GPU needs none;
+   *  `target` is then the processor of the host, by default "baseline". */
+  attnDevice device;
+  /** 0, for a later member. */
+  int32_t reserved;
 } attnCompileOptions;
 
 typedef struct attnKernel attnKernel;
@@ -215,6 +235,9 @@ ATTN_C_API void attnKernelRelease(attnKernel *kernel);
 /** The name of the function; "" for NULL. */
 ATTN_C_API const char *attnKernelEntry(const attnKernel *kernel);
 
+/** What the kernel runs on; ATTN_DEVICE_CPU for NULL. */
+ATTN_C_API attnDevice attnKernelDevice(const attnKernel *kernel);
+
 /** 0 for NULL. */
 ATTN_C_API size_t attnKernelNumInputs(const attnKernel *kernel);
 ATTN_C_API size_t attnKernelNumResults(const attnKernel *kernel);
@@ -232,6 +255,10 @@ ATTN_C_API attnStatus attnKernelResultInfo(const attnKernel *kernel,
  *    {"target": "...", "objectSize": 12345, "milliseconds": 12.3,
  *     "stages": [{"name": "parse", "milliseconds": 0.5}, ...],
  *     "remarks": ["location: remark: name: text", ...], "warnings": "..."}
+ *
+ *  A kernel for a GPU also has "kernels": [{"entry": "...", "schedule": "...",
+ *  "threads": 384, "sharedBytes": 181248, "registers": 168, "spillBytes": 0}],
+ *  without the last two where there was no ptxas.
  */
 ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
                                        attnString **json, attnError **error);
@@ -260,6 +287,9 @@ typedef struct attnRunOptions {
   /** NULL for the pool that the process shares, which has a thread for each
    *  processor or as many as the variable ATTN_NUM_THREADS says. */
   attnThreadPool *pool;
+  /** For a GPU, the CUstream that the run becomes work of; NULL is the default
+   *  stream. The other members mean nothing there. */
+  void *stream;
 } attnRunOptions;
 
 /** The extents of all results for these inputs, of which types and extents are
@@ -270,7 +300,11 @@ ATTN_C_API attnStatus attnKernelResultShapes(
     int64_t *extents, size_t num_extents, attnError **error);
 
 /** Runs the kernel and returns when the results are written. A result may
- *  overlap neither an input nor another result. `options` may be NULL. */
+ *  overlap neither an input nor another result. `options` may be NULL.
+ *
+ *  On a GPU the call returns at once, and the results are written when the
+ *  stream has come to that. Tensors are in the memory of the current device of
+ *  CUDA, but scalars, which are read by this call, in that of the host. */
 ATTN_C_API attnStatus attnKernelRun(const attnKernel *kernel,
                                     const attnTensor *inputs, size_t num_inputs,
                                     const attnTensor *results,

@@ -36,6 +36,17 @@ static attnStatus readOptions(const attnCompileOptions *from,
     return fail(error, ATTN_INVALID_ARGUMENT,
                 "expects opt_level to be from -1 to 3, but got " +
                     llvm::Twine(given.opt_level));
+  if (given.reserved != 0)
+    return fail(error, ATTN_UNSUPPORTED,
+                "expects the reserved member of attnCompileOptions to be 0, "
+                "but got " +
+                    llvm::Twine(given.reserved));
+  if (given.device != ATTN_DEVICE_CPU && given.device != ATTN_DEVICE_CUDA)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects device to be ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA, but "
+                "got " +
+                    llvm::Twine(given.device));
+  options.device = static_cast<DeviceKind>(given.device);
   if (given.entry)
     options.entry = given.entry;
   if (given.buffer_name)
@@ -147,6 +158,11 @@ const char *attnKernelEntry(const attnKernel *kernel) {
   return kernel ? kernel->kernel.package().metadata.entry.c_str() : "";
 }
 
+attnDevice attnKernelDevice(const attnKernel *kernel) {
+  return kernel ? static_cast<attnDevice>(kernel->kernel.device())
+                : ATTN_DEVICE_CPU;
+}
+
 size_t attnKernelNumInputs(const attnKernel *kernel) {
   return kernel ? kernel->kernel.inputs().size() : 0;
 }
@@ -188,7 +204,29 @@ attnStatus attnKernelResultInfo(const attnKernel *kernel, size_t index,
   return writeInfo(kernel->kernel.results(), "results", index, info, error);
 }
 
-static llvm::json::Value makeReport(const CompileReport &report) {
+/// What the kernels take of a GPU.
+static llvm::json::Array describeKernels(const cuda::CudaProgram &program) {
+  llvm::json::Array kernels;
+  for (const cuda::LaunchInfo &launch : program.launches)
+    for (const cuda::Variant &variant : launch.variants) {
+      llvm::json::Object kernel{
+          {"entry", variant.entry},
+          {"schedule", llvm::json::fixUTF8(variant.schedule)},
+          {"threads", variant.threads},
+          {"sharedBytes", variant.dynamicSharedBytes}};
+      if (const std::optional<cuda::Resources> &resources = variant.resources) {
+        kernel["sharedBytes"] =
+            variant.dynamicSharedBytes + resources->sharedBytes;
+        kernel["registers"] = resources->registers;
+        kernel["spillBytes"] = resources->spillBytes;
+      }
+      kernels.push_back(std::move(kernel));
+    }
+  return kernels;
+}
+
+static llvm::json::Value makeReport(const Kernel &kernel) {
+  const CompileReport &report = kernel.report();
   llvm::json::Array stages;
   for (const CompileReport::Stage &stage : report.stages)
     stages.push_back(llvm::json::Object{{"name", stage.name},
@@ -197,13 +235,16 @@ static llvm::json::Value makeReport(const CompileReport &report) {
   for (llvm::StringRef line : llvm::split(report.remarks, '\n'))
     if (!line.empty())
       remarks.push_back(llvm::json::fixUTF8(line));
-  return llvm::json::Object{
+  llvm::json::Object object{
       {"target", report.target},
       {"objectSize", static_cast<int64_t>(report.objectSize)},
       {"milliseconds", report.getTotalMilliseconds()},
       {"stages", std::move(stages)},
       {"remarks", std::move(remarks)},
       {"warnings", llvm::json::fixUTF8(report.warnings)}};
+  if (const auto &program = kernel.package().program)
+    object["kernels"] = describeKernels(*program);
+  return object;
 }
 
 attnStatus attnKernelReport(const attnKernel *kernel, attnString **json,
@@ -213,6 +254,5 @@ attnStatus attnKernelReport(const attnKernel *kernel, attnString **json,
   *json = nullptr;
   if (!kernel)
     return failNull(error, "a kernel");
-  return succeed(
-      json, llvm::formatv("{0}", makeReport(kernel->kernel.report())), error);
+  return succeed(json, llvm::formatv("{0}", makeReport(kernel->kernel)), error);
 }

@@ -6,6 +6,16 @@
 using namespace attn;
 using namespace attn::capi;
 
+attnStatus attnDeviceCheck(attnDevice device, attnError **error) {
+  if (device != ATTN_DEVICE_CPU && device != ATTN_DEVICE_CUDA)
+    return fail(error, ATTN_UNSUPPORTED,
+                "expects ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA, but got " +
+                    llvm::Twine(device));
+  if (llvm::Error failed = checkDevice(static_cast<DeviceKind>(device)))
+    return fail(error, ATTN_UNSUPPORTED, llvm::toString(std::move(failed)));
+  return succeed(error);
+}
+
 attnStatus attnThreadPoolCreate(int32_t num_threads, attnThreadPool **pool,
                                 attnError **error) {
   if (!pool)
@@ -74,6 +84,7 @@ attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
   Executor executor;
   RunOptions ours;
   ours.threads = given.threads;
+  ours.stream = given.stream;
   if (given.pool) {
     executor.pool = &given.pool->pool;
     ours.executor = &executor;

@@ -20,7 +20,7 @@ using namespace attn;
 // Target
 //===----------------------------------------------------------------------===//
 
-static llvm::CodeGenOptLevel getCodeGenLevel(unsigned level) {
+llvm::CodeGenOptLevel attn::getCodeGenLevel(unsigned level) {
   return level == 0   ? llvm::CodeGenOptLevel::None
          : level == 1 ? llvm::CodeGenOptLevel::Less
          : level == 2 ? llvm::CodeGenOptLevel::Default
@@ -69,6 +69,9 @@ static llvm::Error addEntryPoint(llvm::Module &module,
     return makeCompileError(
         "error: expects '" + entryPoint.function + "' to have " +
         llvm::Twine(entryPoint.getNumWords()) + " arguments after lowering");
+  // The plan of a function @attn has the loader's name already.
+  if (llvm::GlobalValue *taken = module.getNamedValue(entryPoint.symbol))
+    taken->setName("program." + entryPoint.symbol);
   llvm::IRBuilder<> builder(module.getContext());
   llvm::Type *pointer = builder.getPtrTy();
   auto *function = llvm::Function::Create(
@@ -158,9 +161,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   passes.run(module, modules);
 }
 
-static llvm::Expected<std::string> emit(llvm::Module &module,
-                                        llvm::TargetMachine &machine,
-                                        llvm::CodeGenFileType type) {
+llvm::Expected<std::string> attn::emitCode(llvm::Module &module,
+                                           llvm::TargetMachine &machine,
+                                           llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream os(bytes);
   llvm::legacy::PassManager passes;
@@ -170,8 +173,8 @@ static llvm::Expected<std::string> emit(llvm::Module &module,
   return std::string(bytes.begin(), bytes.end());
 }
 
-static void dump(const CompileOptions &options, llvm::StringRef stage,
-                 const llvm::Module &module) {
+void attn::dumpModule(const CompileOptions &options, llvm::StringRef stage,
+                      const llvm::Module &module) {
   if (!options.dumpLLVM)
     return;
   std::string text;
@@ -201,14 +204,14 @@ attn::generateObject(mlir::ModuleOp module,
       if (llvm::Error error = addEntryPoint(*code, entryPoint))
         return error;
     setAttributes(*code, target);
-    dump(options, "llvm", *code);
+    dumpModule(options, "llvm", *code);
     return llvm::Error::success();
   };
   if (llvm::Error error = runStage("translate", translate))
     return error;
   auto optimizeCode = [&] {
     optimize(*code, **machine, options.optLevel);
-    dump(options, "llvm-optimized", *code);
+    dumpModule(options, "llvm-optimized", *code);
     return llvm::Error::success();
   };
   if (llvm::Error error = runStage("optimize", optimizeCode))
@@ -218,7 +221,7 @@ attn::generateObject(mlir::ModuleOp module,
     // The code generator changes the module, so the text is made of a copy.
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*code);
     llvm::Expected<std::string> text =
-        emit(*copy, **machine, llvm::CodeGenFileType::AssemblyFile);
+        emitCode(*copy, **machine, llvm::CodeGenFileType::AssemblyFile);
     if (!text)
       return text.takeError();
     options.dumpLLVM("asm", *text);
@@ -226,7 +229,7 @@ attn::generateObject(mlir::ModuleOp module,
   std::string object;
   auto emitObject = [&]() -> llvm::Error {
     llvm::Expected<std::string> bytes =
-        emit(*code, **machine, llvm::CodeGenFileType::ObjectFile);
+        emitCode(*code, **machine, llvm::CodeGenFileType::ObjectFile);
     if (!bytes)
       return bytes.takeError();
     object = std::move(*bytes);

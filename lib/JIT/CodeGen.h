@@ -7,6 +7,12 @@
 #include "attn/Target/CPU.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/CodeGen.h"
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
 
 namespace attn {
 
@@ -40,6 +46,15 @@ struct EntryPoint {
 /// Called around a part of the work, with its name.
 using StageRunner = llvm::function_ref<llvm::Error(
     llvm::StringRef, llvm::function_ref<llvm::Error()>)>;
+
+// Parts that CPUs and GPUs share.
+llvm::CodeGenOptLevel getCodeGenLevel(unsigned level);
+llvm::Expected<std::string> emitCode(llvm::Module &module,
+                                     llvm::TargetMachine &machine,
+                                     llvm::CodeGenFileType type);
+/// Gives a module as text to options.dumpLLVM.
+void dumpModule(const CompileOptions &options, llvm::StringRef stage,
+                const llvm::Module &module);
 
 /// Compiles a module of the LLVM dialect.
 llvm::Expected<std::string>

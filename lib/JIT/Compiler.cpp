@@ -1,19 +1,18 @@
 //===- Compiler.cpp - From a program to a kernel package ------------------===//
 
 #include "attn/JIT/Compiler.h"
-#include "CodeGen.h"
-#include "Diagnostics.h"
-#include "PassTracker.h"
+#include "Compilation.h"
 #include "Program.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Pipelines/AttnToCPU.h"
+#include "attn/Pipelines/AttnToNVVM.h"
 #include "attn/Pipelines/RegisterDialects.h"
-#include "attn/Target/CPU.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include <chrono>
 
 using namespace attn;
@@ -30,39 +29,9 @@ static mlir::DialectRegistry createRegistry() {
   mlir::attn::registerCompilerDialects(registry);
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
   return registry;
 }
-
-namespace {
-/// One compilation of a module, which it changes.
-class Compilation {
-public:
-  Compilation(const CompileOptions &options, CompileReport &report)
-      : options(options), report(report) {}
-
-  /// Notes the time that `work` takes.
-  llvm::Error runStage(llvm::StringRef name,
-                       llvm::function_ref<llvm::Error()> work);
-
-  llvm::Expected<KernelPackage> compile(mlir::ModuleOp module,
-                                        DiagnosticCollector &diagnostics);
-  llvm::Expected<std::string> printAfter(mlir::ModuleOp module,
-                                         DiagnosticCollector &diagnostics);
-
-private:
-  llvm::Error prepare(mlir::ModuleOp module, DiagnosticCollector &diagnostics);
-  llvm::Error runPipeline(mlir::ModuleOp module,
-                          DiagnosticCollector &diagnostics,
-                          PassTracker &tracker);
-  void readEntryPoints(mlir::ModuleOp module);
-
-  const CompileOptions &options;
-  CompileReport &report;
-  CPUTarget target;
-  KernelMetadata metadata;
-  std::vector<EntryPoint> entryPoints;
-};
-} // namespace
 
 llvm::Error Compilation::runStage(llvm::StringRef name,
                                   llvm::function_ref<llvm::Error()> work) {
@@ -75,17 +44,28 @@ llvm::Error Compilation::runStage(llvm::StringRef name,
 }
 
 llvm::Error Compilation::prepare(mlir::ModuleOp module,
+                                 const CompileOptions &options,
                                  DiagnosticCollector &diagnostics) {
-  llvm::Expected<CPUTarget> found = getCPUTarget(options.target);
+  bool isCuda = options.device == DeviceKind::Cuda;
+  if (isCuda && options.boundsCheck)
+    return makeCompileError("error: expects no check of bounds on a GPU; leave "
+                            "it out, or compile for the CPU");
+  // The plan is short, and a package with it should run on any host.
+  llvm::Expected<CPUTarget> found = getCPUTarget(
+      isCuda && options.target.empty() ? "baseline" : options.target);
   if (!found)
     return makeCompileError("error: " + llvm::toString(found.takeError()));
   target = std::move(*found);
-  report.target = target.name + ": " + target.cpu + ", vectors of " +
-                  std::to_string(target.vectorBits) + " bits";
+  if (isCuda)
+    report.target = ("cuda: " + kCudaChip).str();
+  else
+    report.target = target.name + ": " + target.cpu + ", vectors of " +
+                    std::to_string(target.vectorBits) + " bits";
   if (options.optLevel > 3)
     return makeCompileError("error: expects an optimisation level from 0 to 3, "
                             "but got " +
                             llvm::Twine(options.optLevel));
+  metadata = KernelMetadata();
   metadata.triple = target.triple;
   metadata.cpu = target.cpu;
   metadata.features = target.required;
@@ -98,8 +78,24 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
   for (const TensorInfo &result : metadata.results)
     run.arguments.push_back(
         {static_cast<unsigned>(result.shape.size()), /*isScalar=*/false});
-  entryPoints = {std::move(run), std::move(plan)};
+  entryPoints.clear();
+  if (!isCuda)
+    entryPoints.push_back(std::move(run));
+  entryPoints.push_back(std::move(plan));
   return llvm::Error::success();
+}
+
+llvm::Error Compilation::runPasses(llvm::StringRef stage, PipelineBuilder build,
+                                   mlir::ModuleOp module,
+                                   DiagnosticCollector &diagnostics) {
+  return runStage(stage, [&]() -> llvm::Error {
+    mlir::PassManager passes(module->getContext(),
+                             mlir::ModuleOp::getOperationName());
+    build(passes);
+    if (mlir::failed(passes.run(module)))
+      return diagnostics.takeError("the stage " + stage + " failed");
+    return llvm::Error::success();
+  });
 }
 
 llvm::Error Compilation::runPipeline(mlir::ModuleOp module,
@@ -112,17 +108,12 @@ llvm::Error Compilation::runPipeline(mlir::ModuleOp module,
   pipeline.boundsCheck = options.boundsCheck;
   for (const mlir::attn::PipelineStage &stage :
        mlir::attn::getAttnToCPUStages()) {
-    auto work = [&]() -> llvm::Error {
-      mlir::PassManager passes(module->getContext(),
-                               mlir::ModuleOp::getOperationName());
+    auto build = [&](mlir::OpPassManager &passes) {
       stage.build(passes, pipeline);
-      if (mlir::failed(passes.run(module)))
-        return diagnostics.takeError("the stage " + stage.name + " failed");
-      return llvm::Error::success();
     };
     if (tracker.isDone())
       break;
-    if (llvm::Error error = runStage(stage.name, work))
+    if (llvm::Error error = runPasses(stage.name, build, module, diagnostics))
       return error;
   }
   return llvm::Error::success();
@@ -137,13 +128,15 @@ void Compilation::readEntryPoints(mlir::ModuleOp module) {
         texts.push_back(mlir::cast<mlir::StringAttr>(text).str());
     return texts;
   };
-  EntryPoint &run = entryPoints[0];
   auto lookup = [&](llvm::StringRef name) {
     return module.lookupSymbol<mlir::LLVM::LLVMFuncOp>(name);
   };
-  if (mlir::LLVM::LLVMFuncOp plan = lookup(entryPoints[1].function))
+  if (mlir::LLVM::LLVMFuncOp plan = lookup(entryPoints.back().function))
     metadata.constraints = getTexts(plan, mlir::attn::kConstraintsAttrName);
+  if (options.device != DeviceKind::CPU)
+    return;
   // Checked reads report to a buffer of their own.
+  EntryPoint &run = entryPoints.front();
   mlir::LLVM::LLVMFuncOp function = lookup(run.function);
   if (function && function.getNumArguments() != run.getNumWords()) {
     run.arguments.push_back({/*rank=*/1, /*isScalar=*/false});
@@ -151,11 +144,26 @@ void Compilation::readEntryPoints(mlir::ModuleOp module) {
   }
 }
 
+/// An error without text is one that the context has been told.
+static llvm::Error explain(llvm::Error error,
+                           DiagnosticCollector &diagnostics) {
+  std::string text = llvm::toString(std::move(error));
+  return text.empty() ? diagnostics.takeError("translation to LLVM failed")
+                      : makeCompileError(text);
+}
+
 llvm::Expected<KernelPackage>
 Compilation::compile(mlir::ModuleOp module, DiagnosticCollector &diagnostics) {
   RemarkCollector remarks(module->getContext(), report.remarks);
   PassTracker tracker(module->getContext(), options);
-  if (llvm::Error error = prepare(module, diagnostics))
+  if (options.device == DeviceKind::Cuda) {
+    llvm::Expected<KernelPackage> package =
+        compileForCuda(module, diagnostics, tracker);
+    report.warnings = diagnostics.takeWarnings();
+    return package ? std::move(package)
+                   : explain(package.takeError(), diagnostics);
+  }
+  if (llvm::Error error = prepare(module, options, diagnostics))
     return error;
   if (llvm::Error error = runPipeline(module, diagnostics, tracker))
     return error;
@@ -167,19 +175,16 @@ Compilation::compile(mlir::ModuleOp module, DiagnosticCollector &diagnostics) {
   llvm::Expected<std::string> object =
       generateObject(module, entryPoints, target, options, stage);
   report.warnings = diagnostics.takeWarnings();
-  if (!object) {
-    std::string text = llvm::toString(object.takeError());
-    return text.empty() ? diagnostics.takeError("translation to LLVM failed")
-                        : makeCompileError(text);
-  }
+  if (!object)
+    return explain(object.takeError(), diagnostics);
   report.objectSize = object->size();
-  return KernelPackage{std::move(metadata), std::move(*object)};
+  return KernelPackage{std::move(metadata), std::move(*object), std::nullopt};
 }
 
 llvm::Expected<std::string>
 Compilation::printAfter(mlir::ModuleOp module,
                         DiagnosticCollector &diagnostics) {
-  std::vector<std::string> names = getPipelinePasses();
+  std::vector<std::string> names = getPipelinePasses(options.device);
   size_t count = llvm::count(names, options.untilAfter);
   if (count == 0) {
     std::string message = "error: expects a pass of the pipeline, but got '" +
@@ -192,9 +197,11 @@ Compilation::printAfter(mlir::ModuleOp module,
   }
   RemarkCollector remarks(module->getContext(), report.remarks);
   PassTracker tracker(module->getContext(), options, count);
-  if (llvm::Error error = prepare(module, diagnostics))
+  if (llvm::Error error = prepare(module, options, diagnostics))
     return error;
-  if (llvm::Error error = runPipeline(module, diagnostics, tracker))
+  if (llvm::Error error = options.device == DeviceKind::Cuda
+                              ? runCudaPipeline(module, diagnostics, tracker)
+                              : runPipeline(module, diagnostics, tracker))
     return error;
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -274,14 +281,44 @@ llvm::Expected<std::string> attn::printAfter(mlir::ModuleOp module,
   return withModule(module, options, ignored, &Compilation::printAfter);
 }
 
-std::vector<std::string> attn::getPipelinePasses() {
-  std::vector<std::string> names;
-  for (const mlir::attn::PipelineStage &stage :
-       mlir::attn::getAttnToCPUStages()) {
-    mlir::OpPassManager passes(mlir::ModuleOp::getOperationName());
-    stage.build(passes, mlir::attn::AttnToCPUOptions());
-    for (mlir::Pass &pass : passes)
-      names.push_back(pass.getArgument().str());
+/// Appends the flags of passes, those of nested pipelines too. Only the text of
+/// a pipeline tells what is nested: "builtin.module(cse,gpu.module(cse{x=1}))".
+static void appendPasses(mlir::OpPassManager &passes,
+                         std::vector<std::string> &names) {
+  std::string text, name;
+  llvm::raw_string_ostream os(text);
+  passes.printAsTextualPipeline(os);
+  unsigned optionDepth = 0;
+  for (char c : text) {
+    if (c == '{')
+      ++optionDepth;
+    bool isName = optionDepth == 0 && c != ',' && c != '(' && c != ')';
+    if (c == '}')
+      --optionDepth;
+    else if (isName)
+      name += c;
+    // A name before a bracket is that of an operation.
+    if (c == '(' && optionDepth == 0)
+      name.clear();
+    if (!isName && !name.empty() && optionDepth == 0) {
+      names.push_back(name);
+      name.clear();
+    }
   }
+}
+
+std::vector<std::string> attn::getPipelinePasses(DeviceKind device) {
+  std::vector<std::string> names;
+  auto append = [&](auto stages, const auto &options) {
+    for (const auto &stage : stages) {
+      mlir::OpPassManager passes(mlir::ModuleOp::getOperationName());
+      stage.build(passes, options);
+      appendPasses(passes, names);
+    }
+  };
+  if (device == DeviceKind::Cuda)
+    append(mlir::attn::getAttnToNVVMStages(), mlir::attn::AttnToNVVMOptions());
+  else
+    append(mlir::attn::getAttnToCPUStages(), mlir::attn::AttnToCPUOptions());
   return names;
 }

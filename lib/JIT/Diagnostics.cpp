@@ -73,8 +73,18 @@ public:
   explicit RemarkWriter(std::string &text) : text(text) {}
   void
   streamOptimizationRemark(const mlir::remark::detail::Remark &remark) final {
+    // What is said, and then the numbers.
+    std::string message, numbers;
+    for (const mlir::remark::detail::Remark::Arg &arg : remark.getArgs()) {
+      if (arg.key == "Remark")
+        message += (message.empty() ? "" : "; ") + arg.val;
+      else
+        numbers += (numbers.empty() ? "" : ", ") + arg.key + " = " + arg.val;
+    }
+    if (!numbers.empty())
+      message += " (" + numbers + ")";
     append(text, remark.getLocation(), "remark",
-           remark.getRemarkName() + ": " + remark.getMsg());
+           remark.getRemarkName() + ": " + message);
   }
 
 private:
@@ -87,7 +97,12 @@ RemarkCollector::RemarkCollector(mlir::MLIRContext *context,
   if (context->getRemarkEngine())
     return;
   mlir::remark::RemarkCategories categories;
-  categories.all = mlir::attn::kRemarkCategory.str();
+  // `all` alone adds to those that are set, and sets none.
+  for (auto member : {&mlir::remark::RemarkCategories::passed,
+                      &mlir::remark::RemarkCategories::missed,
+                      &mlir::remark::RemarkCategories::analysis,
+                      &mlir::remark::RemarkCategories::failed})
+    categories.*member = mlir::attn::kRemarkCategory.str();
   if (mlir::succeeded(mlir::remark::enableOptimizationRemarks(
           *context, std::make_unique<RemarkWriter>(text),
           std::make_unique<mlir::remark::RemarkEmittingPolicyAll>(),

@@ -3,6 +3,7 @@
 #include "attn/JIT/Kernel.h"
 #include "Loader.h"
 #include "Views.h"
+#include "attn/Runtime/Cuda/Executable.h"
 #include "attn/Runtime/ThreadCount.h"
 #include "attn/Runtime/ThreadPool.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,9 +15,8 @@ using namespace attn;
 class Kernel::Impl {
 public:
   Impl(KernelPackage package, CompileReport report,
-       std::unique_ptr<LoadedCode> code)
-      : package(std::move(package)), report(std::move(report)),
-        code(std::move(code)) {}
+       std::unique_ptr<LoadedCode> code,
+       std::optional<cuda::Executable> executable);
 
   llvm::Expected<std::vector<Shape>>
   computeShapes(llvm::ArrayRef<TensorView> inputs) const;
@@ -29,11 +29,42 @@ public:
   const KernelPackage package;
   const CompileReport report;
 
+  /// Whether the kernel of a GPU takes an input by value.
+  std::vector<bool> isScalar;
+
 private:
   llvm::Error checkSites(llvm::ArrayRef<int64_t> status) const;
+  llvm::Error checkCall(llvm::ArrayRef<TensorView> inputs,
+                        llvm::ArrayRef<TensorView> results) const;
+  llvm::Error launch(llvm::ArrayRef<TensorView> inputs,
+                     llvm::ArrayRef<TensorView> results, void *stream) const;
 
   std::unique_ptr<LoadedCode> code;
+  /// For a GPU, with the names of its operands for messages.
+  std::optional<cuda::Executable> executable;
+  std::vector<std::string> operandNames;
 };
+
+Kernel::Impl::Impl(KernelPackage package, CompileReport report,
+                   std::unique_ptr<LoadedCode> code,
+                   std::optional<cuda::Executable> executable)
+    : package(std::move(package)), report(std::move(report)),
+      code(std::move(code)), executable(std::move(executable)) {
+  const KernelMetadata &metadata = getMetadata();
+  for (const TensorInfo &info : metadata.inputs)
+    operandNames.push_back(info.name);
+  for (const TensorInfo &info : metadata.results)
+    operandNames.push_back(info.name);
+  isScalar.resize(metadata.inputs.size(), false);
+  if (!this->executable)
+    return;
+  for (const cuda::LaunchInfo &launch : this->executable->getProgram().launches)
+    for (const cuda::Variant &variant : launch.variants)
+      for (const cuda::Param &param : variant.params)
+        if (param.kind == cuda::ParamKind::Scalar &&
+            static_cast<size_t>(param.operand) < isScalar.size())
+          isScalar[param.operand] = true;
+}
 
 //===----------------------------------------------------------------------===//
 // Descriptors
@@ -156,9 +187,8 @@ llvm::Error Kernel::Impl::checkSites(llvm::ArrayRef<int64_t> status) const {
       llvm::join(texts, "\n"));
 }
 
-llvm::Error Kernel::Impl::run(llvm::ArrayRef<TensorView> inputs,
-                              llvm::ArrayRef<TensorView> results,
-                              const RunOptions &options) const {
+llvm::Error Kernel::Impl::checkCall(llvm::ArrayRef<TensorView> inputs,
+                                    llvm::ArrayRef<TensorView> results) const {
   const KernelMetadata &metadata = getMetadata();
   if (llvm::Error error = checkTypes("input", metadata.inputs, inputs))
     return error;
@@ -180,10 +210,29 @@ llvm::Error Kernel::Impl::run(llvm::ArrayRef<TensorView> inputs,
                                " for these inputs, but got " +
                                formatShape(got));
   }
-  if (llvm::Error error =
-          checkOverlap(metadata.inputs, inputs, metadata.results, results))
-    return error;
+  return checkOverlap(metadata.inputs, inputs, metadata.results, results);
+}
 
+/// Runs the kernel on a GPU.
+llvm::Error Kernel::Impl::launch(llvm::ArrayRef<TensorView> inputs,
+                                 llvm::ArrayRef<TensorView> results,
+                                 void *stream) const {
+  llvm::SmallVector<TensorView, 16> operands(inputs);
+  operands.append(results.begin(), results.end());
+  cuda::LaunchOptions options;
+  options.stream = stream;
+  options.names = operandNames;
+  return executable->launch(operands, options);
+}
+
+llvm::Error Kernel::Impl::run(llvm::ArrayRef<TensorView> inputs,
+                              llvm::ArrayRef<TensorView> results,
+                              const RunOptions &options) const {
+  if (llvm::Error error = checkCall(inputs, results))
+    return error;
+  if (executable)
+    return launch(inputs, results, options.stream);
+  const KernelMetadata &metadata = getMetadata();
   llvm::SmallVector<int64_t, 0> status(2 * metadata.sites.size(), kNoIndex);
   Descriptors descriptors(inputs.size() + results.size() + 1,
                           countRanks(metadata.inputs) +
@@ -221,12 +270,23 @@ llvm::Expected<Kernel> Kernel::load(KernelPackage package,
   llvm::Expected<std::unique_ptr<LoadedCode>> code = LoadedCode::load(package);
   if (!code)
     return code.takeError();
+  std::optional<cuda::Executable> executable;
+  if (package.program) {
+    llvm::Expected<cuda::Executable> loaded =
+        cuda::Executable::load(*package.program);
+    if (!loaded)
+      return loaded.takeError();
+    executable = std::move(*loaded);
+  }
   std::chrono::duration<double, std::milli> time =
       std::chrono::steady_clock::now() - start;
   report.stages.push_back({"load", time.count()});
   report.objectSize = package.object.size();
+  if (package.program)
+    report.objectSize += package.program->toBytes().size();
   return Kernel(std::make_shared<Impl>(std::move(package), std::move(report),
-                                       std::move(*code)));
+                                       std::move(*code),
+                                       std::move(executable)));
 }
 
 llvm::Expected<Kernel> Kernel::load(KernelPackage package) {
@@ -261,6 +321,14 @@ llvm::ArrayRef<TensorInfo> Kernel::results() const {
   return impl->getMetadata().results;
 }
 
+DeviceKind Kernel::device() const {
+  return impl->package.program ? DeviceKind::Cuda : DeviceKind::CPU;
+}
+
+bool Kernel::isOnHost(unsigned input) const {
+  return !impl->package.program || impl->isScalar[input];
+}
+
 llvm::Expected<std::vector<Shape>>
 Kernel::resultShapes(llvm::ArrayRef<TensorView> inputs) const {
   if (llvm::Error error =
@@ -278,3 +346,9 @@ llvm::Error Kernel::run(llvm::ArrayRef<TensorView> inputs,
 const CompileReport &Kernel::report() const { return impl->report; }
 
 const KernelPackage &Kernel::package() const { return impl->package; }
+
+llvm::Error attn::checkDevice(DeviceKind device) {
+  if (device == DeviceKind::CPU)
+    return llvm::Error::success();
+  return cuda::Device::current().takeError();
+}

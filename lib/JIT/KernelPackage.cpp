@@ -72,8 +72,8 @@ KernelMetadata::fromJSON(const json::Value &value) {
   int64_t version = 0;
   if (!mapper || !mapper.map("version", version))
     return root.getError();
-  if (version != kPackageVersion)
-    return llvm::createStringError("expects a kernel package of version " +
+  if (version < 1 || version > kPackageVersion)
+    return llvm::createStringError("expects a kernel package of version 1 to " +
                                    llvm::Twine(kPackageVersion) +
                                    ", but got version " + llvm::Twine(version));
   if (!mapper.map("entry", result.entry) ||
@@ -92,20 +92,41 @@ KernelMetadata::fromJSON(const json::Value &value) {
 //===----------------------------------------------------------------------===//
 
 // "attnkern", the sizes of both parts as 64-bit little-endian numbers, the
-// metadata as JSON, the object file.
+// metadata as JSON, the code. The code is the object file; since version 2 the
+// metadata has its size as "object_bytes", and a GPU program may follow.
 static constexpr llvm::StringLiteral kMagic = "attnkern";
 static constexpr size_t kHeaderSize = kMagic.size() + 2 * sizeof(uint64_t);
 
 std::string KernelPackage::toBytes() const {
   std::string text;
-  llvm::raw_string_ostream(text) << metadata.toJSON();
+  json::Value description = metadata.toJSON();
+  description.getAsObject()->insert(
+      {"object_bytes", static_cast<int64_t>(object.size())});
+  llvm::raw_string_ostream(text) << description;
+  std::string code = object;
+  if (program)
+    code += program->toBytes();
   char sizes[2 * sizeof(uint64_t)];
   llvm::support::endian::write64le(sizes, text.size());
-  llvm::support::endian::write64le(sizes + sizeof(uint64_t), object.size());
+  llvm::support::endian::write64le(sizes + sizeof(uint64_t), code.size());
   std::string bytes = kMagic.str();
-  bytes.reserve(kHeaderSize + text.size() + object.size());
+  bytes.reserve(kHeaderSize + text.size() + code.size());
   bytes.append(sizes, sizeof(sizes));
-  return bytes + text + object;
+  return bytes + text + code;
+}
+
+/// The size of the object file at the begin of `code`.
+static llvm::Expected<uint64_t> getObjectSize(const json::Value &description,
+                                              llvm::StringRef code) {
+  const json::Object &object = *description.getAsObject();
+  if (object.getInteger("version") == 1)
+    return code.size();
+  std::optional<int64_t> size = object.getInteger("object_bytes");
+  if (!size || *size < 0 || static_cast<uint64_t>(*size) > code.size())
+    return llvm::createStringError(
+        "expects a kernel package with the size of its object file, at most " +
+        llvm::Twine(code.size()));
+  return *size;
 }
 
 llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
@@ -115,13 +136,12 @@ llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
                                    " bytes of something else");
   const char *sizes = bytes.data() + kMagic.size();
   uint64_t textSize = llvm::support::endian::read64le(sizes);
-  uint64_t objectSize =
-      llvm::support::endian::read64le(sizes + sizeof(uint64_t));
+  uint64_t codeSize = llvm::support::endian::read64le(sizes + sizeof(uint64_t));
   llvm::StringRef rest = bytes.drop_front(kHeaderSize);
-  if (textSize > rest.size() || objectSize != rest.size() - textSize)
+  if (textSize > rest.size() || codeSize != rest.size() - textSize)
     return llvm::createStringError(
         "expects a kernel package with metadata of " + llvm::Twine(textSize) +
-        " bytes and code of " + llvm::Twine(objectSize) + " bytes, but got " +
+        " bytes and code of " + llvm::Twine(codeSize) + " bytes, but got " +
         llvm::Twine(rest.size()) + " bytes for both");
   llvm::Expected<json::Value> value = json::parse(rest.take_front(textSize));
   if (!value)
@@ -129,5 +149,19 @@ llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
   llvm::Expected<KernelMetadata> metadata = KernelMetadata::fromJSON(*value);
   if (!metadata)
     return metadata.takeError();
-  return KernelPackage{std::move(*metadata), rest.drop_front(textSize).str()};
+  llvm::StringRef code = rest.drop_front(textSize);
+  llvm::Expected<uint64_t> objectSize = getObjectSize(*value, code);
+  if (!objectSize)
+    return objectSize.takeError();
+  KernelPackage package{std::move(*metadata),
+                        code.take_front(*objectSize).str(), std::nullopt};
+  code = code.drop_front(*objectSize);
+  if (code.empty())
+    return package;
+  llvm::Expected<cuda::CudaProgram> program =
+      cuda::CudaProgram::fromBytes(code);
+  if (!program)
+    return program.takeError();
+  package.program = std::move(*program);
+  return package;
 }

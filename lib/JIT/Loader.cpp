@@ -79,14 +79,16 @@ llvm::Error LoadedCode::link(const KernelPackage &package) {
         return symbol.takeError();
       return symbol->getAddress().toPtr<Function>();
     };
-    llvm::Expected<Function> found = lookup(kRunSymbol);
-    if (!found)
-      return found.takeError();
-    this->run = *found;
-    found = lookup(kPlanSymbol);
+    llvm::Expected<Function> found = lookup(kPlanSymbol);
     if (!found)
       return found.takeError();
     plan = *found;
+    if (package.program)
+      return llvm::Error::success();
+    found = lookup(kRunSymbol);
+    if (!found)
+      return found.takeError();
+    this->run = *found;
     return llvm::Error::success();
   };
   // What fails inside of the session explains the failure of a lookup.

@@ -24,6 +24,7 @@ public:
   load(const KernelPackage &package);
   ~LoadedCode();
 
+  /// Null if a GPU runs the kernel.
   Function getRun() const { return run; }
   Function getPlan() const { return plan; }
 

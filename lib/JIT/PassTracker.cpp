@@ -31,6 +31,9 @@ void PassTracker::handle(llvm::function_ref<void()> run,
     return run();
   if (done)
     return;
+  // What runs a pipeline on nested operations is no step of its own.
+  if (execution->getPass().getArgument().empty())
+    return run();
   ++depth;
   run();
   --depth;

@@ -58,9 +58,16 @@ void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
+ArrayRef<GPUPipelineStage> mlir::attn::getAttnToNVVMStages() {
+  static constexpr GPUPipelineStage stages[] = {
+      {"tile", buildGPUTileStage},
+      {"kernel", buildGPUKernelStage},
+      {"thread", buildGPUThreadStage}};
+  return stages;
+}
+
 void mlir::attn::buildAttnToNVVMPipeline(OpPassManager &pm,
                                          const AttnToNVVMOptions &options) {
-  buildGPUTileStage(pm, options);
-  buildGPUKernelStage(pm, options);
-  buildGPUThreadStage(pm, options);
+  for (const GPUPipelineStage &stage : getAttnToNVVMStages())
+    stage.build(pm, options);
 }

@@ -65,8 +65,10 @@ class BoundCall:
 class Kernel:
     """Compiled code, which `compile` makes. Threads may call it at once."""
 
-    def __init__(self, handle, target):
+    def __init__(self, handle, target, on_cuda=None):
         self._handle = handle
+        # Makes the same kernel for a GPU.
+        self._on_cuda = on_cuda
         release = weakref.finalize(self, _native.release, handle)
         # Threads that outlive the interpreter may still be running it.
         release.atexit = False
@@ -103,6 +105,9 @@ class Kernel:
         stream = _streams.to_handle(stream)
         views = self._view_inputs(tensors, stream)
         first, device, device_name = self._first_tensor(tensors, views)
+        if device[0] == _native.CUDA and self._on_cuda is not None:
+            kernel = self._on_cuda()
+            return kernel.bind(*tensors, out=out, stream=stream, threads=threads)
         if stream is None and device[0] != _native.CPU:
             stream = _streams.current(device)
         inputs = _native.Tensors(views)
@@ -254,9 +259,10 @@ def compile(
     program       MLIR text, the path of a file, or bytes of text or bytecode.
                   A string on one line without a brace is a path.
     entry         the function, by default the only public one
-    target        "cpu", "cuda", or "auto": a GPU if the library serves one
+    target        "cpu", "cuda", or "auto": where the tensors of a call are
     processor     "baseline", "avx2" or "avx512" instead of this CPU
-    schedule      one for all attentions, such as "#attn.schedule<tile_m = ...>"
+    schedule      one for all attentions, such as "#attn.schedule<tile_m = ...>",
+                  or for a GPU "#hopper.schedule<tile_m = ...>"
     bounds_check  whether reads of captures are checked while the kernel runs
     opt_level     effort of LLVM, from 0 to 3
     name          that of the program in messages, by default the path
@@ -281,7 +287,6 @@ def compile(
             raise InvalidArgument(
                 f"expects opt_level to be from 0 to 3, but got {opt_level}"
             )
-    target = _native.resolve_target(target)
     options = {
         "entry": entry,
         "name": path if name is None else name,
@@ -291,6 +296,23 @@ def compile(
         # 0 means the usual one there, and -1 none.
         "level": {None: 0, 0: -1}.get(opt_level, opt_level),
     }
+    first, on_cuda = target, None
+    if target == "auto":
+        # For the CPU at once, and for a GPU when there are tensors on one.
+        first = "cpu"
+
+        def on_cuda():
+            return compile(
+                text,
+                entry,
+                "cuda",
+                processor=processor,
+                schedule=schedule,
+                bounds_check=bounds_check,
+                opt_level=opt_level,
+                name=options["name"],
+            )
+
     key = (text, target, tuple(options.values()))
     with _slots_lock:
         slot = _slots.setdefault(key, _Slot())
@@ -298,11 +320,11 @@ def compile(
     with slot.lock:
         if slot.kernel is None:
             try:
-                handle = _native.compile_kernel(text, **options)
+                handle = _native.compile_kernel(text, first, **options)
             except BaseException:
                 with _slots_lock:
                     if _slots.get(key) is slot:
                         del _slots[key]
                 raise
-            slot.kernel = Kernel(handle, target)
+            slot.kernel = Kernel(handle, first, on_cuda)
         return slot.kernel

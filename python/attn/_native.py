@@ -17,6 +17,9 @@ from ._errors import Unsupported, from_status
 # Kinds of devices, as in DLPack.
 CPU, CUDA = 1, 2
 
+# attnDevice
+_DEVICES = {"cpu": 0, "cuda": 1}
+
 
 class _Tensor(ctypes.Structure):
     _fields_ = [
@@ -51,6 +54,8 @@ class _CompileOptions(ctypes.Structure):
         ("dump_ir", c_void_p),
         ("dump_llvm", c_void_p),
         ("dump_user", c_void_p),
+        ("device", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -59,6 +64,7 @@ class _RunOptions(ctypes.Structure):
         ("struct_size", c_size_t),
         ("threads", c_int32),
         ("pool", c_void_p),
+        ("stream", c_void_p),
     ]
 
 
@@ -75,6 +81,7 @@ _FUNCTIONS = {
         _STATUS,
         [c_char_p, c_size_t, POINTER(_CompileOptions), POINTER(c_void_p), _ERROR],
     ),
+    "attnKernelDevice": (c_int32, [c_void_p]),
     "attnKernelRelease": (None, [c_void_p]),
     "attnKernelEntry": (c_char_p, [c_void_p]),
     "attnKernelNumInputs": (c_size_t, [c_void_p]),
@@ -143,22 +150,14 @@ def version():
     return library().attnVersionString().decode()
 
 
-def resolve_target(target):
-    """The target for "auto", "cpu" or "cuda", if the library has it."""
-    if target == "cuda":
-        raise Unsupported(
-            f"expects the target cpu, the only one of libattn {version()},"
-            f" but got {target}"
-        )
-    return "cpu"
-
-
 # ===----------------------------------------------------------------------===
 # Kernels
 # ===----------------------------------------------------------------------===
 
 
-def compile_kernel(program, *, entry, name, processor, schedule, bounds_check, level):
+def compile_kernel(
+    program, target, *, entry, name, processor, schedule, bounds_check, level
+):
     """A handle of a kernel, for `release`; `level` is that of the C struct."""
     options = _CompileOptions(
         struct_size=ctypes.sizeof(_CompileOptions),
@@ -168,6 +167,7 @@ def compile_kernel(program, *, entry, name, processor, schedule, bounds_check, l
         schedule=_encode(schedule),
         bounds_check=bool(bounds_check),
         opt_level=level,
+        device=_DEVICES[target],
     )
     kernel, error = c_void_p(), c_void_p()
     _check(
@@ -275,21 +275,27 @@ def result_shapes(kernel, inputs, ranks):
 
 
 def run(kernel, inputs, results, stream=None, threads=0):
-    """Runs a kernel on `Tensors`; the results are written when it returns.
+    """Runs a kernel on `Tensors`.
 
-    `stream` is that of the device as an integer, and None on a CPU.
+    On a CPU the results are written when it returns. On a GPU they are when its
+    stream, an integer or None for the default one, has come to that.
     """
+    is_cuda = library().attnKernelDevice(kernel) == _DEVICES["cuda"]
+    wanted = CUDA if is_cuda else CPU
     for tensors in (inputs, results):
         for view in tensors.views:
-            if view.device[0] != CPU:
+            # Kernels for a GPU take scalars from the memory of the CPU.
+            if view.device[0] != wanted and (view.shape or not is_cuda):
+                place = "a GPU" if is_cuda else "the CPU"
+                way_out = "cpu" if is_cuda else "cuda"
                 raise Unsupported(
-                    f"expects {view.what} to be in the memory of the CPU, as"
-                    f" libattn {version()} runs there only, but got one on"
-                    f" {view.device_name}"
+                    f"expects {view.what} to be in the memory of {place}, where the"
+                    f" kernel runs, but got one on {view.device_name}; move it, or"
+                    f" compile with target={way_out!r}"
                 )
-    if stream is not None:
+    if stream is not None and not is_cuda:
         raise Unsupported("expects no stream, as kernels for a CPU have none")
-    options = _RunOptions(ctypes.sizeof(_RunOptions), threads, None)
+    options = _RunOptions(ctypes.sizeof(_RunOptions), threads, None, stream)
     error = c_void_p()
     _check(
         library().attnKernelRun(

@@ -10,6 +10,8 @@ config.test_exec_root = os.path.join(config.attn_obj_root, "test", "Unit")
 config.test_source_root = config.test_exec_root
 config.test_format = lit.formats.GoogleTest(".", "Tests")
 
+# Nothing that other runs have kept decides a test.
+config.environment["ATTN_CACHE_DIR"] = "off"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

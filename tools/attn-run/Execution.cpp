@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <chrono>
 #include <cstring>
 #include <limits>
 
@@ -91,6 +92,13 @@ Expected<Execution> Execution::create(const Kernel &kernel,
     execution.resultViews.push_back(
         execution.makeView(execution.results.back()));
   }
+  if (kernel.device() == DeviceKind::Cuda) {
+    Expected<GPU> gpu =
+        GPU::create(kernel, execution.inputViews, execution.resultViews);
+    if (!gpu)
+      return gpu.takeError();
+    execution.gpu.emplace(std::move(*gpu));
+  }
   return std::move(execution);
 }
 
@@ -104,10 +112,23 @@ Error Execution::run(Poison poison) {
     else
       std::memset(tensor.getData(), 0x55, tensor.getSizeInBytes());
   }
-  return runAgain();
+  return gpu ? gpu->run(kernel, results) : runOnCPU();
 }
 
-Error Execution::runAgain() {
+Expected<std::vector<double>> Execution::measure(size_t count) {
+  // So many that the time to wait for the last one does not count.
+  constexpr size_t maxCount = 20;
+  if (gpu)
+    return gpu->measure(kernel, std::min(count, maxCount));
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  if (Error error = runOnCPU())
+    return std::move(error);
+  std::chrono::duration<double> time = Clock::now() - start;
+  return std::vector<double>{time.count()};
+}
+
+Error Execution::runOnCPU() {
   RunOptions options;
   options.threads = threads;
   return kernel.run(inputViews, resultViews, options);

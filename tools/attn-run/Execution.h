@@ -4,6 +4,7 @@
 #define ATTN_TOOLS_ATTNRUN_EXECUTION_H
 
 #include "Arguments.h"
+#include "GPU.h"
 #include <deque>
 
 namespace attn::cli {
@@ -22,8 +23,12 @@ public:
 
   /// Poisons the results and runs the kernel.
   llvm::Error run(Poison poison = Poison::First);
-  /// Runs the kernel.
-  llvm::Error runAgain();
+  /// Runs the kernel once or, on a GPU, up to `count` times, and returns the
+  /// seconds of each run.
+  llvm::Expected<std::vector<double>> measure(size_t count);
+
+  /// The GPU that it runs on, or null.
+  const GPU *getGPU() const { return gpu ? &*gpu : nullptr; }
 
   llvm::ArrayRef<Argument> getArguments() const { return arguments; }
   llvm::ArrayRef<std::string> getResultNames() const { return resultNames; }
@@ -39,6 +44,7 @@ private:
   explicit Execution(const Kernel &kernel) : kernel(kernel) {}
 
   TensorView makeView(Tensor &tensor);
+  llvm::Error runOnCPU();
 
   Kernel kernel;
   unsigned threads = 0;
@@ -48,6 +54,7 @@ private:
   /// What the views point to; a deque keeps its elements where they are.
   std::deque<Shape> extents;
   std::vector<TensorView> inputViews, resultViews;
+  std::optional<GPU> gpu;
 };
 
 } // namespace attn::cli

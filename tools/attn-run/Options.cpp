@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of attn-run -------------------------===//
 
 #include "Options.h"
+#include "attn/JIT/Compiler.h"
 #include "attn/Runtime/ThreadCount.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,9 +25,10 @@ static constexpr char overview[] =
     "compile an attention program and run it\n\n"
     "  Reads MLIR, text or bytecode, from FILE.mlir or, for '-', from "
     "standard\n"
-    "  input, compiles it for this processor, runs a function on seeded "
-    "random\n"
-    "  input, and prints the shape, the type and a summary of each result.\n";
+    "  input, compiles it for this processor or a GPU, runs a function on "
+    "seeded\n"
+    "  random input, and prints the shape, the type and a summary of each "
+    "result.\n";
 
 static constexpr char argumentHelp[] = R"(
 VALUES OF ARGUMENTS
@@ -56,6 +58,8 @@ EXAMPLES
   attn-run softcap.mlir --arg=q=randn:2x8x1000x64 --check --bench
   attn-run softcap.mlir --arg=q=q.npy --arg=k=k.npy --arg=v=v.npy --out=o=o.npy
   attn-run softcap.mlir --until-after=attn-online-softmax
+  attn-run softcap.mlir --target=cuda --check --bench
+  attn-run softcap.mlir --emit=ptx --emit-to=softcap.ptx
 )";
 
 //===----------------------------------------------------------------------===//
@@ -76,9 +80,12 @@ struct CommandLine {
       cl::desc("The function to run; needed where there are several\n"
                "public ones"),
       cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::value_desc("target"),
-                              cl::desc("What to compile for: cpu, the default"),
-                              cl::init("cpu"), cl::cat(category)};
+  cl::opt<std::string> target{
+      "target", cl::value_desc("target"),
+      cl::desc("What to run on: cpu, the default; cuda, a GPU of\n"
+               "compute capability 9.0; or auto, a GPU if there\n"
+               "is one, otherwise the cpu"),
+      cl::cat(category)};
   cl::list<std::string> arg{
       "arg", cl::value_desc("name=spec"),
       cl::desc("The value of an argument, see below; may be\n"
@@ -120,6 +127,14 @@ struct CommandLine {
       cl::desc("Print the program as it is after the last run of\n"
                "this pass of the pipeline, and do not run it"),
       cl::cat(category)};
+  cl::opt<std::string> emit{
+      "emit", cl::value_desc("ptx|cubin|llvm"),
+      cl::desc("Print the code for a GPU as PTX or as a binary, or\n"
+               "the LLVM IR, and do not run it; this needs no GPU"),
+      cl::cat(category)};
+  cl::opt<std::string> emitTo{"emit-to", cl::value_desc("file"),
+                              cl::desc("Write what --emit prints to a file"),
+                              cl::cat(category)};
   cl::opt<bool> boundsCheck{
       "bounds-check", cl::ValueDisallowed,
       cl::desc("Report reads outside of captured tensors as errors"),
@@ -148,6 +163,45 @@ static Error parseNamed(const cl::list<std::string> &list,
   return Error::success();
 }
 
+/// --target and --emit.
+static Error readTarget(const CommandLine &line, Options &options) {
+  options.emit = line.emit;
+  options.emitTo = line.emitTo;
+  bool needsGPU = options.emit == "ptx" || options.emit == "cubin";
+  if (line.emit.getNumOccurrences() && !needsGPU && options.emit != "llvm")
+    return makeError("expects --emit=ptx, --emit=cubin or --emit=llvm, but "
+                     "got '" +
+                     options.emit + "'");
+  if (line.emitTo.getNumOccurrences() &&
+      (options.emit.empty() || options.emitTo.empty()))
+    return makeError("expects the name of a file for --emit-to, together with "
+                     "--emit");
+  const std::pair<const char *, int> runs[] = {
+      {"check", line.check.getNumOccurrences()},
+      {"bench", line.bench.getNumOccurrences()},
+      {"out", line.out.getNumOccurrences()},
+      {"until-after", line.untilAfter.getNumOccurrences()}};
+  for (auto [name, count] : runs)
+    if (!options.emit.empty() && count != 0)
+      return makeError(llvm::formatv("expects --emit without --{0}; ask for "
+                                     "one after the other",
+                                     name));
+  options.target = line.target;
+  if (!line.target.getNumOccurrences())
+    options.target = needsGPU ? "cuda" : "cpu";
+  if (options.target != "cpu" && options.target != "cuda" &&
+      options.target != "auto")
+    return makeError("expects --target=cpu, --target=cuda or --target=auto, "
+                     "but got '" +
+                     options.target + "'");
+  if (needsGPU && options.target == "cpu")
+    return makeError("expects --target=cuda for --emit=" + options.emit +
+                     ", but got 'cpu'");
+  if (needsGPU)
+    options.target = "cuda";
+  return Error::success();
+}
+
 static Expected<Options> readOptions(const CommandLine &line) {
   Options options;
   if (line.file.size() != 1)
@@ -162,10 +216,8 @@ static Expected<Options> readOptions(const CommandLine &line) {
   options.entry = StringRef(line.entry).ltrim('@').str();
   if (line.entry.getNumOccurrences() && options.entry.empty())
     return makeError("expects the name of a function for --entry, but got ''");
-  if (line.target != "cpu")
-    return makeError("expects --target=cpu, the only target of this build, but "
-                     "got '" +
-                     line.target + "'");
+  if (Error error = readTarget(line, options))
+    return std::move(error);
   if (Error error = parseNamed(line.arg, options.arguments))
     return std::move(error);
   if (Error error = parseNamed(line.out, options.outputs))
@@ -220,6 +272,7 @@ static void printVersion(llvm::raw_ostream &os) {
 
 std::optional<Options> cli::parseCommandLine(int argc, char **argv) {
   // The options of the libraries, of which some have the names of ours.
+  keepCompilerOptions();
   cl::ResetCommandLineParser();
   static CommandLine line;
   cl::HideUnrelatedOptions(line.category);

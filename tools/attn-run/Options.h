@@ -21,6 +21,12 @@ struct Options {
   std::string file;
   std::string entry;
   std::string untilAfter;
+  /// "cpu", "cuda" or "auto".
+  std::string target;
+  /// "ptx", "cubin", "llvm", or "" for a run.
+  std::string emit;
+  /// The file for that, or "" for standard output.
+  std::string emitTo;
   std::vector<NamedOption> arguments;
   std::vector<NamedOption> outputs;
   bool check = false;

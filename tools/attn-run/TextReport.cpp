@@ -30,6 +30,29 @@ static void printTable(raw_ostream &os,
   }
 }
 
+/// What the kernels take of a GPU.
+static void printKernels(raw_ostream &os, const cuda::CudaProgram &program) {
+  std::vector<std::vector<std::string>> rows;
+  for (const cuda::LaunchInfo &launch : program.launches)
+    for (const cuda::Variant &variant : launch.variants) {
+      std::vector<std::string> row = {variant.entry,
+                                      formatv("{0} threads", variant.threads)};
+      int64_t shared = variant.dynamicSharedBytes;
+      if (const std::optional<cuda::Resources> &resources = variant.resources) {
+        shared += resources->sharedBytes;
+        row.push_back(formatv("{0} registers", resources->registers));
+        row.push_back(formatv("{0} bytes of spills", resources->spillBytes));
+      } else {
+        row.insert(row.end(), {"registers not known", "spills not known"});
+      }
+      row.push_back(formatv("{0} bytes of shared memory", shared));
+      row.push_back(variant.schedule);
+      rows.push_back(row);
+    }
+  os << "kernels\n";
+  printTable(os, rows);
+}
+
 static void printArguments(raw_ostream &os, const Execution &execution) {
   std::vector<std::vector<std::string>> rows;
   for (const Argument &argument : execution.getArguments()) {
@@ -149,8 +172,12 @@ std::string cli::formatText(const Report &report) {
   std::string text;
   llvm::raw_string_ostream os(text);
   const CompileReport &compile = report.kernel.report();
-  os << report.program << ": @" << report.entry << " on " << compile.target
-     << '\n';
+  os << report.program << ": @" << report.entry << " on " << compile.target;
+  if (const GPU *gpu = report.execution.getGPU())
+    os << ", " << gpu->getName();
+  os << '\n';
+  if (const auto &program = report.kernel.package().program)
+    printKernels(os, *program);
   if (!report.execution.getArguments().empty())
     printArguments(os, report.execution);
   if (!report.execution.getResults().empty())

@@ -2,28 +2,18 @@
 
 #include "Timing.h"
 #include "llvm/ADT/STLExtras.h"
-#include <chrono>
+#include <numeric>
 
 using namespace attn;
 using namespace attn::cli;
 using llvm::Error;
 using llvm::Expected;
 
-using Clock = std::chrono::steady_clock;
-
 double BenchReport::getMedian() const {
   size_t middle = seconds.size() / 2;
   if (seconds.size() % 2 == 1)
     return seconds[middle];
   return (seconds[middle - 1] + seconds[middle]) / 2;
-}
-
-/// The time of one run.
-static Expected<double> timeRun(Execution &execution) {
-  Clock::time_point start = Clock::now();
-  if (Error error = execution.runAgain())
-    return std::move(error);
-  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 Expected<BenchReport> cli::measure(Execution &execution,
@@ -41,12 +31,12 @@ Expected<BenchReport> cli::measure(Execution &execution,
   report.work = countWork(function, sizes);
   report.bytes = execution.getTotalBytes();
   progress.show("warming up");
-  for (double sum = 0; report.warmUps == 0 || sum < warmUpSeconds;
-       ++report.warmUps) {
-    Expected<double> seconds = timeRun(execution);
+  for (double sum = 0; report.warmUps == 0 || sum < warmUpSeconds;) {
+    Expected<std::vector<double>> seconds = execution.measure(minRuns);
     if (!seconds)
       return seconds.takeError();
-    sum += *seconds;
+    sum += std::accumulate(seconds->begin(), seconds->end(), 0.0);
+    report.warmUps += seconds->size();
   }
 
   progress.show("measuring");
@@ -56,11 +46,12 @@ Expected<BenchReport> cli::measure(Execution &execution,
     if (wanted ? count == wanted
                : (count >= minRuns && sum >= minSeconds) || count == maxRuns)
       break;
-    Expected<double> seconds = timeRun(execution);
+    Expected<std::vector<double>> seconds =
+        execution.measure((wanted ? wanted : maxRuns) - count);
     if (!seconds)
       return seconds.takeError();
-    report.seconds.push_back(*seconds);
-    sum += *seconds;
+    llvm::append_range(report.seconds, *seconds);
+    sum += std::accumulate(seconds->begin(), seconds->end(), 0.0);
   }
   llvm::sort(report.seconds);
   return std::move(report);

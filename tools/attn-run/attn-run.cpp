@@ -1,15 +1,14 @@
 //===- attn-run.cpp - Compile an attention program and run it -------------===//
 
+#include "Emit.h"
 #include "Program.h"
 #include "Report.h"
 #include "attn/Support/Npy.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/Errno.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
-#include <unistd.h>
 
 using namespace attn;
 using namespace attn::cli;
@@ -20,26 +19,32 @@ static Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(message);
 }
 
-/// Writes to standard output. Unlike llvm::outs it tells errors.
-static Error print(llvm::StringRef text) {
-  while (!text.empty()) {
-    ssize_t done = llvm::sys::RetryAfterSignal(-1, ::write, STDOUT_FILENO,
-                                               text.data(), text.size());
-    if (done < 0)
-      return makeError("cannot write the output: " +
-                       llvm::sys::StrError(errno));
-    text = text.drop_front(done);
-  }
-  return Error::success();
+/// What --target asks for; a run needs the device.
+static Expected<DeviceKind> findDevice(const Options &options) {
+  if (options.target == "cpu")
+    return DeviceKind::CPU;
+  bool isRun = options.emit.empty() && options.untilAfter.empty();
+  if (options.target == "cuda" && !isRun)
+    return DeviceKind::Cuda;
+  Error error = checkDevice(DeviceKind::Cuda);
+  if (!error)
+    return DeviceKind::Cuda;
+  std::string reason = llvm::toString(std::move(error));
+  if (options.target == "auto")
+    return DeviceKind::CPU;
+  if (!llvm::StringRef(reason).contains("--target=cpu"))
+    reason += "; run with --target=cpu";
+  return makeError("cannot run on a GPU: " + reason);
 }
 
 static CompileOptions getCompileOptions(const Options &options,
-                                        Program &program) {
+                                        Program &program, DeviceKind device) {
   CompileOptions compile;
   compile.entry = program.entry.getSymName().str();
   compile.bufferName = program.name;
   compile.boundsCheck = options.boundsCheck;
   compile.untilAfter = options.untilAfter;
+  compile.device = device;
   return compile;
 }
 
@@ -50,8 +55,9 @@ static Error makeCompileError(const Program &program, Error error) {
 }
 
 /// --until-after.
-static Error printUntilAfter(const Options &options, Program &program) {
-  std::vector<std::string> passes = getPipelinePasses();
+static Error printUntilAfter(const Options &options, Program &program,
+                             DeviceKind device) {
+  std::vector<std::string> passes = getPipelinePasses(device);
   if (!llvm::is_contained(passes, options.untilAfter)) {
     std::vector<std::string> known;
     for (const std::string &pass : passes)
@@ -61,11 +67,22 @@ static Error printUntilAfter(const Options &options, Program &program) {
                                    options.untilAfter, quoteNames(known),
                                    suggestName(options.untilAfter, known)));
   }
-  Expected<std::string> text = printAfter(program.buffer->getBuffer(),
-                                          getCompileOptions(options, program));
+  Expected<std::string> text = printAfter(
+      program.buffer->getBuffer(), getCompileOptions(options, program, device));
   if (!text)
     return makeCompileError(program, text.takeError());
-  return print(*text);
+  return writeOutput(*text);
+}
+
+/// --emit.
+static Error printCode(const Options &options, Program &program,
+                       DeviceKind device) {
+  Expected<std::string> code =
+      emitCode(program.buffer->getBuffer(), options,
+               getCompileOptions(options, program, device));
+  if (!code)
+    return makeCompileError(program, code.takeError());
+  return writeOutput(*code, options.emitTo);
 }
 
 /// Where the results go, one file or none for each.
@@ -93,12 +110,18 @@ static Error runTool(const Options &options, bool &passed) {
   Expected<Program> program = loadProgram(options.file, options.entry);
   if (!program)
     return program.takeError();
+  Expected<DeviceKind> device = findDevice(options);
+  if (!device)
+    return device.takeError();
   if (!options.untilAfter.empty())
-    return printUntilAfter(options, *program);
+    return printUntilAfter(options, *program, *device);
+  if (!options.emit.empty())
+    return printCode(options, *program, *device);
 
   progress.show("compiling");
-  Expected<Kernel> kernel = Kernel::compile(
-      program->buffer->getBuffer(), getCompileOptions(options, *program));
+  Expected<Kernel> kernel =
+      Kernel::compile(program->buffer->getBuffer(),
+                      getCompileOptions(options, *program, *device));
   if (!kernel)
     return makeCompileError(*program, kernel.takeError());
   progress.clear();
@@ -150,7 +173,7 @@ static Error runTool(const Options &options, bool &passed) {
     report.bench = std::move(*bench);
   }
   progress.clear();
-  return print(options.json ? formatJSON(report) : formatText(report));
+  return writeOutput(options.json ? formatJSON(report) : formatText(report));
 }
 
 int main(int argc, char **argv) {

@@ -19,6 +19,9 @@ class ModuleOp;
 
 namespace attn {
 
+/// Where kernels run.
+enum class DeviceKind : int32_t { CPU = 0, Cuda = 1 };
+
 struct CompileOptions {
   /// The function to compile; if empty, the only public one.
   std::string entry;
@@ -28,18 +31,23 @@ struct CompileOptions {
   bool boundsCheck = false;
   /// Effort of LLVM, 0 to 3.
   unsigned optLevel = 3;
+  /// What the kernel runs on. Compiling for a GPU needs none.
+  DeviceKind device = DeviceKind::CPU;
   /// The processor to compile for: empty for the one this runs on, or
-  /// "baseline", "avx2" or "avx512".
+  /// "baseline", "avx2" or "avx512". Of a kernel for a GPU only the plan of
+  /// extents runs there; for that, empty is "baseline".
   std::string target;
-  /// A schedule for all attentions, such as "#attn.schedule<tile_m = ...>"; if
-  /// empty, the compiler chooses.
+  /// A schedule for all attentions, such as "#attn.schedule<tile_m = ...>" or,
+  /// for a GPU, "#hopper.schedule<tile_m = ...>"; if empty, the compiler
+  /// chooses.
   std::string schedule;
   /// For printAfter: the pass whose result is wanted.
   std::string untilAfter;
   /// If set, is given the program after each pass that changed it.
   std::function<void(llvm::StringRef pass, llvm::StringRef ir)> dumpIR;
   /// If set, is given the LLVM IR before and after optimisation, as stages
-  /// "llvm" and "llvm-optimized", and the assembly as "asm".
+  /// "llvm" and "llvm-optimized", and the assembly as "asm"; for a GPU, the
+  /// kernel's as "llvm" and "ptx".
   std::function<void(llvm::StringRef stage, llvm::StringRef text)> dumpLLVM;
 };
 
@@ -50,15 +58,16 @@ struct CompileReport {
     double milliseconds = 0;
   };
   /// In the order they ran: "parse", the stages of the pipeline, "translate",
-  /// "optimize", "codegen", and "load" for a kernel.
+  /// "optimize", "codegen", and "load" for a kernel. For a GPU "assemble" and
+  /// "plan" follow "codegen", and there is no "optimize".
   std::vector<Stage> stages;
   /// The compiler's remarks, one a line: "location: remark: name: text".
   std::string remarks;
   /// Warnings, as they would be printed.
   std::string warnings;
-  /// The size of the object file in bytes.
+  /// The size of the object file in bytes, and of all code for a GPU.
   size_t objectSize = 0;
-  /// The processor and the instruction sets it was compiled for.
+  /// The processor and the instruction sets, or the GPU, it was compiled for.
   std::string target;
 
   double getTotalMilliseconds() const;
@@ -84,7 +93,12 @@ llvm::Expected<std::string> printAfter(mlir::ModuleOp module,
                                        const CompileOptions &options);
 
 /// The flags of the passes of the pipeline, in order; some occur repeatedly.
-std::vector<std::string> getPipelinePasses();
+std::vector<std::string> getPipelinePasses(DeviceKind device = DeviceKind::CPU);
+
+/// Takes note of what the compiler sets among the options that LLVM registers.
+/// A program that calls llvm::cl::ResetCommandLineParser, which forgets them,
+/// must call this before. Others need not.
+void keepCompilerOptions();
 
 } // namespace attn
 

@@ -6,7 +6,10 @@
 //   if (llvm::Error error = kernel->run(inputs, results)) ...
 //
 // Tensors are views on the caller's memory; a scalar is a view of rank 0. No
-// call keeps a view, and nothing is written but the results. Errors are values
+// call keeps a view, and nothing is written but the results. The tensors of a
+// kernel for a GPU are in the memory of the current CUDA device, except for
+// scalars (isOnHost), and the results are written when the stream has come to
+// that, which run does not wait for. Errors are values
 // with a text for users; their error code is
 //
 //   std::errc::invalid_argument     the tensors do not fit the kernel
@@ -34,6 +37,9 @@ struct RunOptions {
   Executor *executor = nullptr;
   /// At most so many threads at once, the caller's among them; 0 for all.
   unsigned threads = 0;
+  /// For a kernel on a GPU, the CUstream that it becomes work of; null is the
+  /// default stream. The other options mean nothing there.
+  void *stream = nullptr;
 };
 
 /// Compiled code. Copies share it and are cheap. One kernel may run in several
@@ -55,13 +61,20 @@ public:
   llvm::ArrayRef<TensorInfo> inputs() const;
   llvm::ArrayRef<TensorInfo> results() const;
 
+  /// What the kernel runs on.
+  DeviceKind device() const;
+  /// Whether the data of an input are in the memory of the host: all on a CPU,
+  /// the scalars on a GPU. A tensor of rank 0 is no scalar.
+  bool isOnHost(unsigned input) const;
+
   /// The shapes of the results for these inputs, of which only types and
   /// extents are read.
   llvm::Expected<std::vector<Shape>>
   resultShapes(llvm::ArrayRef<TensorView> inputs) const;
 
   /// Writes the results. A result may overlap neither an input nor another
-  /// result.
+  /// result. The first run on a GPU loads the code, which takes milliseconds,
+  /// or seconds if the kernel was compiled where there was no ptxas.
   llvm::Error run(llvm::ArrayRef<TensorView> inputs,
                   llvm::ArrayRef<TensorView> results,
                   const RunOptions &options = {}) const;
@@ -79,6 +92,9 @@ private:
 
   std::shared_ptr<const Impl> impl;
 };
+
+/// Whether kernels for a device can run here; if not, the error says why.
+llvm::Error checkDevice(DeviceKind device);
 
 } // namespace attn
 

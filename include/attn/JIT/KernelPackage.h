@@ -1,16 +1,18 @@
 //===- KernelPackage.h - What the compiler hands over -----------*- C++ -*-===//
 //
-// A kernel package is the whole result of a compilation: an object file and a
-// description of how to call it. It holds no pointers and no MLIR, so it can be
-// kept in memory, in a file, or in a library.
+// A kernel package is the whole result of a compilation: an object file, a
+// description of how to call it, and for a GPU its code. It holds no pointers
+// and no MLIR, so it can be kept in memory, in a file, or in a library.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_JIT_KERNELPACKAGE_H
 #define ATTN_JIT_KERNELPACKAGE_H
 
+#include "attn/Runtime/Cuda/KernelInfo.h"
 #include "attn/Support/Tensor.h"
 #include "llvm/Support/JSON.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,9 @@ struct TensorInfo {
   Shape shape;
 };
 
-/// The version that packages are written with.
-constexpr int64_t kPackageVersion = 1;
+/// The version that packages are written with. Those of version 1, which have
+/// no code for a GPU, can be read too.
+constexpr int64_t kPackageVersion = 2;
 
 /// How to call the code of a package.
 struct KernelMetadata {
@@ -50,8 +53,10 @@ struct KernelMetadata {
 
 struct KernelPackage {
   KernelMetadata metadata;
-  /// A relocatable object file.
+  /// A relocatable object file. For a GPU it has the plan of extents only.
   std::string object;
+  /// What a GPU runs; none for a kernel that runs on the CPU.
+  std::optional<cuda::CudaProgram> program;
 
   /// The package as bytes; see fromBytes.
   std::string toBytes() const;

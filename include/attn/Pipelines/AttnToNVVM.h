@@ -1,8 +1,8 @@
 //===- AttnToNVVM.h - From attention to kernels for a GPU -------*- C++ -*-===//
 //
-// The pipeline in stages, as in AttnToCPU.h. The stages "tensor" and "online"
-// say the same as there; functions with attention become modules of kernels,
-// and plans of extents stay functions for the host.
+// The pipeline in stages, as in AttnToCPU.h. Functions with attention become
+// modules of kernels, and plans of extents stay functions for the host: the
+// stages "buffer" and "llvm" of AttnToCPU.h lower them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,13 @@ void buildGPUTileStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 void buildGPUKernelStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 /// Kernels are in the LLVM and NVVM dialects.
 void buildGPUThreadStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+
+/// A stage by its name: "tile", "kernel", "thread".
+struct GPUPipelineStage {
+  llvm::StringLiteral name;
+  void (*build)(OpPassManager &, const AttnToNVVMOptions &);
+};
+ArrayRef<GPUPipelineStage> getAttnToNVVMStages();
 
 /// All stages.
 void buildAttnToNVVMPipeline(OpPassManager &pm,

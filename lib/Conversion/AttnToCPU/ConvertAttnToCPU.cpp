@@ -36,6 +36,12 @@ struct ConvertAttnToCPU
     });
     for (scf::ForallOp loop : loops) {
       auto schedule = loop->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
+      if (!schedule) {
+        loop.emitError("expects a #attn.schedule for a CPU, but got ")
+            << loop->getAttr(kScheduleAttrName)
+            << "; leave it out, and the compiler chooses one";
+        return signalPassFailure();
+      }
       if (failed(verifyOnBuffers(loop)) ||
           failed(TileLowering(loop, schedule).run()))
         return signalPassFailure();

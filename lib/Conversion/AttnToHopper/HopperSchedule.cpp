@@ -57,6 +57,26 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
   return resources;
 }
 
+/// Where a launch finds the number of tiles and of keys, as a dictionary: the
+/// dimensions of batch, head and row of an operand that has all rows, and the
+/// one of the keys.
+static DictionaryAttr describeGrid(Builder &builder,
+                                   const TileProgram &program) {
+  const TileAccess *rows = &program.query;
+  for (const TileResult &result : program.results)
+    if (cast<VectorType>(result.vector.getType()).getRank() == 2)
+      rows = &result.access;
+  auto getNumber = [&](int64_t number) {
+    return builder.getI64IntegerAttr(number);
+  };
+  auto dims = ArrayRef<int64_t>(rows->dims).take_front(3);
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("operand", getNumber(rows->argument)),
+       builder.getNamedAttr("dims", builder.getDenseI64ArrayAttr(dims)),
+       builder.getNamedAttr("key_operand", getNumber(program.key.argument)),
+       builder.getNamedAttr("key_dim", getNumber(program.key.dims[2]))});
+}
+
 static LogicalResult schedule(TileProgram &program) {
   func::FuncOp function = program.function;
   Location loc = function.getLoc();
@@ -70,6 +90,7 @@ static LogicalResult schedule(TileProgram &program) {
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kScheduleAttrName, program.schedule);
+  kernel->setAttr(hopper::kGridAttrName, describeGrid(builder, program));
   KernelArguments arguments(function, kernel);
 
   builder.setInsertionPointToStart(&kernel.getBody().front());

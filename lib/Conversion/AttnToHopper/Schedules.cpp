@@ -1,8 +1,8 @@
 //===- Schedules.cpp - Schedules for Hopper GPUs --------------------------===//
 //
-// Measured on an H200 with bf16 at 16384 tokens and some 2048 columns. A pair of
-// tile sizes is in the table if ptxas compiles it without spills, as a rule if
-// scores, results and probabilities, tile_n / 2 + Dv / 2 + tile_n / 4, and
+// Measured on an H200 with bf16 at 16384 tokens and some 2048 columns. A pair
+// of tile sizes is in the table if ptxas compiles it without spills, as a rule
+// if scores, results and probabilities, tile_n / 2 + Dv / 2 + tile_n / 4, and
 // Dqk / 4 for queries in registers, leave 30 registers free.
 //
 //===----------------------------------------------------------------------===//
@@ -30,6 +30,12 @@ int64_t mlir::attn::getSharedBytes(hopper::ScheduleAttr schedule,
   if (schedule.getPersistent() || queryKeyDim != valueDim)
     bytes += schedule.getTileM() * values;
   return bytes;
+}
+
+bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op) {
+  return llvm::all_of(
+      std::initializer_list<int64_t>{op.getQueryKeyDim(), op.getValueDim()},
+      [](int64_t dim) { return dim % 8 == 0 && dim <= 256; });
 }
 
 /// Whether a region reads a capture for each key.
@@ -87,9 +93,13 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(128, 80, 240, PingPong, 3.5, 21.0e-3);
   }
   // Addresses and what is read for each key take registers, too.
+  size_t numFirst = std::max<size_t>(schedules.size(), 1);
   add(128, dim <= 64 ? 96 : dim <= 128 ? 64 : 48, 232, common, 3.0, 20.0e-3);
   add(128, 32, 232, common, 3.0, 40.0e-3);
   add(64, 32, 232, PingPong, 3.0, 40.0e-3);
   add(64, 16, 232, 0, 3.0, 80.0e-3);
+  for (HopperSchedule &schedule :
+       MutableArrayRef(schedules).drop_front(numFirst))
+    schedule.isLastResort = true;
   return schedules;
 }

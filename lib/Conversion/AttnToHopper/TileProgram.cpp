@@ -184,6 +184,11 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
            << function.getName() << "' has none; run with --target=cpu";
   program.schedule = program.grid->getAttrOfType<hopper::ScheduleAttr>(
       attn::kScheduleAttrName);
+  Attribute other = program.grid->getAttr(attn::kScheduleAttrName);
+  if (!program.schedule && other)
+    return program.grid.emitError("expects a #hopper.schedule for a GPU, but "
+                                  "got ")
+           << other << "; leave it out, and the compiler chooses one";
   if (!program.schedule)
     return program.grid.emitError("expects a schedule for a GPU: run "
                                   "attn-hopper-assign-schedule");

@@ -197,17 +197,21 @@ bool ThreadProgram::emitPositionsToFloat(arith::SIToFPOp op) {
       getElementTypeOrSelf(op.getIn().getType()).getIntOrFloatBitWidth() < 32)
     return false;
   Elements list;
+  SmallVector<FloatSum> sums;
   for (IndexElement element : it->second) {
+    auto offset = static_cast<double>(element.offset);
     if (!element.base) {
-      list.push_back(f32(static_cast<double>(element.offset)));
+      list.push_back(f32(offset));
+      sums.push_back({{}, offset});
       continue;
     }
-    Value base =
-        arith::SIToFPOp::create(b, b.getF32Type(), toInt({element.base, 0}, 32));
-    list.push_back(arith::AddFOp::create(
-        b, base, f32(static_cast<double>(element.offset))));
+    Value base = arith::SIToFPOp::create(b, b.getF32Type(),
+                                         toInt({element.base, 0}, 32));
+    list.push_back(arith::AddFOp::create(b, base, f32(offset)));
+    sums.push_back({base, offset});
   }
   values[op.getResult()] = list;
+  floatSums[op.getResult()] = sums;
   return true;
 }
 

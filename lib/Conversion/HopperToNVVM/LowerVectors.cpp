@@ -63,6 +63,38 @@ LogicalResult ThreadProgram::emitBroadcast(Operation &op) {
   for (int64_t e = 0; e < count; ++e)
     list.push_back(elements[select(e)]);
   values[result] = list;
+  auto it = floatSums.find(source);
+  if (it != floatSums.end()) {
+    SmallVector<FloatSum> sums, sourceSums = it->second;
+    for (int64_t e = 0; e < count; ++e)
+      sums.push_back(sourceSums[select(e)]);
+    floatSums[result] = sums;
+  }
+  return success();
+}
+
+/// x * (y + c) as x * c + x * y, of which the last product is the same for many
+/// elements, so that one instruction is left.
+LogicalResult ThreadProgram::emitMultiplication(arith::MulFOp op) {
+  Value factor = op.getLhs(), sum = op.getRhs();
+  if (floatSums.contains(factor))
+    std::swap(factor, sum);
+  auto it = floatSums.find(sum);
+  if (it == floatSums.end() || floatSums.contains(factor) ||
+      !isa<VectorType>(op.getType()))
+    return emitElementwise(*op);
+  Elements factors = get(factor), list;
+  for (auto [e, term] : llvm::enumerate(it->second)) {
+    Value x = factors.size() == 1 ? factors[0] : factors[e];
+    Value offset = f32(term.offset);
+    if (!term.base) {
+      list.push_back(arith::MulFOp::create(b, x, offset));
+      continue;
+    }
+    Value product = arith::MulFOp::create(b, x, term.base);
+    list.push_back(LLVM::FMAOp::create(b, b.getF32Type(), x, offset, product));
+  }
+  values[op.getResult()] = list;
   return success();
 }
 

@@ -319,10 +319,13 @@ LogicalResult ThreadProgram::emit() {
   if (failed(emitRoles()))
     return failure();
   LLVM::ReturnOp::create(b, ValueRange());
-  function->setAttr("hopper.params", b.getArrayAttr(params));
-  function->setAttr("hopper.shared_bytes", b.getI64IntegerAttr(sharedBytes));
-  function->setAttr("hopper.threads", b.getI64IntegerAttr(threads));
+  function->setAttr(hopper::kParamsAttrName, b.getArrayAttr(params));
+  function->setAttr(hopper::kSharedBytesAttrName,
+                    b.getI64IntegerAttr(sharedBytes));
+  function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   function->setAttr(hopper::kScheduleAttrName, schedule);
+  if (Attribute grid = kernel->getAttr(hopper::kGridAttrName))
+    function->setAttr(hopper::kGridAttrName, grid);
   return success();
 }
 
@@ -434,6 +437,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](arith::SIToFPOp op) {
         return emitPositionsToFloat(op) ? success() : emitElementwise(*op);
       })
+      .Case([&](arith::MulFOp op) { return emitMultiplication(op); })
       .Case([&](arith::ExtFOp op) { return emitExtension(*op); })
       .Case([&](arith::TruncFOp op) { return emitRounding(*op); })
       .Default([&](Operation *op) {

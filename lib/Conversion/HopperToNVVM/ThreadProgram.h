@@ -32,6 +32,12 @@ struct IndexElement {
   int64_t offset = 0;
 };
 
+/// A float: `base + offset`, or `offset` without a base.
+struct FloatSum {
+  Value base;
+  double offset = 0;
+};
+
 /// What an index value of the kernel may be.
 struct Interval {
   int64_t lo = INT64_MIN, hi = INT64_MAX;
@@ -109,6 +115,7 @@ private:
   LogicalResult emitConstant(Operation &op);
   LogicalResult emitBroadcast(Operation &op);
   LogicalResult emitElementwise(Operation &op);
+  LogicalResult emitMultiplication(arith::MulFOp op);
   LogicalResult emitExtension(Operation &op);
   LogicalResult emitRounding(Operation &op);
   Value emitScalar(Operation &op, ValueRange operands, Type type);
@@ -173,6 +180,8 @@ private:
 
   DenseMap<Value, Elements> values;
   DenseMap<Value, SmallVector<IndexElement>> indices;
+  /// Floats that are a sum of a value and a constant.
+  DenseMap<Value, SmallVector<FloatSum>> floatSums;
   /// The index that an integer was cast from.
   DenseMap<Value, SmallVector<IndexElement>> castIndices;
   DenseMap<Value, Interval> intervals;

@@ -42,10 +42,10 @@ llvm::Expected<DevicePtr> Counters::take(void *stream) {
                              static_cast<StreamHandle>(stream), &status),
                          "asking whether a stream is captured"))
       return std::move(error);
-  uint32_t pair = status == 0
-                      ? next.fetch_add(1, std::memory_order_relaxed) % kNumPairs
-                      : kNumPairs + nextCaptured.fetch_add(
-                                        1, std::memory_order_relaxed) %
-                                        kNumPairs;
+  uint32_t pair =
+      status == 0
+          ? next.fetch_add(1, std::memory_order_relaxed) % kNumPairs
+          : kNumPairs + nextCaptured.fetch_add(1, std::memory_order_relaxed) %
+                            kNumPairs;
   return memory.getAddress() + pair * kPairBytes;
 }

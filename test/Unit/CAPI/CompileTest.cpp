@@ -160,7 +160,8 @@ TEST(Structs, MayBeLongerWithZeros) {
 TEST(Structs, MustHaveASize) {
   attnCompileOptions options = {};
   attnKernel *kernel = nullptr;
-  for (size_t size : {size_t(0), sizeof(options) - 8, size_t(4097), SIZE_MAX}) {
+  size_t first = offsetof(attnCompileOptions, device);
+  for (size_t size : {size_t(0), first - 8, size_t(4097), SIZE_MAX}) {
     options.struct_size = size;
     expectFailure(ATTN_INVALID_ARGUMENT,
                   "expects struct_size of attnCompileOptions to be its sizeof, "
@@ -170,6 +171,84 @@ TEST(Structs, MustHaveASize) {
                   attnKernelCompile, kMean, sizeof(kMean) - 1, &options,
                   &kernel);
   }
+}
+
+TEST(Structs, MayBeThoseOfTheFirstVersion) {
+  attnCompileOptions options = {};
+  options.struct_size = offsetof(attnCompileOptions, device);
+  // Beyond the end of the struct, whatever is in memory there.
+  options.device = -1;
+  attnKernel *kernel = nullptr;
+  expectSuccess(attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+  Owner<attnKernel> owner(kernel);
+  EXPECT_EQ(attnKernelDevice(kernel), ATTN_DEVICE_CPU);
+  options.struct_size = sizeof(options);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects device to be ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA, but "
+                "got -1",
+                attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+  options.device = ATTN_DEVICE_CPU;
+  options.reserved = 7;
+  expectFailure(ATTN_UNSUPPORTED, "reserved member", attnKernelCompile, kMean,
+                sizeof(kMean) - 1, &options, &kernel);
+}
+
+TEST(Device, NeedsNoGPUToCompile) {
+  attnCompileOptions options = {};
+  options.struct_size = sizeof(options);
+  options.device = ATTN_DEVICE_CUDA;
+  std::string program = kMean;
+  // Not everything runs on one.
+  attnKernel *kernel = nullptr;
+  expectFailure(ATTN_COMPILE_ERROR, "multiples of 8 up to 256 on a GPU",
+                attnKernelCompile, program.data(), program.size(), &options,
+                &kernel);
+  const std::string wide = R"mlir(
+func.func @wide(%q: tensor<1x2x?x64xf16>, %k: tensor<1x2x?x64xf16>)
+    -> tensor<1x2x?x64xf16> {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : tensor<1x2x?x64xf16>
+  %init = tensor.empty(%s) : tensor<1x2x?x64xf16>
+  %o = attn.attention
+      ins(%q, %k, %k : tensor<1x2x?x64xf16>, tensor<1x2x?x64xf16>,
+                       tensor<1x2x?x64xf16>)
+      outs(%init : tensor<1x2x?x64xf16>)
+  return %o : tensor<1x2x?x64xf16>
+}
+)mlir";
+  expectSuccess(attnKernelCompile, wide.data(), wide.size(), &options, &kernel);
+  Owner<attnKernel> owner(kernel);
+  EXPECT_EQ(attnKernelDevice(kernel), ATTN_DEVICE_CUDA);
+  EXPECT_EQ(attnKernelDevice(nullptr), ATTN_DEVICE_CPU);
+  attnString *out = nullptr;
+  expectSuccess(attnKernelReport, kernel, &out);
+  Owner<attnString> json(out);
+  EXPECT_NE(std::strstr(attnStringData(out), "\"kernels\":[{\"entry\":"),
+            nullptr);
+  // Saved and loaded, it gives shapes still.
+  expectSuccess(attnKernelSave, kernel, &out);
+  Owner<attnString> bytes(out);
+  attnKernel *copy = nullptr;
+  expectSuccess(attnKernelLoad, attnStringData(out), attnStringSize(out),
+                &copy);
+  Owner<attnKernel> copyOwner(copy);
+  EXPECT_EQ(attnKernelDevice(copy), ATTN_DEVICE_CUDA);
+  const int64_t qShape[] = {1, 2, 300, 64}, kShape[] = {1, 2, 500, 64};
+  attnTensor inputs[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    inputs[i].struct_size = sizeof(attnTensor);
+    inputs[i].dtype = ATTN_F16;
+    inputs[i].rank = 4;
+    inputs[i].shape = i == 0 ? qShape : kShape;
+  }
+  int64_t extents[4] = {};
+  expectSuccess(attnKernelResultShapes, copy, inputs, size_t(2), extents,
+                size_t(4));
+  EXPECT_EQ(extents[2], 300);
+  // To run it is another matter.
+  expectSuccess(attnDeviceCheck, ATTN_DEVICE_CPU);
+  expectFailure(ATTN_UNSUPPORTED, "expects ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA",
+                attnDeviceCheck, attnDevice(2));
 }
 
 TEST(Structs, AreFilledToTheirOwnSize) {

@@ -32,7 +32,8 @@ static CudaProgram makeProgram() {
   map.map.dims = {3, 2, 1, 0};
   map.map.box = {64, 128, 1, 1};
   map.map.promotion = L2Promotion::B256;
-  variant.params = {map, makeParam(ParamKind::Pointer, 3),
+  variant.params = {map,
+                    makeParam(ParamKind::Pointer, 3),
                     makeParam(ParamKind::Extent, 1, 2, 32),
                     makeParam(ParamKind::Stride, 2, 1),
                     makeParam(ParamKind::Scalar, 4, 0, 0),

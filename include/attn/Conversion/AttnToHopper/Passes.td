@@ -55,6 +55,7 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
 
     The arguments of the kernel say in attributes what the caller is to pass: `hopper.operand`, the number of an argument of the function;
     `hopper.dim`, for an extent of it; `hopper.dims`, for a map, the dimensions of the operand in the order batch, head, row, column.
+    The kernel's attribute `hopper.grid` says which extents give the number of tiles (`operand` and its `dims`: batch, head, row) and of keys (`key_operand`, `key_dim`).
 
     Precondition: results are destination arguments (`attn-destination-arguments`); queries, keys, values and captures are arguments.
     Postcondition: such functions are gone.

@@ -13,7 +13,12 @@ namespace mlir::attn {
 struct HopperSchedule {
   hopper::ScheduleAttr schedule;
   double tileCost = 0, keyCost = 0;
+  /// Whether it is for kernels that ptxas compiles with none of the others.
+  bool isLastResort = false;
 };
+
+/// Whether there are kernels for the head dimensions: multiples of 8 up to 256.
+bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
 /// The schedules that may serve an attention, whose head dimensions are
 /// multiples of 8 up to 256: the best for long sequences first, then those that

@@ -21,7 +21,8 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
       instead.
     * Index arithmetic is done in 32 bits where all values are known to fit, otherwise in 64.
 
-    The function's attribute `hopper.params` describes its parameters, `hopper.shared_bytes` is the dynamic shared memory, `hopper.threads` the size of a thread block.
+    The function's attribute `hopper.params` describes its parameters, `hopper.shared_bytes` is the dynamic shared memory, `hopper.threads` the size of a thread block;
+    `hopper.schedule` and `hopper.grid` stay.
 
     Before, with a channel of two stages:
 

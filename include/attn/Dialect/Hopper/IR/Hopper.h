@@ -39,6 +39,16 @@ inline constexpr llvm::StringLiteral kDimsAttrName = "hopper.dims";
 inline constexpr llvm::StringLiteral kCounterAttrName = "hopper.counter";
 /// The schedule of a kernel.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "hopper.schedule";
+/// Where a launch of a kernel finds the number of tiles and of keys: a
+/// dictionary of `operand` and its `dims` for batch, head and row, of
+/// `key_operand` and `key_dim`.
+inline constexpr llvm::StringLiteral kGridAttrName = "hopper.grid";
+/// What a launch of a lowered kernel needs: what each parameter is made from,
+/// the bytes of dynamic shared memory, and the threads of a block.
+inline constexpr llvm::StringLiteral kParamsAttrName = "hopper.params";
+inline constexpr llvm::StringLiteral kSharedBytesAttrName =
+    "hopper.shared_bytes";
+inline constexpr llvm::StringLiteral kThreadsAttrName = "hopper.threads";
 
 } // namespace mlir::attn::hopper
 

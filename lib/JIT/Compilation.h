@@ -1,0 +1,68 @@
+//===- Compilation.h - One compilation of a module --------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_JIT_COMPILATION_H
+#define ATTN_LIB_JIT_COMPILATION_H
+
+#include "CodeGen.h"
+#include "CudaCodeGen.h"
+#include "Diagnostics.h"
+#include "PassTracker.h"
+#include "attn/JIT/Compiler.h"
+#include "attn/Target/CPU.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace attn {
+
+/// One compilation of a module, which it changes.
+class Compilation {
+public:
+  Compilation(const CompileOptions &options, CompileReport &report)
+      : options(options), report(report) {}
+
+  /// Notes the time that `work` takes.
+  llvm::Error runStage(llvm::StringRef name,
+                       llvm::function_ref<llvm::Error()> work);
+
+  llvm::Expected<KernelPackage> compile(mlir::ModuleOp module,
+                                        DiagnosticCollector &diagnostics);
+  llvm::Expected<std::string> printAfter(mlir::ModuleOp module,
+                                         DiagnosticCollector &diagnostics);
+
+private:
+  using PipelineBuilder = llvm::function_ref<void(mlir::OpPassManager &)>;
+
+  llvm::Error prepare(mlir::ModuleOp module, const CompileOptions &options,
+                      DiagnosticCollector &diagnostics);
+  llvm::Error runPasses(llvm::StringRef stage, PipelineBuilder build,
+                        mlir::ModuleOp module,
+                        DiagnosticCollector &diagnostics);
+  llvm::Error runPipeline(mlir::ModuleOp module,
+                          DiagnosticCollector &diagnostics,
+                          PassTracker &tracker);
+  void readEntryPoints(mlir::ModuleOp module);
+
+  // CompileCuda.cpp.
+  llvm::Error runCudaPipeline(mlir::ModuleOp module,
+                              DiagnosticCollector &diagnostics,
+                              PassTracker &tracker);
+  llvm::Expected<KernelPackage> compileForCuda(mlir::ModuleOp module,
+                                               DiagnosticCollector &diagnostics,
+                                               PassTracker &tracker);
+  llvm::Expected<CudaKernel> compileSchedule(mlir::ModuleOp module,
+                                             const std::string &schedule,
+                                             DiagnosticCollector &diagnostics,
+                                             PassTracker &tracker);
+  llvm::Expected<std::string> compilePlan(mlir::ModuleOp module,
+                                          DiagnosticCollector &diagnostics);
+
+  const CompileOptions &options;
+  CompileReport &report;
+  /// Of what runs on the host.
+  CPUTarget target;
+  KernelMetadata metadata;
+  std::vector<EntryPoint> entryPoints;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_JIT_COMPILATION_H

@@ -1,0 +1,142 @@
+//===- CudaAssembler.cpp - From PTX to a binary ---------------------------===//
+
+#include "CudaCodeGen.h"
+#include "Diagnostics.h"
+#include "attn/Runtime/Cuda/DiskCache.h"
+#include "attn/Runtime/Cuda/Ptxas.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/JSON.h"
+#include <cstdlib>
+#include <mutex>
+
+using namespace attn;
+namespace json = llvm::json;
+
+//===----------------------------------------------------------------------===//
+// Entries of the cache
+//===----------------------------------------------------------------------===//
+
+// What is kept is the verdict too, so that a schedule which is rejected once is
+// not compiled again. An entry is the size of the JSON, the JSON, the cubin.
+static constexpr llvm::StringLiteral kCacheFormat = "attn ptxas 1";
+
+namespace {
+struct Assembled {
+  CudaVerdict verdict;
+  cuda::Resources resources;
+  std::string cubin;
+};
+} // namespace
+
+static std::string toBytes(const Assembled &assembled) {
+  const cuda::Resources &resources = assembled.resources;
+  std::string text;
+  llvm::raw_string_ostream(text) << json::Value(
+      json::Object{{"accepted", assembled.verdict.isAccepted},
+                   {"reason", json::fixUTF8(assembled.verdict.reason)},
+                   {"registers", resources.registers},
+                   {"shared_bytes", resources.sharedBytes},
+                   {"spill_bytes", resources.spillBytes},
+                   {"stack_bytes", resources.stackBytes}});
+  char size[sizeof(uint64_t)];
+  llvm::support::endian::write64le(size, text.size());
+  return std::string(size, sizeof(size)) + text + assembled.cubin;
+}
+
+static std::optional<Assembled> fromBytes(llvm::StringRef bytes) {
+  if (bytes.size() < sizeof(uint64_t))
+    return std::nullopt;
+  uint64_t size = llvm::support::endian::read64le(bytes.data());
+  llvm::StringRef rest = bytes.drop_front(sizeof(uint64_t));
+  if (size > rest.size())
+    return std::nullopt;
+  llvm::Expected<json::Value> value = json::parse(rest.take_front(size));
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return std::nullopt;
+  }
+  json::Path::Root root;
+  json::ObjectMapper mapper(*value, json::Path(root));
+  Assembled result;
+  cuda::Resources &resources = result.resources;
+  if (!mapper || !mapper.map("accepted", result.verdict.isAccepted) ||
+      !mapper.map("reason", result.verdict.reason) ||
+      !mapper.map("registers", resources.registers) ||
+      !mapper.map("shared_bytes", resources.sharedBytes) ||
+      !mapper.map("spill_bytes", resources.spillBytes) ||
+      !mapper.map("stack_bytes", resources.stackBytes) || rest.size() == size)
+    return std::nullopt;
+  result.cubin = rest.drop_front(size).str();
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// ptxas
+//===----------------------------------------------------------------------===//
+
+/// The version of an assembler, which each process asks for once.
+static llvm::Expected<std::string> getVersion(const cuda::Ptxas &ptxas) {
+  static std::mutex mutex;
+  static llvm::StringMap<std::string> versions;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = versions.find(ptxas.getPath());
+  if (found != versions.end())
+    return found->second;
+  llvm::Expected<std::string> version = ptxas.getVersion();
+  if (version)
+    versions[ptxas.getPath()] = *version;
+  return version;
+}
+
+static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
+                                          llvm::StringRef ptx) {
+  llvm::Expected<std::string> version = getVersion(ptxas);
+  if (!version)
+    return version.takeError();
+  cuda::DiskCache cache = cuda::DiskCache::getDefault();
+  cuda::CacheKey key = cuda::KeyBuilder()
+                           .add(kCacheFormat)
+                           .add(ptx)
+                           .add(*version)
+                           .add(kCudaChip)
+                           .get();
+  if (std::optional<std::string> bytes = cache.lookup(key))
+    if (std::optional<Assembled> assembled = fromBytes(*bytes))
+      return std::move(*assembled);
+  cuda::PtxasOptions options;
+  options.chip = kCudaChip.str();
+  llvm::Expected<cuda::PtxasResult> result = ptxas.compile(ptx, options);
+  if (!result)
+    return result.takeError();
+  Assembled assembled;
+  assembled.verdict.isAccepted =
+      isAcceptable(result->report, &assembled.verdict.reason);
+  assembled.resources = result->report.resources;
+  assembled.cubin = std::move(result->cubin);
+  cache.store(key, toBytes(assembled));
+  return assembled;
+}
+
+llvm::Expected<CudaVerdict> attn::assembleKernel(cuda::Variant &variant,
+                                                 std::string &note) {
+  const char *named = std::getenv("ATTN_PTXAS");
+  if (named && llvm::StringRef(named) == "off") {
+    note = "ATTN_PTXAS is off";
+    return CudaVerdict();
+  }
+  llvm::Expected<cuda::Ptxas> ptxas = cuda::Ptxas::find();
+  if (!ptxas) {
+    // Who names a program wants that one.
+    if (named && *named)
+      return makeCompileError("error: " + llvm::toString(ptxas.takeError()));
+    note = llvm::toString(ptxas.takeError());
+    return CudaVerdict();
+  }
+  llvm::Expected<Assembled> assembled = assemble(*ptxas, variant.ptx);
+  if (!assembled)
+    return makeCompileError("error: " + llvm::toString(assembled.takeError()));
+  variant.resources = assembled->resources;
+  variant.cubin = std::move(assembled->cubin);
+  return std::move(assembled->verdict);
+}

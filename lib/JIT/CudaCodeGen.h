@@ -1,0 +1,40 @@
+//===- CudaCodeGen.h - From kernels to code for a GPU -----------*- C++ -*-===//
+
+#ifndef ATTN_LIB_JIT_CUDACODEGEN_H
+#define ATTN_LIB_JIT_CUDACODEGEN_H
+
+#include "CodeGen.h"
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace attn {
+
+/// What GPU code is made for.
+inline constexpr llvm::StringLiteral kCudaChip = "sm_90a";
+
+/// A kernel and where its launch finds the number of tiles.
+struct CudaKernel {
+  cuda::GridInfo grid;
+  cuda::Variant variant;
+};
+
+/// Compiles the one kernel of a module in the LLVM and NVVM dialects to PTX.
+llvm::Expected<CudaKernel> generateKernel(mlir::gpu::GPUModuleOp module,
+                                          const CompileOptions &options,
+                                          StageRunner runStage);
+
+/// Whether code is worth running; if not, `reason` says why.
+struct CudaVerdict {
+  bool isAccepted = true;
+  std::string reason;
+};
+
+/// Turns the PTX into a cubin, or finds that the disk cache has it, and fills
+/// in the resources. Without ptxas the variant stays as it is, and `note` says
+/// so. Fails if ptxas does.
+llvm::Expected<CudaVerdict> assembleKernel(cuda::Variant &variant,
+                                           std::string &note);
+
+} // namespace attn
+
+#endif // ATTN_LIB_JIT_CUDACODEGEN_H

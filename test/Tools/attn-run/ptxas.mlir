@@ -1,0 +1,35 @@
+// What ptxas says of kernels, and what that leads to.
+
+// REQUIRES: ptxas
+
+// RUN: attn-run %s --entry=plain --emit=cubin --emit-to=%t.cubin | count 0
+// RUN: head -c 4 %t.cubin | od -An -c | FileCheck %s --check-prefix=CUBIN
+// CUBIN: 177 E L F
+// RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_CACHE_DIR=%t.cache attn-run %s --entry=plain --target=cuda | FileCheck %s
+// The second time it comes from the cache.
+// RUN: ls %t.cache | count 1
+// RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_CACHE_DIR=%t.cache attn-run %s --entry=plain --target=cuda | FileCheck %s
+// CHECK: plain  384 threads  168 registers  0 bytes of spills  {{[0-9]+}} bytes of shared memory  #hopper.schedule<tile_m = 128, tile_n = 64,
+
+// RUN: not attn-run %s --entry=greedy --emit=cubin 2>&1 | FileCheck %s --check-prefix=SPILL
+// SPILL: error: expects a schedule that a GPU has the registers for, but with #hopper.schedule<tile_m = 128, tile_n = 256, {{.*}}>: ptxas spills registers: {{[0-9]+}} bytes of stores and {{[0-9]+}} bytes of loads; give another one, or compile for the CPU
+
+func.func @plain(%q: tensor<1x2x100x64xbf16>) -> tensor<1x2x100x64xbf16> {
+  %init = tensor.empty() : tensor<1x2x100x64xbf16>
+  %o = attn.attention
+      schedule #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+      ins(%q, %q, %q : tensor<1x2x100x64xbf16>, tensor<1x2x100x64xbf16>,
+                       tensor<1x2x100x64xbf16>)
+      outs(%init : tensor<1x2x100x64xbf16>)
+  return %o : tensor<1x2x100x64xbf16>
+}
+
+func.func @greedy(%q: tensor<1x2x1000x128xbf16>) -> tensor<1x2x1000x128xbf16> {
+  %init = tensor.empty() : tensor<1x2x1000x128xbf16>
+  %o = attn.attention
+      schedule #hopper.schedule<tile_m = 128, tile_n = 256, stages = 1, registers = 240, head_group = 1>
+      ins(%q, %q, %q : tensor<1x2x1000x128xbf16>, tensor<1x2x1000x128xbf16>,
+                       tensor<1x2x1000x128xbf16>)
+      outs(%init : tensor<1x2x1000x128xbf16>)
+  return %o : tensor<1x2x1000x128xbf16>
+}

@@ -1,0 +1,257 @@
+//===- CudaKernelTest.cpp - Kernels for a GPU, on a fake driver -----------===//
+
+#include "../Cuda/FakeCuda.h"
+#include "../Cuda/TestHelpers.h"
+#include "TestTensor.h"
+#include "attn/JIT/Kernel.h"
+#include "attn/Runtime/Cuda/Device.h"
+#include "gtest/gtest.h"
+#include <thread>
+
+using namespace attn;
+using cuda::get;
+using cuda::getText;
+
+// In the layout bshd, with a scalar and a tensor that score and mask read.
+static const char *const kProgram = R"mlir(
+func.func @attn(%q: tensor<?x?x4x64xbf16>, %k: tensor<?x?x2x64xbf16>, %v: tensor<?x?x2x64xbf16>,
+                %window: index, %slopes: tensor<4xf32>)
+    -> (tensor<?x?x4x64xbf16> {attn.name = "o"}, tensor<?x?x4xf32> {attn.name = "lse"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %q, %c0 : tensor<?x?x4x64xbf16>
+  %s = tensor.dim %q, %c1 : tensor<?x?x4x64xbf16>
+  %init = tensor.empty(%b, %s) : tensor<?x?x4x64xbf16>
+  %linit = tensor.empty(%b, %s) : tensor<?x?x4xf32>
+  %o, %lse = attn.attention layout(bshd)
+      ins(%q, %k, %v : tensor<?x?x4x64xbf16>, tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>)
+      captures(%window, %slopes : index, tensor<4xf32>)
+      outs(%init, %linit : tensor<?x?x4x64xbf16>, tensor<?x?x4xf32>)
+      score(%x, %sb, %sh, %i, %j, %w, %t) {
+        %slope = tensor.extract %t[%sh] : tensor<4xf32>
+        %y = arith.mulf %x, %slope : f32
+        attn.yield %y : f32
+      }
+      mask(%mb, %mh, %i, %j, %w, %t) {
+        %d = arith.subi %i, %j : index
+        %p = arith.cmpi sle, %d, %w : index
+        attn.yield %p : i1
+      }
+  return %o, %lse : tensor<?x?x4x64xbf16>, tensor<?x?x4xf32>
+}
+)mlir";
+
+namespace {
+/// A tensor in memory of the fake GPU, which is the host's.
+struct DeviceTensor {
+  DeviceTensor(cuda::Device device, DType dtype, llvm::ArrayRef<int64_t> shape)
+      : tensor(dtype, shape), buffer(get(cuda::DeviceBuffer::allocate(
+                                  device, tensor.tensor.getSizeInBytes()))) {}
+
+  TensorView view() const {
+    TensorView view = tensor.view();
+    view.data = buffer.getData();
+    return view;
+  }
+
+  TestTensor tensor;
+  cuda::DeviceBuffer buffer;
+};
+
+class CudaKernel : public ::testing::Test {
+protected:
+  void SetUp() override { fakeCudaClear(); }
+
+  static CompileOptions getOptions() {
+    CompileOptions options;
+    options.device = DeviceKind::Cuda;
+    return options;
+  }
+
+  std::vector<TensorView> getInputs() {
+    TensorView scalar = {&window, int32_t(DType::I64), 0, nullptr, nullptr};
+    return {q.view(), k.view(), v.view(), scalar, slopes.view()};
+  }
+
+  // Before the first use of a driver.
+  cuda::ScopedVariable library{"ATTN_LIBCUDA", ATTN_FAKE_CUDA};
+  cuda::ScopedVariable ptxas{"ATTN_PTXAS", "off"};
+  cuda::Device device = get(cuda::Device::get(0));
+  DeviceTensor q{device, DType::BF16, {2, 300, 4, 64}};
+  DeviceTensor k{device, DType::BF16, {2, 500, 2, 64}};
+  DeviceTensor v{device, DType::BF16, {2, 500, 2, 64}};
+  DeviceTensor slopes{device, DType::F32, {4}};
+  DeviceTensor o{device, DType::BF16, {2, 300, 4, 64}};
+  DeviceTensor lse{device, DType::F32, {2, 300, 4}};
+  int64_t window = 17;
+};
+} // namespace
+
+TEST_F(CudaKernel, Launches) {
+  Kernel kernel = get(Kernel::compile(kProgram, getOptions()));
+  EXPECT_EQ(kernel.device(), DeviceKind::Cuda);
+  for (unsigned input = 0; input < 5; ++input)
+    EXPECT_EQ(kernel.isOnHost(input), input == 3) << input;
+  // Shapes need no device.
+  std::vector<Shape> shapes = get(kernel.resultShapes(getInputs()));
+  EXPECT_EQ(shapes, (std::vector<Shape>{{2, 300, 4, 64}, {2, 300, 4}}));
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 0);
+
+  const cuda::Variant &variant =
+      kernel.package().program->launches[0].variants[0];
+  std::vector<int> sizes;
+  for (const cuda::Param &param : variant.params)
+    sizes.push_back(param.kind == cuda::ParamKind::TensorMap ? 128
+                    : param.kind == cuda::ParamKind::Extent  ? 4
+                                                             : 8);
+  fakeCudaSetParams(sizes.data(), sizes.size());
+  EXPECT_EQ(getText(kernel.run(getInputs(), {o.view(), lse.view()})), "");
+  // 4 multiprocessors, which the driver says can run two blocks each, have
+  // 2 * 4 heads of 3 short tiles.
+  EXPECT_TRUE(llvm::StringRef(fakeCudaGetLog())
+                  .contains("launch attn on 0 grid 8,1,1 block 384,1,1"))
+      << fakeCudaGetLog();
+  size_t numMaps = 0, numScalars = 0;
+  for (auto [number, param] : llvm::enumerate(variant.params)) {
+    const void *value = fakeCudaGetParam(number);
+    const DeviceTensor *tensors[] = {&q, &k, &v, nullptr, &slopes, &o, &lse};
+    const DeviceTensor *tensor = tensors[param.operand];
+    switch (param.kind) {
+    case cuda::ParamKind::TensorMap:
+      ++numMaps;
+      EXPECT_EQ(*static_cast<const uint64_t *>(value),
+                tensor->buffer.getAddress());
+      // Column, row, head, batch.
+      EXPECT_EQ(param.map.dims, (llvm::SmallVector<int32_t, 5>{3, 1, 2, 0}));
+      EXPECT_EQ(param.map.box[0], 64u);
+      break;
+    case cuda::ParamKind::Pointer:
+      EXPECT_EQ(*static_cast<const uint64_t *>(value),
+                tensor->buffer.getAddress());
+      break;
+    case cuda::ParamKind::Counter:
+      EXPECT_NE(*static_cast<const uint64_t *>(value), 0u);
+      break;
+    case cuda::ParamKind::Extent:
+      EXPECT_EQ(*static_cast<const int32_t *>(value),
+                tensor->view().shape[param.dim]);
+      break;
+    case cuda::ParamKind::Stride:
+      EXPECT_EQ(*static_cast<const int64_t *>(value),
+                tensor->view().strides[param.dim]);
+      break;
+    case cuda::ParamKind::Scalar:
+      ++numScalars;
+      EXPECT_EQ(param.operand, 3);
+      EXPECT_EQ(*static_cast<const int64_t *>(value), 17);
+      break;
+    }
+  }
+  EXPECT_EQ(numMaps, 4u);
+  EXPECT_EQ(numScalars, 1u);
+}
+
+TEST_F(CudaKernel, ChecksCalls) {
+  Kernel kernel = get(Kernel::compile(kProgram, getOptions()));
+  auto run = [&](llvm::ArrayRef<TensorView> inputs) {
+    return getText(kernel.run(inputs, {o.view(), lse.view()}));
+  };
+  std::vector<TensorView> inputs = getInputs();
+  TestTensor host(DType::BF16, {2, 300, 4, 64});
+  inputs[0] = host.view();
+  EXPECT_TRUE(llvm::StringRef(run(inputs)).contains("'q'")) << run(inputs);
+  inputs = getInputs();
+  DeviceTensor shorter(device, DType::BF16, {2, 499, 2, 64});
+  inputs[2] = shorter.view();
+  EXPECT_TRUE(llvm::StringRef(run(inputs)).contains("the same length"))
+      << run(inputs);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 0);
+}
+
+TEST_F(CudaKernel, RunsOnStreamsOfSeveralThreads) {
+  Kernel kernel = get(Kernel::compile(kProgram, getOptions()));
+  std::vector<std::thread> threads;
+  std::atomic<int> numFailures{0};
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      cuda::Stream stream = get(cuda::Stream::create(device));
+      RunOptions options;
+      options.stream = stream.getHandle();
+      for (int run = 0; run < 10; ++run)
+        if (llvm::Error error =
+                kernel.run(getInputs(), {o.view(), lse.view()}, options)) {
+          llvm::consumeError(std::move(error));
+          ++numFailures;
+        }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(numFailures, 0);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 40);
+  EXPECT_TRUE(llvm::StringRef(fakeCudaGetLog()).contains(" stream\n"));
+}
+
+TEST_F(CudaKernel, Packages) {
+  KernelPackage package = get(compileToPackage(kProgram, getOptions()));
+  ASSERT_TRUE(package.program.has_value());
+  std::string bytes = package.toBytes();
+  KernelPackage copy = get(KernelPackage::fromBytes(bytes));
+  EXPECT_EQ(copy.toBytes(), bytes);
+  EXPECT_EQ(copy.object, package.object);
+  ASSERT_TRUE(copy.program.has_value());
+  EXPECT_EQ(copy.program->launches[0].variants[0].ptx,
+            package.program->launches[0].variants[0].ptx);
+  Kernel kernel = get(Kernel::load(std::move(copy)));
+  EXPECT_EQ(kernel.device(), DeviceKind::Cuda);
+  EXPECT_EQ(getText(kernel.run(getInputs(), {o.view(), lse.view()})), "");
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 1);
+  // No cut is a package.
+  for (size_t size = 0; size < bytes.size(); size += 97)
+    EXPECT_NE(getText(KernelPackage::fromBytes(bytes.substr(0, size))), "");
+}
+
+TEST_F(CudaKernel, RejectsWhatGPUsLack) {
+  CompileOptions options = getOptions();
+  options.boundsCheck = true;
+  EXPECT_EQ(getText(Kernel::compile(kProgram, options)),
+            "error: expects no check of bounds on a GPU; leave it out, or "
+            "compile for the CPU");
+  options = getOptions();
+  options.schedule = "#attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, "
+                     "unroll_m = 2, unroll_n = 1>";
+  std::string text = getText(Kernel::compile(kProgram, options));
+  EXPECT_TRUE(
+      llvm::StringRef(text).contains("expects a #hopper.schedule for a GPU"))
+      << text;
+}
+
+TEST(Package, Version1) {
+  const char *program = R"mlir(
+func.func @attn(%q: tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32> {
+  %init = tensor.empty() : tensor<1x1x2x4xf32>
+  %o = attn.attention
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%init : tensor<1x1x2x4xf32>)
+  return %o : tensor<1x1x2x4xf32>
+}
+)mlir";
+  KernelPackage package = get(compileToPackage(program));
+  EXPECT_FALSE(package.program.has_value());
+  // The same without the size of the object, as it was before.
+  std::string text;
+  llvm::json::Value json = package.metadata.toJSON();
+  (*json.getAsObject())["version"] = 1;
+  llvm::raw_string_ostream(text) << json;
+  std::string bytes = "attnkern";
+  for (uint64_t size : {text.size(), package.object.size()})
+    for (int byte = 0; byte < 8; ++byte)
+      bytes += static_cast<char>(size >> (8 * byte));
+  bytes += text + package.object;
+  KernelPackage old = get(KernelPackage::fromBytes(bytes));
+  EXPECT_EQ(old.object, package.object);
+  EXPECT_FALSE(old.program.has_value());
+  // A function whose plan has the name that the loader looks for.
+  Kernel kernel = get(Kernel::load(std::move(old)));
+  TestTensor q(DType::F32, {1, 1, 2, 4}), o(DType::F32, {1, 1, 2, 4});
+  EXPECT_EQ(getText(kernel.run({q.view()}, {o.view()})), "");
+}

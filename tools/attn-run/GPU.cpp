@@ -1,0 +1,96 @@
+//===- GPU.cpp - The tensors of a run in the memory of a GPU --------------===//
+
+#include "GPU.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace attn;
+using namespace attn::cli;
+using llvm::Error;
+using llvm::Expected;
+
+/// Room for a dense tensor of the host, as a view with its shape and strides.
+Expected<TensorView> GPU::allocate(const TensorView &view,
+                                   std::vector<cuda::DeviceBuffer> &buffers) {
+  int64_t bytes = getSize(DType(view.dtype));
+  for (int64_t dim = 0; dim < view.rank; ++dim)
+    bytes *= view.shape[dim];
+  Expected<cuda::DeviceBuffer> buffer =
+      cuda::DeviceBuffer::allocate(device, bytes);
+  if (!buffer)
+    return buffer.takeError();
+  TensorView copy = view;
+  copy.data = buffer->getData();
+  buffers.push_back(std::move(*buffer));
+  return copy;
+}
+
+Expected<GPU> GPU::create(const Kernel &kernel,
+                          llvm::ArrayRef<TensorView> inputs,
+                          llvm::ArrayRef<TensorView> results) {
+  Expected<cuda::Device> device = cuda::Device::current();
+  if (!device)
+    return device.takeError();
+  GPU gpu(*device);
+  for (auto [number, view] : llvm::enumerate(inputs)) {
+    if (kernel.isOnHost(number)) {
+      gpu.inputViews.push_back(view);
+      continue;
+    }
+    Expected<TensorView> copy = gpu.allocate(view, gpu.inputs);
+    if (!copy)
+      return copy.takeError();
+    gpu.inputViews.push_back(*copy);
+    cuda::DeviceBuffer &buffer = gpu.inputs.back();
+    if (Error error = buffer.copyFrom(view.data, buffer.getSize()))
+      return std::move(error);
+  }
+  for (const TensorView &view : results) {
+    Expected<TensorView> copy = gpu.allocate(view, gpu.results);
+    if (!copy)
+      return copy.takeError();
+    gpu.resultViews.push_back(*copy);
+  }
+  return std::move(gpu);
+}
+
+Error GPU::run(const Kernel &kernel, std::vector<Tensor> &tensors) {
+  for (auto [buffer, tensor] : llvm::zip_equal(results, tensors))
+    if (Error error = buffer.copyFrom(tensor.getData(), buffer.getSize()))
+      return error;
+  if (Error error = kernel.run(inputViews, resultViews))
+    return error;
+  if (Error error = device.synchronize())
+    return error;
+  for (auto [buffer, tensor] : llvm::zip_equal(results, tensors))
+    if (Error error = buffer.copyTo(tensor.getData(), buffer.getSize()))
+      return error;
+  return Error::success();
+}
+
+Expected<std::vector<double>> GPU::measure(const Kernel &kernel, size_t count) {
+  std::vector<cuda::Event> events;
+  for (size_t i = 0; i <= count; ++i) {
+    Expected<cuda::Event> event = cuda::Event::create(device);
+    if (!event)
+      return event.takeError();
+    events.push_back(std::move(*event));
+  }
+  if (Error error = events[0].record(/*stream=*/nullptr))
+    return std::move(error);
+  for (size_t i = 0; i < count; ++i) {
+    if (Error error = kernel.run(inputViews, resultViews))
+      return std::move(error);
+    if (Error error = events[i + 1].record(/*stream=*/nullptr))
+      return std::move(error);
+  }
+  if (Error error = events[count].synchronize())
+    return std::move(error);
+  std::vector<double> seconds;
+  for (size_t i = 0; i < count; ++i) {
+    Expected<double> time = events[i + 1].getMillisecondsSince(events[i]);
+    if (!time)
+      return time.takeError();
+    seconds.push_back(*time / 1e3);
+  }
+  return std::move(seconds);
+}
