@@ -21,7 +21,7 @@ func.func @no_schedule(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @schedule_of_cpu(%q: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
-  // expected-error@+1 {{expects a schedule for a GPU: run attn-hopper-assign-schedule}}
+  // expected-error@+1 {{expects a #hopper.schedule for a GPU, but got #attn.schedule<tile_m = 16}}
   %r = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
       ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
       outs(%q : tensor<1x1x?x64xbf16>)

@@ -10,7 +10,7 @@
 // CHECK-SAME: index {hopper.dim = 2 : i64, hopper.operand = 3 : i64}
 // CHECK-SAME: %[[LENGTH:[^ ]*]]: index {hopper.dim = 2 : i64, hopper.operand = 1 : i64}
 // CHECK-SAME: %[[OUT:[^ ]*]]: !hopper.map<64x64xbf16> {hopper.dims = array<i64: 0, 1, 2, 3>, hopper.operand = 3 : i64}
-// CHECK-SAME: kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1, ping_pong>}
+// CHECK-SAME: kernel attributes {{{.*}}hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1, ping_pong>}
 // CHECK-DAG: %[[NONE:.*]] = arith.constant dense<0xFF800000> : vector<64x64xf32>
 // CHECK-DAG: %[[SCALE:.*]] = arith.constant dense<0.180336878> : vector<64x64xf32>
 // CHECK-DAG: %[[BACK:.*]] = arith.constant dense<-0.180336878> : vector<1x64xf32>

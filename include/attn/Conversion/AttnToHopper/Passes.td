@@ -12,6 +12,25 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
 
     Precondition: head dimensions that are multiples of 8 up to 256. Postcondition: each attention has a schedule.
 
+    Before:
+
+    ```mlir
+    func.func @f(%q: tensor<1x8x?x128xbf16>, %o: tensor<1x8x?x128xbf16>) -> tensor<1x8x?x128xbf16> {
+      %r = attn.attention ins(%q, %q, %q : tensor<1x8x?x128xbf16>, tensor<1x8x?x128xbf16>, tensor<1x8x?x128xbf16>) outs(%o : tensor<1x8x?x128xbf16>)
+      return %r : tensor<1x8x?x128xbf16>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%q: tensor<1x8x?x128xbf16>, %o: tensor<1x8x?x128xbf16>) -> tensor<1x8x?x128xbf16> {
+      %r = attn.attention schedule #hopper.schedule<tile_m = ...>
+    ...
+      return %r : tensor<1x8x?x128xbf16>
+    }
+    ```
+
     Errors: other head dimensions.
   }];
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
@@ -21,7 +40,7 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
   let summary = "turn loops over tiles into warp-specialised kernels";
   let description = [{
     Each function whose body is one `scf.forall` with a `#hopper.schedule`, as `attn-tile` makes it, becomes a kernel in a
-    `gpu.module` of the same name. One iteration of the loop is the work of a thread block.
+    `gpu.module` of its name and `.cuda`. One iteration of the loop is the work of a thread block.
 
     * The producer copies queries, and the tiles of keys and values in the order in which the consumers need them,
       into channels of `stages` tiles.
@@ -40,6 +59,39 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
 
     Precondition: results are destination arguments (`attn-destination-arguments`); queries, keys, values and captures are arguments.
     Postcondition: such functions are gone.
+
+    Before, without most operations on vectors:
+
+    ```mlir
+    %r = scf.forall (%b, %h, %t) in (1, 8, %tiles) shared_outs(%o = %out) -> (tensor<1x8x?x64xbf16>) {
+      %q = vector.transfer_read %queries[%b, %h, %row, %c0], %pad : tensor<1x8x?x64xbf16>, vector<64x128xbf16>
+      %state:3 = scf.for %j = %c0 to %keys step %c128 iter_args(...) {
+        %k = vector.transfer_read %keys[%b, %h, %j, %c0], %pad : tensor<1x8x?x64xbf16>, vector<128x64xbf16>
+        ...
+      }
+      ...
+    } {attn.schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240>}
+    ```
+
+    After:
+
+    ```mlir
+    gpu.module @f.cuda {
+      gpu.func @f(%queries: !hopper.map<128x64xbf16> {hopper.dims = array<i64: 0, 1, 2, 3>, hopper.operand = 0 : i64}, ...) kernel {
+        %qs = hopper.create_channel : !hopper.channel<1x128x64xbf16>
+        %ks = hopper.create_channel : !hopper.channel<2x128x64xbf16>
+        %vs = hopper.create_channel : !hopper.channel<2x128x64xbf16>
+        hopper.warp_specialize consumers 2 registers 240 producer {
+          hopper.put %qs[%c0], %queries[%b, %h, %row] : !hopper.channel<1x128x64xbf16>, !hopper.map<128x64xbf16>
+          ...
+        } consumers {
+          %q = hopper.get %qs[%c0] : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
+          ...
+        }
+        gpu.return
+      }
+    }
+    ```
 
     Errors: a function that holds other computations; tensors that are not arguments; element types other than bf16 and f16; an attention that starts from a state or has offsets.
   }];

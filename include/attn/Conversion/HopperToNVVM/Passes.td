@@ -17,7 +17,7 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
     * `hopper.mma` is one instruction for each 16 of the reduced extent, in inline assembly, whose results are tied to its operands; so is
       `hopper.wait`, so that nothing that reads a pending vector can move before it.
     * `math.exp2`, `math.log2`, `math.tanh`, `math.rsqrt` and `math.sqrt` become the approximations of the hardware, with relative
-      errors of 2^-22, 2^-22, 2^-11, 2^-22 and 2^-23; subnormal numbers count as 0. `accurate-tanh` computes the hyperbolic tangent from exponentials
+      errors of 2^-22, 2^-22, 2^-11, 2^-22 and 2^-23; subnormal numbers count as 0. `arith.divf` is a product with an approximate inverse. `accurate-tanh` computes the hyperbolic tangent from exponentials
       instead.
     * Index arithmetic is done in 32 bits where all values are known to fit, otherwise in 64.
 
@@ -27,17 +27,41 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
     Before, with a channel of two stages:
 
     ```mlir
-    %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+    gpu.module @m {
+      gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel
+          attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
+        %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
+        hopper.warp_specialize consumers 1 registers 240 producer {
+        } consumers {
+          %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+        }
+        gpu.return
+      }
+    }
     ```
 
     After:
 
     ```mlir
-    %stage = arith.andi %n, %c1 : i32
-    %0 = arith.shrui %n, %c1 : i32
-    %phase = arith.andi %0, %c1 : i32
+    gpu.module @m {
+      llvm.mlir.global external @attn_shared() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
+      llvm.func @f(%n: i32) attributes {hopper.params = ..., nvvm.kernel, ...} {
     ...
-    nvvm.mbarrier.try_wait.parity %barrier, %phase, %ticks : !llvm.ptr<3>, i32, i32
+        nvvm.setmaxregister increase 240
+    ...
+        %c1 = arith.constant 1 : i32
+    ...
+        %c3 = arith.constant 3 : i32
+    ...
+        %stage = arith.andi %n, %c1 : i32
+        %offset = arith.shli %stage, %c3 : i32
+        %barrier = llvm.getelementptr %shared[%offset] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+        %round = arith.shrui %n, %c1 : i32
+        %phase = arith.andi %round, %c1 : i32
+    ...
+        nvvm.mbarrier.try_wait.parity %barrier, %phase, %ticks : !llvm.ptr<3>, i32, i32
+    ...
+    }
     ```
 
     Errors: operations that threads cannot compute.
