@@ -64,7 +64,7 @@ private:
   SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,
                            SoftmaxState state);
   Value emitProbabilities(Scores scores, Value shift);
-  Value emitShift(Value max, double factor);
+  Value emitSafeMax(Value max);
 
   // Short forms.
   Value index(int64_t value) {
@@ -237,14 +237,13 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
 // Softmax
 //===----------------------------------------------------------------------===//
 
-/// -factor * max, with 0 where there is no key yet.
-Value Consumer::emitShift(Value max, double factor) {
+/// The maximum, or 0 where there is no key yet.
+Value Consumer::emitSafeMax(Value max) {
   Value none = splat(max.getType(), -INFINITY);
   Value isNone =
       arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, max, none);
-  Value safe = arith::SelectOp::create(builder, loc, isNone,
-                                       splat(max.getType(), 0), max);
-  return mul(safe, splat(max.getType(), -factor));
+  return arith::SelectOp::create(builder, loc, isNone, splat(max.getType(), 0),
+                                 max);
 }
 
 /// 2^(factor * scores + shift).
@@ -261,7 +260,7 @@ SoftmaxState Consumer::emitFirstSoftmax(Scores scores) {
   SoftmaxState state;
   state.max =
       hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
-  Value shift = emitShift(state.max, scores.factor);
+  Value shift = mul(emitSafeMax(state.max), splat(rowType, -scores.factor));
   Value p = emitProbabilities(scores, shift);
   state.sum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
   state.probabilities = p;
@@ -283,9 +282,14 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
   Value larger = arith::MaxNumFOp::create(builder, loc, state.max, tileMax);
   SoftmaxState next;
   next.max = arith::SelectOp::create(builder, loc, isNeeded, larger, state.max);
-  Value shift = emitShift(next.max, scores.factor);
+  Value safeMax = emitSafeMax(next.max);
+  Value shift = mul(safeMax, splat(rowType, -scores.factor));
+  // Exactly 1 where the maximum is the same, so that no error adds up; 0 where
+  // there was no key before.
   Value rescale = math::Exp2Op::create(
-      builder, loc, fma(state.max, splat(rowType, scores.factor), shift));
+      builder, loc,
+      mul(arith::SubFOp::create(builder, loc, state.max, safeMax),
+          splat(rowType, scores.factor)));
   auto branch = scf::IfOp::create(builder, loc, pendingAcc.getType(), isNeeded,
                                   /*withElseRegion=*/true);
   {

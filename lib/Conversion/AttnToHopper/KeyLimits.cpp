@@ -95,6 +95,13 @@ FailureOr<Value> WorkerCloner::computeKeyLimits(Value mask) {
     if (!isRow)
       row = vector::BroadcastOp::create(builder, loc, rowType, row);
     if (limit.isInclusive) {
+      // A captured limit may be the largest number there is; no key is beyond
+      // the largest position.
+      Value largest = arith::ConstantOp::create(
+          builder, loc,
+          DenseElementsAttr::get(rowType,
+                                 builder.getIndexAttr(hopper::kMaxPosition)));
+      row = arith::MinSIOp::create(builder, loc, row, largest);
       Value one = arith::ConstantOp::create(
           builder, loc,
           DenseElementsAttr::get(rowType, builder.getIndexAttr(1)));

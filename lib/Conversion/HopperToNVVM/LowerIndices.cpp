@@ -14,8 +14,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The largest position; see hopper.position.
-static constexpr int64_t kMaxPosition = int64_t(1) << 30;
+using hopper::kMaxPosition;
 
 //===----------------------------------------------------------------------===//
 // Intervals

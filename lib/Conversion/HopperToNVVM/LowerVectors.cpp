@@ -225,6 +225,15 @@ LogicalResult ThreadProgram::emitElementwise(Operation &op) {
     return op.emitError("'") << op.getName()
                              << "' has no form in a GPU kernel; run with "
                                 "--target=cpu";
+  // Of the rest, code generation makes calls of a library, or nothing.
+  if (isa<math::MathDialect>(op.getDialect()) &&
+      !isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+           math::Exp2Op, math::ExpOp, math::FloorOp, math::FmaOp, math::Log2Op,
+           math::LogOp, math::RoundEvenOp, math::RsqrtOp, math::SqrtOp,
+           math::TanhOp, math::TruncOp>(op))
+    return op.emitError("'") << op.getName()
+                             << "' has no form in a GPU kernel; run with "
+                                "--target=cpu";
   Value result = op.getResult(0);
   Type type = getElementTypeOrSelf(result.getType());
   for (Type used : op.getOperandTypes())
@@ -367,7 +376,7 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
   std::string text = ("{ " + Twine(move) + " $0, 0; @$2 ld.global.nc." +
                       suffix + " $0, [$1]; }")
                          .str();
-  std::string constraints = ("=" + letter + ",l,b").str();
+  std::string constraints = ("=&" + letter + ",l,b").str();
   Elements list;
   SmallVector<IndexElement> indexList;
   // Of 16-bit floats, two go to one register.

@@ -19,6 +19,8 @@
 
 namespace mlir::attn::hopper {
 
+/// The largest position; see hopper.position.
+inline constexpr int64_t kMaxPosition = int64_t(1) << 30;
 /// The queries of a warpgroup: the rows of one matrix instruction.
 inline constexpr int64_t kWarpgroupRows = 64;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
