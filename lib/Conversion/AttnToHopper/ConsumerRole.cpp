@@ -57,6 +57,7 @@ private:
   LogicalResult emitResults(Value acc, Value max, Value sum);
 
   Value startScores(Value keys);
+  LogicalResult emitReads(Value key);
   FailureOr<Scores> emitScores(Value product, Value key, bool isFirst);
   Scores splitFactor(Value scores);
   FailureOr<Scores> getScores(Value scores);
@@ -191,6 +192,35 @@ FailureOr<Scores> Consumer::getScores(Value scores) {
     return failure();
   split.value = *value;
   return split;
+}
+
+/// Whether a value of the tile level depends on the product of keys and
+/// queries.
+static bool dependsOn(Value value, Value product) {
+  if (value == product)
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, product);
+         });
+}
+
+/// Reads of captures that tiles without a predicate need, so that they are
+/// under way while the product is computed.
+LogicalResult Consumer::emitReads(Value key) {
+  auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();
+  Block *block = branch ? branch.thenBlock() : program.keys.getBody();
+  cloner.map(program.keys.getInductionVar(), key);
+  for (auto gather : block->getOps<GatherOp>()) {
+    auto type = dyn_cast<VectorType>(gather.getType());
+    if (!type || cloner.isInvariant(gather.getResult()) ||
+        dependsOn(gather.getResult(), program.product))
+      continue;
+    // Along the queries alone nothing changes from tile to tile.
+    if (failed(cloner.getVector(gather.getResult(), VectorKind::Key)))
+      return failure();
+  }
+  return success();
 }
 
 FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
@@ -367,11 +397,13 @@ LogicalResult Consumer::emitKeys(const Work &work) {
         startValues(loop.getRegionIterArg(3), values, loop.getRegionIterArg(0));
     if (resources.turns)
       hopper::PassTurnOp::create(builder, loc, resources.turns);
+    saved = cloner.save();
+    Value key = work.getKey(builder, loc, t, tileN);
+    if (failed(emitReads(key)))
+      return failure();
     Value next = wait(pendingScores, 1);
     release(resources.keyChannel, use);
-    saved = cloner.save();
-    scores = emitScores(next, work.getKey(builder, loc, t, tileN),
-                        /*isFirst=*/false);
+    scores = emitScores(next, key, /*isFirst=*/false);
     cloner.restore(std::move(saved));
     if (failed(scores))
       return failure();

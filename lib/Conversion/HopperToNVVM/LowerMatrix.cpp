@@ -20,7 +20,8 @@ static constexpr int64_t kStepsInChunk = kRowBytes / kStepBytes;
 
 SmallVector<Value> ThreadProgram::emitAsm(StringRef text, StringRef constraints,
                                           ValueRange operands,
-                                          TypeRange results) {
+                                          TypeRange results,
+                                          bool hasSideEffects) {
   Type type = results.size() == 1
                   ? results[0]
                   : Type(LLVM::LLVMStructType::getLiteral(
@@ -29,8 +30,7 @@ SmallVector<Value> ThreadProgram::emitAsm(StringRef text, StringRef constraints,
     type = {};
   auto op = LLVM::InlineAsmOp::create(
       b, type ? TypeRange(type) : TypeRange(), operands, text, constraints,
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None,
+      hasSideEffects, /*is_align_stack=*/false, LLVM::TailCallKind::None,
       LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
       ArrayAttr());
   SmallVector<Value> list;

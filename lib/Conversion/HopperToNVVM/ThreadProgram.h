@@ -134,7 +134,8 @@ private:
   void emitLoadFragment(hopper::LoadFragmentOp op);
   Value getDescriptor(const TileView &tile, uint64_t leadingBytes);
   SmallVector<Value> emitAsm(StringRef text, StringRef constraints,
-                             ValueRange operands, TypeRange results);
+                             ValueRange operands, TypeRange results,
+                             bool hasSideEffects = true);
 
   // LowerMemory.cpp.
   void emitPut(hopper::PutOp op);

@@ -55,8 +55,8 @@ inline constexpr unsigned kNumBlocksArgs = 5;
 
 } // namespace mlir::attn
 
-#include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.h.inc"
+#include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
 #include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
