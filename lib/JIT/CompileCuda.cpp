@@ -6,6 +6,7 @@
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/AttnToNVVM.h"
 #include "mlir/IR/Remarks.h"
+#include <thread>
 
 using namespace attn;
 
@@ -127,6 +128,40 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
   return candidates;
 }
 
+namespace {
+/// A kernel with one schedule, and what the assembler says of it.
+struct Attempt {
+  Candidate candidate;
+  CudaKernel kernel;
+  CudaVerdict verdict;
+  std::string note;
+  /// Why there is no verdict, if there is none.
+  std::string failure;
+};
+} // namespace
+
+/// Assembles all kernels at the same time, as that takes most of a compilation.
+static llvm::Error assembleAll(std::vector<Attempt> &attempts) {
+  std::vector<std::thread> threads;
+  auto assemble = [](Attempt &attempt) {
+    llvm::Expected<CudaVerdict> verdict =
+        assembleKernel(attempt.kernel.variant, attempt.note);
+    if (verdict)
+      attempt.verdict = std::move(*verdict);
+    else
+      attempt.failure = llvm::toString(verdict.takeError());
+  };
+  for (Attempt &attempt : llvm::MutableArrayRef(attempts).drop_front())
+    threads.emplace_back([&] { assemble(attempt); });
+  assemble(attempts.front());
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const Attempt &attempt : attempts)
+    if (!attempt.failure.empty())
+      return makeCompileError(attempt.failure);
+  return llvm::Error::success();
+}
+
 llvm::Expected<KernelPackage>
 Compilation::compileForCuda(mlir::ModuleOp module,
                             DiagnosticCollector &diagnostics,
@@ -136,48 +171,50 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   std::string object, reason;
   KernelMetadata described;
   // All that ptxas compiles well become variants, of which a launch takes one
-  // by its extents.
-  for (const Candidate &candidate : getCandidates(module, options.schedule)) {
-    if (candidate.isLastResort && !program.launches.empty())
-      break;
-    const std::string &schedule = candidate.schedule;
-    mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-    llvm::Expected<CudaKernel> kernel =
-        compileSchedule(*copy, schedule, diagnostics, tracker);
-    if (!kernel)
-      return kernel.takeError();
-    CudaVerdict verdict;
-    auto assemble = [&]() -> llvm::Error {
-      std::string note;
-      llvm::Expected<CudaVerdict> result =
-          assembleKernel(kernel->variant, note);
-      if (!result)
-        return result.takeError();
-      verdict = std::move(*result);
-      if (!note.empty())
-        emitRemark(module.getLoc(), "no-ptxas", metadata.entry,
-                   "the driver will compile the PTX, unchecked: " + note);
-      return llvm::Error::success();
-    };
-    if (llvm::Error error = runStage("assemble", assemble))
-      return error;
-    if (!verdict.isAccepted) {
-      reason = kernel->variant.schedule + ": " + verdict.reason;
-      emitRemark(module.getLoc(), "schedule-rejected", metadata.entry, reason);
-      continue;
-    }
-    if (program.launches.empty()) {
-      program.launches.push_back({kernel->grid, {}});
+  // by its extents; those of last resort are tried one by one.
+  std::vector<Candidate> candidates = getCandidates(module, options.schedule);
+  for (size_t next = 0; next < candidates.size() && program.launches.empty();) {
+    std::vector<Attempt> attempts;
+    do {
+      Attempt &attempt = attempts.emplace_back();
+      attempt.candidate = candidates[next++];
+      mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+      llvm::Expected<CudaKernel> kernel = compileSchedule(
+          *copy, attempt.candidate.schedule, diagnostics, tracker);
+      if (!kernel)
+        return kernel.takeError();
+      attempt.kernel = std::move(*kernel);
+      if (!object.empty())
+        continue;
+      // The plan is the same for all schedules.
       llvm::Expected<std::string> plan = compilePlan(*copy, diagnostics);
       if (!plan)
         return plan.takeError();
       object = std::move(*plan);
-      // The next schedule starts anew.
       described = metadata;
+    } while (next < candidates.size() && !candidates[next].isLastResort &&
+             !attempts.back().candidate.isLastResort);
+    if (llvm::Error error =
+            runStage("assemble", [&] { return assembleAll(attempts); }))
+      return error;
+    for (Attempt &attempt : attempts) {
+      cuda::Variant &variant = attempt.kernel.variant;
+      if (!attempt.note.empty())
+        emitRemark(module.getLoc(), "no-ptxas", metadata.entry,
+                   "the driver will compile the PTX, unchecked: " +
+                       attempt.note);
+      if (!attempt.verdict.isAccepted) {
+        reason = variant.schedule + ": " + attempt.verdict.reason;
+        emitRemark(module.getLoc(), "schedule-rejected", metadata.entry,
+                   reason);
+        continue;
+      }
+      if (program.launches.empty())
+        program.launches.push_back({attempt.kernel.grid, {}});
+      variant.tileCost = attempt.candidate.tileCost;
+      variant.keyCost = attempt.candidate.keyCost;
+      program.launches.front().variants.push_back(std::move(variant));
     }
-    kernel->variant.tileCost = candidate.tileCost;
-    kernel->variant.keyCost = candidate.keyCost;
-    program.launches.front().variants.push_back(std::move(kernel->variant));
   }
   if (program.launches.empty())
     return makeCompileError("error: expects a schedule that a GPU has the "

@@ -20,8 +20,7 @@ static constexpr int64_t kStepsInChunk = kRowBytes / kStepBytes;
 
 SmallVector<Value> ThreadProgram::emitAsm(StringRef text, StringRef constraints,
                                           ValueRange operands,
-                                          TypeRange results,
-                                          bool hasSideEffects) {
+                                          TypeRange results) {
   Type type = results.size() == 1
                   ? results[0]
                   : Type(LLVM::LLVMStructType::getLiteral(
@@ -30,7 +29,8 @@ SmallVector<Value> ThreadProgram::emitAsm(StringRef text, StringRef constraints,
     type = {};
   auto op = LLVM::InlineAsmOp::create(
       b, type ? TypeRange(type) : TypeRange(), operands, text, constraints,
-      hasSideEffects, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None,
       LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
       ArrayAttr());
   SmallVector<Value> list;

@@ -397,8 +397,7 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
       active = arith::AndIOp::create(b, active, inRange);
     }
     Value address = getAddress(buffer, position, bits / 8);
-    Value loaded = emitAsm(text, constraints, {address, active}, loadType,
-                           /*hasSideEffects=*/false)[0];
+    Value loaded = emitAsm(text, constraints, {address, active}, loadType)[0];
     if (isIndex) {
       indexList.push_back({loaded, 0});
       continue;

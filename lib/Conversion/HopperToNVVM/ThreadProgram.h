@@ -134,8 +134,7 @@ private:
   void emitLoadFragment(hopper::LoadFragmentOp op);
   Value getDescriptor(const TileView &tile, uint64_t leadingBytes);
   SmallVector<Value> emitAsm(StringRef text, StringRef constraints,
-                             ValueRange operands, TypeRange results,
-                             bool hasSideEffects = true);
+                             ValueRange operands, TypeRange results);
 
   // LowerMemory.cpp.
   void emitPut(hopper::PutOp op);
