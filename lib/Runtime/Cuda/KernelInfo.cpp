@@ -188,6 +188,16 @@ cuda::getLaunchExtents(const GridInfo &grid,
         "expects operands " + llvm::Twine(grid.operand) + " and " +
         llvm::Twine(grid.keyOperand) +
         " to have the dimensions of the grid, with extents of 0 or more");
+  for (auto [what, extent] :
+       {std::pair<const char *, int64_t>{"batches", result.batch},
+        {"heads", result.heads},
+        {"queries", result.rows},
+        {"keys", result.keys}})
+    if (extent > kMaxExtent)
+      return makeArgumentError("expects at most " + llvm::Twine(kMaxExtent) +
+                               " " + what + " on a GPU, but got " +
+                               llvm::Twine(extent) +
+                               "; run a part of them at a time, or on the CPU");
   return result;
 }
 

@@ -369,7 +369,7 @@ TEST_F(ExecutableTest, operandsThatDoNotFit) {
               "not negative and less than 2^40, in dimension 2, but got " +
                   std::to_string(stride) +
                   " elements of bf16; copy it to a tensor with aligned rows");
-  EXPECT_EQ(getErrorOf(k, [&] { k.shape[2] = int64_t(1) << 32; }),
+  EXPECT_EQ(getErrorOf(k, [&] { k.shape[1] = int64_t(1) << 32; }),
             "expects operand 1 to have extents from 0 to 4294967295, but got "
             "4294967296");
   EXPECT_EQ(getErrorOf(q, [&] { q.dtype = DType::F32; }),
@@ -400,11 +400,17 @@ TEST_F(ExecutableTest, operandsThatDoNotFit) {
             "expects operand 2 to have dimension 1, but got rank 1");
   EXPECT_TRUE(contains(getErrorOf(q, [&] { q.shape.pop_back(); }),
                        "expects operand 0 to have dimension 3"));
+  EXPECT_EQ(getErrorOf(k, [&] { k.shape[2] = int64_t(1) << 31; }),
+            "expects at most 1073741824 keys on a GPU, but got 2147483648; run "
+            "a part of them at a time, or on the CPU");
   // An extent that a map could have, but not the kernel's parameter.
-  EXPECT_EQ(
-      getErrorOf(k, [&] { k.shape[2] = int64_t(1) << 31; }),
-      "expects operand 1 to have an extent of 32 bits in dimension 2, but "
-      "got 2147483648");
+  CudaProgram program = makeProgram();
+  getVariant(program).params[3].dim = 1;
+  Executable other = get(Executable::load(std::move(program)));
+  k.shape[1] = int64_t(1) << 31;
+  EXPECT_EQ(launch(other),
+            "expects operand 1 to have an extent of 32 bits in dimension 1, "
+            "but got 2147483648");
 }
 
 TEST_F(ExecutableTest, namesInErrors) {

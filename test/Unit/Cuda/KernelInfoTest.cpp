@@ -216,6 +216,12 @@ TEST(KernelInfoTest, extentsOfOperands) {
   flat.rowDim = 4;
   EXPECT_TRUE(contains(getText(getLaunchExtents(flat, views)),
                        "expects operands 0 and 1 to have the dimensions"));
+  keyShape[2] = int64_t(1) << 30;
+  EXPECT_EQ(get(getLaunchExtents(GridInfo(), views)).keys, keyShape[2]);
+  ++keyShape[2];
+  EXPECT_EQ(getText(getLaunchExtents(GridInfo(), views)),
+            "expects at most 1073741824 keys on a GPU, but got 1073741825; run "
+            "a part of them at a time, or on the CPU");
   EXPECT_EQ(get(getNumTiles({0, 5, 5, 5}, 1)), 0);
   EXPECT_EQ(get(getNumTiles({5, 5, 0, 5}, 1)), 0);
   EXPECT_TRUE(contains(getText(getNumTiles({1 << 20, 1 << 20, 1, 1}, 1)),

@@ -27,6 +27,10 @@ constexpr size_t kMaxMapRank = 5;
 constexpr size_t kMaxParams = 128;
 constexpr size_t kMaxParamBytes = 4096;
 
+/// The most batches, heads, queries, or keys: kernels compute with positions in
+/// 32 bits.
+constexpr int64_t kMaxExtent = int64_t(1) << 30;
+
 /// What a parameter of a kernel is made from.
 enum class ParamKind : int32_t {
   /// A tensor map of an operand, by value.
