@@ -36,6 +36,22 @@ private:
   llvm::Error runPasses(llvm::StringRef stage, PipelineBuilder build,
                         mlir::ModuleOp module,
                         DiagnosticCollector &diagnostics);
+  /// The stages of a pipeline in order, until the pass that is wanted.
+  template <typename Stages, typename PipelineOptions>
+  llvm::Error runStages(const Stages &stages, const PipelineOptions &pipeline,
+                        mlir::ModuleOp module, DiagnosticCollector &diagnostics,
+                        PassTracker &tracker) {
+    for (const auto &stage : stages) {
+      auto build = [&](mlir::OpPassManager &passes) {
+        stage.build(passes, pipeline);
+      };
+      if (tracker.isDone())
+        break;
+      if (llvm::Error error = runPasses(stage.name, build, module, diagnostics))
+        return error;
+    }
+    return llvm::Error::success();
+  }
   llvm::Error runPipeline(mlir::ModuleOp module,
                           DiagnosticCollector &diagnostics,
                           PassTracker &tracker);

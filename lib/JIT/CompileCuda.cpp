@@ -14,17 +14,8 @@ llvm::Error Compilation::runCudaPipeline(mlir::ModuleOp module,
                                          DiagnosticCollector &diagnostics,
                                          PassTracker &tracker) {
   mlir::attn::AttnToNVVMOptions pipeline;
-  for (const mlir::attn::GPUPipelineStage &stage :
-       mlir::attn::getAttnToNVVMStages()) {
-    auto build = [&](mlir::OpPassManager &passes) {
-      stage.build(passes, pipeline);
-    };
-    if (tracker.isDone())
-      break;
-    if (llvm::Error error = runPasses(stage.name, build, module, diagnostics))
-      return error;
-  }
-  return llvm::Error::success();
+  return runStages(mlir::attn::getAttnToNVVMStages(), pipeline, module,
+                   diagnostics, tracker);
 }
 
 /// The object file of the plan, which is what is left of a module without its

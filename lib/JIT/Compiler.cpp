@@ -106,17 +106,8 @@ llvm::Error Compilation::runPipeline(mlir::ModuleOp module,
   pipeline.vectorRegisters = target.vectorRegisters;
   pipeline.l1Bytes = target.l1Bytes;
   pipeline.boundsCheck = options.boundsCheck;
-  for (const mlir::attn::PipelineStage &stage :
-       mlir::attn::getAttnToCPUStages()) {
-    auto build = [&](mlir::OpPassManager &passes) {
-      stage.build(passes, pipeline);
-    };
-    if (tracker.isDone())
-      break;
-    if (llvm::Error error = runPasses(stage.name, build, module, diagnostics))
-      return error;
-  }
-  return llvm::Error::success();
+  return runStages(mlir::attn::getAttnToCPUStages(), pipeline, module,
+                   diagnostics, tracker);
 }
 
 /// Fills in what only the lowered program tells.

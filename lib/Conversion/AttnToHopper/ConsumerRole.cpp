@@ -171,37 +171,35 @@ Scores Consumer::splitFactor(Value scores) {
 FailureOr<Scores> Consumer::getScores(Value scores) {
   auto select = scores.getDefiningOp<arith::SelectOp>();
   DenseFPElementsAttr constant;
-  Scores split;
-  if (select && matchPattern(select.getFalseValue(), m_Constant(&constant)) &&
+  bool isMasked =
+      select && matchPattern(select.getFalseValue(), m_Constant(&constant)) &&
       constant.isSplat() && constant.getSplatValue<APFloat>().isInfinity() &&
-      constant.getSplatValue<APFloat>().isNegative()) {
-    split = splitFactor(select.getTrueValue());
-    FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
-    FailureOr<Value> condition =
-        cloner.getVector(select.getCondition(), VectorKind::Both);
-    if (failed(value) || failed(condition))
-      return failure();
-    Value infinity = splat(value->getType(), -INFINITY);
-    split.value =
-        arith::SelectOp::create(builder, loc, *condition, *value, infinity);
-    return split;
-  }
-  split = splitFactor(scores);
+      constant.getSplatValue<APFloat>().isNegative();
+  Scores split = splitFactor(isMasked ? select.getTrueValue() : scores);
   FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
   if (failed(value))
     return failure();
   split.value = *value;
+  if (!isMasked)
+    return split;
+  FailureOr<Value> condition =
+      cloner.getVector(select.getCondition(), VectorKind::Both);
+  if (failed(condition))
+    return failure();
+  split.value = arith::SelectOp::create(builder, loc, *condition, *value,
+                                        splat(value->getType(), -INFINITY));
   return split;
 }
 
 /// Whether a value of the tile level depends on the product of keys and
-/// queries.
-static bool dependsOn(Value value, Value product) {
+/// queries; `seen` are values that are known not to.
+static bool dependsOn(Value value, Value product, DenseSet<Value> &seen) {
   if (value == product)
     return true;
   Operation *op = value.getDefiningOp();
-  return op && llvm::any_of(op->getOperands(), [&](Value operand) {
-           return dependsOn(operand, product);
+  return op && seen.insert(value).second &&
+         llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, product, seen);
          });
 }
 
@@ -212,9 +210,10 @@ LogicalResult Consumer::emitReads(Value key) {
   Block *block = branch ? branch.thenBlock() : program.keys.getBody();
   cloner.map(program.keys.getInductionVar(), key);
   for (auto gather : block->getOps<GatherOp>()) {
-    auto type = dyn_cast<VectorType>(gather.getType());
-    if (!type || cloner.isInvariant(gather.getResult()) ||
-        dependsOn(gather.getResult(), program.product))
+    DenseSet<Value> seen;
+    if (!isa<VectorType>(gather.getType()) ||
+        cloner.isInvariant(gather.getResult()) ||
+        dependsOn(gather.getResult(), program.product, seen))
       continue;
     // Along the queries alone nothing changes from tile to tile.
     if (failed(cloner.getVector(gather.getResult(), VectorKind::Key)))

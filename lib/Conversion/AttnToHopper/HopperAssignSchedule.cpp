@@ -18,7 +18,7 @@ struct AttnHopperAssignSchedule
   void runOnOperation() override {
     WalkResult walk = getOperation()->walk([&](AttentionLikeOpInterface op) {
       for (int64_t dim : {op.getQueryKeyDim(), op.getValueDim()})
-        if (dim % 8 != 0 || dim > 256) {
+        if (!isHeadDimSupported(dim)) {
           op.emitError("expects head dimensions that are multiples of 8 up to "
                        "256 on a GPU, but got ")
               << dim << "; run with --target=cpu";

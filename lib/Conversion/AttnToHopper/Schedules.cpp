@@ -32,10 +32,13 @@ int64_t mlir::attn::getSharedBytes(hopper::ScheduleAttr schedule,
   return bytes;
 }
 
+bool mlir::attn::isHeadDimSupported(int64_t dim) {
+  return dim % 8 == 0 && dim <= 256;
+}
+
 bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op) {
-  return llvm::all_of(
-      std::initializer_list<int64_t>{op.getQueryKeyDim(), op.getValueDim()},
-      [](int64_t dim) { return dim % 8 == 0 && dim <= 256; });
+  return isHeadDimSupported(op.getQueryKeyDim()) &&
+         isHeadDimSupported(op.getValueDim());
 }
 
 /// Whether a region reads a capture for each key.

@@ -167,7 +167,6 @@ private:
   Elements &get(Value value);
   static int64_t getCount(Type type);
   Type getElementType(Type type);
-  Type getIndexType(Value value);
 
   ImplicitLocOpBuilder b;
   gpu::GPUFuncOp kernel;

@@ -17,7 +17,9 @@ struct HopperSchedule {
   bool isLastResort = false;
 };
 
-/// Whether there are kernels for the head dimensions: multiples of 8 up to 256.
+/// Whether there are kernels for a head dimension: multiples of 8 up to 256.
+bool isHeadDimSupported(int64_t dim);
+/// Whether there are for both of an attention.
 bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
 /// The schedules that may serve an attention, whose head dimensions are
