@@ -88,7 +88,7 @@ def test_row_stride(call, number, name):
     )
 
 
-def test_negative_or_no_strides(call):
+def test_shared_keys(call):
     """Keys that are the same for all heads have stride 0."""
     torch = call.backend.x
     k = call.tensors[1]
