@@ -131,6 +131,10 @@ struct Attempt {
 };
 } // namespace
 
+static std::string getPartName(size_t schedule) {
+  return "schedule-" + std::to_string(schedule);
+}
+
 /// Assembles all kernels at the same time, as that takes most of a compilation.
 static llvm::Error assembleAll(std::vector<Attempt> &attempts) {
   std::vector<std::thread> threads;
@@ -166,7 +170,10 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   std::vector<Candidate> candidates = getCandidates(module, options.schedule);
   for (size_t next = 0; next < candidates.size() && program.launches.empty();) {
     std::vector<Attempt> attempts;
+    size_t first = next;
     do {
+      if (options.dumpPart)
+        options.dumpPart(getPartName(next));
       Attempt &attempt = attempts.emplace_back();
       attempt.candidate = candidates[next++];
       mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
@@ -178,6 +185,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       if (!object.empty())
         continue;
       // The plan is the same for all schedules.
+      if (options.dumpPart)
+        options.dumpPart("plan");
       llvm::Expected<std::string> plan = compilePlan(*copy, diagnostics);
       if (!plan)
         return plan.takeError();
@@ -188,6 +197,13 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     if (llvm::Error error =
             runStage("assemble", [&] { return assembleAll(attempts); }))
       return error;
+    for (size_t i = 0; options.dumpLLVM && i < attempts.size(); ++i) {
+      if (attempts[i].verdict.log.empty())
+        continue;
+      if (options.dumpPart)
+        options.dumpPart(getPartName(first + i));
+      options.dumpLLVM("ptxas", attempts[i].verdict.log);
+    }
     for (Attempt &attempt : attempts) {
       cuda::Variant &variant = attempt.kernel.variant;
       if (!attempt.note.empty())
