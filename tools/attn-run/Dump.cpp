@@ -68,14 +68,18 @@ void Dump::attach(CompileOptions &options) {
   };
 }
 
-Error Dump::finish(const KernelPackage *package) {
-  if (!folder.empty() && package && package->program)
-    for (const cuda::LaunchInfo &launch : package->program->launches)
-      for (const cuda::Variant &variant : launch.variants) {
-        part = parts.lookup(variant.ptx);
-        if (!variant.cubin.empty())
-          write("kernel.cubin", variant.cubin);
-      }
+void Dump::writeBinaries(const KernelPackage &package) {
+  if (folder.empty() || !package.program)
+    return;
+  for (const cuda::LaunchInfo &launch : package.program->launches)
+    for (const cuda::Variant &variant : launch.variants) {
+      part = parts.lookup(variant.ptx);
+      if (!variant.cubin.empty())
+        write("kernel.cubin", variant.cubin);
+    }
+}
+
+Error Dump::takeError() {
   if (failure.empty())
     return Error::success();
   return llvm::createStringError("--dump-ir: " + failure);

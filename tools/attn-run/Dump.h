@@ -19,9 +19,10 @@ public:
   /// Lets a compilation write its program after each pass, numbered, and its
   /// code, in addition to what the options dump already.
   void attach(CompileOptions &options);
-  /// Writes the binaries of a package beside the PTX that they are of, and
-  /// tells what could not be written, by this or before.
-  llvm::Error finish(const KernelPackage *package);
+  /// Writes the binaries of a package beside the PTX that they are of.
+  void writeBinaries(const KernelPackage &package);
+  /// What could not be written.
+  llvm::Error takeError();
 
 private:
   void write(const llvm::Twine &name, llvm::StringRef bytes);

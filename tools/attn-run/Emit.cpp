@@ -44,10 +44,8 @@ Expected<std::string> cli::emitCode(llvm::StringRef program,
   std::vector<std::string> &texts = options.emit == "llvm" ? irs : ptxs;
   dump.attach(compile);
   Expected<KernelPackage> package = compileToPackage(program, compile);
-  if (Error error = dump.finish(package ? &*package : nullptr)) {
-    llvm::consumeError(package.takeError());
-    return std::move(error);
-  }
+  if (package)
+    dump.writeBinaries(*package);
   if (!package) {
     if (options.emit == "cubin" || texts.empty())
       return package.takeError();

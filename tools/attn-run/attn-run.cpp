@@ -79,13 +79,10 @@ static Error printUntilAfter(const Options &options, Program &program,
   CompileOptions compile = getCompileOptions(options, program, device);
   dump.attach(compile);
   Expected<std::string> text = printAfter(program.buffer->getBuffer(), compile);
-  Error unwritten = dump.finish(nullptr);
-  if (!text) {
-    llvm::consumeError(std::move(unwritten));
+  if (!text)
     return makeCompileError(program, text.takeError());
-  }
-  if (unwritten)
-    return unwritten;
+  if (Error error = dump.takeError())
+    return error;
   return writeOutput(*text);
 }
 
@@ -97,6 +94,8 @@ static Error printCode(const Options &options, Program &program,
                getCompileOptions(options, program, device), dump);
   if (!code)
     return makeCompileError(program, code.takeError());
+  if (Error error = dump.takeError())
+    return error;
   return writeOutput(*code, options.emitTo);
 }
 
@@ -105,16 +104,7 @@ static Expected<Kernel> compileToRun(const Options &options, Program &program,
                                      DeviceKind device, Dump &dump) {
   CompileOptions compile = getCompileOptions(options, program, device);
   dump.attach(compile);
-  Expected<Kernel> kernel =
-      Kernel::compile(program.buffer->getBuffer(), compile);
-  Error unwritten = dump.finish(kernel ? &kernel->package() : nullptr);
-  if (!kernel) {
-    llvm::consumeError(std::move(unwritten));
-    return kernel.takeError();
-  }
-  if (unwritten)
-    return std::move(unwritten);
-  return kernel;
+  return Kernel::compile(program.buffer->getBuffer(), compile);
 }
 
 /// Compiles a program for a device, or with --target=auto, if a GPU cannot run
@@ -182,9 +172,12 @@ static Error runTool(const Options &options, bool &passed) {
 
   Expected<Kernel> kernel =
       compileToRun(options, *program, *device, dump, progress);
+  progress.clear();
   if (!kernel)
     return kernel.takeError();
-  progress.clear();
+  dump.writeBinaries(kernel->package());
+  if (Error error = dump.takeError())
+    return error;
   llvm::errs() << kernel->report().warnings;
   Expected<std::vector<std::string>> files =
       findOutputs(options, getNames(kernel->results()));
