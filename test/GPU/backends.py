@@ -73,6 +73,9 @@ class NumPy:
     def arange(self, count):
         return numpy.arange(count)
 
+    def copy(self, tensor):
+        return tensor.copy()
+
     def same_bits(self, a, b):
         return numpy.ascontiguousarray(a).tobytes() == numpy.ascontiguousarray(
             b
@@ -92,11 +95,13 @@ class Torch:
         import torch
 
         self.x = torch
+        # Of maths on integers, as it is in NumPy.
+        torch.set_default_dtype(torch.float64)
         self.device = torch.device(device)
         self.target = self.device.type
 
     def _type(self, dtype):
-        return getattr(self.x, {"bool": "bool"}.get(dtype, _TORCH_TYPES.get(dtype)))
+        return getattr(self.x, _TORCH_TYPES[dtype])
 
     def tensor(self, array, dtype):
         array = numpy.ascontiguousarray(array)
@@ -122,6 +127,9 @@ class Torch:
 
     def arange(self, count):
         return self.x.arange(count, device=self.device)
+
+    def copy(self, tensor):
+        return tensor.clone()
 
     def same_bits(self, a, b):
         if a.dtype.is_floating_point:
