@@ -188,7 +188,8 @@ typedef struct attnCompileOptions {
   /** If not NULL, is given the program after each pass that changed it. */
   attnDump dump_ir;
   /** If not NULL, is given the stages "llvm", "llvm-optimized" and "asm"; for a
-   *  GPU "llvm" and "ptx". */
+   *  GPU, for each schedule that is tried, "llvm" and "ptx", and "ptxas" for
+   *  what that program has said. */
   attnDump dump_llvm;
   /** The first argument of both. */
   void *dump_user;

@@ -156,6 +156,10 @@ struct Attempt {
 };
 } // namespace
 
+static std::string getPartName(size_t schedule) {
+  return "schedule-" + std::to_string(schedule);
+}
+
 static llvm::Error assembleAll(std::deque<Attempt> &attempts) {
   for (Attempt &attempt : attempts)
     attempt.wait();
@@ -180,6 +184,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     if (!kernel || !object.empty())
       return kernel;
     // The plan is the same for all schedules.
+    if (options.dumpPart)
+      options.dumpPart("plan");
     llvm::Expected<std::string> plan = compilePlan(*copy, diagnostics);
     if (!plan)
       return plan.takeError();
@@ -199,7 +205,10 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   std::optional<cuda::Variant> strided;
   for (size_t next = 0; next < candidates.size() && program.launches.empty();) {
     std::deque<Attempt> attempts;
+    size_t first = next;
     do {
+      if (options.dumpPart)
+        options.dumpPart(getPartName(next));
       Attempt &attempt = attempts.emplace_back();
       attempt.candidate = candidates[next++];
       llvm::Expected<CudaKernel> kernel = compile(attempt.candidate);
@@ -210,6 +219,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     } while (next < candidates.size() && !candidates[next].isLastResort &&
              !attempts.back().candidate.isLastResort);
     if (forAnyStrides && !strided) {
+      if (options.dumpPart)
+        options.dumpPart("any-strides");
       llvm::Expected<CudaKernel> kernel = compile(*forAnyStrides);
       if (!kernel)
         return kernel.takeError();
@@ -218,6 +229,13 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     if (llvm::Error error =
             runStage("assemble", [&] { return assembleAll(attempts); }))
       return error;
+    for (size_t i = 0; options.dumpLLVM && i < attempts.size(); ++i) {
+      if (attempts[i].verdict.log.empty())
+        continue;
+      if (options.dumpPart)
+        options.dumpPart(getPartName(first + i));
+      options.dumpLLVM("ptxas", attempts[i].verdict.log);
+    }
     for (Attempt &attempt : attempts) {
       cuda::Variant &variant = attempt.kernel.variant;
       if (!attempt.note.empty())

@@ -19,7 +19,7 @@ namespace json = llvm::json;
 
 // What is kept is the verdict too, so that a schedule which is rejected once is
 // not compiled again. An entry is the size of the JSON, the JSON, the cubin.
-static constexpr llvm::StringLiteral kCacheFormat = "attn ptxas 1";
+static constexpr llvm::StringLiteral kCacheFormat = "attn ptxas 2";
 
 namespace {
 struct Assembled {
@@ -35,6 +35,7 @@ static std::string toBytes(const Assembled &assembled) {
   llvm::raw_string_ostream(text) << json::Value(
       json::Object{{"accepted", assembled.verdict.isAccepted},
                    {"reason", json::fixUTF8(assembled.verdict.reason)},
+                   {"log", json::fixUTF8(assembled.verdict.log)},
                    {"registers", resources.registers},
                    {"shared_bytes", resources.sharedBytes},
                    {"spill_bytes", resources.spillBytes},
@@ -62,6 +63,7 @@ static std::optional<Assembled> fromBytes(llvm::StringRef bytes) {
   cuda::Resources &resources = result.resources;
   if (!mapper || !mapper.map("accepted", result.verdict.isAccepted) ||
       !mapper.map("reason", result.verdict.reason) ||
+      !mapper.map("log", result.verdict.log) ||
       !mapper.map("registers", resources.registers) ||
       !mapper.map("shared_bytes", resources.sharedBytes) ||
       !mapper.map("spill_bytes", resources.spillBytes) ||
@@ -112,6 +114,7 @@ static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
   Assembled assembled;
   assembled.verdict.isAccepted =
       isAcceptable(result->report, &assembled.verdict.reason);
+  assembled.verdict.log = std::move(result->log);
   assembled.resources = result->report.resources;
   assembled.cubin = std::move(result->cubin);
   cache.store(key, toBytes(assembled));

@@ -27,6 +27,8 @@ llvm::Expected<CudaKernel> generateKernel(mlir::gpu::GPUModuleOp module,
 struct CudaVerdict {
   bool isAccepted = true;
   std::string reason;
+  /// What ptxas has said, if it was asked.
+  std::string log;
 };
 
 /// Turns the PTX into a cubin, or finds that the disk cache has it, and fills

@@ -30,7 +30,7 @@ static Error explainNoCubin() {
 
 Expected<std::string> cli::emitCode(llvm::StringRef program,
                                     const Options &options,
-                                    CompileOptions compile) {
+                                    CompileOptions compile, Dump &dump) {
   bool isCuda = compile.device == DeviceKind::Cuda;
   // What was made, of one schedule after the other: even if what comes behind
   // it fails.
@@ -42,7 +42,10 @@ Expected<std::string> cli::emitCode(llvm::StringRef program,
       ptxs.push_back(text.str());
   };
   std::vector<std::string> &texts = options.emit == "llvm" ? irs : ptxs;
+  dump.attach(compile);
   Expected<KernelPackage> package = compileToPackage(program, compile);
+  if (package)
+    dump.writeBinaries(*package);
   if (!package) {
     if (options.emit == "cubin" || texts.empty())
       return package.takeError();

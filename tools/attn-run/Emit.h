@@ -3,6 +3,7 @@
 #ifndef ATTN_TOOLS_ATTNRUN_EMIT_H
 #define ATTN_TOOLS_ATTNRUN_EMIT_H
 
+#include "Dump.h"
 #include "Options.h"
 #include "attn/JIT/Compiler.h"
 
@@ -12,7 +13,7 @@ namespace attn::cli {
 /// bytes.
 llvm::Expected<std::string> emitCode(llvm::StringRef program,
                                      const Options &options,
-                                     CompileOptions compile);
+                                     CompileOptions compile, Dump &dump);
 
 /// Writes to standard output, or to a file if there is a name. Unlike
 /// llvm::outs it tells errors.

@@ -70,17 +70,31 @@ static Error checkMemory(const Execution &execution,
 Expected<Execution> Execution::create(const Kernel &kernel,
                                       std::vector<Argument> arguments,
                                       const Options &options) {
+  return create(kernel,
+                std::make_shared<std::vector<Argument>>(std::move(arguments)),
+                options);
+}
+
+Expected<Execution> Execution::create(const Kernel &kernel,
+                                      const Execution &other,
+                                      const Options &options) {
+  return create(kernel, other.arguments, options);
+}
+
+Expected<Execution> Execution::create(const Kernel &kernel, Arguments arguments,
+                                      const Options &options) {
   Execution execution(kernel);
   execution.threads = options.threads;
+  execution.isCold = options.cold;
   execution.arguments = std::move(arguments);
   execution.resultNames = getNames(kernel.results());
-  for (Argument &argument : execution.arguments)
+  for (Argument &argument : *execution.arguments)
     execution.inputViews.push_back(execution.makeView(argument.tensor));
   Expected<std::vector<Shape>> shapes =
       kernel.resultShapes(execution.inputViews);
   if (!shapes)
     return makeError(llvm::toString(shapes.takeError()) +
-                     describeChosenSizes(execution.arguments));
+                     describeChosenSizes(*execution.arguments));
   if (Error error =
           checkMemory(execution, kernel.results(), *shapes, options.check))
     return std::move(error);
@@ -119,7 +133,7 @@ Expected<std::vector<double>> Execution::measure(size_t count) {
   // So many that the time to wait for the last one does not count.
   constexpr size_t maxCount = 20;
   if (gpu)
-    return gpu->measure(kernel, std::min(count, maxCount));
+    return gpu->measure(kernel, std::min(count, maxCount), isCold);
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   if (Error error = runOnCPU())
@@ -145,7 +159,7 @@ std::vector<llvm::StringRef> Execution::getResultBytes() const {
 
 uint64_t Execution::getTotalBytes() const {
   uint64_t sum = 0;
-  for (const Argument &argument : arguments)
+  for (const Argument &argument : *arguments)
     sum += argument.tensor.getSizeInBytes();
   for (const Tensor &tensor : results)
     sum += tensor.getSizeInBytes();

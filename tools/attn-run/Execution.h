@@ -6,6 +6,7 @@
 #include "Arguments.h"
 #include "GPU.h"
 #include <deque>
+#include <memory>
 
 namespace attn::cli {
 
@@ -16,6 +17,9 @@ public:
   static llvm::Expected<Execution> create(const Kernel &kernel,
                                           std::vector<Argument> arguments,
                                           const Options &options);
+  /// The same with the inputs of another one.
+  static llvm::Expected<Execution>
+  create(const Kernel &kernel, const Execution &other, const Options &options);
 
   /// What the results hold before a run. Both are NaN in each floating-point
   /// type, so that an element that a run leaves out stands out.
@@ -24,13 +28,14 @@ public:
   /// Poisons the results and runs the kernel.
   llvm::Error run(Poison poison = Poison::First);
   /// Runs the kernel once or, on a GPU, up to `count` times, and returns the
-  /// seconds of each run.
+  /// seconds of each run. With Options::cold, the caches of a GPU are flushed
+  /// before each.
   llvm::Expected<std::vector<double>> measure(size_t count);
 
   /// The GPU that it runs on, or null.
   const GPU *getGPU() const { return gpu ? &*gpu : nullptr; }
 
-  llvm::ArrayRef<Argument> getArguments() const { return arguments; }
+  llvm::ArrayRef<Argument> getArguments() const { return *arguments; }
   llvm::ArrayRef<std::string> getResultNames() const { return resultNames; }
   std::vector<Tensor> &getResults() { return results; }
   const std::vector<Tensor> &getResults() const { return results; }
@@ -41,14 +46,20 @@ public:
   uint64_t getTotalBytes() const;
 
 private:
+  using Arguments = std::shared_ptr<std::vector<Argument>>;
+
   explicit Execution(const Kernel &kernel) : kernel(kernel) {}
+
+  static llvm::Expected<Execution>
+  create(const Kernel &kernel, Arguments arguments, const Options &options);
 
   TensorView makeView(Tensor &tensor);
   llvm::Error runOnCPU();
 
   Kernel kernel;
   unsigned threads = 0;
-  std::vector<Argument> arguments;
+  bool isCold = false;
+  Arguments arguments;
   std::vector<std::string> resultNames;
   std::vector<Tensor> results;
   /// What the views point to; a deque keeps its elements where they are.

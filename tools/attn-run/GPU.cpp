@@ -67,27 +67,56 @@ Error GPU::run(const Kernel &kernel, std::vector<Tensor> &tensors) {
   return Error::success();
 }
 
-Expected<std::vector<double>> GPU::measure(const Kernel &kernel, size_t count) {
+static Expected<std::vector<cuda::Event>> createEvents(cuda::Device device,
+                                                       size_t count) {
   std::vector<cuda::Event> events;
-  for (size_t i = 0; i <= count; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     Expected<cuda::Event> event = cuda::Event::create(device);
     if (!event)
       return event.takeError();
     events.push_back(std::move(*event));
   }
-  if (Error error = events[0].record(/*stream=*/nullptr))
+  return std::move(events);
+}
+
+Expected<std::vector<double>> GPU::measure(const Kernel &kernel, size_t count,
+                                           bool isCold) {
+  constexpr size_t flushBytes = size_t(256) << 20;
+  if (isCold && !flush) {
+    Expected<cuda::DeviceBuffer> buffer =
+        cuda::DeviceBuffer::allocate(device, flushBytes);
+    if (!buffer)
+      return buffer.takeError();
+    flush.emplace(std::move(*buffer));
+  }
+  // A run begins where the one before ends, unless caches are flushed between.
+  Expected<std::vector<cuda::Event>> ends = createEvents(device, count + 1);
+  if (!ends)
+    return ends.takeError();
+  Expected<std::vector<cuda::Event>> starts =
+      createEvents(device, isCold ? count : 0);
+  if (!starts)
+    return starts.takeError();
+  if (Error error = ends->front().record(/*stream=*/nullptr))
     return std::move(error);
   for (size_t i = 0; i < count; ++i) {
+    if (isCold) {
+      if (Error error = flush->fill(0))
+        return std::move(error);
+      if (Error error = (*starts)[i].record(/*stream=*/nullptr))
+        return std::move(error);
+    }
     if (Error error = kernel.run(inputViews, resultViews))
       return std::move(error);
-    if (Error error = events[i + 1].record(/*stream=*/nullptr))
+    if (Error error = (*ends)[i + 1].record(/*stream=*/nullptr))
       return std::move(error);
   }
-  if (Error error = events[count].synchronize())
+  if (Error error = ends->back().synchronize())
     return std::move(error);
   std::vector<double> seconds;
   for (size_t i = 0; i < count; ++i) {
-    Expected<double> time = events[i + 1].getMillisecondsSince(events[i]);
+    cuda::Event &start = isCold ? (*starts)[i] : (*ends)[i];
+    Expected<double> time = (*ends)[i + 1].getMillisecondsSince(start);
     if (!time)
       return time.takeError();
     seconds.push_back(*time / 1e3);

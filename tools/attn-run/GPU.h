@@ -6,6 +6,7 @@
 #include "attn/JIT/Kernel.h"
 #include "attn/Runtime/Cuda/Device.h"
 #include "attn/Support/Tensor.h"
+#include <optional>
 
 namespace attn::cli {
 
@@ -23,9 +24,10 @@ public:
 
   /// Runs the kernel repeatedly; the time of each run in seconds, between
   /// events of the GPU. Runs are enqueued one behind the other, so that the
-  /// time to launch one shows only if it takes longer than the one before.
+  /// time to launch one shows only if it takes longer than the one before. If
+  /// `isCold`, the caches are flushed between them, which is not timed.
   llvm::Expected<std::vector<double>> measure(const Kernel &kernel,
-                                              size_t count);
+                                              size_t count, bool isCold);
 
   /// "NVIDIA H200"
   llvm::StringRef getName() const { return device.getName(); }
@@ -39,6 +41,8 @@ private:
   cuda::Device device;
   std::vector<cuda::DeviceBuffer> inputs, results;
   std::vector<TensorView> inputViews, resultViews;
+  /// More than any cache holds, once it is needed.
+  std::optional<cuda::DeviceBuffer> flush;
 };
 
 } // namespace attn::cli

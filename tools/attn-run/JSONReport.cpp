@@ -103,6 +103,15 @@ static void printBench(OStream &json, const BenchReport &bench) {
     json.attribute("median_s", median);
     json.attribute("min_s", bench.seconds.front());
     json.attribute("max_s", bench.seconds.back());
+    if (const std::optional<BaselineReport> &baseline = bench.baseline)
+      json.attributeObject("baseline", [&] {
+        json.attribute("program", llvm::json::fixUTF8(baseline->program));
+        json.attribute("entry", baseline->entry);
+        json.attribute("median_s", getMedian(baseline->seconds));
+        json.attribute("min_s", baseline->seconds.front());
+        json.attribute("max_s", baseline->seconds.back());
+        json.attribute("ratio", toJSON(bench.getRatio()));
+      });
     // Both count masked keys.
     if (bench.work) {
       json.attribute("flop", bench.work->operations);

@@ -59,6 +59,7 @@ EXAMPLES
   attn-run softcap.mlir --arg=q=q.npy --arg=k=k.npy --arg=v=v.npy --out=o=o.npy
   attn-run softcap.mlir --until-after=attn-online-softmax
   attn-run softcap.mlir --target=cuda --check --bench
+  attn-run softcap.mlir --bench --baseline=other.mlir
   attn-run softcap.mlir --emit=ptx --emit-to=softcap.ptx
 )";
 
@@ -82,9 +83,11 @@ struct CommandLine {
       cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::value_desc("target"),
-      cl::desc("What to run on: cpu, the default; cuda, a GPU of\n"
-               "compute capability 9.0; or auto, a GPU if there\n"
-               "is one, otherwise the cpu"),
+      cl::desc("What to run on: cpu; cuda, a GPU of compute\n"
+               "capability 9.0; or auto, the default: a GPU if\n"
+               "there is one that can run the program, otherwise\n"
+               "the cpu. Where nothing runs, auto is the cpu,\n"
+               "unless what is asked for is of a GPU"),
       cl::cat(category)};
   cl::list<std::string> arg{
       "arg", cl::value_desc("name=spec"),
@@ -108,6 +111,17 @@ struct CommandLine {
                "by default of 10 or more, for half a second or\n"
                "longer"),
       cl::cat(category)};
+  cl::opt<std::string> baseline{
+      "baseline", cl::value_desc("file.mlir"),
+      cl::desc("With --bench, measure another program on the same\n"
+               "inputs, in turn with the first, and tell how many\n"
+               "times as long it takes. --schedule is not for it"),
+      cl::cat(category)};
+  cl::opt<bool> cold{"cold", cl::ValueDisallowed,
+                     cl::desc("With --bench on a GPU, flush its caches before\n"
+                              "each timed run; by default they hold what the\n"
+                              "run before has left"),
+                     cl::cat(category)};
   cl::opt<std::string> format{
       "format", cl::value_desc("text|json"),
       cl::desc("How to print: text, the default, or one JSON\n"
@@ -141,6 +155,13 @@ struct CommandLine {
   cl::opt<std::string> emitTo{"emit-to", cl::value_desc("file"),
                               cl::desc("Write what --emit prints to a file"),
                               cl::cat(category)};
+  cl::opt<std::string> dumpIR{
+      "dump-ir", cl::value_desc("folder"),
+      cl::desc("Write the program after each pass that changes it,\n"
+               "and the code that comes of it, to files in a\n"
+               "folder, which is made. Of a program for a GPU\n"
+               "each schedule that is tried has a folder in it"),
+      cl::cat(category)};
   cl::opt<bool> boundsCheck{
       "bounds-check", cl::ValueDisallowed,
       cl::desc("Report reads outside of captured tensors as errors"),
@@ -194,7 +215,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
                                      name));
   options.target = line.target;
   if (!line.target.getNumOccurrences())
-    options.target = needsGPU ? "cuda" : "cpu";
+    options.target = "auto";
   if (options.target != "cpu" && options.target != "cuda" &&
       options.target != "auto")
     return makeError("expects --target=cpu, --target=cuda or --target=auto, "
@@ -242,6 +263,19 @@ static Expected<Options> readOptions(const CommandLine &line) {
     return makeError(llvm::formatv("expects from 1 to {0} runs for --bench, "
                                    "but got '{1}'",
                                    maxRuns, line.bench));
+  options.baseline = line.baseline;
+  if (line.baseline.getNumOccurrences() && options.baseline.empty())
+    return makeError("expects the name of a program for --baseline, but got "
+                     "''");
+  options.cold = line.cold;
+  for (auto [name, isGiven] : {std::pair("baseline", !options.baseline.empty()),
+                               std::pair("cold", options.cold)})
+    if (isGiven && !options.bench)
+      return makeError(
+          llvm::formatv("expects --{0} together with --bench", name));
+  options.dumpIR = line.dumpIR;
+  if (line.dumpIR.getNumOccurrences() && options.dumpIR.empty())
+    return makeError("expects the name of a folder for --dump-ir, but got ''");
   options.json = line.format == "json";
   if (!options.json && line.format != "text")
     return makeError("expects --format=text or --format=json, but got '" +

@@ -23,6 +23,8 @@ struct Options {
   std::string untilAfter;
   /// "cpu", "cuda" or "auto".
   std::string target;
+  /// A folder for the program after each pass and its code, or "".
+  std::string dumpIR;
   /// An attribute, or "" for the compiler's choice.
   std::string schedule;
   /// "ptx", "cubin", "llvm", or "" for a run.
@@ -35,6 +37,10 @@ struct Options {
   bool bench = false;
   /// Timed runs, 0 for as many as a good median needs.
   int64_t benchRuns = 0;
+  /// A program to measure in turn with the first, or "".
+  std::string baseline;
+  /// Whether the caches of a GPU are flushed before each timed run.
+  bool cold = false;
   bool json = false;
   bool boundsCheck = false;
   uint64_t seed = 0;

@@ -225,3 +225,8 @@ Expected<Program> cli::loadProgram(const std::string &path, StringRef entry) {
   program.entry = *function;
   return std::move(program);
 }
+
+Error cli::makeCompileError(const Program &program, Error error) {
+  return makeError("cannot compile '" + program.name + "'\n" +
+                   StringRef(llvm::toString(std::move(error))).rtrim());
+}

@@ -26,6 +26,10 @@ struct Program {
 llvm::Expected<Program> loadProgram(const std::string &path,
                                     llvm::StringRef entry);
 
+/// What the compiler says of a program: the text of its errors is that of the
+/// diagnostics.
+llvm::Error makeCompileError(const Program &program, llvm::Error error);
+
 /// The name nearest to `name`, as in "; did you mean 'query'?", or nothing if
 /// none is near.
 std::string suggestName(llvm::StringRef name,

@@ -144,6 +144,17 @@ static void printBench(raw_ostream &os, const BenchReport &bench,
       {"time", formatv("median {0}, min {1}, max {2}", formatSeconds(median),
                        formatSeconds(bench.seconds.front()),
                        formatSeconds(bench.seconds.back()))}};
+  if (const std::optional<BaselineReport> &baseline = bench.baseline) {
+    const std::vector<double> &seconds = baseline->seconds;
+    rows.push_back({"baseline", formatv("median {0}, min {1}, max {2}: @{3} of "
+                                        "{4}",
+                                        formatSeconds(getMedian(seconds)),
+                                        formatSeconds(seconds.front()),
+                                        formatSeconds(seconds.back()),
+                                        baseline->entry, baseline->program)});
+    rows.push_back({"ratio", formatNumber(bench.getRatio(), 4) +
+                                 ": median of the baseline / median"});
+  }
   if (bench.work)
     rows.push_back(
         {"work",

@@ -9,14 +9,28 @@ using namespace attn::cli;
 using llvm::Error;
 using llvm::Expected;
 
-double BenchReport::getMedian() const {
-  size_t middle = seconds.size() / 2;
-  if (seconds.size() % 2 == 1)
-    return seconds[middle];
-  return (seconds[middle - 1] + seconds[middle]) / 2;
+double cli::getMedian(llvm::ArrayRef<double> sorted) {
+  size_t middle = sorted.size() / 2;
+  if (sorted.size() % 2 == 1)
+    return sorted[middle];
+  return (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-Expected<BenchReport> cli::measure(Execution &execution,
+double BenchReport::getRatio() const {
+  return cli::getMedian(baseline->seconds) / getMedian();
+}
+
+/// Appends the times of some runs and returns their sum.
+static Expected<double> append(std::vector<double> &seconds,
+                               Execution &execution, size_t count) {
+  Expected<std::vector<double>> more = execution.measure(count);
+  if (!more)
+    return more.takeError();
+  llvm::append_range(seconds, *more);
+  return std::accumulate(more->begin(), more->end(), 0.0);
+}
+
+Expected<BenchReport> cli::measure(Execution &execution, Execution *baseline,
                                    mlir::func::FuncOp function,
                                    const Sizes &sizes, const Options &options,
                                    Progress &progress) {
@@ -26,18 +40,30 @@ Expected<BenchReport> cli::measure(Execution &execution,
   constexpr double minSeconds = 0.5;
   constexpr size_t minRuns = 10;
   constexpr size_t maxRuns = 100000;
+  // In turn with a baseline, so few runs at a time that a change of the clock
+  // or of the load meets both.
+  constexpr size_t turn = 5;
 
   BenchReport report;
   report.work = countWork(function, sizes);
   report.bytes = execution.getTotalBytes();
   progress.show("warming up");
-  for (double sum = 0; report.warmUps == 0 || sum < warmUpSeconds;) {
-    Expected<std::vector<double>> seconds = execution.measure(minRuns);
+  std::vector<double> ignored;
+  for (double sum = 0; report.warmUps == 0 || sum < warmUpSeconds;
+       report.warmUps = ignored.size()) {
+    Expected<double> seconds = append(ignored, execution, minRuns);
     if (!seconds)
       return seconds.takeError();
-    sum += std::accumulate(seconds->begin(), seconds->end(), 0.0);
-    report.warmUps += seconds->size();
+    sum += *seconds;
   }
+  std::vector<double> other;
+  for (double sum = 0; baseline && (other.empty() || sum < warmUpSeconds);) {
+    Expected<double> seconds = append(other, *baseline, minRuns);
+    if (!seconds)
+      return seconds.takeError();
+    sum += *seconds;
+  }
+  other.clear();
 
   progress.show("measuring");
   size_t wanted = options.benchRuns;
@@ -46,13 +72,24 @@ Expected<BenchReport> cli::measure(Execution &execution,
     if (wanted ? count == wanted
                : (count >= minRuns && sum >= minSeconds) || count == maxRuns)
       break;
-    Expected<std::vector<double>> seconds =
-        execution.measure((wanted ? wanted : maxRuns) - count);
+    size_t left = (wanted ? wanted : maxRuns) - count;
+    if (baseline)
+      left = std::min(left, turn);
+    Expected<double> seconds = append(report.seconds, execution, left);
     if (!seconds)
       return seconds.takeError();
-    llvm::append_range(report.seconds, *seconds);
-    sum += std::accumulate(seconds->begin(), seconds->end(), 0.0);
+    sum += *seconds;
+    // As many of the baseline.
+    while (baseline && other.size() < report.seconds.size()) {
+      seconds = append(other, *baseline, report.seconds.size() - other.size());
+      if (!seconds)
+        return seconds.takeError();
+    }
   }
   llvm::sort(report.seconds);
+  if (baseline) {
+    llvm::sort(other);
+    report.baseline = BaselineReport{"", "", std::move(other)};
+  }
   return std::move(report);
 }

@@ -1,5 +1,6 @@
 //===- attn-run.cpp - Compile an attention program and run it -------------===//
 
+#include "Baseline.h"
 #include "Emit.h"
 #include "Program.h"
 #include "Report.h"
@@ -19,13 +20,26 @@ static Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(message);
 }
 
+/// Where a program is compiled for when it does not run: what is asked for
+/// decides, and not whether this machine has a GPU.
+static DeviceKind findDeviceToPrint(const Options &options) {
+  if (options.target != "auto")
+    return options.target == "cuda" ? DeviceKind::Cuda : DeviceKind::CPU;
+  auto has = [&](DeviceKind device) {
+    return llvm::is_contained(getPipelinePasses(device), options.untilAfter);
+  };
+  if (!options.untilAfter.empty() && !has(DeviceKind::CPU) &&
+      has(DeviceKind::Cuda))
+    return DeviceKind::Cuda;
+  return DeviceKind::CPU;
+}
+
 /// What --target asks for; a run needs the device.
 static Expected<DeviceKind> findDevice(const Options &options) {
+  if (!options.emit.empty() || !options.untilAfter.empty())
+    return findDeviceToPrint(options);
   if (options.target == "cpu")
     return DeviceKind::CPU;
-  bool isRun = options.emit.empty() && options.untilAfter.empty();
-  if (options.target == "cuda" && !isRun)
-    return DeviceKind::Cuda;
   Error error = checkDevice(DeviceKind::Cuda);
   if (!error)
     return DeviceKind::Cuda;
@@ -49,15 +63,9 @@ static CompileOptions getCompileOptions(const Options &options,
   return compile;
 }
 
-/// The text of an error of the compiler is that of its diagnostics.
-static Error makeCompileError(const Program &program, Error error) {
-  return makeError("cannot compile '" + program.name + "'\n" +
-                   llvm::StringRef(llvm::toString(std::move(error))).rtrim());
-}
-
 /// --until-after.
 static Error printUntilAfter(const Options &options, Program &program,
-                             DeviceKind device) {
+                             DeviceKind device, Dump &dump) {
   std::vector<std::string> passes = getPipelinePasses(device);
   if (!llvm::is_contained(passes, options.untilAfter)) {
     std::vector<std::string> known;
@@ -68,22 +76,62 @@ static Error printUntilAfter(const Options &options, Program &program,
                                    options.untilAfter, quoteNames(known),
                                    suggestName(options.untilAfter, known)));
   }
-  Expected<std::string> text = printAfter(
-      program.buffer->getBuffer(), getCompileOptions(options, program, device));
+  CompileOptions compile = getCompileOptions(options, program, device);
+  dump.attach(compile);
+  Expected<std::string> text = printAfter(program.buffer->getBuffer(), compile);
   if (!text)
     return makeCompileError(program, text.takeError());
+  if (Error error = dump.takeError())
+    return error;
   return writeOutput(*text);
 }
 
 /// --emit.
 static Error printCode(const Options &options, Program &program,
-                       DeviceKind device) {
+                       DeviceKind device, Dump &dump) {
   Expected<std::string> code =
       emitCode(program.buffer->getBuffer(), options,
-               getCompileOptions(options, program, device));
+               getCompileOptions(options, program, device), dump);
   if (!code)
     return makeCompileError(program, code.takeError());
+  if (Error error = dump.takeError())
+    return error;
   return writeOutput(*code, options.emitTo);
+}
+
+/// Compiles a program to run it.
+static Expected<Kernel> compileToRun(const Options &options, Program &program,
+                                     DeviceKind device, Dump &dump) {
+  CompileOptions compile = getCompileOptions(options, program, device);
+  dump.attach(compile);
+  return Kernel::compile(program.buffer->getBuffer(), compile);
+}
+
+/// Compiles a program for a device, or with --target=auto, if a GPU cannot run
+/// it, for the CPU.
+static Expected<Kernel> compileToRun(const Options &options, Program &program,
+                                     DeviceKind device, Dump &dump,
+                                     Progress &progress) {
+  progress.show("compiling");
+  Expected<Kernel> kernel = compileToRun(options, program, device, dump);
+  if (kernel)
+    return kernel;
+  Error error = kernel.takeError();
+  if (device == DeviceKind::CPU || options.target != "auto")
+    return makeCompileError(program, std::move(error));
+  // The first diagnostic, without its place.
+  std::string text = llvm::toString(std::move(error));
+  llvm::StringRef reason = llvm::StringRef(text).trim().split('\n').first;
+  if (size_t at = reason.find("error: "); at != llvm::StringRef::npos)
+    reason = reason.drop_front(at + llvm::StringRef("error: ").size());
+  progress.clear();
+  llvm::errs() << "attn-run: note: runs on the CPU, as the GPU cannot: "
+               << reason << '\n';
+  progress.show("compiling");
+  kernel = compileToRun(options, program, DeviceKind::CPU, dump);
+  if (!kernel)
+    return makeCompileError(program, kernel.takeError());
+  return kernel;
 }
 
 /// Where the results go, one file or none for each.
@@ -114,18 +162,22 @@ static Error runTool(const Options &options, bool &passed) {
   Expected<DeviceKind> device = findDevice(options);
   if (!device)
     return device.takeError();
+  Dump dump(options.dumpIR);
+  if (Error error = dump.create())
+    return error;
   if (!options.untilAfter.empty())
-    return printUntilAfter(options, *program, *device);
+    return printUntilAfter(options, *program, *device, dump);
   if (!options.emit.empty())
-    return printCode(options, *program, *device);
+    return printCode(options, *program, *device, dump);
 
-  progress.show("compiling");
   Expected<Kernel> kernel =
-      Kernel::compile(program->buffer->getBuffer(),
-                      getCompileOptions(options, *program, *device));
-  if (!kernel)
-    return makeCompileError(*program, kernel.takeError());
+      compileToRun(options, *program, *device, dump, progress);
   progress.clear();
+  if (!kernel)
+    return kernel.takeError();
+  dump.writeBinaries(kernel->package());
+  if (Error error = dump.takeError())
+    return error;
   llvm::errs() << kernel->report().warnings;
   Expected<std::vector<std::string>> files =
       findOutputs(options, getNames(kernel->results()));
@@ -142,6 +194,18 @@ static Error runTool(const Options &options, bool &passed) {
       Execution::create(*kernel, std::move(*arguments), options);
   if (!execution)
     return execution.takeError();
+
+  if (options.cold && !execution->getGPU())
+    return makeError("expects --cold with a GPU, of which it flushes the "
+                     "caches, but this runs on the CPU");
+  std::optional<Baseline> baseline;
+  if (!options.baseline.empty()) {
+    progress.show("compiling the baseline");
+    Expected<Baseline> made = makeBaseline(options, *kernel, *execution);
+    if (!made)
+      return made.takeError();
+    baseline.emplace(std::move(*made));
+  }
 
   progress.show("running");
   if (Error error = execution->run())
@@ -168,9 +232,14 @@ static Error runTool(const Options &options, bool &passed) {
   }
   if (options.bench) {
     Expected<BenchReport> bench =
-        measure(*execution, program->entry, sizes, options, progress);
+        measure(*execution, baseline ? &baseline->execution : nullptr,
+                program->entry, sizes, options, progress);
     if (!bench)
       return bench.takeError();
+    if (baseline) {
+      bench->baseline->program = baseline->program;
+      bench->baseline->entry = baseline->entry;
+    }
     report.bench = std::move(*bench);
   }
   progress.clear();

@@ -47,8 +47,11 @@ struct CompileOptions {
   std::function<void(llvm::StringRef pass, llvm::StringRef ir)> dumpIR;
   /// If set, is given the LLVM IR before and after optimisation, as stages
   /// "llvm" and "llvm-optimized", and the assembly as "asm"; for a GPU, the
-  /// kernel's as "llvm" and "ptx".
+  /// kernel's as "llvm" and "ptx", and what ptxas said of it as "ptxas".
   std::function<void(llvm::StringRef stage, llvm::StringRef text)> dumpLLVM;
+  /// If set, is told which part of a kernel for a GPU the dumps that follow are
+  /// of: "schedule-0" and so on, in the order they are tried, and "plan".
+  std::function<void(llvm::StringRef part)> dumpPart;
 };
 
 /// What a compilation did.

@@ -327,5 +327,6 @@ llvm::Expected<PtxasResult> Ptxas::compile(llvm::StringRef ptx,
     return llvm::createStringError(std::make_error_code(std::errc::io_error),
                                    path + " has written no code");
   result.cubin = std::move(*cubin);
+  result.log = std::move(*output);
   return result;
 }

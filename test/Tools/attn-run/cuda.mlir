@@ -6,6 +6,18 @@
 // RUN: env ATTN_LIBCUDA=/nonexistent attn-run %s --target=auto | FileCheck %s --check-prefix=AUTO
 // AUTO:      @prefix on host
 
+// Times with caches flushed between runs, and in turn with another program.
+// RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --bench=7 --cold > %t.cold
+// RUN: FileCheck %s --check-prefix=COLD --input-file=%t.cold
+// COLD:      @prefix on cuda: sm_90a, Fake 0
+// COLD:      bench of 7 runs after
+// RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --bench=7 --baseline=%s > %t.base
+// RUN: FileCheck %s --check-prefix=BASE --input-file=%t.base
+// BASE:      bench of 7 runs after
+// BASE-NEXT:   time      median 1.5 ms, min 1.5 ms, max 1.5 ms
+// BASE-NEXT:   baseline  median 1.5 ms, min 1.5 ms, max 1.5 ms: @prefix of {{.*}}cuda.mlir
+// BASE-NEXT:   ratio     1: median of the baseline / median
+
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=auto --bench=30 > %t.txt
 // RUN: FileCheck %s --input-file=%t.txt
 // CHECK:      @prefix on cuda: sm_90a, Fake 0

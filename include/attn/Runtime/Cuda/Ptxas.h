@@ -43,6 +43,8 @@ bool isAcceptable(const PtxasReport &report, std::string *reason = nullptr);
 
 struct PtxasResult {
   std::string cubin;
+  /// All that ptxas has said.
+  std::string log;
   PtxasReport report;
 };
 

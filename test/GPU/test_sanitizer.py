@@ -1,0 +1,90 @@
+"""Small kernels under compute-sanitizer: no access outside of memory, no race in
+shared memory, no misuse of barriers. It needs no PyTorch."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import cases
+import programs
+
+pytestmark = pytest.mark.no_device
+_LIMIT_S = 100
+
+
+def _find_sanitizer():
+    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    return shutil.which("compute-sanitizer") or shutil.which(
+        "compute-sanitizer", path=f"{home}/bin"
+    )
+
+
+def _find_runner():
+    """attn-run: that of ATTN_RUN, or next to the library, or in PATH."""
+    named = os.environ.get("ATTN_RUN")
+    if named:
+        return named
+    library = os.environ.get("ATTN_LIBRARY")
+    if library:
+        beside = pathlib.Path(library).resolve().parent.parent / "bin" / "attn-run"
+        if beside.exists():
+            return str(beside)
+    return shutil.which("attn-run")
+
+
+@pytest.fixture(scope="module")
+def tools():
+    """(compute-sanitizer, attn-run)"""
+    sanitizer, runner = _find_sanitizer(), _find_runner()
+    if sanitizer is None:
+        pytest.skip("needs compute-sanitizer")
+    if runner is None:
+        pytest.skip("needs attn-run; ATTN_RUN may name it")
+    return sanitizer, runner
+
+
+# Variants, and the arguments that are not random numbers.
+_PROGRAMS = {
+    "full": ("bf16", 64, []),
+    "causal": ("f16", 128, []),
+    "alibi": ("bf16", 72, []),
+    "ragged": (
+        "bf16",
+        64,
+        ["--arg=rows=randint(0,130)", "--arg=columns=randint(0,201)"],
+    ),
+}
+# Of each tool, how it says that all is well.
+_SUMMARIES = {
+    "memcheck": "ERROR SUMMARY: 0 errors",
+    "racecheck": "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)",
+    "synccheck": "ERROR SUMMARY: 0 errors",
+}
+
+
+@pytest.mark.parametrize("tool", _SUMMARIES)
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_kernel(tools, tmp_path, name, tool):
+    sanitizer, runner = tools
+    dtype, dim, arguments = _PROGRAMS[name]
+    path = tmp_path / f"{name}.mlir"
+    path.write_text(programs.program(cases.VARIANTS[name], dtype, dim, dim))
+    command = [runner, str(path), "--target=cuda", "--check", *arguments]
+    command += [f"--arg=q=randn:2x3x129x{dim}", f"--arg=k=randn:2x3x200x{dim}"]
+    plain = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_S)
+    if "cannot run on a GPU" in plain.stderr:
+        pytest.skip(plain.stderr.strip())
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    checked = subprocess.run(
+        [sanitizer, "--tool", tool, "--error-exitcode", "99", *command],
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+    )
+    text = checked.stdout + checked.stderr
+    assert checked.returncode == 0, text
+    assert _SUMMARIES[tool] in text, text
+    assert "PASS" in text, text
