@@ -45,6 +45,7 @@ void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
 void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createAttnHopperVerifyProtocolPass());
   kernels.addPass(createLowerAffinePass());
   AttnHopperLowerPassOptions lower;
   lower.accurateTanh = options.accurateTanh;
