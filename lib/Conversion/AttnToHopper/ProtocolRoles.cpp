@@ -4,8 +4,8 @@
 // has steps of the protocol, which must be the same for both; in between, the
 // steps are run against each other.
 //
-// A loop is followed once for all iterations: whatever numbers it starts from,
-// an iteration adds the same to all that start equal, so they stay equal.
+// A loop is followed for all iterations at once: an iteration that starts from
+// any numbers, of which some are equal, adds the same to those.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,10 @@ struct NumberedRing : Ring {
 /// A number that changes from one iteration of a loop to the next.
 struct Carried {
   Term init;
-  /// At the start of any iteration, and what that adds.
-  Term before, growth;
+  /// What any iteration adds.
+  Term growth;
+  /// Which of the numbers it is equal to at the start of each iteration.
+  size_t group = 0, next = 0;
 };
 
 /// Steps, and the loop or branch that follows them; none at the end.
@@ -325,9 +327,9 @@ RolesCheck::walkLoop(Operation *producer, Operation *consumer,
   SmallVector<NumberedRing> start = rings;
   SmallVector<Carried> numbers;
   for (auto &[argument, init] : carried)
-    numbers.push_back({init, {}, {}});
+    numbers.push_back({init, {}});
   for (const NumberedRing &ring : start)
-    numbers.push_back({ring.released, {}, {}});
+    numbers.push_back({ring.released, {}});
   auto set = [&](function_ref<Term(Carried &)> get) {
     terms.forget(producer);
     terms.forget(consumer);
@@ -339,27 +341,50 @@ RolesCheck::walkLoop(Operation *producer, Operation *consumer,
       ring.released = get(number);
   };
 
-  // Once with any numbers, which says by how much they grow.
+  // Numbers that start equal are taken for one, until an iteration shows that
+  // they do not stay equal; from any numbers, as it says by how much they grow.
+  auto split = [&](auto getKey) {
+    SmallVector<std::pair<size_t, Term>> keys;
+    for (Carried &number : numbers) {
+      auto it = llvm::find(keys, getKey(number));
+      if (it == keys.end())
+        it = keys.insert(keys.end(), getKey(number));
+      number.next = it - keys.begin();
+    }
+    for (Carried &number : numbers)
+      number.group = number.next;
+    return keys.size();
+  };
+  size_t numGroups = 0;
+  size_t numSplit =
+      split([](Carried &number) { return std::pair(size_t(0), number.init); });
   bool wasMeasuring = std::exchange(isMeasuring, true);
-  set([&](Carried &number) {
-    return number.before = terms.getFresh(number.init.bits);
-  });
-  FailureOr<SmallVector<Term>> next = body();
+  while (numGroups != numSplit) {
+    numGroups = numSplit;
+    SmallVector<Term> any(numGroups);
+    for (Carried &number : numbers)
+      if (any[number.group].isConstant())
+        any[number.group] = terms.getFresh(number.init.bits);
+    set([&](Carried &number) { return any[number.group]; });
+    FailureOr<SmallVector<Term>> next = body();
+    if (failed(next) || failed(verifySame(producer, consumer, start)))
+      return failure();
+    for (const NumberedRing &ring : rings)
+      next->push_back(ring.released);
+    for (auto [number, after] : llvm::zip_equal(numbers, *next))
+      number.growth = subtract(after, any[number.group]);
+    numSplit = split(
+        [](Carried &number) { return std::pair(number.group, number.growth); });
+  }
   isMeasuring = wasMeasuring;
-  if (failed(next) || failed(verifySame(producer, consumer, start)))
-    return failure();
-  for (const NumberedRing &ring : rings)
-    next->push_back(ring.released);
-  for (auto [number, after] : llvm::zip_equal(numbers, *next))
-    number.growth = subtract(after, number.before);
 
-  // Numbers that start equal and grow equally are one; those that grow by a
-  // constant are a multiple of the number of the iteration.
+  // Those that grow by a constant are a multiple of the number of the
+  // iteration.
   Term identity = terms.getFresh(64);
   auto get = [&](Carried &number, StringRef name, std::optional<Term> count) {
     unsigned bits = number.init.bits;
     if (!number.growth.isConstant())
-      return terms.getNamed(name, bits, {identity, number.init, number.growth});
+      return terms.getNamed(name, bits, {identity, Term{64, number.group, {}}});
     Term factor = count && count->bits == bits
                       ? *count
                       : terms.getNamed(name, bits, {identity});

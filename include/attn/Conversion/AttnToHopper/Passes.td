@@ -129,8 +129,8 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
 
     Numbers are sums of what both roles compute from the same: arithmetic on arguments, the number of the thread block, captures, messages. A
     condition that asks for the sign of a message is that by which the producer has chosen it, if it has chosen between a number that
-    is not negative by its computation and a negative constant. A loop is followed once from any numbers, which says by how much an iteration makes
-    each larger; numbers that start equal and grow equally are equal in each iteration.
+    is not negative by its computation and a negative constant. A loop is followed from any numbers, which says by how much an iteration makes
+    each larger; numbers that start equal and grow equally are equal in each iteration, and one that grows by a constant is a multiple of its number.
 
     For the last point, the roles are run step by step from one loop or branch to the next, with all consumers, stages and turns. If all get there, they get through
     a loop of any number of iterations, as each starts with as many tiles in each channel as the first. In the kernel, roles do not

@@ -1,7 +1,8 @@
 """Breaks the protocol of a kernel in one place at a time.
 
-Usage: mutate.py write KERNEL.mlir MUTANTS.mlir    each after a line // -----
-       mutate.py check MUTANTS.mlir ERRORS.txt     each must have an error
+Usage: mutate.py write KERNELS.mlir MUTANTS.mlir   each after a line // -----
+       mutate.py check MUTANTS.mlir ERRORS.txt     each must have an error,
+                                                   and kernels as they are none
 
 Steps are left out, done twice, moved before the wait that they need, or get
 another number; waits leave one more product in flight; loops of one role run
@@ -60,16 +61,22 @@ def body(lines, at):
         yield line
 
 
-def write(kernel, path):
-    with open(kernel) as file:
-        lines = file.read().split("\n")
-    # A number that no step has.
-    at = next(n for n, line in enumerate(lines) if "hopper.create_channel" in line)
-    lines.insert(at, "%before = arith.constant -3 : i32")
-    # As it is, it is right.
-    chunks = ["\n".join(lines)]
-    for what, number, changed in mutants(lines):
-        chunks.append(f"// {what}: {lines[number].strip()}\n" + "\n".join(changed))
+def write(program, path):
+    with open(program) as file:
+        text = file.read()
+    aliases = "".join(re.findall(r"^#.*\n", text, re.MULTILINE))
+    chunks = []
+    for kernel in re.split(r"^(?=  gpu\.module )", text, flags=re.MULTILINE)[1:]:
+        lines = (aliases + "module {\n" + kernel).rstrip().split("\n")
+        # The file's module ends where its last kernel does.
+        lines += ["}"] if lines[-1] != "}" else []
+        # A number that no step has.
+        at = next(n for n, line in enumerate(lines) if "create_channel" in line)
+        lines.insert(at, "%before = arith.constant -3 : i32")
+        chunks.append("// right\n" + "\n".join(lines))
+        for what, number, changed in mutants(lines):
+            step = lines[number].strip()
+            chunks.append(f"// {what}: {step}\n" + "\n".join(changed))
     with open(path, "w") as file:
         file.write("\n// -----\n".join(chunks))
 
@@ -84,14 +91,15 @@ def check(path, errors):
         sys.exit(f"expects no errors but those of the pass, but got:\n{text}")
     rejected = [int(line) for line, _ in errors]
     first, missed = 1, []
-    for number, chunk in enumerate(chunks):
+    for chunk in chunks:
         after = first + chunk.count("\n") + 1
-        if any(first <= line < after for line in rejected) != (number > 0):
+        is_rejected = any(first <= line < after for line in rejected)
+        if is_rejected == chunk.startswith("// right\n"):
             missed.append(chunk.split("\n")[0])
         first = after + 1
     if missed:
         sys.exit("expects another verdict of:\n" + "\n".join(missed))
-    print(f"{len(chunks) - 1} mutants rejected")
+    print(f"{sum(not c.startswith('// right') for c in chunks)} mutants rejected")
 
 
 {"write": write, "check": check}[sys.argv[1]](*sys.argv[2:])
