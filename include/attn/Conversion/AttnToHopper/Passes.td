@@ -10,6 +10,8 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let description = [{
     Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask.
 
+    With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them.
+
     Precondition: head dimensions that are multiples of 8 up to 256. Postcondition: each attention has a schedule.
 
     Before:
@@ -33,6 +35,9 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
 
     Errors: other head dimensions.
   }];
+  let options = [
+    Option<"list", "list", "bool", "false", "Tell all schedules of the table for each attention">
+  ];
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
