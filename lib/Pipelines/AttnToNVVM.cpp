@@ -50,6 +50,7 @@ void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
   AttnHopperLowerPassOptions lower;
   lower.accurateTanh = options.accurateTanh;
   kernels.addPass(createAttnHopperLowerPass(lower));
+  kernels.addPass(createAttnHopperExpandMathPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertNVVMToLLVMPass());
