@@ -152,25 +152,31 @@ Term TermTable::evaluate(Value value) {
   return getPure(op, bits ? bits : 64);
 }
 
+/// What an operation gives for the ranges of its operands.
+std::optional<ConstantIntRanges> TermTable::inferRange(Operation *op,
+                                                       ArrayRef<Term> operands,
+                                                       unsigned depth) const {
+  unsigned bits = getBits(op->getResult(0).getType());
+  if (isa<hopper::PositionOp>(op))
+    return ConstantIntRanges::fromSigned(getInt(0, bits),
+                                         getInt(hopper::kMaxPosition, bits));
+  auto inferrable = dyn_cast<InferIntRangeInterface>(op);
+  if (!inferrable || bits == 0 ||
+      !llvm::all_of(op->getOperandTypes(), [](Type t) { return getBits(t); }))
+    return std::nullopt;
+  auto ranges = llvm::map_to_vector(
+      operands, [&](const Term &operand) { return getRange(operand, depth); });
+  std::optional<ConstantIntRanges> result;
+  inferrable.inferResultRanges(
+      ranges, [&](Value, const ConstantIntRanges &range) { result = range; });
+  return result;
+}
+
 Term TermTable::getPure(Operation *op, unsigned bits) {
   SmallVector<Term> operands;
   for (Value operand : op->getOperands())
     operands.push_back(get(operand));
-  Atom atom{bits, op, {}, std::nullopt};
-  SmallVector<ConstantIntRanges> ranges;
-  for (const Term &operand : operands)
-    ranges.push_back(getRange(operand));
-  bool hasIntegers =
-      llvm::all_of(op->getOperandTypes(), [](Type t) { return getBits(t); }) &&
-      getBits(op->getResult(0).getType());
-  if (isa<hopper::PositionOp>(op))
-    atom.range = ConstantIntRanges::fromSigned(
-        getInt(0, bits), getInt(hopper::kMaxPosition, bits));
-  else if (auto inferrable = dyn_cast<InferIntRangeInterface>(op);
-           inferrable && hasIntegers)
-    inferrable.inferResultRanges(
-        ranges,
-        [&](Value, const ConstantIntRanges &range) { atom.range = range; });
+  Atom atom{bits, op, {}, inferRange(op, operands, /*depth=*/0)};
   auto getId = [](const void *pointer) {
     return uint64_t(reinterpret_cast<uintptr_t>(pointer));
   };
@@ -184,7 +190,7 @@ Term TermTable::getPure(Operation *op, unsigned bits) {
 // Facts
 //===----------------------------------------------------------------------===//
 
-ConstantIntRanges TermTable::getRange(const Term &term) const {
+ConstantIntRanges TermTable::getRange(const Term &term, unsigned depth) const {
   auto getConstant = [&](uint64_t value) {
     return ConstantIntRanges::constant(getInt(value, term.bits));
   };
@@ -193,16 +199,19 @@ ConstantIntRanges TermTable::getRange(const Term &term) const {
     const Atom &atom = atoms[number];
     ConstantIntRanges range =
         atom.range ? *atom.range : ConstantIntRanges::maxRange(term.bits);
+    if (atom.op && depth != 0 && !facts.empty())
+      if (auto known = inferRange(atom.op, atom.operands, depth - 1))
+        range = range.intersection(*known);
     if (coefficient != 1)
       range = intrange::inferMul({range, getConstant(coefficient)});
     sum = intrange::inferAdd({sum, range});
   }
-  for (const Fact &fact : facts) {
-    if (fact.term.bits != term.bits || fact.term.parts != term.parts)
-      continue;
-    sum = sum.intersection(intrange::inferAdd(
-        {fact.range, getConstant(term.constant - fact.term.constant)}));
-  }
+  if (depth == 0)
+    return sum;
+  for (const Fact &fact : facts)
+    if (fact.term.bits == term.bits && fact.term.parts == term.parts)
+      sum = sum.intersection(intrange::inferAdd(
+          {fact.range, getConstant(term.constant - fact.term.constant)}));
   return sum;
 }
 

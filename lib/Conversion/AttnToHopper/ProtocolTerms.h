@@ -66,7 +66,9 @@ public:
   /// Whether two conditions are the same, one of which may ask for the sign of
   /// a number that the other one has chosen.
   bool areEquivalent(const Term &a, const Term &b) const;
-  ConstantIntRanges getRange(const Term &term) const;
+  /// Facts about what a term is computed from count, too, but not those about
+  /// what is `depth` operations away.
+  ConstantIntRanges getRange(const Term &term, unsigned depth = 4) const;
 
 private:
   struct Atom {
@@ -74,6 +76,7 @@ private:
     /// What computes it from `operands`, if that is known.
     Operation *op = nullptr;
     SmallVector<Term> operands;
+    /// Without facts, which an atom outlives.
     std::optional<ConstantIntRanges> range;
   };
   struct Fact {
@@ -81,6 +84,8 @@ private:
     ConstantIntRanges range;
   };
 
+  std::optional<ConstantIntRanges>
+  inferRange(Operation *op, ArrayRef<Term> operands, unsigned depth) const;
   Term evaluate(Value value);
   Term getPure(Operation *op, unsigned bits);
   Term getAtom(ArrayRef<uint64_t> key, ArrayRef<Term> terms, Atom atom);

@@ -429,3 +429,61 @@ gpu.module @other_control_flow_of_producer {
     gpu.return
   }
 }
+
+// -----
+
+// What is known of a number in a branch does not hold after it.
+
+gpu.module @branch_facts {
+  gpu.func @branch_facts(%map: !hopper.map<64x64xbf16>, %n: i32) kernel {
+    %c0 = arith.constant 0 : index
+    %n0 = arith.constant 0 : i32
+    %n1 = arith.constant 1 : i32
+    %n100 = arith.constant 100 : i32
+    %some = arith.cmpi sgt, %n, %n0 : i32
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    %other = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize consumers 1 registers 160 producer {
+      scf.if %some {
+        %x = arith.minsi %n, %n100 : i32
+        %last = arith.subi %x, %n1 : i32
+        scf.for %i = %n1 to %x step %n1 : i32 {
+          %j = arith.subi %i, %n1 : i32
+          hopper.put %ch[%j], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        }
+        hopper.put %ch[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+      %x = arith.minsi %n, %n100 : i32
+      // expected-note @below {{cannot prove it of this value}}
+      %last = arith.subi %x, %n1 : i32
+      scf.for %i = %n1 to %x step %n1 : i32 {
+        %j = arith.subi %i, %n1 : i32
+        hopper.put %other[%j], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+      // expected-error @below {{expects the number after that of the use before}}
+      hopper.put %other[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+    } consumers {
+      scf.if %some {
+        %x = arith.minsi %n, %n100 : i32
+        %last = arith.subi %x, %n1 : i32
+        scf.for %i = %n1 to %x step %n1 : i32 {
+          %j = arith.subi %i, %n1 : i32
+          %t = hopper.get %ch[%j] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %ch[%j] : !hopper.channel<2x64x64xbf16>
+        }
+        %t = hopper.get %ch[%last] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%last] : !hopper.channel<2x64x64xbf16>
+      }
+      %x = arith.minsi %n, %n100 : i32
+      %last = arith.subi %x, %n1 : i32
+      scf.for %i = %n1 to %x step %n1 : i32 {
+        %j = arith.subi %i, %n1 : i32
+        %t = hopper.get %other[%j] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %other[%j] : !hopper.channel<2x64x64xbf16>
+      }
+      %t = hopper.get %other[%last] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+      hopper.release %other[%last] : !hopper.channel<2x64x64xbf16>
+    }
+    gpu.return
+  }
+}
