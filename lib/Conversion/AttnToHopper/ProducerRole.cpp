@@ -156,8 +156,11 @@ mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number,
                               ib.mul(ib.mul(grid[0], grid[1]), grid[2]));
     SmallVector<Value> ids = emitOrder(ib, number, grid, program.schedule);
+    // Of all messages, only the end is negative.
+    Value batch = arith::AndIOp::create(
+        builder, loc, ids[0], ib.constant(std::numeric_limits<int32_t>::max()));
     ids[0] =
-        arith::SelectOp::create(builder, loc, exists, ids[0], ib.constant(-1));
+        arith::SelectOp::create(builder, loc, exists, batch, ib.constant(-1));
     hopper::PostOp::create(builder, loc, resources.mailbox, use, ids);
     llvm::append_range(passed, ids);
   } else {
