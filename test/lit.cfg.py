@@ -65,6 +65,12 @@ if not subprocess.call(
 # those of LLVM, with its NVPTX target, and the assembler of CUDA.
 path = config.environment["PATH"]
 llc = shutil.which("llc", path=path)
+if llc:
+    config.available_features.add("llc-native")
+linker = next(filter(None, map(shutil.which, ("ld.lld-22", "ld.lld", "ld"))), None)
+if linker:
+    config.available_features.add("linker")
+    config.substitutions.append(("%linker", linker))
 if llc and b"nvptx64" in subprocess.run([llc, "--version"], capture_output=True).stdout:
     config.available_features.add("llc-nvptx")
 if shutil.which("mlir-translate", path=path):

@@ -6,9 +6,13 @@
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/AttnToNVVM.h"
 #include "mlir/IR/Remarks.h"
+#include <deque>
 #include <thread>
 
 using namespace attn;
+
+/// The cost of a tile of the variant for any strides.
+static constexpr double kAnyStridesCost = 1e9;
 
 llvm::Error Compilation::runCudaPipeline(mlir::ModuleOp module,
                                          DiagnosticCollector &diagnostics,
@@ -92,6 +96,7 @@ namespace {
 struct Candidate {
   std::string schedule;
   double tileCost = 0, keyCost = 0;
+  bool isForAnyStrides = false;
   bool isLastResort = false;
 };
 } // namespace
@@ -112,6 +117,7 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
       llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
       candidate.tileCost = schedule.tileCost;
       candidate.keyCost = schedule.keyCost;
+      candidate.isForAnyStrides = schedule.isForAnyStrides;
       candidate.isLastResort = schedule.isLastResort;
     }
   if (candidates.empty())
@@ -128,6 +134,25 @@ struct Attempt {
   std::string note;
   /// Why there is no verdict, if there is none.
   std::string failure;
+  std::thread thread;
+
+  ~Attempt() { wait(); }
+
+  /// Starts the assembler: it takes most of a compilation, and the next kernel
+  /// can be made meanwhile.
+  void assemble() {
+    thread = std::thread([this] {
+      llvm::Expected<CudaVerdict> result = assembleKernel(kernel.variant, note);
+      if (result)
+        verdict = std::move(*result);
+      else
+        failure = llvm::toString(result.takeError());
+    });
+  }
+  void wait() {
+    if (thread.joinable())
+      thread.join();
+  }
 };
 } // namespace
 
@@ -135,22 +160,9 @@ static std::string getPartName(size_t schedule) {
   return "schedule-" + std::to_string(schedule);
 }
 
-/// Assembles all kernels at the same time, as that takes most of a compilation.
-static llvm::Error assembleAll(std::vector<Attempt> &attempts) {
-  std::vector<std::thread> threads;
-  auto assemble = [](Attempt &attempt) {
-    llvm::Expected<CudaVerdict> verdict =
-        assembleKernel(attempt.kernel.variant, attempt.note);
-    if (verdict)
-      attempt.verdict = std::move(*verdict);
-    else
-      attempt.failure = llvm::toString(verdict.takeError());
-  };
-  for (Attempt &attempt : llvm::MutableArrayRef(attempts).drop_front())
-    threads.emplace_back([&] { assemble(attempt); });
-  assemble(attempts.front());
-  for (std::thread &thread : threads)
-    thread.join();
+static llvm::Error assembleAll(std::deque<Attempt> &attempts) {
+  for (Attempt &attempt : attempts)
+    attempt.wait();
   for (const Attempt &attempt : attempts)
     if (!attempt.failure.empty())
       return makeCompileError(attempt.failure);
@@ -165,35 +177,55 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   program.chip = kCudaChip.str();
   std::string object, reason;
   KernelMetadata described;
+  auto compile = [&](const Candidate &candidate) -> llvm::Expected<CudaKernel> {
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+    llvm::Expected<CudaKernel> kernel =
+        compileSchedule(*copy, candidate.schedule, diagnostics, tracker);
+    if (!kernel || !object.empty())
+      return kernel;
+    // The plan is the same for all schedules.
+    if (options.dumpPart)
+      options.dumpPart("plan");
+    llvm::Expected<std::string> plan = compilePlan(*copy, diagnostics);
+    if (!plan)
+      return plan.takeError();
+    object = std::move(*plan);
+    described = metadata;
+    return kernel;
+  };
   // All that ptxas compiles well become variants, of which a launch takes one
-  // by its extents; those of last resort are tried one by one.
+  // by its extents; those of last resort are tried one by one. The one for any
+  // strides is made in any case, and assembled by the driver if it is needed.
   std::vector<Candidate> candidates = getCandidates(module, options.schedule);
+  std::optional<Candidate> forAnyStrides;
+  if (candidates.back().isForAnyStrides) {
+    forAnyStrides = candidates.back();
+    candidates.pop_back();
+  }
+  std::optional<cuda::Variant> strided;
   for (size_t next = 0; next < candidates.size() && program.launches.empty();) {
-    std::vector<Attempt> attempts;
+    std::deque<Attempt> attempts;
     size_t first = next;
     do {
       if (options.dumpPart)
         options.dumpPart(getPartName(next));
       Attempt &attempt = attempts.emplace_back();
       attempt.candidate = candidates[next++];
-      mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-      llvm::Expected<CudaKernel> kernel = compileSchedule(
-          *copy, attempt.candidate.schedule, diagnostics, tracker);
+      llvm::Expected<CudaKernel> kernel = compile(attempt.candidate);
       if (!kernel)
         return kernel.takeError();
       attempt.kernel = std::move(*kernel);
-      if (!object.empty())
-        continue;
-      // The plan is the same for all schedules.
-      if (options.dumpPart)
-        options.dumpPart("plan");
-      llvm::Expected<std::string> plan = compilePlan(*copy, diagnostics);
-      if (!plan)
-        return plan.takeError();
-      object = std::move(*plan);
-      described = metadata;
+      attempt.assemble();
     } while (next < candidates.size() && !candidates[next].isLastResort &&
              !attempts.back().candidate.isLastResort);
+    if (forAnyStrides && !strided) {
+      if (options.dumpPart)
+        options.dumpPart("any-strides");
+      llvm::Expected<CudaKernel> kernel = compile(*forAnyStrides);
+      if (!kernel)
+        return kernel.takeError();
+      strided = std::move(kernel->variant);
+    }
     if (llvm::Error error =
             runStage("assemble", [&] { return assembleAll(attempts); }))
       return error;
@@ -228,6 +260,11 @@ Compilation::compileForCuda(mlir::ModuleOp module,
                             "registers for, but with " +
                             reason +
                             "; give another one, or compile for the CPU");
+  if (strided) {
+    // More than any other, which is taken where it can be.
+    strided->tileCost = kAnyStridesCost;
+    program.launches.front().variants.push_back(std::move(*strided));
+  }
   if (llvm::Error error = program.validate())
     return makeCompileError("error: " + llvm::toString(std::move(error)));
   return KernelPackage{std::move(described), std::move(object),

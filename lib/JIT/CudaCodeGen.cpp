@@ -174,6 +174,7 @@ static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
   if (!schedule)
     return reject(hopper::kScheduleAttrName);
   variant.tileRows = schedule.getTileM();
+  variant.tileKeys = schedule.getTileN();
   variant.persistent = schedule.getPersistent();
   llvm::raw_string_ostream(variant.schedule) << schedule;
   if (!readGrid(

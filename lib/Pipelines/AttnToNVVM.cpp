@@ -45,10 +45,12 @@ void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
 void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createAttnHopperVerifyProtocolPass());
   kernels.addPass(createLowerAffinePass());
   AttnHopperLowerPassOptions lower;
   lower.accurateTanh = options.accurateTanh;
   kernels.addPass(createAttnHopperLowerPass(lower));
+  kernels.addPass(createAttnHopperExpandMathPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertNVVMToLLVMPass());

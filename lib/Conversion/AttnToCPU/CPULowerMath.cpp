@@ -1,7 +1,7 @@
 //===- CPULowerMath.cpp - Replace functions on f32 by arithmetic ----------===//
 
-#include "FloatFunctions.h"
 #include "attn/Conversion/AttnToCPU/Passes.h"
+#include "attn/Conversion/MathToArith/FloatFunctions.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -21,7 +21,7 @@ struct AttnCPULowerMath
     RewritePatternSet patterns(&getContext());
     attn::populateFloatFunctionPatterns(patterns);
     // The upstream approximations whose error was measured to be small; see
-    // the unit test of this pass.
+    // the test float-functions.test.
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return name == math::TanhOp::getOperationName() ||
              name == math::Log1pOp::getOperationName() ||

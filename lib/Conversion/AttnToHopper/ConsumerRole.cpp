@@ -1,15 +1,18 @@
 //===- ConsumerRole.cpp - The order in which a warpgroup computes ---------===//
 //
-// For one tile of queries, with tiles of keys t = 0, 1, ...:
+// For one tile of queries, with tiles of keys t = first, first + 1, ..., end - 1
+// that the queries of the warpgroup may attend to:
 //
-//   S = scores(0); P, m, l = softmax(S)
-//   for t = 1, 2, ...:
+//   release keys and values before first
+//   S = scores(first); P, m, l = softmax(S)
+//   for t = first + 1, ...:
 //     start S = scores(t)
 //     start O += values(t - 1) * P
 //     wait for S; release keys t
 //     P, m, l = softmax(S), rescaling O if a maximum has grown
 //     wait for O; release values t - 1
-//   O += values(last) * P
+//   O += values(end - 1) * P
+//   release keys and values from end
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +32,12 @@ namespace {
 /// sum: vector<4 x 64>; probabilities: vector<N x 64>.
 struct SoftmaxState {
   Value acc, max, sum, probabilities;
+};
+
+/// The tiles of keys that one warpgroup computes with, [first, end), of those
+/// that the thread block visits.
+struct TileRange {
+  Value first, end;
 };
 
 /// Scores of one tile, to be multiplied with `factor` for base 2.
@@ -53,10 +62,13 @@ public:
 
 private:
   LogicalResult emitTile(const Work &work);
-  LogicalResult emitKeys(const Work &work);
+  FailureOr<TileRange> emitRange(const Work &work);
+  void emitSkip(const Work &work, Value from, Value to);
+  LogicalResult emitKeys(const Work &work, TileRange range);
   LogicalResult emitResults(Value acc, Value max, Value sum);
 
   Value startScores(Value keys);
+  void emitCaptures(Value number);
   LogicalResult emitReads(Value key);
   FailureOr<Scores> emitScores(Value product, Value key, bool isFirst);
   Scores splitFactor(Value scores);
@@ -102,10 +114,23 @@ private:
   void release(Value channel, Value number) {
     hopper::ReleaseOp::create(builder, loc, channel, number);
   }
+  /// After the last product with them.
+  void releaseQueries(const Work &work) {
+    if (!resources.stagesInQueries)
+      release(resources.queryChannel, work.queryNumber);
+  }
   Value wait(Value pending, int64_t inFlight) {
     return hopper::WaitOp::create(
         builder, loc, cast<hopper::PendingType>(pending.getType()).getVector(),
         pending, inFlight);
+  }
+  void takeTurn() {
+    if (resources.turns)
+      hopper::TakeTurnOp::create(builder, loc, resources.turns);
+  }
+  void passTurn() {
+    if (resources.turns)
+      hopper::PassTurnOp::create(builder, loc, resources.turns);
   }
   Value getRows(Value tile) {
     auto type = cast<hopper::TileType>(tile.getType());
@@ -133,6 +158,9 @@ private:
   Location loc;
   Value warpgroup;
   WorkerCloner cloner;
+  /// Computes what holds for the queries of the warpgroup alone: as if they
+  /// were a tile of their own.
+  std::optional<WorkerCloner> own;
   /// The queries of this consumer: a tile, or a vector.
   Value queries;
   /// The factor of all scores; the maximum is kept without it.
@@ -203,6 +231,20 @@ static bool dependsOn(Value value, Value product, DenseSet<Value> &seen) {
          });
 }
 
+/// Holds use `number` of the captures that come as tiles in registers.
+void Consumer::emitCaptures(Value number) {
+  for (auto [capture, channel] :
+       llvm::zip_equal(program.captures, resources.captureChannels)) {
+    const TileAccess &access = capture.access;
+    Value vector = hopper::LoadFragmentOp::create(
+        builder, loc, getVectorType(access.columns, access.elementType),
+        getRows(get(channel, number)));
+    release(channel, number);
+    for (Value read : capture.reads)
+      cloner.map(read, vector);
+  }
+}
+
 /// Reads of captures that tiles without a predicate need, so that they are
 /// under way while the product is computed.
 LogicalResult Consumer::emitReads(Value key) {
@@ -212,6 +254,7 @@ LogicalResult Consumer::emitReads(Value key) {
   for (auto gather : block->getOps<GatherOp>()) {
     DenseSet<Value> seen;
     if (!isa<VectorType>(gather.getType()) ||
+        cloner.isMapped(gather.getResult()) ||
         cloner.isInvariant(gather.getResult()) ||
         dependsOn(gather.getResult(), program.product, seen))
       continue;
@@ -235,7 +278,10 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
     return getScores(branch.elseYield().getOperand(0));
   if (program.isOnlyLastPartial)
     return getScores(branch.thenYield().getOperand(0));
-  FailureOr<Value> isFull = cloner.getScalar(branch.getCondition());
+  own->map(loop.getInductionVar(), key);
+  WorkerCloner::State ownState = own->save();
+  FailureOr<Value> isFull = own->getScalar(branch.getCondition());
+  own->restore(std::move(ownState));
   if (failed(isFull))
     return failure();
   auto type = product.getType();
@@ -345,10 +391,103 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
 // Tiles
 //===----------------------------------------------------------------------===//
 
-LogicalResult Consumer::emitKeys(const Work &work) {
+/// The tiles that are for other warpgroups of the thread block alone; each use
+/// is got and released as any other, and the turn passed on.
+void Consumer::emitSkip(const Work &work, Value from, Value to) {
+  auto loop = scf::ForOp::create(builder, loc, from, to, number(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value use = add(work.keyNumber, loop.getInductionVar());
+  SmallVector<Value> channels = {resources.keyChannel};
+  llvm::append_range(channels, resources.captureChannels);
+  channels.push_back(resources.valueChannel);
+  for (Value channel : channels) {
+    get(channel, use);
+    release(channel, use);
+  }
+  takeTurn();
+  passTurn();
+}
+
+/// Whether `value` depends on one of the others.
+static bool dependsOnAny(Value value, ArrayRef<OpFoldResult> others) {
+  return llvm::any_of(others, [&](OpFoldResult other) {
+    auto dynamic = dyn_cast<Value>(other);
+    DenseSet<Value> seen;
+    return dynamic && dependsOn(value, dynamic, seen);
+  });
+}
+
+/// Where a tile has rows of several warpgroups, each has its own limits, which
+/// are those of the tile as a function of its rows.
+FailureOr<TileRange> Consumer::emitRange(const Work &work) {
+  own.emplace(builder, program, arguments, warpgroup);
+  own->mapAll(program.grid.getInductionVars(), cloner);
+  TileRange all = {number(0), work.count};
+  OpFoldResult row = program.query.position[2];
+  auto output = llvm::find_if(program.results, [](const TileResult &result) {
+    return cast<VectorType>(result.vector.getType()).getRank() == 2;
+  });
+  if (program.schedule.getNumConsumers() == 1 || !isa<Value>(row) ||
+      output == program.results.end())
+    return all;
+  FailureOr<Value> firstRow = cloner.getScalar(row),
+                   numRows = cloner.getScalar(output->numRows);
+  if (failed(firstRow) || failed(numRows))
+    return failure();
+  // The rows of this warpgroup.
+  Value size = index(hopper::kWarpgroupRows);
+  Value before = arith::MulIOp::create(builder, loc, warpgroup, size);
+  Value ownRows = arith::MinSIOp::create(
+      builder, loc, size,
+      arith::SubIOp::create(builder, loc, *numRows, before));
+  Value hasRows = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sgt, ownRows, index(0));
+  own->map(cast<Value>(row), add(*firstRow, before));
+  if (auto value = dyn_cast<Value>(output->numRows))
+    own->map(value, ownRows);
+  Type i32 = builder.getI32Type();
+  auto toInt = [&](Value value) {
+    return arith::IndexCastOp::create(builder, loc, i32, value);
+  };
+  Value tileN = number(program.schedule.getTileN());
+  Value begin = number(0), end = work.count;
+  OpFoldResult rows[] = {row, output->numRows};
+  // Keys from the last to the first.
+  if (dependsOnAny(program.keys.getUpperBound(), rows)) {
+    FailureOr<Value> hi = own->getScalar(program.keys.getUpperBound());
+    if (failed(hi))
+      return failure();
+    Value length = arith::MaxSIOp::create(
+        builder, loc, arith::SubIOp::create(builder, loc, toInt(*hi), work.lo),
+        number(0));
+    Value tiles = arith::DivUIOp::create(
+        builder, loc, add(length, number(program.schedule.getTileN() - 1)),
+        tileN);
+    begin = arith::SubIOp::create(
+        builder, loc, work.count,
+        arith::MinSIOp::create(builder, loc, tiles, work.count));
+  }
+  if (dependsOnAny(program.keys.getLowerBound(), rows)) {
+    FailureOr<Value> lo = own->getScalar(program.keys.getLowerBound());
+    if (failed(lo))
+      return failure();
+    Value length = arith::MaxSIOp::create(
+        builder, loc, arith::SubIOp::create(builder, loc, toInt(*lo), work.lo),
+        number(0));
+    Value tiles = arith::DivUIOp::create(builder, loc, length, tileN);
+    end = arith::SubIOp::create(
+        builder, loc, work.count,
+        arith::MinSIOp::create(builder, loc, tiles, work.count));
+  }
+  end = arith::SelectOp::create(builder, loc, hasRows, end, begin);
+  return TileRange{begin, end};
+}
+
+LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   TileProgram &p = program;
   int64_t tileN = p.schedule.getTileN();
-  Value zero = number(0), one = number(1);
+  Value one = number(1);
   Value tile = getRows(get(resources.queryChannel, work.queryNumber));
   queries = tile;
   bool inRegisters = p.schedule.getQInRegisters();
@@ -356,20 +495,27 @@ LogicalResult Consumer::emitKeys(const Work &work) {
     queries = hopper::LoadFragmentOp::create(
         builder, loc, getVectorType(p.query.columns, p.query.elementType),
         tile);
-    release(resources.queryChannel, work.queryNumber);
+    releaseQueries(work);
   }
   auto round = [&](Value probabilities) -> Value {
     return arith::TruncFOp::create(
         builder, loc, getVectorType(tileN, p.value.elementType), probabilities);
   };
 
-  Value keys = get(resources.keyChannel, work.keyNumber);
-  Value product = wait(startScores(keys), 0);
-  release(resources.keyChannel, work.keyNumber);
+  emitSkip(work, number(0), range.first);
+  Value firstUse = add(work.keyNumber, range.first);
+  Value keys = get(resources.keyChannel, firstUse);
+  takeTurn();
+  Value pending = startScores(keys);
+  passTurn();
+  Value product = wait(pending, 0);
+  release(resources.keyChannel, firstUse);
   WorkerCloner::State saved = cloner.save();
+  emitCaptures(firstUse);
   cloner.setRarelyRun(true);
   FailureOr<Scores> scores = emitScores(
-      product, work.getKey(builder, loc, zero, tileN), /*isFirst=*/true);
+      product, work.getKey(builder, loc, range.first, tileN),
+      /*isFirst=*/true);
   if (failed(scores))
     return failure();
   factor = scores->factor;
@@ -379,7 +525,7 @@ LogicalResult Consumer::emitKeys(const Work &work) {
   state.acc = splat(getVectorType(p.value.columns, builder.getF32Type()), 0);
 
   auto loop = scf::ForOp::create(
-      builder, loc, one, work.count, one,
+      builder, loc, add(range.first, one), range.end, one,
       ValueRange{state.acc, state.max, state.sum, round(state.probabilities)});
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -388,16 +534,15 @@ LogicalResult Consumer::emitKeys(const Work &work) {
     Value use = add(work.keyNumber, t);
     Value previous = arith::SubIOp::create(builder, loc, use, one);
     Value nextKeys = get(resources.keyChannel, use);
-    if (resources.turns)
-      hopper::TakeTurnOp::create(builder, loc, resources.turns);
+    takeTurn();
     Value pendingScores = startScores(nextKeys);
     Value values = get(resources.valueChannel, previous);
     Value pendingAcc =
         startValues(loop.getRegionIterArg(3), values, loop.getRegionIterArg(0));
-    if (resources.turns)
-      hopper::PassTurnOp::create(builder, loc, resources.turns);
+    passTurn();
     saved = cloner.save();
     Value key = work.getKey(builder, loc, t, tileN);
+    emitCaptures(use);
     if (failed(emitReads(key)))
       return failure();
     Value next = wait(pendingScores, 1);
@@ -418,12 +563,14 @@ LogicalResult Consumer::emitKeys(const Work &work) {
                                     round(nextState.probabilities)});
   }
   if (!inRegisters)
-    release(resources.queryChannel, work.queryNumber);
-  Value use = add(work.keyNumber, work.last);
+    releaseQueries(work);
+  Value use = arith::SubIOp::create(
+      builder, loc, add(work.keyNumber, range.end), one);
   Value values = get(resources.valueChannel, use);
   Value acc =
       wait(startValues(loop.getResult(3), values, loop.getResult(0)), 0);
   release(resources.valueChannel, use);
+  emitSkip(work, range.end, work.count);
   Value max =
       mul(loop.getResult(1), splat(loop.getResult(1).getType(), factor));
   scf::YieldOp::create(builder, loc, ValueRange{acc, max, loop.getResult(2)});
@@ -434,19 +581,24 @@ LogicalResult Consumer::emitTile(const Work &work) {
   Type f32 = builder.getF32Type();
   Type types[] = {getVectorType(program.value.columns, f32),
                   getVectorType(1, f32), getVectorType(4, f32)};
-  Value hasKeys = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
-                                        work.count, number(0));
+  FailureOr<TileRange> range = emitRange(work);
+  if (failed(range))
+    return failure();
+  Value hasKeys = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                        range->first, range->end);
   auto branch = scf::IfOp::create(builder, loc, types, hasKeys,
                                   /*withElseRegion=*/true);
   cloner.setAnchor(branch);
+  own->setAnchor(branch);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    if (failed(emitKeys(work)))
+    if (failed(emitKeys(work, *range)))
       return failure();
     builder.setInsertionPointToStart(branch.elseBlock());
     get(resources.queryChannel, work.queryNumber);
-    release(resources.queryChannel, work.queryNumber);
+    releaseQueries(work);
+    emitSkip(work, number(0), work.count);
     scf::YieldOp::create(builder, loc,
                          ValueRange{splat(types[0], 0),
                                     splat(types[1], -INFINITY),
@@ -455,7 +607,13 @@ LogicalResult Consumer::emitTile(const Work &work) {
   cloner.setAnchor(nullptr);
   Value sum = hopper::ReduceOp::create(builder, loc, types[1], "add",
                                        branch.getResult(2));
-  return emitResults(branch.getResult(0), branch.getResult(1), sum);
+  if (failed(emitResults(branch.getResult(0), branch.getResult(1), sum)))
+    return failure();
+  if (resources.stagesInQueries) {
+    hopper::DrainOp::create(builder, loc);
+    release(resources.queryChannel, work.queryNumber);
+  }
+  return success();
 }
 
 LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
@@ -485,7 +643,7 @@ LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
     if (!isRows) {
       position[2] = add(position[2], first);
       Value staging = resources.staging.lookup(number);
-      if (!staging) {
+      if (resources.stagesInQueries) {
         auto channel =
             cast<hopper::ChannelType>(resources.queryChannel.getType());
         staging = hopper::ReuseOp::create(builder, loc, channel.getTileType(),

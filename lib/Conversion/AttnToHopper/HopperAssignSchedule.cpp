@@ -15,6 +15,8 @@ namespace {
 struct AttnHopperAssignSchedule
     : public mlir::attn::impl::AttnHopperAssignSchedulePassBase<
           AttnHopperAssignSchedule> {
+  using AttnHopperAssignSchedulePassBase::AttnHopperAssignSchedulePassBase;
+
   void runOnOperation() override {
     WalkResult walk = getOperation()->walk([&](AttentionLikeOpInterface op) {
       for (int64_t dim : {op.getQueryKeyDim(), op.getValueDim()})
@@ -24,8 +26,13 @@ struct AttnHopperAssignSchedule
               << dim << "; run with --target=cpu";
           return WalkResult::interrupt();
         }
+      SmallVector<HopperSchedule> schedules = getHopperSchedules(op);
+      if (list)
+        for (const HopperSchedule &schedule : schedules)
+          op.emitRemark(schedule.isLastResort ? "last resort: " : "schedule: ")
+              << schedule.schedule;
       if (!op->hasAttr("schedule"))
-        op->setAttr("schedule", getHopperSchedules(op).front().schedule);
+        op->setAttr("schedule", schedules.front().schedule);
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())

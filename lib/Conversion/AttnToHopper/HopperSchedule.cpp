@@ -2,6 +2,7 @@
 
 #include "Roles.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
+#include "attn/Conversion/AttnToHopper/Schedules.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNHOPPERSCHEDULEPASS
@@ -35,11 +36,17 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
       createChannel(builder, loc, stages, tileN, program.key);
   resources.valueChannel =
       createChannel(builder, loc, stages, tileN, program.value);
-  // A thread block with one tile has read its queries when it has results.
-  bool canReuse = !schedule.getPersistent() &&
-                  program.query.columns == program.value.columns;
+  for (const TileCapture &capture : program.captures) {
+    resources.captureMaps.push_back(arguments.getMap(capture.access, tileM));
+    resources.captureChannels.push_back(createChannel(
+        builder, loc, schedule.getCaptureStages(), tileM, capture.access));
+  }
+  resources.stagesInQueries =
+      stagesInQueries(schedule, program.query.columns, program.value.columns,
+                      program.captures.size());
   for (auto [number, result] : llvm::enumerate(program.results))
-    if (cast<VectorType>(result.vector.getType()).getRank() == 2 && !canReuse)
+    if (cast<VectorType>(result.vector.getType()).getRank() == 2 &&
+        !resources.stagesInQueries)
       resources.staging[number] = hopper::CreateTileOp::create(
           builder, loc,
           hopper::TileType::get(builder.getContext(), tileM,
@@ -91,13 +98,15 @@ static LogicalResult schedule(TileProgram &program) {
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kScheduleAttrName, program.schedule);
   kernel->setAttr(hopper::kGridAttrName, describeGrid(builder, program));
-  KernelArguments arguments(function, kernel);
+  bool isStrided = program.schedule.getStrided();
+  KernelArguments arguments(function, kernel, isStrided);
 
   builder.setInsertionPointToStart(&kernel.getBody().front());
   KernelResources resources = createResources(builder, loc, program, arguments);
   auto roles = hopper::WarpSpecializeOp::create(
       builder, loc, program.schedule.getNumConsumers(),
-      program.schedule.getRegisters());
+      program.schedule.getRegisters(),
+      /*producer_threads=*/isStrided ? 128 : 1);
   gpu::ReturnOp::create(builder, loc);
   builder.createBlock(&roles.getProducer());
   if (failed(emitProducer(builder, program, arguments, resources)))

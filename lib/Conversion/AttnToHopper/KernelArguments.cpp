@@ -20,7 +20,7 @@ Value KernelArguments::add(Type type, unsigned argument,
 
 Value KernelArguments::getMap(const TileAccess &access, int64_t rows) {
   auto type = hopper::MapType::get(kernel.getContext(), rows, access.columns,
-                                   access.elementType);
+                                   access.elementType, isStrided);
   Value &value = values[{type, access.argument, -1}];
   Builder builder(kernel.getContext());
   if (!value)

@@ -12,8 +12,9 @@ namespace mlir::attn {
 /// which part of the function's arguments it is.
 class KernelArguments {
 public:
-  KernelArguments(func::FuncOp function, gpu::GPUFuncOp kernel)
-      : function(function), kernel(kernel) {}
+  KernelArguments(func::FuncOp function, gpu::GPUFuncOp kernel,
+                  bool isStrided)
+      : function(function), kernel(kernel), isStrided(isStrided) {}
 
   /// A tensor that is copied in boxes of `rows` rows.
   Value getMap(const TileAccess &access, int64_t rows);
@@ -31,6 +32,8 @@ private:
 
   func::FuncOp function;
   gpu::GPUFuncOp kernel;
+  /// Whether maps are for any strides.
+  bool isStrided;
   /// By type, argument, and dimension.
   DenseMap<std::tuple<Type, unsigned, int64_t>, Value> values;
 };

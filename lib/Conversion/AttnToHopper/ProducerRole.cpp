@@ -156,8 +156,11 @@ mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number,
                               ib.mul(ib.mul(grid[0], grid[1]), grid[2]));
     SmallVector<Value> ids = emitOrder(ib, number, grid, program.schedule);
+    // Of all messages, only the end is negative.
+    Value batch = arith::AndIOp::create(
+        builder, loc, ids[0], ib.constant(std::numeric_limits<int32_t>::max()));
     ids[0] =
-        arith::SelectOp::create(builder, loc, exists, ids[0], ib.constant(-1));
+        arith::SelectOp::create(builder, loc, exists, batch, ib.constant(-1));
     hopper::PostOp::create(builder, loc, resources.mailbox, use, ids);
     llvm::append_range(passed, ids);
   } else {
@@ -201,7 +204,9 @@ LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,
   auto put = [&](Value channel, Value number, Value map,
                  const TileAccess &access, Value key) -> LogicalResult {
     SmallVector<Value> position;
-    for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
+    bool hasColumn = !isConstantIntValue(access.position[3], 0);
+    for (OpFoldResult index :
+         ArrayRef(access.position).take_front(hasColumn ? 4 : 3)) {
       if (key && index == OpFoldResult(program.keys.getInductionVar())) {
         position.push_back(key);
         continue;
@@ -212,7 +217,8 @@ LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,
       position.push_back(*value);
     }
     hopper::PutOp::create(builder, loc, channel, number, map, position[0],
-                          position[1], position[2]);
+                          position[1], position[2],
+                          hasColumn ? position[3] : Value());
     return success();
   };
   auto emitTile = [&](const Work &work) -> LogicalResult {
@@ -221,8 +227,16 @@ LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,
       return put(channel, ib.add(work.keyNumber, t), map, access,
                  work.getKey(builder, loc, t, program.schedule.getTileN()));
     };
-    auto putKey = [&](Value t) {
-      return putKeys(resources.keyChannel, resources.keyMap, program.key, t);
+    auto putKey = [&](Value t) -> LogicalResult {
+      if (failed(putKeys(resources.keyChannel, resources.keyMap, program.key,
+                         t)))
+        return failure();
+      for (auto [capture, channel, map] :
+           llvm::zip_equal(program.captures, resources.captureChannels,
+                           resources.captureMaps))
+        if (failed(putKeys(channel, map, capture.access, t)))
+          return failure();
+      return success();
     };
     auto putValue = [&](Value t) {
       return putKeys(resources.valueChannel, resources.valueMap, program.value,

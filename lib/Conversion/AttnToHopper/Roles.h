@@ -15,13 +15,16 @@ namespace mlir::attn {
 struct KernelResources {
   Value queryChannel, keyChannel, valueChannel;
   Value queryMap, keyMap, valueMap;
+  /// For each capture that is copied as tiles.
+  SmallVector<Value> captureChannels, captureMaps;
   /// Null if consumers do not take turns.
   Value turns;
   /// Of persistent kernels: what the producer claims tiles with, and how it
   /// tells the consumers.
   Value counter, mailbox;
-  /// Where each result of rank 2 is staged, by number of the result; where
-  /// there is none, in place of the queries.
+  /// Whether results of rank 2 are staged in place of the queries.
+  bool stagesInQueries = false;
+  /// Where they are staged otherwise, by number of the result.
   DenseMap<unsigned, Value> staging;
 };
 

@@ -17,18 +17,41 @@ using namespace mlir::attn;
 /// The shared memory that a thread block may have, in bytes.
 static constexpr int64_t kSharedBytes = 232448;
 
-int64_t mlir::attn::getSharedBytes(hopper::ScheduleAttr schedule,
-                                   int64_t queryKeyDim, int64_t valueDim) {
+static int64_t getRowBytes(int64_t columns) {
+  return llvm::alignTo(columns, hopper::kChunkColumns) * 2;
+}
+
+/// All but the staged results.
+static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
+                               int64_t queryKeyDim, int64_t valueDim,
+                               int64_t numCaptures) {
   constexpr int64_t barrierBytes = 1024;
-  auto getRowBytes = [](int64_t dim) {
-    return llvm::alignTo(dim, hopper::kChunkColumns) * 2;
-  };
   int64_t keys = getRowBytes(queryKeyDim), values = getRowBytes(valueDim);
-  int64_t bytes = barrierBytes + schedule.getTileM() * keys +
-                  schedule.getStages() * schedule.getTileN() * (keys + values);
-  // Results are staged in place of the queries where that is possible.
-  if (schedule.getPersistent() || queryKeyDim != valueDim)
-    bytes += schedule.getTileM() * values;
+  return barrierBytes + schedule.getTileM() * keys +
+         schedule.getStages() * schedule.getTileN() * (keys + values) +
+         numCaptures * schedule.getCaptureStages() * schedule.getTileM() *
+             getRowBytes(schedule.getTileN());
+}
+
+bool mlir::attn::stagesInQueries(hopper::ScheduleAttr schedule,
+                                 int64_t queryKeyDim, int64_t valueDim,
+                                 int64_t numCaptures) {
+  if (queryKeyDim != valueDim)
+    return false;
+  int64_t staged = schedule.getTileM() * getRowBytes(valueDim);
+  return !schedule.getPersistent() ||
+         getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures) +
+                 staged >
+             kSharedBytes;
+}
+
+int64_t mlir::attn::getSharedBytes(hopper::ScheduleAttr schedule,
+                                   int64_t queryKeyDim, int64_t valueDim,
+                                   int64_t numCaptures) {
+  int64_t bytes =
+      getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
+  if (!stagesInQueries(schedule, queryKeyDim, valueDim, numCaptures))
+    bytes += schedule.getTileM() * getRowBytes(valueDim);
   return bytes;
 }
 
@@ -50,27 +73,59 @@ static bool readsPerKey(Region &region, unsigned keyArgument) {
   return llvm::any_of(users, llvm::IsaPred<tensor::ExtractOp>);
 }
 
+/// Reads in a region of elements of 16 bits at [..., i, ..., j].
+static int64_t countCaptureTiles(Region &region, unsigned queryArgument) {
+  if (region.empty())
+    return 0;
+  Value query = region.getArgument(queryArgument),
+        key = region.getArgument(queryArgument + 1);
+  llvm::SetVector<Operation *> dependent;
+  getForwardSlice(query, &dependent);
+  getForwardSlice(key, &dependent);
+  int64_t count = 0;
+  region.walk([&](tensor::ExtractOp op) {
+    auto indices = op.getIndices();
+    auto isScalar = [&](Value index) {
+      return index != query && index != key &&
+             !dependent.contains(index.getDefiningOp());
+    };
+    if (op.getType().isIntOrFloat() && isa<FloatType>(op.getType()) &&
+        op.getType().getIntOrFloatBitWidth() == 16 && indices.size() >= 2 &&
+        indices.size() <= 4 && indices.back() == key &&
+        llvm::count(indices.drop_back(), query) == 1 &&
+        llvm::count_if(indices, isScalar) == int64_t(indices.size()) - 2)
+      ++count;
+  });
+  return count;
+}
+
 SmallVector<HopperSchedule>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
   bool isMasked = !op.getMask().empty();
-  enum : unsigned { Persistent = 1, PingPong = 2, QInRegisters = 4 };
+  enum : unsigned { Persistent = 1, PingPong = 2, QInRegisters = 4, Strided = 8 };
+  int64_t numCaptures = countCaptureTiles(op.getScore(), kNumScoreArgs - 2) +
+                        countCaptureTiles(op.getMask(), kNumMaskArgs - 2);
+  int64_t captureStages = 0;
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t registers,
                  unsigned flags, double tileCost, double keyCost) {
     auto get = [&](int64_t tileN) {
       return hopper::ScheduleAttr::get(
           op.getContext(), tileM, tileN, /*stages=*/2, registers,
-          /*headGroup=*/isMasked ? 8 : 1, /*reverse=*/isMasked,
+          /*headGroup=*/isMasked ? 8 : 1, captureStages, /*reverse=*/isMasked,
           (flags & Persistent) != 0, (flags & PingPong) != 0,
-          (flags & QInRegisters) != 0);
+          (flags & QInRegisters) != 0, (flags & Strided) != 0);
+    };
+    auto fits = [&](hopper::ScheduleAttr schedule) {
+      return getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) <=
+             kSharedBytes;
     };
     // Smaller tiles for pairs of head dimensions that need more memory.
-    while (tileN > 16 &&
-           getSharedBytes(get(tileN), queryKeyDim, valueDim) > kSharedBytes)
+    while (tileN > 16 && !fits(get(tileN)))
       tileN -= 16;
-    if (getSharedBytes(get(tileN), queryKeyDim, valueDim) > kSharedBytes)
+    if (!fits(get(tileN)))
       return;
     // Half of the keys are masked as a rule.
     schedules.push_back(
@@ -81,19 +136,34 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   bool isDense = !readsPerKey(op.getScore(), kNumScoreArgs - 1) &&
                  !readsPerKey(op.getMask(), kNumMaskArgs - 1);
   if (isDense && dim <= 64) {
-    add(192, 128, 160, common, 3.0, 10.0e-3);
-    add(128, 128, 232, all, 1.3, 8.2e-3);
+    add(192, 128, 160, common, 2.5, 10.9e-3);
+    if (isMasked)
+      add(256, 64, 112, common, 3.4, 15.1e-3);
+    else
+      add(128, 128, 232, all, 1.0, 8.9e-3);
   } else if (isDense && dim <= 96) {
     add(192, 96, 160, isMasked ? common : Persistent, 3.0, 13.0e-3);
     add(128, 128, 232, all, 1.4, 10.0e-3);
   } else if (isDense && dim <= 128) {
-    if (!isMasked)
-      add(192, 80, 160, Persistent, 3.0, 15.6e-3);
-    add(128, 128, 232, all, 1.5, 11.2e-3);
+    add(192, 80, 160, isMasked ? common : Persistent, isMasked ? 5.0 : 3.0,
+        isMasked ? 16.0e-3 : 15.6e-3);
+    add(128, 128, 232, all, isMasked ? 2.6 : 1.5, 11.2e-3);
   } else if (isDense && dim <= 192) {
     add(128, valueDim <= 128 ? 112 : 80, 240, common, 2.5, 16.0e-3);
   } else if (isDense) {
-    add(128, 80, 240, PingPong, 3.5, 21.0e-3);
+    // Staging results in place of the queries costs more than a persistent
+    // kernel wins where tiles differ in length.
+    add(128, 64, isMasked ? 240 : 232, isMasked ? PingPong : common, 3.0,
+        21.0e-3);
+  }
+  // A dense bias.
+  if (numCaptures > 0) {
+    captureStages = 2;
+    if (dim <= 64)
+      add(256, 64, 112, common, 3.4, 20.0e-3);
+    else
+      add(128, dim <= 128 ? 128 : 64, 232, PingPong, 3.0, 14.0e-3);
+    captureStages = 0;
   }
   // Addresses and what is read for each key take registers, too.
   size_t numFirst = std::max<size_t>(schedules.size(), 1);
@@ -104,5 +174,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   for (HopperSchedule &schedule :
        MutableArrayRef(schedules).drop_front(numFirst))
     schedule.isLastResort = true;
+  add(128, 64, 208, PingPong | Strided, 0, 0);
+  schedules.back().isForAnyStrides = true;
   return schedules;
 }

@@ -67,15 +67,57 @@ static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
   return access;
 }
 
-/// Whether the condition under which a tile is allowed entirely is that it ends
-/// before the loop does, so that only the tile at the end may be partial.
-static bool isLastTileTest(Value condition, scf::ForOp loop) {
-  auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  if (!compare || compare.getPredicate() != arith::CmpIPredicate::sle ||
-      compare.getRhs() != loop.getUpperBound())
+/// `value` as the sum of `base` and something, if it is one, or null.
+static Value matchSum(Value value, Value base) {
+  auto add = value.getDefiningOp<arith::AddIOp>();
+  return add && add.getLhs() == base ? add.getRhs() : Value();
+}
+
+/// Whether a limit is min(row + c, keys) with c >= 0, or min(row, keys), where
+/// the end is min(row + numRows, keys).
+static bool isDiagonal(Value limit, Value end, Value row, Value numRows) {
+  auto limitMin = limit.getDefiningOp<arith::MinSIOp>();
+  auto endMin = end.getDefiningOp<arith::MinSIOp>();
+  if (!limitMin || !endMin)
     return false;
-  auto add = compare.getLhs().getDefiningOp<arith::AddIOp>();
-  return add && add.getLhs() == loop.getInductionVar();
+  Value limitRow = limitMin.getLhs(), limitKeys = limitMin.getRhs();
+  Value endRow = endMin.getLhs(), endKeys = endMin.getRhs();
+  if (limitKeys != endKeys)
+    std::swap(limitRow, limitKeys);
+  if (limitKeys != endKeys)
+    std::swap(endRow, endKeys);
+  if (limitKeys != endKeys || matchSum(endRow, row) != numRows)
+    return false;
+  if (limitRow == row)
+    return true;
+  Value offset = matchSum(limitRow, row);
+  return offset && getConstantIntValue(offset).value_or(-1) >= 0;
+}
+
+/// Whether all tiles that a warpgroup computes with, but the last one, are
+/// allowed entirely. A tile is if it ends at or before a limit; all but the last
+/// end before the loop does, so that it may be the limit. Under a causal mask,
+/// whose limit is near the first row, the warpgroup starts at the tile of its
+/// last one, which has the first one too where tiles are multiples of rows.
+static bool isLastAlonePartial(TileProgram &program) {
+  scf::ForOp loop = program.keys;
+  auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();
+  auto compare = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>()
+                        : arith::CmpIOp();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::sle ||
+      !matchSum(compare.getLhs(), loop.getInductionVar()))
+    return false;
+  if (compare.getRhs() == loop.getUpperBound())
+    return true;
+  auto row = dyn_cast<Value>(program.query.position[2]);
+  if (!row || program.schedule.getTileN() % hopper::kWarpgroupRows != 0)
+    return false;
+  return llvm::any_of(program.results, [&](const TileResult &result) {
+    auto numRows = dyn_cast<Value>(result.numRows);
+    return numRows &&
+           cast<VectorType>(result.vector.getType()).getRank() == 2 &&
+           isDiagonal(compare.getRhs(), loop.getUpperBound(), row, numRows);
+  });
 }
 
 static LogicalResult matchLoop(TileProgram &program) {
@@ -116,9 +158,6 @@ static LogicalResult matchLoop(TileProgram &program) {
   program.query = *query;
   program.key = *key;
   program.value = *value;
-  auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();
-  program.isOnlyLastPartial =
-      branch && isLastTileTest(branch.getCondition(), loop);
   // The state starts as that of no keys.
   auto isSplat = [](Value value, double expected) {
     DenseFPElementsAttr splat;
@@ -211,8 +250,10 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   program.keys = loops[0];
   if (failed(matchLoop(program)))
     return failure();
+  matchCaptures(program);
   for (Operation &op : program.grid.getTerminator().getYieldingOps())
     if (failed(matchResult(program, cast<tensor::ParallelInsertSliceOp>(op))))
       return failure();
+  program.isOnlyLastPartial = isLastAlonePartial(program);
   return program;
 }

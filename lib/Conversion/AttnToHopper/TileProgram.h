@@ -14,9 +14,9 @@ namespace mlir::attn {
 struct TileAccess {
   unsigned argument = 0;
   /// The dimensions of the tensor: batch, head, row, column. Which of the first
-  /// two is which does not matter here.
+  /// two is which does not matter here; -1 for one that it does not have.
   SmallVector<int64_t, 4> dims;
-  /// The position of the box in them; the column is 0.
+  /// The position of the box in them; but for captures, the column is 0.
   SmallVector<OpFoldResult, 4> position;
   int64_t columns = 0;
   Type elementType;
@@ -35,6 +35,15 @@ struct TileResult {
   TileAccess access;
 };
 
+/// A capture with an element for each key and query, of which boxes of
+/// queries by keys are copied.
+struct TileCapture {
+  /// As many columns as a tile has keys.
+  TileAccess access;
+  /// The reads of it.
+  SmallVector<Value> reads;
+};
+
 /// What attn-tile made of one attention, taken apart.
 struct TileProgram {
   func::FuncOp function;
@@ -43,16 +52,22 @@ struct TileProgram {
   /// The one loop over tiles of keys.
   scf::ForOp keys;
   TileAccess query, key, value;
+  /// Those that the schedule has copied as tiles.
+  SmallVector<TileCapture> captures;
   /// scores = product of keys and queries, in f32.
   Value product;
   OnlineStepOp step;
-  /// Whether all tiles but the one at the last key are allowed entirely.
+  /// Whether all tiles are allowed entirely but the last one that a warpgroup
+  /// computes with.
   bool isOnlyLastPartial = false;
   SmallVector<TileResult> results;
 
   /// Takes apart the only loop of a function, or fails with a diagnostic.
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
+
+/// Finds the captures that the schedule has copied as tiles.
+void matchCaptures(TileProgram &program);
 
 } // namespace mlir::attn
 

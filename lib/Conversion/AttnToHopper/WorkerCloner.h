@@ -37,6 +37,16 @@ public:
   /// For a vector of rank 1.
   void map(Value from, VectorKind kind, Value to) { values[{from, kind}] = to; }
 
+  /// Makes values the same as in another.
+  void mapAll(ValueRange from, WorkerCloner &other) {
+    for (Value value : from)
+      map(value, other.values.at({value, getKind(value)}));
+  }
+  /// Whether a vector of rank 2 has been computed, or mapped.
+  bool isMapped(Value value) const {
+    return values.contains({value, VectorKind::Both});
+  }
+
   /// What does not change from tile of keys to tile of keys is computed before
   /// this operation; null for where the builder stands.
   void setAnchor(Operation *op) { anchor = op; }

@@ -82,15 +82,24 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
   NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.emptyBarrier, stage),
                                         phase, i32(kSuspendTime));
   Value full = getBarrier(tile.fullBarrier, stage);
+  if (op.getMap().getType().getStrided()) {
+    emitCopyIn(op, getSharedPointer({&tile, stage, {}}, 0), full);
+    return;
+  }
   NVVM::MBarrierArriveExpectTxOp::create(
       b, TypeRange(), full, i32(tile.bytes), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, /*predicate=*/Value());
   Value coordinates[] = {getIndexInt(op.getRow(), 32),
                          getIndexInt(op.getHead(), 32),
                          getIndexInt(op.getBatch(), 32)};
+  Value firstColumn;
+  if (op.getColumn())
+    firstColumn = getIndexInt(op.getColumn(), 32);
   int64_t chunkBytes = type.getRows() * kRowBytes;
   for (int64_t chunk = 0; chunk * chunkBytes < tile.bytes; ++chunk) {
-    SmallVector<Value> at = {i32(chunk * hopper::kChunkColumns)};
+    int64_t column = chunk * hopper::kChunkColumns;
+    SmallVector<Value> at = {firstColumn ? addOffset(firstColumn, column)
+                                         : i32(column)};
     llvm::append_range(at, coordinates);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
         b, getSharedPointer({&tile, stage, {}}, chunk * chunkBytes),
@@ -237,17 +246,24 @@ void ThreadProgram::emitGroupBarrier() {
                           i32(128), NVVM::BarrierReductionAttr(), Value());
 }
 
+/// One thread has started all copies of the warpgroup.
+void ThreadProgram::emitDrain() {
+  emitIfThen(isGroupLeader, [&] {
+    NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, b.getUnitAttr());
+  });
+}
+
 /// Threads write their 8x8 matrices to the staging tile, whose rows one thread
 /// then copies to global memory.
 void ThreadProgram::emitStore(hopper::StoreOp op) {
-  stores = true;
+  bool isStrided = op.getMap().getType().getStrided();
+  stores |= !isStrided;
   hopper::TileType type = op.getStaging().getType();
   const TileView &tile = tiles.at(op.getStaging());
   Elements list = get(op.getVector());
   // The copy before must have read the tile.
-  emitIfThen(isGroupLeader, [&] {
-    NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, b.getUnitAttr());
-  });
+  if (!isStrided)
+    emitDrain();
   emitGroupBarrier();
   Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),
                                      arith::MulIOp::create(b, warp, i32(16)));
@@ -273,6 +289,11 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
                    : "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], "
                      "{$1,$2,$3,$4};",
             isHalf ? "r,r,r" : "r,r,r,r,r", operands, {});
+  }
+  if (isStrided) {
+    emitGroupBarrier();
+    emitCopyOut(op, tile);
+    return;
   }
   NVVM::FenceProxyOp::create(
       b, NVVM::ProxyKind::async_shared,

@@ -1,6 +1,7 @@
 //===- LowerVectors.cpp - Elements of vectors -----------------------------===//
 
 #include "ThreadProgram.h"
+#include "attn/Conversion/MathToArith/FloatFunctions.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -219,6 +220,19 @@ Value ThreadProgram::emitScalar(Operation &op, ValueRange operands, Type type) {
   return b.create(state)->getResult(0);
 }
 
+/// Whether a function of the math dialect is an instruction, or one of those
+/// that emitScalar replaces.
+static bool isInstruction(Operation *op) {
+  if (isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::RsqrtOp,
+          math::SqrtOp, math::TanhOp>(op))
+    return getElementTypeOrSelf(op->getResult(0).getType()).isF32();
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+             math::CtPopOp, math::FloorOp, math::FmaOp, math::IsFiniteOp,
+             math::IsInfOp, math::IsNaNOp, math::IsNormalOp, math::RoundEvenOp,
+             math::RoundOp, math::TruncOp>(op);
+}
+
 LogicalResult ThreadProgram::emitElementwise(Operation &op) {
   if (op.getNumResults() != 1 || op.getNumRegions() != 0 ||
       !isMemoryEffectFree(&op))
@@ -226,14 +240,12 @@ LogicalResult ThreadProgram::emitElementwise(Operation &op) {
                              << "' has no form in a GPU kernel; run with "
                                 "--target=cpu";
   // Of the rest, code generation makes calls of a library, or nothing.
-  if (isa<math::MathDialect>(op.getDialect()) &&
-      !isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
-           math::Exp2Op, math::ExpOp, math::FloorOp, math::FmaOp, math::Log2Op,
-           math::LogOp, math::RoundEvenOp, math::RsqrtOp, math::SqrtOp,
-           math::TanhOp, math::TruncOp>(op))
-    return op.emitError("'") << op.getName()
-                             << "' has no form in a GPU kernel; run with "
-                                "--target=cpu";
+  if (isa<math::MathDialect>(op.getDialect()) && !isRareFunction(&op) &&
+      !isInstruction(&op))
+    return op.emitError("'")
+           << op.getName() << "' on " << op.getResult(0).getType()
+           << " has no form in a GPU kernel; run with "
+              "--target=cpu";
   Value result = op.getResult(0);
   Type type = getElementTypeOrSelf(result.getType());
   for (Type used : op.getOperandTypes())

@@ -139,6 +139,13 @@ LogicalResult ThreadProgram::emitSignature() {
       if (!dims || dims.size() != 4)
         return kernel.emitError("expects a map to have four '")
                << hopper::kDimsAttrName << "'";
+      if (map.getStrided()) {
+        add("pointer", operand, globalPointer);
+        for (int64_t dim : ArrayRef(dims.asArrayRef()).take_front(3))
+          add("stride", operand, b.getI64Type(), dim);
+        add("extent", operand, b.getI32Type(), dims[2]);
+        continue;
+      }
       // The box of the hardware is one chunk of columns.
       add("map", operand, pointer, -1,
           {b.getNamedAttr("dims", dims),
@@ -181,7 +188,13 @@ LogicalResult ThreadProgram::emitSignature() {
     unsigned next = start.first;
     auto take = [&] { return Value(function.getArgument(next++)); };
     Type type = start.argument.getType();
-    if (auto memref = dyn_cast<MemRefType>(type)) {
+    if (auto map = dyn_cast<hopper::MapType>(type); map && map.getStrided()) {
+      BufferParameter &buffer = buffers[start.argument];
+      buffer.pointer = take();
+      for (int64_t dim = 0; dim < 3; ++dim)
+        buffer.strides.push_back(take());
+      buffer.extents.push_back({take(), 0});
+    } else if (auto memref = dyn_cast<MemRefType>(type)) {
       BufferParameter &buffer = buffers[start.argument];
       buffer.pointer = take();
       SmallVector<int64_t> strides;
@@ -249,8 +262,8 @@ void ThreadProgram::layOutMemory() {
     tile.shared = &shared[value];
 }
 
-/// One thread initialises the barriers: an arrival by the producer, and one by
-/// each warp of the consumers.
+/// One thread initialises the barriers: an arrival by each thread of the
+/// producer, and one by each warp of the consumers.
 void ThreadProgram::emitBarriers() {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
@@ -263,7 +276,8 @@ void ThreadProgram::emitBarriers() {
       int64_t stages = channel ? channel.getResult().getType().getStages() : 2;
       for (int64_t stage = 0; stage < stages; ++stage) {
         NVVM::MBarrierInitOp::create(
-            b, getBarrier(tile.fullBarrier + 8 * stage, {}), i32(1), Value());
+            b, getBarrier(tile.fullBarrier + 8 * stage, {}),
+            i32(roles.getProducerThreads()), Value());
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.emptyBarrier + 8 * stage, {}),
             i32(4 * roles.getNumConsumers()), Value());
@@ -348,7 +362,11 @@ LogicalResult ThreadProgram::emitRoles() {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
   LogicalResult result = success();
-  emitIfThen(isFirst, [&] { result = emitBlock(roles.getProducer().front()); });
+  Block &producer = roles.getProducer().front();
+  if (roles.getProducerThreads() == 1)
+    emitIfThen(isFirst, [&] { result = emitBlock(producer); });
+  else
+    result = emitBlock(producer);
   if (failed(result))
     return failure();
 
@@ -431,6 +449,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::ReduceOp op) { return emitReduce(op), done(); })
       .Case([&](hopper::AnyOp op) { return emitAny(op), done(); })
       .Case([&](hopper::StoreOp op) { return emitStore(op), done(); })
+      .Case([&](hopper::DrainOp) { return emitDrain(), done(); })
       .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
       .Case([&](GatherOp op) { return emitGather(op); })
       .Case([&](vector::BroadcastOp op) { return emitBroadcast(*op); })

@@ -44,7 +44,8 @@ struct Interval {
   bool fitsInt32() const { return lo >= INT32_MIN && hi <= INT32_MAX; }
 };
 
-/// A buffer parameter.
+/// A buffer parameter, or a strided map, which has the strides of batch, head
+/// and row, and the number of rows as its one extent.
 struct BufferParameter {
   Value pointer;
   /// Bytes are strides times the element's size; null for 1.
@@ -148,7 +149,17 @@ private:
   void emitTakeTurn();
   void emitPassTurn(Value from);
   void emitStore(hopper::StoreOp op);
+  void emitDrain();
   void emitStoreEnd();
+  // LowerCopies.cpp.
+  void emitCopyIn(hopper::PutOp op, Value sharedTile, Value full);
+  void emitCopyOut(hopper::StoreOp op, const TileView &tile);
+  Value getHeadPointer(const BufferParameter &buffer, Value batch, Value head);
+  void forEachSegment(const BufferParameter &buffer, int64_t columns,
+                      int64_t chunkBytes, Value shared, Value head,
+                      Value tileRow, Value rowInTile,
+                      function_ref<void(Value, Value, Value)> copy);
+
   Value getStage(Value number, hopper::ChannelType type);
   Value getPhase(Value number, hopper::ChannelType type);
   Value getBarrier(int64_t offset, Value stage);

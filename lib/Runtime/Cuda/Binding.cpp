@@ -242,6 +242,10 @@ static llvm::Error bindMap(const BindingTarget &target, const Param &param,
   bound.dtype = view.dtype;
   for (size_t i = 0; i < param.map.dims.size(); ++i) {
     int32_t dim = param.map.dims[i];
+    if (dim < 0) {
+      bound.extents[i] = 1;
+      continue;
+    }
     if (llvm::Error error = checkDim(target, param.operand, dim))
       return error;
     bound.extents[i] = view.shape[dim];

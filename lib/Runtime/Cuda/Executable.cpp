@@ -270,7 +270,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (!extents)
     return extents.takeError();
   size_t which = options.variant < 0
-                     ? pickVariant(info, *extents, device.getNumSMs())
+                     ? pickVariant(info, *extents, device.getNumSMs(), operands)
                      : options.variant;
   if (which >= info.variants.size())
     return makeArgumentError("expects a variant from 0 to " +

@@ -2,6 +2,7 @@
 
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "attn/Runtime/Cuda/Driver.h"
+#include "attn/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -38,9 +39,9 @@ static llvm::Error checkMap(const TensorMapInfo &map) {
                              llvm::Twine(map.box.size()));
   for (size_t i = 0; i < map.dims.size(); ++i) {
     if (llvm::Error error = checkRange("a dimension of a tensor map",
-                                       map.dims[i], 0, kMaxOperandRank - 1))
+                                       map.dims[i], -1, kMaxOperandRank - 1))
       return error;
-    if (llvm::count(map.dims, map.dims[i]) != 1)
+    if (map.dims[i] >= 0 && llvm::count(map.dims, map.dims[i]) != 1)
       return makeArgumentError(
           "expects the dimensions of a tensor map to differ, but got " +
           llvm::Twine(map.dims[i]) + " twice");
@@ -96,6 +97,9 @@ static llvm::Error checkVariant(const Variant &variant) {
     return error;
   if (llvm::Error error =
           checkRange("the rows of a tile", variant.tileRows, 1, 1 << 20))
+    return error;
+  if (llvm::Error error =
+          checkRange("the keys of a tile", variant.tileKeys, 1, 1 << 20))
     return error;
   // More is not portable, and needs an attribute that is not set.
   if (llvm::Error error =
@@ -228,22 +232,54 @@ llvm::Expected<int64_t> cuda::getNumTiles(const LaunchExtents &extents,
       "; run a part of the batch at a time");
 }
 
+static bool canMap(const TensorMapInfo &map, const TensorView &view) {
+  int64_t size = getSize(static_cast<DType>(view.dtype));
+  bool isAligned = reinterpret_cast<uintptr_t>(view.data) % 16 == 0;
+  for (auto [i, dim] : llvm::enumerate(map.dims)) {
+    if (dim < 0)
+      continue;
+    if (dim >= view.rank || view.shape[dim] == 0)
+      return true;
+    int64_t stride = view.strides[dim];
+    if (view.shape[dim] == 1)
+      continue;
+    isAligned &= i == 0 ? stride == 1
+                        : stride >= 0 && stride < int64_t(1) << 40 &&
+                              stride * size % 16 == 0;
+  }
+  return isAligned;
+}
+
+bool cuda::canMap(const Variant &variant,
+                  llvm::ArrayRef<TensorView> operands) {
+  return llvm::all_of(variant.params, [&](const Param &param) {
+    return param.kind != ParamKind::TensorMap ||
+           static_cast<size_t>(param.operand) >= operands.size() ||
+           ::canMap(param.map, operands[param.operand]);
+  });
+}
+
 size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
-                         int32_t numSMs) {
+                         int32_t numSMs,
+                         llvm::ArrayRef<TensorView> operands) {
   size_t best = 0;
   double bestCost = HUGE_VAL;
+  bool bestMaps = false;
   for (size_t i = 0; i < launch.variants.size(); ++i) {
     const Variant &variant = launch.variants[i];
     std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
     if (!tiles || *tiles > kMaxTiles)
       continue;
     int64_t waves = llvm::divideCeil(*tiles, std::max(numSMs, 1));
-    double cost = static_cast<double>(waves) *
-                  (variant.tileCost +
-                   variant.keyCost * static_cast<double>(extents.keys));
-    if (cost < bestCost) {
+    int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
+    double cost =
+        static_cast<double>(waves) *
+        (variant.tileCost + variant.keyCost * static_cast<double>(keys));
+    bool maps = canMap(variant, operands);
+    if (maps == bestMaps ? cost < bestCost : maps) {
       best = i;
       bestCost = cost;
+      bestMaps = maps;
     }
   }
   return best;

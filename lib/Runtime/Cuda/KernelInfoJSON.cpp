@@ -65,6 +65,7 @@ static json::Value toJSON(const Variant &variant) {
       {"threads", variant.threads},
       {"dynamic_shared_bytes", variant.dynamicSharedBytes},
       {"tile_rows", variant.tileRows},
+      {"tile_keys", variant.tileKeys},
       {"cluster_size", variant.clusterSize},
       {"persistent", variant.persistent},
       {"tile_cost", variant.tileCost},
@@ -242,6 +243,7 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .mapInteger("threads", variant.threads)
       .mapInteger("dynamic_shared_bytes", variant.dynamicSharedBytes)
       .mapInteger("tile_rows", variant.tileRows)
+      .mapInteger("tile_keys", variant.tileKeys)
       .mapInteger("cluster_size", variant.clusterSize)
       .map("persistent", variant.persistent)
       .map("tile_cost", variant.tileCost)

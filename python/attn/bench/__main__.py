@@ -57,6 +57,12 @@ def _parse(arguments):
     add("--rows", type=_positive, default=64, help="rows that are checked")
     add("--seed", type=int, help="of the inputs, by default another one each time")
     add("--peers", type=_list(peers.NAMES), help="of " + ", ".join(peers.NAMES))
+    add(
+        "--cold",
+        action="store_true",
+        help="empty the caches of the GPU before each run, instead of running all"
+        " one after the other",
+    )
     add("--json", metavar="FILE", help="writes all measurements there")
     return parser.parse_args(arguments)
 
@@ -220,7 +226,7 @@ def main(arguments=None):
         f" median of {options.rounds} rounds"
     )
     _print_head(options)
-    timer = measure.make_timer(torch, options.device)
+    timer = measure.make_timer(torch, options.device, options.cold)
     rows, failed = [], False
     with torch.no_grad():
         for case in _cases(options):

@@ -10,27 +10,39 @@ _WARM_UP = 3
 # Threads of OpenMP spin for so long after a function of PyTorch, and would take
 # processors from the one that is timed next.
 _SPIN_S = 0.25
-# More than any cache, so that each function reads its inputs from memory.
+# More than any cache.
 _FLUSH_BYTES = 256 << 20
-# Keeps the GPU busy until the host has launched what is timed.
+# Keeps the GPU busy while the host launches what is timed.
 _BUSY_CYCLES = 1_000_000
 
 
 class CudaTimer:
-    def __init__(self, torch, device):
+    """Of functions that run one after the other, as those of a model do; or, with
+    `is_cold`, of each by itself, with nothing of its inputs in a cache."""
+
+    def __init__(self, torch, device, is_cold=False):
         self.torch = torch
-        self.flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device=device)
+        self.flush = None
+        if is_cold:
+            self.flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device=device)
 
     def synchronize(self):
         self.torch.cuda.synchronize()
+
+    def _keep_busy(self):
+        if hasattr(self.torch.cuda, "_sleep"):
+            self.torch.cuda._sleep(_BUSY_CYCLES)
+
+    def start_round(self):
+        self._keep_busy()
 
     def start(self, function):
         """Enqueues a function between two events."""
         cuda = self.torch.cuda
         events = [cuda.Event(enable_timing=True) for _ in range(2)]
-        self.flush.zero_()
-        if hasattr(cuda, "_sleep"):
-            cuda._sleep(_BUSY_CYCLES)
+        if self.flush is not None:
+            self.flush.zero_()
+            self._keep_busy()
         events[0].record()
         function()
         events[1].record()
@@ -44,6 +56,9 @@ class CpuTimer:
     def synchronize(self):
         pass
 
+    def start_round(self):
+        pass
+
     def start(self, function):
         time.sleep(_SPIN_S)
         function()  # wakes the threads
@@ -55,8 +70,8 @@ class CpuTimer:
         return milliseconds
 
 
-def make_timer(torch, device):
-    return CudaTimer(torch, device) if device == "cuda" else CpuTimer()
+def make_timer(torch, device, is_cold=False):
+    return CudaTimer(torch, device, is_cold) if device == "cuda" else CpuTimer()
 
 
 def measure(timer, functions, rounds):
@@ -69,6 +84,7 @@ def measure(timer, functions, rounds):
     times = {name: [] for name in names}
     for number in range(rounds):
         shift = number % len(names)
+        timer.start_round()
         started = [
             (name, timer.start(functions[name]))
             for name in names[shift:] + names[:shift]

@@ -1,7 +1,6 @@
 // RUN: attn-opt %s --attn-cpu-lower-math | FileCheck %s
 
-// On f32 and vectors of f32; all else is for the C library. How accurate the
-// arithmetic is, is in the unit test MathTest.
+// On f32 and vectors of f32; all else is for the C library.
 
 // CHECK-LABEL: func.func @vectors
 // CHECK-NOT: math.exp

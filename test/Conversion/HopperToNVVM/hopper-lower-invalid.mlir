@@ -163,3 +163,42 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%x: f64 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize consumers 1 registers 240 producer {
+    } consumers {
+      // expected-error@+1 {{'math.sin' on 'f64' has no form in a GPU kernel; run with --target=cpu}}
+      %0 = math.sin %x : f64
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%x: f64 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize consumers 1 registers 240 producer {
+    } consumers {
+      // expected-error@+1 {{'math.exp' on 'f64' has no form in a GPU kernel; run with --target=cpu}}
+      %0 = math.exp %x : f64
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize consumers 1 registers 240 producer {
+    } consumers {
+      // expected-error@+1 {{'math.ipowi' on 'i32' has no form in a GPU kernel; run with --target=cpu}}
+      %0 = math.ipowi %n, %n : i32
+    }
+    gpu.return
+  }
+}

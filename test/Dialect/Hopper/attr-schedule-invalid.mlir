@@ -122,3 +122,18 @@
 
 // expected-error@+1 {{unknown attribute `plan` in dialect `hopper`}}
 #s = #hopper.plan<1>
+
+// -----
+
+// expected-error@+1 {{expects capture_stages to be 0, 1, 2 or 4, but got 3}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 3>
+
+// -----
+
+// expected-error@+1 {{expects a strided schedule to be without persistent}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, strided>
+
+// -----
+
+// expected-error@+1 {{expects a strided schedule to be without capture_stages}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 1, strided>

@@ -570,3 +570,79 @@ func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects 1 or 128 threads of the producer, but got 32}}
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 32 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    // expected-error@+1 {{expects a producer of 1 threads for '!hopper.map<128x64xbf16>', but got 128}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 208 producer {
+    // expected-error@+1 {{expects a producer of 128 threads for '!hopper.map<128x64xbf16, strided>', but got 1}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    // expected-error@+1 {{expects no column of a strided map}}
+    hopper.put %c[%n], %m[%x, %x, %x] column %x : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<2xi32>) {
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    // expected-error@+1 {{'hopper.claim' op expects a producer of one thread}}
+    %0 = hopper.claim %c : memref<2xi32>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<2xi32>) {
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    // expected-error@+1 {{'hopper.retire' op expects a producer of one thread}}
+    hopper.retire %c : memref<2xi32>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    // expected-error@+1 {{'hopper.drain' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    hopper.drain
+  } consumers {
+  }
+  return
+}

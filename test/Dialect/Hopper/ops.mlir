@@ -35,6 +35,28 @@ func.func @roles(%map: !hopper.map<128x64xbf16>, %b: index, %n: i32) {
   return
 }
 
+// Boxes start at a column, or are copied by all threads of the producer.
+
+// CHECK-LABEL: func.func @copies
+// CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16>, %[[ANY:[^ ]*]]: !hopper.map<128x64xbf16, strided>, %[[B:[^ ]*]]: index, %[[N:[^ ]*]]: i32
+// CHECK: hopper.put %{{.*}}[%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] column %[[B]] : <2x128x64xbf16>, <128x64xbf16>
+// CHECK: hopper.drain
+// CHECK: hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+// CHECK-NEXT: hopper.put %{{.*}}[%[[N]]], %[[ANY]][%[[B]], %[[B]], %[[B]]] : <2x128x64xbf16>, <128x64xbf16, strided>
+func.func @copies(%map: !hopper.map<128x64xbf16>, %any: !hopper.map<128x64xbf16, strided>, %b: index, %n: i32) {
+  %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
+  hopper.warp_specialize consumers 2 registers 240 producer {
+    hopper.put %ch[%n], %map[%b, %b, %b] column %b : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+  } consumers {
+    hopper.drain
+  }
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    hopper.put %ch[%n], %any[%b, %b, %b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
+  } consumers {
+  }
+  return
+}
+
 // The end of a role may be written.
 
 // CHECK-LABEL: func.func @written_end

@@ -10,6 +10,8 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let description = [{
     Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask.
 
+    With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them.
+
     Precondition: head dimensions that are multiples of 8 up to 256. Postcondition: each attention has a schedule.
 
     Before:
@@ -33,6 +35,9 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
 
     Errors: other head dimensions.
   }];
+  let options = [
+    Option<"list", "list", "bool", "false", "Tell all schedules of the table for each attention">
+  ];
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
@@ -100,6 +105,66 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect", "::mlir::attn::hopper::HopperDialect"
   ];
+}
+
+def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "prove that the roles of a kernel fit together";
+  let description = [{
+    Changes nothing. A kernel whose producer and consumers it cannot prove to fit together is an error.
+
+    Of each consumer it proves that
+
+    * it releases each tile that it gets once, after a `hopper.wait` that leaves none of the products in flight that read it, and reads no tile
+      after its release; nor does it hold more tiles than a channel has;
+    * `hopper.wait` waits for the product of its operand, and all products are waited for;
+    * it takes and passes turns alternately;
+    * it holds as many tiles and turns after an iteration of a loop, or one side of a branch, as before it, or after the other.
+
+    Tiles of a channel are got and released in order, so a tile is known by how many were got before. A loop is followed until an iteration
+    starts from a state in which an earlier one did: the tiles that are held, what loop arguments are, and which of the products
+    started last may be running. All later iterations do what has been seen. Where paths meet, a product may be running if it may be on one of them.
+
+    Of the producer and the consumers together it proves that
+
+    * each use of a channel or mailbox has the number after the one before, so that each is put once, and got and released once by each consumer, in the
+      right stage and phase;
+    * producer and consumers have the same uses: loops and branches that hold steps of the protocol come in the same order in both roles,
+      with the same bounds and conditions;
+    * no role waits for ever.
+
+    Numbers are sums of what both roles compute from the same: arithmetic on arguments, the number of the thread block, captures, messages. A
+    condition that asks for the sign of a message is that by which the producer has chosen it, if it has chosen between a number that
+    is not negative by its computation and a negative constant. A loop is followed from any numbers, which says by how much an iteration makes
+    each larger; numbers that start equal and grow equally are equal in each iteration, and one that grows by a constant is a multiple of its number.
+
+    For the last point, the roles are run step by step from one loop or branch to the next, with all consumers, stages and turns. If all get there, they get through
+    a loop of any number of iterations, as each starts with as many tiles in each channel as the first. In the kernel, roles do not
+    wait for each other there. But what a step waits for are counts that only grow, so that a role that has gone on cannot make another one wait
+    for what it got before: if one order of all steps completes, every order does.
+
+    Precondition: steps of the protocol are in `scf.for`, `scf.while` and `scf.if` only. Postcondition: the same program.
+
+    Before and after:
+
+    ```mlir
+    hopper.warp_specialize consumers 1 registers 240 producer {
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        hopper.put %ch[%i], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+      }
+    } consumers {
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        %t = hopper.get %ch[%i] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+        %s = hopper.mma %q, %t : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
+        %v = hopper.wait %s in_flight 0 : !hopper.pending<vector<128x64xf32>>
+        hopper.release %ch[%i] : !hopper.channel<2x128x64xbf16>
+        ...
+      }
+    }
+    ```
+
+    Errors: whatever cannot be proven.
+  }];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
 #endif // ATTN_CONVERSION_ATTNTOHOPPER_PASSES_TD

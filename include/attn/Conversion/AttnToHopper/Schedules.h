@@ -13,6 +13,9 @@ namespace mlir::attn {
 struct HopperSchedule {
   hopper::ScheduleAttr schedule;
   double tileCost = 0, keyCost = 0;
+  /// Whether it is for tensors that the others cannot copy, so that a launch
+  /// takes it only then.
+  bool isForAnyStrides = false;
   /// Whether it is for kernels that ptxas compiles with none of the others.
   bool isLastResort = false;
 };
@@ -25,12 +28,19 @@ bool areHeadDimsSupported(AttentionLikeOpInterface op);
 /// The schedules that may serve an attention, whose head dimensions are
 /// multiples of 8 up to 256: the best for long sequences first, then those that
 /// are better for short ones, then smaller ones for kernels that turn out to
-/// need more registers than there are. All fit the shared memory.
+/// need more registers than there are, then one for tensors of any strides. All
+/// fit the shared memory.
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
-/// The shared memory that a kernel with this schedule takes, in bytes.
+/// Whether results are staged in place of the queries, which a persistent
+/// kernel then reads later: where there is no memory for both.
+bool stagesInQueries(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
+                     int64_t valueDim, int64_t numCaptures = 0);
+
+/// The shared memory that a kernel with this schedule takes, in bytes, with
+/// this number of captures that come as tiles.
 int64_t getSharedBytes(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                       int64_t valueDim);
+                       int64_t valueDim, int64_t numCaptures = 0);
 
 } // namespace mlir::attn
 

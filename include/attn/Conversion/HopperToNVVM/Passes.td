@@ -76,4 +76,42 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
   ];
 }
 
+def AttnHopperExpandMathPass : Pass<"attn-hopper-expand-math"> {
+  let summary = "replace functions on f32 that have no instruction by arithmetic";
+  let description = [{
+    `math.sin` and all other functions on f32 that are neither an instruction nor one that `attn-hopper-lower` replaces become arithmetic, element by element, so that
+    a thread computes one of its elements after another. Their errors are in [numerics.md](../numerics.md).
+
+    Quotients and square roots that they need are approximations of the hardware. With `portable` they
+    stay operations that any target has.
+
+    Precondition: after `attn-hopper-lower`, no quotient and square root of f32 that is to be exact. Postcondition: no such function on f32 is left.
+
+    Before:
+
+    ```mlir
+    %y = math.atanh %x : f32
+    ```
+
+    After, without the logarithm's polynomials:
+
+    ```mlir
+    %0 = math.absf %x : f32
+    %1 = arith.addf %0, %0 : f32
+    %2 = arith.subf %one, %0 : f32
+    %3 = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%2) : (f32) -> f32
+    %4 = arith.mulf %1, %3 : f32
+    ...
+    %y = math.copysign %5, %x : f32
+    ```
+  }];
+  let options = [
+    Option<"portable", "portable", "bool", "false", "Leave quotients and square roots">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 #endif // ATTN_CONVERSION_HOPPERTONVVM_PASSES_TD

@@ -59,8 +59,8 @@ enum class L2Promotion : int32_t { None = 0, B64 = 1, B128 = 2, B256 = 3 };
 /// A tensor map: elements of `operand` in boxes. What a box has outside of the
 /// tensor is read as zero, and not written.
 struct TensorMapInfo {
-  /// Dimensions of the operand, innermost first. Those that are not named have
-  /// index 0.
+  /// Dimensions of the operand, innermost first; -1 is one of extent 1 that the
+  /// operand does not have. Those that are not named have index 0.
   llvm::SmallVector<int32_t, kMaxMapRank> dims;
   /// The box: elements for each of `dims`.
   llvm::SmallVector<uint32_t, kMaxMapRank> box;
@@ -103,8 +103,10 @@ struct Variant {
   /// Threads of a block.
   int32_t threads = 0;
   int32_t dynamicSharedBytes = 0;
-  /// Query rows of a tile.
+  /// Query rows of a tile, and the keys of one step, of which all are computed;
+  /// 1 if that is not known.
   int32_t tileRows = 0;
+  int32_t tileKeys = 1;
   /// Blocks of a cluster. The kernel says the same (.reqnctapercluster); the
   /// launch only makes the number of blocks a multiple, so blocks find no tile
   /// where tiles are no multiple.
@@ -139,7 +141,7 @@ struct LaunchInfo {
 };
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 1;
+constexpr int64_t kProgramVersion = 2;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
@@ -180,11 +182,17 @@ getLaunchExtents(const GridInfo &grid, llvm::ArrayRef<TensorView> operands);
 llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
                                     int32_t tileRows);
 
+/// Whether the hardware can map the operands as the tensor maps of a variant
+/// say: their strides and addresses are multiples of 16 bytes. An operand
+/// without elements, or without the dimensions, is left to the launch.
+bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
+
 /// The variant with the least
 ///
 ///   ceil(tiles / numSMs) * (tileCost + keyCost * keys),
 ///
-/// the first one of several. The first factor is the number of waves: rounds
+/// of those that can map the operands, or of all if none can; the first one of
+/// several. Keys are rounded up to what a variant computes. The first factor is the number of waves: rounds
 /// in which each multiprocessor computes one tile, in which a last round that
 /// is not full costs as much as the others. It is the same for a persistent
 /// kernel, whose blocks take the tiles in just such rounds. More than one
@@ -194,7 +202,7 @@ llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
 /// The result is an index of `launch.variants`, which must not be empty. A
 /// variant with more tiles than a grid can have is only taken if all have.
 size_t pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
-                   int32_t numSMs);
+                   int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
 
 } // namespace attn::cuda
 

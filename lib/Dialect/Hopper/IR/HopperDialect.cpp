@@ -40,9 +40,10 @@ void HopperDialect::initialize() {
 bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
-  int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1;
+  int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
+          captureStages = 0;
   bool reverse = false, persistent = false, pingPong = false,
-       inRegisters = false;
+       inRegisters = false, strided = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
@@ -53,7 +54,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
          {std::pair<StringRef, bool *>{"reverse", &reverse},
           {"persistent", &persistent},
           {"ping_pong", &pingPong},
-          {"q_in_registers", &inRegisters}})
+          {"q_in_registers", &inRegisters},
+          {"strided", &strided}})
       if (name == flag) {
         *value = true;
         return success();
@@ -63,7 +65,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"tile_n", &tileN},
           {"stages", &stages},
           {"registers", &registers},
-          {"head_group", &headGroup}})
+          {"head_group", &headGroup},
+          {"capture_stages", &captureStages}})
       if (name == number)
         return failure(parser.parseEqual() || parser.parseInteger(*value));
     return parser.emitError(memberLoc,
@@ -75,18 +78,21 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      reverse, persistent, pingPong, inRegisters);
+      captureStages, reverse, persistent, pingPong, inRegisters, strided);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<tile_m = " << getTileM() << ", tile_n = " << getTileN()
           << ", stages = " << getStages() << ", registers = " << getRegisters()
           << ", head_group = " << getHeadGroup();
+  if (getCaptureStages())
+    printer << ", capture_stages = " << getCaptureStages();
   for (auto [flag, isSet] :
        {std::pair<StringRef, bool>{"reverse", getReverse()},
         {"persistent", getPersistent()},
         {"ping_pong", getPingPong()},
-        {"q_in_registers", getQInRegisters()}})
+        {"q_in_registers", getQInRegisters()},
+        {"strided", getStrided()}})
     if (isSet)
       printer << ", " << flag;
   printer << ">";
@@ -99,8 +105,9 @@ static bool isStageCount(int64_t stages) {
 LogicalResult
 hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                              int64_t tileM, int64_t tileN, int64_t stages,
-                             int64_t registers, int64_t headGroup, bool, bool,
-                             bool, bool) {
+                             int64_t registers, int64_t headGroup,
+                             int64_t captureStages, bool, bool persistent, bool,
+                             bool, bool strided) {
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "
@@ -123,6 +130,12 @@ hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (headGroup < 1)
     return emitError() << "expects head_group to be positive, but got "
                        << headGroup;
+  if (captureStages != 0 && !isStageCount(captureStages))
+    return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
+                       << captureStages;
+  if (strided && (persistent || captureStages != 0))
+    return emitError() << "expects a strided schedule to be without "
+                       << (persistent ? "persistent" : "capture_stages");
   return success();
 }
 
@@ -150,15 +163,17 @@ static ParseResult parseShape(AsmParser &parser, unsigned numDims,
 Type MapType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
-  if (parser.parseLess() || parseShape(parser, 2, shape, element) ||
-      parser.parseGreater())
+  if (parser.parseLess() || parseShape(parser, 2, shape, element))
     return {};
-  return get(parser.getContext(), shape[0], shape[1], element);
+  bool strided = succeeded(parser.parseOptionalComma());
+  if ((strided && parser.parseKeyword("strided")) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape[0], shape[1], element, strided);
 }
 
 void MapType::print(AsmPrinter &printer) const {
   printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType()
-          << ">";
+          << (getStrided() ? ", strided>" : ">");
 }
 
 Type TileType::parse(AsmParser &parser) {

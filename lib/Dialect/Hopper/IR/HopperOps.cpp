@@ -52,6 +52,9 @@ LogicalResult WarpSpecializeOp::verify() {
     return emitOpError("expects consumers to leave at least ")
            << least << " registers to each thread of the producer, but got "
            << left;
+  if (int64_t threads = getProducerThreads(); threads != 1 && threads != 128)
+    return emitOpError("expects 1 or 128 threads of the producer, but got ")
+           << threads;
   return success();
 }
 
@@ -95,7 +98,16 @@ LogicalResult PutOp::verify() {
     return emitOpError("expects boxes of the map to be tiles of the channel, "
                        "but got ")
            << map << " and " << channel;
-  return verifyRole(*this, /*isProducer=*/true);
+  if (failed(verifyRole(*this, /*isProducer=*/true)))
+    return failure();
+  auto roles = (*this)->getParentOfType<WarpSpecializeOp>();
+  if (map.getStrided() != (roles.getProducerThreads() > 1))
+    return emitOpError("expects a producer of ")
+           << (map.getStrided() ? 128 : 1) << " threads for " << map
+           << ", but got " << roles.getProducerThreads();
+  if (map.getStrided() && getColumn())
+    return emitOpError("expects no column of a strided map");
+  return success();
 }
 
 LogicalResult GetOp::verify() {
@@ -110,12 +122,21 @@ LogicalResult ReleaseOp::verify() {
   return verifyRole(*this, /*isProducer=*/false);
 }
 
+/// What one thread does for all.
+static LogicalResult verifySingleProducer(Operation *op) {
+  if (failed(verifyRole(op, /*isProducer=*/true)))
+    return failure();
+  if (op->getParentOfType<WarpSpecializeOp>().getProducerThreads() != 1)
+    return op->emitOpError("expects a producer of one thread");
+  return success();
+}
+
 LogicalResult ClaimOp::verify() {
-  return verifyRole(*this, /*isProducer=*/true);
+  return verifySingleProducer(*this);
 }
 
 LogicalResult RetireOp::verify() {
-  return verifyRole(*this, /*isProducer=*/true);
+  return verifySingleProducer(*this);
 }
 
 /// Checks the length of a message.
@@ -130,7 +151,7 @@ static LogicalResult verifyMessage(Operation *op, MailboxType type,
 LogicalResult PostOp::verify() {
   if (failed(verifyMessage(*this, getMailbox().getType(), getValues().size())))
     return failure();
-  return verifyRole(*this, /*isProducer=*/true);
+  return verifySingleProducer(*this);
 }
 
 LogicalResult ReceiveOp::verify() {
@@ -272,6 +293,10 @@ LogicalResult ReuseOp::verify() {
   if (getTile().getType() != channel.getTileType())
     return emitOpError("expects the result to be ")
            << channel.getTileType() << ", but got " << getTile().getType();
+  return verifyRole(*this, /*isProducer=*/false);
+}
+
+LogicalResult DrainOp::verify() {
   return verifyRole(*this, /*isProducer=*/false);
 }
 

@@ -1,23 +1,23 @@
-"""Writes a program of one attention in bf16 with a given head dimension.
+"""Writes a program of one attention in bf16 with given head dimensions.
 
-Usage: program.py plain|causal DIM
+Usage: program.py plain|causal DIM [VALUE_DIM]
 """
 
 import sys
 
 PROGRAM = """
-func.func @attention(%q: {t}, %k: {t}, %v: {t}) -> ({t}, tensor<?x?x?xf32>) {{
+func.func @{name}(%q: {q}, %k: {q}, %v: {v}) -> ({v}, tensor<?x?x?xf32>) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  %b = tensor.dim %q, %c0 : {t}
-  %h = tensor.dim %q, %c1 : {t}
-  %s = tensor.dim %q, %c2 : {t}
-  %o = tensor.empty(%b, %h, %s) : {t}
+  %b = tensor.dim %q, %c0 : {q}
+  %h = tensor.dim %q, %c1 : {q}
+  %s = tensor.dim %q, %c2 : {q}
+  %o = tensor.empty(%b, %h, %s) : {v}
   %l = tensor.empty(%b, %h, %s) : tensor<?x?x?xf32>
-  %r:2 = attn.attention ins(%q, %k, %v : {t}, {t}, {t})
-      outs(%o, %l : {t}, tensor<?x?x?xf32>)
-{mask}  return %r#0, %r#1 : {t}, tensor<?x?x?xf32>
+  %r:2 = attn.attention ins(%q, %k, %v : {q}, {q}, {v})
+      outs(%o, %l : {v}, tensor<?x?x?xf32>)
+{mask}  return %r#0, %r#1 : {v}, tensor<?x?x?xf32>
 }}
 """
 CAUSAL = """      mask(%mb, %mh, %i, %j) {
@@ -25,9 +25,16 @@ CAUSAL = """      mask(%mb, %mh, %i, %j) {
         attn.yield %p : i1
       }
 """
-print(
-    PROGRAM.format(
-        t=f"tensor<?x?x?x{sys.argv[2]}xbf16>",
-        mask=CAUSAL if sys.argv[1] == "causal" else "",
+
+
+def get_program(kind, query_dim, value_dim, name="attention"):
+    return PROGRAM.format(
+        name=name,
+        q=f"tensor<?x?x?x{query_dim}xbf16>",
+        v=f"tensor<?x?x?x{value_dim}xbf16>",
+        mask=CAUSAL if kind == "causal" else "",
     )
-)
+
+
+if __name__ == "__main__":
+    print(get_program(sys.argv[1], sys.argv[2], sys.argv[-1]))

@@ -51,10 +51,14 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       started with: up to 256 with one consumer, 240 with two, 160 with three, and 112 with four.
     * `head_group`: heads whose tiles take turns in the order of the grid, which lets long
       tiles of several heads run first.
+    * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
+      1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `reverse`: the tiles of the last queries come first.
     * `persistent`: a thread block computes one tile after another.
     * `ping_pong`: warpgroups take turns in issuing matrix products.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
+    * `strided`: threads copy tiles element by element, so that queries, keys, values and results may have any strides but those of
+      their columns; not together with `persistent` or `capture_stages`.
 
     Example:
 
@@ -64,8 +68,10 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     ```
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
-      "int64_t":$registers, "int64_t":$headGroup, "bool":$reverse,
-      "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters);
+      "int64_t":$registers, "int64_t":$headGroup,
+      "int64_t":$captureStages, "bool":$reverse,
+      "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
+      "bool":$strided);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -87,9 +93,11 @@ def Hopper_MapType : Hopper_Type<"Map", "map"> {
   let summary = "a tensor in global memory that is copied in boxes of rows";
   let description = [{
     `!hopper.map<R x C x T>` is a parameter of a kernel: a tensor of batch, head, row and column, of which boxes of
-    `R` rows of one head are copied. Columns beyond the tensor's and rows beyond its length read as 0 and are not written.
+    `R` rows and `C` columns of one head are copied. What a box has outside of the tensor reads as 0 and is not written.
+    The hardware copies boxes of tensors whose strides are multiples of 16 bytes; those of
+    `!hopper.map<R x C x T, strided>` are copied by threads, from any strides, in whole rows of the tensor.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType);
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "bool":$strided);
   let hasCustomAssemblyFormat = 1;
 }
 

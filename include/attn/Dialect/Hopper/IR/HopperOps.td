@@ -20,7 +20,7 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
   let summary = "give the warps of a thread block their roles";
   let description = [{
-    One thread runs `producer`; `num_consumers` warpgroups run `consumers`, each with the
+    One thread runs `producer`, or with `producer_threads` 128 a warpgroup, which copies tiles of strided maps together; `num_consumers` warpgroups run `consumers`, each with the
     number of its warpgroup from `hopper.warpgroup_id`. Registers of the thread block are split so that each consumer thread
     has `registers`. The operation ends its kernel.
 
@@ -35,12 +35,15 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     }
     ```
 
-    Errors: other than 1 to 4 consumers; registers that are not a multiple of 8 from 24 to 256.
+    Errors: other than 1 to 4 consumers; registers that are not a multiple of 8 from 24 to 256; other than 1 or 128 threads of
+    the producer, or 128 that claim work.
   }];
-  let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers);
+  let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers,
+      DefaultValuedAttr<I64Attr, "1">:$producer_threads);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
   let assemblyFormat = [{
-    `consumers` $num_consumers `registers` $registers `producer` $producer
+    `consumers` $num_consumers `registers` $registers
+    (`producer_threads` $producer_threads^)? `producer` $producer
     `consumers` $consumers attr-dict
   }];
   let hasVerifier = 1;
@@ -91,19 +94,22 @@ def Hopper_PutOp : Hopper_Op<"put", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copy rows of a tensor into a channel";
   let description = [{
     Use `number` of the channel: waits until the tile that was in its place has been released by all consumers, and
-    starts the copy of the box at row `row` of a head. Rows and columns out of range become 0.
+    starts the copy of the box at row `row` and column `column`, or 0, of a head. Rows and columns out of range become 0.
 
     ```mlir
     hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+    hopper.put %ch[%n], %map[%b, %h, %r] column %c : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
     ```
 
-    Errors: a box of another shape or element type than the channel's tiles; outside of `producer`.
+    Errors: a box of another shape or element type than the channel's tiles; outside of `producer`; a strided map where the
+    producer is one thread or with a column, or another map where it is more.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
-      Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row);
+      Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
+      Optional<Index>:$column);
   let assemblyFormat = [{
     $channel `[` $number `]` `,` $map `[` $batch `,` $head `,` $row `]`
-    attr-dict `:` type($channel) `,` type($map)
+    (`column` $column^)? attr-dict `:` type($channel) `,` type($map)
   }];
   let hasVerifier = 1;
 }
@@ -465,10 +471,10 @@ def Hopper_CreateTileOp : Hopper_Op<"create_tile", [MemoryEffects<[MemAlloc]>]> 
 }
 
 def Hopper_ReuseOp : Hopper_Op<"reuse", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "the memory of a channel that is not used any more";
+  let summary = "the memory of a channel, for other contents";
   let description = [{
-    The tile of a channel of one stage, after its last use has been read. Each consumer may write its rows
-    when it has read them.
+    The tile of a channel of one stage. Each consumer may write its rows when it has read them: until it releases them, or
+    from then on if it was the last use. `hopper.drain` comes before the release if they were stored from.
 
     ```mlir
     %t = hopper.reuse %ch : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
@@ -486,8 +492,8 @@ def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "write the rows of a consumer to a tensor";
   let description = [{
     `map[batch, head, row + m, c] = vector[c, m]` where row and column are in range, by way of the tile `staging`,
-    64 rows that belong to this consumer. The copy is asynchronous; the next store to the same rows, and the end of the
-    kernel, wait for it.
+    64 rows that belong to this consumer. The copy is asynchronous; `hopper.drain`, the next store, and the end of the
+    kernel wait for it.
 
     ```mlir
     hopper.store %v, %st, %map[%b, %h, %r]
@@ -502,6 +508,21 @@ def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
     $vector `,` $staging `,` $map `[` $batch `,` $head `,` $row `]` attr-dict
     `:` type($vector) `,` type($staging) `,` type($map)
   }];
+  let hasVerifier = 1;
+}
+
+def Hopper_DrainOp : Hopper_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until stores have read shared memory";
+  let description = [{
+    Of all tiles that this consumer has stored from, its rows have been read when each of its warps has come past.
+
+    ```mlir
+    hopper.drain
+    ```
+
+    Errors: outside of `consumers`.
+  }];
+  let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
 

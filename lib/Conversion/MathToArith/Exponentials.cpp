@@ -1,122 +1,16 @@
-//===- FloatFunctions.cpp - Functions on f32 as arithmetic ----------------===//
+//===- Exponentials.cpp - exp and log on f32 as arithmetic ----------------===//
 //
 // Ranges are reduced to a power of two and a rest; the polynomials on the rest
 // are those of the Cephes library (S. Moshier).
 //
 //===----------------------------------------------------------------------===//
 
-#include "FloatFunctions.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "Arithmetic.h"
+#include "attn/Conversion/MathToArith/FloatFunctions.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
-
-namespace {
-/// Emits arithmetic on f32, or on vectors of a shape.
-class Arithmetic {
-public:
-  Arithmetic(OpBuilder &builder, Location loc, Type type)
-      : builder(builder), loc(loc), type(type),
-        intType(withElement(builder.getI32Type())) {}
-
-  Value constant(float value) {
-    return splat(type, builder.getF32FloatAttr(value));
-  }
-  Value intConstant(int32_t value) {
-    return splat(intType, builder.getI32IntegerAttr(value));
-  }
-  Value add(Value a, Value b) {
-    return arith::AddFOp::create(builder, loc, a, b);
-  }
-  Value sub(Value a, Value b) {
-    return arith::SubFOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
-  /// a * b + c, rounded once where that is faster.
-  Value mulAdd(Value a, Value b, Value c) {
-    return LLVM::FMulAddOp::create(builder, loc, type, a, b, c);
-  }
-  /// The polynomial with these coefficients, the highest power first.
-  Value polynomial(Value x, ArrayRef<float> coefficients) {
-    Value sum = constant(coefficients[0]);
-    for (float coefficient : coefficients.drop_front())
-      sum = mulAdd(sum, x, constant(coefficient));
-    return sum;
-  }
-  Value compare(arith::CmpFPredicate predicate, Value a, Value b) {
-    return arith::CmpFOp::create(builder, loc, predicate, a, b);
-  }
-  Value select(Value condition, Value a, Value b) {
-    return arith::SelectOp::create(builder, loc, condition, a, b);
-  }
-  /// `x` brought into [low, high]; NaN stays NaN.
-  Value clamp(Value x, float low, float high) {
-    Value lowest = constant(low), highest = constant(high);
-    Value isLow = compare(arith::CmpFPredicate::OLT, x, lowest);
-    Value isHigh = compare(arith::CmpFPredicate::OGT, x, highest);
-    return select(isLow, lowest, select(isHigh, highest, x));
-  }
-
-  Value bits(Value x) {
-    return arith::BitcastOp::create(builder, loc, intType, x);
-  }
-  Value fromBits(Value x) {
-    return arith::BitcastOp::create(builder, loc, type, x);
-  }
-  Value addInt(Value a, Value b) {
-    return arith::AddIOp::create(builder, loc, a, b);
-  }
-  Value subInt(Value a, Value b) {
-    return arith::SubIOp::create(builder, loc, a, b);
-  }
-  Value andInt(Value a, Value b) {
-    return arith::AndIOp::create(builder, loc, a, b);
-  }
-  Value orInt(Value a, Value b) {
-    return arith::OrIOp::create(builder, loc, a, b);
-  }
-  Value shiftLeft(Value a, int32_t by) {
-    return arith::ShLIOp::create(builder, loc, a, intConstant(by));
-  }
-  Value shiftRight(Value a, int32_t by) {
-    return arith::ShRSIOp::create(builder, loc, a, intConstant(by));
-  }
-  Value toFloat(Value a) {
-    return arith::SIToFPOp::create(builder, loc, type, a);
-  }
-
-  /// x * 2^n for |n| < 252, rounded once. Two factors, as one would overflow
-  /// or lose denormal results.
-  Value scale(Value x, Value n) {
-    Value half = shiftRight(n, 1);
-    return mul(mul(x, power(half)), power(subInt(n, half)));
-  }
-
-private:
-  Type withElement(Type element) {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector ? Type(vector.clone(element)) : element;
-  }
-  Value splat(Type type, TypedAttr attribute) {
-    if (auto vector = dyn_cast<VectorType>(type))
-      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
-    return arith::ConstantOp::create(builder, loc, attribute);
-  }
-  /// 2^n by its exponent bits.
-  Value power(Value n) {
-    return fromBits(shiftLeft(addInt(n, intConstant(127)), 23));
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  Type type, intType;
-};
-} // namespace
 
 /// Adding this to a small number rounds it to an integer, held in the low bits
 /// of the sum.
@@ -217,26 +111,10 @@ static Value emitLog2(Arithmetic &a, Value x) {
   return selectLogarithm(a, x, a.add(sum, log.exponent));
 }
 
-namespace {
-template <typename OpTy, Value (*emit)(Arithmetic &, Value)>
-struct LowerFunction : public OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const final {
-    if (!getElementTypeOrSelf(op.getType()).isF32() ||
-        !(isa<Float32Type>(op.getType()) || isa<VectorType>(op.getType())))
-      return rewriter.notifyMatchFailure(op, "it is not on f32");
-    Arithmetic arithmetic(rewriter, op.getLoc(), op.getType());
-    rewriter.replaceOp(op, emit(arithmetic, op.getOperand()));
-    return success();
-  }
-};
-} // namespace
-
 void mlir::attn::populateFloatFunctionPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerFunction<math::ExpOp, emitExp>,
-               LowerFunction<math::Exp2Op, emitExp2>,
-               LowerFunction<math::LogOp, emitLog>,
-               LowerFunction<math::Log2Op, emitLog2>>(patterns.getContext());
+  patterns.add<LowerFloatFunction<math::ExpOp, emitExp>,
+               LowerFloatFunction<math::Exp2Op, emitExp2>,
+               LowerFloatFunction<math::LogOp, emitLog>,
+               LowerFloatFunction<math::Log2Op, emitLog2>>(
+      patterns.getContext());
 }

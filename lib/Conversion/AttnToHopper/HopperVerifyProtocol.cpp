@@ -1,0 +1,28 @@
+//===- HopperVerifyProtocol.cpp - Prove that roles fit together -----------===//
+
+#include "Protocol.h"
+#include "attn/Conversion/AttnToHopper/Passes.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNHOPPERVERIFYPROTOCOLPASS
+#include "attn/Conversion/AttnToHopper/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+struct AttnHopperVerifyProtocol
+    : public mlir::attn::impl::AttnHopperVerifyProtocolPassBase<
+          AttnHopperVerifyProtocol> {
+  void runOnOperation() override {
+    WalkResult walk = getOperation().walk([](hopper::WarpSpecializeOp roles) {
+      return WalkResult(success(succeeded(protocol::verifyConsumer(roles)) &&
+                                succeeded(protocol::verifyRoles(roles))));
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -1,0 +1,48 @@
+//===- Protocol.h - What roles may do with what they share ------*- C++ -*-===//
+//
+// Two proofs about a kernel, whose arguments are in the description of the pass
+// attn-hopper-verify-protocol. The first is about one consumer alone: what it
+// reads and releases. The second is about producer and consumers together: that
+// their uses agree, and that none waits for ever.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_PROTOCOL_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_PROTOCOL_H
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::attn::protocol {
+
+/// Whether an operation is a step of the protocol that another role, or another
+/// consumer, can see.
+inline bool isEvent(Operation *op) {
+  return isa<hopper::PutOp, hopper::GetOp, hopper::ReleaseOp, hopper::PostOp,
+             hopper::ReceiveOp, hopper::TakeTurnOp, hopper::PassTurnOp>(op);
+}
+
+/// Checks what a consumer does with tiles, products and turns.
+LogicalResult verifyConsumer(hopper::WarpSpecializeOp roles);
+
+/// Checks that producer and consumers use channels and mailboxes equally, and
+/// that none waits for ever.
+LogicalResult verifyRoles(hopper::WarpSpecializeOp roles);
+
+/// A channel, or a mailbox, at a point of both roles.
+struct Ring {
+  Value value;
+  int64_t capacity = 0;
+  /// Tiles that a consumer has got and not released, and that it has not got.
+  int64_t held = 0, waiting = 0;
+};
+
+/// Runs steps of the producer against the same steps of all consumers, and
+/// updates rings; an error if one of them is not done in the end.
+LogicalResult runSteps(ArrayRef<Operation *> producer,
+                       ArrayRef<Operation *> consumers, int64_t numConsumers,
+                       MutableArrayRef<Ring> rings);
+
+} // namespace mlir::attn::protocol
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_PROTOCOL_H

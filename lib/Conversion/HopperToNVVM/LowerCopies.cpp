@@ -1,0 +1,154 @@
+//===- LowerCopies.cpp - Copies by threads --------------------------------===//
+//
+// Tiles of tensors whose strides the copy engine of the hardware does not take
+// are copied by the 128 threads of a warpgroup: each has a segment of 8 columns
+// of every 16th row. Elements are read and written one by one, as 16 bits are
+// all that an address is a multiple of.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadProgram.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr int64_t kRowBytes = 128;
+static constexpr int64_t kSegmentColumns = 8, kSegmentBytes = 16;
+static constexpr int64_t kElementBytes = 2;
+/// Rows that a warpgroup copies at a time.
+static constexpr int64_t kRowsAtOnce = 16;
+
+/// The first element of a head.
+Value ThreadProgram::getHeadPointer(const BufferParameter &buffer, Value batch,
+                                    Value head) {
+  Value offset =
+      arith::AddIOp::create(
+          b,
+          arith::MulIOp::create(b, getIndexInt(batch, 64), buffer.strides[0]),
+          arith::MulIOp::create(b, getIndexInt(head, 64), buffer.strides[1]));
+  return LLVM::GEPOp::create(b, buffer.pointer.getType(), b.getI16Type(),
+                             buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+/// Calls `copy` for the segments of a row of a tile that this thread has, each
+/// with its address in shared memory, its address in global memory, and whether
+/// that is in the tensor.
+void ThreadProgram::forEachSegment(
+    const BufferParameter &buffer, int64_t columns, int64_t chunkBytes,
+    Value shared, Value head, Value tileRow, Value rowInTile,
+    function_ref<void(Value, Value, Value)> copy) {
+  Value segment = arith::AndIOp::create(b, threadId, i32(7));
+  Value row = arith::AddIOp::create(b, tileRow, rowInTile);
+  Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row,
+                                      toInt(buffer.extents[0], 32));
+  Value wide = arith::ExtSIOp::create(b, b.getI64Type(), row);
+  Value rowPointer = LLVM::GEPOp::create(
+      b, head.getType(), b.getI16Type(), head,
+      ArrayRef<LLVM::GEPArg>{
+          arith::MulIOp::create(b, wide, buffer.strides[2]).getResult()});
+  Value swizzled = arith::XOrIOp::create(
+      b, segment, arith::AndIOp::create(b, rowInTile, i32(7)));
+  Value inChunk = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, rowInTile, i32(kRowBytes)),
+      arith::MulIOp::create(b, swizzled, i32(kSegmentBytes)));
+  Value column = arith::MulIOp::create(b, segment, i32(kSegmentColumns));
+  for (int64_t first = 0; first < columns; first += hopper::kChunkColumns) {
+    Value at = addOffset(column, first);
+    Value isInside = isRow;
+    if (first + hopper::kChunkColumns > columns)
+      isInside = arith::AndIOp::create(
+          b, isRow,
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
+                                i32(columns)));
+    Value to = LLVM::GEPOp::create(
+        b, shared.getType(), b.getI8Type(), shared,
+        ArrayRef<LLVM::GEPArg>{
+            addOffset(inChunk, first / hopper::kChunkColumns * chunkBytes)});
+    Value from =
+        LLVM::GEPOp::create(b, rowPointer.getType(), b.getI16Type(), rowPointer,
+                            ArrayRef<LLVM::GEPArg>{at});
+    copy(to, from, isInside);
+  }
+}
+
+static Value getElement(ImplicitLocOpBuilder &b, Value segment,
+                        int64_t number) {
+  return LLVM::GEPOp::create(
+      b, segment.getType(), b.getI8Type(), segment,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number * kElementBytes)});
+}
+
+/// The producer's threads together; each arrives when its part is there.
+void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
+  const BufferParameter &buffer = buffers.at(op.getMap());
+  hopper::ChannelType type = op.getChannel().getType();
+  Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
+  Value firstRow = getIndexInt(op.getRow(), 32);
+  auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
+  Value none = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(segmentType, b.getI16IntegerAttr(0)));
+  auto loop = scf::ForOp::create(b, i32(0), i32(type.getRows()),
+                                 i32(kRowsAtOnce));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value row = arith::AddIOp::create(
+        b, loop.getInductionVar(), arith::ShRUIOp::create(b, threadId, i32(3)));
+    auto copy = [&](Value to, Value from, Value isInside) {
+      auto branch = scf::IfOp::create(b, segmentType, isInside,
+                                      /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard inBranch(b);
+      b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(b, none);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value segment = none;
+      for (int64_t number = 0; number < kSegmentColumns; ++number)
+        segment = LLVM::InsertElementOp::create(
+            b, segment,
+            LLVM::LoadOp::create(b, b.getI16Type(),
+                                 getElement(b, from, number)),
+            i32(number));
+      scf::YieldOp::create(b, segment);
+      b.setInsertionPointAfter(branch);
+      LLVM::StoreOp::create(b, branch.getResult(0), to, kSegmentBytes);
+    };
+    forEachSegment(buffer, type.getColumns(), type.getRows() * kRowBytes,
+                   sharedTile, head, firstRow, row, copy);
+  }
+  // Matrix instructions read what threads have written.
+  NVVM::FenceProxyOp::create(
+      b, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+  emitAsm("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", full, {});
+}
+
+/// The threads of a consumer together, from the rows that they have staged.
+void ThreadProgram::emitCopyOut(hopper::StoreOp op, const TileView &tile) {
+  const BufferParameter &buffer = buffers.at(op.getMap());
+  hopper::TileType type = op.getStaging().getType();
+  Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
+  Value firstRow = getIndexInt(op.getRow(), 32);
+  Value sharedTile = getSharedPointer(tile, 0);
+  Value threadRow = arith::ShRUIOp::create(
+      b, arith::AndIOp::create(b, threadId, i32(127)), i32(3));
+  auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
+  auto loop =
+      scf::ForOp::create(b, i32(0), i32(type.getRows()), i32(kRowsAtOnce));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value row = arith::AddIOp::create(b, loop.getInductionVar(), threadRow);
+  auto copy = [&](Value from, Value to, Value isInside) {
+    emitIfThen(isInside, [&] {
+      Value segment =
+          LLVM::LoadOp::create(b, segmentType, from, kSegmentBytes);
+      for (int64_t number = 0; number < kSegmentColumns; ++number)
+        LLVM::StoreOp::create(
+            b, LLVM::ExtractElementOp::create(b, segment, i32(number)),
+            getElement(b, to, number));
+    });
+  };
+  forEachSegment(buffer, type.getColumns(), type.getParentRows() * kRowBytes,
+                 sharedTile, head, firstRow, row, copy);
+}

@@ -1,0 +1,16 @@
+// RUN: attn-opt %s --attn-hopper-assign-schedule=list --verify-diagnostics
+
+// The schedules are told in the order in which they are tried, also for an
+// attention that has been given one.
+
+func.func @f(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, ping_pong>}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 48,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
+  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
+      ins(%q, %q, %q : tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>)
+      outs(%q : tensor<1x1x?x256xbf16>)
+  return %r : tensor<1x1x?x256xbf16>
+}
