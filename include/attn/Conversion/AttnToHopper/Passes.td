@@ -118,6 +118,7 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
       after its release; nor does it hold more tiles than a channel has;
     * `hopper.wait` waits for the product of its operand, and all products are waited for;
     * it takes and passes turns alternately;
+    * it gets no tile of a channel whose memory it reuses, and writes to no tile of a channel;
     * it holds as many tiles and turns after an iteration of a loop, or one side of a branch, as before it, or after the other.
 
     Tiles of a channel are got and released in order, so a tile is known by how many were got before. A loop is followed until an iteration
