@@ -73,7 +73,7 @@ def test_innermost_stride(call):
     )
 
 
-@pytest.mark.parametrize("number, name", enumerate("qkv"))
+@pytest.mark.parametrize("number, name", list(enumerate("qkv")))
 def test_address(one_schedule, number, name):
     call = one_schedule
     tensor = call.tensors[number]
@@ -88,7 +88,7 @@ def test_address(one_schedule, number, name):
         )
 
 
-@pytest.mark.parametrize("number, name", enumerate("qkv"))
+@pytest.mark.parametrize("number, name", list(enumerate("qkv")))
 def test_row_stride(one_schedule, number, name):
     call = one_schedule
     tensor = call.tensors[number]
