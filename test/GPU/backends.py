@@ -8,9 +8,10 @@ import types
 import attn
 import numpy
 
-# Elements around a tensor in a larger one: of 16-bit types these are 16 bytes,
-# which is what a GPU wants strides and addresses to be a multiple of.
-_PAD = 8
+# The bytes of a row around a tensor in a larger one. With multiples of what
+# copies by hardware want, they take the same way as those of a dense tensor.
+_PAD_BYTES = 16
+_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i8": 1, "i1": 1}
 _NUMPY_TYPES = {
     "f32": "float32",
     "f16": "float16",
@@ -150,18 +151,20 @@ def make(name):
     return NumPy() if name == "numpy" else Torch(name)
 
 
-def embed(backend, tensor, dtype, columns=_PAD):
+def embed(backend, tensor, dtype):
     """The same tensor in the middle of a larger one that is poisoned.
 
-    There are rows around each matrix and elements behind each row, and a matrix
-    before and one behind each along the dimensions further out.
+    There are rows around each matrix and elements behind each row, and matrices
+    before and behind it along the dimensions further out. Strides and addresses
+    are multiples of 16 bytes if those of the dense tensor are.
     """
-    shape = [extent + 3 for extent in tensor.shape]
-    shape[-1] = tensor.shape[-1] + columns
+    pad = _PAD_BYTES // _SIZES[dtype]
+    shape = [extent + 2 * pad for extent in tensor.shape]
+    shape[-1] = tensor.shape[-1] + pad
     outer = backend.full(tuple(shape), _poison(dtype), dtype)
     inner = outer
     for dim, extent in enumerate(tensor.shape[:-1]):
-        inner = inner[(slice(None),) * dim + (slice(1, 1 + extent),)]
+        inner = inner[(slice(None),) * dim + (slice(pad, pad + extent),)]
     inner = inner[..., : tensor.shape[-1]]
     inner[...] = tensor
     return outer, inner

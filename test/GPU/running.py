@@ -107,11 +107,9 @@ def _run_embedded(inputs, kernel):
     is around the results is untouched."""
     backend = inputs.backend
     tensors = []
-    for number, (tensor, dtype) in enumerate(inputs.tensors):
+    for tensor, dtype in inputs.tensors:
         if dtype is not None:
-            # Captures are read by elements, so that any stride is theirs.
-            columns = 8 if number < 3 else 5
-            tensor = embed(backend, tensor, dtype, columns)[1]
+            tensor = embed(backend, tensor, dtype)[1]
         tensors.append((tensor, dtype))
     outers, results = [], []
     for tensor, dtype in inputs.poisoned_results():

@@ -17,7 +17,9 @@ def _as(kind, inputs, number, tensor, dtype):
     def new(*shape):
         return backend.full(shape, float("nan"), dtype)
 
-    if kind == "bshd":
+    if kind == "dense":
+        view = new(batch, heads, length, dim)
+    elif kind == "bshd":
         view = new(batch, length, heads, dim).swapaxes(1, 2)
     elif kind == "sbhd":
         view = new(length, heads, batch, dim).swapaxes(0, 2)
@@ -36,6 +38,11 @@ def _as(kind, inputs, number, tensor, dtype):
         # 16 bytes into a larger tensor.
         flat = new(batch * heads * length * dim + 8)
         view = flat[8:].reshape(batch, heads, length, dim)
+    elif kind == "odd-offset":
+        flat = new(batch * heads * length * dim + 1)
+        view = flat[1:].reshape(batch, heads, length, dim)
+    elif kind == "odd-rows":
+        view = new(batch, heads, length, dim + 3)[..., :dim]
     view[...] = tensor
     return view
 
@@ -67,6 +74,48 @@ def test_strides(backend, seed, name, kind):
     results = inputs.poisoned_results()
     results[0] = (_as(kind, inputs, 0, *results[0]), results[0][1])
     for (a, _), (b, _) in zip(plain, inputs.run(kernel, tensors, results)):
+        assert backend.same_bits(a, b)
+
+
+@pytest.mark.parametrize("which", ["q", "k", "v", "o", "bias", "all"])
+@pytest.mark.parametrize("kind", ["odd-offset", "odd-rows"])
+def test_odd_strides(backend, seed, kind, which):
+    """Those that the hardware does not copy tiles of: another kernel, so that the
+    bits may differ, but the rule holds."""
+    case = cases.make_case("bias-bhij", dim=_DIM, sizes=(2, 4, 4, 127, 192), seed=seed)
+    kernel = running.compile_kernel(case.kernel, backend.target)
+    inputs = running.Inputs(backend, case)
+    tensors = [
+        (_as(kind, inputs, number, *both), both[1])
+        if which in (name, "all")
+        else both
+        for number, (name, both) in enumerate(zip(("q", "k", "v", "bias"), inputs.tensors))
+    ]
+    results = inputs.poisoned_results()
+    if which in ("o", "all"):
+        results[0] = (_as(kind, inputs, 0, *results[0]), results[0][1])
+    inputs.run(kernel, tensors, results)
+    assert inputs.explain(results, inputs.reference()) is None
+
+
+@pytest.mark.parametrize("name", ["full", "causal"])
+def test_shared_keys(backend, seed, name):
+    """Keys and values that all heads and all of a batch share have strides of 0."""
+    case = cases.make_case(name, dim=_DIM, sizes=_SIZES, seed=seed)
+    kernel = running.compile_kernel(case.kernel, backend.target)
+    inputs = running.Inputs(backend, case)
+    expanded, dense = [inputs.tensors[0]], [inputs.tensors[0]]
+    for tensor, dtype in inputs.tensors[1:]:
+        one = tensor[:1, :1]
+        if backend.x.__name__ == "numpy":
+            shared = backend.x.broadcast_to(one, tensor.shape)
+        else:
+            shared = one.expand_as(tensor)
+        expanded.append((shared, dtype))
+        dense.append((_as("dense", inputs, 0, shared, dtype), dtype))
+    for (a, _), (b, _) in zip(
+        inputs.run(kernel, dense), inputs.run(kernel, expanded)
+    ):
         assert backend.same_bits(a, b)
 
 
