@@ -1,7 +1,7 @@
 //===- ConsumerRole.cpp - The order in which a warpgroup computes ---------===//
 //
-// For one tile of queries, with tiles of keys t = first, first + 1, ..., end - 1
-// that the queries of the warpgroup may attend to:
+// For one tile of queries, with tiles of keys t = first, first + 1, ..., end -
+// 1 that the queries of the warpgroup may attend to:
 //
 //   release keys and values before first
 //   S = scores(first); P, m, l = softmax(S)
@@ -16,376 +16,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Roles.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
+#include "Consumer.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// By how much the base-2 exponent of a maximum may grow before sums and
-/// results are brought to it. Probabilities stay below 2^8 then.
-static constexpr double kRescaleThreshold = 8;
-
-namespace {
-/// acc: vector<Dv x 64>; max: vector<1 x 64>, before the factor of the scores;
-/// sum: vector<4 x 64>; probabilities: vector<N x 64>.
-struct SoftmaxState {
-  Value acc, max, sum, probabilities;
-};
-
-/// The tiles of keys that one warpgroup computes with, [first, end), of those
-/// that the thread block visits.
-struct TileRange {
-  Value first, end;
-};
-
-/// Scores of one tile, to be multiplied with `factor` for base 2.
-struct Scores {
-  Value value;
-  double factor = 1;
-};
-
-class Consumer {
-public:
-  Consumer(OpBuilder &builder, TileProgram &program, KernelArguments &arguments,
-           const KernelResources &resources)
-      : builder(builder), program(program), arguments(arguments),
-        resources(resources), loc(program.step->getLoc()),
-        warpgroup(hopper::WarpgroupIdOp::create(builder, loc)),
-        cloner(builder, program, arguments, warpgroup) {}
-
-  LogicalResult emit() {
-    return emitWork(builder, program, cloner, resources, /*isProducer=*/false,
-                    [&](const Work &work) { return emitTile(work); });
-  }
-
-private:
-  LogicalResult emitTile(const Work &work);
-  FailureOr<TileRange> emitRange(const Work &work);
-  void emitSkip(const Work &work, Value from, Value to);
-  LogicalResult emitKeys(const Work &work, TileRange range);
-  LogicalResult emitResults(Value acc, Value max, Value sum);
-
-  Value startScores(Value keys);
-  void emitCaptures(Value number);
-  LogicalResult emitReads(Value key);
-  FailureOr<Scores> emitScores(Value product, Value key, bool isFirst);
-  Scores splitFactor(Value scores);
-  FailureOr<Scores> getScores(Value scores);
-  SoftmaxState emitFirstSoftmax(Scores scores);
-  SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,
-                           SoftmaxState state);
-  Value emitProbabilities(Scores scores, Value shift);
-  Value emitSafeMax(Value max);
-
-  // Short forms.
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value splat(Type type, double value) {
-    return arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(cast<ShapedType>(type),
-                               builder.getF32FloatAttr(value).getValue()));
-  }
-  Value number(int64_t value) {
-    return arith::ConstantIntOp::create(builder, loc, value, 32);
-  }
-  Value add(Value a, Value b) {
-    return a.getType().isIntOrIndex()
-               ? arith::AddIOp::create(builder, loc, a, b).getResult()
-               : arith::AddFOp::create(builder, loc, a, b).getResult();
-  }
-  Value mul(Value a, Value b) {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
-  Value fma(Value a, Value b, Value c) {
-    return math::FmaOp::create(builder, loc, a, b, c);
-  }
-  Value broadcast(Value value, Type type) {
-    return vector::BroadcastOp::create(builder, loc, type, value);
-  }
-  Value get(Value channel, Value number) {
-    auto type = cast<hopper::ChannelType>(channel.getType());
-    return hopper::GetOp::create(builder, loc, type.getTileType(), channel,
-                                 number);
-  }
-  void release(Value channel, Value number) {
-    hopper::ReleaseOp::create(builder, loc, channel, number);
-  }
-  /// After the last product with them.
-  void releaseQueries(const Work &work) {
-    if (!resources.stagesInQueries)
-      release(resources.queryChannel, work.queryNumber);
-  }
-  Value wait(Value pending, int64_t inFlight) {
-    return hopper::WaitOp::create(
-        builder, loc, cast<hopper::PendingType>(pending.getType()).getVector(),
-        pending, inFlight);
-  }
-  void takeTurn() {
-    if (resources.turns)
-      hopper::TakeTurnOp::create(builder, loc, resources.turns);
-  }
-  void passTurn() {
-    if (resources.turns)
-      hopper::PassTurnOp::create(builder, loc, resources.turns);
-  }
-  Value getRows(Value tile) {
-    auto type = cast<hopper::TileType>(tile.getType());
-    auto rows = hopper::TileType::get(builder.getContext(),
-                                      hopper::kWarpgroupRows, type.getColumns(),
-                                      type.getElementType(), type.getRows());
-    return hopper::RowsOp::create(builder, loc, rows, tile, warpgroup);
-  }
-  VectorType getVectorType(int64_t rows, Type element) {
-    return VectorType::get({rows, hopper::kWarpgroupRows}, element);
-  }
-  Value startValues(Value probabilities, Value tile, Value acc) {
-    auto type = cast<hopper::TileType>(tile.getType());
-    auto result = hopper::PendingType::get(
-        builder.getContext(),
-        getVectorType(type.getColumns(), builder.getF32Type()));
-    return hopper::MmaOp::create(builder, loc, result, probabilities, tile, acc,
-                                 /*rhs_transposed=*/true);
-  }
-
-  OpBuilder &builder;
-  TileProgram &program;
-  KernelArguments &arguments;
-  const KernelResources &resources;
-  Location loc;
-  Value warpgroup;
-  WorkerCloner cloner;
-  /// Computes what holds for the queries of the warpgroup alone: as if they
-  /// were a tile of their own.
-  std::optional<WorkerCloner> own;
-  /// The queries of this consumer: a tile, or a vector.
-  Value queries;
-  /// The factor of all scores; the maximum is kept without it.
-  double factor = 1;
-};
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Scores
-//===----------------------------------------------------------------------===//
-
-Value Consumer::startScores(Value keys) {
-  auto type = cast<hopper::TileType>(keys.getType());
-  auto result = hopper::PendingType::get(
-      builder.getContext(),
-      getVectorType(type.getRows(), builder.getF32Type()));
-  return hopper::MmaOp::create(builder, loc, result, queries, keys,
-                               /*acc=*/Value(), /*rhs_transposed=*/false);
-}
-
-/// A positive factor that `scores` of the tile level have in common.
-Scores Consumer::splitFactor(Value scores) {
-  auto multiply = scores.getDefiningOp<arith::MulFOp>();
-  DenseFPElementsAttr constant;
-  if (multiply && matchPattern(multiply.getRhs(), m_Constant(&constant)) &&
-      constant.isSplat()) {
-    double value = constant.getSplatValue<APFloat>().convertToDouble();
-    if (value > 0 && std::isfinite(value))
-      return {multiply.getLhs(), value};
-  }
-  return {scores, 1};
-}
-
-/// `scores` of the tile level without their factor. Entries that are replaced
-/// by -inf, which a positive factor keeps, are replaced after it.
-FailureOr<Scores> Consumer::getScores(Value scores) {
-  auto select = scores.getDefiningOp<arith::SelectOp>();
-  DenseFPElementsAttr constant;
-  bool isMasked =
-      select && matchPattern(select.getFalseValue(), m_Constant(&constant)) &&
-      constant.isSplat() && constant.getSplatValue<APFloat>().isInfinity() &&
-      constant.getSplatValue<APFloat>().isNegative();
-  Scores split = splitFactor(isMasked ? select.getTrueValue() : scores);
-  FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
-  if (failed(value))
-    return failure();
-  split.value = *value;
-  if (!isMasked)
-    return split;
-  FailureOr<Value> condition =
-      cloner.getVector(select.getCondition(), VectorKind::Both);
-  if (failed(condition))
-    return failure();
-  split.value = arith::SelectOp::create(builder, loc, *condition, *value,
-                                        splat(value->getType(), -INFINITY));
-  return split;
-}
-
-/// Whether a value of the tile level depends on the product of keys and
-/// queries; `seen` are values that are known not to.
-static bool dependsOn(Value value, Value product, DenseSet<Value> &seen) {
-  if (value == product)
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && seen.insert(value).second &&
-         llvm::any_of(op->getOperands(), [&](Value operand) {
-           return dependsOn(operand, product, seen);
-         });
-}
-
-/// Holds use `number` of the captures that come as tiles in registers.
-void Consumer::emitCaptures(Value number) {
-  for (auto [capture, channel] :
-       llvm::zip_equal(program.captures, resources.captureChannels)) {
-    const TileAccess &access = capture.access;
-    Value vector = hopper::LoadFragmentOp::create(
-        builder, loc, getVectorType(access.columns, access.elementType),
-        getRows(get(channel, number)));
-    release(channel, number);
-    for (Value read : capture.reads)
-      cloner.map(read, vector);
-  }
-}
-
-/// Reads of captures that tiles without a predicate need, so that they are
-/// under way while the product is computed.
-LogicalResult Consumer::emitReads(Value key) {
-  auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();
-  Block *block = branch ? branch.thenBlock() : program.keys.getBody();
-  cloner.map(program.keys.getInductionVar(), key);
-  for (auto gather : block->getOps<GatherOp>()) {
-    DenseSet<Value> seen;
-    if (!isa<VectorType>(gather.getType()) ||
-        cloner.isMapped(gather.getResult()) ||
-        cloner.isInvariant(gather.getResult()) ||
-        dependsOn(gather.getResult(), program.product, seen))
-      continue;
-    // Along the queries alone nothing changes from tile to tile.
-    if (failed(cloner.getVector(gather.getResult(), VectorKind::Key)))
-      return failure();
-  }
-  return success();
-}
-
-FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
-  cloner.map(program.product, product);
-  scf::ForOp loop = program.keys;
-  cloner.map(loop.getInductionVar(), key);
-  Value scores = OnlineStepOp(program.step).getScores();
-  auto branch = scores.getDefiningOp<scf::IfOp>();
-  if (!branch)
-    return getScores(scores);
-  // The predicate is right for tiles of any class.
-  if (isFirst)
-    return getScores(branch.elseYield().getOperand(0));
-  if (program.isOnlyLastPartial)
-    return getScores(branch.thenYield().getOperand(0));
-  own->map(loop.getInductionVar(), key);
-  WorkerCloner::State ownState = own->save();
-  FailureOr<Value> isFull = own->getScalar(branch.getCondition());
-  own->restore(std::move(ownState));
-  if (failed(isFull))
-    return failure();
-  auto type = product.getType();
-  auto result = scf::IfOp::create(builder, loc, type, *isFull,
-                                  /*withElseRegion=*/true);
-  double factors[2];
-  for (bool isElse : {false, true}) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(isElse ? result.elseBlock()
-                                            : result.thenBlock());
-    WorkerCloner::State saved = cloner.save();
-    cloner.setRarelyRun(isElse);
-    FailureOr<Scores> side = getScores(
-        (isElse ? branch.elseYield() : branch.thenYield()).getOperand(0));
-    cloner.setRarelyRun(false);
-    cloner.restore(std::move(saved));
-    if (failed(side))
-      return failure();
-    factors[isElse] = side->factor;
-    scf::YieldOp::create(builder, loc, side->value);
-  }
-  if (factors[0] != factors[1])
-    return branch.emitError("expects scores with one factor");
-  return Scores{result.getResult(0), factors[0]};
-}
-
-//===----------------------------------------------------------------------===//
-// Softmax
-//===----------------------------------------------------------------------===//
-
-/// The maximum, or 0 where there is no key yet.
-Value Consumer::emitSafeMax(Value max) {
-  Value none = splat(max.getType(), -INFINITY);
-  Value isNone =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, max, none);
-  return arith::SelectOp::create(builder, loc, isNone, splat(max.getType(), 0),
-                                 max);
-}
-
-/// 2^(factor * scores + shift).
-Value Consumer::emitProbabilities(Scores scores, Value shift) {
-  Type type = scores.value.getType();
-  Value exponent =
-      fma(scores.value, splat(type, scores.factor), broadcast(shift, type));
-  return math::Exp2Op::create(builder, loc, exponent);
-}
-
-SoftmaxState Consumer::emitFirstSoftmax(Scores scores) {
-  Type rowType = getVectorType(1, builder.getF32Type());
-  Type sumType = getVectorType(4, builder.getF32Type());
-  SoftmaxState state;
-  state.max =
-      hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
-  Value shift = mul(emitSafeMax(state.max), splat(rowType, -scores.factor));
-  Value p = emitProbabilities(scores, shift);
-  state.sum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
-  state.probabilities = p;
-  return state;
-}
-
-SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
-                                   SoftmaxState state) {
-  Type rowType = getVectorType(1, builder.getF32Type());
-  Type sumType = getVectorType(4, builder.getF32Type());
-  Value tileMax =
-      hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
-  Value growth = mul(arith::SubFOp::create(builder, loc, tileMax, state.max),
-                     splat(rowType, scores.factor));
-  Value grows =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, growth,
-                            splat(rowType, kRescaleThreshold));
-  Value isNeeded = hopper::AnyOp::create(builder, loc, grows);
-  Value larger = arith::MaxNumFOp::create(builder, loc, state.max, tileMax);
-  SoftmaxState next;
-  next.max = arith::SelectOp::create(builder, loc, isNeeded, larger, state.max);
-  Value safeMax = emitSafeMax(next.max);
-  Value shift = mul(safeMax, splat(rowType, -scores.factor));
-  // Exactly 1 where the maximum is the same, so that no error adds up; 0 where
-  // there was no key before.
-  Value rescale = math::Exp2Op::create(
-      builder, loc,
-      mul(arith::SubFOp::create(builder, loc, state.max, safeMax),
-          splat(rowType, scores.factor)));
-  auto branch = scf::IfOp::create(builder, loc, pendingAcc.getType(), isNeeded,
-                                  /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    Value acc = wait(pendingAcc, 0);
-    Value scaled = mul(acc, broadcast(rescale, acc.getType()));
-    scf::YieldOp::create(
-        builder, loc,
-        hopper::InFlightOp::create(builder, loc, pendingAcc.getType(), scaled)
-            .getResult());
-    builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(builder, loc, pendingAcc);
-  }
-  pendingAcc = branch.getResult(0);
-  Value p = emitProbabilities(scores, shift);
-  Value tileSum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
-  next.sum = fma(state.sum, broadcast(rescale, sumType), tileSum);
-  next.probabilities = p;
-  return next;
-}
 
 //===----------------------------------------------------------------------===//
 // Tiles
@@ -393,7 +27,8 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
 
 /// The tiles that are for other warpgroups of the thread block alone; each use
 /// is got and released as any other, and the turn passed on.
-void Consumer::emitSkip(const Work &work, Value from, Value to) {
+void Consumer::emitSkip(const Work &work, Value from, Value to,
+                        bool takesTurns) {
   auto loop = scf::ForOp::create(builder, loc, from, to, number(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
@@ -405,8 +40,10 @@ void Consumer::emitSkip(const Work &work, Value from, Value to) {
     get(channel, use);
     release(channel, use);
   }
-  takeTurn();
-  passTurn();
+  if (takesTurns) {
+    takeTurn();
+    passTurn();
+  }
 }
 
 /// Whether `value` depends on one of the others.
@@ -441,8 +78,8 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
   Value ownRows = arith::MinSIOp::create(
       builder, loc, size,
       arith::SubIOp::create(builder, loc, *numRows, before));
-  Value hasRows = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::sgt, ownRows, index(0));
+  Value hasRows = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                        ownRows, index(0));
   own->map(cast<Value>(row), add(*firstRow, before));
   if (auto value = dyn_cast<Value>(output->numRows))
     own->map(value, ownRows);
@@ -502,20 +139,19 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
         builder, loc, getVectorType(tileN, p.value.elementType), probabilities);
   };
 
-  emitSkip(work, number(0), range.first);
+  emitSkip(work, number(0), range.first, /*takesTurns=*/true);
   Value firstUse = add(work.keyNumber, range.first);
   Value keys = get(resources.keyChannel, firstUse);
-  takeTurn();
-  Value pending = startScores(keys);
-  passTurn();
-  Value product = wait(pending, 0);
+  // No turn, as all warpgroups start together: waiting for one another here
+  // would cost more than it brings.
+  Value product = wait(startScores(keys), 0);
   release(resources.keyChannel, firstUse);
   WorkerCloner::State saved = cloner.save();
   emitCaptures(firstUse);
   cloner.setRarelyRun(true);
-  FailureOr<Scores> scores = emitScores(
-      product, work.getKey(builder, loc, range.first, tileN),
-      /*isFirst=*/true);
+  FailureOr<Scores> scores =
+      emitScores(product, work.getKey(builder, loc, range.first, tileN),
+                 /*isFirst=*/true);
   if (failed(scores))
     return failure();
   factor = scores->factor;
@@ -564,13 +200,13 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   }
   if (!inRegisters)
     releaseQueries(work);
-  Value use = arith::SubIOp::create(
-      builder, loc, add(work.keyNumber, range.end), one);
+  Value use =
+      arith::SubIOp::create(builder, loc, add(work.keyNumber, range.end), one);
   Value values = get(resources.valueChannel, use);
   Value acc =
       wait(startValues(loop.getResult(3), values, loop.getResult(0)), 0);
   release(resources.valueChannel, use);
-  emitSkip(work, range.end, work.count);
+  emitSkip(work, range.end, work.count, /*takesTurns=*/true);
   Value max =
       mul(loop.getResult(1), splat(loop.getResult(1).getType(), factor));
   scf::YieldOp::create(builder, loc, ValueRange{acc, max, loop.getResult(2)});
@@ -598,7 +234,10 @@ LogicalResult Consumer::emitTile(const Work &work) {
     builder.setInsertionPointToStart(branch.elseBlock());
     get(resources.queryChannel, work.queryNumber);
     releaseQueries(work);
-    emitSkip(work, number(0), work.count);
+    // As many turns as a warpgroup takes that has one tile before its loop.
+    Value last = arith::MaxSIOp::create(builder, loc, work.last, number(0));
+    emitSkip(work, number(0), last, /*takesTurns=*/true);
+    emitSkip(work, last, work.count, /*takesTurns=*/false);
     scf::YieldOp::create(builder, loc,
                          ValueRange{splat(types[0], 0),
                                     splat(types[1], -INFINITY),

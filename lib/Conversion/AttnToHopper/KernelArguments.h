@@ -12,8 +12,7 @@ namespace mlir::attn {
 /// which part of the function's arguments it is.
 class KernelArguments {
 public:
-  KernelArguments(func::FuncOp function, gpu::GPUFuncOp kernel,
-                  bool isStrided)
+  KernelArguments(func::FuncOp function, gpu::GPUFuncOp kernel, bool isStrided)
       : function(function), kernel(kernel), isStrided(isStrided) {}
 
   /// A tensor that is copied in boxes of `rows` rows.

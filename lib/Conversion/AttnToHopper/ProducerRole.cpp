@@ -228,8 +228,8 @@ LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,
                  work.getKey(builder, loc, t, program.schedule.getTileN()));
     };
     auto putKey = [&](Value t) -> LogicalResult {
-      if (failed(putKeys(resources.keyChannel, resources.keyMap, program.key,
-                         t)))
+      if (failed(
+              putKeys(resources.keyChannel, resources.keyMap, program.key, t)))
         return failure();
       for (auto [capture, channel, map] :
            llvm::zip_equal(program.captures, resources.captureChannels,

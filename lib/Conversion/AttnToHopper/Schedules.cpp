@@ -48,8 +48,7 @@ bool mlir::attn::stagesInQueries(hopper::ScheduleAttr schedule,
 int64_t mlir::attn::getSharedBytes(hopper::ScheduleAttr schedule,
                                    int64_t queryKeyDim, int64_t valueDim,
                                    int64_t numCaptures) {
-  int64_t bytes =
-      getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
+  int64_t bytes = getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
   if (!stagesInQueries(schedule, queryKeyDim, valueDim, numCaptures))
     bytes += schedule.getTileM() * getRowBytes(valueDim);
   return bytes;
@@ -104,7 +103,12 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
   bool isMasked = !op.getMask().empty();
-  enum : unsigned { Persistent = 1, PingPong = 2, QInRegisters = 4, Strided = 8 };
+  enum : unsigned {
+    Persistent = 1,
+    PingPong = 2,
+    QInRegisters = 4,
+    Strided = 8
+  };
   int64_t numCaptures = countCaptureTiles(op.getScore(), kNumScoreArgs - 2) +
                         countCaptureTiles(op.getMask(), kNumMaskArgs - 2);
   int64_t captureStages = 0;
@@ -136,11 +140,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   bool isDense = !readsPerKey(op.getScore(), kNumScoreArgs - 1) &&
                  !readsPerKey(op.getMask(), kNumMaskArgs - 1);
   if (isDense && dim <= 64) {
-    add(192, 128, 160, common, 2.5, 10.9e-3);
-    if (isMasked)
-      add(256, 64, 112, common, 3.4, 15.1e-3);
-    else
-      add(128, 128, 232, all, 1.0, 8.9e-3);
+    add(192, 128, 160, common, isMasked ? 2.5 : 1.4,
+        isMasked ? 10.9e-3 : 10.3e-3);
+    add(256, 64, 112, common, isMasked ? 3.4 : 2.6,
+        isMasked ? 15.1e-3 : 14.3e-3);
   } else if (isDense && dim <= 96) {
     add(192, 96, 160, isMasked ? common : Persistent, 3.0, 13.0e-3);
     add(128, 128, 232, all, 1.4, 10.0e-3);

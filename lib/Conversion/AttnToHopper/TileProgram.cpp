@@ -95,10 +95,10 @@ static bool isDiagonal(Value limit, Value end, Value row, Value numRows) {
 }
 
 /// Whether all tiles that a warpgroup computes with, but the last one, are
-/// allowed entirely. A tile is if it ends at or before a limit; all but the last
-/// end before the loop does, so that it may be the limit. Under a causal mask,
-/// whose limit is near the first row, the warpgroup starts at the tile of its
-/// last one, which has the first one too where tiles are multiples of rows.
+/// allowed entirely. A tile is if it ends at or before a limit; all but the
+/// last end before the loop does, so that it may be the limit. Under a causal
+/// mask, whose limit is near the first row, the warpgroup starts at the tile of
+/// its last one, which has the first one too where tiles are multiples of rows.
 static bool isLastAlonePartial(TileProgram &program) {
   scf::ForOp loop = program.keys;
   auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();

@@ -22,11 +22,9 @@ static constexpr int64_t kRowsAtOnce = 16;
 /// The first element of a head.
 Value ThreadProgram::getHeadPointer(const BufferParameter &buffer, Value batch,
                                     Value head) {
-  Value offset =
-      arith::AddIOp::create(
-          b,
-          arith::MulIOp::create(b, getIndexInt(batch, 64), buffer.strides[0]),
-          arith::MulIOp::create(b, getIndexInt(head, 64), buffer.strides[1]));
+  Value offset = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, getIndexInt(batch, 64), buffer.strides[0]),
+      arith::MulIOp::create(b, getIndexInt(head, 64), buffer.strides[1]));
   return LLVM::GEPOp::create(b, buffer.pointer.getType(), b.getI16Type(),
                              buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
 }
@@ -65,9 +63,8 @@ void ThreadProgram::forEachSegment(
         b, shared.getType(), b.getI8Type(), shared,
         ArrayRef<LLVM::GEPArg>{
             addOffset(inChunk, first / hopper::kChunkColumns * chunkBytes)});
-    Value from =
-        LLVM::GEPOp::create(b, rowPointer.getType(), b.getI16Type(), rowPointer,
-                            ArrayRef<LLVM::GEPArg>{at});
+    Value from = LLVM::GEPOp::create(b, rowPointer.getType(), b.getI16Type(),
+                                     rowPointer, ArrayRef<LLVM::GEPArg>{at});
     copy(to, from, isInside);
   }
 }
@@ -88,8 +85,8 @@ void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
   auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
   Value none = arith::ConstantOp::create(
       b, DenseElementsAttr::get(segmentType, b.getI16IntegerAttr(0)));
-  auto loop = scf::ForOp::create(b, i32(0), i32(type.getRows()),
-                                 i32(kRowsAtOnce));
+  auto loop =
+      scf::ForOp::create(b, i32(0), i32(type.getRows()), i32(kRowsAtOnce));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -141,8 +138,7 @@ void ThreadProgram::emitCopyOut(hopper::StoreOp op, const TileView &tile) {
   Value row = arith::AddIOp::create(b, loop.getInductionVar(), threadRow);
   auto copy = [&](Value from, Value to, Value isInside) {
     emitIfThen(isInside, [&] {
-      Value segment =
-          LLVM::LoadOp::create(b, segmentType, from, kSegmentBytes);
+      Value segment = LLVM::LoadOp::create(b, segmentType, from, kSegmentBytes);
       for (int64_t number = 0; number < kSegmentColumns; ++number)
         LLVM::StoreOp::create(
             b, LLVM::ExtractElementOp::create(b, segment, i32(number)),

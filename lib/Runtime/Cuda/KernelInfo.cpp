@@ -250,8 +250,7 @@ static bool canMap(const TensorMapInfo &map, const TensorView &view) {
   return isAligned;
 }
 
-bool cuda::canMap(const Variant &variant,
-                  llvm::ArrayRef<TensorView> operands) {
+bool cuda::canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands) {
   return llvm::all_of(variant.params, [&](const Param &param) {
     return param.kind != ParamKind::TensorMap ||
            static_cast<size_t>(param.operand) >= operands.size() ||
@@ -260,8 +259,7 @@ bool cuda::canMap(const Variant &variant,
 }
 
 size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
-                         int32_t numSMs,
-                         llvm::ArrayRef<TensorView> operands) {
+                         int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
   size_t best = 0;
   double bestCost = HUGE_VAL;
   bool bestMaps = false;

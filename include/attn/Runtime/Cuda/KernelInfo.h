@@ -192,12 +192,13 @@ bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
 ///   ceil(tiles / numSMs) * (tileCost + keyCost * keys),
 ///
 /// of those that can map the operands, or of all if none can; the first one of
-/// several. Keys are rounded up to what a variant computes. The first factor is the number of waves: rounds
-/// in which each multiprocessor computes one tile, in which a last round that
-/// is not full costs as much as the others. It is the same for a persistent
-/// kernel, whose blocks take the tiles in just such rounds. More than one
-/// block on a multiprocessor is not modelled: they share what it can do.
-/// Masked keys are not modelled either, as they favour no variant much.
+/// several. Keys are rounded up to what a variant computes. The first factor is
+/// the number of waves: rounds in which each multiprocessor computes one tile,
+/// in which a last round that is not full costs as much as the others. It is
+/// the same for a persistent kernel, whose blocks take the tiles in just such
+/// rounds. More than one block on a multiprocessor is not modelled: they share
+/// what it can do. Masked keys are not modelled either, as they favour no
+/// variant much.
 ///
 /// The result is an index of `launch.variants`, which must not be empty. A
 /// variant with more tiles than a grid can have is only taken if all have.

@@ -102,12 +102,10 @@ static bool isStageCount(int64_t stages) {
   return stages == 1 || stages == 2 || stages == 4;
 }
 
-LogicalResult
-hopper::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                             int64_t tileM, int64_t tileN, int64_t stages,
-                             int64_t registers, int64_t headGroup,
-                             int64_t captureStages, bool, bool persistent, bool,
-                             bool, bool strided) {
+LogicalResult hopper::ScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
+    int64_t stages, int64_t registers, int64_t headGroup, int64_t captureStages,
+    bool, bool persistent, bool, bool, bool strided) {
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "

@@ -131,13 +131,9 @@ static LogicalResult verifySingleProducer(Operation *op) {
   return success();
 }
 
-LogicalResult ClaimOp::verify() {
-  return verifySingleProducer(*this);
-}
+LogicalResult ClaimOp::verify() { return verifySingleProducer(*this); }
 
-LogicalResult RetireOp::verify() {
-  return verifySingleProducer(*this);
-}
+LogicalResult RetireOp::verify() { return verifySingleProducer(*this); }
 
 /// Checks the length of a message.
 static LogicalResult verifyMessage(Operation *op, MailboxType type,

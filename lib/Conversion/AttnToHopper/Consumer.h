@@ -1,0 +1,154 @@
+//===- Consumer.h - The role that computes ----------------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_CONSUMER_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_CONSUMER_H
+
+#include "Roles.h"
+
+namespace mlir::attn {
+
+/// acc: vector<Dv x 64>; max: vector<1 x 64>, before the factor of the scores;
+/// sum: vector<4 x 64>; probabilities: vector<N x 64>.
+struct SoftmaxState {
+  Value acc, max, sum, probabilities;
+};
+
+/// The tiles of keys that one warpgroup computes with, [first, end), of those
+/// that the thread block visits.
+struct TileRange {
+  Value first, end;
+};
+
+/// Scores of one tile, to be multiplied with `factor` for base 2.
+struct Scores {
+  Value value;
+  double factor = 1;
+};
+
+class Consumer {
+public:
+  Consumer(OpBuilder &builder, TileProgram &program, KernelArguments &arguments,
+           const KernelResources &resources)
+      : builder(builder), program(program), arguments(arguments),
+        resources(resources), loc(program.step->getLoc()),
+        warpgroup(hopper::WarpgroupIdOp::create(builder, loc)),
+        cloner(builder, program, arguments, warpgroup) {}
+
+  LogicalResult emit() {
+    return emitWork(builder, program, cloner, resources, /*isProducer=*/false,
+                    [&](const Work &work) { return emitTile(work); });
+  }
+
+private:
+  LogicalResult emitTile(const Work &work);
+  FailureOr<TileRange> emitRange(const Work &work);
+  void emitSkip(const Work &work, Value from, Value to, bool takesTurns);
+  LogicalResult emitKeys(const Work &work, TileRange range);
+  LogicalResult emitResults(Value acc, Value max, Value sum);
+
+  Value startScores(Value keys);
+  void emitCaptures(Value number);
+  LogicalResult emitReads(Value key);
+  FailureOr<Scores> emitScores(Value product, Value key, bool isFirst);
+  FailureOr<Scores> getScores(Value scores);
+  SoftmaxState emitFirstSoftmax(Scores scores);
+  SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,
+                           SoftmaxState state);
+  Value emitProbabilities(Scores scores, Value shift);
+  Value emitSafeMax(Value max);
+
+  // Short forms.
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value splat(Type type, double value) {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(cast<ShapedType>(type),
+                               builder.getF32FloatAttr(value).getValue()));
+  }
+  Value number(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 32);
+  }
+  Value add(Value a, Value b) {
+    return a.getType().isIntOrIndex()
+               ? arith::AddIOp::create(builder, loc, a, b).getResult()
+               : arith::AddFOp::create(builder, loc, a, b).getResult();
+  }
+  Value mul(Value a, Value b) {
+    return arith::MulFOp::create(builder, loc, a, b);
+  }
+  Value fma(Value a, Value b, Value c) {
+    return math::FmaOp::create(builder, loc, a, b, c);
+  }
+  Value broadcast(Value value, Type type) {
+    return vector::BroadcastOp::create(builder, loc, type, value);
+  }
+  Value get(Value channel, Value number) {
+    auto type = cast<hopper::ChannelType>(channel.getType());
+    return hopper::GetOp::create(builder, loc, type.getTileType(), channel,
+                                 number);
+  }
+  void release(Value channel, Value number) {
+    hopper::ReleaseOp::create(builder, loc, channel, number);
+  }
+  /// After the last product with them.
+  void releaseQueries(const Work &work) {
+    if (!resources.stagesInQueries)
+      release(resources.queryChannel, work.queryNumber);
+  }
+  Value wait(Value pending, int64_t inFlight) {
+    return hopper::WaitOp::create(
+        builder, loc, cast<hopper::PendingType>(pending.getType()).getVector(),
+        pending, inFlight);
+  }
+  void takeTurn() {
+    if (resources.turns)
+      hopper::TakeTurnOp::create(builder, loc, resources.turns);
+  }
+  void passTurn() {
+    if (resources.turns)
+      hopper::PassTurnOp::create(builder, loc, resources.turns);
+  }
+  Value getRows(Value tile) {
+    auto type = cast<hopper::TileType>(tile.getType());
+    auto rows = hopper::TileType::get(builder.getContext(),
+                                      hopper::kWarpgroupRows, type.getColumns(),
+                                      type.getElementType(), type.getRows());
+    return hopper::RowsOp::create(builder, loc, rows, tile, warpgroup);
+  }
+  VectorType getVectorType(int64_t rows, Type element) {
+    return VectorType::get({rows, hopper::kWarpgroupRows}, element);
+  }
+  Value startValues(Value probabilities, Value tile, Value acc) {
+    auto type = cast<hopper::TileType>(tile.getType());
+    auto result = hopper::PendingType::get(
+        builder.getContext(),
+        getVectorType(type.getColumns(), builder.getF32Type()));
+    return hopper::MmaOp::create(builder, loc, result, probabilities, tile, acc,
+                                 /*rhs_transposed=*/true);
+  }
+
+  OpBuilder &builder;
+  TileProgram &program;
+  KernelArguments &arguments;
+  const KernelResources &resources;
+  Location loc;
+  Value warpgroup;
+  WorkerCloner cloner;
+  /// Computes what holds for the queries of the warpgroup alone: as if they
+  /// were a tile of their own.
+  std::optional<WorkerCloner> own;
+  /// The queries of this consumer: a tile, or a vector.
+  Value queries;
+  /// The factor of all scores; the maximum is kept without it.
+  double factor = 1;
+};
+
+/// Whether a value of the tile level depends on another one; `seen` are values
+/// that are known not to.
+bool dependsOn(Value value, Value other, DenseSet<Value> &seen);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_CONSUMER_H
