@@ -1,15 +1,13 @@
 //===- ProtocolRoles.cpp - Producer and consumers side by side ------------===//
 //
 // Follows both roles at the same time. They meet at each loop and branch that
-// has steps of the protocol, which must be the same for both; in between, the
-// steps are run against each other.
-//
-// A loop is followed for all iterations at once: an iteration that starts from
-// any numbers, of which some are equal, adds the same to those.
+// has steps of the protocol, which are the same for both; in between, the steps
+// are run against each other.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ProtocolRoles.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -24,6 +22,19 @@ NumberedRing *RolesCheck::findRing(Operation *op) {
     return ring.value == op->getOperand(0);
   });
   return it == rings.end() ? nullptr : &*it;
+}
+
+Step RolesCheck::getStep(Operation *op) {
+  Step::Kind kind =
+      TypeSwitch<Operation *, Step::Kind>(op)
+          .Case<hopper::PutOp, hopper::PostOp>(
+              [](auto) { return Step::Kind::Put; })
+          .Case([](hopper::GetOp) { return Step::Kind::Get; })
+          .Case([](hopper::ReceiveOp) { return Step::Kind::Receive; })
+          .Case([](hopper::ReleaseOp) { return Step::Kind::Release; })
+          .Case([](hopper::TakeTurnOp) { return Step::Kind::Take; })
+          .Default([](Operation *) { return Step::Kind::Pass; });
+  return {kind, static_cast<size_t>(findRing(op) - rings.begin()), op};
 }
 
 LogicalResult RolesCheck::verifyNumber(Operation *op, Value number,
@@ -42,6 +53,10 @@ LogicalResult RolesCheck::walkProducerStep(Operation *op) {
   if (failed(verifyNumber(op, op->getOperand(1),
                           add(ring.released, ring.held + ring.waiting))))
     return failure();
+  if (followed == Followed::Producer) {
+    ring.released = add(ring.released, 1);
+    return success();
+  }
   if (auto post = dyn_cast<hopper::PostOp>(op))
     ring.messages.push_back(llvm::map_to_vector(
         post.getValues(), [&](Value value) { return terms.get(value); }));
@@ -50,9 +65,16 @@ LogicalResult RolesCheck::walkProducerStep(Operation *op) {
 }
 
 LogicalResult RolesCheck::walkConsumerStep(Operation *op) {
-  if (isa<hopper::TakeTurnOp, hopper::PassTurnOp>(op))
-    return success();
   NumberedRing &ring = *findRing(op);
+  if (isa<hopper::TakeTurnOp>(op)) {
+    ++ring.held;
+    return success();
+  }
+  if (isa<hopper::PassTurnOp>(op)) {
+    --ring.held;
+    ring.released = add(ring.released, 1);
+    return success();
+  }
   bool isRelease = isa<hopper::ReleaseOp>(op);
   if (failed(verifyNumber(op, op->getOperand(1),
                           add(ring.released, isRelease ? 0 : ring.held))))
@@ -62,7 +84,8 @@ LogicalResult RolesCheck::walkConsumerStep(Operation *op) {
     ring.released = add(ring.released, 1);
     return success();
   }
-  --ring.waiting;
+  if (followed == Followed::Both)
+    --ring.waiting;
   if (isa<hopper::GetOp>(op)) {
     ++ring.held;
     return success();
@@ -79,10 +102,13 @@ LogicalResult RolesCheck::walkConsumerStep(Operation *op) {
 LogicalResult RolesCheck::walkSteps(const Section &producer,
                                     const Section &consumer) {
   // All steps are done in some order; after that, numbers do not depend on it.
-  SmallVector<Ring> counts(rings.begin(), rings.end());
-  if (failed(runSteps(producer.steps, consumer.steps, roles.getNumConsumers(),
-                      counts)))
-    return failure();
+  if (followed == Followed::Both) {
+    SmallVector<Ring> counts(rings.begin(), rings.end());
+    SmallVector<Step> steps = getSteps(consumer.steps);
+    SmallVector<ArrayRef<Step>> consumers(roles.getNumConsumers(), steps);
+    if (failed(runSteps(getSteps(producer.steps), consumers, counts)))
+      return failure();
+  }
   for (Operation *op : producer.steps)
     if (failed(walkProducerStep(op)))
       return failure();
@@ -110,14 +136,21 @@ SmallVector<Section> RolesCheck::split(Block *block) {
 /// Follows a block of each role; a branch that is absent is empty.
 LogicalResult RolesCheck::walk(Block *producer, Block *consumer,
                                Operation *owner) {
+  if (isApart(producer, consumer))
+    return walkApart(producer, consumer, owner);
   SmallVector<Section> here = split(producer), there = split(consumer);
   for (size_t number = 0;; ++number) {
+    // Of a role that is not followed there is one section, without steps.
+    if (followed == Followed::Producer && number != 0)
+      there.emplace_back();
+    if (followed == Followed::Consumers && number != 0)
+      here.emplace_back();
     const Section &p = here[number], &c = there[number];
     if (failed(walkSteps(p, c)))
       return failure();
     if (!p.meeting && !c.meeting)
       return success();
-    if (p.meeting && c.meeting) {
+    if ((p.meeting && c.meeting) || followed != Followed::Both) {
       if (failed(walkMeeting(p.meeting, c.meeting)))
         return failure();
       continue;
@@ -136,19 +169,23 @@ LogicalResult RolesCheck::walk(Block *producer, Block *consumer,
 
 LogicalResult RolesCheck::walkMeeting(Operation *producer,
                                       Operation *consumer) {
+  Operation *any = consumer ? consumer : producer;
   for (const NumberedRing &ring : rings)
     if (!ring.messages.empty())
-      return consumer->emitOpError(
+      return any->emitOpError(
           "expects messages to be received before a loop or branch");
-  if (auto loop = dyn_cast<scf::ForOp>(producer))
-    if (auto other = dyn_cast<scf::ForOp>(consumer))
-      return walkFor(loop, other);
-  if (auto loop = dyn_cast<scf::WhileOp>(producer))
-    if (auto other = dyn_cast<scf::WhileOp>(consumer))
-      return walkWhile(loop, other);
-  if (auto branch = dyn_cast<scf::IfOp>(producer))
-    if (auto other = dyn_cast<scf::IfOp>(consumer))
-      return walkIf(branch, other);
+  bool isOne = !producer || !consumer;
+  if (isOne || producer->getName() == consumer->getName()) {
+    if (isa<scf::ForOp>(any))
+      return walkFor(dyn_cast_if_present<scf::ForOp>(producer),
+                     dyn_cast_if_present<scf::ForOp>(consumer));
+    if (isa<scf::IfOp>(any))
+      return walkIf(dyn_cast_if_present<scf::IfOp>(producer),
+                    dyn_cast_if_present<scf::IfOp>(consumer));
+    assert(!isOne && "expects no such loop where one role is followed");
+    return walkWhile(cast<scf::WhileOp>(producer),
+                     cast<scf::WhileOp>(consumer));
+  }
   InFlightDiagnostic diag = consumer->emitOpError(
       "expects the loop or branch that the producer has here");
   diag.attachNote(producer->getLoc()) << "the producer's is here";
@@ -156,8 +193,13 @@ LogicalResult RolesCheck::walkMeeting(Operation *producer,
 }
 
 LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
-  Term condition = terms.get(producer.getCondition());
-  if (!terms.areEquivalent(condition, terms.get(consumer.getCondition()))) {
+  SmallVector<scf::IfOp, 2> ops;
+  for (scf::IfOp op : {producer, consumer})
+    if (op)
+      ops.push_back(op);
+  Term condition = terms.get(ops.front().getCondition());
+  if (ops.size() == 2 &&
+      !terms.areEquivalent(condition, terms.get(consumer.getCondition()))) {
     InFlightDiagnostic diag =
         consumer.emitOpError("cannot prove that the condition is the same as "
                              "that of the producer");
@@ -165,25 +207,25 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
     return diag;
   }
   SmallVector<NumberedRing> start = rings, ends[2];
-  size_t numFacts = terms.getNumFacts();
+  TermTable::Mark mark = terms.getMark();
   // What each branch gives for each integer result.
   SmallVector<Term> yields[2];
   for (bool isElse : {false, true}) {
     rings = start;
     terms.assume(condition, !isElse);
-    auto getBlock = [&](scf::IfOp op) {
-      return isElse ? op.elseBlock() : op.thenBlock();
+    auto getBlock = [&](scf::IfOp op) -> Block * {
+      return !op ? nullptr : isElse ? op.elseBlock() : op.thenBlock();
     };
-    if (failed(walk(getBlock(producer), getBlock(consumer), consumer)))
+    if (failed(walk(getBlock(producer), getBlock(consumer), ops.back())))
       return failure();
-    for (scf::IfOp op : {producer, consumer})
+    for (scf::IfOp op : ops)
       if (op.getNumResults() != 0)
         addTerms(getBlock(op)->getTerminator()->getOperands(), yields[isElse]);
     ends[isElse] = rings;
-    terms.dropFacts(numFacts);
+    terms.dropFacts(mark);
   }
   size_t next = 0;
-  for (scf::IfOp op : {producer, consumer})
+  for (scf::IfOp op : ops)
     for (Value result : op.getResults())
       if (unsigned bits = getBits(result.getType())) {
         const Term &a = yields[0][next], &b = yields[1][next];
@@ -194,7 +236,7 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
   for (size_t number = 0; number < start.size(); ++number) {
     NumberedRing &ring = ends[0][number], &other = ends[1][number];
     if (ring.held != other.held || ring.waiting != other.waiting) {
-      InFlightDiagnostic diag = producer.emitOpError(
+      InFlightDiagnostic diag = ops.front().emitOpError(
           "expects as many tiles in a channel after one branch as after the "
           "other");
       diag.attachNote(ring.value.getLoc()) << "channel created here";
@@ -206,7 +248,7 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
     auto isEqualIf = [&](bool holds) {
       terms.assume(condition, holds);
       bool isEqual = terms.areEqual(ring.released, other.released);
-      terms.dropFacts(numFacts);
+      terms.dropFacts(mark);
       return isEqual;
     };
     if (isEqualIf(false))
@@ -231,12 +273,13 @@ LogicalResult RolesCheck::check() {
   WalkResult result = roles->walk([&](Operation *op) {
     if (!isEvent(op))
       return WalkResult::advance();
-    if (!isa<hopper::TakeTurnOp, hopper::PassTurnOp>(op) && !findRing(op)) {
+    if (!findRing(op)) {
       Value value = op->getOperand(0);
       Operation *source = value.getDefiningOp();
-      if (!isa_and_nonnull<hopper::CreateChannelOp, hopper::CreateMailboxOp>(
-              source)) {
-        op->emitOpError("expects a channel or mailbox that the kernel creates");
+      if (!isa_and_nonnull<hopper::CreateChannelOp, hopper::CreateMailboxOp,
+                           hopper::CreateTurnsOp>(source)) {
+        op->emitOpError(
+            "expects a channel, mailbox or turns that the kernel creates");
         return WalkResult::interrupt();
       }
       NumberedRing &ring = rings.emplace_back();
