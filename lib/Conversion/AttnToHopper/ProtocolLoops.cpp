@@ -135,6 +135,10 @@ LogicalResult RolesCheck::walkFor(scf::ForOp producer, scf::ForOp consumer) {
     diag.attachNote(first.getLoc()) << "the producer's loop is here";
     return diag;
   }
+  if (loops.size() == 1 && !(isSameForThreads(first.getLowerBound()) &&
+                             isSameForThreads(first.getUpperBound())))
+    return first.emitOpError("cannot prove that all threads of a role do as "
+                             "many iterations");
   // With steps of 1 and bounds in order, the difference.
   std::optional<Term> trip;
   if (step == Term{step.bits, 1, {}} && !first.getUnsignedCmp() &&

@@ -156,7 +156,7 @@ static FailureOr<Counts> getIterationUses(ArrayRef<Way> producer,
                                return count == 0 || ring.isTurns();
                              }))
           return piece.loop->emitOpError(
-              "has turns in an iteration, but no use of a channel");
+              "has steps, but no use of a channel, in an iteration");
         if (!known[0])
           known[0] = piece.loop;
         if (!known[1] && !isProducer)

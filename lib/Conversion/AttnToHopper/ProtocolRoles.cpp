@@ -206,6 +206,9 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
     diag.attachNote(producer.getLoc()) << "the producer's branch is here";
     return diag;
   }
+  if (ops.size() == 1 && !isSameForThreads(ops.front().getCondition()))
+    return ops.front().emitOpError(
+        "cannot prove that all threads of a role take the same branch");
   SmallVector<NumberedRing> start = rings, ends[2];
   TermTable::Mark mark = terms.getMark();
   // What each branch gives for each integer result.

@@ -4,7 +4,9 @@
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/Utils/InferIntRangeCommon.h"
 
 using namespace mlir;
@@ -125,6 +127,64 @@ static bool isPureForAll(Operation *op) {
     return true;
   return isa<arith::ArithDialect, affine::AffineDialect>(op->getDialect()) &&
          isMemoryEffectFree(op);
+}
+
+/// The values that a result or argument of control flow may be, and those that
+/// choose between them; nothing if `op` is something else.
+static std::optional<SmallVector<Value>> getSources(Operation *op,
+                                                    Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  unsigned number = argument ? argument.getArgNumber()
+                             : cast<OpResult>(value).getResultNumber();
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return SmallVector<Value>{branch.getCondition(),
+                              branch.thenYield().getOperand(number),
+                              branch.elseYield().getOperand(number)};
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    SmallVector<Value> sources = {loop.getLowerBound(), loop.getUpperBound(),
+                                  loop.getStep()};
+    if (argument == loop.getInductionVar())
+      return sources;
+    number -= argument ? 1 : 0;
+    sources.push_back(loop.getInitArgs()[number]);
+    sources.push_back(loop.getYieldedValues()[number]);
+    return sources;
+  }
+  if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+    SmallVector<Value> sources = {loop.getConditionOp().getCondition()};
+    if (argument && argument.getOwner() == loop.getBeforeBody()) {
+      sources.push_back(loop.getInits()[number]);
+      sources.push_back(loop.getYieldOp().getOperand(number));
+    } else {
+      sources.push_back(loop.getConditionOp().getArgs()[number]);
+    }
+    return sources;
+  }
+  return std::nullopt;
+}
+
+bool protocol::isSameForThreads(Value value) {
+  DenseSet<Value> seen;
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    auto argument = dyn_cast<BlockArgument>(next);
+    Operation *op =
+        argument ? argument.getOwner()->getParentOp() : next.getDefiningOp();
+    if (auto sources = getSources(op, next)) {
+      llvm::append_range(worklist, *sources);
+      continue;
+    }
+    if (argument ? isa<FunctionOpInterface>(op)
+                 : isa<hopper::ReceiveOp, hopper::WarpgroupIdOp>(op))
+      continue;
+    if (argument || !isPureForAll(op))
+      return false;
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return true;
 }
 
 Term TermTable::evaluate(Value value) {

@@ -114,6 +114,9 @@ private:
   SmallVector<Order> orders;
 };
 
+/// Whether all threads of a consumer have the same value.
+bool isSameForThreads(Value value);
+
 /// The bits of an integer or index; 0 for other types.
 unsigned getBits(Type type);
 
