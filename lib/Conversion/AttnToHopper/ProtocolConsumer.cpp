@@ -91,8 +91,12 @@ static void passValues(State &state, ValueRange from, ValueRange to) {
   SmallVector<SmallVector<int64_t>> pending;
   for (Value value : from) {
     auto tile = state.tiles.find(value.getAsOpaquePointer());
-    tiles.push_back(tile == state.tiles.end() ? std::nullopt
-                                              : std::optional(tile->second));
+    if (tile != state.tiles.end())
+      tiles.push_back(tile->second);
+    else if (value.getDefiningOp<hopper::CreateTileOp>())
+      tiles.push_back(Slot());
+    else
+      tiles.push_back(std::nullopt);
     auto it = state.pending.find(value.getAsOpaquePointer());
     pending.push_back(it == state.pending.end() ? SmallVector<int64_t>()
                                                 : it->second);

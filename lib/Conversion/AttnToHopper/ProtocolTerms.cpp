@@ -177,8 +177,11 @@ bool protocol::isSameForThreads(Value value) {
       llvm::append_range(worklist, *sources);
       continue;
     }
-    if (argument ? isa<FunctionOpInterface>(op)
-                 : isa<hopper::ReceiveOp, hopper::WarpgroupIdOp>(op))
+    // Only a producer of one thread claims work.
+    if (argument
+            ? isa<FunctionOpInterface>(op)
+            : isa<hopper::ReceiveOp, hopper::WarpgroupIdOp, hopper::ClaimOp>(
+                  op))
       continue;
     if (argument || !isPureForAll(op))
       return false;
