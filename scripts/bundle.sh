@@ -18,7 +18,7 @@ rm -rf "$stage"
 mkdir -p "$stage/bin" "$stage/lib" "$stage/python" "$stage/tests" \
   "$stage/examples"
 strip=/usr/lib/llvm-22/bin/llvm-strip
-[ -x $strip ] || strip=strip
+[ -x $strip ] || strip="strip"
 $strip -o "$stage/bin/attn-run" $build/bin/attn-run
 $strip -o "$stage/bin/AttnCudaDeviceTests" \
   $build/test/Unit/AttnCudaDeviceTests

@@ -1107,10 +1107,11 @@ gpu.module @not_for_all_threads {
 
 // -----
 
-// Values are waited for that come after the next keys, for which there is no room.
+// With one stage, a consumer waits for the last values before its turn, and the
+// next one for that turn before it releases the values before those.
 
-gpu.module @order_in_skip {
-  gpu.func @order_in_skip(%map: !hopper.map<64x64xbf16>, %length: i32, %own: i32) kernel {
+gpu.module @turn_after_values {
+  gpu.func @turn_after_values(%map: !hopper.map<64x64xbf16>, %length: i32, %own: i32) kernel {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
@@ -1126,13 +1127,13 @@ gpu.module @order_in_skip {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
         hopper.put %c[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
         scf.for %i = %n1 to %n step %n1 : i32 {
-          // expected-error @below {{never ends: the producer waits for room here}}
           hopper.put %k[%i], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
           hopper.put %c[%i], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
           %j = arith.subi %i, %n1 : i32
           hopper.put %v[%j], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
         }
         %last = arith.subi %n, %n1 : i32
+        // expected-error @below {{never ends: the producer waits for room here}}
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
       }
     } consumers {
@@ -1149,13 +1150,12 @@ gpu.module @order_in_skip {
       %some = arith.cmpi slt, %first, %end : i32
       scf.if %some {
         scf.for %i = %n0 to %first step %n1 : i32 {
-          // expected-note @below {{while a consumer waits here}}
-          %d = hopper.get %v[%i] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
-          hopper.release %v[%i] : !hopper.channel<1x64x64xbf16>
           %a = hopper.get %k[%i] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
           hopper.release %k[%i] : !hopper.channel<1x64x64xbf16>
           %b = hopper.get %c[%i] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
           hopper.release %c[%i] : !hopper.channel<1x64x64xbf16>
+          %d = hopper.get %v[%i] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %v[%i] : !hopper.channel<1x64x64xbf16>
           hopper.take_turn %turns : !hopper.turns
           hopper.pass_turn %turns : !hopper.turns
         }
@@ -1185,6 +1185,7 @@ gpu.module @order_in_skip {
           hopper.release %k[%i] : !hopper.channel<1x64x64xbf16>
           %b = hopper.get %c[%i] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
           hopper.release %c[%i] : !hopper.channel<1x64x64xbf16>
+          // expected-note @below {{while a consumer waits here}}
           %d = hopper.get %v[%i] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
           hopper.release %v[%i] : !hopper.channel<1x64x64xbf16>
           hopper.take_turn %turns : !hopper.turns

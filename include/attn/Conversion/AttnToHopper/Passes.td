@@ -119,7 +119,8 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
     * `hopper.wait` waits for the product of its operand, and all products are waited for;
     * it takes and passes turns alternately;
     * a channel's memory is reused for results only after its last use, or while its one tile is held and no product may read it; the tile is not read
-      after that, and not released before a `hopper.drain` waits for stores from it. Of such a channel each consumer uses only its own rows;
+      after that, and not released before a `hopper.drain` waits for stores from it. Of such a channel each consumer uses only its own rows. It writes to no
+      other tile of a channel;
     * it holds as many tiles and turns after an iteration of a loop, or one side of a branch, as before it, or after the other.
 
     Tiles of a channel are got and released in order, so a tile is known by how many were got before. A loop is followed until an iteration
