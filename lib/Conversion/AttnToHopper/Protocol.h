@@ -29,18 +29,30 @@ LogicalResult verifyConsumer(hopper::WarpSpecializeOp roles);
 /// that none waits for ever.
 LogicalResult verifyRoles(hopper::WarpSpecializeOp roles);
 
-/// A channel, or a mailbox, at a point of both roles.
+/// A channel, mailbox or turns at a point of both roles.
 struct Ring {
   Value value;
   int64_t capacity = 0;
   /// Tiles that a consumer has got and not released, and that it has not got.
+  /// Of turns, whether one is taken.
   int64_t held = 0, waiting = 0;
+
+  bool isTurns() const { return isa<hopper::TurnsType>(value.getType()); }
 };
 
-/// Runs steps of the producer against the same steps of all consumers, and
-/// updates rings; an error if one of them is not done in the end.
-LogicalResult runSteps(ArrayRef<Operation *> producer,
-                       ArrayRef<Operation *> consumers, int64_t numConsumers,
+/// A step of a role with one of its rings.
+struct Step {
+  enum class Kind { Put, Get, Release, Receive, Take, Pass } kind;
+  /// The ring's place in a list.
+  size_t ring = 0;
+  Operation *op = nullptr;
+};
+
+/// Runs steps of the producer against those of each consumer, and updates
+/// rings; an error if one of them is not done in the end. All consumers have as
+/// many steps of each kind.
+LogicalResult runSteps(ArrayRef<Step> producer,
+                       ArrayRef<ArrayRef<Step>> consumers,
                        MutableArrayRef<Ring> rings);
 
 } // namespace mlir::attn::protocol

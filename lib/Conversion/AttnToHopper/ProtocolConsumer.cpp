@@ -15,18 +15,17 @@ using namespace mlir::attn::protocol;
 
 namespace {
 /// A tile of a channel, by the number of tiles got before; or, without a
-/// channel, memory that is no channel's.
+/// channel, memory that is no channel's, or not any more.
 struct Slot {
   Value channel;
   int64_t number = 0;
+  /// Whether it is the memory of that tile, for results.
+  bool isReuse = false;
   /// For a value that is another tile on another path.
   static constexpr int64_t kUnknown = -1;
   bool operator==(const Slot &other) const {
-    return channel == other.channel && number == other.number;
-  }
-  bool operator<(const Slot &other) const {
-    return std::pair(channel.getAsOpaquePointer(), number) <
-           std::pair(other.channel.getAsOpaquePointer(), other.number);
+    return channel == other.channel && number == other.number &&
+           isReuse == other.isReuse;
   }
 };
 
@@ -38,8 +37,11 @@ struct Product {
 
 struct ChannelState {
   int64_t got = 0, released = 0;
-  /// Its memory is another tile's from here on.
-  Operation *reuse = nullptr;
+  /// Its memory is another tile's from here on, or until the release of the
+  /// tile that is held.
+  Operation *reuse = nullptr, *reuseOfHeld = nullptr;
+  /// Stored from that tile's memory, which nothing has waited for.
+  Operation *store = nullptr;
   Operation *lastGet = nullptr, *lastRelease = nullptr;
 };
 
@@ -67,8 +69,11 @@ private:
   LogicalResult visitMma(hopper::MmaOp op, State &state);
   LogicalResult visitWait(hopper::WaitOp op, State &state);
   LogicalResult visitReuse(hopper::ReuseOp op, State &state);
+  LogicalResult visitStore(hopper::StoreOp op, State &state);
   LogicalResult visitIf(scf::IfOp op, State &state);
   LogicalResult visitLoop(Operation *op, State &state);
+  LogicalResult verifyNoProduct(Operation *op, StringRef what, Value channel,
+                                int64_t number, State &state);
   LogicalResult verifyRead(Operation *op, Value tile, State &state);
   LogicalResult verifyIteration(Operation *loop, State &before, State &after);
   LogicalResult join(Operation *op, State &state, State other);
@@ -86,8 +91,12 @@ static void passValues(State &state, ValueRange from, ValueRange to) {
   SmallVector<SmallVector<int64_t>> pending;
   for (Value value : from) {
     auto tile = state.tiles.find(value.getAsOpaquePointer());
-    tiles.push_back(tile == state.tiles.end() ? std::nullopt
-                                              : std::optional(tile->second));
+    if (tile != state.tiles.end())
+      tiles.push_back(tile->second);
+    else if (value.getDefiningOp<hopper::CreateTileOp>())
+      tiles.push_back(Slot());
+    else
+      tiles.push_back(std::nullopt);
     auto it = state.pending.find(value.getAsOpaquePointer());
     pending.push_back(it == state.pending.end() ? SmallVector<int64_t>()
                                                 : it->second);
@@ -112,8 +121,14 @@ LogicalResult ConsumerCheck::verifyRead(Operation *op, Value tile,
   if (!slot.channel)
     return success();
   const ChannelState &channel = state.channels[slot.channel];
-  if (slot.number >= channel.released)
-    return success();
+  if (slot.number >= channel.released) {
+    if (slot.isReuse || !channel.reuseOfHeld)
+      return success();
+    InFlightDiagnostic diag =
+        op->emitOpError("reads a tile whose memory is reused");
+    diag.attachNote(channel.reuseOfHeld->getLoc()) << "reused here";
+    return diag;
+  }
   InFlightDiagnostic diag = op->emitOpError("reads a tile after its release");
   if (channel.lastRelease)
     diag.attachNote(channel.lastRelease->getLoc()) << "released here";
@@ -147,6 +162,22 @@ LogicalResult ConsumerCheck::visitGet(hopper::GetOp op, State &state) {
   return success();
 }
 
+/// Checks that no product may still read a tile.
+LogicalResult ConsumerCheck::verifyNoProduct(Operation *op, StringRef what,
+                                             Value channel, int64_t number,
+                                             State &state) {
+  for (const Product &product : state.products)
+    for (const Slot &slot : product.reads)
+      if (slot.channel == channel && slot.number == number) {
+        InFlightDiagnostic diag = op->emitOpError(what)
+                                  << " that a product may still read";
+        diag.attachNote(product.op->getLoc())
+            << "no hopper.wait has waited for this one";
+        return diag;
+      }
+  return success();
+}
+
 LogicalResult ConsumerCheck::visitRelease(hopper::ReleaseOp op, State &state) {
   ChannelState &channel = state.channels[op.getChannel()];
   if (channel.got == channel.released) {
@@ -157,17 +188,19 @@ LogicalResult ConsumerCheck::visitRelease(hopper::ReleaseOp op, State &state) {
           << "the last one is released here";
     return diag;
   }
-  Slot slot{op.getChannel(), channel.released};
-  for (const Product &product : state.products)
-    if (llvm::is_contained(product.reads, slot)) {
-      InFlightDiagnostic diag =
-          op.emitOpError("releases a tile that a product may still read");
-      diag.attachNote(product.op->getLoc())
-          << "no hopper.wait has waited for this one";
-      return diag;
-    }
+  if (failed(verifyNoProduct(op, "releases a tile", op.getChannel(),
+                             channel.released, state)))
+    return failure();
+  if (channel.store) {
+    InFlightDiagnostic diag =
+        op.emitOpError("releases memory that a store may still read");
+    diag.attachNote(channel.store->getLoc())
+        << "no hopper.drain has waited for this one";
+    return diag;
+  }
   ++channel.released;
   channel.lastRelease = op;
+  channel.reuseOfHeld = nullptr;
   return success();
 }
 
@@ -212,14 +245,40 @@ LogicalResult ConsumerCheck::visitWait(hopper::WaitOp op, State &state) {
 
 LogicalResult ConsumerCheck::visitReuse(hopper::ReuseOp op, State &state) {
   ChannelState &channel = state.channels[op.getChannel()];
-  if (channel.got != channel.released) {
+  Slot &slot = state.tiles[op.getTile().getAsOpaquePointer()];
+  slot = {};
+  if (channel.got == channel.released) {
+    channel.reuse = op;
+    return success();
+  }
+  if (failed(verifyNoProduct(op, "reuses the memory of a tile", op.getChannel(),
+                             channel.released, state)))
+    return failure();
+  channel.reuseOfHeld = op;
+  slot = {op.getChannel(), channel.released, /*isReuse=*/true};
+  return success();
+}
+
+LogicalResult ConsumerCheck::visitStore(hopper::StoreOp op, State &state) {
+  auto it = state.tiles.find(op.getStaging().getAsOpaquePointer());
+  if (it == state.tiles.end())
+    return success();
+  const Slot &slot = it->second;
+  if (slot.number == Slot::kUnknown)
+    return op.emitOpError(
+        "writes to a tile that differs between paths to here");
+  if (!slot.channel)
+    return success();
+  if (!slot.isReuse)
+    return op.emitOpError("writes to a tile of a channel");
+  ChannelState &channel = state.channels[slot.channel];
+  if (slot.number < channel.released) {
     InFlightDiagnostic diag =
-        op.emitOpError("reuses a channel of which a tile is held");
-    diag.attachNote(channel.lastGet->getLoc()) << "got here";
+        op.emitOpError("writes to memory after its release");
+    diag.attachNote(channel.lastRelease->getLoc()) << "released here";
     return diag;
   }
-  channel.reuse = op;
-  state.tiles[op.getTile().getAsOpaquePointer()] = {};
+  channel.store = op;
   return success();
 }
 
@@ -254,10 +313,11 @@ LogicalResult ConsumerCheck::visit(Operation *op, State &state) {
     state.turns[pass.getTurns()] = nullptr;
     return success();
   }
-  if (auto store = dyn_cast<hopper::StoreOp>(op)) {
-    auto it = state.tiles.find(store.getStaging().getAsOpaquePointer());
-    if (it != state.tiles.end() && it->second.channel)
-      return store.emitOpError("writes to a tile of a channel");
+  if (auto store = dyn_cast<hopper::StoreOp>(op))
+    return visitStore(store, state);
+  if (isa<hopper::DrainOp>(op)) {
+    for (auto &[value, channel] : state.channels)
+      channel.store = nullptr;
     return success();
   }
   if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -267,7 +327,9 @@ LogicalResult ConsumerCheck::visit(Operation *op, State &state) {
   bool hasSteps =
       op->getNumRegions() != 0 &&
       op->walk([](Operation *inner) {
-          return isEvent(inner) || isa<hopper::MmaOp, hopper::WaitOp>(inner)
+          return isEvent(inner) ||
+                         isa<hopper::MmaOp, hopper::WaitOp, hopper::ReuseOp,
+                             hopper::StoreOp, hopper::DrainOp>(inner)
                      ? WalkResult::interrupt()
                      : WalkResult::advance();
         }).wasInterrupted();
@@ -324,6 +386,10 @@ LogicalResult ConsumerCheck::join(Operation *op, State &state, State other) {
     }
     if (!channel.reuse)
       channel.reuse = there.reuse;
+    if (!channel.reuseOfHeld)
+      channel.reuseOfHeld = there.reuseOfHeld;
+    if (!channel.store)
+      channel.store = there.store;
     if (!channel.lastGet)
       channel.lastGet = there.lastGet;
     if (!channel.lastRelease)
@@ -399,10 +465,13 @@ static SmallVector<int64_t> getKey(State &state, Operation *loop,
     }
     key.push_back(std::max<int64_t>(
         slot.number - state.channels[slot.channel].released, -1));
+    key.push_back(slot.isReuse);
   };
   for (auto &[value, channel] : state.channels)
     llvm::append_values(key, channel.got - channel.released,
-                        int64_t(channel.reuse != nullptr));
+                        int64_t(channel.reuse != nullptr),
+                        int64_t(channel.reuseOfHeld != nullptr),
+                        int64_t(channel.store != nullptr));
   for (auto &[value, turn] : state.turns)
     key.push_back(turn != nullptr);
   for (auto &[value, slot] : state.tiles) {
@@ -511,9 +580,35 @@ LogicalResult ConsumerCheck::visitLoop(Operation *op, State &state) {
   return success();
 }
 
+/// Checks that each consumer has its own rows of what is reused, which it may
+/// write when others have not yet read theirs.
+static LogicalResult verifyOwnRows(hopper::ReuseOp reuse) {
+  auto roles = reuse->getParentOfType<hopper::WarpSpecializeOp>();
+  if (roles.getNumConsumers() == 1)
+    return success();
+  SmallVector<Operation *> sources = {reuse};
+  for (Operation *user : reuse.getChannel().getUsers())
+    if (isa<hopper::GetOp>(user))
+      sources.push_back(user);
+  for (Operation *source : sources)
+    for (Operation *user : source->getUsers()) {
+      auto rows = dyn_cast<hopper::RowsOp>(user);
+      if (rows && rows.getIndex().getDefiningOp<hopper::WarpgroupIdOp>())
+        continue;
+      InFlightDiagnostic diag = user->emitOpError(
+          "uses rows that may be those of another consumer, of memory that is "
+          "reused");
+      diag.attachNote(reuse.getLoc()) << "reused here";
+      return diag;
+    }
+  return success();
+}
+
 LogicalResult ConsumerCheck::check(Region &region) {
+  WalkResult reuses = region.walk(
+      [](hopper::ReuseOp op) { return WalkResult(verifyOwnRows(op)); });
   State state;
-  if (failed(walk(region.front(), state)))
+  if (reuses.wasInterrupted() || failed(walk(region.front(), state)))
     return failure();
   for (auto &[value, channel] : state.channels)
     if (channel.got != channel.released)

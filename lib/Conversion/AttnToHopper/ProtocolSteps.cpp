@@ -15,26 +15,26 @@ using namespace mlir::attn::protocol;
 namespace {
 /// One warpgroup, or the producer.
 struct Runner {
-  ArrayRef<Operation *> steps;
+  ArrayRef<Step> steps;
   /// Its number among the consumers.
   size_t consumer = 0;
   /// By ring: tiles that it has got and released.
-  SmallVector<int64_t> got, released;
+  SmallVector<int64_t, 8> got, released;
 
   bool isDone() const { return steps.empty(); }
 };
 
 class Run {
 public:
-  Run(ArrayRef<Operation *> producer, ArrayRef<Operation *> consumer,
-      int64_t numConsumers, MutableArrayRef<Ring> rings)
-      : rings(rings) {
+  Run(ArrayRef<Step> producer, ArrayRef<ArrayRef<Step>> consumers,
+      MutableArrayRef<Ring> rings)
+      : rings(rings), turns(rings.size()) {
     roles.emplace_back().steps = producer;
     for (const Ring &ring : rings)
       numPut.push_back(ring.held + ring.waiting);
-    for (int64_t number = 0; number < numConsumers; ++number) {
+    for (auto [number, steps] : llvm::enumerate(consumers)) {
       Runner &role = roles.emplace_back();
-      role.steps = consumer;
+      role.steps = steps;
       role.consumer = number;
       for (const Ring &ring : rings)
         role.got.push_back(ring.held);
@@ -47,45 +47,46 @@ public:
 private:
   bool step(Runner &role);
   LogicalResult reportStuck();
-  size_t getRing(Value value) const {
-    return llvm::find_if(
-               rings, [&](const Ring &ring) { return ring.value == value; }) -
-           rings.begin();
-  }
   ArrayRef<Runner> getConsumers() const { return ArrayRef(roles).drop_front(); }
 
   MutableArrayRef<Ring> rings;
-  SmallVector<int64_t> numPut;
-  SmallVector<Runner> roles;
-  /// Whose turn it is.
-  DenseMap<Value, size_t> turns;
+  SmallVector<int64_t, 8> numPut;
+  /// By ring: whose turn it is.
+  SmallVector<size_t, 8> turns;
+  SmallVector<Runner, 4> roles;
 };
 } // namespace
 
 /// Does the next step of a role, unless it has to wait.
 bool Run::step(Runner &role) {
-  Operation *op = role.steps.front();
-  Value subject = op->getOperand(0);
-  size_t ring = getRing(subject);
-  if (isa<hopper::PutOp, hopper::PostOp>(op)) {
-    if (llvm::any_of(getConsumers(), [&](const Runner &consumer) {
-          return numPut[ring] - consumer.released[ring] >= rings[ring].capacity;
-        }))
-      return false;
+  auto [kind, ring, op] = role.steps.front();
+  switch (kind) {
+  case Step::Kind::Put:
+    for (const Runner &consumer : getConsumers())
+      if (numPut[ring] - consumer.released[ring] >= rings[ring].capacity)
+        return false;
     ++numPut[ring];
-  } else if (isa<hopper::GetOp, hopper::ReceiveOp>(op)) {
+    break;
+  case Step::Kind::Get:
+  case Step::Kind::Receive:
     if (role.got[ring] >= numPut[ring])
       return false;
     ++role.got[ring];
-    if (isa<hopper::ReceiveOp>(op))
+    if (kind == Step::Kind::Receive)
       ++role.released[ring];
-  } else if (isa<hopper::ReleaseOp>(op)) {
-    ++role.released[ring];
-  } else if (isa<hopper::TakeTurnOp>(op)) {
-    if (turns[subject] != role.consumer)
+    break;
+  case Step::Kind::Take:
+    if (turns[ring] != role.consumer)
       return false;
-  } else {
-    turns[subject] = (role.consumer + 1) % getConsumers().size();
+    ++role.got[ring];
+    break;
+  case Step::Kind::Pass:
+    turns[ring] = (role.consumer + 1) % getConsumers().size();
+    ++role.released[ring];
+    break;
+  case Step::Kind::Release:
+    ++role.released[ring];
+    break;
   }
   role.steps = role.steps.drop_front();
   return true;
@@ -98,7 +99,7 @@ LogicalResult Run::reportStuck() {
   constexpr StringLiteral meeting =
       "before the loop, branch or end where the roles meet next";
   if (producer.isDone()) {
-    Operation *op = stuck->steps.front();
+    Operation *op = stuck->steps.front().op;
     if (isa<hopper::TakeTurnOp, hopper::PassTurnOp>(op))
       return op->emitOpError("waits for a turn that no consumer passes ")
              << meeting;
@@ -106,12 +107,12 @@ LogicalResult Run::reportStuck() {
            << (isa<hopper::GetOp>(op) ? "channel" : "mailbox")
            << " that the producer does not fill " << meeting;
   }
-  Operation *op = producer.steps.front();
+  Operation *op = producer.steps.front().op;
   if (stuck == getConsumers().end())
     return op->emitOpError("waits for room that no consumer makes ") << meeting;
   InFlightDiagnostic diag =
       op->emitOpError("never ends: the producer waits for room here");
-  diag.attachNote(stuck->steps.front()->getLoc())
+  diag.attachNote(stuck->steps.front().op->getLoc())
       << "while a consumer waits here";
   return diag;
 }
@@ -130,14 +131,14 @@ LogicalResult Run::complete() {
     // All consumers have done the same.
     const Runner &consumer = roles.back();
     ring.held = consumer.got[number] - consumer.released[number];
-    ring.waiting = numPut[number] - consumer.got[number];
+    if (!ring.isTurns())
+      ring.waiting = numPut[number] - consumer.got[number];
   }
   return success();
 }
 
-LogicalResult protocol::runSteps(ArrayRef<Operation *> producer,
-                                 ArrayRef<Operation *> consumers,
-                                 int64_t numConsumers,
+LogicalResult protocol::runSteps(ArrayRef<Step> producer,
+                                 ArrayRef<ArrayRef<Step>> consumers,
                                  MutableArrayRef<Ring> rings) {
-  return Run(producer, consumers, numConsumers, rings).complete();
+  return Run(producer, consumers, rings).complete();
 }

@@ -4,7 +4,9 @@
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/Utils/InferIntRangeCommon.h"
 
 using namespace mlir;
@@ -125,6 +127,67 @@ static bool isPureForAll(Operation *op) {
     return true;
   return isa<arith::ArithDialect, affine::AffineDialect>(op->getDialect()) &&
          isMemoryEffectFree(op);
+}
+
+/// The values that a result or argument of control flow may be, and those that
+/// choose between them; nothing if `op` is something else.
+static std::optional<SmallVector<Value>> getSources(Operation *op,
+                                                    Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  unsigned number = argument ? argument.getArgNumber()
+                             : cast<OpResult>(value).getResultNumber();
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return SmallVector<Value>{branch.getCondition(),
+                              branch.thenYield().getOperand(number),
+                              branch.elseYield().getOperand(number)};
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    SmallVector<Value> sources = {loop.getLowerBound(), loop.getUpperBound(),
+                                  loop.getStep()};
+    if (argument == loop.getInductionVar())
+      return sources;
+    number -= argument ? 1 : 0;
+    sources.push_back(loop.getInitArgs()[number]);
+    sources.push_back(loop.getYieldedValues()[number]);
+    return sources;
+  }
+  if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+    SmallVector<Value> sources = {loop.getConditionOp().getCondition()};
+    if (argument && argument.getOwner() == loop.getBeforeBody()) {
+      sources.push_back(loop.getInits()[number]);
+      sources.push_back(loop.getYieldOp().getOperand(number));
+    } else {
+      sources.push_back(loop.getConditionOp().getArgs()[number]);
+    }
+    return sources;
+  }
+  return std::nullopt;
+}
+
+bool protocol::isSameForThreads(Value value) {
+  DenseSet<Value> seen;
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    auto argument = dyn_cast<BlockArgument>(next);
+    Operation *op =
+        argument ? argument.getOwner()->getParentOp() : next.getDefiningOp();
+    if (auto sources = getSources(op, next)) {
+      llvm::append_range(worklist, *sources);
+      continue;
+    }
+    // Only a producer of one thread claims work.
+    if (argument
+            ? isa<FunctionOpInterface>(op)
+            : isa<hopper::ReceiveOp, hopper::WarpgroupIdOp, hopper::ClaimOp>(
+                  op))
+      continue;
+    if (argument || !isPureForAll(op))
+      return false;
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return true;
 }
 
 Term TermTable::evaluate(Value value) {
@@ -269,10 +332,22 @@ void TermTable::assume(const Term &condition, bool holds) {
     std::swap(lhs, rhs);
     predicate = swapOperands(predicate);
   }
-  if (!rhs.isConstant())
-    return;
   if (!holds)
     predicate = arith::invertPredicate(predicate);
+  switch (predicate) {
+  case arith::CmpIPredicate::slt:
+  case arith::CmpIPredicate::sle:
+    orders.push_back({lhs, rhs, predicate == arith::CmpIPredicate::slt});
+    break;
+  case arith::CmpIPredicate::sgt:
+  case arith::CmpIPredicate::sge:
+    orders.push_back({rhs, lhs, predicate == arith::CmpIPredicate::sgt});
+    break;
+  default:
+    break;
+  }
+  if (!rhs.isConstant())
+    return;
   if (auto allowed = getAllowed(predicate, getInt(rhs.constant, rhs.bits))) {
     ConstantIntRanges range = getRange(lhs).intersection(*allowed);
     facts.push_back({std::move(lhs), range});
@@ -298,6 +373,69 @@ bool TermTable::areEqual(const Term &a, const Term &b) const {
           return true;
   }
   return false;
+}
+
+/// `n` and `m` if a term is `n - m` and `0 <= m <= n`, so that nothing wraps
+/// around.
+std::optional<std::pair<Term, Term>>
+TermTable::getDifference(const Term &term, unsigned depth) const {
+  if (term.constant != 0 || term.parts.size() != 2)
+    return std::nullopt;
+  auto n = term.parts[0], m = term.parts[1];
+  if (n.second != 1)
+    std::swap(n, m);
+  if (n.second != 1 || m.second != truncate(~uint64_t(0), term.bits))
+    return std::nullopt;
+  Term larger{term.bits, 0, {{n.first, 1}}},
+      smaller{term.bits, 0, {{m.first, 1}}};
+  if (!isAtMost(Term{term.bits, 0, {}}, smaller, depth) ||
+      !isAtMost(smaller, larger, depth))
+    return std::nullopt;
+  return std::pair(larger, smaller);
+}
+
+bool TermTable::isAtMost(const Term &a, const Term &b, unsigned depth) const {
+  if (a.bits != b.bits)
+    return false;
+  if (areEqual(a, b) || getRange(a).smax().sle(getRange(b).smin()))
+    return true;
+  for (const Order &order : orders) {
+    if (order.smaller.bits != a.bits)
+      continue;
+    // One more than what is smaller does not wrap around.
+    bool isLower = order.smaller == a ||
+                   (order.isStrict && protocol::add(order.smaller, 1) == a);
+    if (isLower && order.larger == b)
+      return true;
+  }
+  if (depth-- == 0)
+    return false;
+  // What is chosen from two is at most a number if both are, or if one is.
+  auto isEach = [&](const Atom *atom, bool isLower, size_t first, bool isAny) {
+    auto holds = [&](const Term &operand) {
+      return isLower ? isAtMost(operand, b, depth)
+                     : isAtMost(a, operand, depth);
+    };
+    bool x = holds(atom->operands[first]);
+    return x == isAny ? x : holds(atom->operands[first + 1]);
+  };
+  for (bool isLower : {true, false}) {
+    const Atom *atom = findAtom(isLower ? a : b);
+    if (!atom || !atom->op)
+      continue;
+    if (isa<arith::SelectOp>(atom->op) &&
+        isEach(atom, isLower, /*first=*/1, /*isAny=*/false))
+      return true;
+    if (isa<arith::MinSIOp, arith::MaxSIOp>(atom->op) &&
+        isEach(atom, isLower, /*first=*/0,
+               /*isAny=*/isa<arith::MinSIOp>(atom->op) == isLower))
+      return true;
+  }
+  if (auto difference = getDifference(a, depth))
+    if (isAtMost(difference->first, b, depth))
+      return true;
+  // A difference is not negative.
+  return getRange(a).smax().isNonPositive() && getDifference(b, depth);
 }
 
 /// Whether `test` compares a constant with `select(condition, x, y)` so that

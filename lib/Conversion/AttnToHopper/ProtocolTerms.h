@@ -57,12 +57,20 @@ public:
   Term getNamed(StringRef name, unsigned bits, ArrayRef<Term> terms);
 
   /// Facts hold until they are dropped.
-  size_t getNumFacts() const { return facts.size(); }
-  void dropFacts(size_t number) { facts.truncate(number); }
+  struct Mark {
+    size_t facts, orders;
+  };
+  Mark getMark() const { return {facts.size(), orders.size()}; }
+  void dropFacts(Mark mark) {
+    facts.truncate(mark.facts);
+    orders.truncate(mark.orders);
+  }
   /// Assumes that a condition, an i1, holds or does not.
   void assume(const Term &condition, bool holds);
 
   bool areEqual(const Term &a, const Term &b) const;
+  /// Whether `a <= b` can be proven, as signed numbers.
+  bool isAtMost(const Term &a, const Term &b, unsigned depth = 6) const;
   /// Whether two conditions are the same, one of which may ask for the sign of
   /// a number that the other one has chosen.
   bool areEquivalent(const Term &a, const Term &b) const;
@@ -84,6 +92,14 @@ private:
     ConstantIntRanges range;
   };
 
+  /// `smaller < larger`, or equal if that is allowed, as signed numbers.
+  struct Order {
+    Term smaller, larger;
+    bool isStrict;
+  };
+
+  std::optional<std::pair<Term, Term>> getDifference(const Term &term,
+                                                     unsigned depth) const;
   std::optional<ConstantIntRanges>
   inferRange(Operation *op, ArrayRef<Term> operands, unsigned depth) const;
   Term evaluate(Value value);
@@ -95,7 +111,11 @@ private:
   SmallVector<Atom> atoms;
   std::map<SmallVector<uint64_t>, unsigned> numbers;
   SmallVector<Fact> facts;
+  SmallVector<Order> orders;
 };
+
+/// Whether all threads of a consumer have the same value.
+bool isSameForThreads(Value value);
 
 /// The bits of an integer or index; 0 for other types.
 unsigned getBits(Type type);

@@ -112,10 +112,12 @@ gpu.module @only_one_loop {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
+    %end = arith.maxsi %n, %n0 : i32
+    // expected-note @below {{created here}}
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    // expected-error @below {{cannot prove that consumers use a channel as often as the producer}}
     hopper.warp_specialize consumers 1 registers 160 producer {
-      // expected-error @below {{has steps of the producer, but the consumers have no loop or branch with steps here}}
-      scf.for %i = %n0 to %n step %n1 : i32 {
+      scf.for %i = %n0 to %end step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
     } consumers {
@@ -134,15 +136,16 @@ gpu.module @loop_and_branch {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
+    %end = arith.maxsi %n, %n0 : i32
+    // expected-note @below {{created here}}
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    // expected-error @below {{cannot prove that consumers use a channel as often as the producer}}
     hopper.warp_specialize consumers 1 registers 160 producer {
-      // expected-note @below {{the producer's is here}}
-      scf.for %i = %n0 to %n step %n1 : i32 {
+      scf.for %i = %n0 to %end step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
     } consumers {
       %some = arith.cmpi sgt, %n, %n0 : i32
-      // expected-error @below {{expects the loop or branch that the producer has here}}
       scf.if %some {
         %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>

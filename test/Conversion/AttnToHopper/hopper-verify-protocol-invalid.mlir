@@ -416,29 +416,6 @@ gpu.module @no_wait {
 
 // -----
 
-// A channel's memory is reused before its last use.
-
-gpu.module @early_reuse {
-  gpu.func @early_reuse(%map: !hopper.map<64x64xbf16>, %n: i32) kernel {
-    %c0 = arith.constant 0 : index
-    %n0 = arith.constant 0 : i32
-    %n1 = arith.constant 1 : i32
-    %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
-      hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
-      // expected-note @below {{got here}}
-      %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
-      // expected-error @below {{reuses a channel of which a tile is held}}
-      %r = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
-      hopper.release %ch[%n0] : !hopper.channel<1x64x64xbf16>
-    }
-    gpu.return
-  }
-}
-
-// -----
-
 // A channel whose memory is reused is used again.
 
 gpu.module @use_after_reuse {

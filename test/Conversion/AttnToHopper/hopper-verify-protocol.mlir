@@ -230,3 +230,132 @@ gpu.module @messages {
     gpu.return
   }
 }
+
+// -----
+
+// Each consumer computes with a range of its own, and passes over the others.
+
+// CHECK-LABEL: gpu.func @ranges(
+// CHECK: hopper.warp_specialize
+gpu.module @ranges {
+  gpu.func @ranges(%map: !hopper.map<64x64xbf16>, %length: i32, %own: i32) kernel {
+    %c0 = arith.constant 0 : index
+    %n0 = arith.constant 0 : i32
+    %n1 = arith.constant 1 : i32
+    %n16 = arith.constant 16 : i32
+    %n = arith.divui %length, %n16 : i32
+    %k = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    %turns = hopper.create_turns : !hopper.turns
+    hopper.warp_specialize consumers 2 registers 160 producer {
+      %has = arith.cmpi sgt, %n, %n0 : i32
+      scf.if %has {
+        hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        hopper.put %c[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        scf.for %i = %n1 to %n step %n1 : i32 {
+          hopper.put %k[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+          hopper.put %c[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+          %j = arith.subi %i, %n1 : i32
+          hopper.put %v[%j], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        }
+        %last = arith.subi %n, %n1 : i32
+        hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } consumers {
+      %wg = hopper.warpgroup_id
+      %w = arith.index_cast %wg : index to i32
+      %sum = arith.addi %w, %own : i32
+      %x = arith.divui %sum, %n16 : i32
+      %rest = arith.subi %own, %w : i32
+      %y = arith.divui %rest, %n16 : i32
+      %m = arith.minsi %x, %n : i32
+      %first = arith.subi %n, %m : i32
+      %m2 = arith.minsi %y, %n : i32
+      %end = arith.subi %n, %m2 : i32
+      %some = arith.cmpi slt, %first, %end : i32
+      scf.if %some {
+        scf.for %i = %n0 to %first step %n1 : i32 {
+          %a = hopper.get %k[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %k[%i] : !hopper.channel<2x64x64xbf16>
+          %b = hopper.get %c[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %c[%i] : !hopper.channel<2x64x64xbf16>
+          %d = hopper.get %v[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %v[%i] : !hopper.channel<2x64x64xbf16>
+          hopper.take_turn %turns : !hopper.turns
+          hopper.pass_turn %turns : !hopper.turns
+        }
+        %a0 = hopper.get %k[%first] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %k[%first] : !hopper.channel<2x64x64xbf16>
+        %b0 = hopper.get %c[%first] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %c[%first] : !hopper.channel<2x64x64xbf16>
+        hopper.take_turn %turns : !hopper.turns
+        hopper.pass_turn %turns : !hopper.turns
+        %second = arith.addi %first, %n1 : i32
+        scf.for %i = %second to %end step %n1 : i32 {
+          %j = arith.subi %i, %n1 : i32
+          %a = hopper.get %k[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.take_turn %turns : !hopper.turns
+          %d = hopper.get %v[%j] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.pass_turn %turns : !hopper.turns
+          %b = hopper.get %c[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %c[%i] : !hopper.channel<2x64x64xbf16>
+          hopper.release %k[%i] : !hopper.channel<2x64x64xbf16>
+          hopper.release %v[%j] : !hopper.channel<2x64x64xbf16>
+        }
+        %before = arith.subi %end, %n1 : i32
+        %d0 = hopper.get %v[%before] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %v[%before] : !hopper.channel<2x64x64xbf16>
+        scf.for %i = %end to %n step %n1 : i32 {
+          %a = hopper.get %k[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %k[%i] : !hopper.channel<2x64x64xbf16>
+          %b = hopper.get %c[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %c[%i] : !hopper.channel<2x64x64xbf16>
+          %d = hopper.get %v[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %v[%i] : !hopper.channel<2x64x64xbf16>
+          hopper.take_turn %turns : !hopper.turns
+          hopper.pass_turn %turns : !hopper.turns
+        }
+      } else {
+        scf.for %i = %n0 to %n step %n1 : i32 {
+          %a = hopper.get %k[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %k[%i] : !hopper.channel<2x64x64xbf16>
+          %b = hopper.get %c[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %c[%i] : !hopper.channel<2x64x64xbf16>
+          %d = hopper.get %v[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %v[%i] : !hopper.channel<2x64x64xbf16>
+          hopper.take_turn %turns : !hopper.turns
+          hopper.pass_turn %turns : !hopper.turns
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A tile is written to when its product is done, and released when that has been
+// read.
+
+// CHECK-LABEL: gpu.func @reuse_while_held(
+// CHECK: hopper.warp_specialize
+gpu.module @reuse_while_held {
+  gpu.func @reuse_while_held(%map: !hopper.map<64x64xbf16>, %v: vector<64x64xbf16>) kernel {
+    %c0 = arith.constant 0 : index
+    %n0 = arith.constant 0 : i32
+    %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
+    hopper.warp_specialize consumers 1 registers 160 producer {
+      hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
+    } consumers {
+      %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
+      %p = hopper.mma %t, %t : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> !hopper.pending<vector<64x64xf32>>
+      %s = hopper.wait %p in_flight 0 : !hopper.pending<vector<64x64xf32>>
+      %r = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
+      hopper.store %v, %r, %map[%c0, %c0, %c0] : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16>
+      hopper.drain
+      hopper.release %ch[%n0] : !hopper.channel<1x64x64xbf16>
+    }
+    gpu.return
+  }
+}

@@ -118,7 +118,9 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
       after its release; nor does it hold more tiles than a channel has;
     * `hopper.wait` waits for the product of its operand, and all products are waited for;
     * it takes and passes turns alternately;
-    * it gets no tile of a channel whose memory it reuses, and writes to no tile of a channel;
+    * a channel's memory is reused for results only after its last use, or while its one tile is held and no product may read it; the tile is not read
+      after that, and not released before a `hopper.drain` waits for stores from it. Of such a channel each consumer uses only its own rows. It writes to no
+      other tile of a channel;
     * it holds as many tiles and turns after an iteration of a loop, or one side of a branch, as before it, or after the other.
 
     Tiles of a channel are got and released in order, so a tile is known by how many were got before. A loop is followed until an iteration
@@ -129,8 +131,9 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
 
     * each use of a channel or mailbox has the number after the one before, so that each is put once, and got and released once by each consumer, in the
       right stage and phase;
-    * producer and consumers have the same uses: loops and branches that hold steps of the protocol come in the same order in both roles,
-      with the same bounds and conditions;
+    * producer and consumers have the same uses: where loops and branches that hold steps of the protocol come in the same order in both roles,
+      with the same bounds and conditions; elsewhere, by the sum of uses of each role;
+    * all consumers take as many turns;
     * no role waits for ever.
 
     Numbers are sums of what both roles compute from the same: arithmetic on arguments, the number of the thread block, captures, messages. A
@@ -142,6 +145,18 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
     a loop of any number of iterations, as each starts with as many tiles in each channel as the first. In the kernel, roles do not
     wait for each other there. But what a step waits for are counts that only grow, so that a role that has gone on cannot make another one wait
     for what it got before: if one order of all steps completes, every order does.
+
+    Where roles have other loops and branches than each other, as each consumer computes with a range of its own of the tiles of keys, and passes over
+    the others, each role is followed alone. Its loops have steps of 1 and an end that is provably not before the start, by ranges, by conditions of branches
+    and by `min`, `max`, `select` and differences, so that it is known which number follows a loop. In the end, the consumers' numbers must be the producer's. Turns
+    must be as many as uses of some channel, and bounds and conditions the same for all threads of a consumer.
+
+    That none waits for ever is then shown by running all ways: each branch, and each number of iterations of each loop with which a consumer uses as much as
+    the producer, whatever the bounds. Two consumers are enough. If all roles wait, the producer waits for a consumer that waits for the producer, or for its
+    turn, and then the one that has the turn waits for the producer; without the others, these could have come as far, and would wait as well. Few iterations
+    are enough: all loops must use each channel equally often in an iteration. If all roles wait, and each has done an iteration, it is the same without one of each;
+    and without one that is not begun, if each has one left. So of the fewest iterations with which roles wait for ever one role has done none, and one has none
+    left; but roles are at most the tiles of a channel apart.
 
     Precondition: steps of the protocol are in `scf.for`, `scf.while` and `scf.if` only. Postcondition: the same program.
 

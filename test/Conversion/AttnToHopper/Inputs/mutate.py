@@ -12,7 +12,7 @@ once more.
 import re
 import sys
 
-STEP = re.compile(r"hopper\.(put|get|release|post|receive|take_turn|pass_turn|wait) ")
+STEP = re.compile(r"hopper\.(put|get|release|post|receive|take_turn|pass_turn|wait|drain)\b")
 
 
 def rename(line):
@@ -39,6 +39,9 @@ def mutants(lines):
                 re.sub(r"in_flight \d+", f"in_flight {count + 1}", line)
             ] + after
             continue
+        if step == "drain":
+            yield "leave out", at, before + after
+            continue
         yield "do twice", at, before + [line, rename(line)] + after
         if "=" not in line.split("hopper.")[0]:
             yield "leave out", at, before + after
@@ -46,7 +49,9 @@ def mutants(lines):
             yield "give another number", at, before + [
                 re.sub(r"\[%\w+\]", "[%before]", line, count=1)
             ] + after
-        if step == "release" and "hopper.wait" in lines[at - 1]:
+        if step == "release" and re.search(
+            r"hopper\.(wait|drain)", lines[at - 1]
+        ):
             yield "do before the wait", at, lines[: at - 1] + [
                 line,
                 lines[at - 1],

@@ -44,3 +44,76 @@ func.func @window(%q: tensor<1x4x?x64xbf16>, %k: tensor<1x4x?x64xbf16>, %v: tens
       }
   return %r : tensor<1x4x?x64xbf16>
 }
+
+// Below, each consumer computes with a range of its own.
+
+// Three consumers that take no turns.
+func.func @wide(%q: tensor<1x8x?x128xbf16>, %k: tensor<1x8x?x128xbf16>, %v: tensor<1x8x?x128xbf16>, %o: tensor<1x8x?x128xbf16>) -> tensor<1x8x?x128xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 80, registers = 160, persistent>
+      ins(%q, %k, %v : tensor<1x8x?x128xbf16>, tensor<1x8x?x128xbf16>, tensor<1x8x?x128xbf16>)
+      outs(%o : tensor<1x8x?x128xbf16>)
+  return %r : tensor<1x8x?x128xbf16>
+}
+
+// Two consumers; the first one skips tiles at the start.
+func.func @causal(%q: tensor<1x8x?x128xbf16>, %k: tensor<1x8x?x128xbf16>, %v: tensor<1x8x?x128xbf16>, %o: tensor<1x8x?x128xbf16>) -> tensor<1x8x?x128xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, head_group = 8, reverse, persistent, ping_pong, q_in_registers>
+      ins(%q, %k, %v : tensor<1x8x?x128xbf16>, tensor<1x8x?x128xbf16>, tensor<1x8x?x128xbf16>)
+      outs(%o : tensor<1x8x?x128xbf16>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x8x?x128xbf16>
+}
+
+// Results lie where queries were until those of the next tile come.
+func.func @in_place(%q: tensor<1x8x?x256xbf16>, %k: tensor<1x8x?x256xbf16>, %v: tensor<1x8x?x256xbf16>, %o: tensor<1x8x?x256xbf16>) -> tensor<1x8x?x256xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, persistent, ping_pong>
+      ins(%q, %k, %v : tensor<1x8x?x256xbf16>, tensor<1x8x?x256xbf16>, tensor<1x8x?x256xbf16>)
+      outs(%o : tensor<1x8x?x256xbf16>)
+  return %r : tensor<1x8x?x256xbf16>
+}
+
+// A capture comes in tiles.
+func.func @bias(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: tensor<1x8x?x64xbf16>, %x: tensor<1x8x?x?xbf16>, %o: tensor<1x8x?x64xbf16>) -> tensor<1x8x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, capture_stages = 2, ping_pong>
+      ins(%q, %k, %v : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>)
+      captures(%x : tensor<1x8x?x?xbf16>)
+      outs(%o : tensor<1x8x?x64xbf16>)
+      score(%s, %b, %h, %i, %j, %x) {
+        %y = tensor.extract %x[%b, %h, %i, %j] : tensor<1x8x?x?xbf16>
+        %z = arith.extf %y : bf16 to f32
+        %t = arith.addf %s, %z : f32
+        attn.yield %t : f32
+      }
+  return %r : tensor<1x8x?x64xbf16>
+}
+
+// A warpgroup copies.
+func.func @strided(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: tensor<1x8x?x64xbf16>, %o: tensor<1x8x?x64xbf16>) -> tensor<1x8x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 208, ping_pong, strided>
+      ins(%q, %k, %v : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>)
+      outs(%o : tensor<1x8x?x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x8x?x64xbf16>
+}
+
+// Ranges end before the last tile, too; four consumers.
+func.func @both_ends(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: tensor<1x8x?x64xbf16>, %o: tensor<1x8x?x64xbf16>) -> tensor<1x8x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 256, tile_n = 64, registers = 112, persistent, ping_pong>
+      ins(%q, %k, %v : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>)
+      outs(%o : tensor<1x8x?x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %c300 = arith.constant 300 : index
+        %end = arith.addi %j, %c300 : index
+        %p = arith.cmpi sle, %j, %i : index
+        %near = arith.cmpi slt, %i, %end : index
+        %and = arith.andi %p, %near : i1
+        attn.yield %and : i1
+      }
+  return %r : tensor<1x8x?x64xbf16>
+}
