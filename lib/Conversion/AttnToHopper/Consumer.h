@@ -42,7 +42,7 @@ public:
 private:
   LogicalResult emitTile(const Work &work);
   FailureOr<TileRange> emitRange(const Work &work);
-  void emitSkip(const Work &work, Value from, Value to, bool takesTurns);
+  void emitSkip(const Work &work, Value from, Value to);
   LogicalResult emitKeys(const Work &work, TileRange range);
   LogicalResult emitResults(Value acc, Value max, Value sum);
 

@@ -27,22 +27,21 @@ using namespace mlir::attn;
 
 /// The tiles that are for other warpgroups of the thread block alone; each use
 /// is got and released as any other, and the turn passed on.
-void Consumer::emitSkip(const Work &work, Value from, Value to,
-                        bool takesTurns) {
+void Consumer::emitSkip(const Work &work, Value from, Value to) {
   auto loop = scf::ForOp::create(builder, loc, from, to, number(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value use = add(work.keyNumber, loop.getInductionVar());
+  // First, as another warpgroup may wait for it before it frees the memory for
+  // the values.
+  takeTurn();
+  passTurn();
   SmallVector<Value> channels = {resources.keyChannel};
   llvm::append_range(channels, resources.captureChannels);
   channels.push_back(resources.valueChannel);
   for (Value channel : channels) {
     get(channel, use);
     release(channel, use);
-  }
-  if (takesTurns) {
-    takeTurn();
-    passTurn();
   }
 }
 
@@ -139,11 +138,11 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
         builder, loc, getVectorType(tileN, p.value.elementType), probabilities);
   };
 
-  emitSkip(work, number(0), range.first, /*takesTurns=*/true);
+  emitSkip(work, number(0), range.first);
   Value firstUse = add(work.keyNumber, range.first);
   Value keys = get(resources.keyChannel, firstUse);
-  // No turn, as all warpgroups start together: waiting for one another here
-  // would cost more than it brings.
+  // Without a turn, as all warpgroups start together; the last product has one
+  // instead, so that there is one for each tile.
   Value product = wait(startScores(keys), 0);
   release(resources.keyChannel, firstUse);
   WorkerCloner::State saved = cloner.save();
@@ -203,10 +202,12 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   Value use =
       arith::SubIOp::create(builder, loc, add(work.keyNumber, range.end), one);
   Value values = get(resources.valueChannel, use);
-  Value acc =
-      wait(startValues(loop.getResult(3), values, loop.getResult(0)), 0);
+  takeTurn();
+  Value pendingAcc = startValues(loop.getResult(3), values, loop.getResult(0));
+  passTurn();
+  Value acc = wait(pendingAcc, 0);
   release(resources.valueChannel, use);
-  emitSkip(work, range.end, work.count, /*takesTurns=*/true);
+  emitSkip(work, range.end, work.count);
   Value max =
       mul(loop.getResult(1), splat(loop.getResult(1).getType(), factor));
   scf::YieldOp::create(builder, loc, ValueRange{acc, max, loop.getResult(2)});
@@ -234,10 +235,7 @@ LogicalResult Consumer::emitTile(const Work &work) {
     builder.setInsertionPointToStart(branch.elseBlock());
     get(resources.queryChannel, work.queryNumber);
     releaseQueries(work);
-    // As many turns as a warpgroup takes that has one tile before its loop.
-    Value last = arith::MaxSIOp::create(builder, loc, work.last, number(0));
-    emitSkip(work, number(0), last, /*takesTurns=*/true);
-    emitSkip(work, last, work.count, /*takesTurns=*/false);
+    emitSkip(work, number(0), work.count);
     scf::YieldOp::create(builder, loc,
                          ValueRange{splat(types[0], 0),
                                     splat(types[1], -INFINITY),
