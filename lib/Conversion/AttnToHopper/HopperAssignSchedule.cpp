@@ -29,7 +29,9 @@ struct AttnHopperAssignSchedule
       SmallVector<HopperSchedule> schedules = getHopperSchedules(op);
       if (list)
         for (const HopperSchedule &schedule : schedules)
-          op.emitRemark(schedule.isLastResort ? "last resort: " : "schedule: ")
+          op.emitRemark(schedule.isForAnyStrides ? "for any strides: "
+                        : schedule.isLastResort  ? "last resort: "
+                                                 : "schedule: ")
               << schedule.schedule;
       if (!op->hasAttr("schedule"))
         op->setAttr("schedule", schedules.front().schedule);

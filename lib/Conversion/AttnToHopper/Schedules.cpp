@@ -156,8 +156,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   } else if (isDense) {
     // Staging results in place of the queries costs more than a persistent
     // kernel wins where tiles differ in length.
-    add(128, 64, isMasked ? 240 : 232, isMasked ? PingPong : common, 3.0,
-        21.0e-3);
+    add(128, 64, isMasked ? 240 : 232, isMasked ? 0 : common, 3.0, 21.0e-3);
   }
   // A dense bias.
   if (numCaptures > 0) {

@@ -79,22 +79,32 @@
 // CHECK-NEXT: hopper.release %[[VS]][%[[BEFORE]]]
 // CHECK:     scf.yield
 // CHECK:   }
-// CHECK-NEXT: hopper.release %[[QS]][%c0_i32]
-// CHECK-NEXT: %[[VL:.*]] = hopper.get %[[VS]][%[[LAST:.*]]] :
+// CHECK:   %[[VL:.*]] = hopper.get %[[VS]][%[[LAST:.*]]] :
+// CHECK-NEXT: hopper.take_turn %[[TURNS]]
 // CHECK-NEXT: %[[OL:.*]] = hopper.mma %{{.*}}, %[[VL]] acc %{{.*}} rhs_transposed
+// CHECK-NEXT: hopper.pass_turn %[[TURNS]]
 // CHECK-NEXT: hopper.wait %[[OL]] in_flight 0
 // CHECK-NEXT: hopper.release %[[VS]][%[[LAST]]]
 
-// Without keys, the queries are not needed.
+// A warpgroup without queries takes part in the protocol only.
 // CHECK: } else {
 // CHECK-NEXT: hopper.get %[[QS]][%c0_i32]
-// CHECK-NEXT: hopper.release %[[QS]][%c0_i32]
+// CHECK-NEXT: scf.for %[[T:.*]] = %c0_i32 to %{{.*}} step %c1_i32
+// CHECK-NEXT:   hopper.take_turn %[[TURNS]]
+// CHECK-NEXT:   hopper.pass_turn %[[TURNS]]
+// CHECK-NEXT:   hopper.get %[[KS]][%[[T]]]
+// CHECK-NEXT:   hopper.release %[[KS]][%[[T]]]
+// CHECK-NEXT:   hopper.get %[[VS]][%[[T]]]
+// CHECK-NEXT:   hopper.release %[[VS]][%[[T]]]
+// CHECK-NEXT: }
 
 // The queries' memory is that of the results.
 // CHECK: hopper.reduce add %[[STATE]]#1 : vector<4x64xf32> -> vector<1x64xf32>
 // CHECK: %[[TILE:.*]] = hopper.reuse %[[QS]]
 // CHECK: %[[ROWS:.*]] = hopper.rows %[[TILE]][%[[WG]]]
 // CHECK: hopper.store %{{.*}}, %[[ROWS]], %[[OUT]][%{{.*}}] :
+// CHECK-NEXT: hopper.drain
+// CHECK-NEXT: hopper.release %[[QS]][%c0_i32]
 // CHECK-NEXT: }
 // CHECK-NEXT: gpu.return
 // CHECK-NOT: func.func
@@ -114,8 +124,9 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 
 // A thread block computes one tile after another. The producer takes each from
 // a counter and tells the consumers, of 8 heads in turn. Numbers of uses go on,
-// queries are held in registers, and whether a tile is masked is asked of each
-// one but the first.
+// and queries are held in registers. Each warpgroup passes over the tiles that
+// are beyond its last query. Its first tile has all keys that are masked for
+// some of its queries, as tiles are multiples of 64 keys.
 
 // CHECK-LABEL: gpu.func @causal(
 // CHECK-SAME: %[[COUNTER:[^ ]*]]: memref<2xi32> {hopper.counter}
@@ -158,23 +169,29 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // CHECK:     %[[ROWS:.*]] = hopper.rows %[[QT]]
 // CHECK:     %[[Q:.*]] = hopper.load_fragment %[[ROWS]] : <64x64xbf16, of 192> -> vector<64x64xbf16>
 // CHECK-NEXT: hopper.release %[[QS]][%[[N]]]
-// CHECK:     hopper.get %[[KS]][%[[KN]]]
+// CHECK:     scf.for %[[T:.*]] = %c0_i32 to %[[FIRST:.*]] step
+// CHECK:       %[[USE:.*]] = arith.addi %[[KN]], %[[T]]
+// CHECK:       hopper.get %[[KS]][%[[USE]]]
+// CHECK-NEXT:  hopper.release %[[KS]][%[[USE]]]
+// CHECK-NEXT:  hopper.get %[[VS]][%[[USE]]]
+// CHECK-NEXT:  hopper.release %[[VS]][%[[USE]]]
+// CHECK-NEXT: }
+// CHECK:     %[[USE:.*]] = arith.addi %[[KN]], %[[FIRST]]
+// CHECK:     hopper.get %[[KS]][%[[USE]]]
 // CHECK:     hopper.mma %[[Q]], %{{.*}} : vector<64x64xbf16>, <128x64xbf16>
-// CHECK:     scf.for %[[T:.*]] = %c1_i32
+// The mask and the length are one limit of each query.
+// CHECK-NOT: arith.cmpi sle
+// CHECK:     %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}} : vector<128x64xindex>
+// CHECK:     arith.select %[[ALLOWED]], %{{.*}},
+// CHECK:     %[[SECOND:.*]] = arith.addi %[[FIRST]], %c1_i32
+// CHECK:     scf.for %[[T:.*]] = %[[SECOND]] to
 // CHECK:       %[[USE:.*]] = arith.addi %[[KN]], %[[T]]
 // CHECK-NOT: take_turn
 // CHECK:       hopper.get %[[KS]][%[[USE]]]
 // CHECK:       hopper.mma %[[Q]],
 // CHECK:       %[[S:.*]] = hopper.wait %{{.*}} in_flight 1
-// CHECK:       %[[FULL:.*]] = arith.cmpi sle, %{{.*}} : index
-// CHECK:       %[[MASKED:.*]] = scf.if %[[FULL]] -> (vector<128x64xf32>) {
-// CHECK-NEXT:    scf.yield %[[S]]
-// CHECK:       } else {
-// The mask and the length are one limit of each query.
-// CHECK-NOT:     arith.cmpi sle
-// CHECK:         %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}} : vector<128x64xindex>
-// CHECK:         arith.select %[[ALLOWED]], %[[S]],
-// CHECK:       hopper.reduce max %[[MASKED]]
+// CHECK-NEXT:  hopper.release %[[KS]][%[[USE]]]
+// CHECK-NEXT:  hopper.reduce max %[[S]]
 // CHECK-NOT: hopper.release %[[QS]]
 // CHECK:     } else {
 // CHECK:       hopper.release %[[QS]]
@@ -190,6 +207,42 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
   %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
   %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
   %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 128, registers = 160, head_group = 8, reverse, persistent, q_in_registers>
+      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+      outs(%o : tensor<?x4x?x64xbf16>)
+      mask(%mb, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x64xbf16>
+}
+
+// -----
+
+// With tiles of other extents, whether a tile is masked for a query of the
+// warpgroup is asked of each one but the first.
+
+// CHECK-LABEL: gpu.func @ranges(
+// CHECK: } consumers {
+// CHECK: %[[WG:.*]] = hopper.warpgroup_id
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[WG]], %c64
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: hopper.mma
+// CHECK: scf.for
+// CHECK: %[[S:.*]] = hopper.wait %{{.*}} in_flight 1
+// CHECK: %[[FULL:.*]] = arith.cmpi sle, %{{.*}} : index
+// CHECK: %[[MASKED:.*]] = scf.if %[[FULL]] -> (vector<80x64xf32>) {
+// CHECK-NEXT: scf.yield %[[S]]
+// CHECK: } else {
+// CHECK: arith.cmpi slt, %{{.*}} : vector<80x64xindex>
+// CHECK: hopper.reduce max %[[MASKED]]
+func.func @ranges(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
+  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
+  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 80, registers = 160>
       ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
       outs(%o : tensor<?x4x?x64xbf16>)
       mask(%mb, %h, %i, %j) {

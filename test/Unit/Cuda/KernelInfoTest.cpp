@@ -2,6 +2,7 @@
 
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "TestHelpers.h"
+#include "attn/Support/DType.h"
 #include <functional>
 
 using namespace attn;
@@ -116,7 +117,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 7; }),
-            "expects a GPU program of version 1, but got version 7");
+            "expects a GPU program of version 2, but got version 7");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -254,4 +255,58 @@ TEST(KernelInfoTest, pickVariant) {
   // More tiles than fit with either, and with one.
   EXPECT_EQ(pickVariant(launch, {1 << 30, 1 << 30, 64, 1}, 16), 0u);
   EXPECT_EQ(pickVariant(launch, {1, 1, int64_t(1) << 37, 1}, 16), 0u);
+  // All keys of a step are computed: 2 * 1024 and 2 * 600.
+  launch.variants[0].tileKeys = 1024;
+  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 600}, 16), 1u);
+  launch.variants[0].tileKeys = 100;
+  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 600}, 16), 0u);
+}
+
+TEST(KernelInfoTest, pickVariantThatMaps) {
+  LaunchInfo launch;
+  launch.variants.resize(2);
+  launch.variants[0].tileRows = launch.variants[1].tileRows = 64;
+  launch.variants[1].tileCost = 1e9;
+  Param map;
+  map.kind = ParamKind::TensorMap;
+  map.operand = 0;
+  map.map.dims = {2, 1, 0, -1};
+  map.map.box = {64, 64, 1, 1};
+  launch.variants[0].params.push_back(map);
+  alignas(16) char data[64] = {};
+  int64_t shape[] = {2, 3, 64}, strides[] = {192, 64, 1};
+  TensorView view{data, static_cast<int32_t>(DType::BF16), 3, shape, strides};
+  LaunchExtents extents{1, 1, 64, 64};
+  auto pick = [&] { return pickVariant(launch, extents, 16, view); };
+  EXPECT_TRUE(canMap(launch.variants[0], view));
+  EXPECT_TRUE(canMap(launch.variants[1], view));
+  EXPECT_EQ(pick(), 0u);
+  // Rows that are no multiple of 16 bytes apart, unless there is one.
+  strides[1] = 65;
+  EXPECT_FALSE(canMap(launch.variants[0], view));
+  EXPECT_EQ(pick(), 1u);
+  shape[1] = 1;
+  EXPECT_EQ(pick(), 0u);
+  shape[1] = 0;
+  strides[0] = 1;
+  EXPECT_EQ(pick(), 0u);
+  shape[1] = 3;
+  strides[0] = 192;
+  strides[1] = -64;
+  EXPECT_EQ(pick(), 1u);
+  strides[1] = int64_t(1) << 40;
+  EXPECT_EQ(pick(), 1u);
+  strides[1] = 0;
+  EXPECT_EQ(pick(), 0u);
+  strides[1] = 64;
+  strides[2] = 2;
+  EXPECT_EQ(pick(), 1u);
+  strides[2] = 1;
+  view.data = data + 8;
+  EXPECT_EQ(pick(), 1u);
+  // What is not known is left to the launch.
+  EXPECT_EQ(pickVariant(launch, extents, 16), 0u);
+  // None can: the one that would be best.
+  launch.variants[1].params.push_back(map);
+  EXPECT_EQ(pick(), 0u);
 }

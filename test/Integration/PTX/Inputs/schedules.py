@@ -3,8 +3,9 @@
 Usage: schedules.py PTXAS DIRECTORY SHARD/SHARDS
 
 The schedules are those that attn-hopper-assign-schedule lists: for all head
-dimensions each but those of last resort, which are for the least and the
-greatest that have them; and for pairs of dimensions those that come first.
+dimensions each but those of last resort and for any strides, which are for the
+least and the greatest that have them; and for pairs of dimensions, and with a
+dense bias, those that come first.
 Files are written to DIRECTORY.
 """
 
@@ -36,6 +37,7 @@ def list_schedules(directory):
     schedule, and whether it is a last resort."""
     cases = [(kind, dim, dim) for kind in KINDS for dim in DIMS]
     cases += [(kind, a, b) for kind in KINDS for a in SOME for b in SOME if a != b]
+    cases += [("bias", dim, dim) for dim in SOME]
     path = os.path.join(directory, "table.mlir")
     starts, line = [], 1
     with open(path, "w") as file:
@@ -57,7 +59,7 @@ def list_schedules(directory):
     return [
         (*cases[bisect.bisect_right(starts, int(line)) - 1], schedule, name != "schedule")
         for line, name, schedule in re.findall(
-            r":(\d+):\d+: remark: (schedule|last resort): (#hopper\.schedule<.*>)",
+            r":(\d+):\d+: remark: (schedule|last resort|for any strides): (#hopper\.schedule<.*>)",
             remarks,
         )
     ]
