@@ -101,6 +101,64 @@ class Program(unittest.TestCase):
                 self.assertEqual(peer, {"note": "no such variant"})
 
 
+class TestTimers(unittest.TestCase):
+    """What the timer of a GPU enqueues, on one that only takes notes."""
+
+    def run_rounds(self, is_cold):
+        from attn.bench import measure
+
+        notes = []
+
+        class Event:
+            def __init__(self, enable_timing):
+                assert enable_timing
+
+            def record(self):
+                notes.append("event")
+
+            def elapsed_time(self, end):
+                return 2.0
+
+        class Flush:
+            def zero_(self):
+                notes.append("flush")
+
+        class Cuda:
+            def synchronize():
+                notes.append("wait")
+
+            def _sleep(cycles):
+                notes.append("sleep")
+
+        class Torch:
+            cuda = Cuda
+            int8 = None
+
+            def empty(size, dtype, device):
+                return Flush()
+
+        Cuda.Event = Event
+        functions = {"a": lambda: notes.append("a"), "b": lambda: notes.append("b")}
+        timer = measure.make_timer(Torch, "cuda", is_cold)
+        times = measure.measure(timer, functions, rounds=2)
+        self.assertEqual(times, {"a": [2.0, 2.0], "b": [2.0, 2.0]})
+        return " ".join(notes[notes.index("wait") + 1 :])
+
+    def test_warm(self):
+        self.assertEqual(
+            self.run_rounds(is_cold=False),
+            "sleep event a event event b event wait"
+            " sleep event b event event a event wait",
+        )
+
+    def test_cold(self):
+        self.assertEqual(
+            self.run_rounds(is_cold=True),
+            "sleep flush sleep event a event flush sleep event b event wait"
+            " sleep flush sleep event b event flush sleep event a event wait",
+        )
+
+
 @unittest.skipIf(torch is None, "needs PyTorch")
 class Check(unittest.TestCase):
     """A result with a flaw in it is not timed."""

@@ -5,7 +5,7 @@
 // Both kinds of tiles read the same.
 
 // CHECK-LABEL: gpu.func @bias(
-// CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16> {hopper.dims = array<i64: -1, 0, 1, 2>, hopper.operand = 3 : i64}
+// CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16> {hopper.dims = array<i64: 0, -1, 1, 2>, hopper.operand = 3 : i64}
 // CHECK-NOT: memref
 // CHECK: %[[QS:.*]] = hopper.create_channel : <1x128x64xbf16>
 // CHECK: %[[KS:.*]] = hopper.create_channel : <2x64x64xbf16>
@@ -14,10 +14,10 @@
 // CHECK: producer {
 // CHECK:   hopper.put %[[QS]]
 // CHECK:   hopper.put %[[KS]][%c0_i32], %{{.*}}[%{{.*}}, %{{.*}}, %[[KEY:.*]]] :
-// CHECK:   hopper.put %[[BS]][%c0_i32], %[[MAP]][%c0, %[[HEAD:.*]], %[[ROW:.*]]] column %[[KEY]] :
+// CHECK:   hopper.put %[[BS]][%c0_i32], %[[MAP]][%[[HEAD:.*]], %c0, %[[ROW:.*]]] column %[[KEY]] :
 // CHECK:   scf.for
 // CHECK:     hopper.put %[[KS]][%[[T:.*]]], %{{.*}}[%{{.*}}, %{{.*}}, %[[KEY:.*]]] :
-// CHECK:     hopper.put %[[BS]][%[[T]]], %[[MAP]][%c0, %[[HEAD]], %[[ROW]]] column %[[KEY]] :
+// CHECK:     hopper.put %[[BS]][%[[T]]], %[[MAP]][%[[HEAD]], %c0, %[[ROW]]] column %[[KEY]] :
 // CHECK:     hopper.put %[[VS]]
 // CHECK: } consumers {
 // CHECK:   %[[TILE:.*]] = hopper.get %[[BS]][%[[N:.*]]] :

@@ -54,8 +54,13 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     * Rows of results are rescaled only if a maximum of a warp's rows grew by more than 2^8 since the last time; until then sums
       and results are relative to an older maximum, which changes no result but for rounding.
     * A factor of all scores is applied with the maximum in one multiply-add before the exponential.
-    * The first tile is masked in any case; the others branch on their class, or are unmasked where only the last tile of keys can be
-      partial.
+    * Each consumer computes with the tiles that its own rows need, from the limits of the loop as a function of rows, and releases the others unread.
+    * Its first tile is masked in any case; the others branch on their class, or are unmasked where only the first can be
+      partial: without a mask, and under a causal one with tiles of a multiple of 64 keys.
+    * With `capture_stages`, captures of 16 bits that are read at `[..., i, ..., j]` come in tiles of queries by keys, too.
+    * With `strided`, all threads of the producer copy tiles, for tensors that the hardware cannot map.
+    * Results are staged in shared memory of their own, or where there is none left in place of the queries, which are then released
+      after the results have been copied.
     * Probabilities are rounded to the element type of the values before they are multiplied, as an eager program does.
 
     The arguments of the kernel say in attributes what the caller is to pass: `hopper.operand`, the number of an argument of the function;

@@ -1,0 +1,95 @@
+// Tiles that threads copy, and boxes that start at a column.
+
+// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+
+// A strided map is an address, the strides of batch, head and row, and the
+// number of rows.
+
+// CHECK: llvm.func @copies(
+// CHECK-SAME: %[[BASE:[^ ]*]]: !llvm.ptr<1>, %[[SB:[^ ]*]]: i64, %[[SH:[^ ]*]]: i64, %[[SR:[^ ]*]]: i64, %[[ROWS:[^ ]*]]: i32,
+// CHECK-SAME: hopper.params = [{kind = "pointer", operand = 0 : i64}, {dim = 0 : i64, kind = "stride", operand = 0 : i64}, {dim = 2 : i64, kind = "stride", operand = 0 : i64}, {dim = 1 : i64, kind = "stride", operand = 0 : i64}, {dim = 1 : i64, kind = "extent", operand = 0 : i64}
+
+// All threads of the producer arrive.
+// CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c128_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
+
+// Each copies 8 columns of every 16th row, from wherever they are, and zeros
+// for what is outside.
+// CHECK: nvvm.setmaxregister  decrease
+// CHECK-NOT: cp.async.bulk.tensor
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: arith.muli %{{.*}}, %[[SB]] : i64
+// CHECK: arith.muli %{{.*}}, %[[SH]] : i64
+// CHECK: %[[HEAD:.*]] = llvm.getelementptr %[[BASE]]
+// CHECK: scf.for %[[R:.*]] = %c0_i32 to %c64_i32 step %c16_i32
+// CHECK:   %[[T:.*]] = arith.shrui %[[TID]], %c3_i32
+// CHECK:   %[[ROW:.*]] = arith.addi %[[R]], %[[T]]
+// CHECK:   arith.cmpi slt, %{{.*}}, %[[ROWS]] : i32
+// CHECK:   arith.muli %{{.*}}, %[[SR]] : i64
+// CHECK:   %[[SWIZZLE:.*]] = arith.andi %[[ROW]], %c7_i32
+// CHECK:   arith.xori %{{.*}}, %[[SWIZZLE]]
+// The first 64 columns are there in each row, of the rest 8.
+// CHECK:   %[[FIRST:.*]] = scf.if %{{.*}} -> (vector<8xi16>) {
+// CHECK-COUNT-8: llvm.load %{{.*}} : !llvm.ptr<1> -> i16
+// CHECK:   } else {
+// CHECK-NEXT: scf.yield %cst
+// CHECK:   llvm.store %[[FIRST]], %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr<3>
+// CHECK:   %[[IN:.*]] = arith.cmpi slt, %{{.*}}, %c72_i32
+// CHECK:   %[[BOTH:.*]] = arith.andi %{{.*}}, %[[IN]]
+// CHECK:   scf.if %[[BOTH]] -> (vector<8xi16>) {
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>
+// CHECK-NEXT: llvm.inline_asm {{.*}}"mbarrier.arrive.shared::cta.b64 _, [$0];"
+
+// Results go the same way back.
+// CHECK: nvvm.setmaxregister  increase
+// CHECK: stmatrix
+// CHECK: nvvm.barrier id
+// CHECK: scf.for %{{.*}} = %c0_i32 to %c64_i32 step %c16_i32
+// CHECK:   scf.if
+// CHECK:     llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xi16>
+// CHECK-COUNT-8: llvm.store %{{.*}} : i16, !llvm.ptr<1>
+// CHECK-NOT: cp.async.bulk
+// CHECK: llvm.return
+gpu.module @kernels {
+  gpu.func @copies(%from: !hopper.map<64x72xbf16, strided> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 2, 1, 3>},
+                   %to: !hopper.map<64x72xbf16, strided> {hopper.operand = 1 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
+                   %n: i32 {hopper.operand = 2 : i64}, %x: index {hopper.operand = 3 : i64, hopper.dim = 0 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 208, strided>} {
+    %ch = hopper.create_channel : !hopper.channel<1x64x72xbf16>
+    hopper.warp_specialize consumers 1 registers 208 producer_threads 128 producer {
+      hopper.put %ch[%n], %from[%x, %x, %x] : !hopper.channel<1x64x72xbf16>, !hopper.map<64x72xbf16, strided>
+    } consumers {
+      %wg = hopper.warpgroup_id
+      %t = hopper.get %ch[%n] : !hopper.channel<1x64x72xbf16> -> !hopper.tile<64x72xbf16>
+      hopper.release %ch[%n] : !hopper.channel<1x64x72xbf16>
+      %m = hopper.reuse %ch : !hopper.channel<1x64x72xbf16> -> !hopper.tile<64x72xbf16>
+      %r = hopper.rows %m[%wg] : !hopper.tile<64x72xbf16> -> !hopper.tile<64x72xbf16>
+      %v = arith.constant dense<1.0> : vector<72x64xbf16>
+      hopper.store %v, %r, %to[%x, %x, %x] : vector<72x64xbf16>, !hopper.tile<64x72xbf16>, !hopper.map<64x72xbf16, strided>
+    }
+    gpu.return
+  }
+
+  // Boxes of the hardware are 64 columns each, from the first one on; stores
+  // are waited for where the program says so.
+
+  // CHECK: llvm.func @column(
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%
+  // CHECK: arith.addi %{{.*}}, %c64_i32 : i32
+  // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%
+  // CHECK: nvvm.cp.async.bulk.wait_group  0 {read}
+  gpu.func @column(%map: !hopper.map<64x128xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, -1, 1, 2>},
+                   %n: i32 {hopper.operand = 1 : i64}, %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
+    %ch = hopper.create_channel : !hopper.channel<1x64x128xbf16>
+    hopper.warp_specialize consumers 1 registers 240 producer {
+      hopper.put %ch[%n], %map[%x, %x, %x] column %x : !hopper.channel<1x64x128xbf16>, !hopper.map<64x128xbf16>
+    } consumers {
+      %t = hopper.get %ch[%n] : !hopper.channel<1x64x128xbf16> -> !hopper.tile<64x128xbf16>
+      hopper.drain
+      hopper.release %ch[%n] : !hopper.channel<1x64x128xbf16>
+    }
+    gpu.return
+  }
+}
