@@ -1,7 +1,7 @@
 //===- ConsumerRole.cpp - The order in which a warpgroup computes ---------===//
 //
-// For one tile of queries, with tiles of keys t = first, first + 1, ..., end -
-// 1 that the queries of the warpgroup may attend to:
+// For one tile of queries, with the tiles of keys from first to end - 1 that
+// the queries of the warpgroup may attend to:
 //
 //   release keys and values before first
 //   S = scores(first); P, m, l = softmax(S)

@@ -141,7 +141,8 @@ static LogicalResult matchLoop(TileProgram &program) {
     if (op != values)
       product = op;
   if (!product)
-    return invalid("it has no product of keys and queries");
+    return loop.emitError("expects scores that depend on the product of keys "
+                          "and queries on a GPU; run with --target=cpu");
   program.product = product.getResult();
   FailureOr<TileAccess> query =
       matchRead(program.function, product.getRhs(), 0, product, "queries");
@@ -244,9 +245,10 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   }
   SmallVector<scf::ForOp> loops(program.grid.getOps<scf::ForOp>());
   if (loops.size() != 1)
-    return program.grid.emitError("expects one loop over tiles of keys, but "
-                                  "got ")
-           << loops.size();
+    return program.grid.emitError("expects one loop over tiles of keys on a "
+                                  "GPU, but got ")
+           << loops.size() << (loops.empty() ? ", as no key is allowed" : "")
+           << "; run with --target=cpu";
   program.keys = loops[0];
   if (failed(matchLoop(program)))
     return failure();

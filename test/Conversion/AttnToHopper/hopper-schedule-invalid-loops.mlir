@@ -22,7 +22,7 @@ func.func @f(%q: tensor<1x1x64x64xbf16>, %out: tensor<1x1x64x64xbf16>) -> tensor
   %r = scf.forall (%b, %h, %t) in (1, 1, 1) shared_outs(%o = %out) -> (tensor<1x1x64x64xbf16>) {
     %qr = vector.transfer_read %q[%c0, %c0, %c0, %c0], %pad {in_bounds = [true, true], permutation_map = #transposed} : tensor<1x1x64x64xbf16>, vector<64x64xbf16>
     %x = arith.extf %qr : vector<64x64xbf16> to vector<64x64xf32>
-    // expected-error@+1 {{expects a loop over tiles of keys as attn-tile makes it, but it has no product of keys and queries}}
+    // expected-error@+1 {{expects scores that depend on the product of keys and queries on a GPU; run with --target=cpu}}
     %state:3 = scf.for %j = %c0 to %c64 step %c16 iter_args(%acc = %zeros, %max = %none, %sum = %zero) -> (vector<64x64xf32>, vector<64xf32>, vector<64xf32>) {
       %kr = vector.transfer_read %q[%c0, %c0, %j, %c0], %pad {in_bounds = [true, true]} : tensor<1x1x64x64xbf16>, vector<16x64xbf16>
       %k = arith.extf %kr : vector<16x64xbf16> to vector<16x64xf32>

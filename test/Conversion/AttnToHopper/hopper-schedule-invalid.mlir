@@ -130,7 +130,7 @@ func.func @state(%q: tensor<1x1x32x64xbf16>, %acc: tensor<1x1x32x64xf32>, %max: 
 // Loops that are not what attn-tile makes.
 
 func.func @no_loop(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{expects one loop over tiles of keys, but got 0}}
+  // expected-error@+1 {{expects one loop over tiles of keys on a GPU, but got 0, as no key is allowed; run with --target=cpu}}
   %r = scf.forall (%t) in (4) shared_outs(%o = %x) -> (tensor<4xf32>) {
     %s = tensor.extract_slice %o[%t] [1] [1] : tensor<4xf32> to tensor<1xf32>
     scf.forall.in_parallel {
