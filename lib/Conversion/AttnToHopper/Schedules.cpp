@@ -169,14 +169,18 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   }
   // Addresses and what is read for each key take registers, too.
   size_t numFirst = std::max<size_t>(schedules.size(), 1);
-  add(128, dim <= 64 ? 96 : dim <= 128 ? 64 : 48, 232, common, 3.0, 20.0e-3);
+  if (dim <= 192)
+    add(128, dim <= 64 ? 96 : dim <= 128 ? 64 : 48, 232, common, 3.0, 20.0e-3);
   add(128, 32, 232, common, 3.0, 40.0e-3);
   add(64, 32, 232, PingPong, 3.0, 40.0e-3);
   add(64, 16, 232, 0, 3.0, 80.0e-3);
   for (HopperSchedule &schedule :
        MutableArrayRef(schedules).drop_front(numFirst))
     schedule.isLastResort = true;
-  add(128, 64, 208, PingPong | Strided, 0, 0);
+  if (isDense || dim <= 192)
+    add(128, isDense || dim <= 128 ? 64 : 32, 208, PingPong | Strided, 0, 0);
+  else
+    add(64, 32, 232, Strided, 0, 0);
   schedules.back().isForAnyStrides = true;
   return schedules;
 }

@@ -5,7 +5,6 @@
 
 func.func @f(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
   // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_group = 1, persistent, ping_pong>}}
-  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 48,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
