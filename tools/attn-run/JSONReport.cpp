@@ -163,6 +163,8 @@ static void printKernels(OStream &json, const cuda::CudaProgram &program) {
             json.attribute("registers", resources->registers);
             json.attribute("spill_bytes", resources->spillBytes);
             json.attribute("stack_bytes", resources->stackBytes);
+            json.attribute("blocks_per_multiprocessor",
+                           *cuda::getBlocksPerSM(variant));
           }
           json.attribute("shared_bytes", shared);
           json.attribute("ptx_bytes", int64_t(variant.ptx.size()));

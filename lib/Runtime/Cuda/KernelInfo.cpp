@@ -166,6 +166,27 @@ int64_t CudaProgram::getNumOperands() const {
 }
 
 //===----------------------------------------------------------------------===//
+// Resources
+//===----------------------------------------------------------------------===//
+
+std::optional<int32_t> cuda::getBlocksPerSM(const Variant &variant) {
+  constexpr int64_t maxBlocks = 32, maxThreads = 2048, maxRegisters = 65536,
+                    maxSharedBytes = 228 << 10, reservedBytes = 1 << 10,
+                    warpThreads = 32, registerUnit = 256;
+  if (!variant.resources)
+    return std::nullopt;
+  int64_t warps = llvm::divideCeil(variant.threads, warpThreads);
+  int64_t registers =
+      warps *
+      llvm::alignTo(variant.resources->registers * warpThreads, registerUnit);
+  int64_t shared = variant.dynamicSharedBytes + variant.resources->sharedBytes +
+                   reservedBytes;
+  return std::min({maxBlocks, maxThreads / (warps * warpThreads),
+                   maxRegisters / std::max<int64_t>(registers, 1),
+                   maxSharedBytes / shared});
+}
+
+//===----------------------------------------------------------------------===//
 // The grid and the variant
 //===----------------------------------------------------------------------===//
 

@@ -10,7 +10,7 @@
 // The second time it comes from the cache.
 // RUN: ls %t.cache | count 1
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_CACHE_DIR=%t.cache attn-run %s --entry=plain --target=cuda | FileCheck %s
-// CHECK: plain  384 threads  168 registers  0 bytes of spills  {{[0-9]+}} bytes of shared memory  #hopper.schedule<tile_m = 128, tile_n = 64,
+// CHECK: plain  384 threads  168 registers  0 bytes of spills  {{[0-9]+}} bytes of shared memory  1 block per multiprocessor  #hopper.schedule<tile_m = 128, tile_n = 64,
 
 // RUN: not attn-run %s --entry=greedy --emit=cubin 2>&1 | FileCheck %s --check-prefix=SPILL
 // SPILL: error: expects a schedule that a GPU has the registers for, but with #hopper.schedule<tile_m = 128, tile_n = 256, {{.*}}>: ptxas spills registers: {{[0-9]+}} bytes of stores and {{[0-9]+}} bytes of loads; give another one, or compile for the CPU

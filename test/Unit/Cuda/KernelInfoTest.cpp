@@ -232,6 +232,31 @@ TEST(KernelInfoTest, extentsOfOperands) {
                "run a part of the batch at a time"));
 }
 
+TEST(KernelInfoTest, getBlocksPerSM) {
+  Variant variant;
+  variant.threads = 384;
+  variant.dynamicSharedBytes = 115712;
+  EXPECT_EQ(getBlocksPerSM(variant), std::nullopt);
+  variant.resources.emplace();
+  // Of 168 registers, of 2 blocks there are too many; then of memory.
+  variant.resources->registers = 168;
+  EXPECT_EQ(getBlocksPerSM(variant), 1);
+  variant.resources->registers = 80;
+  EXPECT_EQ(getBlocksPerSM(variant), 2);
+  variant.dynamicSharedBytes = 115713;
+  EXPECT_EQ(getBlocksPerSM(variant), 2 - 1);
+  variant.resources->sharedBytes = 200 << 10;
+  EXPECT_EQ(getBlocksPerSM(variant), 0);
+  // Threads and blocks are limited, too; registers are given to whole warps.
+  variant.dynamicSharedBytes = variant.resources->sharedBytes = 0;
+  variant.resources->registers = 8;
+  EXPECT_EQ(getBlocksPerSM(variant), 5);
+  variant.threads = 1;
+  EXPECT_EQ(getBlocksPerSM(variant), 32);
+  variant.resources->registers = 249;
+  EXPECT_EQ(getBlocksPerSM(variant), 8);
+}
+
 TEST(KernelInfoTest, pickVariant) {
   LaunchInfo launch;
   auto add = [&](int32_t rows, double tileCost, double keyCost) {
