@@ -126,8 +126,9 @@ struct Variant {
 };
 
 /// How many blocks of a variant a multiprocessor of compute capability 9.0 runs
-/// at once, 0 if none fits; nullopt if its registers are not known. Source: CUDA
-/// C++ Programming Guide, "Technical Specifications per Compute Capability".
+/// at once, 0 if none fits; nullopt if its registers are not known. Source:
+/// CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability".
 std::optional<int32_t> getBlocksPerSM(const Variant &variant);
 
 /// Where the number of tiles comes from: B * H * ceil(S / tileRows). A
