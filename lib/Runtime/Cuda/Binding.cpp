@@ -140,6 +140,41 @@ static int getMapType(DType dtype) {
   return 0;
 }
 
+static bool isMapAddress(const void *address) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;
+}
+
+/// Whether the hardware takes a distance between elements, in all dimensions
+/// but the innermost, where it has to be 1.
+static bool isMapStride(int64_t stride, int64_t size) {
+  constexpr int64_t kMaxBytes = int64_t(1) << 40;
+  return stride >= 0 && stride < kMaxBytes && stride * size < kMaxBytes &&
+         stride * size % 16 == 0;
+}
+
+static bool canMap(const TensorMapInfo &map, const TensorView &view) {
+  int64_t size = getSize(static_cast<DType>(view.dtype));
+  bool isMappable = isMapAddress(view.data);
+  for (auto [i, dim] : llvm::enumerate(map.dims)) {
+    if (dim < 0)
+      continue;
+    if (dim >= view.rank || view.shape[dim] == 0)
+      return true;
+    int64_t stride = view.strides[dim];
+    if (view.shape[dim] != 1)
+      isMappable &= i == 0 ? stride == 1 : isMapStride(stride, size);
+  }
+  return isMappable;
+}
+
+bool cuda::canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands) {
+  return llvm::all_of(variant.params, [&](const Param &param) {
+    return param.kind != ParamKind::TensorMap ||
+           static_cast<size_t>(param.operand) >= operands.size() ||
+           ::canMap(param.map, operands[param.operand]);
+  });
+}
+
 /// Checks what the hardware wants of an operand and fills in `map`. `bound` is
 /// the operand as its mapped dimensions show it.
 static llvm::Error encodeMap(const BindingTarget &target, const Param &param,
@@ -153,10 +188,11 @@ static llvm::Error encodeMap(const BindingTarget &target, const Param &param,
                              text);
   };
 
-  auto address = reinterpret_cast<uintptr_t>(bound.address);
-  if (address % 16 != 0)
+  if (!isMapAddress(bound.address))
     return fail("to start at a multiple of 16 bytes, but got address 0x" +
-                llvm::utohexstr(address, /*LowerCase=*/true) + "; copy it");
+                llvm::utohexstr(reinterpret_cast<uintptr_t>(bound.address),
+                                /*LowerCase=*/true) +
+                "; copy it");
   uint64_t innerBytes = info.box[0] * size;
   uint64_t span = info.swizzle == Swizzle::None
                       ? UINT64_MAX
@@ -188,10 +224,7 @@ static llvm::Error encodeMap(const BindingTarget &target, const Param &param,
       if (strides[i - 1] == 0 || strides[i - 1] >= uint64_t(1) << 40)
         strides[i - 1] = 16;
     } else {
-      constexpr int64_t kMaxBytes = int64_t(1) << 40;
-      if (stride < 0 || stride >= kMaxBytes ||
-          stride * static_cast<int64_t>(size) >= kMaxBytes ||
-          stride * size % 16 != 0)
+      if (!isMapStride(stride, size))
         return fail("to have a stride of a multiple of 16 bytes, not negative "
                     "and less than 2^40, in dimension " +
                     llvm::Twine(info.dims[i]) + ", but got " +

@@ -2,7 +2,6 @@
 
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "attn/Runtime/Cuda/Driver.h"
-#include "attn/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -251,32 +250,6 @@ llvm::Expected<int64_t> cuda::getNumTiles(const LaunchExtents &extents,
       llvm::Twine(extents.batch) + " x " + llvm::Twine(extents.heads) + " x " +
       llvm::Twine(extents.rows) + " rows in tiles of " + llvm::Twine(tileRows) +
       "; run a part of the batch at a time");
-}
-
-static bool canMap(const TensorMapInfo &map, const TensorView &view) {
-  int64_t size = getSize(static_cast<DType>(view.dtype));
-  bool isAligned = reinterpret_cast<uintptr_t>(view.data) % 16 == 0;
-  for (auto [i, dim] : llvm::enumerate(map.dims)) {
-    if (dim < 0)
-      continue;
-    if (dim >= view.rank || view.shape[dim] == 0)
-      return true;
-    int64_t stride = view.strides[dim];
-    if (view.shape[dim] == 1)
-      continue;
-    isAligned &= i == 0 ? stride == 1
-                        : stride >= 0 && stride < int64_t(1) << 40 &&
-                              stride * size % 16 == 0;
-  }
-  return isAligned;
-}
-
-bool cuda::canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands) {
-  return llvm::all_of(variant.params, [&](const Param &param) {
-    return param.kind != ParamKind::TensorMap ||
-           static_cast<size_t>(param.operand) >= operands.size() ||
-           ::canMap(param.map, operands[param.operand]);
-  });
 }
 
 size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,

@@ -321,6 +321,9 @@ TEST(KernelInfoTest, pickVariantThatMaps) {
   EXPECT_EQ(pick(), 1u);
   strides[1] = int64_t(1) << 40;
   EXPECT_EQ(pick(), 1u);
+  // In bytes, too.
+  strides[1] = int64_t(1) << 39;
+  EXPECT_EQ(pick(), 1u);
   strides[1] = 0;
   EXPECT_EQ(pick(), 0u);
   strides[1] = 64;
