@@ -61,9 +61,8 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
   own->mapAll(program.grid.getInductionVars(), cloner);
   TileRange all = {number(0), work.count};
   OpFoldResult row = program.query.position[2];
-  auto output = llvm::find_if(program.results, [](const TileResult &result) {
-    return cast<VectorType>(result.vector.getType()).getRank() == 2;
-  });
+  auto output = llvm::find_if(
+      program.results, [](const TileResult &r) { return r.hasColumns(); });
   if (program.schedule.getNumConsumers() == 1 || !isa<Value>(row) ||
       output == program.results.end())
     return all;
@@ -82,42 +81,36 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
   own->map(cast<Value>(row), add(*firstRow, before));
   if (auto value = dyn_cast<Value>(output->numRows))
     own->map(value, ownRows);
-  Type i32 = builder.getI32Type();
-  auto toInt = [&](Value value) {
-    return arith::IndexCastOp::create(builder, loc, i32, value);
-  };
-  Value tileN = number(program.schedule.getTileN());
-  Value begin = number(0), end = work.count;
+  // How many tiles are visited, from the last to the first, before those that
+  // lie below a bound of the loop; `otherwise` if it is the same for all rows.
+  int64_t tileN = program.schedule.getTileN();
   OpFoldResult rows[] = {row, output->numRows};
-  // Keys from the last to the first.
-  if (dependsOnAny(program.keys.getUpperBound(), rows)) {
-    FailureOr<Value> hi = own->getScalar(program.keys.getUpperBound());
-    if (failed(hi))
+  auto getLimit = [&](Value bound, Value otherwise,
+                      int64_t extra) -> FailureOr<Value> {
+    if (!dependsOnAny(bound, rows))
+      return otherwise;
+    FailureOr<Value> key = own->getScalar(bound);
+    if (failed(key))
       return failure();
-    Value length = arith::MaxSIOp::create(
-        builder, loc, arith::SubIOp::create(builder, loc, toInt(*hi), work.lo),
-        number(0));
-    Value tiles = arith::DivUIOp::create(
-        builder, loc, add(length, number(program.schedule.getTileN() - 1)),
-        tileN);
-    begin = arith::SubIOp::create(
-        builder, loc, work.count,
-        arith::MinSIOp::create(builder, loc, tiles, work.count));
-  }
-  if (dependsOnAny(program.keys.getLowerBound(), rows)) {
-    FailureOr<Value> lo = own->getScalar(program.keys.getLowerBound());
-    if (failed(lo))
-      return failure();
-    Value length = arith::MaxSIOp::create(
-        builder, loc, arith::SubIOp::create(builder, loc, toInt(*lo), work.lo),
-        number(0));
-    Value tiles = arith::DivUIOp::create(builder, loc, length, tileN);
-    end = arith::SubIOp::create(
-        builder, loc, work.count,
-        arith::MinSIOp::create(builder, loc, tiles, work.count));
-  }
-  end = arith::SelectOp::create(builder, loc, hasRows, end, begin);
-  return TileRange{begin, end};
+    Value length = arith::SubIOp::create(
+        builder, loc,
+        arith::IndexCastOp::create(builder, loc, builder.getI32Type(), *key),
+        work.lo);
+    length = arith::MaxSIOp::create(builder, loc, length, number(0));
+    if (extra)
+      length = add(length, number(extra));
+    Value tiles = arith::DivUIOp::create(builder, loc, length, number(tileN));
+    tiles = arith::MinSIOp::create(builder, loc, tiles, work.count);
+    return Value(arith::SubIOp::create(builder, loc, work.count, tiles));
+  };
+  FailureOr<Value> first = getLimit(program.keys.getUpperBound(), all.first,
+                                    /*extra=*/tileN - 1),
+                   end = getLimit(program.keys.getLowerBound(), all.end,
+                                  /*extra=*/0);
+  if (failed(first) || failed(end))
+    return failure();
+  return TileRange{
+      *first, arith::SelectOp::create(builder, loc, hasRows, *end, *first)};
 }
 
 LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
@@ -265,7 +258,7 @@ LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
         cloner.getVector(result.vector, VectorKind::Query);
     if (failed(vector))
       return failure();
-    bool isRows = cast<VectorType>(result.vector.getType()).getRank() == 1;
+    bool isRows = !result.hasColumns();
     ArrayRef<OpFoldResult> offsets =
         isRows ? ArrayRef(result.offsets)
                : ArrayRef(result.access.position).take_front(3);

@@ -45,8 +45,7 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
       stagesInQueries(schedule, program.query.columns, program.value.columns,
                       program.captures.size());
   for (auto [number, result] : llvm::enumerate(program.results))
-    if (cast<VectorType>(result.vector.getType()).getRank() == 2 &&
-        !resources.stagesInQueries)
+    if (result.hasColumns() && !resources.stagesInQueries)
       resources.staging[number] = hopper::CreateTileOp::create(
           builder, loc,
           hopper::TileType::get(builder.getContext(), tileM,
@@ -71,7 +70,7 @@ static DictionaryAttr describeGrid(Builder &builder,
                                    const TileProgram &program) {
   const TileAccess *rows = &program.query;
   for (const TileResult &result : program.results)
-    if (cast<VectorType>(result.vector.getType()).getRank() == 2)
+    if (result.hasColumns())
       rows = &result.access;
   auto getNumber = [&](int64_t number) {
     return builder.getI64IntegerAttr(number);

@@ -45,9 +45,10 @@ bool mlir::attn::stagesInQueries(hopper::ScheduleAttr schedule,
              kSharedBytes;
 }
 
-int64_t mlir::attn::getSharedBytes(hopper::ScheduleAttr schedule,
-                                   int64_t queryKeyDim, int64_t valueDim,
-                                   int64_t numCaptures) {
+/// The shared memory that a kernel with this schedule takes, in bytes.
+static int64_t getSharedBytes(hopper::ScheduleAttr schedule,
+                              int64_t queryKeyDim, int64_t valueDim,
+                              int64_t numCaptures) {
   int64_t bytes = getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
   if (!stagesInQueries(schedule, queryKeyDim, valueDim, numCaptures))
     bytes += schedule.getTileM() * getRowBytes(valueDim);
@@ -88,8 +89,7 @@ static int64_t countCaptureTiles(Region &region, unsigned queryArgument) {
       return index != query && index != key &&
              !dependent.contains(index.getDefiningOp());
     };
-    if (op.getType().isIntOrFloat() && isa<FloatType>(op.getType()) &&
-        op.getType().getIntOrFloatBitWidth() == 16 && indices.size() >= 2 &&
+    if (isa<BFloat16Type, Float16Type>(op.getType()) && indices.size() >= 2 &&
         indices.size() <= 4 && indices.back() == key &&
         llvm::count(indices.drop_back(), query) == 1 &&
         llvm::count_if(indices, isScalar) == int64_t(indices.size()) - 2)

@@ -114,8 +114,7 @@ static bool isLastAlonePartial(TileProgram &program) {
     return false;
   return llvm::any_of(program.results, [&](const TileResult &result) {
     auto numRows = dyn_cast<Value>(result.numRows);
-    return numRows &&
-           cast<VectorType>(result.vector.getType()).getRank() == 2 &&
+    return numRows && result.hasColumns() &&
            isDiagonal(compare.getRhs(), loop.getUpperBound(), row, numRows);
   });
 }
@@ -191,7 +190,7 @@ static LogicalResult matchResult(TileProgram &program,
   result.rowDim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
   result.numRows = insert.getMixedSizes()[result.rowDim];
   auto type = cast<VectorType>(result.vector.getType());
-  if (type.getRank() == 2) {
+  if (result.hasColumns()) {
     int64_t column =
         cast<AffineDimExpr>(map.getResults().front()).getPosition();
     TileAccess &access = result.access;

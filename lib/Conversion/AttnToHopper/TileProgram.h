@@ -33,6 +33,10 @@ struct TileResult {
   OpFoldResult numRows;
   /// For vector<Dv x M>.
   TileAccess access;
+
+  bool hasColumns() const {
+    return cast<VectorType>(vector.getType()).getRank() == 2;
+  }
 };
 
 /// A capture with an element for each key and query, of which boxes of

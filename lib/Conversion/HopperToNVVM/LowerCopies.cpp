@@ -8,12 +8,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ThreadProgram.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kRowBytes = 128;
 static constexpr int64_t kSegmentColumns = 8, kSegmentBytes = 16;
 static constexpr int64_t kElementBytes = 2;
 /// Rows that a warpgroup copies at a time.
@@ -113,12 +111,8 @@ void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
     forEachSegment(buffer, type.getColumns(), type.getRows() * kRowBytes,
                    sharedTile, head, firstRow, row, copy);
   }
-  // Matrix instructions read what threads have written.
-  NVVM::FenceProxyOp::create(
-      b, NVVM::ProxyKind::async_shared,
-      NVVM::SharedSpaceAttr::get(b.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
-  emitAsm("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", full, {});
+  emitProxyFence();
+  emitArrive(full);
 }
 
 /// The threads of a consumer together, from the rows that they have staged.

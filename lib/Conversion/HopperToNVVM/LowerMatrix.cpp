@@ -11,9 +11,8 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Bytes of a row of a chunk, and of eight of them, in which the swizzle
-/// repeats.
-static constexpr int64_t kRowBytes = 128, kAtomBytes = 1024;
+/// Bytes of eight rows of a chunk, in which the swizzle repeats.
+static constexpr int64_t kAtomBytes = 8 * kRowBytes;
 /// The reduced extent of one instruction, and the bytes of its elements.
 static constexpr int64_t kStep = 16, kStepBytes = 32;
 static constexpr int64_t kStepsInChunk = kRowBytes / kStepBytes;

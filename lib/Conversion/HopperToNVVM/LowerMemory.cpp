@@ -6,7 +6,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kRowBytes = 128;
 /// How long the hardware may suspend a thread in one try of a wait, in ns.
 static constexpr int64_t kSuspendTime = 10000000;
 /// Named barriers: 0 is for all threads; turns; the threads of one consumer.
@@ -31,18 +30,17 @@ Value ThreadProgram::getBarrier(int64_t offset, Value stage) {
                : base;
 }
 
-Value ThreadProgram::getStage(Value number, hopper::ChannelType type) {
-  if (type.getStages() == 1)
+Value ThreadProgram::getStage(Value number, int64_t stages) {
+  if (stages == 1)
     return {};
-  return arith::AndIOp::create(b, number, i32(type.getStages() - 1));
+  return arith::AndIOp::create(b, number, i32(stages - 1));
 }
 
 /// 0 or 1 in turn, each time the ring has been filled.
-Value ThreadProgram::getPhase(Value number, hopper::ChannelType type) {
+Value ThreadProgram::getPhase(Value number, int64_t stages) {
   Value round = number;
-  if (type.getStages() > 1)
-    round =
-        arith::ShRUIOp::create(b, number, i32(llvm::Log2_64(type.getStages())));
+  if (stages > 1)
+    round = arith::ShRUIOp::create(b, number, i32(llvm::Log2_64(stages)));
   return arith::AndIOp::create(b, round, i32(1));
 }
 
@@ -77,8 +75,9 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
   hopper::ChannelType type = op.getChannel().getType();
   const SharedTile &tile = shared[op.getChannel()];
   Value number = get(op.getNumber())[0];
-  Value stage = getStage(number, type);
-  Value phase = arith::XOrIOp::create(b, getPhase(number, type), i32(1));
+  Value stage = getStage(number, type.getStages());
+  Value phase =
+      arith::XOrIOp::create(b, getPhase(number, type.getStages()), i32(1));
   NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.emptyBarrier, stage),
                                         phase, i32(kSuspendTime));
   Value full = getBarrier(tile.fullBarrier, stage);
@@ -114,11 +113,15 @@ void ThreadProgram::emitGet(hopper::GetOp op) {
   hopper::ChannelType type = op.getChannel().getType();
   const SharedTile &tile = shared[op.getChannel()];
   Value number = get(op.getNumber())[0];
-  Value stage = getStage(number, type);
+  Value stage = getStage(number, type.getStages());
   NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.fullBarrier, stage),
-                                        getPhase(number, type),
+                                        getPhase(number, type.getStages()),
                                         i32(kSuspendTime));
   tiles[op.getTile()] = {&tile, stage, {}};
+}
+
+void ThreadProgram::emitArrive(Value barrier) {
+  emitAsm("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier, {});
 }
 
 /// One arrival for each warp.
@@ -129,7 +132,8 @@ void ThreadProgram::emitWarpArrive(Value barrier) {
 
 void ThreadProgram::emitRelease(hopper::ReleaseOp op) {
   const SharedTile &tile = shared[op.getChannel()];
-  Value stage = getStage(get(op.getNumber())[0], op.getChannel().getType());
+  Value stage =
+      getStage(get(op.getNumber())[0], op.getChannel().getType().getStages());
   emitWarpArrive(getBarrier(tile.emptyBarrier, stage));
 }
 
@@ -188,25 +192,22 @@ static Value getNumber(ImplicitLocOpBuilder &b, Value message, size_t number) {
 void ThreadProgram::emitPost(hopper::PostOp op) {
   const SharedTile &mailbox = shared[op.getMailbox()];
   Value number = get(op.getNumber())[0];
-  Value slot = arith::AndIOp::create(b, number, i32(1));
-  Value phase = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, number, i32(1)), i32(1));
+  Value slot = getStage(number, kMailboxSlots);
+  Value phase = getPhase(number, kMailboxSlots);
   NVVM::MBarrierTryWaitParityOp::create(
       b, getBarrier(mailbox.emptyBarrier, slot),
       arith::XOrIOp::create(b, phase, i32(1)), i32(kSuspendTime));
   Value message = getMessage(b, sharedBase, mailbox, slot);
   for (auto [at, value] : llvm::enumerate(op.getValues()))
     LLVM::StoreOp::create(b, get(value)[0], getNumber(b, message, at));
-  emitAsm("mbarrier.arrive.shared::cta.b64 _, [$0];", "r",
-          getBarrier(mailbox.fullBarrier, slot), {});
+  emitArrive(getBarrier(mailbox.fullBarrier, slot));
 }
 
 void ThreadProgram::emitReceive(hopper::ReceiveOp op) {
   const SharedTile &mailbox = shared[op.getMailbox()];
   Value number = get(op.getNumber())[0];
-  Value slot = arith::AndIOp::create(b, number, i32(1));
-  Value phase = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, number, i32(1)), i32(1));
+  Value slot = getStage(number, kMailboxSlots);
+  Value phase = getPhase(number, kMailboxSlots);
   NVVM::MBarrierTryWaitParityOp::create(
       b, getBarrier(mailbox.fullBarrier, slot), phase, i32(kSuspendTime));
   Value message = getMessage(b, sharedBase, mailbox, slot);
@@ -244,6 +245,15 @@ void ThreadProgram::emitPassTurn(Value from) {
 void ThreadProgram::emitGroupBarrier() {
   NVVM::BarrierOp::create(b, TypeRange(), addOffset(warpgroup, kGroupBarrier),
                           i32(128), NVVM::BarrierReductionAttr(), Value());
+}
+
+/// What threads have written to shared memory is there for copies and matrix
+/// instructions.
+void ThreadProgram::emitProxyFence() {
+  NVVM::FenceProxyOp::create(
+      b, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
 }
 
 /// One thread has started all copies of the warpgroup.
@@ -295,10 +305,7 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
     emitCopyOut(op, tile);
     return;
   }
-  NVVM::FenceProxyOp::create(
-      b, NVVM::ProxyKind::async_shared,
-      NVVM::SharedSpaceAttr::get(b.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
+  emitProxyFence();
   emitGroupBarrier();
   emitIfThen(isGroupLeader, [&] {
     Value coordinates[] = {getIndexInt(op.getRow(), 32),

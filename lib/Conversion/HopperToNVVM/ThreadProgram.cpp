@@ -273,7 +273,8 @@ void ThreadProgram::emitBarriers() {
       if (!channel && !isa<hopper::CreateMailboxOp>(op))
         continue;
       const SharedTile &tile = shared[op.getResult(0)];
-      int64_t stages = channel ? channel.getResult().getType().getStages() : 2;
+      int64_t stages =
+          channel ? channel.getResult().getType().getStages() : kMailboxSlots;
       for (int64_t stage = 0; stage < stages; ++stage) {
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.fullBarrier + 8 * stage, {}),

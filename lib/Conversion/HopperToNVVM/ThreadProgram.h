@@ -25,6 +25,11 @@
 
 namespace mlir::attn {
 
+/// Bytes of a row of a chunk of columns, which are swizzled.
+inline constexpr int64_t kRowBytes = 128;
+/// Messages that a mailbox holds.
+inline constexpr int64_t kMailboxSlots = 2;
+
 /// An index: `base + offset`, or `offset` without a base. The base is i32 or
 /// i64; the sum does not overflow its type.
 struct IndexElement {
@@ -141,6 +146,7 @@ private:
   void emitPut(hopper::PutOp op);
   void emitGet(hopper::GetOp op);
   void emitRelease(hopper::ReleaseOp op);
+  void emitArrive(Value barrier);
   void emitWarpArrive(Value barrier);
   void emitClaim(hopper::ClaimOp op);
   void emitRetire(hopper::RetireOp op);
@@ -160,12 +166,13 @@ private:
                       Value tileRow, Value rowInTile,
                       function_ref<void(Value, Value, Value)> copy);
 
-  Value getStage(Value number, hopper::ChannelType type);
-  Value getPhase(Value number, hopper::ChannelType type);
+  Value getStage(Value number, int64_t stages);
+  Value getPhase(Value number, int64_t stages);
   Value getBarrier(int64_t offset, Value stage);
   Value getSharedPointer(const TileView &tile, int64_t offset);
   Value getSharedAddress(const TileView &tile);
   void emitGroupBarrier();
+  void emitProxyFence();
   void emitIfThen(Value condition, function_ref<void()> body);
 
   // Short forms.

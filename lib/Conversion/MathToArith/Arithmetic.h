@@ -90,10 +90,11 @@ public:
   Value subInt(Value a, Value b) {
     return arith::SubIOp::create(builder, loc, a, b);
   }
-  Value andInt(Value a, Value b) {
+  /// Of integers or conditions.
+  Value bitAnd(Value a, Value b) {
     return arith::AndIOp::create(builder, loc, a, b);
   }
-  Value orInt(Value a, Value b) {
+  Value bitOr(Value a, Value b) {
     return arith::OrIOp::create(builder, loc, a, b);
   }
   Value shiftLeft(Value a, int64_t by) {
@@ -112,12 +113,6 @@ public:
   Value extend(Value a) { return arith::ExtFOp::create(builder, loc, type, a); }
   Value round(Value a) {
     return arith::TruncFOp::create(builder, loc, type, a);
-  }
-  Value either(Value a, Value b) {
-    return arith::OrIOp::create(builder, loc, a, b);
-  }
-  Value both(Value a, Value b) {
-    return arith::AndIOp::create(builder, loc, a, b);
   }
 
   /// x * 2^n for |n| < 252, rounded once. Two factors, as one would overflow

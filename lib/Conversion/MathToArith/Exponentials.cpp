@@ -61,7 +61,7 @@ static Logarithm emitLogarithm(Arithmetic &a, Value x) {
       a.select(isDenormal, a.intConstant(126 + 23), a.intConstant(126));
   Value bits = a.bits(normal);
   Value exponent = a.toFloat(a.subInt(a.shiftRight(bits, 23), bias));
-  Value mantissa = a.fromBits(a.orInt(a.andInt(bits, a.intConstant(0x007fffff)),
+  Value mantissa = a.fromBits(a.bitOr(a.bitAnd(bits, a.intConstant(0x007fffff)),
                                       a.intConstant(0x3f000000)));
   Value isLow = a.compare(arith::CmpFPredicate::OLT, mantissa,
                           a.constant(0.707106781186547524f));

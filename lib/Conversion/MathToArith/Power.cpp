@@ -61,17 +61,18 @@ static Value emitPower(Arithmetic &a, Value x, Value y) {
   Value whole = a.call<math::FloorOp>(y);
   Value isInteger = a.compare(arith::CmpFPredicate::OEQ, whole, y);
   Value half = a.mul(y, a.constant(0.5));
-  Value isOdd = a.both(isInteger, a.compare(arith::CmpFPredicate::UNE,
-                                            a.call<math::FloorOp>(half), half));
+  Value isOdd =
+      a.bitAnd(isInteger, a.compare(arith::CmpFPredicate::UNE,
+                                    a.call<math::FloorOp>(half), half));
   result = a.select(isOdd, a.call<math::CopySignOp>(result, x), result);
   Value isNegative =
-      a.both(a.compare(arith::CmpFPredicate::OLT, x, a.constant(0)),
-             a.compare(arith::CmpFPredicate::OGT, x, a.constant(-INFINITY)));
+      a.bitAnd(a.compare(arith::CmpFPredicate::OLT, x, a.constant(0)),
+               a.compare(arith::CmpFPredicate::OGT, x, a.constant(-INFINITY)));
   Value isFraction = a.compare(arith::CmpFPredicate::UNE, whole, y);
-  Value isNone = a.both(isNegative, isFraction);
-  isNone = a.either(isNone, a.compare(arith::CmpFPredicate::UNO, x, y));
+  Value isNone = a.bitAnd(isNegative, isFraction);
+  isNone = a.bitOr(isNone, a.compare(arith::CmpFPredicate::UNO, x, y));
   result = a.select(isNone, a.constant(NAN), result);
-  return a.select(a.either(is(x, 1), is(y, 0)), a.constant(1), result);
+  return a.select(a.bitOr(is(x, 1), is(y, 0)), a.constant(1), result);
 }
 
 namespace {

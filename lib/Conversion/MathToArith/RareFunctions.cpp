@@ -27,7 +27,6 @@ void mlir::attn::populateRareFunctionPatterns(RewritePatternSet &patterns) {
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained(
         {math::AcosOp::getOperationName(), math::AsinOp::getOperationName(),
-
          math::ErfOp::getOperationName(), math::ErfcOp::getOperationName(),
          math::ExpM1Op::getOperationName(), math::Log1pOp::getOperationName(),
          math::TanhOp::getOperationName()},

@@ -58,7 +58,7 @@ static Value selectFinite(Arithmetic &a, Value x, Value result) {
 
 static Value isBitSet(Arithmetic &a, Value number, int64_t bit) {
   return a.compareInt(arith::CmpIPredicate::ne,
-                      a.andInt(number, a.intConstant(bit)), a.intConstant(0));
+                      a.bitAnd(number, a.intConstant(bit)), a.intConstant(0));
 }
 
 /// The sine of a quadrant further on.
@@ -113,7 +113,7 @@ static Value emitAtan2(Arithmetic &a, Value y, Value x) {
   constexpr double pi = 3.14159265358979323846;
   Value width = a.abs(x), height = a.abs(y);
   auto are = [&](double value) {
-    return a.both(
+    return a.bitAnd(
         a.compare(arith::CmpFPredicate::OEQ, width, a.constant(value)),
         a.compare(arith::CmpFPredicate::OEQ, height, a.constant(value)));
   };

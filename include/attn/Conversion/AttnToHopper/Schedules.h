@@ -33,14 +33,10 @@ bool areHeadDimsSupported(AttentionLikeOpInterface op);
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
 /// Whether results are staged in place of the queries, which a persistent
-/// kernel then reads later: where there is no memory for both.
+/// kernel then reads later: where there is no memory for both, with this number
+/// of captures that come as tiles.
 bool stagesInQueries(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                     int64_t valueDim, int64_t numCaptures = 0);
-
-/// The shared memory that a kernel with this schedule takes, in bytes, with
-/// this number of captures that come as tiles.
-int64_t getSharedBytes(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                       int64_t valueDim, int64_t numCaptures = 0);
+                     int64_t valueDim, int64_t numCaptures);
 
 } // namespace mlir::attn
 
