@@ -36,6 +36,13 @@ config.substitutions.append(
         os.path.join(config.attn_obj_root, "test", "Unit", "libAttnFakeCuda.so"),
     )
 )
+# A clock that ticks every 10 ms, to preload.
+config.substitutions.append(
+    (
+        "%coarse_clock",
+        os.path.join(config.attn_obj_root, "test", "Tools", "libAttnCoarseClock.so"),
+    )
+)
 config.substitutions.append(
     ("%examples", os.path.join(config.attn_src_root, "docs", "examples"))
 )

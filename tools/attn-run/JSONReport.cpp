@@ -18,6 +18,10 @@ static llvm::json::Value toJSON(double value) {
   return formatNumber(value);
 }
 
+static llvm::json::Value toJSON(std::optional<double> value) {
+  return value ? toJSON(*value) : llvm::json::Value(nullptr);
+}
+
 static void printType(OStream &json, const Tensor &tensor) {
   json.attribute("dtype", getName(tensor.getDType()));
   json.attributeArray("shape", [&] {
@@ -116,13 +120,14 @@ static void printBench(OStream &json, const BenchReport &bench) {
     if (bench.work) {
       json.attribute("flop", bench.work->operations);
       json.attribute("tflop_per_s",
-                     toJSON(bench.work->operations / median / 1e12));
+                     toJSON(bench.getRate(bench.work->operations / 1e12)));
     } else {
       json.attribute("flop", nullptr);
       json.attribute("tflop_per_s", nullptr);
     }
     json.attribute("bytes", bench.bytes);
-    json.attribute("gb_per_s", toJSON(double(bench.bytes) / median / 1e9));
+    json.attribute("gb_per_s",
+                   toJSON(bench.getRate(double(bench.bytes) / 1e9)));
   });
 }
 

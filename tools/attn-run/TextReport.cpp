@@ -140,6 +140,11 @@ static std::string formatSeconds(double seconds) {
   return formatNumber(seconds, 4) + " s";
 }
 
+/// A rate, or "-" where it is not known.
+static std::string formatRate(std::optional<double> rate) {
+  return rate ? formatNumber(*rate, 4) : "-";
+}
+
 static void printBench(raw_ostream &os, const BenchReport &bench,
                        const CompileReport &compile) {
   double median = bench.getMedian();
@@ -157,21 +162,21 @@ static void printBench(raw_ostream &os, const BenchReport &bench,
                                         formatSeconds(seconds.front()),
                                         formatSeconds(seconds.back()),
                                         baseline->entry, baseline->program)});
-    rows.push_back({"ratio", formatNumber(bench.getRatio(), 4) +
+    rows.push_back({"ratio", formatRate(bench.getRatio()) +
                                  ": median of the baseline / median"});
   }
   if (bench.work)
     rows.push_back(
         {"work",
          formatv("{0} TFLOP/s: {1} GFLOP, which count masked keys",
-                 formatNumber(bench.work->operations / median / 1e12, 4),
+                 formatRate(bench.getRate(bench.work->operations / 1e12)),
                  formatNumber(bench.work->operations / 1e9, 4))});
   else
     rows.push_back({"work", "not known: attention is called, or in a loop, or "
                             "its sizes are computed"});
   rows.push_back(
       {"memory", formatv("{0} GB/s: {1} of arguments and results",
-                         formatNumber(double(bench.bytes) / median / 1e9, 4),
+                         formatRate(bench.getRate(double(bench.bytes) / 1e9)),
                          formatByteCount(bench.bytes))});
   std::string stages;
   for (const CompileReport::Stage &stage : compile.stages)

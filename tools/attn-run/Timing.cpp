@@ -16,8 +16,15 @@ double cli::getMedian(llvm::ArrayRef<double> sorted) {
   return (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-double BenchReport::getRatio() const {
-  return cli::getMedian(baseline->seconds) / getMedian();
+std::optional<double> BenchReport::getRate(double amount) const {
+  double seconds = getMedian();
+  if (seconds <= 0)
+    return std::nullopt;
+  return amount / seconds;
+}
+
+std::optional<double> BenchReport::getRatio() const {
+  return getRate(cli::getMedian(baseline->seconds));
 }
 
 /// Appends the times of some runs and returns their sum.

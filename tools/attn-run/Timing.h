@@ -31,8 +31,12 @@ struct BenchReport {
   uint64_t bytes = 0;
 
   double getMedian() const { return cli::getMedian(seconds); }
-  /// How many times as long as ours the baseline takes, by medians.
-  double getRatio() const;
+  /// An amount per second, by the median. None where the clock is too coarse to
+  /// see a run.
+  std::optional<double> getRate(double amount) const;
+  /// How many times as long as ours the baseline takes, by medians; none as for
+  /// a rate.
+  std::optional<double> getRatio() const;
 };
 
 /// Runs a kernel repeatedly and, if it is not null, a baseline in turn with it,
