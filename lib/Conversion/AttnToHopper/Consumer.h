@@ -7,10 +7,11 @@
 
 namespace mlir::attn {
 
-/// acc: vector<Dv x 64>; max: vector<1 x 64>, before the factor of the scores;
-/// sum: vector<4 x 64>; probabilities: vector<N x 64>.
+/// acc: vector<Dv x 64>; shift: vector<1 x 64>, what the scores times their
+/// factor are shifted by, so that none is much above 0; sum: vector<4 x 64>;
+/// probabilities: vector<N x 64>.
 struct SoftmaxState {
-  Value acc, max, sum, probabilities;
+  Value acc, shift, sum, probabilities;
 };
 
 /// The tiles of keys that one warpgroup computes with, [first, end), of those
@@ -55,7 +56,7 @@ private:
   SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,
                            SoftmaxState state);
   Value emitProbabilities(Scores scores, Value shift);
-  Value emitSafeMax(Value max);
+  Value emitShift(Value max, double factor, Value most);
 
   // Short forms.
   Value index(int64_t value) {
@@ -141,8 +142,6 @@ private:
   std::optional<WorkerCloner> own;
   /// The queries of this consumer: a tile, or a vector.
   Value queries;
-  /// The factor of all scores; the maximum is kept without it.
-  double factor = 1;
 };
 
 /// Whether a value of the tile level depends on another one; `seen` are values

@@ -4,12 +4,12 @@
 // the queries of the warpgroup may attend to:
 //
 //   release keys and values before first
-//   S = scores(first); P, m, l = softmax(S)
+//   S = scores(first); P, l = softmax(S)
 //   for t = first + 1, ...:
 //     start S = scores(t)
 //     start O += values(t - 1) * P
 //     wait for S; release keys t
-//     P, m, l = softmax(S), rescaling O if a maximum has grown
+//     P, l = softmax(S), rescaling O and l if a maximum has grown
 //     wait for O; release values t - 1
 //   O += values(end - 1) * P
 //   release keys and values from end
@@ -146,7 +146,6 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
                  /*isFirst=*/true);
   if (failed(scores))
     return failure();
-  factor = scores->factor;
   cloner.setRarelyRun(false);
   cloner.restore(std::move(saved));
   SoftmaxState state = emitFirstSoftmax(*scores);
@@ -154,7 +153,7 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
 
   auto loop = scf::ForOp::create(
       builder, loc, add(range.first, one), range.end, one,
-      ValueRange{state.acc, state.max, state.sum, round(state.probabilities)});
+      ValueRange{state.acc, state.shift, state.sum, round(state.probabilities)});
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
@@ -179,15 +178,13 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
     cloner.restore(std::move(saved));
     if (failed(scores))
       return failure();
-    if (scores->factor != factor)
-      return p.keys.emitError("expects scores with one factor");
     SoftmaxState nextState = emitSoftmax(
         *scores, pendingAcc,
         {Value(), loop.getRegionIterArg(1), loop.getRegionIterArg(2), Value()});
     Value acc = wait(pendingAcc, 0);
     release(resources.valueChannel, previous);
     scf::YieldOp::create(builder, loc,
-                         ValueRange{acc, nextState.max, nextState.sum,
+                         ValueRange{acc, nextState.shift, nextState.sum,
                                     round(nextState.probabilities)});
   }
   if (!inRegisters)
@@ -201,8 +198,7 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   Value acc = wait(pendingAcc, 0);
   release(resources.valueChannel, use);
   emitSkip(work, range.end, work.count);
-  Value max =
-      mul(loop.getResult(1), splat(loop.getResult(1).getType(), factor));
+  Value max = arith::NegFOp::create(builder, loc, loop.getResult(1));
   scf::YieldOp::create(builder, loc, ValueRange{acc, max, loop.getResult(2)});
   return success();
 }

@@ -3,6 +3,7 @@
 #include "Consumer.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -10,6 +11,10 @@ using namespace mlir::attn;
 /// By how much the base-2 exponent of a maximum may grow before sums and
 /// results are brought to it. Probabilities stay below 2^8 then.
 static constexpr double kRescaleThreshold = 8;
+
+/// The shift of a row that has no key yet: any finite maximum grows from it, and
+/// with it a score of -inf has the probability 0.
+static constexpr double kNoKeyShift = std::numeric_limits<float>::max();
 
 //===----------------------------------------------------------------------===//
 // Scores
@@ -155,15 +160,6 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
 // Softmax
 //===----------------------------------------------------------------------===//
 
-/// The maximum, or 0 where there is no key yet.
-Value Consumer::emitSafeMax(Value max) {
-  Value none = splat(max.getType(), -INFINITY);
-  Value isNone =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, max, none);
-  return arith::SelectOp::create(builder, loc, isNone, splat(max.getType(), 0),
-                                 max);
-}
-
 /// 2^(factor * scores + shift).
 Value Consumer::emitProbabilities(Scores scores, Value shift) {
   Type type = scores.value.getType();
@@ -172,60 +168,66 @@ Value Consumer::emitProbabilities(Scores scores, Value shift) {
   return math::Exp2Op::create(builder, loc, exponent);
 }
 
+/// The shift that brings a maximum to 0.
+Value Consumer::emitShift(Value max, double factor, Value most) {
+  Value shift = mul(max, splat(max.getType(), -factor));
+  return arith::MinNumFOp::create(builder, loc, shift, most);
+}
+
 SoftmaxState Consumer::emitFirstSoftmax(Scores scores) {
   Type rowType = getVectorType(1, builder.getF32Type());
   Type sumType = getVectorType(4, builder.getF32Type());
-  SoftmaxState state;
-  state.max =
+  Value max =
       hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
-  Value shift = mul(emitSafeMax(state.max), splat(rowType, -scores.factor));
-  Value p = emitProbabilities(scores, shift);
-  state.sum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
-  state.probabilities = p;
+  SoftmaxState state;
+  state.shift = emitShift(max, scores.factor, splat(rowType, kNoKeyShift));
+  state.probabilities = emitProbabilities(scores, state.shift);
+  state.sum = hopper::ReduceOp::create(builder, loc, sumType, "add",
+                                       state.probabilities);
   return state;
 }
 
+/// All that depends on whether a maximum has grown is under a branch that is
+/// rarely taken.
 SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
                                    SoftmaxState state) {
   Type rowType = getVectorType(1, builder.getF32Type());
   Type sumType = getVectorType(4, builder.getF32Type());
-  Value tileMax =
+  Value max =
       hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
-  Value growth = mul(arith::SubFOp::create(builder, loc, tileMax, state.max),
-                     splat(rowType, scores.factor));
+  Value growth = fma(max, splat(rowType, scores.factor), state.shift);
   Value grows =
       arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, growth,
                             splat(rowType, kRescaleThreshold));
   Value isNeeded = hopper::AnyOp::create(builder, loc, grows);
-  Value larger = arith::MaxNumFOp::create(builder, loc, state.max, tileMax);
-  SoftmaxState next;
-  next.max = arith::SelectOp::create(builder, loc, isNeeded, larger, state.max);
-  Value safeMax = emitSafeMax(next.max);
-  Value shift = mul(safeMax, splat(rowType, -scores.factor));
-  // Exactly 1 where the maximum is the same, so that no error adds up; 0 where
-  // there was no key before.
-  Value rescale = math::Exp2Op::create(
-      builder, loc,
-      mul(arith::SubFOp::create(builder, loc, state.max, safeMax),
-          splat(rowType, scores.factor)));
-  auto branch = scf::IfOp::create(builder, loc, pendingAcc.getType(), isNeeded,
+  Type types[] = {pendingAcc.getType(), rowType, sumType};
+  auto branch = scf::IfOp::create(builder, loc, types, isNeeded,
                                   /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
+    Value shift = emitShift(max, scores.factor, state.shift);
+    // Exactly 1 where the shift is the same, so that no error adds up; 0 where
+    // there was no key before.
+    Value rescale = math::Exp2Op::create(
+        builder, loc,
+        arith::SubFOp::create(builder, loc, shift, state.shift));
     Value acc = wait(pendingAcc, 0);
     Value scaled = mul(acc, broadcast(rescale, acc.getType()));
-    scf::YieldOp::create(
-        builder, loc,
-        hopper::InFlightOp::create(builder, loc, pendingAcc.getType(), scaled)
-            .getResult());
+    Value sum = mul(state.sum, broadcast(rescale, sumType));
+    Value pending =
+        hopper::InFlightOp::create(builder, loc, pendingAcc.getType(), scaled);
+    scf::YieldOp::create(builder, loc, ValueRange{pending, shift, sum});
     builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(builder, loc, pendingAcc);
+    scf::YieldOp::create(builder, loc,
+                         ValueRange{pendingAcc, state.shift, state.sum});
   }
   pendingAcc = branch.getResult(0);
-  Value p = emitProbabilities(scores, shift);
-  Value tileSum = hopper::ReduceOp::create(builder, loc, sumType, "add", p);
-  next.sum = fma(state.sum, broadcast(rescale, sumType), tileSum);
-  next.probabilities = p;
+  SoftmaxState next;
+  next.shift = branch.getResult(1);
+  next.probabilities = emitProbabilities(scores, next.shift);
+  next.sum = add(branch.getResult(2),
+                 hopper::ReduceOp::create(builder, loc, sumType, "add",
+                                          next.probabilities));
   return next;
 }

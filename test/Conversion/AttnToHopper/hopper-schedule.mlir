@@ -47,14 +47,15 @@
 // CHECK:   arith.cmpi slt, %{{.*}} : vector<64x1xindex>
 // CHECK:   %[[S0M:.*]] = arith.select %{{.*}}, %[[S0]], %[[NONE]]
 // CHECK:   %[[M0:.*]] = hopper.reduce max %[[S0M]] : vector<64x64xf32> -> vector<1x64xf32>
-// CHECK:   arith.mulf %{{.*}}, %[[BACK]] : vector<1x64xf32>
+// CHECK:   %[[BACK0:.*]] = arith.mulf %[[M0]], %[[BACK]] : vector<1x64xf32>
+// CHECK:   %[[SHIFT0:.*]] = arith.minnumf %[[BACK0]], %{{.*}} : vector<1x64xf32>
 // CHECK:   math.fma %[[S0M]], %[[SCALE]], %{{.*}} : vector<64x64xf32>
 // CHECK:   %[[P0:.*]] = math.exp2 %{{.*}} : vector<64x64xf32>
 // CHECK:   hopper.reduce add %[[P0]] : vector<64x64xf32> -> vector<4x64xf32>
 // CHECK:   %[[R0:.*]] = arith.truncf %[[P0]] : vector<64x64xf32> to vector<64x64xbf16>
 
 // Both products are started before the scores are waited for.
-// CHECK:   scf.for %[[T:.*]] = %c1_i32 to %{{.*}} step %c1_i32 iter_args(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %[[M0]], %{{.*}} = %{{.*}}, %[[P:.*]] = %[[R0]])
+// CHECK:   scf.for %[[T:.*]] = %c1_i32 to %{{.*}} step %c1_i32 iter_args(%[[ACC:.*]] = %{{.*}}, %[[SHIFT:.*]] = %[[SHIFT0]], %[[SUM:.*]] = %{{.*}}, %[[P:.*]] = %[[R0]])
 // CHECK:     %[[BEFORE:.*]] = arith.subi %[[T]], %c1_i32
 // CHECK-NEXT: %[[KT:.*]] = hopper.get %[[KS]][%[[T]]]
 // CHECK-NEXT: hopper.take_turn %[[TURNS]]
@@ -66,16 +67,26 @@
 // CHECK-NEXT: hopper.release %[[KS]][%[[T]]]
 
 // Without a mask, only the first tile is partial.
-// CHECK-NEXT: hopper.reduce max %[[S]] :
-// CHECK:     %[[GROWS:.*]] = hopper.any
-// CHECK:     %[[O1:.*]] = scf.if %[[GROWS]] -> (!hopper.pending<vector<64x64xf32>>) {
+// CHECK-NEXT: %[[M:.*]] = hopper.reduce max %[[S]] :
+// CHECK-NEXT: %[[GROWTH:.*]] = math.fma %[[M]], %{{.*}}, %[[SHIFT]] : vector<1x64xf32>
+// CHECK-NEXT: arith.cmpf ogt, %[[GROWTH]],
+// CHECK-NEXT: %[[GROWS:.*]] = hopper.any
+// CHECK-NEXT: %[[NEW:.*]]:3 = scf.if %[[GROWS]] -> (!hopper.pending<vector<64x64xf32>>, vector<1x64xf32>, vector<4x64xf32>) {
+// CHECK-NEXT:  arith.mulf %[[M]], %[[BACK]]
+// CHECK-NEXT:  %[[LESS:.*]] = arith.minnumf %{{.*}}, %[[SHIFT]] : vector<1x64xf32>
+// CHECK-NEXT:  arith.subf %[[LESS]], %[[SHIFT]]
+// CHECK-NEXT:  math.exp2 %{{.*}} : vector<1x64xf32>
 // CHECK-NEXT:  hopper.wait %[[OP]] in_flight 0
-// CHECK:       arith.mulf
-// CHECK-NEXT:  hopper.in_flight
-// CHECK:     } else {
-// CHECK-NEXT:  scf.yield %[[OP]]
+// CHECK:       %[[SCALED:.*]] = arith.mulf %{{.*}} : vector<64x64xf32>
+// CHECK:       %[[LESSSUM:.*]] = arith.mulf %[[SUM]], %{{.*}} : vector<4x64xf32>
+// CHECK-NEXT:  %[[OR:.*]] = hopper.in_flight %[[SCALED]]
+// CHECK-NEXT:  scf.yield %[[OR]], %[[LESS]], %[[LESSSUM]]
+// CHECK-NEXT: } else {
+// CHECK-NEXT:  scf.yield %[[OP]], %[[SHIFT]], %[[SUM]]
+// CHECK:     vector.broadcast %[[NEW]]#1
 // CHECK:     math.exp2 %{{.*}} : vector<64x64xf32>
-// CHECK:     hopper.wait %[[O1]] in_flight 0
+// CHECK:     arith.addf %[[NEW]]#2, %{{.*}} : vector<4x64xf32>
+// CHECK:     hopper.wait %[[NEW]]#0 in_flight 0
 // CHECK-NEXT: hopper.release %[[VS]][%[[BEFORE]]]
 // CHECK:     scf.yield
 // CHECK:   }

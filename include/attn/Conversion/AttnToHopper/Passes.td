@@ -52,7 +52,8 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     * Each consumer has 64 of the queries. Tiles of keys are visited from the last to the first. The scores of the next tile
       are started before the values of this one, and both run while the softmax of the next tile is computed.
     * Rows of results are rescaled only if a maximum of a warp's rows grew by more than 2^8 since the last time; until then sums
-      and results are relative to an older maximum, which changes no result but for rounding.
+      and results are relative to an older maximum, which changes no result but for rounding. What is carried is not the maximum
+      but the shift that scores get because of it, so that a tile in which no maximum grows has no operation for that.
     * A factor of all scores is applied with the maximum in one multiply-add before the exponential.
     * Each consumer computes with the tiles that its own rows need, from the limits of the loop as a function of rows, and releases the others unread.
     * Its first tile is masked in any case; the others branch on their class, or are unmasked where only the first can be
