@@ -151,9 +151,10 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   SoftmaxState state = emitFirstSoftmax(*scores);
   state.acc = splat(getVectorType(p.value.columns, builder.getF32Type()), 0);
 
-  auto loop = scf::ForOp::create(
-      builder, loc, add(range.first, one), range.end, one,
-      ValueRange{state.acc, state.shift, state.sum, round(state.probabilities)});
+  auto loop =
+      scf::ForOp::create(builder, loc, add(range.first, one), range.end, one,
+                         ValueRange{state.acc, state.shift, state.sum,
+                                    round(state.probabilities)});
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());

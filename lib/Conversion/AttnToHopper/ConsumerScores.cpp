@@ -12,8 +12,8 @@ using namespace mlir::attn;
 /// results are brought to it. Probabilities stay below 2^8 then.
 static constexpr double kRescaleThreshold = 8;
 
-/// The shift of a row that has no key yet: any finite maximum grows from it, and
-/// with it a score of -inf has the probability 0.
+/// The shift of a row that has no key yet: any finite maximum grows from it,
+/// and with it a score of -inf has the probability 0.
 static constexpr double kNoKeyShift = std::numeric_limits<float>::max();
 
 //===----------------------------------------------------------------------===//
@@ -210,8 +210,7 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
     // Exactly 1 where the shift is the same, so that no error adds up; 0 where
     // there was no key before.
     Value rescale = math::Exp2Op::create(
-        builder, loc,
-        arith::SubFOp::create(builder, loc, shift, state.shift));
+        builder, loc, arith::SubFOp::create(builder, loc, shift, state.shift));
     Value acc = wait(pendingAcc, 0);
     Value scaled = mul(acc, broadcast(rescale, acc.getType()));
     Value sum = mul(state.sum, broadcast(rescale, sumType));

@@ -41,15 +41,15 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
     resources.captureChannels.push_back(createChannel(
         builder, loc, schedule.getCaptureStages(), tileM, capture.access));
   }
-  resources.stagesInQueries =
-      stagesInQueries(schedule, program.query.columns, program.value.columns,
-                      program.captures.size());
+  int64_t stagingColumns =
+      getStagingColumns(schedule, program.query.columns, program.value.columns,
+                        program.captures.size());
+  resources.stagesInQueries = stagingColumns == 0;
   for (auto [number, result] : llvm::enumerate(program.results))
     if (result.hasColumns() && !resources.stagesInQueries)
       resources.staging[number] = hopper::CreateTileOp::create(
           builder, loc,
-          hopper::TileType::get(builder.getContext(), tileM,
-                                result.access.columns,
+          hopper::TileType::get(builder.getContext(), tileM, stagingColumns,
                                 result.access.elementType, tileM));
   if (schedule.getPersistent()) {
     resources.counter = arguments.getCounter();

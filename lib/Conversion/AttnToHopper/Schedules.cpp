@@ -33,26 +33,30 @@ static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
              getRowBytes(schedule.getTileN());
 }
 
-bool mlir::attn::stagesInQueries(hopper::ScheduleAttr schedule,
-                                 int64_t queryKeyDim, int64_t valueDim,
-                                 int64_t numCaptures) {
-  if (queryKeyDim != valueDim)
-    return false;
-  int64_t staged = schedule.getTileM() * getRowBytes(valueDim);
-  return !schedule.getPersistent() ||
-         getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures) +
-                 staged >
-             kSharedBytes;
+int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
+                                      int64_t queryKeyDim, int64_t valueDim,
+                                      int64_t numCaptures) {
+  bool fitsInQueries = queryKeyDim == valueDim;
+  if (!schedule.getPersistent() && fitsInQueries)
+    return 0;
+  int64_t free = kSharedBytes -
+                 getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
+  int64_t tileM = schedule.getTileM();
+  int64_t part = llvm::alignDown(std::max<int64_t>(free / (tileM * 2), 0),
+                                 hopper::kChunkColumns);
+  if (part < valueDim && part > 0 && !schedule.getStrided())
+    return part;
+  return part < valueDim && fitsInQueries ? 0 : valueDim;
 }
 
 /// The shared memory that a kernel with this schedule takes, in bytes.
 static int64_t getSharedBytes(hopper::ScheduleAttr schedule,
                               int64_t queryKeyDim, int64_t valueDim,
                               int64_t numCaptures) {
-  int64_t bytes = getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
-  if (!stagesInQueries(schedule, queryKeyDim, valueDim, numCaptures))
-    bytes += schedule.getTileM() * getRowBytes(valueDim);
-  return bytes;
+  return getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures) +
+         schedule.getTileM() *
+             getRowBytes(getStagingColumns(schedule, queryKeyDim, valueDim,
+                                           numCaptures));
 }
 
 bool mlir::attn::isHeadDimSupported(int64_t dim) {
@@ -154,8 +158,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   } else if (isDense && dim <= 192) {
     add(128, valueDim <= 128 ? 112 : 80, 240, common, 2.5, 16.0e-3);
   } else if (isDense) {
-    // Staging results in place of the queries costs more than a persistent
-    // kernel wins where tiles differ in length.
+    // Where tiles differ in length, a persistent kernel is faster at 512 only.
     add(128, 64, isMasked ? 240 : 232, isMasked ? 0 : common, 3.0, 21.0e-3);
   }
   // A dense bias.

@@ -263,28 +263,23 @@ void ThreadProgram::emitDrain() {
   });
 }
 
-/// Threads write their 8x8 matrices to the staging tile, whose rows one thread
-/// then copies to global memory.
-void ThreadProgram::emitStore(hopper::StoreOp op) {
-  bool isStrided = op.getMap().getType().getStrided();
-  stores |= !isStrided;
+/// Threads write their 8x8 matrices of columns from `first` to the staging
+/// tile.
+void ThreadProgram::emitStaging(hopper::StoreOp op, int64_t first) {
   hopper::TileType type = op.getStaging().getType();
-  const TileView &tile = tiles.at(op.getStaging());
   Elements list = get(op.getVector());
-  // The copy before must have read the tile.
-  if (!isStrided)
-    emitDrain();
-  emitGroupBarrier();
+  int64_t columns = cast<VectorType>(op.getVector().getType()).getDimSize(0);
+  int64_t end = std::min(columns, first + type.getColumns());
   Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),
                                      arith::MulIOp::create(b, warp, i32(16)));
   Value half = arith::ShRUIOp::create(b, lane, i32(4));
   Value swizzle = arith::AndIOp::create(b, lane, i32(7));
   Value start =
-      arith::AddIOp::create(b, getSharedAddress(tile),
+      arith::AddIOp::create(b, getSharedAddress(tiles.at(op.getStaging())),
                             arith::MulIOp::create(b, rows, i32(kRowBytes)));
   int64_t chunkBytes = type.getParentRows() * kRowBytes;
-  for (int64_t column = 0; column < type.getColumns(); column += 16) {
-    int64_t chunk = column / hopper::kChunkColumns;
+  for (int64_t column = first; column < end; column += 16) {
+    int64_t chunk = (column - first) / hopper::kChunkColumns;
     Value segment = arith::XOrIOp::create(
         b, addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
     Value address =
@@ -292,7 +287,7 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
                               arith::ShLIOp::create(b, segment, i32(4)));
     SmallVector<Value> operands = {address};
     // The last 8 columns may be alone; lanes from 16 then name unused rows.
-    bool isHalf = column + 8 == type.getColumns();
+    bool isHalf = column + 8 == end;
     llvm::append_range(operands,
                        ArrayRef(list).slice(column / 4, isHalf ? 2 : 4));
     emitAsm(isHalf ? "stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1,$2};"
@@ -300,29 +295,48 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
                      "{$1,$2,$3,$4};",
             isHalf ? "r,r,r" : "r,r,r,r,r", operands, {});
   }
-  if (isStrided) {
+}
+
+/// Results go by way of the staging tile, whose rows one thread copies to
+/// global memory; in parts, if the tile has fewer columns.
+void ThreadProgram::emitStore(hopper::StoreOp op) {
+  bool isStrided = op.getMap().getType().getStrided();
+  stores |= !isStrided;
+  hopper::TileType type = op.getStaging().getType();
+  const TileView &tile = tiles.at(op.getStaging());
+  int64_t columns = cast<VectorType>(op.getVector().getType()).getDimSize(0);
+  int64_t chunkBytes = type.getParentRows() * kRowBytes;
+  for (int64_t first = 0; first < columns; first += type.getColumns()) {
+    // The copy before must have read the tile.
+    if (!isStrided)
+      emitDrain();
     emitGroupBarrier();
-    emitCopyOut(op, tile);
-    return;
-  }
-  emitProxyFence();
-  emitGroupBarrier();
-  emitIfThen(isGroupLeader, [&] {
-    Value coordinates[] = {getIndexInt(op.getRow(), 32),
-                           getIndexInt(op.getHead(), 32),
-                           getIndexInt(op.getBatch(), 32)};
-    for (int64_t column = 0; column < type.getColumns();
-         column += hopper::kChunkColumns) {
-      SmallVector<Value> at = {i32(column)};
-      llvm::append_range(at, coordinates);
-      NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-          b, get(op.getMap())[0],
-          getSharedPointer(tile, column / hopper::kChunkColumns * chunkBytes),
-          at, /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
-          /*predicate=*/Value());
+    emitStaging(op, first);
+    if (isStrided) {
+      emitGroupBarrier();
+      emitCopyOut(op, tile);
+      continue;
     }
-    NVVM::CpAsyncBulkCommitGroupOp::create(b);
-  });
+    emitProxyFence();
+    emitGroupBarrier();
+    emitIfThen(isGroupLeader, [&] {
+      Value coordinates[] = {getIndexInt(op.getRow(), 32),
+                             getIndexInt(op.getHead(), 32),
+                             getIndexInt(op.getBatch(), 32)};
+      int64_t end = std::min(columns, first + type.getColumns());
+      for (int64_t column = first; column < end;
+           column += hopper::kChunkColumns) {
+        SmallVector<Value> at = {i32(column)};
+        llvm::append_range(at, coordinates);
+        int64_t chunk = (column - first) / hopper::kChunkColumns;
+        NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+            b, get(op.getMap())[0], getSharedPointer(tile, chunk * chunkBytes),
+            at, /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+            /*predicate=*/Value());
+      }
+      NVVM::CpAsyncBulkCommitGroupOp::create(b);
+    });
+  }
 }
 
 /// Shared memory must last until copies out of it are done.

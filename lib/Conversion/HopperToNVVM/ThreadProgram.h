@@ -155,6 +155,7 @@ private:
   void emitTakeTurn();
   void emitPassTurn(Value from);
   void emitStore(hopper::StoreOp op);
+  void emitStaging(hopper::StoreOp op, int64_t first);
   void emitDrain();
   void emitStoreEnd();
   // LowerCopies.cpp.

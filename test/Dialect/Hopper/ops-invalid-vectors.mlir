@@ -211,6 +211,29 @@ func.func @f(%v: vector<64x32xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !
 
 // -----
 
+// Parts are multiples of 64 columns.
+func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x72xbf16, of 128>, %m: !hopper.map<64x128xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<128x64xbf16>', '!hopper.tile<64x72xbf16, of 128>' and '!hopper.map<64x128xbf16>'}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<128x64xbf16>, !hopper.tile<64x72xbf16, of 128>, !hopper.map<64x128xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x128xbf16, strided>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<128x64xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x128xbf16, strided>'}}
+    hopper.store %v, %t, %m[%x, %x, %x] : vector<128x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x128xbf16, strided>
+  }
+  return
+}
+
+// -----
+
 func.func @f(%v: vector<1x64xf32>, %l: memref<?xf16>, %x: index) {
   hopper.warp_specialize consumers 2 registers 240 producer {
   } consumers {

@@ -60,8 +60,8 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
       partial: without a mask, and under a causal one with tiles of a multiple of 64 keys.
     * With `capture_stages`, captures of 16 bits that are read at `[..., i, ..., j]` come in tiles of queries by keys, too.
     * With `strided`, all threads of the producer copy tiles, for tensors that the hardware cannot map.
-    * Results are staged in shared memory of their own, or where there is none left in place of the queries, which are then released
-      after the results have been copied.
+    * Results of a persistent kernel are staged in shared memory of their own, some columns at a time where there is not enough for
+      all, so that the next queries can come early. Otherwise they are staged in place of the queries, which are released after that.
     * Probabilities are rounded to the element type of the values before they are multiplied, as an eager program does.
 
     The arguments of the kernel say in attributes what the caller is to pass: `hopper.operand`, the number of an argument of the function;

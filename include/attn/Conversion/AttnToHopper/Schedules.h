@@ -32,11 +32,12 @@ bool areHeadDimsSupported(AttentionLikeOpInterface op);
 /// fit the shared memory.
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
-/// Whether results are staged in place of the queries, which a persistent
-/// kernel then reads later: where there is no memory for both, with this number
-/// of captures that come as tiles.
-bool stagesInQueries(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                     int64_t valueDim, int64_t numCaptures);
+/// How many columns of a result are staged in memory of their own at a time, so
+/// that a persistent kernel can read the next queries early: all, or a multiple
+/// of 64 if there is less memory, with this number of captures that come as
+/// tiles. 0 if they are staged in place of the queries.
+int64_t getStagingColumns(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
+                          int64_t valueDim, int64_t numCaptures);
 
 } // namespace mlir::attn
 

@@ -300,10 +300,14 @@ LogicalResult StoreOp::verify() {
   auto vector = cast<VectorType>(getVector().getType());
   TileType tile = getStaging().getType();
   MapType map = getMap().getType();
+  // A part of the columns at a time is in units that copies have.
+  bool isPart = tile.getColumns() < vector.getDimSize(0) &&
+                tile.getColumns() % kChunkColumns == 0 && !map.getStrided();
+  int64_t tileColumns = isPart ? vector.getDimSize(0) : tile.getColumns();
   for (auto [rows, columns, element] :
        {std::tuple{vector.getDimSize(1), vector.getDimSize(0),
                    vector.getElementType()},
-        {tile.getRows(), tile.getColumns(), tile.getElementType()},
+        {tile.getRows(), tileColumns, tile.getElementType()},
         {map.getRows(), map.getColumns(), map.getElementType()}})
     if (rows != kWarpgroupRows || columns != vector.getDimSize(0) ||
         element != vector.getElementType())

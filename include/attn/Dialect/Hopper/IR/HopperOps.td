@@ -493,7 +493,7 @@ def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     `map[batch, head, row + m, c] = vector[c, m]` where row and column are in range, by way of the tile `staging`,
     64 rows that belong to this consumer. The copy is asynchronous; `hopper.drain`, the next store, and the end of the
-    kernel wait for it.
+    kernel wait for it. A tile with fewer columns, in multiples of 64, is used for one part after the other; for a strided map it has all.
 
     ```mlir
     hopper.store %v, %st, %map[%b, %h, %r]
