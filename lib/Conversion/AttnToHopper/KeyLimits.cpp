@@ -1,8 +1,8 @@
 //===- KeyLimits.cpp - Masks that bound the keys of a row -----------------===//
 //
-// A conjunction of conditions that bound the key from above, such as a causal
-// mask and the length, is one comparison of each key with a limit that each
-// row has once.
+// Conditions that bound the key from above, such as a causal mask, a prefix and
+// the length, make one comparison of each key with a limit that each row has
+// once, if nothing but conjunctions and disjunctions joins them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,55 +62,67 @@ static std::optional<KeyLimit> matchLimit(Value mask) {
   }
 }
 
-/// The limits of a conjunction; false if it holds anything else.
-static bool collectLimits(Value mask, SmallVectorImpl<KeyLimit> &limits) {
-  if (auto conjunction = mask.getDefiningOp<arith::AndIOp>())
-    return collectLimits(conjunction.getLhs(), limits) &&
-           collectLimits(conjunction.getRhs(), limits);
+/// Whether a mask is made of limits for the same keys, which it gives.
+static bool matchLimits(Value mask, Value &keys) {
+  Operation *op = mask.getDefiningOp();
+  if (isa_and_nonnull<arith::AndIOp, arith::OrIOp>(op))
+    return matchLimits(op->getOperand(0), keys) &&
+           matchLimits(op->getOperand(1), keys);
   std::optional<KeyLimit> limit = matchLimit(mask);
-  if (limit)
-    limits.push_back(*limit);
-  return limit.has_value();
+  if (!limit || (keys && limit->keys != keys))
+    return false;
+  keys = limit->keys;
+  return true;
+}
+
+/// The limit that no key of a row reaches, vector<1 x 64>: the lesser one of a
+/// conjunction, the greater one of a disjunction.
+FailureOr<Value> WorkerCloner::computeKeyLimit(Value mask) {
+  Location loc = mask.getLoc();
+  Operation *op = mask.getDefiningOp();
+  if (isa_and_nonnull<arith::AndIOp, arith::OrIOp>(op)) {
+    FailureOr<Value> lhs = computeKeyLimit(op->getOperand(0)),
+                     rhs = computeKeyLimit(op->getOperand(1));
+    if (failed(lhs) || failed(rhs))
+      return failure();
+    if (isa<arith::AndIOp>(op))
+      return arith::MinSIOp::create(builder, loc, *lhs, *rhs).getResult();
+    return arith::MaxSIOp::create(builder, loc, *lhs, *rhs).getResult();
+  }
+  KeyLimit limit = *matchLimit(mask);
+  auto type =
+      VectorType::get({1, hopper::kWarpgroupRows}, builder.getIndexType());
+  bool isRow = isa<VectorType>(limit.limit.getType());
+  FailureOr<Value> value = isRow ? getVector(limit.limit, VectorKind::Query)
+                                 : getScalar(limit.limit);
+  if (failed(value))
+    return failure();
+  Value row = *value;
+  if (!isRow)
+    row = vector::BroadcastOp::create(builder, loc, type, row);
+  if (!limit.isInclusive)
+    return row;
+  // A captured limit may be the largest number there is; no key is beyond the
+  // largest position.
+  auto splat = [&](int64_t number) {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(type, builder.getIndexAttr(number)));
+  };
+  row = arith::MinSIOp::create(builder, loc, row, splat(hopper::kMaxPosition));
+  return arith::AddIOp::create(builder, loc, row, splat(1)).getResult();
 }
 
 /// The mask as one comparison, or null if it is something else.
 FailureOr<Value> WorkerCloner::computeKeyLimits(Value mask) {
-  SmallVector<KeyLimit> limits;
-  if (!collectLimits(mask, limits) ||
-      llvm::any_of(limits, [&](const KeyLimit &limit) {
-        return limit.keys != limits[0].keys;
-      }))
+  Value keyVector;
+  if (!matchLimits(mask, keyVector))
     return Value();
   Location loc = mask.getLoc();
-  auto rowType =
-      VectorType::get({1, hopper::kWarpgroupRows}, builder.getIndexType());
-  Value least;
-  for (const KeyLimit &limit : limits) {
-    bool isRow = isa<VectorType>(limit.limit.getType());
-    FailureOr<Value> value = isRow ? getVector(limit.limit, VectorKind::Query)
-                                   : getScalar(limit.limit);
-    if (failed(value))
-      return failure();
-    Value row = *value;
-    if (!isRow)
-      row = vector::BroadcastOp::create(builder, loc, rowType, row);
-    if (limit.isInclusive) {
-      // A captured limit may be the largest number there is; no key is beyond
-      // the largest position.
-      Value largest = arith::ConstantOp::create(
-          builder, loc,
-          DenseElementsAttr::get(rowType,
-                                 builder.getIndexAttr(hopper::kMaxPosition)));
-      row = arith::MinSIOp::create(builder, loc, row, largest);
-      Value one = arith::ConstantOp::create(
-          builder, loc,
-          DenseElementsAttr::get(rowType, builder.getIndexAttr(1)));
-      row = arith::AddIOp::create(builder, loc, row, one);
-    }
-    least = least ? arith::MinSIOp::create(builder, loc, least, row).getResult()
-                  : row;
-  }
-  FailureOr<Value> keys = getVector(limits[0].keys, VectorKind::Key);
+  FailureOr<Value> limit = computeKeyLimit(mask);
+  if (failed(limit))
+    return failure();
+  FailureOr<Value> keys = getVector(keyVector, VectorKind::Key);
   if (failed(keys))
     return failure();
   auto type = VectorType::get(
@@ -120,5 +132,5 @@ FailureOr<Value> WorkerCloner::computeKeyLimits(Value mask) {
     return vector::BroadcastOp::create(builder, loc, type, value);
   };
   return Value(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                     broadcast(*keys), broadcast(least)));
+                                     broadcast(*keys), broadcast(*limit)));
 }

@@ -186,7 +186,7 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
     return Value(vector::BroadcastOp::create(builder, loc, getType(type, kind),
                                              *mapped));
   }
-  if (isa<arith::AndIOp>(op) && type && type.getRank() == 2) {
+  if (isa<arith::AndIOp, arith::OrIOp>(op) && type && type.getRank() == 2) {
     FailureOr<Value> limits = computeKeyLimits(value);
     if (failed(limits) || *limits)
       return limits;

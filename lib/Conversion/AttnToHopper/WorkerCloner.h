@@ -80,6 +80,7 @@ private:
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
   FailureOr<Value> computeKeyLimits(Value mask);
+  FailureOr<Value> computeKeyLimit(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind);
 
   OpBuilder &builder;

@@ -229,6 +229,39 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 
 // -----
 
+// A prefix that all queries see is in the limit of each query, too.
+
+// CHECK-LABEL: gpu.func @prefix(
+// CHECK: } consumers {
+// CHECK: %[[LATER:.*]] = arith.maxsi %{{.*}} : vector<1x64xindex>
+// CHECK: %[[LIMIT:.*]] = arith.minsi %{{.*}} : vector<1x64xindex>
+// CHECK-NOT: arith.ori
+// CHECK: %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]] : vector<1x64xindex> to vector<64x64xindex>
+// CHECK: arith.cmpi slt, %{{.*}}, %[[LIMITS]] : vector<64x64xindex>
+func.func @prefix(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>,
+                  %n: tensor<?xi32>) -> tensor<?x4x?x64xbf16> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
+  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
+  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+      captures(%n : tensor<?xi32>)
+      outs(%o : tensor<?x4x?x64xbf16>)
+      mask(%mb, %h, %i, %j, %lengths) {
+        %length = tensor.extract %lengths[%mb] : tensor<?xi32>
+        %end = arith.index_cast %length : i32 to index
+        %past = arith.cmpi sle, %j, %i : index
+        %seen = arith.cmpi slt, %j, %end : index
+        %p = arith.ori %past, %seen : i1
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x64xbf16>
+}
+
+// -----
+
 // With tiles of other extents, whether a tile is masked for a query of the
 // warpgroup is asked of each one but the first.
 
