@@ -26,7 +26,7 @@ struct Scores {
   double factor = 1;
 };
 
-class Consumer {
+class Consumer : public OverlappedTiles {
 public:
   Consumer(OpBuilder &builder, TileProgram &program, KernelArguments &arguments,
            const KernelResources &resources)
@@ -36,16 +36,44 @@ public:
         cloner(builder, program, arguments, warpgroup) {}
 
   LogicalResult emit() {
+    if (program.schedule.getOverlapTiles())
+      return emitOverlappedWork(builder, program, cloner, resources,
+                                /*isProducer=*/false, *this);
     return emitWork(builder, program, cloner, resources, /*isProducer=*/false,
                     [&](const Work &work) { return emitTile(work); });
   }
 
+  FailureOr<SmallVector<Value>> start(const Work &work) override;
+  FailureOr<SmallVector<Value>> proceed(const Work &work,
+                                        ValueRange state) override;
+  FailureOr<SmallVector<Value>> end(const Work &work,
+                                    const std::optional<Work> &next,
+                                    ValueRange middle) override;
+  SmallVector<Type> getEndTypes() override;
+  LogicalResult finish(const Work &work, ValueRange middle,
+                       ValueRange results) override;
+
 private:
+  struct OwnRows {
+    Value first, count;
+    bool areAll = false;
+  };
   LogicalResult emitTile(const Work &work);
+  FailureOr<OwnRows> mapOwnRows();
   FailureOr<TileRange> emitRange(const Work &work);
   void emitSkip(const Work &work, Value from, Value to);
+  void holdQueries(const Work &work);
+  FailureOr<SoftmaxState> emitFirst(const Work &work, Value t, Value product);
+  FailureOr<SoftmaxState> emitLoop(const Work &work, TileRange range,
+                                   SoftmaxState state);
   LogicalResult emitKeys(const Work &work, TileRange range);
   LogicalResult emitResults(Value acc, Value max, Value sum);
+  Value round(Value probabilities) {
+    return arith::TruncFOp::create(
+        builder, loc,
+        getVectorType(program.schedule.getTileN(), program.value.elementType),
+        probabilities);
+  }
 
   Value startScores(Value keys);
   void emitCaptures(Value number);
@@ -120,6 +148,9 @@ private:
   }
   VectorType getVectorType(int64_t rows, Type element) {
     return VectorType::get({rows, hopper::kWarpgroupRows}, element);
+  }
+  Value emitZeroAcc() {
+    return splat(getVectorType(program.value.columns, builder.getF32Type()), 0);
   }
   Value startValues(Value probabilities, Value tile, Value acc) {
     auto type = cast<hopper::TileType>(tile.getType());

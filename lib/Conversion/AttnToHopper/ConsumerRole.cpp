@@ -54,33 +54,49 @@ static bool dependsOnAny(Value value, ArrayRef<OpFoldResult> others) {
   });
 }
 
-/// Where a tile has rows of several warpgroups, each has its own limits, which
-/// are those of the tile as a function of its rows.
-FailureOr<TileRange> Consumer::emitRange(const Work &work) {
+/// The rows of this warpgroup become those of `own`, unless they are all rows
+/// of a tile.
+FailureOr<Consumer::OwnRows> Consumer::mapOwnRows() {
   own.emplace(builder, program, arguments, warpgroup);
   own->mapAll(program.grid.getInductionVars(), cloner);
-  TileRange all = {number(0), work.count};
   OpFoldResult row = program.query.position[2];
   auto output = llvm::find_if(
       program.results, [](const TileResult &r) { return r.hasColumns(); });
-  if (program.schedule.getNumConsumers() == 1 || !isa<Value>(row) ||
-      output == program.results.end())
-    return all;
+  OwnRows rows;
+  rows.areAll = program.schedule.getNumConsumers() == 1 || !isa<Value>(row) ||
+                output == program.results.end();
+  if (rows.areAll)
+    return rows;
   FailureOr<Value> firstRow = cloner.getScalar(row),
                    numRows = cloner.getScalar(output->numRows);
   if (failed(firstRow) || failed(numRows))
     return failure();
-  // The rows of this warpgroup.
   Value size = index(hopper::kWarpgroupRows);
   Value before = arith::MulIOp::create(builder, loc, warpgroup, size);
-  Value ownRows = arith::MinSIOp::create(
+  rows.count = arith::MinSIOp::create(
       builder, loc, size,
       arith::SubIOp::create(builder, loc, *numRows, before));
-  Value hasRows = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
-                                        ownRows, index(0));
-  own->map(cast<Value>(row), add(*firstRow, before));
+  rows.first = add(*firstRow, before);
+  own->map(cast<Value>(row), rows.first);
   if (auto value = dyn_cast<Value>(output->numRows))
-    own->map(value, ownRows);
+    own->map(value, rows.count);
+  return rows;
+}
+
+/// Where a tile has rows of several warpgroups, each has its own limits, which
+/// are those of the tile as a function of its rows.
+FailureOr<TileRange> Consumer::emitRange(const Work &work) {
+  TileRange all = {number(0), work.count};
+  FailureOr<OwnRows> ownRows = mapOwnRows();
+  if (failed(ownRows))
+    return failure();
+  if (ownRows->areAll)
+    return all;
+  Value hasRows = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                        ownRows->count, index(0));
+  OpFoldResult row = program.query.position[2];
+  auto output = llvm::find_if(
+      program.results, [](const TileResult &r) { return r.hasColumns(); });
   // How many tiles are visited, from the last to the first, before those that
   // lie below a bound of the loop; `otherwise` if it is the same for all rows.
   int64_t tileN = program.schedule.getTileN();
@@ -113,48 +129,40 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
       *first, arith::SelectOp::create(builder, loc, hasRows, *end, *first)};
 }
 
-LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
-  TileProgram &p = program;
-  int64_t tileN = p.schedule.getTileN();
-  Value one = number(1);
-  Value tile = getRows(get(resources.queryChannel, work.queryNumber));
-  queries = tile;
-  bool inRegisters = p.schedule.getQInRegisters();
-  if (inRegisters) {
-    queries = hopper::LoadFragmentOp::create(
-        builder, loc, getVectorType(p.query.columns, p.query.elementType),
-        tile);
-    releaseQueries(work);
-  }
-  auto round = [&](Value probabilities) -> Value {
-    return arith::TruncFOp::create(
-        builder, loc, getVectorType(tileN, p.value.elementType), probabilities);
-  };
+void Consumer::holdQueries(const Work &work) {
+  queries = getRows(get(resources.queryChannel, work.queryNumber));
+  if (!program.schedule.getQInRegisters())
+    return;
+  queries = hopper::LoadFragmentOp::create(
+      builder, loc,
+      getVectorType(program.query.columns, program.query.elementType), queries);
+  releaseQueries(work);
+}
 
-  emitSkip(work, number(0), range.first);
-  Value firstUse = add(work.keyNumber, range.first);
-  Value keys = get(resources.keyChannel, firstUse);
-  // Without a turn, as all warpgroups start together; the last product has one
-  // instead, so that there is one for each tile.
-  Value product = wait(startScores(keys), 0);
-  release(resources.keyChannel, firstUse);
+/// The softmax of the first tile, whose number is `t`.
+FailureOr<SoftmaxState> Consumer::emitFirst(const Work &work, Value t,
+                                            Value product) {
   WorkerCloner::State saved = cloner.save();
-  emitCaptures(firstUse);
+  emitCaptures(add(work.keyNumber, t));
   cloner.setRarelyRun(true);
-  FailureOr<Scores> scores =
-      emitScores(product, work.getKey(builder, loc, range.first, tileN),
-                 /*isFirst=*/true);
-  if (failed(scores))
-    return failure();
+  FailureOr<Scores> scores = emitScores(
+      product, work.getKey(builder, loc, t, program.schedule.getTileN()),
+      /*isFirst=*/true);
   cloner.setRarelyRun(false);
   cloner.restore(std::move(saved));
-  SoftmaxState state = emitFirstSoftmax(*scores);
-  state.acc = splat(getVectorType(p.value.columns, builder.getF32Type()), 0);
+  if (failed(scores))
+    return failure();
+  return emitFirstSoftmax(*scores);
+}
 
-  auto loop =
-      scf::ForOp::create(builder, loc, add(range.first, one), range.end, one,
-                         ValueRange{state.acc, state.shift, state.sum,
-                                    round(state.probabilities)});
+/// All tiles after the first one of a range, but for the product of the last
+/// probabilities. They come and go rounded.
+FailureOr<SoftmaxState> Consumer::emitLoop(const Work &work, TileRange range,
+                                           SoftmaxState state) {
+  Value one = number(1);
+  auto loop = scf::ForOp::create(
+      builder, loc, add(range.first, one), range.end, one,
+      ValueRange{state.acc, state.shift, state.sum, state.probabilities});
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
@@ -168,14 +176,14 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
     Value pendingAcc =
         startValues(loop.getRegionIterArg(3), values, loop.getRegionIterArg(0));
     passTurn();
-    saved = cloner.save();
-    Value key = work.getKey(builder, loc, t, tileN);
+    WorkerCloner::State saved = cloner.save();
+    Value key = work.getKey(builder, loc, t, program.schedule.getTileN());
     emitCaptures(use);
     if (failed(emitReads(key)))
       return failure();
     Value next = wait(pendingScores, 1);
     release(resources.keyChannel, use);
-    scores = emitScores(next, key, /*isFirst=*/false);
+    FailureOr<Scores> scores = emitScores(next, key, /*isFirst=*/false);
     cloner.restore(std::move(saved));
     if (failed(scores))
       return failure();
@@ -188,19 +196,40 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
                          ValueRange{acc, nextState.shift, nextState.sum,
                                     round(nextState.probabilities)});
   }
-  if (!inRegisters)
+  return SoftmaxState{loop.getResult(0), loop.getResult(1), loop.getResult(2),
+                      loop.getResult(3)};
+}
+
+LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
+  holdQueries(work);
+  emitSkip(work, number(0), range.first);
+  Value firstUse = add(work.keyNumber, range.first);
+  Value keys = get(resources.keyChannel, firstUse);
+  // Without a turn, as all warpgroups start together; the last product has one
+  // instead, so that there is one for each tile.
+  Value product = wait(startScores(keys), 0);
+  release(resources.keyChannel, firstUse);
+  FailureOr<SoftmaxState> state = emitFirst(work, range.first, product);
+  if (failed(state))
+    return failure();
+  state->acc = emitZeroAcc();
+  state->probabilities = round(state->probabilities);
+  state = emitLoop(work, range, *state);
+  if (failed(state))
+    return failure();
+  if (!program.schedule.getQInRegisters())
     releaseQueries(work);
-  Value use =
-      arith::SubIOp::create(builder, loc, add(work.keyNumber, range.end), one);
+  Value use = arith::SubIOp::create(builder, loc,
+                                    add(work.keyNumber, range.end), number(1));
   Value values = get(resources.valueChannel, use);
   takeTurn();
-  Value pendingAcc = startValues(loop.getResult(3), values, loop.getResult(0));
+  Value pendingAcc = startValues(state->probabilities, values, state->acc);
   passTurn();
   Value acc = wait(pendingAcc, 0);
   release(resources.valueChannel, use);
   emitSkip(work, range.end, work.count);
-  Value max = arith::NegFOp::create(builder, loc, loop.getResult(1));
-  scf::YieldOp::create(builder, loc, ValueRange{acc, max, loop.getResult(2)});
+  Value max = arith::NegFOp::create(builder, loc, state->shift);
+  scf::YieldOp::create(builder, loc, ValueRange{acc, max, state->sum});
   return success();
 }
 

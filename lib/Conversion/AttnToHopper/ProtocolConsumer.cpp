@@ -428,9 +428,14 @@ LogicalResult ConsumerCheck::join(Operation *op, State &state, State other) {
       if (!llvm::is_contained(product.reads, slot))
         product.reads.push_back(slot);
   for (auto &[value, after] : other.pending)
-    for (int64_t count : after)
-      if (!llvm::is_contained(state.pending[value], count))
-        state.pending[value].push_back(count);
+    llvm::append_range(state.pending[value], after);
+  // Those that are not running any more are all alike.
+  for (auto &[value, after] : state.pending) {
+    for (int64_t &count : after)
+      count = std::min<int64_t>(count, state.products.size());
+    llvm::sort(after);
+    after.erase(llvm::unique(after), after.end());
+  }
   return success();
 }
 

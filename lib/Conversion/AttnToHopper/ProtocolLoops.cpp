@@ -60,8 +60,9 @@ RolesCheck::walkLoop(Operation *producer, Operation *consumer,
       ring.released = get(number);
   };
 
-  // Numbers that start equal are taken for one, until an iteration shows that
-  // they do not stay equal; from any numbers, as it says by how much they grow.
+  // Numbers that start a constant apart are taken to stay that far apart, until
+  // an iteration shows that they do not; it starts from any numbers, as it says
+  // by how much they grow.
   auto split = [&](auto getKey) {
     SmallVector<std::pair<size_t, Term>> keys;
     for (Carried &number : numbers) {
@@ -75,8 +76,11 @@ RolesCheck::walkLoop(Operation *producer, Operation *consumer,
     return keys.size();
   };
   size_t numGroups = 0;
-  size_t numSplit =
-      split([](Carried &number) { return std::pair(size_t(0), number.init); });
+  size_t numSplit = split([](Carried &number) {
+    Term base = number.init;
+    base.constant = 0;
+    return std::pair(size_t(0), base);
+  });
   bool wasMeasuring = std::exchange(isMeasuring, true);
   while (numGroups != numSplit) {
     numGroups = numSplit;
@@ -84,14 +88,17 @@ RolesCheck::walkLoop(Operation *producer, Operation *consumer,
     for (Carried &number : numbers)
       if (any[number.group].isConstant())
         any[number.group] = terms.getFresh(number.init.bits);
-    set([&](Carried &number) { return any[number.group]; });
+    auto getStart = [&](Carried &number) {
+      return add(any[number.group], number.init.constant);
+    };
+    set(getStart);
     FailureOr<SmallVector<Term>> next = body();
     if (failed(next) || failed(verifySame(producer, consumer, start)))
       return failure();
     for (const NumberedRing &ring : rings)
       next->push_back(ring.released);
     for (auto [number, after] : llvm::zip_equal(numbers, *next))
-      number.growth = subtract(after, any[number.group]);
+      number.growth = subtract(after, getStart(number));
     numSplit = split(
         [](Carried &number) { return std::pair(number.group, number.growth); });
   }
@@ -103,7 +110,9 @@ RolesCheck::walkLoop(Operation *producer, Operation *consumer,
   auto get = [&](Carried &number, StringRef name, std::optional<Term> count) {
     unsigned bits = number.init.bits;
     if (!number.growth.isConstant())
-      return terms.getNamed(name, bits, {identity, Term{64, number.group, {}}});
+      return add(
+          terms.getNamed(name, bits, {identity, Term{64, number.group, {}}}),
+          number.init.constant);
     Term factor = count && count->bits == bits
                       ? *count
                       : terms.getNamed(name, bits, {identity});
@@ -179,13 +188,14 @@ LogicalResult RolesCheck::walkWhile(scf::WhileOp producer,
   SmallVector<std::pair<Value, Term>> carried;
   for (scf::WhileOp loop : {producer, consumer})
     addCarried(loop.getBeforeArguments(), loop.getInits(), carried);
-  auto walkBefore = [&](auto getTargets) -> LogicalResult {
+  // What goes on, and what ends the loop, are different branches before.
+  auto walkBefore = [&](bool goesOn, auto getTargets) -> LogicalResult {
     if (failed(
             walk(producer.getBeforeBody(), consumer.getBeforeBody(), consumer)))
       return failure();
+    Term condition = terms.get(producer.getConditionOp().getCondition());
     if (!terms.areEquivalent(
-            terms.get(producer.getConditionOp().getCondition()),
-            terms.get(consumer.getConditionOp().getCondition()))) {
+            condition, terms.get(consumer.getConditionOp().getCondition()))) {
       InFlightDiagnostic diag = consumer.emitOpError(
           "cannot prove that the loop has as many iterations as that of the "
           "producer");
@@ -196,11 +206,14 @@ LogicalResult RolesCheck::walkWhile(scf::WhileOp producer,
       for (auto [value, target] : llvm::zip_equal(
                loop.getConditionOp().getArgs(), ValueRange(getTargets(loop))))
         if (getBits(target.getType()))
-          terms.bind(target, terms.get(value));
+          terms.bind(target, terms.settle(terms.get(value), condition, goesOn));
+    for (NumberedRing &ring : rings)
+      ring.released = terms.settle(ring.released, condition, goesOn);
     return success();
   };
   auto body = [&]() -> FailureOr<SmallVector<Term>> {
     if (failed(walkBefore(
+            /*goesOn=*/true,
             [](scf::WhileOp loop) { return loop.getAfterArguments(); })) ||
         failed(
             walk(producer.getAfterBody(), consumer.getAfterBody(), consumer)))
@@ -211,6 +224,7 @@ LogicalResult RolesCheck::walkWhile(scf::WhileOp producer,
     return next;
   };
   return walkLoop(producer, consumer, carried, std::nullopt, body, [&] {
-    return walkBefore([](scf::WhileOp loop) { return loop.getResults(); });
+    return walkBefore(/*goesOn=*/false,
+                      [](scf::WhileOp loop) { return loop.getResults(); });
   });
 }

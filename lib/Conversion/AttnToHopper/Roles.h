@@ -1,6 +1,6 @@
 //===- Roles.h - The two roles of a kernel ----------------------*- C++ -*-===//
 //
-// Both roles walk the same tiles in the same order, so both use WorkWalk.
+// Both roles walk the same tiles in the same order (TileLoop.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +46,31 @@ LogicalResult emitWork(OpBuilder &builder, TileProgram &program,
                        WorkerCloner &cloner, const KernelResources &resources,
                        bool isProducer,
                        function_ref<LogicalResult(const Work &)> body);
+
+/// What a role does in a loop in which a tile starts before the one before has
+/// ended. All tiles have count > 0.
+class OverlappedTiles {
+public:
+  virtual ~OverlappedTiles() = default;
+  /// Starts the first tile, and gives what the loop carries.
+  virtual FailureOr<SmallVector<Value>> start(const Work &work) = 0;
+  /// All of a tile between its start and its end.
+  virtual FailureOr<SmallVector<Value>> proceed(const Work &work,
+                                                ValueRange state) = 0;
+  /// Ends a tile, with the start of the next one if there is one, whose indices
+  /// are mapped then. Gives what the tile has computed, and the state of the
+  /// next one, of which any value will do if there is none.
+  virtual FailureOr<SmallVector<Value>>
+  end(const Work &work, const std::optional<Work> &next, ValueRange middle) = 0;
+  virtual SmallVector<Type> getEndTypes() = 0;
+  /// Writes what a tile has computed, with its indices mapped.
+  virtual LogicalResult finish(const Work &work, ValueRange middle,
+                               ValueRange results) = 0;
+};
+LogicalResult emitOverlappedWork(OpBuilder &builder, TileProgram &program,
+                                 WorkerCloner &cloner,
+                                 const KernelResources &resources,
+                                 bool isProducer, OverlappedTiles &tiles);
 
 LogicalResult emitProducer(OpBuilder &builder, TileProgram &program,
                            KernelArguments &arguments,

@@ -111,20 +111,22 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     Persistent = 1,
     PingPong = 2,
     QInRegisters = 4,
-    Strided = 8
+    OverlapTiles = 8,
+    Strided = 16
   };
   int64_t numCaptures = countCaptureTiles(op.getScore(), kNumScoreArgs - 2) +
                         countCaptureTiles(op.getMask(), kNumMaskArgs - 2);
-  int64_t captureStages = 0;
+  int64_t stages = 2, captureStages = 0;
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t registers,
                  unsigned flags, double tileCost, double keyCost) {
     auto get = [&](int64_t tileN) {
       return hopper::ScheduleAttr::get(
-          op.getContext(), tileM, tileN, /*stages=*/2, registers,
+          op.getContext(), tileM, tileN, stages, registers,
           /*headGroup=*/isMasked ? 8 : 1, captureStages, /*reverse=*/isMasked,
           (flags & Persistent) != 0, (flags & PingPong) != 0,
-          (flags & QInRegisters) != 0, (flags & Strided) != 0);
+          (flags & QInRegisters) != 0, (flags & OverlapTiles) != 0,
+          (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) <=
@@ -139,22 +141,30 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     schedules.push_back(
         {get(tileN), tileCost, isMasked ? keyCost / 2 : keyCost});
   };
-  constexpr unsigned all = Persistent | PingPong | QInRegisters;
+  constexpr unsigned all = Persistent | PingPong | QInRegisters | OverlapTiles;
   constexpr unsigned common = Persistent | PingPong;
   bool isDense = !readsPerKey(op.getScore(), kNumScoreArgs - 1) &&
                  !readsPerKey(op.getMask(), kNumMaskArgs - 1);
   if (isDense && dim <= 64) {
+    // A score is more work for each element, which four warpgroups do best.
+    bool hasScore = !op.getScore().empty();
+    stages = 4;
     add(192, 128, 160, common, isMasked ? 2.5 : 1.4,
-        isMasked ? 10.9e-3 : 10.3e-3);
+        hasScore   ? 13.5e-3
+        : isMasked ? 10.9e-3
+                   : 10.3e-3);
     add(256, 64, 112, common, isMasked ? 3.4 : 2.6,
-        isMasked ? 15.1e-3 : 14.3e-3);
+        hasScore   ? 17.5e-3
+        : isMasked ? 15.1e-3
+                   : 14.3e-3);
+    stages = 2;
   } else if (isDense && dim <= 96) {
     add(192, 96, 160, isMasked ? common : Persistent, 3.0, 13.0e-3);
-    add(128, 128, 232, all, 1.4, 10.0e-3);
+    add(128, 128, 232, all, 1.0, 10.0e-3);
   } else if (isDense && dim <= 128) {
     add(192, 80, 160, isMasked ? common : Persistent, isMasked ? 5.0 : 3.0,
         isMasked ? 16.0e-3 : 15.6e-3);
-    add(128, 128, 232, all, isMasked ? 2.6 : 1.5, 11.2e-3);
+    add(128, 128, 232, all, isMasked ? 1.6 : 1.0, isMasked ? 11.0e-3 : 11.2e-3);
   } else if (isDense && dim <= 192) {
     add(128, valueDim <= 128 ? 112 : 80, 240, common, 2.5, 16.0e-3);
   } else if (isDense) {

@@ -110,7 +110,11 @@ static bool isLastAlonePartial(TileProgram &program) {
   if (compare.getRhs() == loop.getUpperBound())
     return true;
   auto row = dyn_cast<Value>(program.query.position[2]);
-  if (!row || program.schedule.getTileN() % hopper::kWarpgroupRows != 0)
+  // Where tiles overlap, all warpgroups start at the tile of the last row.
+  int64_t numRows = program.schedule.getOverlapTiles()
+                        ? program.schedule.getTileM()
+                        : hopper::kWarpgroupRows;
+  if (!row || program.schedule.getTileN() % numRows != 0)
     return false;
   return llvm::any_of(program.results, [&](const TileResult &result) {
     auto numRows = dyn_cast<Value>(result.numRows);

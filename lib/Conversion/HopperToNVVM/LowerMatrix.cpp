@@ -85,9 +85,11 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
   Value lhsDescriptor;
   if (lhsTile)
     lhsDescriptor = getDescriptor(tiles.at(op.getLhs()), 16);
-  Elements acc;
+  Elements acc, lhs;
   if (op.getAcc())
     acc = get(op.getAcc());
+  if (!lhsTile)
+    lhs = get(op.getLhs());
 
   // Bytes to step `step` of an operand whose chunks lie along the reduced
   // extent.
@@ -127,7 +129,9 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
     } else {
       os << "{";
       for (int64_t e = 0; e < 4; ++e) {
-        operands.push_back(get(op.getLhs())[4 * step + e]);
+        // Half a step, which meets columns that read as 0.
+        size_t number = 4 * step + e;
+        operands.push_back(number < lhs.size() ? lhs[number] : i32(0));
         constraint << ",r";
         os << (e ? "," : "") << "$" << numAcc + 1 + e;
       }
@@ -189,5 +193,7 @@ void ThreadProgram::emitLoadFragment(hopper::LoadFragmentOp op) {
                       "[$4];",
                       "=r,=r,=r,=r,r", address, types));
   }
+  // Of the last step there may be the first half alone.
+  list.truncate(type.getColumns() / 4);
   values[op.getResult()] = list;
 }

@@ -130,6 +130,21 @@
 
 // -----
 
+// expected-error@+1 {{expects overlap_tiles together with persistent}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, q_in_registers, overlap_tiles>
+
+// -----
+
+// expected-error@+1 {{expects overlap_tiles together with q_in_registers}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, overlap_tiles>
+
+// -----
+
+// expected-error@+1 {{expects overlap_tiles to be without capture_stages}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 2, persistent, q_in_registers, overlap_tiles>
+
+// -----
+
 // expected-error@+1 {{expects a strided schedule to be without persistent}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, strided>
 

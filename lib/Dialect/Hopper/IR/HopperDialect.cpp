@@ -43,7 +43,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           captureStages = 0;
   bool reverse = false, persistent = false, pingPong = false,
-       inRegisters = false, strided = false;
+       inRegisters = false, overlapTiles = false, strided = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
@@ -55,6 +55,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"persistent", &persistent},
           {"ping_pong", &pingPong},
           {"q_in_registers", &inRegisters},
+          {"overlap_tiles", &overlapTiles},
           {"strided", &strided}})
       if (name == flag) {
         *value = true;
@@ -78,7 +79,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      captureStages, reverse, persistent, pingPong, inRegisters, strided);
+      captureStages, reverse, persistent, pingPong, inRegisters, overlapTiles,
+      strided);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -92,6 +94,7 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"persistent", getPersistent()},
         {"ping_pong", getPingPong()},
         {"q_in_registers", getQInRegisters()},
+        {"overlap_tiles", getOverlapTiles()},
         {"strided", getStrided()}})
     if (isSet)
       printer << ", " << flag;
@@ -105,7 +108,8 @@ static bool isStageCount(int64_t stages) {
 LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headGroup, int64_t captureStages,
-    bool, bool persistent, bool, bool, bool strided) {
+    bool, bool persistent, bool, bool inRegisters, bool overlapTiles,
+    bool strided) {
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "
@@ -131,6 +135,11 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (captureStages != 0 && !isStageCount(captureStages))
     return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
                        << captureStages;
+  if (overlapTiles && !(persistent && inRegisters))
+    return emitError() << "expects overlap_tiles together with "
+                       << (persistent ? "q_in_registers" : "persistent");
+  if (overlapTiles && captureStages != 0)
+    return emitError() << "expects overlap_tiles to be without capture_stages";
   if (strided && (persistent || captureStages != 0))
     return emitError() << "expects a strided schedule to be without "
                        << (persistent ? "persistent" : "capture_stages");

@@ -117,3 +117,33 @@ func.func @both_ends(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: t
       }
   return %r : tensor<1x8x?x64xbf16>
 }
+
+// Tiles that overlap, with turns.
+func.func @overlap(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
+  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
+  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, head_group = 8, reverse, persistent, ping_pong, q_in_registers, overlap_tiles>
+      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+      outs(%o : tensor<?x4x?x64xbf16>)
+      mask(%mb, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x64xbf16>
+}
+
+// And with one tile of keys and of values at a time.
+func.func @overlap_one_stage(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
+  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
+  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 64, stages = 1, registers = 160, persistent, q_in_registers, overlap_tiles>
+      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+      outs(%o : tensor<?x4x?x64xbf16>)
+  return %r : tensor<?x4x?x64xbf16>
+}

@@ -57,6 +57,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `persistent`: a thread block computes one tile after another.
     * `ping_pong`: warpgroups take turns in issuing matrix products.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
+    * `overlap_tiles`: the first scores of the next tile of queries are started with the last values of this one, and its first
+      softmax runs beside them; with `persistent` and `q_in_registers`, not together with `capture_stages`.
     * `strided`: threads copy tiles element by element, so that queries, keys, values and results may have any strides but those of
       their columns; not together with `persistent` or `capture_stages`.
 
@@ -71,7 +73,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$registers, "int64_t":$headGroup,
       "int64_t":$captureStages, "bool":$reverse,
       "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
-      "bool":$strided);
+      "bool":$overlapTiles, "bool":$strided);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

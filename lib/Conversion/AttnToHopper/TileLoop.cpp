@@ -1,0 +1,303 @@
+//===- TileLoop.cpp - The tiles of queries of a thread block --------------===//
+
+#include "IntBuilder.h"
+#include "Roles.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Value Work::getKey(OpBuilder &builder, Location loc, Value t,
+                   int64_t tileN) const {
+  Value size = arith::ConstantIntOp::create(builder, loc, tileN, 32);
+  Value back = arith::SubIOp::create(builder, loc, last, t);
+  Value key = arith::AddIOp::create(
+      builder, loc, lo, arith::MulIOp::create(builder, loc, back, size));
+  return hopper::PositionOp::create(builder, loc, builder.getIndexType(), key);
+}
+
+/// The tile of the grid that is `number`th in order.
+static SmallVector<Value> emitOrder(IntBuilder &ib, Value number,
+                                    ArrayRef<Value> grid,
+                                    hopper::ScheduleAttr schedule) {
+  Value heads = ib.mul(grid[0], grid[1]), head, tile;
+  if (schedule.getHeadGroup() == 1) {
+    head = ib.div(number, grid[2]);
+    tile = ib.rem(number, grid[2]);
+  } else {
+    // The last group may have fewer heads.
+    Value groupHeads = ib.constant(schedule.getHeadGroup());
+    Value groupSize = ib.mul(grid[2], groupHeads);
+    Value group = ib.div(number, groupSize);
+    Value first = ib.mul(group, groupHeads);
+    Value size = arith::MinUIOp::create(ib.builder, ib.loc, groupHeads,
+                                        ib.sub(heads, first));
+    Value rest = ib.sub(number, ib.mul(group, groupSize));
+    tile = ib.div(rest, size);
+    head = ib.add(first, ib.rem(rest, size));
+  }
+  if (schedule.getReverse())
+    tile = ib.sub(ib.sub(grid[2], ib.constant(1)), tile);
+  return {ib.div(head, grid[1]), ib.rem(head, grid[1]), tile};
+}
+
+/// Makes the first row of the tile a position, of which more is known than of
+/// the index arithmetic it comes from.
+static LogicalResult mapRow(WorkerCloner &cloner, TileProgram &program,
+                            IntBuilder &ib) {
+  auto row = dyn_cast<Value>(program.query.position[2]);
+  if (!row)
+    return success();
+  FailureOr<Value> value = cloner.getScalar(row);
+  if (failed(value))
+    return failure();
+  cloner.map(row, ib.toPosition(ib.fromIndex(*value)));
+  return success();
+}
+
+namespace {
+/// Walks the tiles of queries in one role.
+class TileLoop {
+public:
+  TileLoop(OpBuilder &builder, TileProgram &program, WorkerCloner &cloner,
+           const KernelResources &resources, bool isProducer)
+      : builder(builder), program(program), cloner(cloner),
+        resources(resources), isProducer(isProducer),
+        loc(program.grid.getLoc()), ib{builder, loc}, zero(ib.constant(0)),
+        one(ib.constant(1)) {}
+
+  LogicalResult emit(function_ref<LogicalResult(const Work &)> body);
+  LogicalResult emitOverlapped(OverlappedTiles &tiles);
+
+private:
+  LogicalResult start();
+  FailureOr<Work> getWork(ValueRange ids, Value keyNumber, Value queryNumber);
+  Value getBlock() {
+    return ib.fromIndex(
+        gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  }
+  Value exchange(Value use, Value number, SmallVectorImpl<Value> &ids);
+
+  OpBuilder &builder;
+  TileProgram &program;
+  WorkerCloner &cloner;
+  const KernelResources &resources;
+  bool isProducer;
+  Location loc;
+  IntBuilder ib;
+  Value zero, one;
+  SmallVector<Value> grid;
+};
+} // namespace
+
+/// Batch, head and tile.
+static constexpr unsigned kNumIds = 3;
+
+LogicalResult TileLoop::start() {
+  for (OpFoldResult extent : program.grid.getMixedUpperBound()) {
+    FailureOr<Value> value = cloner.getScalar(extent);
+    if (failed(value))
+      return failure();
+    grid.push_back(ib.fromIndex(*value));
+  }
+  return success();
+}
+
+/// The work of a tile, whose indices are mapped from here on.
+FailureOr<Work> TileLoop::getWork(ValueRange ids, Value keyNumber,
+                                  Value queryNumber) {
+  for (auto [from, to] : llvm::zip_equal(program.grid.getInductionVars(), ids))
+    cloner.map(from, ib.toPosition(to));
+  if (failed(mapRow(cloner, program, ib)))
+    return failure();
+  FailureOr<Value> lo = cloner.getScalar(program.keys.getLowerBound());
+  FailureOr<Value> hi = cloner.getScalar(program.keys.getUpperBound());
+  if (failed(lo) || failed(hi))
+    return failure();
+  Work work;
+  work.keyNumber = keyNumber;
+  work.queryNumber = queryNumber;
+  work.lo = ib.fromIndex(*lo);
+  Value length = arith::MaxSIOp::create(
+      builder, loc, ib.sub(ib.fromIndex(*hi), work.lo), zero);
+  int64_t tileN = program.schedule.getTileN();
+  work.count =
+      ib.div(ib.add(length, ib.constant(tileN - 1)), ib.constant(tileN));
+  if (program.schedule.getOverlapTiles()) {
+    // One that has no key gets a tile from beyond all keys, which reads as 0
+    // and is masked.
+    Value isEmpty = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq, length, zero);
+    work.lo = arith::SelectOp::create(
+        builder, loc, isEmpty, ib.constant(hopper::kMaxPosition), work.lo);
+    work.count = arith::MaxSIOp::create(builder, loc, work.count, one);
+  }
+  work.last = ib.sub(work.count, one);
+  return work;
+}
+
+/// Which tile is the next one: the producer finds out, by its `number`, and
+/// tells the consumers in message `use`. Gives whether there is one.
+Value TileLoop::exchange(Value use, Value number, SmallVectorImpl<Value> &ids) {
+  if (!isProducer) {
+    auto message = hopper::ReceiveOp::create(
+        builder, loc, SmallVector<Type>(kNumIds, builder.getI32Type()),
+        resources.mailbox, use);
+    ids.assign(message.result_begin(), message.result_end());
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                 ids[0], zero);
+  }
+  Value exists =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number,
+                            ib.mul(ib.mul(grid[0], grid[1]), grid[2]));
+  ids = emitOrder(ib, number, grid, program.schedule);
+  // Of all messages, only the end is negative.
+  Value batch = arith::AndIOp::create(
+      builder, loc, ids[0], ib.constant(std::numeric_limits<int32_t>::max()));
+  ids[0] =
+      arith::SelectOp::create(builder, loc, exists, batch, ib.constant(-1));
+  hopper::PostOp::create(builder, loc, resources.mailbox, use, ids);
+  return exists;
+}
+
+LogicalResult TileLoop::emit(function_ref<LogicalResult(const Work &)> body) {
+  if (failed(start()))
+    return failure();
+  if (!program.schedule.getPersistent()) {
+    FailureOr<Work> work =
+        getWork(emitOrder(ib, getBlock(), grid, program.schedule), zero, zero);
+    return failure(failed(work) || failed(body(*work)));
+  }
+
+  // The producer does the tile with its block's number, then claims others, one
+  // tile ahead, so that the answer is there when it is needed.
+  Type i32 = builder.getI32Type();
+  SmallVector<Value> inits = {zero, zero};
+  if (isProducer)
+    inits.push_back(getBlock());
+  SmallVector<Type> types(inits.size(), i32), afterTypes(2 + kNumIds, i32);
+  auto loop = scf::WhileOp::create(builder, loc, afterTypes, inits);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *before = builder.createBlock(&loop.getBefore(), {}, types,
+                                      SmallVector<Location>(types.size(), loc));
+  SmallVector<Value> passed(before->getArguments().take_front(2)), ids;
+  Value exists = exchange(before->getArgument(0),
+                          isProducer ? before->getArgument(2) : Value(), ids);
+  llvm::append_range(passed, ids);
+  scf::ConditionOp::create(builder, loc, exists, passed);
+
+  Block *after =
+      builder.createBlock(&loop.getAfter(), {}, afterTypes,
+                          SmallVector<Location>(afterTypes.size(), loc));
+  Value next;
+  if (isProducer)
+    next = hopper::ClaimOp::create(builder, loc, i32, resources.counter);
+  Value use = after->getArgument(0), keyNumber = after->getArgument(1);
+  FailureOr<Work> work = getWork(
+      ValueRange(after->getArguments()).slice(2, kNumIds), keyNumber, use);
+  if (failed(work) || failed(body(*work)))
+    return failure();
+  SmallVector<Value> yielded = {ib.add(use, one),
+                                ib.add(keyNumber, work->count)};
+  if (isProducer)
+    yielded.push_back(next);
+  scf::YieldOp::create(builder, loc, yielded);
+  builder.setInsertionPointAfter(loop);
+  if (isProducer)
+    hopper::RetireOp::create(builder, loc, resources.counter);
+  return success();
+}
+
+LogicalResult TileLoop::emitOverlapped(OverlappedTiles &tiles) {
+  if (failed(start()))
+    return failure();
+  WorkerCloner::State common = cloner.save();
+  // A thread block has at least the tile with its number.
+  SmallVector<Value> ids;
+  exchange(zero, isProducer ? getBlock() : Value(), ids);
+  FailureOr<Work> first = getWork(ids, zero, zero);
+  if (failed(first))
+    return failure();
+  FailureOr<SmallVector<Value>> state = tiles.start(*first);
+  if (failed(state))
+    return failure();
+
+  // The whole loop is before its condition: each tile tells whether there is
+  // another one.
+  SmallVector<Value> inits = {zero, zero};
+  llvm::append_range(inits, ids);
+  llvm::append_range(inits, *state);
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  SmallVector<Location> locs(types.size(), loc);
+  auto loop = scf::WhileOp::create(builder, loc, types, inits);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *after = builder.createBlock(&loop.getAfter(), {}, types, locs);
+  scf::YieldOp::create(builder, loc, after->getArguments());
+  Block *before = builder.createBlock(&loop.getBefore(), {}, types, locs);
+  ValueRange arguments = before->getArguments();
+  Value use = arguments[0], keyNumber = arguments[1];
+  ValueRange ownIds = arguments.slice(2, kNumIds);
+  Value number;
+  if (isProducer)
+    number = hopper::ClaimOp::create(builder, loc, builder.getI32Type(),
+                                     resources.counter);
+  cloner.restore(common);
+  FailureOr<Work> work = getWork(ownIds, keyNumber, use);
+  if (failed(work))
+    return failure();
+  FailureOr<SmallVector<Value>> middle =
+      tiles.proceed(*work, arguments.drop_front(2 + kNumIds));
+  if (failed(middle))
+    return failure();
+
+  Value nextUse = ib.add(use, one);
+  Value nextKeyNumber = ib.add(keyNumber, work->count);
+  Value exists = exchange(nextUse, number, ids);
+  SmallVector<Type> ended = tiles.getEndTypes();
+  auto branch = scf::IfOp::create(builder, loc, ended, exists,
+                                  /*withElseRegion=*/true);
+  WorkerCloner::State saved = cloner.save();
+  for (bool hasNext : {true, false}) {
+    OpBuilder::InsertionGuard inBranch(builder);
+    builder.setInsertionPointToStart(hasNext ? branch.thenBlock()
+                                             : branch.elseBlock());
+    std::optional<Work> next;
+    if (hasNext) {
+      cloner.restore(common);
+      FailureOr<Work> result = getWork(ids, nextKeyNumber, nextUse);
+      if (failed(result))
+        return failure();
+      next = *result;
+    }
+    FailureOr<SmallVector<Value>> results = tiles.end(*work, next, *middle);
+    if (failed(results))
+      return failure();
+    if (!ended.empty())
+      scf::YieldOp::create(builder, loc, *results);
+    cloner.restore(saved);
+  }
+  if (failed(tiles.finish(*work, *middle, branch.getResults())))
+    return failure();
+  SmallVector<Value> passed = {nextUse, nextKeyNumber};
+  llvm::append_range(passed, ids);
+  llvm::append_range(passed, branch.getResults().take_back(state->size()));
+  scf::ConditionOp::create(builder, loc, exists, passed);
+  builder.setInsertionPointAfter(loop);
+  if (isProducer)
+    hopper::RetireOp::create(builder, loc, resources.counter);
+  return success();
+}
+
+LogicalResult
+mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
+                     WorkerCloner &cloner, const KernelResources &resources,
+                     bool isProducer,
+                     function_ref<LogicalResult(const Work &)> body) {
+  return TileLoop(builder, program, cloner, resources, isProducer).emit(body);
+}
+
+LogicalResult mlir::attn::emitOverlappedWork(
+    OpBuilder &builder, TileProgram &program, WorkerCloner &cloner,
+    const KernelResources &resources, bool isProducer, OverlappedTiles &tiles) {
+  return TileLoop(builder, program, cloner, resources, isProducer)
+      .emitOverlapped(tiles);
+}
