@@ -117,13 +117,20 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   int64_t numCaptures = countCaptureTiles(op.getScore(), kNumScoreArgs - 2) +
                         countCaptureTiles(op.getMask(), kNumMaskArgs - 2);
   int64_t stages = 2, captureStages = 0;
+  // The more heads take turns, the better is the work shared out in the end, as
+  // long as their keys and values fit in the L2 cache with some room.
+  constexpr int64_t cacheBytes = 32 << 20;
+  int64_t headGroup = !isMasked ? 1 : dim <= 128 ? 16 : 8;
+  int64_t headGroupKeys =
+      isMasked ? cacheBytes / (getRowBytes(queryKeyDim) + getRowBytes(valueDim))
+               : 0;
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t registers,
                  unsigned flags, double tileCost, double keyCost) {
     auto get = [&](int64_t tileN) {
       return hopper::ScheduleAttr::get(
-          op.getContext(), tileM, tileN, stages, registers,
-          /*headGroup=*/isMasked ? 8 : 1, captureStages, /*reverse=*/isMasked,
+          op.getContext(), tileM, tileN, stages, registers, headGroup,
+          headGroupKeys, captureStages, /*reverse=*/isMasked,
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0, (flags & OverlapTiles) != 0,
           (flags & Strided) != 0);
@@ -162,14 +169,17 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(192, 96, 160, isMasked ? common : Persistent, 3.0, 13.0e-3);
     add(128, 128, 232, all, 1.0, 10.0e-3);
   } else if (isDense && dim <= 128) {
-    add(192, 80, 160, isMasked ? common : Persistent, isMasked ? 5.0 : 3.0,
-        isMasked ? 16.0e-3 : 15.6e-3);
+    add(192, 80, 160, Persistent, isMasked ? 5.0 : 3.0,
+        isMasked ? 15.4e-3 : 15.6e-3);
     add(128, 128, 232, all, isMasked ? 1.6 : 1.0, isMasked ? 11.0e-3 : 11.2e-3);
   } else if (isDense && dim <= 192) {
     add(128, valueDim <= 128 ? 112 : 80, 240, common, 2.5, 16.0e-3);
   } else if (isDense) {
-    // Where tiles differ in length, a persistent kernel is faster at 512 only.
+    // Where tiles differ in length, a persistent kernel is better for short
+    // ones.
     add(128, 64, isMasked ? 240 : 232, isMasked ? 0 : common, 3.0, 21.0e-3);
+    if (isMasked)
+      add(128, 64, 240, Persistent, 1.8, 21.7e-3);
   }
   // A dense bias.
   if (numCaptures > 0) {

@@ -15,17 +15,20 @@ Value Work::getKey(OpBuilder &builder, Location loc, Value t,
   return hopper::PositionOp::create(builder, loc, builder.getIndexType(), key);
 }
 
-/// The tile of the grid that is `number`th in order.
+/// More heads than are in a group by its schedule take turns up to these.
+static constexpr int64_t kMostHeads = 32;
+
+/// The tile of the grid that is `number`th in order; `groupHeads` is how many
+/// take turns, or null for one.
 static SmallVector<Value> emitOrder(IntBuilder &ib, Value number,
-                                    ArrayRef<Value> grid,
+                                    ArrayRef<Value> grid, Value groupHeads,
                                     hopper::ScheduleAttr schedule) {
   Value heads = ib.mul(grid[0], grid[1]), head, tile;
-  if (schedule.getHeadGroup() == 1) {
+  if (!groupHeads) {
     head = ib.div(number, grid[2]);
     tile = ib.rem(number, grid[2]);
   } else {
     // The last group may have fewer heads.
-    Value groupHeads = ib.constant(schedule.getHeadGroup());
     Value groupSize = ib.mul(grid[2], groupHeads);
     Value group = ib.div(number, groupSize);
     Value first = ib.mul(group, groupHeads);
@@ -86,6 +89,8 @@ private:
   IntBuilder ib;
   Value zero, one;
   SmallVector<Value> grid;
+  /// How many heads take turns; null for one.
+  Value groupHeads;
 };
 } // namespace
 
@@ -99,6 +104,27 @@ LogicalResult TileLoop::start() {
       return failure();
     grid.push_back(ib.fromIndex(*value));
   }
+  hopper::ScheduleAttr schedule = program.schedule;
+  bool isOrdered = isProducer || !schedule.getPersistent();
+  if (!isOrdered ||
+      (schedule.getHeadGroup() == 1 && schedule.getHeadGroupKeys() == 0))
+    return success();
+  groupHeads = ib.constant(schedule.getHeadGroup());
+  if (schedule.getHeadGroupKeys() == 0)
+    return success();
+  Value keys = arith::MaxSIOp::create(
+      builder, loc,
+      ib.fromIndex(
+          cloner.getExtent(program.key.argument, program.key.dims[2], loc)),
+      one);
+  // Beyond some number of heads it makes no difference in the end, but costs.
+  Value heads = arith::MinUIOp::create(
+      builder, loc, ib.div(ib.constant(schedule.getHeadGroupKeys()), keys),
+      ib.constant(kMostHeads));
+  groupHeads = arith::MaxUIOp::create(builder, loc, groupHeads, heads);
+  // Its tiles are no more than there are.
+  groupHeads = arith::MinUIOp::create(builder, loc, groupHeads,
+                                      ib.mul(grid[0], grid[1]));
   return success();
 }
 
@@ -149,7 +175,7 @@ Value TileLoop::exchange(Value use, Value number, SmallVectorImpl<Value> &ids) {
   Value exists =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number,
                             ib.mul(ib.mul(grid[0], grid[1]), grid[2]));
-  ids = emitOrder(ib, number, grid, program.schedule);
+  ids = emitOrder(ib, number, grid, groupHeads, program.schedule);
   // Of all messages, only the end is negative.
   Value batch = arith::AndIOp::create(
       builder, loc, ids[0], ib.constant(std::numeric_limits<int32_t>::max()));
@@ -164,7 +190,8 @@ LogicalResult TileLoop::emit(function_ref<LogicalResult(const Work &)> body) {
     return failure();
   if (!program.schedule.getPersistent()) {
     FailureOr<Work> work =
-        getWork(emitOrder(ib, getBlock(), grid, program.schedule), zero, zero);
+        getWork(emitOrder(ib, getBlock(), grid, groupHeads, program.schedule),
+                zero, zero);
     return failure(failed(work) || failed(body(*work)));
   }
 

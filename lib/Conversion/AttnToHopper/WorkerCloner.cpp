@@ -86,11 +86,15 @@ FailureOr<Value> WorkerCloner::getTensorScalar(Operation *op) {
   auto argument = dyn_cast<BlockArgument>(source);
   if (!argument || !number)
     return op->emitError("expects the extent of an argument");
-  auto type = cast<RankedTensorType>(argument.getType());
-  if (!type.isDynamicDim(*number))
-    return Value(arith::ConstantIndexOp::create(builder, op->getLoc(),
-                                                type.getDimSize(*number)));
-  return arguments.getExtent(argument.getArgNumber(), *number);
+  return getExtent(argument.getArgNumber(), *number, op->getLoc());
+}
+
+Value WorkerCloner::getExtent(unsigned argument, int64_t dim, Location loc) {
+  auto type =
+      cast<RankedTensorType>(program.function.getArgument(argument).getType());
+  if (!type.isDynamicDim(dim))
+    return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(dim));
+  return arguments.getExtent(argument, dim);
 }
 
 FailureOr<Value> WorkerCloner::computeElementwise(Operation *op,

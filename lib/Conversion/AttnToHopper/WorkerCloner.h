@@ -66,6 +66,9 @@ public:
   /// A vector, in the shape that a warpgroup holds.
   FailureOr<Value> getVector(Value value, VectorKind kind);
 
+  /// An extent of an argument.
+  Value getExtent(unsigned argument, int64_t dim, Location loc);
+
   /// Whether a value is the same for all tiles of keys.
   bool isInvariant(Value value);
 

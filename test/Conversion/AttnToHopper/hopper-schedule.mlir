@@ -229,6 +229,33 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 
 // -----
 
+// As many heads take turns as have no more than some keys together.
+
+// CHECK-LABEL: gpu.func @group(
+// CHECK: %[[KEYS:.*]] = arith.maxsi %{{.*}}, %c1_i32
+// CHECK: %[[FIT:.*]] = arith.divui %c65536_i32, %[[KEYS]]
+// CHECK: %[[UPTO:.*]] = arith.minui %[[FIT]], %c32_i32
+// CHECK: %[[MORE:.*]] = arith.maxui %[[UPTO]], %c16_i32
+// CHECK: %[[HEADS:.*]] = arith.minui %[[MORE]], %{{.*}}
+// CHECK: %[[SIZE:.*]] = arith.muli %{{.*}}, %[[HEADS]]
+// CHECK: arith.divui %{{.*}}, %[[SIZE]]
+// CHECK: } consumers {
+// CHECK-NOT: arith.divui %c65536_i32
+// CHECK: gpu.return
+func.func @group(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
+  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
+  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240, head_group = 16, head_group_keys = 65536, persistent>
+      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+      outs(%o : tensor<?x4x?x64xbf16>)
+  return %r : tensor<?x4x?x64xbf16>
+}
+
+// -----
+
 // A prefix that all queries see is in the limit of each query, too.
 
 // CHECK-LABEL: gpu.func @prefix(

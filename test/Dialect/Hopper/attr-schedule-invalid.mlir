@@ -130,6 +130,11 @@
 
 // -----
 
+// expected-error@+1 {{expects head_group_keys to be from 0 to 1073741824, but got -1}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, head_group_keys = -1>
+
+// -----
+
 // expected-error@+1 {{expects overlap_tiles together with persistent}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, q_in_registers, overlap_tiles>
 

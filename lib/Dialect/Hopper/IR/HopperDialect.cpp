@@ -41,7 +41,7 @@ bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
-          captureStages = 0;
+          headGroupKeys = 0, captureStages = 0;
   bool reverse = false, persistent = false, pingPong = false,
        inRegisters = false, overlapTiles = false, strided = false;
   SMLoc loc = parser.getCurrentLocation();
@@ -67,6 +67,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"stages", &stages},
           {"registers", &registers},
           {"head_group", &headGroup},
+          {"head_group_keys", &headGroupKeys},
           {"capture_stages", &captureStages}})
       if (name == number)
         return failure(parser.parseEqual() || parser.parseInteger(*value));
@@ -79,14 +80,16 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      captureStages, reverse, persistent, pingPong, inRegisters, overlapTiles,
-      strided);
+      headGroupKeys, captureStages, reverse, persistent, pingPong, inRegisters,
+      overlapTiles, strided);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<tile_m = " << getTileM() << ", tile_n = " << getTileN()
           << ", stages = " << getStages() << ", registers = " << getRegisters()
           << ", head_group = " << getHeadGroup();
+  if (getHeadGroupKeys())
+    printer << ", head_group_keys = " << getHeadGroupKeys();
   if (getCaptureStages())
     printer << ", capture_stages = " << getCaptureStages();
   for (auto [flag, isSet] :
@@ -107,9 +110,9 @@ static bool isStageCount(int64_t stages) {
 
 LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
-    int64_t stages, int64_t registers, int64_t headGroup, int64_t captureStages,
-    bool, bool persistent, bool, bool inRegisters, bool overlapTiles,
-    bool strided) {
+    int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
+    int64_t captureStages, bool, bool persistent, bool, bool inRegisters,
+    bool overlapTiles, bool strided) {
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "
@@ -132,6 +135,9 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (headGroup < 1)
     return emitError() << "expects head_group to be positive, but got "
                        << headGroup;
+  if (headGroupKeys < 0 || headGroupKeys > kMaxPosition)
+    return emitError() << "expects head_group_keys to be from 0 to "
+                       << kMaxPosition << ", but got " << headGroupKeys;
   if (captureStages != 0 && !isStageCount(captureStages))
     return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
                        << captureStages;

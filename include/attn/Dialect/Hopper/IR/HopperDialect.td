@@ -51,6 +51,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       started with: up to 256 with one consumer, 240 with two, 160 with three, and 112 with four.
     * `head_group`: heads whose tiles take turns in the order of the grid, which lets long
       tiles of several heads run first.
+    * `head_group_keys`: more heads take turns, up to 32, if they have together no more than so many keys, which are to fit in a cache; 0 (not
+      written) for none.
     * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `reverse`: the tiles of the last queries come first.
@@ -70,7 +72,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     ```
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
-      "int64_t":$registers, "int64_t":$headGroup,
+      "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
       "int64_t":$captureStages, "bool":$reverse,
       "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$overlapTiles, "bool":$strided);
