@@ -1,8 +1,8 @@
 //===- run_masks.cpp - Combine masks into one -----------------------------===//
 //
 // Documents that are packed into one sequence, each with a sliding window and
-// two tokens that all of the document see: three masks of the library and two
-// operators. The table of documents is given at run time. The result is
+// two first tokens that all later ones see: masks of the library and operators
+// between them. The table of documents is given at run time. The result is
 // compared with the definition.
 //
 //   add_executable(run_masks run_masks.cpp)

@@ -2,6 +2,7 @@
 
 #include "attn/JIT/Masks.h"
 #include "TestTensor.h"
+#include "attn/Support/BlockLayout.h"
 #include "gtest/gtest.h"
 
 using namespace attn;
@@ -352,6 +353,24 @@ TEST_F(Masks, BlockLayout) {
         [&](int64_t, int64_t h, int64_t i, int64_t j) {
           return j <= i && has(h, i / 8, j / 8);
         });
+}
+
+TEST_F(Masks, BlockLayoutOfTheLibrary) {
+  layouts::BigBird bigBird;
+  bigBird.heads = kHeads;
+  bigBird.length = 48;
+  bigBird.block = 4;
+  bigBird.perHead = true;
+  BlockLayout blocks = llvm::cantFail(bigBird.make());
+  llvm::ArrayRef<uint8_t> bytes = blocks.getBytes();
+  Capture layout = add("layout", DType::I1, {kHeads, 12, 12},
+                       std::vector<double>(bytes.begin(), bytes.end()));
+  check(
+      blockLayout(layout, 4),
+      [&](int64_t, int64_t h, int64_t i, int64_t j) {
+        return blocks.get(h, i / 4, j / 4);
+      },
+      48, 48);
 }
 
 TEST_F(Masks, BlockLayoutOfAllHeads) {
