@@ -84,3 +84,25 @@ func.func @table(%q: !t, %k: !t, %v: !t, %bias: tensor<8xf32>) -> (!t {attn.name
       }
   return %o : !t
 }
+
+// A function with a mask that is called twice, with other sizes.
+func.func private @callee(%q: !t, %k: !t) -> !t {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %batch = tensor.dim %q, %c0 : !t
+  %heads = tensor.dim %q, %c1 : !t
+  %length = tensor.dim %q, %c2 : !t
+  %init = tensor.empty(%batch, %heads, %length) : !t
+  %o = attn.attention ins(%q, %k, %k : !t, !t, !t) outs(%init : !t)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi slt, %i, %j : index
+        attn.yield %p : i1
+      }
+  return %o : !t
+}
+func.func @calls(%q: !t, %k: !t) -> (!t {attn.name = "o"}) {
+  %x = call @callee(%q, %k) : (!t, !t) -> !t
+  %o = call @callee(%k, %x) : (!t, !t) -> !t
+  return %o : !t
+}
