@@ -11,15 +11,15 @@ using namespace attn::masks;
 // Logic
 //===----------------------------------------------------------------------===//
 
-Mask attn::operator&&(Mask a, Mask b) {
+Mask attn::operator&&(const Mask &a, const Mask &b) {
   return [a, b](const MaskArgs &at) { return a(at) && b(at); };
 }
 
-Mask attn::operator||(Mask a, Mask b) {
+Mask attn::operator||(const Mask &a, const Mask &b) {
   return [a, b](const MaskArgs &at) { return a(at) || b(at); };
 }
 
-Mask attn::operator!(Mask a) {
+Mask attn::operator!(const Mask &a) {
   return [a](const MaskArgs &at) { return !a(at); };
 }
 
@@ -56,7 +56,7 @@ static Expr getDiagonal(const MaskArgs &at, Align align) {
 // Transformations
 //===----------------------------------------------------------------------===//
 
-Mask masks::shift(Mask mask, Number queries, Number keys) {
+Mask masks::shift(const Mask &mask, const Number &queries, const Number &keys) {
   return [=](const MaskArgs &at) {
     MaskArgs moved = at;
     moved.i = at.i + queries.get(at);
@@ -65,15 +65,16 @@ Mask masks::shift(Mask mask, Number queries, Number keys) {
   };
 }
 
-Mask masks::sameDocument(Capture ids) { return sameDocument(ids, ids); }
+Mask masks::sameDocument(const Capture &ids) { return sameDocument(ids, ids); }
 
-Mask masks::sameDocument(Capture queryIds, Capture keyIds) {
+Mask masks::sameDocument(const Capture &queryIds, const Capture &keyIds) {
   return [=](const MaskArgs &at) {
     return getAtToken(queryIds, at, at.i) == getAtToken(keyIds, at, at.j);
   };
 }
 
-Mask masks::perDocument(Capture ids, Capture starts, Mask mask) {
+Mask masks::perDocument(const Capture &ids, const Capture &starts,
+                        const Mask &mask) {
   return [=](const MaskArgs &at) {
     Expr queryId = getAtToken(ids, at, at.i);
     Expr keyId = getAtToken(ids, at, at.j);
@@ -94,7 +95,8 @@ Mask masks::causal(Align align) {
   return [=](const MaskArgs &at) { return at.j <= getDiagonal(at, align); };
 }
 
-Mask masks::slidingWindow(Number before, Number after, Align align) {
+Mask masks::slidingWindow(const Number &before, const Number &after,
+                          Align align) {
   return [=](const MaskArgs &at) {
     Expr diagonal = getDiagonal(at, align);
     return at.j >= diagonal - get(before, at, "the keys before a window", 0) &&
@@ -102,30 +104,32 @@ Mask masks::slidingWindow(Number before, Number after, Align align) {
   };
 }
 
-Mask masks::prefix(Number length) {
+Mask masks::prefix(const Number &length) {
   return [=](const MaskArgs &at) {
     return at.j < get(length, at, "the length of a prefix", 0);
   };
 }
 
-Mask masks::prefixLM(Number length) { return prefix(length) || causal(); }
+Mask masks::prefixLM(const Number &length) {
+  return prefix(length) || causal();
+}
 
-Mask masks::padding(Capture keyLengths) {
+Mask masks::padding(const Capture &keyLengths) {
   return [=](const MaskArgs &at) { return at.j < keyLengths[{at.b}]; };
 }
 
-Mask masks::padding(Capture queryLengths, Capture keyLengths) {
+Mask masks::padding(const Capture &queryLengths, const Capture &keyLengths) {
   return padding(keyLengths) &&
          [=](const MaskArgs &at) { return at.i < queryLengths[{at.b}]; };
 }
 
-Mask masks::dilated(Number step) {
+Mask masks::dilated(const Number &step) {
   return [=](const MaskArgs &at) {
     return (at.i - at.j) % get(step, at, "the step of a dilation", 1) == 0;
   };
 }
 
-Mask masks::blockStrided(Number block, Number stride) {
+Mask masks::blockStrided(const Number &block, const Number &stride) {
   return [=](const MaskArgs &at) {
     Expr size = get(block, at, "the block of a stride", 1);
     Expr distance = floorDiv(at.i, size) - floorDiv(at.j, size);
@@ -144,8 +148,9 @@ static Expr isNear(const Expr &query, const Expr &key, const Expr &size,
   return key >= center - radius && key <= center + radius;
 }
 
-Mask masks::neighborhood2D(Number height, Number width, Number radiusY,
-                           Number radiusX, Border border) {
+Mask masks::neighborhood2D(const Number &height, const Number &width,
+                           const Number &radiusY, const Number &radiusX,
+                           Border border) {
   return [=](const MaskArgs &at) {
     Expr columns = get(width, at, "the width of an image", 1);
     Expr rows = get(height, at, "the height of an image", 1);
@@ -158,20 +163,20 @@ Mask masks::neighborhood2D(Number height, Number width, Number radiusY,
   };
 }
 
-Mask masks::globalTokens(Number count) {
+Mask masks::globalTokens(const Number &count) {
   return [=](const MaskArgs &at) {
     Expr number = get(count, at, "the number of global tokens", 0);
     return at.i < number || at.j < number;
   };
 }
 
-Mask masks::globalTokens(Capture flags) {
+Mask masks::globalTokens(const Capture &flags) {
   return [=](const MaskArgs &at) {
     return getAtToken(flags, at, at.i) || getAtToken(flags, at, at.j);
   };
 }
 
-Mask masks::blockLayout(Capture layout, Number block) {
+Mask masks::blockLayout(const Capture &layout, const Number &block) {
   return [=](const MaskArgs &at) {
     Expr size = get(block, at, "the block of a layout", 1);
     Expr row = floorDiv(at.i, size), column = floorDiv(at.j, size);

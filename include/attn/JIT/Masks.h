@@ -47,9 +47,9 @@ public:
 
   /// Pairs that both masks allow, that one of them allows, and that a mask does
   /// not allow. Both masks are asked, so each must be valid everywhere.
-  friend Mask operator&&(Mask a, Mask b);
-  friend Mask operator||(Mask a, Mask b);
-  friend Mask operator!(Mask a);
+  friend Mask operator&&(const Mask &a, const Mask &b);
+  friend Mask operator||(const Mask &a, const Mask &b);
+  friend Mask operator!(const Mask &a);
 
 private:
   Function function;
@@ -66,7 +66,7 @@ class Number {
 public:
   template <typename T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
   Number(T value) : literal(static_cast<int64_t>(value)) {}
-  Number(Capture scalar)
+  Number(const Capture &scalar)
       : function([scalar](const MaskArgs &) { return scalar(); }) {}
   template <typename F, typename = std::enable_if_t<
                             std::is_invocable_r_v<Expr, F, const MaskArgs &>>>
@@ -99,20 +99,20 @@ enum class Align {
 /// (i + queries, j + keys). Offsets may be negative. The mask is asked about
 /// positions outside of the sequences, so one that reads captures at positions
 /// needs captures that have them.
-Mask shift(Mask mask, Number queries, Number keys);
+Mask shift(const Mask &mask, const Number &queries, const Number &keys);
 
 /// Pairs of one document. `ids` holds the document of each token, integers of
 /// any kind in any order, as [position] or [batch, position].
-Mask sameDocument(Capture ids);
+Mask sameDocument(const Capture &ids);
 /// The same where queries and keys are of different sequences.
-Mask sameDocument(Capture queryIds, Capture keyIds);
+Mask sameDocument(const Capture &queryIds, const Capture &keyIds);
 
 /// A mask within each document: pairs of one document that the mask allows,
 /// where it counts positions, queries and keys from the start of the document.
 /// `ids` is as above, and numbers documents from 0; `starts` holds where each
 /// starts and, behind the last one, where that ends: [documents + 1], as
 /// cu_seqlens of other libraries. Queries and keys have the same documents.
-Mask perDocument(Capture ids, Capture starts, Mask mask);
+Mask perDocument(const Capture &ids, const Capture &starts, const Mask &mask);
 
 //===----------------------------------------------------------------------===//
 // Named masks
@@ -123,25 +123,26 @@ Mask causal(Align align = Align::UpperLeft);
 
 /// i - before <= j <= i + after: so many keys on either side of the query's,
 /// and that. Both are 0 or more.
-Mask slidingWindow(Number before, Number after, Align align = Align::UpperLeft);
+Mask slidingWindow(const Number &before, const Number &after,
+                   Align align = Align::UpperLeft);
 
 /// j < length: the first keys.
-Mask prefix(Number length);
+Mask prefix(const Number &length);
 /// Prefix language model: the first keys, and those up to the query's.
-Mask prefixLM(Number length);
+Mask prefixLM(const Number &length);
 
 /// j < keyLengths[b]: sequences that are padded at their ends. [batch].
-Mask padding(Capture keyLengths);
+Mask padding(const Capture &keyLengths);
 /// The same, and i < queryLengths[b]: padded queries see nothing.
-Mask padding(Capture queryLengths, Capture keyLengths);
+Mask padding(const Capture &queryLengths, const Capture &keyLengths);
 
 /// Keys whose distance from the query is a multiple of `step` tokens, 1 or
 /// more. With slidingWindow, a dilated window.
-Mask dilated(Number step);
+Mask dilated(const Number &step);
 
 /// Blocks of `block` tokens whose distance from the query's block is a multiple
 /// of `stride` blocks; both are 1 or more. Each block is wholly in or out.
-Mask blockStrided(Number block, Number stride);
+Mask blockStrided(const Number &block, const Number &stride);
 
 /// What a neighbourhood does at the border of an image.
 enum class Border {
@@ -155,20 +156,21 @@ enum class Border {
 /// Tokens are the pixels of an image of `height` rows of `width`, row by row. A
 /// query sees the pixels at most `radiusY` rows and `radiusX` columns from its
 /// own. Sizes are 1 or more, radii 0 or more.
-Mask neighborhood2D(Number height, Number width, Number radiusY, Number radiusX,
+Mask neighborhood2D(const Number &height, const Number &width,
+                    const Number &radiusY, const Number &radiusX,
                     Border border = Border::Clip);
 
 /// The first `count` tokens see all keys and are seen by all queries.
-Mask globalTokens(Number count);
+Mask globalTokens(const Number &count);
 /// So do the tokens whose flag is set: i1, as [position] or [batch, position].
 /// Queries and keys are of one sequence. A captured count is a function of
 /// MaskArgs here.
-Mask globalTokens(Capture flags);
+Mask globalTokens(const Capture &flags);
 
 /// Blocks that a layout has: layout[h, i / block, j / block]. `layout` is i1,
 /// as [heads, blocks, blocks] or, for all heads, [blocks, blocks]; the last of
 /// them may stand for fewer than `block` tokens. BlockLayout.h makes some.
-Mask blockLayout(Capture layout, Number block);
+Mask blockLayout(const Capture &layout, const Number &block);
 
 } // namespace masks
 } // namespace attn
