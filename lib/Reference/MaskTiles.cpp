@@ -200,6 +200,7 @@ public:
 private:
   Error checkTiles(const MaskTiles &mask, size_t numGroups) const;
   const MaskTilesOptions &options;
+  size_t numSeen = 0;
 };
 } // namespace
 
@@ -232,6 +233,7 @@ Error MaskObserver::checkTiles(const MaskTiles &mask, size_t numGroups) const {
 
 Error MaskObserver::observe(mlir::attn::AttentionLikeOpInterface op,
                             const AttentionInputs &inputs) {
+  size_t number = numSeen++;
   if (op.getMask().empty())
     return Error::success();
   EvaluatorOptions evaluator;
@@ -241,6 +243,7 @@ Error MaskObserver::observe(mlir::attn::AttentionLikeOpInterface op,
   if (!rows)
     return rows.takeError();
   MaskTiles mask = makeShape(op, (*rows)->getSizes(), options);
+  mask.number = number;
   if (Error error = checkTiles(mask, 0))
     return error;
 
@@ -308,8 +311,6 @@ private:
 
 Error BlocksObserver::observe(mlir::attn::AttentionLikeOpInterface op,
                               const AttentionInputs &inputs) {
-  if (op.getMask().empty())
-    return Error::success();
   EvaluatorOptions evaluator;
   Expected<std::unique_ptr<AttentionRows>> rows =
       AttentionRows::create(op, /*scale=*/1, inputs, evaluator);
@@ -317,7 +318,8 @@ Error BlocksObserver::observe(mlir::attn::AttentionLikeOpInterface op,
     return rows.takeError();
   const AttentionSizes &sizes = (*rows)->getSizes();
   MaskTiles shape = makeShape(op, sizes, options);
-  BlocksTiles result{op, shape.getNumTiles(), shape.getNumTiles(), 0};
+  int64_t all = shape.getNumTiles();
+  BlocksTiles result{op, all, all, op.getMask().empty() ? all : 0};
   auto online =
       mlir::dyn_cast<mlir::attn::OnlineAttentionOp>(op.getOperation());
   if (online && !online.getBlocks().empty()) {

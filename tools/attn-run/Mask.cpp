@@ -157,13 +157,16 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
       countVisits(program, inputs, tiles);
   if (!blocks) {
     report.whyNoBlocks = llvm::toString(blocks.takeError());
-  } else if (!llvm::equal(*blocks, report.masks,
-                          [](const BlocksTiles &a, const MaskTiles &b) {
-                            return a.numTiles == b.getNumTiles();
-                          })) {
-    report.whyNoBlocks = "the compiler changes the attentions";
-  } else {
-    report.blocks = std::move(*blocks);
+    return std::move(report);
+  }
+  for (const MaskTiles &mask : report.masks) {
+    if (mask.number >= blocks->size() ||
+        (*blocks)[mask.number].numTiles != mask.getNumTiles()) {
+      report.blocks.clear();
+      report.whyNoBlocks = "the compiler changes the attentions";
+      break;
+    }
+    report.blocks.push_back((*blocks)[mask.number]);
   }
   return std::move(report);
 }

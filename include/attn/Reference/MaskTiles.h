@@ -51,6 +51,8 @@ struct MaskHeads {
 struct MaskTiles {
   /// Valid as long as the function is.
   mlir::Operation *op = nullptr;
+  /// How many attentions run before this one, with and without masks.
+  size_t number = 0;
   int64_t batch = 0;
   int64_t heads = 0;
   int64_t queries = 0;
@@ -91,9 +93,9 @@ struct BlocksTiles {
   int64_t numFull = 0;
 };
 
-/// The same for the `blocks` regions of the attentions that have a mask; one
-/// without the region visits all its tiles. Takes time in proportion to the
-/// rows of tiles.
+/// The same for the `blocks` regions of all attentions that run, in order; one
+/// without the region visits all its tiles, and one without a mask finds all of
+/// them full. Takes time in proportion to the rows of tiles.
 llvm::Expected<std::vector<BlocksTiles>>
 evaluateBlocks(mlir::func::FuncOp function,
                llvm::ArrayRef<const Tensor *> inputs,

@@ -209,6 +209,7 @@ TEST(MaskTiles, MaskFromAnAttention) {
   ASSERT_TRUE(bool(masks)) << llvm::toString(masks.takeError());
   ASSERT_EQ(masks->size(), 2u);
   EXPECT_EQ((*masks)[0].count(TileClass::Partial), 6);
+  EXPECT_EQ((*masks)[1].number, 1u);
   constexpr TileClass empty = TileClass::Empty, full = TileClass::Full;
   EXPECT_EQ((*masks)[1].groups.front().tiles,
             (std::vector{full, empty, full, full, empty, empty}));

@@ -106,3 +106,45 @@ func.func @calls(%q: !t, %k: !t) -> (!t {attn.name = "o"}) {
   %o = call @callee(%k, %x) : (!t, !t) -> !t
   return %o : !t
 }
+
+// A mask that masks nothing, which the compiler takes away.
+func.func @true(%q: !t, %k: !t) -> (!t {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %batch = tensor.dim %q, %c0 : !t
+  %heads = tensor.dim %q, %c1 : !t
+  %length = tensor.dim %q, %c2 : !t
+  %init = tensor.empty(%batch, %heads, %length) : !t
+  %o = attn.attention ins(%q, %k, %k : !t, !t, !t) outs(%init : !t)
+      mask(%b, %h, %i, %j) {
+        %p = arith.constant true
+        attn.yield %p : i1
+      }
+  return %o : !t
+}
+
+// Head h has the first h pairs of 32 queries and 32 keys.
+func.func @distinct(%q: !t, %k: !t) -> (!t {attn.name = "o"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %batch = tensor.dim %q, %c0 : !t
+  %heads = tensor.dim %q, %c1 : !t
+  %length = tensor.dim %q, %c2 : !t
+  %init = tensor.empty(%batch, %heads, %length) : !t
+  %o = attn.attention ins(%q, %k, %k : !t, !t, !t) outs(%init : !t)
+      mask(%b, %h, %i, %j) {
+        %c32 = arith.constant 32 : index
+        %row = arith.muli %i, %c32 : index
+        %pair = arith.addi %row, %j : index
+        %p = arith.cmpi slt, %pair, %h : index
+        attn.yield %p : i1
+      }
+  return %o : !t
+}
+
+// No attention at all.
+func.func @none(%q: !t) -> !t {
+  return %q : !t
+}
