@@ -22,12 +22,12 @@ Capture AttentionSpec::capture(llvm::StringRef name, DType dtype,
                                llvm::ArrayRef<int64_t> shape) {
   captures.push_back({{name.str(), dtype, Shape(shape.begin(), shape.end())},
                       /*isScalar=*/false});
-  return Capture(currentScope, captures.size() - 1);
+  return Capture(currentScope, captures.size() - 1, shape.size());
 }
 
 Capture AttentionSpec::scalar(llvm::StringRef name, DType dtype) {
   captures.push_back({{name.str(), dtype, {}}, /*isScalar=*/true});
-  return Capture(currentScope, captures.size() - 1);
+  return Capture(currentScope, captures.size() - 1, 0);
 }
 
 //===----------------------------------------------------------------------===//

@@ -31,6 +31,10 @@ Expr ExprScope::fail(const llvm::Twine &message) {
   return makeInvalid();
 }
 
+Expr ExprScope::fail(const Expr &where, const llvm::Twine &message) {
+  return where.scope ? where.scope->fail(message) : makeInvalid();
+}
+
 Expr ExprScope::add(Value value) {
   Expr expr(Expr::Kind::Value);
   expr.scope = shared_from_this();

@@ -50,6 +50,9 @@ public:
   static Expr select(const Expr &condition, const Expr &a, const Expr &b);
   static Expr toFloat(const Expr &x);
 
+  /// Keeps an error of the function that an expression belongs to.
+  static Expr fail(const Expr &where, const llvm::Twine &message);
+
   /// An expression with no use but to make others invalid.
   static Expr makeInvalid() { return Expr(Expr::Kind::Invalid); }
 

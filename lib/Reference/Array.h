@@ -38,6 +38,13 @@ struct Array {
       ints.assign(size(), 0);
   }
   explicit Array(int64_t index) : ints(1, index) {}
+  /// An array without its elements, where nothing reads them.
+  static Array ofShape(ElementType type, llvm::ArrayRef<int64_t> shape) {
+    Array array;
+    array.type = type;
+    array.shape = Shape(shape.begin(), shape.end());
+    return array;
+  }
 
   int64_t size() const {
     int64_t size = 1;

@@ -90,6 +90,12 @@ public:
   Sums getSums() const { return sums; }
   ElementType::Kind getInputKind() const { return inputs.query->type.kind; }
 
+  /// For callers that need no more than the mask: a row, with room for one
+  /// thread, and for the id that is set in it which keys are allowed, in
+  /// `allowed` and `numAllowed`. Returns the text of an error, if any.
+  Row makeRow() const;
+  std::string computeMask(Row &row) const;
+
   /// Calls `body` for all rows, or for `maxRows` rows of each (b, h) if that is
   /// not 0, from several threads.
   llvm::Error forEachRow(int64_t maxRows, llvm::function_ref<void(Row &)> body);
@@ -106,11 +112,9 @@ private:
   std::vector<int64_t> selectQueries(int64_t b, int64_t h,
                                      int64_t maxRows) const;
   void packKeysAndValues(int64_t b, int64_t g);
-  Row makeRow() const;
 
   /// Fills in spans, allowed and scores. Returns the text of an error, if any.
   std::string computeRow(Row &row) const;
-  std::string computeMask(Row &row) const;
   std::string computeScores(Row &row) const;
   void setRowRegisters(const RegionCode &code, Frame &frame, RowId id) const;
   std::string describe(const RegionCode &code, const Frame &frame, RowId id,

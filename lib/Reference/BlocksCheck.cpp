@@ -17,6 +17,21 @@ Error BlocksCheck::compile() {
 }
 
 Error BlocksCheck::evaluateTiles(int64_t tileRows) {
+  Tiling tiling{tileRows, (sizes.queries + tileRows - 1) / tileRows, {}};
+  if (Error error =
+          forEachTile(op, sizes, inputs, options, tileRows,
+                      [&](Bounds bounds) { tiling.bounds.push_back(bounds); }))
+    return error;
+  tilings.push_back(std::move(tiling));
+  return Error::success();
+}
+
+Error BlocksCheck::forEachTile(mlir::attn::OnlineAttentionOp op,
+                               const AttentionSizes &sizes,
+                               const AttentionInputs &inputs,
+                               const EvaluatorOptions &options,
+                               int64_t tileRows,
+                               llvm::function_ref<void(Bounds)> body) {
   Program program;
   RegionCompiler compiler(options.mode, program);
   mlir::Block &block = op.getBlocks().front();
@@ -38,7 +53,6 @@ Error BlocksCheck::evaluateTiles(int64_t tileRows) {
     reg = *lane;
   }
 
-  Tiling tiling{tileRows, (sizes.queries + tileRows - 1) / tileRows, {}};
   Frame frame(program);
   auto fail = [&] {
     return llvm::createStringError(compiler.describe(frame.getError()));
@@ -47,19 +61,16 @@ Error BlocksCheck::evaluateTiles(int64_t tileRows) {
     return fail();
   for (int64_t b = 0; b < sizes.batch; ++b)
     for (int64_t h = 0; h < sizes.heads; ++h)
-      for (int64_t tile = 0; tile < tiling.tilesPerHead; ++tile) {
-        int64_t begin = tile * tileRows;
+      for (int64_t begin = 0; begin < sizes.queries; begin += tileRows) {
         int64_t values[] = {
             b, h, begin, std::min(begin + tileRows, sizes.queries), sizes.keys};
         for (auto [reg, value] : llvm::zip(arguments, values))
           *frame.laneInts(reg) = value;
         if (!frame.runLanes(1))
           return fail();
-        tiling.bounds.push_back(
-            {*frame.laneInts(results[0]), *frame.laneInts(results[1]),
-             *frame.laneInts(results[2]), *frame.laneInts(results[3])});
+        body({*frame.laneInts(results[0]), *frame.laneInts(results[1]),
+              *frame.laneInts(results[2]), *frame.laneInts(results[3])});
       }
-  tilings.push_back(std::move(tiling));
   return Error::success();
 }
 

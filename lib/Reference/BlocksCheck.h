@@ -31,10 +31,17 @@ public:
   /// The violation that comes first, if any.
   llvm::Error takeError();
 
-private:
   struct Bounds {
     int64_t lo, fullLo, fullHi, hi;
   };
+  /// Evaluates the region for each tile of so many rows, in the order of (b, h,
+  /// tile).
+  static llvm::Error
+  forEachTile(mlir::attn::OnlineAttentionOp op, const AttentionSizes &sizes,
+              const AttentionInputs &inputs, const EvaluatorOptions &options,
+              int64_t tileRows, llvm::function_ref<void(Bounds)> body);
+
+private:
   llvm::Error evaluateTiles(int64_t tileRows);
   void report(int64_t number, std::string text);
 

@@ -43,7 +43,11 @@ static std::optional<DType> getDType(ElementType type) {
   llvm_unreachable("unknown kind of element type");
 }
 
-static ArrayPtr toArray(const Tensor &tensor) {
+/// Without elements if only the shape is of use.
+static ArrayPtr toArray(const Tensor &tensor, bool shapeOnly) {
+  if (shapeOnly)
+    return std::make_shared<Array>(
+        Array::ofShape(getElementType(tensor.getDType()), tensor.getShape()));
   auto array = std::make_shared<Array>(getElementType(tensor.getDType()),
                                        tensor.getShape());
   int64_t size = tensor.getNumElements();
@@ -97,9 +101,10 @@ static Error checkInput(mlir::func::FuncOp function, unsigned number,
   return Error::success();
 }
 
-Expected<std::vector<EvaluatedTensor>>
-Evaluator::evaluate(mlir::func::FuncOp function,
-                    llvm::ArrayRef<const Tensor *> inputs) const {
+static Expected<FunctionEvaluator::Values>
+evaluateFunction(mlir::func::FuncOp function,
+                 llvm::ArrayRef<const Tensor *> inputs,
+                 const EvaluatorOptions &options, AttentionObserver *observer) {
   if (inputs.size() != function.getNumArguments())
     return makeError(function,
                      "expects " + llvm::Twine(function.getNumArguments()) +
@@ -108,11 +113,30 @@ Evaluator::evaluate(mlir::func::FuncOp function,
   for (auto [number, input] : llvm::enumerate(inputs)) {
     if (Error error = checkInput(function, number, *input))
       return std::move(error);
-    arguments.push_back(toArray(*input));
+    mlir::Value argument =
+        function.isExternal() ? nullptr : function.getArgument(number);
+    bool shapeOnly =
+        observer && argument && isOnlyShapeUsed(argument, /*isEntry=*/true);
+    arguments.push_back(toArray(*input, shapeOnly));
   }
-  FunctionEvaluator evaluator(options, /*depth=*/0);
+  FunctionEvaluator evaluator(options, /*depth=*/0, observer);
+  return evaluator.call(function, arguments);
+}
+
+Error attn::reference::observeAttentions(mlir::func::FuncOp function,
+                                         llvm::ArrayRef<const Tensor *> inputs,
+                                         const EvaluatorOptions &options,
+                                         AttentionObserver &observer) {
   Expected<FunctionEvaluator::Values> results =
-      evaluator.call(function, arguments);
+      evaluateFunction(function, inputs, options, &observer);
+  return results ? Error::success() : results.takeError();
+}
+
+Expected<std::vector<EvaluatedTensor>>
+Evaluator::evaluate(mlir::func::FuncOp function,
+                    llvm::ArrayRef<const Tensor *> inputs) const {
+  Expected<FunctionEvaluator::Values> results =
+      evaluateFunction(function, inputs, options, /*observer=*/nullptr);
   if (!results)
     return results.takeError();
 

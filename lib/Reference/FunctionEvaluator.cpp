@@ -141,7 +141,7 @@ Error FunctionEvaluator::evaluateCall(mlir::func::CallOp op) {
   // What is returned to a caller may be used there, so all rows are needed.
   EvaluatorOptions calleeOptions = options;
   calleeOptions.maxRows = 0;
-  FunctionEvaluator callee(calleeOptions, depth + 1);
+  FunctionEvaluator callee(calleeOptions, depth + 1, observer);
   Expected<Values> results = callee.call(function, arguments);
   if (!results)
     return results.takeError();
@@ -209,6 +209,25 @@ static bool isOnlyReturned(Operation *op) {
   });
 }
 
+Expected<bool> FunctionEvaluator::observe(Operation *op,
+                                          const AttentionInputs &inputs,
+                                          llvm::ArrayRef<const Array *> outs) {
+  if (auto like = mlir::dyn_cast<mlir::attn::AttentionLikeOpInterface>(op))
+    if (Error error = observer->observe(like, inputs))
+      return std::move(error);
+  bool isEntry = depth == 0;
+  if (llvm::any_of(op->getResults(), [&](mlir::Value result) {
+        return isObservable(result, isEntry);
+      }))
+    return false;
+  for (auto [result, out] : llvm::zip_equal(op->getResults(), outs)) {
+    set(result, isOnlyShapeUsed(result, isEntry)
+                    ? Array::ofShape(out->type, out->shape)
+                    : Array(out->type, out->shape));
+  }
+  return true;
+}
+
 Error FunctionEvaluator::evaluateAttn(Operation *op) {
   llvm::SmallVector<const Array *> outs;
   for (mlir::Value out :
@@ -224,6 +243,13 @@ Error FunctionEvaluator::evaluateAttn(Operation *op) {
       inputs.captures.push_back(get(capture).get());
     for (auto [number, offset] : llvm::enumerate(like.getOffsets()))
       inputs.offsets[number] = getIndex(offset);
+  }
+  if (observer) {
+    Expected<bool> isDone = observe(op, inputs, outs);
+    if (!isDone)
+      return isDone.takeError();
+    if (*isDone)
+      return Error::success();
   }
   EvaluatorOptions opOptions = options;
   if (!isOnlyReturned(op))

@@ -4,6 +4,7 @@
 #define ATTN_LIB_REFERENCE_FUNCTIONEVALUATOR_H
 
 #include "Array.h"
+#include "AttentionObserver.h"
 #include "RegionCompiler.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,9 +16,11 @@ class FunctionEvaluator {
 public:
   using Values = llvm::SmallVector<ArrayPtr, 4>;
 
-  /// `depth` counts the calls that are being evaluated.
-  FunctionEvaluator(const EvaluatorOptions &options, unsigned depth)
-      : options(options), depth(depth) {}
+  /// `depth` counts the calls that are being evaluated. An observer may be
+  /// null.
+  FunctionEvaluator(const EvaluatorOptions &options, unsigned depth,
+                    AttentionObserver *observer = nullptr)
+      : options(options), depth(depth), observer(observer) {}
 
   llvm::Expected<Values> call(mlir::func::FuncOp function,
                               llvm::ArrayRef<ArrayPtr> arguments);
@@ -32,6 +35,11 @@ private:
   llvm::Error evaluateIf(mlir::scf::IfOp op);
   llvm::Error evaluateFor(mlir::scf::ForOp op);
   llvm::Error evaluateAttn(mlir::Operation *op);
+  /// Shows an operation of the attn dialect to the observer, and gives results
+  /// without elements to it; false if its results are needed.
+  llvm::Expected<bool> observe(mlir::Operation *op,
+                               const AttentionInputs &inputs,
+                               llvm::ArrayRef<const Array *> outs);
 
   // Scalars and elementwise operations, in ElementwiseOps.cpp.
   llvm::Error evaluateConstant(mlir::arith::ConstantOp op);
@@ -72,6 +80,7 @@ private:
 
   const EvaluatorOptions &options;
   unsigned depth;
+  AttentionObserver *observer;
   llvm::DenseMap<mlir::Value, ArrayPtr> values;
 };
 

@@ -74,8 +74,15 @@ static Shape fillShape(mlir::Type type, llvm::ArrayRef<int64_t> dynamic) {
 }
 
 Error FunctionEvaluator::evaluateEmpty(mlir::tensor::EmptyOp op) {
-  Expected<Array> array =
-      makeArray(op, fillShape(op.getType(), getIndices(op.getDynamicSizes())));
+  Shape shape = fillShape(op.getType(), getIndices(op.getDynamicSizes()));
+  if (observer && isOnlyShapeUsed(op, depth == 0)) {
+    Expected<ElementType> type = convertType(op.getType(), op);
+    if (!type)
+      return type.takeError();
+    set(op, Array::ofShape(*type, shape));
+    return Error::success();
+  }
+  Expected<Array> array = makeArray(op, shape);
   if (!array)
     return array.takeError();
   set(op, std::move(*array));

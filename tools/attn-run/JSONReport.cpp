@@ -194,12 +194,15 @@ std::string cli::formatJSON(const Report &report) {
     json.attribute("seed", report.options.seed);
     json.attribute("threads", int64_t(report.options.threads));
     printArguments(json, report.execution);
-    printResults(json, report.execution);
+    if (report.hasRun)
+      printResults(json, report.execution);
     printCompile(json, compile);
     if (report.check)
       printCheck(json, *report.check, report.execution.getResultNames());
     if (report.bench)
       printBench(json, *report.bench);
+    if (report.mask)
+      printMasks(json, *report.mask);
   });
   os << '\n';
   return text;

@@ -61,6 +61,7 @@ EXAMPLES
   attn-run softcap.mlir --target=cuda --check --bench
   attn-run softcap.mlir --bench --baseline=other.mlir
   attn-run softcap.mlir --emit=ptx --emit-to=softcap.ptx
+  attn-run softcap.mlir --arg=q=randn:1x8x16384x64 --show-mask
 )";
 
 //===----------------------------------------------------------------------===//
@@ -162,6 +163,26 @@ struct CommandLine {
                "folder, which is made. Of a program for a GPU\n"
                "each schedule that is tried has a folder in it"),
       cl::cat(category)};
+  cl::opt<std::string> showMask{
+      "show-mask", cl::ValueOptional, cl::value_desc("png"),
+      cl::desc("Draw which tiles of each mask are empty, partial\n"
+               "and full, from its definition on the arguments,\n"
+               "as text or as a PNG file, and tell the density\n"
+               "and what the compiler visits. The program runs\n"
+               "only if --check, --bench or --out ask for it;\n"
+               "--bench measures it without its masks, too"),
+      cl::cat(category)};
+  cl::opt<std::string> showMaskTo{
+      "show-mask-to", cl::value_desc("file.png"),
+      cl::desc("The file for --show-mask=png; by default the name\n"
+               "of the function with '-mask.png'"),
+      cl::cat(category)};
+  cl::opt<std::string> maskBlock{
+      "mask-block", cl::value_desc("MxN|schedule"),
+      cl::desc("The queries and the keys in a tile of --show-mask,\n"
+               "128x128 by default, or those of the schedule of\n"
+               "the first attention"),
+      cl::cat(category)};
   cl::opt<bool> boundsCheck{
       "bounds-check", cl::ValueDisallowed,
       cl::desc("Report reads outside of captured tensors as errors"),
@@ -207,6 +228,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
       {"check", line.check.getNumOccurrences()},
       {"bench", line.bench.getNumOccurrences()},
       {"out", line.out.getNumOccurrences()},
+      {"show-mask", line.showMask.getNumOccurrences()},
       {"until-after", line.untilAfter.getNumOccurrences()}};
   for (auto [name, count] : runs)
     if (!options.emit.empty() && count != 0)
@@ -226,6 +248,40 @@ static Error readTarget(const CommandLine &line, Options &options) {
                      ", but got 'cpu'");
   if (needsGPU)
     options.target = "cuda";
+  return Error::success();
+}
+
+/// --show-mask and what goes with it.
+static Error readMask(const CommandLine &line, Options &options) {
+  options.showMask = line.showMask.getNumOccurrences();
+  options.maskPNG = line.showMask == "png";
+  if (!options.maskPNG && !line.showMask.empty())
+    return makeError("expects --show-mask or --show-mask=png, but got '" +
+                     line.showMask + "'");
+  if (options.showMask && line.untilAfter.getNumOccurrences())
+    return makeError("expects --until-after without --show-mask; ask for one "
+                     "after the other");
+  options.maskFile = line.showMaskTo;
+  if (line.showMaskTo.getNumOccurrences() &&
+      (!options.maskPNG || options.maskFile.empty()))
+    return makeError("expects the name of a file for --show-mask-to, together "
+                     "with --show-mask=png");
+  if (!line.maskBlock.getNumOccurrences())
+    return Error::success();
+  if (!options.showMask)
+    return makeError("expects --mask-block together with --show-mask");
+  options.maskOfSchedule = line.maskBlock == "schedule";
+  if (options.maskOfSchedule)
+    return Error::success();
+  constexpr int64_t maxSize = 1 << 20;
+  auto [rows, columns] = StringRef(line.maskBlock).split('x');
+  for (auto [text, size] : {std::pair(rows, &options.maskRows),
+                            std::pair(columns, &options.maskColumns)})
+    if (text.getAsInteger(10, *size) || *size < 1 || *size > maxSize)
+      return makeError(llvm::formatv("expects --mask-block=MxN, of numbers "
+                                     "from 1 to {0}, or "
+                                     "--mask-block=schedule, but got '{1}'",
+                                     maxSize, line.maskBlock));
   return Error::success();
 }
 
@@ -250,6 +306,8 @@ static Expected<Options> readOptions(const CommandLine &line) {
   if (Error error = parseNamed(line.out, options.outputs))
     return std::move(error);
 
+  if (Error error = readMask(line, options))
+    return std::move(error);
   options.schedule = line.schedule;
   if (line.schedule.getNumOccurrences() && options.schedule.empty())
     return makeError("expects an attribute for --schedule, but got ''");

@@ -41,6 +41,16 @@ struct Options {
   std::string baseline;
   /// Whether the caches of a GPU are flushed before each timed run.
   bool cold = false;
+  /// Whether masks are drawn, and whether in a file instead of in the text.
+  bool showMask = false;
+  bool maskPNG = false;
+  /// The name of that file, or "" for one of the program's.
+  std::string maskFile;
+  /// The queries and the keys of a tile of them, or whether these are those of
+  /// the schedule.
+  bool maskOfSchedule = false;
+  int64_t maskRows = 128;
+  int64_t maskColumns = 128;
   bool json = false;
   bool boundsCheck = false;
   uint64_t seed = 0;

@@ -4,19 +4,23 @@
 #define ATTN_TOOLS_ATTNRUN_REPORT_H
 
 #include "Checking.h"
+#include "MaskReport.h"
 #include "Timing.h"
 
 namespace attn::cli {
 
-/// All there is to tell about a run.
+/// All there is to tell about a run, or about a program and its arguments where
+/// only its masks are shown.
 struct Report {
   const Options &options;
   const Kernel &kernel;
   const Execution &execution;
   std::string program;
   std::string entry;
+  bool hasRun = true;
   std::optional<CheckReport> check;
   std::optional<BenchReport> bench;
+  std::optional<MaskReport> mask;
 };
 
 std::string formatText(const Report &report);

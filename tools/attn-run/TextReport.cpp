@@ -2,6 +2,7 @@
 
 #include "Report.h"
 #include "Summary.h"
+#include "Table.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,25 +11,6 @@ using namespace attn;
 using namespace attn::cli;
 using llvm::formatv;
 using llvm::raw_ostream;
-
-/// Prints rows with their columns aligned.
-static void printTable(raw_ostream &os,
-                       llvm::ArrayRef<std::vector<std::string>> rows) {
-  std::vector<size_t> widths;
-  for (const std::vector<std::string> &row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (auto [width, cell] : llvm::zip(widths, row))
-      width = std::max(width, cell.size());
-  }
-  for (const std::vector<std::string> &row : rows) {
-    std::string line;
-    for (auto [width, cell] : llvm::zip(widths, row)) {
-      line += "  " + cell;
-      line.append(width - cell.size(), ' ');
-    }
-    os << llvm::StringRef(line).rtrim() << '\n';
-  }
-}
 
 /// What the kernels take of a GPU.
 static void printKernels(raw_ostream &os, const cuda::CudaProgram &program) {
@@ -201,11 +183,13 @@ std::string cli::formatText(const Report &report) {
     printKernels(os, *program);
   if (!report.execution.getArguments().empty())
     printArguments(os, report.execution);
-  if (!report.execution.getResults().empty())
+  if (report.hasRun && !report.execution.getResults().empty())
     printResults(os, report.execution);
   if (report.check)
     printCheck(os, *report.check, report.execution.getResultNames());
   if (report.bench)
     printBench(os, *report.bench, compile);
+  if (report.mask)
+    printMasks(os, *report.mask);
   return text;
 }

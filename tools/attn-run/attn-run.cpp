@@ -2,6 +2,7 @@
 
 #include "Baseline.h"
 #include "Emit.h"
+#include "MaskPicture.h"
 #include "Program.h"
 #include "Report.h"
 #include "attn/Support/Npy.h"
@@ -153,6 +154,48 @@ findOutputs(const Options &options, llvm::ArrayRef<std::string> names) {
   return std::move(files);
 }
 
+/// --show-mask: the masks, and the file with their picture.
+static Expected<MaskReport> showMasks(const Options &options, Program &program,
+                                      const Kernel &kernel,
+                                      const Execution &execution,
+                                      Progress &progress) {
+  Expected<MaskReport> report =
+      surveyMasks(program, kernel, execution.getArguments(), options, progress);
+  if (!report || !options.maskPNG)
+    return report;
+  progress.show("drawing the mask");
+  Expected<Picture> picture = drawPicture(report->masks);
+  if (!picture)
+    return picture.takeError();
+  report->file = options.maskFile.empty()
+                     ? getPictureName(program.entry.getSymName())
+                     : options.maskFile;
+  report->width = picture->width;
+  report->height = picture->height;
+  if (Error error = writeOutput(encodePNG(*picture), report->file))
+    return std::move(error);
+  return report;
+}
+
+/// What --bench measures in turn with the program, if anything. Tells in the
+/// report why it is not the program without its masks, where that is wanted.
+static Expected<std::optional<Baseline>>
+compileBaseline(const Options &options, Program &program, const Kernel &kernel,
+                const Execution &execution, std::optional<MaskReport> &mask,
+                Progress &progress) {
+  if (!options.baseline.empty()) {
+    progress.show("compiling the baseline");
+    if (mask)
+      mask->whyNotMeasured = "--baseline names another program to measure";
+    return makeBaseline(options, kernel, execution);
+  }
+  if (!options.bench || !mask)
+    return std::nullopt;
+  progress.show("compiling without masks");
+  return makeUnmasked(options, program, kernel, execution,
+                      mask->whyNotMeasured);
+}
+
 /// All but the command line. Sets `passed` if the results are not right.
 static Error runTool(const Options &options, bool &passed) {
   Progress progress;
@@ -198,30 +241,31 @@ static Error runTool(const Options &options, bool &passed) {
   if (options.cold && !execution->getGPU())
     return makeError("expects --cold with a GPU, of which it flushes the "
                      "caches, but this runs on the CPU");
-  std::optional<Baseline> baseline;
-  if (!options.baseline.empty()) {
-    progress.show("compiling the baseline");
-    Expected<Baseline> made = makeBaseline(options, *kernel, *execution);
-    if (!made)
-      return made.takeError();
-    baseline.emplace(std::move(*made));
+  Report report{options, *kernel, *execution, program->name,
+                program->entry.getSymName().str()};
+  if (options.showMask) {
+    Expected<MaskReport> mask =
+        showMasks(options, *program, *kernel, *execution, progress);
+    if (!mask)
+      return mask.takeError();
+    report.mask = std::move(*mask);
+    report.hasRun = options.check || options.bench || !options.outputs.empty();
   }
+  Expected<std::optional<Baseline>> baseline = compileBaseline(
+      options, *program, *kernel, *execution, report.mask, progress);
+  if (!baseline)
+    return baseline.takeError();
 
-  progress.show("running");
-  if (Error error = execution->run())
-    return error;
+  if (report.hasRun) {
+    progress.show("running");
+    if (Error error = execution->run())
+      return error;
+  }
   for (auto [file, tensor] : llvm::zip(*files, execution->getResults()))
     if (!file.empty())
       if (Error error = writeNpy(file, tensor))
         return error;
 
-  Report report{options,
-                *kernel,
-                *execution,
-                program->name,
-                program->entry.getSymName().str(),
-                std::nullopt,
-                std::nullopt};
   if (options.check) {
     Expected<CheckReport> check =
         checkResults(*execution, program->entry, sizes, options, progress);
@@ -232,13 +276,15 @@ static Error runTool(const Options &options, bool &passed) {
   }
   if (options.bench) {
     Expected<BenchReport> bench =
-        measure(*execution, baseline ? &baseline->execution : nullptr,
+        measure(*execution, *baseline ? &(*baseline)->execution : nullptr,
                 program->entry, sizes, options, progress);
     if (!bench)
       return bench.takeError();
-    if (baseline) {
-      bench->baseline->program = baseline->program;
-      bench->baseline->entry = baseline->entry;
+    if (*baseline) {
+      bench->baseline->program = (*baseline)->program;
+      bench->baseline->entry = (*baseline)->entry;
+      if (report.mask && options.baseline.empty())
+        report.mask->measuredSpeedup = bench->getRatio();
     }
     report.bench = std::move(*bench);
   }

@@ -114,15 +114,19 @@ public:
   Expr operator()() const { return (*this)[{}]; }
   /// The extent of a dimension.
   Expr extent(unsigned dim) const;
+  /// The number of dimensions.
+  unsigned rank() const { return numDims; }
 
 private:
   friend class AttentionSpec;
-  Capture(std::shared_ptr<ExprScope *> current, unsigned number)
-      : current(std::move(current)), number(number) {}
+  Capture(std::shared_ptr<ExprScope *> current, unsigned number,
+          unsigned numDims)
+      : current(std::move(current)), number(number), numDims(numDims) {}
 
   /// The scope of the function that is built now, or null.
   std::shared_ptr<ExprScope *> current;
   unsigned number;
+  unsigned numDims;
 };
 
 } // namespace attn

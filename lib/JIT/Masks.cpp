@@ -1,0 +1,187 @@
+//===- Masks.cpp - Masks to combine for AttentionSpec ---------------------===//
+
+#include "attn/JIT/Masks.h"
+#include "ExprScope.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace attn;
+using namespace attn::masks;
+
+//===----------------------------------------------------------------------===//
+// Logic
+//===----------------------------------------------------------------------===//
+
+Mask attn::operator&&(const Mask &a, const Mask &b) {
+  return [a, b](const MaskArgs &at) { return a(at) && b(at); };
+}
+
+Mask attn::operator||(const Mask &a, const Mask &b) {
+  return [a, b](const MaskArgs &at) { return a(at) || b(at); };
+}
+
+Mask attn::operator!(const Mask &a) {
+  return [a](const MaskArgs &at) { return !a(at); };
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// A number, which is an error if it is a literal below `least`. `name` is what
+/// the mask calls it.
+static Expr get(const Number &number, const MaskArgs &at, llvm::StringRef name,
+                int64_t least) {
+  const std::optional<int64_t> &literal = number.getLiteral();
+  if (literal && *literal < least)
+    return ExprScope::fail(at.i, "expects " + name + " to be at least " +
+                                     llvm::Twine(least) + ", but got " +
+                                     llvm::Twine(*literal));
+  return number.get(at);
+}
+
+/// The element of a capture that is [position] or [batch, position].
+static Expr getAtToken(const Capture &capture, const MaskArgs &at,
+                       const Expr &position) {
+  if (capture.rank() == 1)
+    return capture[{position}];
+  return capture[{at.b, position}];
+}
+
+/// The key that a query is at.
+static Expr getDiagonal(const MaskArgs &at, Align align) {
+  return align == Align::UpperLeft ? at.i : at.i + (at.numKeys - at.numQueries);
+}
+
+//===----------------------------------------------------------------------===//
+// Transformations
+//===----------------------------------------------------------------------===//
+
+Mask masks::shift(const Mask &mask, const Number &queries, const Number &keys) {
+  return [=](const MaskArgs &at) {
+    MaskArgs moved = at;
+    moved.i = at.i + queries.get(at);
+    moved.j = at.j + keys.get(at);
+    return mask(moved);
+  };
+}
+
+Mask masks::sameDocument(const Capture &ids) { return sameDocument(ids, ids); }
+
+Mask masks::sameDocument(const Capture &queryIds, const Capture &keyIds) {
+  return [=](const MaskArgs &at) {
+    return getAtToken(queryIds, at, at.i) == getAtToken(keyIds, at, at.j);
+  };
+}
+
+Mask masks::perDocument(const Capture &ids, const Capture &starts,
+                        const Mask &mask) {
+  return [=](const MaskArgs &at) {
+    Expr queryId = getAtToken(ids, at, at.i);
+    Expr keyId = getAtToken(ids, at, at.j);
+    Expr start = starts[{queryId}];
+    MaskArgs inside = at;
+    inside.i = at.i - start;
+    inside.j = at.j - starts[{keyId}];
+    inside.numQueries = inside.numKeys = starts[{queryId + 1}] - start;
+    return queryId == keyId && mask(inside);
+  };
+}
+
+//===----------------------------------------------------------------------===//
+// Named masks
+//===----------------------------------------------------------------------===//
+
+Mask masks::causal(Align align) {
+  return [=](const MaskArgs &at) { return at.j <= getDiagonal(at, align); };
+}
+
+Mask masks::slidingWindow(const Number &before, const Number &after,
+                          Align align) {
+  return [=](const MaskArgs &at) {
+    Expr diagonal = getDiagonal(at, align);
+    return at.j >= diagonal - get(before, at, "the keys before a window", 0) &&
+           at.j <= diagonal + get(after, at, "the keys after a window", 0);
+  };
+}
+
+Mask masks::prefix(const Number &length) {
+  return [=](const MaskArgs &at) {
+    return at.j < get(length, at, "the length of a prefix", 0);
+  };
+}
+
+Mask masks::prefixLM(const Number &length) {
+  return prefix(length) || causal();
+}
+
+Mask masks::padding(const Capture &keyLengths) {
+  return [=](const MaskArgs &at) { return at.j < keyLengths[{at.b}]; };
+}
+
+Mask masks::padding(const Capture &queryLengths, const Capture &keyLengths) {
+  return padding(keyLengths) &&
+         [=](const MaskArgs &at) { return at.i < queryLengths[{at.b}]; };
+}
+
+Mask masks::dilated(const Number &step) {
+  return [=](const MaskArgs &at) {
+    return (at.i - at.j) % get(step, at, "the step of a dilation", 1) == 0;
+  };
+}
+
+Mask masks::blockStrided(const Number &block, const Number &stride) {
+  return [=](const MaskArgs &at) {
+    Expr size = get(block, at, "the block of a stride", 1);
+    Expr distance = floorDiv(at.i, size) - floorDiv(at.j, size);
+    return distance % get(stride, at, "a stride of blocks", 1) == 0;
+  };
+}
+
+/// Whether two rows, or two columns, of an image are near. `size` is how many
+/// there are.
+static Expr isNear(const Expr &query, const Expr &key, const Expr &size,
+                   const Expr &radius, Border border) {
+  Expr center = query;
+  // Literals combine with values only, hence the order.
+  if (border == Border::Shift)
+    center = min(max(query, radius) + radius + 1, size) - radius - 1;
+  return key >= center - radius && key <= center + radius;
+}
+
+Mask masks::neighborhood2D(const Number &height, const Number &width,
+                           const Number &radiusY, const Number &radiusX,
+                           Border border) {
+  return [=](const MaskArgs &at) {
+    Expr columns = get(width, at, "the width of an image", 1);
+    Expr rows = get(height, at, "the height of an image", 1);
+    Expr y = get(radiusY, at, "the radius of a neighbourhood", 0);
+    Expr x = get(radiusX, at, "the radius of a neighbourhood", 0);
+    return isNear(floorDiv(at.i, columns), floorDiv(at.j, columns), rows, y,
+                  border) &&
+           isNear(floorMod(at.i, columns), floorMod(at.j, columns), columns, x,
+                  border);
+  };
+}
+
+Mask masks::globalTokens(const Number &count) {
+  return [=](const MaskArgs &at) {
+    Expr number = get(count, at, "the number of global tokens", 0);
+    return at.i < number || at.j < number;
+  };
+}
+
+Mask masks::globalTokens(const Capture &flags) {
+  return [=](const MaskArgs &at) {
+    return getAtToken(flags, at, at.i) || getAtToken(flags, at, at.j);
+  };
+}
+
+Mask masks::blockLayout(const Capture &layout, const Number &block) {
+  return [=](const MaskArgs &at) {
+    Expr size = get(block, at, "the block of a layout", 1);
+    Expr row = floorDiv(at.i, size), column = floorDiv(at.j, size);
+    if (layout.rank() == 2)
+      return layout[{row, column}];
+    return layout[{at.h, row, column}];
+  };
+}

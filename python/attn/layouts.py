@@ -1,0 +1,333 @@
+"""Explicit layouts of sparse blocks, as arrays of NumPy.
+
+    from attn import layouts
+    layout = layouts.big_bird(heads=8, length=4096, block=64)
+
+A layout is an array of bool, [heads, length / block, length / block]: which
+blocks of `block` queries and `block` keys take part in attention, head by head.
+A kernel takes it as an i1 tensor and reads it at [h, i / block, j / block], as
+docs/examples/block-layout.mlir does.
+
+These are the layouts of DeepSpeed's sparse attention, with the same meaning of
+each number, but for two things: where a layout is causal (DeepSpeed:
+unidirectional), no block above the diagonal is in it, random and global ones
+included; and random blocks come from a seed. include/attn/Support/BlockLayout.h
+makes the same bits from the same numbers.
+
+Numbers that do not fit are a ValueError that names them. All functions need a
+`length` that is a multiple of `block`, which is 16 tokens unless told
+otherwise.
+"""
+
+import numpy
+
+__all__ = [
+    "big_bird",
+    "bs_longformer",
+    "expand",
+    "fixed",
+    "local_sliding_window",
+    "variable",
+]
+
+# ===----------------------------------------------------------------------===
+# Checks
+# ===----------------------------------------------------------------------===
+
+
+def _at_least(name, value, least):
+    if value < least:
+        raise ValueError(f"expects {name} to be at least {least}, but got {value}")
+
+
+def _at_most(name, value, most, what):
+    if value > most:
+        raise ValueError(
+            f"expects {name} to be at most {most}, {what}, but got {value}"
+        )
+
+
+def _make(heads, length, block):
+    """A layout without blocks."""
+    for name, value in ("heads", heads), ("length", length), ("block", block):
+        _at_least(name, value, 1)
+    if length % block:
+        raise ValueError(
+            f"expects a length that is a multiple of the block of {block}, "
+            f"but got {length}"
+        )
+    return numpy.zeros((heads, length // block, length // block), bool)
+
+
+def _count(layout, name, value, least):
+    """Checks a number of blocks of a row."""
+    _at_least(name, value, least)
+    _at_most(name, value, layout.shape[1], "the blocks of a row")
+
+
+def _check_horizontal(horizontal, causal):
+    if horizontal and causal:
+        raise ValueError(
+            "expects global blocks that see all where the layout is not causal"
+        )
+
+
+def _ranges(blocks, ends):
+    """The ranges of global blocks."""
+    blocks = list(blocks)
+    for block in blocks:
+        _at_least("global blocks", block, 0)
+    if ends is None:
+        return [(block, block + 1) for block in blocks]
+    ends = list(ends)
+    if len(ends) != len(blocks):
+        raise ValueError(
+            f"expects an end for each of {len(blocks)} global blocks, "
+            f"but got {len(ends)}"
+        )
+    for block, end in zip(blocks, ends):
+        if end <= block:
+            raise ValueError(
+                f"expects a range of global blocks to end behind block {block}, "
+                f"but got the end {end}"
+            )
+    return list(zip(blocks, ends))
+
+
+# ===----------------------------------------------------------------------===
+# Random numbers
+# ===----------------------------------------------------------------------===
+
+
+def _philox(counter, key):
+    """Philox4x32-10 (Salmon et al., 2011)."""
+    a, b, c, d = counter
+    k, l = key
+    for _ in range(10):
+        x, y = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b = y >> 32 ^ b ^ k, y & 0xFFFFFFFF
+        c, d = x >> 32 ^ d ^ l, x & 0xFFFFFFFF
+        k, l = k + 0x9E3779B9 & 0xFFFFFFFF, l + 0xBB67AE85 & 0xFFFFFFFF
+    return a, b, c, d
+
+
+def _random_below(seed, stream, number, limit):
+    """A random number of a stream, as RandomStream of the C++ library has it."""
+    index = number // 2
+    low = 0xFFFFFFFF
+    words = _philox(
+        (index & low, index >> 32, stream & low, stream >> 32),
+        (seed & low, seed >> 32 & low),
+    )
+    bits = words[number % 2 * 2] | words[number % 2 * 2 + 1] << 32
+    return bits * limit >> 64
+
+
+def _add_random(layout, head, count, causal, seed):
+    """Distinct blocks of each row (Floyd, in Bentley, 1987)."""
+    blocks = layout.shape[1]
+    for row in range(blocks):
+        size = row + 1 if causal else blocks
+        chosen = []
+        for last in range(max(0, size - count), size):
+            stream = head * blocks + row
+            column = _random_below(seed, stream, len(chosen), last + 1)
+            chosen.append(last if column in chosen else column)
+        layout[head, row, chosen] = True
+
+
+def _finish(layout, causal, per_head=True):
+    if not per_head:
+        layout[1:] = layout[0]
+    return numpy.tril(layout) if causal else layout
+
+
+def _add_window(layout, blocks):
+    """A window around the diagonal, of all heads."""
+    row, column = numpy.indices(layout.shape[1:])
+    layout |= abs(row - column) <= blocks // 2
+
+
+# ===----------------------------------------------------------------------===
+# Layouts
+# ===----------------------------------------------------------------------===
+
+
+def fixed(
+    heads,
+    length,
+    block=16,
+    *,
+    local_blocks=4,
+    global_blocks=1,
+    horizontal_global=False,
+    global_patterns=1,
+    causal=False,
+):
+    """Windows side by side, in each of which all blocks see each other, and some
+    blocks of each that all see (Child et al., "Generating long sequences with
+    sparse transformers", 2019).
+
+    local_blocks       blocks of a window
+    global_blocks      blocks of a window that are global, its last ones; divides
+                       local_blocks
+    horizontal_global  whether global blocks see all, too; not with `causal`
+    global_patterns    with n of these, head h has its global blocks h % n times
+                       global_blocks before the end of a window; at most
+                       local_blocks / global_blocks
+    """
+    layout = _make(heads, length, block)
+    for name, value in (
+        ("local blocks", local_blocks),
+        ("global blocks", global_blocks),
+        ("global patterns", global_patterns),
+    ):
+        _at_least(name, value, 1)
+    if local_blocks % global_blocks:
+        raise ValueError(
+            f"expects local blocks that are a multiple of the {global_blocks} "
+            f"global blocks, but got {local_blocks}"
+        )
+    _at_most(
+        "global patterns",
+        global_patterns,
+        local_blocks // global_blocks,
+        "the choices in a window",
+    )
+    _check_horizontal(horizontal_global, causal)
+    blocks = layout.shape[1]
+    for head in range(heads):
+        for begin in range(0, blocks, local_blocks):
+            end = begin + local_blocks
+            layout[head, begin:end, begin:end] = True
+            first = end - (1 + head % global_patterns) * global_blocks
+            # A last window that is short has them as far back as it needs.
+            if end > blocks:
+                first = max(0, min(first, blocks - global_blocks))
+            layout[head, :, first : first + global_blocks] = True
+            if horizontal_global:
+                layout[head, first : first + global_blocks] = True
+    return _finish(layout, causal)
+
+
+def variable(
+    heads,
+    length,
+    block=16,
+    *,
+    random_blocks=0,
+    local_blocks=(4,),
+    global_blocks=(0,),
+    global_ends=None,
+    horizontal_global=False,
+    per_head=False,
+    causal=False,
+    seed=0,
+):
+    """Windows of several sizes, global blocks anywhere, and random ones.
+
+    random_blocks      random blocks in each row
+    local_blocks       blocks of the first windows; the last size repeats
+    global_blocks      blocks that all see; those behind the end are left out
+    global_ends        if given, global_blocks[n] is the first of a range and
+                       this is behind its last one
+    horizontal_global  whether global blocks see all, too; not with `causal`
+    per_head           whether each head has random blocks of its own
+    """
+    layout = _make(heads, length, block)
+    _count(layout, "random blocks", random_blocks, 0)
+    local_blocks = list(local_blocks)
+    if not local_blocks:
+        raise ValueError("expects the size of a window, but got none")
+    for size in local_blocks:
+        _at_least("local blocks", size, 1)
+    ranges = _ranges(global_blocks, global_ends)
+    _check_horizontal(horizontal_global, causal)
+    for head in range(heads if per_head else 1):
+        _add_random(layout, head, random_blocks, causal, seed)
+        begin, sizes = 0, iter(local_blocks)
+        while begin < layout.shape[1]:
+            size = next(sizes, local_blocks[-1])
+            layout[head, begin : begin + size, begin : begin + size] = True
+            begin += size
+        for begin, end in ranges:
+            layout[head, :, begin:end] = True
+            if horizontal_global:
+                layout[head, begin:end] = True
+    return _finish(layout, causal, per_head)
+
+
+def big_bird(
+    heads,
+    length,
+    block=16,
+    *,
+    random_blocks=1,
+    window_blocks=3,
+    global_blocks=1,
+    per_head=False,
+    causal=False,
+    seed=0,
+):
+    """A sliding window, the first blocks global, and random ones (Zaheer et al.,
+    "Big Bird: transformers for longer sequences", 2020).
+
+    random_blocks  random blocks in each row
+    window_blocks  blocks of the window, whose middle is that of the query; an
+                   even number counts as the next one
+    global_blocks  the first blocks see all, and all see them
+    per_head       whether each head has random blocks of its own
+    """
+    layout = _make(heads, length, block)
+    _count(layout, "random blocks", random_blocks, 0)
+    _count(layout, "window blocks", window_blocks, 1)
+    _count(layout, "global blocks", global_blocks, 0)
+    for head in range(heads if per_head else 1):
+        _add_random(layout, head, random_blocks, causal, seed)
+    layout[:, :global_blocks] = True
+    layout[:, :, :global_blocks] = True
+    _add_window(layout, window_blocks)
+    return _finish(layout, causal, per_head)
+
+
+def bs_longformer(
+    heads,
+    length,
+    block=16,
+    *,
+    window_blocks=3,
+    global_blocks=(0,),
+    global_ends=None,
+    causal=False,
+):
+    """A sliding window and some blocks that see all and that all see (Beltagy et
+    al., "Longformer: the long-document transformer", 2020; by blocks).
+
+    window_blocks               as big_bird has it
+    global_blocks, global_ends  as variable has them
+    """
+    layout = _make(heads, length, block)
+    _count(layout, "window blocks", window_blocks, 1)
+    ranges = _ranges(global_blocks, global_ends)
+    _add_window(layout, window_blocks)
+    for begin, end in ranges:
+        layout[:, begin:end] = True
+        layout[:, :, begin:end] = True
+    return _finish(layout, causal)
+
+
+def local_sliding_window(heads, length, block=16, *, window_blocks=3, causal=True):
+    """A sliding window, causal unless told otherwise.
+
+    window_blocks  as big_bird has it; half of it, the past, where it is causal
+    """
+    layout = _make(heads, length, block)
+    _count(layout, "window blocks", window_blocks, 1)
+    _add_window(layout, window_blocks)
+    return _finish(layout, causal)
+
+
+def expand(layout, block):
+    """Which pairs of a query and a key a layout allows, [heads, queries, keys]:
+    the definition, for small sizes."""
+    return layout.repeat(block, -2).repeat(block, -1)

@@ -1,0 +1,225 @@
+//===- Mask.cpp - What --show-mask tells of a program ---------------------===//
+
+#include "Mask.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <chrono>
+
+using namespace attn;
+using namespace attn::cli;
+using llvm::Error;
+using llvm::Expected;
+using mlir::attn::AttentionLikeOpInterface;
+
+static Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(message);
+}
+
+std::optional<double> MaskReport::getPredictedSpeedup(size_t mask) const {
+  double all = double(masks[mask].getNumTiles());
+  if (all == 0)
+    return std::nullopt;
+  if (blocks.empty())
+    return all / (all - double(masks[mask].count(TileClass::Empty)));
+  return all / double(blocks[mask].numVisited);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of schedules
+//===----------------------------------------------------------------------===//
+
+/// The schedule of the first attention as the kernel has it, or null.
+static Expected<mlir::Attribute>
+findSchedule(Program &program, const Kernel &kernel, const Options &options) {
+  if (const auto &cuda = kernel.package().program) {
+    for (const cuda::LaunchInfo &launch : cuda->launches)
+      for (const cuda::Variant &variant : launch.variants)
+        return mlir::parseAttribute(variant.schedule, program.context.get());
+    return mlir::Attribute();
+  }
+  CompileOptions compile;
+  compile.entry = program.entry.getSymName().str();
+  compile.bufferName = program.name;
+  compile.schedule = options.schedule;
+  compile.untilAfter = "attn-assign-schedule";
+  Expected<std::string> text = printAfter(*program.module, compile);
+  if (!text)
+    return makeCompileError(program, text.takeError());
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(*text, program.context.get());
+  mlir::Attribute schedule;
+  if (module)
+    module->walk([&](mlir::attn::OnlineAttentionOp op) {
+      schedule = op.getScheduleAttr();
+      return mlir::WalkResult::interrupt();
+    });
+  return schedule;
+}
+
+/// The tiles that --mask-block asks for.
+static Error setTiles(MaskTilesOptions &tiles, Program &program,
+                      const Kernel &kernel, const Options &options) {
+  tiles.tileRows = options.maskRows;
+  tiles.tileColumns = options.maskColumns;
+  if (!options.maskOfSchedule)
+    return Error::success();
+  Expected<mlir::Attribute> schedule = findSchedule(program, kernel, options);
+  if (!schedule)
+    return schedule.takeError();
+  auto attribute =
+      mlir::dyn_cast_if_present<mlir::attn::ScheduleAttrInterface>(*schedule);
+  if (!attribute)
+    return makeError("expects --mask-block=MxN, because the kernel has no "
+                     "schedule");
+  tiles.tileRows = attribute.getTileM();
+  tiles.tileColumns = attribute.getTileN();
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Survey
+//===----------------------------------------------------------------------===//
+
+/// Runs the passes that find the bounds of blocks on a copy of the program, and
+/// counts what they bound.
+static Expected<std::vector<BlocksTiles>>
+countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
+            const MaskTilesOptions &options) {
+  mlir::OwningOpRef<mlir::ModuleOp> module = program.module->clone();
+  mlir::PassManager passes(program.context.get());
+  passes.addPass(mlir::attn::createAttnCanonicalizeScorePass());
+  passes.addPass(mlir::attn::createAttnOnlineSoftmaxPass());
+  passes.addPass(mlir::attn::createAttnClassifyBlocksPass());
+  // Remarks of this are not news: the compiler has made them before.
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler(
+      program.context.get(), [&](mlir::Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+          text = diagnostic.str();
+        return mlir::success();
+      });
+  if (mlir::failed(passes.run(*module)))
+    return makeError(text);
+  auto function =
+      module->lookupSymbol<mlir::func::FuncOp>(program.entry.getSymName());
+  Expected<std::vector<BlocksTiles>> blocks =
+      evaluateBlocks(function, inputs, options);
+  if (blocks)
+    for (BlocksTiles &tiles : *blocks)
+      tiles.op = nullptr; // It goes with the copy.
+  return blocks;
+}
+
+/// Shows how far an evaluation is, but not so often that it takes time.
+static std::function<void(double)> makeProgress(Progress &progress) {
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto pause = std::chrono::milliseconds(100);
+  return [&progress, next = Clock::now() + pause](double part) mutable {
+    if (Clock::now() < next)
+      return;
+    progress.show(
+        llvm::formatv("evaluating the mask, {0} %", int(part * 100)).str());
+    next = Clock::now() + pause;
+  };
+}
+
+Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
+                                      llvm::ArrayRef<Argument> arguments,
+                                      const Options &options,
+                                      Progress &progress) {
+  std::vector<const Tensor *> inputs;
+  for (const Argument &argument : arguments)
+    inputs.push_back(&argument.tensor);
+  progress.show("evaluating the mask");
+  MaskTilesOptions tiles;
+  if (Error error = setTiles(tiles, program, kernel, options))
+    return std::move(error);
+  tiles.threads = options.threads;
+  tiles.progress = makeProgress(progress);
+  Expected<std::vector<MaskTiles>> masks =
+      evaluateMasks(program.entry, inputs, tiles);
+  if (!masks)
+    return makeError("cannot evaluate the mask: " +
+                     llvm::toString(masks.takeError()));
+  if (masks->empty())
+    return makeError("expects an attention with a mask for --show-mask, but @" +
+                     program.entry.getSymName() + " of '" + program.name +
+                     "' runs none");
+  MaskReport report;
+  report.masks = std::move(*masks);
+
+  Expected<std::vector<BlocksTiles>> blocks =
+      countVisits(program, inputs, tiles);
+  if (!blocks) {
+    report.whyNoBlocks = llvm::toString(blocks.takeError());
+    return std::move(report);
+  }
+  for (const MaskTiles &mask : report.masks) {
+    if (mask.number >= blocks->size() ||
+        (*blocks)[mask.number].numTiles != mask.getNumTiles()) {
+      report.blocks.clear();
+      report.whyNoBlocks = "the compiler changes the attentions";
+      break;
+    }
+    report.blocks.push_back((*blocks)[mask.number]);
+  }
+  return std::move(report);
+}
+
+std::string cli::getPictureName(llvm::StringRef entry) {
+  // A name may have any letters, those of paths among them.
+  std::string name = entry.str();
+  for (char &c : name)
+    if (!llvm::isAlnum(c) && c != '_' && c != '-' && c != '.')
+      c = '_';
+  return name + "-mask.png";
+}
+
+//===----------------------------------------------------------------------===//
+// Without masks
+//===----------------------------------------------------------------------===//
+
+Expected<std::optional<Baseline>> cli::makeUnmasked(const Options &options,
+                                                    Program &program,
+                                                    const Kernel &kernel,
+                                                    const Execution &execution,
+                                                    std::string &reason) {
+  mlir::OwningOpRef<mlir::ModuleOp> module = program.module->clone();
+  mlir::WalkResult result = module->walk([&](AttentionLikeOpInterface op) {
+    if (op.getMask().empty())
+      return mlir::WalkResult::advance();
+    // The score may rely on the mask to stay inside of what it reads.
+    if (op.getScore()
+            .walk([](mlir::tensor::ExtractOp) {
+              return mlir::WalkResult::interrupt();
+            })
+            .wasInterrupted())
+      return mlir::WalkResult::interrupt();
+    op.getMask().dropAllReferences();
+    op.getMask().getBlocks().clear();
+    return mlir::WalkResult::advance();
+  });
+  if (result.wasInterrupted()) {
+    reason = "without the mask, the score may read outside of its captures";
+    return std::nullopt;
+  }
+  CompileOptions compile;
+  compile.entry = program.entry.getSymName().str();
+  compile.bufferName = program.name;
+  compile.boundsCheck = options.boundsCheck;
+  compile.device = kernel.device();
+  compile.schedule = options.schedule;
+  Expected<Kernel> other = Kernel::compile(*module, compile);
+  if (!other)
+    return makeCompileError(program, other.takeError());
+  Expected<Execution> made = Execution::create(*other, execution, options);
+  if (!made)
+    return made.takeError();
+  return Baseline{program.name + " without its masks", compile.entry,
+                  std::move(*made)};
+}
