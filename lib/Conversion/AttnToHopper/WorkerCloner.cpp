@@ -127,8 +127,17 @@ FailureOr<Value> WorkerCloner::computeGather(GatherOp op, VectorKind kind) {
       argument.getOwner() != &program.function.getFunctionBody().front())
     return op.emitError("expects a capture that is an argument of the "
                         "function; run with --target=cpu");
+  // The mask tells which queries and keys there are. What a kernel computes for
+  // others it does not use, and no element outside of the capture is read in
+  // any case, so that elements at one position can be one.
+  bool isMasked = op.getSiteAttr() != nullptr;
   SmallVector<Value> operands = {arguments.getMemRef(argument.getArgNumber())};
   for (Value operand : op->getOperands().drop_front()) {
+    if (!isMasked && operand == op.getMask()) {
+      operands.push_back(
+          arith::ConstantIntOp::create(builder, op.getLoc(), 1, 1));
+      continue;
+    }
     FailureOr<Value> mapped = isa<VectorType>(operand.getType())
                                   ? getVector(operand, kind)
                                   : getScalar(operand);

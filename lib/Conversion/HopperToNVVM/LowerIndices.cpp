@@ -308,6 +308,9 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
   }
 
   SmallVector<IndexElement> list;
+  // Elements with the same bases have the same one afterwards, so that those
+  // with the same offset, too, can be seen to be equal.
+  DenseMap<std::pair<Value, Value>, Value> bases;
   for (int64_t e = 0; e < count; ++e) {
     auto element = [&](unsigned number) {
       return getIndices(op.getOperand(number))[e];
@@ -320,6 +323,11 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
         list.push_back({x.base ? toInt({x.base, 0}, bits) : Value(), offset});
         continue;
       }
+      Value &known = bases[{x.base, y.base}];
+      if (known) {
+        list.push_back({known, offset});
+        continue;
+      }
       Value base = toInt({y.base, 0}, bits);
       if (x.base && isSub)
         base = arith::SubIOp::create(b, toInt({x.base, 0}, bits), base);
@@ -328,6 +336,7 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
       else if (isSub)
         base = arith::SubIOp::create(
             b, arith::ConstantIntOp::create(b, 0, bits), base);
+      known = base;
       list.push_back({base, offset});
       continue;
     }

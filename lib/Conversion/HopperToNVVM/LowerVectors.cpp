@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include <map>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -373,6 +374,14 @@ Value ThreadProgram::getAddress(const BufferParameter &buffer,
   return pointer;
 }
 
+/// What is equal for equal values; a splat constant is one value or many.
+static int64_t toKey(Value value) {
+  APInt constant;
+  if (value && matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getZExtValue();
+  return reinterpret_cast<intptr_t>(value.getAsOpaquePointer());
+}
+
 LogicalResult ThreadProgram::emitGather(GatherOp op) {
   const BufferParameter &buffer = buffers.at(op.getSource());
   Type element = getElementTypeOrSelf(op.getType());
@@ -394,23 +403,38 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
   // Of 16-bit floats, two go to one register.
   bool isPacked = getElementType(op.getType()) != element;
   int64_t count = getCount(op.getType()) * (isPacked ? 2 : 1);
+  // Elements with one position are loaded once, such as those on a diagonal of
+  // what is read at the distance of query and key.
+  std::map<SmallVector<int64_t>, Value> known;
   for (int64_t e = 0; e < count; ++e) {
     SmallVector<IndexElement> position;
     Elements &mask = get(op.getMask());
     Value active = mask.size() == 1 ? mask[0] : mask[e];
-    for (auto [number, index] : llvm::enumerate(op.getIndices())) {
+    SmallVector<int64_t> key = {toKey(active)};
+    for (Value index : op.getIndices()) {
       SmallVector<IndexElement> elements = getIndices(index);
       IndexElement at = elements.size() == 1 ? elements[0] : elements[e];
       position.push_back(at);
+      llvm::append_values(key, toKey(at.base), at.offset);
+    }
+    if (auto it = known.find(key); it != known.end()) {
+      if (isIndex)
+        indexList.push_back({it->second, 0});
+      else
+        list.push_back(it->second);
+      continue;
+    }
+    for (auto [number, index] : llvm::enumerate(op.getIndices())) {
       unsigned width = getInterval(index).fitsInt32() ? 32 : 64;
-      Value inRange =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, toInt(at, width),
-                                toInt(buffer.extents[number], width));
+      Value inRange = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ult, toInt(position[number], width),
+          toInt(buffer.extents[number], width));
       active = arith::AndIOp::create(b, active, inRange);
     }
     Value address = getAddress(buffer, position, bits / 8);
     Value loaded = emitAsm(text, constraints, {address, active}, loadType)[0];
     if (isIndex) {
+      known[key] = loaded;
       indexList.push_back({loaded, 0});
       continue;
     }
@@ -422,6 +446,7 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
       loaded = arith::TruncIOp::create(b, element, loaded);
     else if (isa<FloatType>(element))
       loaded = arith::BitcastOp::create(b, element, loaded);
+    known[key] = loaded;
     list.push_back(loaded);
   }
   if (isPacked) {
