@@ -95,6 +95,8 @@ namespace {
 /// A schedule as text, "" for the one that a pass chooses; see HopperSchedule.
 struct Candidate {
   std::string schedule;
+  /// Of a thread that computes: the more, the longer the assembler takes.
+  int64_t registers = 0;
   double tileCost = 0, keyCost = 0;
   bool isForAnyStrides = false;
   bool isLastResort = false;
@@ -115,6 +117,7 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
          mlir::attn::getHopperSchedules(attentions[0])) {
       Candidate &candidate = candidates.emplace_back();
       llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
+      candidate.registers = schedule.schedule.getRegisters();
       candidate.tileCost = schedule.tileCost;
       candidate.keyCost = schedule.keyCost;
       candidate.isForAnyStrides = schedule.isForAnyStrides;
@@ -176,21 +179,15 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   cuda::CudaProgram program;
   program.chip = kCudaChip.str();
   std::string object, reason;
+  // The plan is the same for all schedules. It is compiled while assemblers run.
+  mlir::OwningOpRef<mlir::ModuleOp> withPlan;
   KernelMetadata described;
   auto compile = [&](const Candidate &candidate) -> llvm::Expected<CudaKernel> {
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
     llvm::Expected<CudaKernel> kernel =
         compileSchedule(*copy, candidate.schedule, diagnostics, tracker);
-    if (!kernel || !object.empty())
-      return kernel;
-    // The plan is the same for all schedules.
-    if (options.dumpPart)
-      options.dumpPart("plan");
-    llvm::Expected<std::string> plan = compilePlan(*copy, diagnostics);
-    if (!plan)
-      return plan.takeError();
-    object = std::move(*plan);
-    described = metadata;
+    if (kernel && !withPlan)
+      withPlan = std::move(copy);
     return kernel;
   };
   // All that ptxas compiles well become variants, of which a launch takes one
@@ -206,18 +203,28 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   for (size_t next = 0; next < candidates.size() && program.launches.empty();) {
     std::deque<Attempt> attempts;
     size_t first = next;
-    do {
+    do
+      attempts.emplace_back().candidate = candidates[next++];
+    while (next < candidates.size() && !candidates[next].isLastResort &&
+           !attempts.back().candidate.isLastResort);
+    // The one that will take longest is first.
+    llvm::SmallVector<size_t> order = llvm::to_vector(
+        llvm::seq<size_t>(0, attempts.size()));
+    llvm::sort(order, [&](size_t a, size_t b) {
+      int64_t more = attempts[a].candidate.registers -
+                     attempts[b].candidate.registers;
+      return more != 0 ? more > 0 : a < b;
+    });
+    for (size_t number : order) {
       if (options.dumpPart)
-        options.dumpPart(getPartName(next));
-      Attempt &attempt = attempts.emplace_back();
-      attempt.candidate = candidates[next++];
+        options.dumpPart(getPartName(first + number));
+      Attempt &attempt = attempts[number];
       llvm::Expected<CudaKernel> kernel = compile(attempt.candidate);
       if (!kernel)
         return kernel.takeError();
       attempt.kernel = std::move(*kernel);
       attempt.assemble();
-    } while (next < candidates.size() && !candidates[next].isLastResort &&
-             !attempts.back().candidate.isLastResort);
+    }
     if (forAnyStrides && !strided) {
       if (options.dumpPart)
         options.dumpPart("any-strides");
@@ -225,6 +232,15 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       if (!kernel)
         return kernel.takeError();
       strided = std::move(kernel->variant);
+    }
+    if (object.empty()) {
+      if (options.dumpPart)
+        options.dumpPart("plan");
+      llvm::Expected<std::string> plan = compilePlan(*withPlan, diagnostics);
+      if (!plan)
+        return plan.takeError();
+      object = std::move(*plan);
+      described = metadata;
     }
     if (llvm::Error error =
             runStage("assemble", [&] { return assembleAll(attempts); }))

@@ -170,7 +170,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(128, 128, 232, all, 1.0, 10.0e-3);
   } else if (isDense && dim <= 128) {
     add(192, 80, 160, Persistent, isMasked ? 5.0 : 3.0,
-        isMasked ? 15.4e-3 : 15.6e-3);
+        isMasked ? 15.2e-3 : 15.6e-3);
     add(128, 128, 232, all, isMasked ? 1.6 : 1.0, isMasked ? 11.0e-3 : 11.2e-3);
   } else if (isDense && dim <= 192) {
     add(128, valueDim <= 128 ? 112 : 80, 240, common, 2.5, 16.0e-3);
