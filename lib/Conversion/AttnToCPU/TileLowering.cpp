@@ -153,6 +153,18 @@ Value TileLowering::getOverwritable(Value value) {
   return allocate(cast<VectorType>(value.getType()));
 }
 
+void TileLowering::rename(Value value, Block &block) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&block);
+  auto name = UnrealizedConversionCastOp::create(builder, value.getLoc(),
+                                                 value.getType(), value);
+  buffers[name.getResult(0)] = buffers.lookup(value);
+  value.replaceUsesWithIf(name.getResult(0), [&](OpOperand &use) {
+    return use.getOwner() != name &&
+           block.getParent()->isAncestor(use.getOwner()->getParentRegion());
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
@@ -184,6 +196,9 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
     body->back().erase();
   body->getOperations().splice(body->end(), oldBody->getOperations());
   op.getInductionVar().replaceAllUsesWith(newLoop.getInductionVar());
+  for (BlockArgument argument : op.getRegionIterArgs())
+    if (isa<VectorType>(argument.getType()))
+      rename(argument, *body);
   for (auto [position, number] : llvm::enumerate(scalars)) {
     op.getRegionIterArg(number).replaceAllUsesWith(
         newLoop.getRegionIterArg(position));
@@ -520,6 +535,11 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
     }
     if (!hasTile)
       continue;
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      if (failed(lowerIf(branch)))
+        return failure();
+      continue;
+    }
     if (auto contract = dyn_cast<vector::ContractionOp>(op)) {
       if (failed(lowerContract(contract)))
         return failure();
