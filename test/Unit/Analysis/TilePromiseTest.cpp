@@ -129,6 +129,23 @@ protected:
       }
   }
 
+  /// The classes that tiles really have, counted.
+  Counts countBest(int64_t length, int64_t size, const CaptureData &data) {
+    Counts counts;
+    for (int64_t i0 = 0; i0 < length; i0 += size)
+      for (int64_t j0 = 0; j0 < length; j0 += size) {
+        bool any = false, all = true;
+        for (int64_t i = i0; i < std::min(i0 + size, length); ++i)
+          for (int64_t j = j0; j < std::min(j0 + size, length); ++j) {
+            bool allowed = isAllowed(0, 0, i, j, data);
+            any |= allowed;
+            all &= allowed;
+          }
+        ++(any ? all ? counts.full : counts.partial : counts.empty);
+      }
+    return counts;
+  }
+
   /// Counts the tiles of `size` by `size` pairs.
   Counts count(int64_t length, int64_t size, const CaptureData &data) {
     Counts counts;
@@ -183,4 +200,171 @@ TEST_F(TilePromise, HoldsForRandomMasks) {
   // The test would be void if little was understood.
   EXPECT_GT(found.empty, best.empty * 3 / 5) << found << "; best: " << best;
   EXPECT_GT(found.full, best.full * 3 / 5) << found << "; best: " << best;
+}
+
+//===----------------------------------------------------------------------===//
+// Named masks
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct NamedMask {
+  const char *name, *body;
+};
+} // namespace
+
+static std::string window(const char *size) {
+  return std::string("%w = arith.constant ") + size +
+         " : index\n"
+         "%d = arith.subi %i, %j : index\n"
+         "%near = arith.cmpi slt, %d, %w : index\n"
+         "%past = arith.cmpi sle, %j, %i : index\n"
+         "%p = arith.andi %near, %past : i1\n"
+         "attn.yield %p : i1\n";
+}
+
+TEST_F(TilePromise, NeedsTheseTilesAtLength2048) {
+  const CaptureData none{};
+  // 16 tiles on the diagonal, and 12 on the edge of the window.
+  for (bool evenIntervals : {false, true}) {
+    derive(window("512"), evenIntervals);
+    EXPECT_EQ(count(2048, 128, none), (Counts{186, 28, 42})) << text;
+  }
+  derive("%p = arith.cmpi sle, %j, %i : index\nattn.yield %p : i1\n", true);
+  EXPECT_EQ(count(2048, 128, none), (Counts{120, 16, 120})) << text;
+  // The window on both sides, and 128 keys that all see.
+  derive("%w = arith.constant 257 : index\n"
+         "%g = arith.constant 128 : index\n"
+         "%d = arith.subi %i, %j : index\n"
+         "%a = math.absi %d : index\n"
+         "%near = arith.cmpi slt, %a, %w : index\n"
+         "%first = arith.cmpi slt, %j, %g : index\n"
+         "%p = arith.ori %near, %first : i1\n"
+         "attn.yield %p : i1\n",
+         false);
+  // Tiles next to the diagonal are full, and those after them partial, but for
+  // the first tile of keys, which is full for all rows.
+  EXPECT_EQ(count(2048, 128, none), (Counts{169, 27, 60})) << text;
+}
+
+TEST_F(TilePromise, IsExactForNamedMasks) {
+  constexpr int64_t length = 256, size = 16;
+  // Positions: %c0 is 100, %c1 is 20.
+  const NamedMask masks[] = {
+      {"causal", "%p = arith.cmpi sle, %j, %i : index\n"},
+      {"bottom right", "%o = arith.addi %i, %c0 : index\n"
+                       "%p = arith.cmpi sle, %j, %o : index\n"},
+      {"window on both sides", "%d = arith.subi %i, %j : index\n"
+                               "%a = math.absi %d : index\n"
+                               "%p = arith.cmpi sle, %a, %c1 : index\n"},
+      {"prefix", "%x = arith.cmpi sle, %j, %i : index\n"
+                 "%y = arith.cmpi slt, %j, %c0 : index\n"
+                 "%p = arith.ori %x, %y : i1\n"},
+      {"dilated by blocks", "%n = arith.constant 16 : index\n"
+                            "%m = arith.constant 4 : index\n"
+                            "%z = arith.constant 0 : index\n"
+                            "%x = arith.divui %i, %n : index\n"
+                            "%y = arith.divui %j, %n : index\n"
+                            "%d = arith.subi %x, %y : index\n"
+                            "%r = arith.remsi %d, %m : index\n"
+                            "%p = arith.cmpi eq, %r, %z : index\n"},
+      {"strided blocks of keys, causal",
+       "%n = arith.constant 32 : index\n"
+       "%m = arith.constant 3 : index\n"
+       "%one = arith.constant 1 : index\n"
+       "%y = arith.divui %j, %n : index\n"
+       "%r = arith.remui %y, %m : index\n"
+       "%x = arith.cmpi slt, %r, %one : index\n"
+       "%c = arith.cmpi sle, %j, %i : index\n"
+       "%p = arith.andi %x, %c : i1\n"},
+      {"strided", "%m = arith.constant 48 : index\n"
+                  "%z = arith.constant 0 : index\n"
+                  "%d = arith.subi %i, %j : index\n"
+                  "%r = arith.remsi %d, %m : index\n"
+                  "%p = arith.cmpi eq, %r, %z : index\n"},
+      {"documents", "%x = tensor.extract %doc[%i] : tensor<?xi32>\n"
+                    "%y = tensor.extract %doc[%j] : tensor<?xi32>\n"
+                    "%p = arith.cmpi eq, %x, %y : i32\n"},
+      {"other documents", "%x = tensor.extract %doc[%i] : tensor<?xi32>\n"
+                          "%y = tensor.extract %doc[%j] : tensor<?xi32>\n"
+                          "%p = arith.cmpi ne, %x, %y : i32\n"},
+      {"documents by block of keys",
+       "%n = arith.constant 64 : index\n"
+       "%b0 = arith.divui %j, %n : index\n"
+       "%x = tensor.extract %doc[%b0] : tensor<?xi32>\n"
+       "%w = arith.constant 0 : i32\n"
+       "%p = arith.cmpi eq, %x, %w : i32\n"},
+      {"lengths of a batch", "%l = tensor.extract %len[%b] : tensor<2xi32>\n"
+                             "%n = arith.index_cast %l : i32 to index\n"
+                             "%x = arith.cmpi slt, %i, %n : index\n"
+                             "%y = arith.cmpi slt, %j, %n : index\n"
+                             "%p = arith.andi %x, %y : i1\n"},
+      {"all but the padding of keys",
+       "%p = tensor.extract %flag[%j] : tensor<?xi1>\n"},
+      {"neighbours on a grid", "%n = arith.constant 16 : index\n"
+                               "%two = arith.constant 2 : index\n"
+                               "%xi = arith.remui %i, %n : index\n"
+                               "%yi = arith.divui %i, %n : index\n"
+                               "%xj = arith.remui %j, %n : index\n"
+                               "%yj = arith.divui %j, %n : index\n"
+                               "%dx = arith.subi %xi, %xj : index\n"
+                               "%dy = arith.subi %yi, %yj : index\n"
+                               "%ax = math.absi %dx : index\n"
+                               "%ay = math.absi %dy : index\n"
+                               "%px = arith.cmpi sle, %ax, %two : index\n"
+                               "%py = arith.cmpi sle, %ay, %two : index\n"
+                               "%p = arith.andi %px, %py : i1\n"},
+      {"global and window", "%g = arith.constant 4 : index\n"
+                            "%d = arith.subi %i, %j : index\n"
+                            "%a = math.absi %d : index\n"
+                            "%w = arith.cmpi sle, %a, %c1 : index\n"
+                            "%x = arith.cmpi slt, %i, %g : index\n"
+                            "%y = arith.cmpi slt, %j, %g : index\n"
+                            "%u = arith.ori %x, %y : i1\n"
+                            "%p = arith.ori %u, %w : i1\n"},
+      {"not a window", "%t = arith.constant true\n"
+                       "%d = arith.subi %i, %j : index\n"
+                       "%a = math.absi %d : index\n"
+                       "%w = arith.cmpi sle, %a, %c0 : index\n"
+                       "%p = arith.xori %w, %t : i1\n"},
+      {"a document or the prefix",
+       "%x = tensor.extract %doc[%i] : tensor<?xi32>\n"
+       "%y = tensor.extract %doc[%j] : tensor<?xi32>\n"
+       "%e = arith.cmpi eq, %x, %y : i32\n"
+       "%f = arith.cmpi slt, %j, %c1 : index\n"
+       "%p = arith.ori %e, %f : i1\n"},
+      {"butterfly", "%k = arith.constant 192 : index\n"
+                    "%z = arith.constant 0 : index\n"
+                    "%x = arith.xori %i, %j : index\n"
+                    "%a = arith.andi %x, %k : index\n"
+                    "%p = arith.cmpi eq, %a, %z : index\n"},
+      {"a pattern of bits", "%k = arith.constant 11 : index\n"
+                            "%n = arith.constant 16 : index\n"
+                            "%one = arith.constant 1 : index\n"
+                            "%three = arith.constant 3 : index\n"
+                            "%y = arith.divui %j, %n : index\n"
+                            "%m = arith.andi %y, %three : index\n"
+                            "%s = arith.shrui %k, %m : index\n"
+                            "%a = arith.andi %s, %one : index\n"
+                            "%p = arith.cmpi ne, %a, %one : index\n"},
+      {"of another kind for each head",
+       "%z = arith.constant 0 : index\n"
+       "%is = arith.cmpi ne, %h, %z : index\n"
+       "%x = arith.cmpi ne, %j, %i : index\n"
+       "%y = arith.cmpi sle, %j, %i : index\n"
+       "%p = arith.select %is, %x, %y : i1\n"}};
+  CaptureData data{100, 20, {130, 7}, {}, {}};
+  for (int64_t row = 0; row < length; ++row) {
+    data.documents.push_back(row / 70);
+    data.flags.push_back(row < 150 || row > 200 ? -1 : 0);
+  }
+  for (const NamedMask &mask : masks) {
+    derive(std::string(mask.body) + "attn.yield %p : i1\n",
+           /*evenIntervals=*/true);
+    Counts best = countBest(length, size, data);
+    EXPECT_EQ(count(length, size, data), best) << mask.name << "\n" << text;
+    EXPECT_GT(best.empty + best.full, 0) << mask.name;
+    derive(std::string(mask.body) + "attn.yield %p : i1\n",
+           /*evenIntervals=*/false);
+    EXPECT_EQ(count(length, size, data), best) << mask.name << "\n" << text;
+  }
 }

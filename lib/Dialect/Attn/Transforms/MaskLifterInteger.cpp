@@ -151,9 +151,22 @@ std::optional<MaskLifter::Interval> MaskLifter::liftDivision(Operation *op) {
     return Interval{lo, x.isPoint() ? lo
                                     : arith.divide(x.hi, *constant, *rounding)};
   }
-  // A divisor that is the same for the tile: positive, or all is possible.
   Interval y = getInterval(divisor);
-  if (!y.isPoint() || isa<arith::ShRSIOp, arith::ShRUIOp>(op))
+  if (isa<arith::ShRSIOp, arith::ShRUIOp>(op)) {
+    // A larger amount leaves less; one out of range leaves nothing defined.
+    if (!arith.isNonNegative(x.lo))
+      return std::nullopt;
+    auto shift = [&](Value a, Value amount) {
+      amount = arith.minimum(arith.maximum(amount, arith.constant(0)),
+                             arith.constant(63));
+      Value result = arith::ShRSIOp::create(builder, loc, a, amount);
+      return arith.track(result, {0, arith.getLimits(a).max});
+    };
+    Value lo = shift(x.lo, y.hi);
+    return Interval{lo, x.isPoint() && y.isPoint() ? lo : shift(x.hi, y.lo)};
+  }
+  // A divisor that is the same for the tile: positive, or all is possible.
+  if (!y.isPoint())
     return std::nullopt;
   Value isPositive = arith.less(arith.constant(0), y.lo);
   Value safe = arith.maximum(y.lo, arith.constant(1));
