@@ -53,10 +53,8 @@ std::pair<Value, Value> TileLowering::getCommonBuffer(scf::IfOp op,
   return {allocate(cast<VectorType>(op.getResult(result).getType())), Value()};
 }
 
-LogicalResult TileLowering::lowerSide(Block &body, scf::YieldOp yield,
-                                      ArrayRef<Value> homes) {
-  if (failed(lowerBlock(body)))
-    return failure();
+LogicalResult TileLowering::lowerYield(scf::YieldOp yield,
+                                       ArrayRef<Value> homes) {
   builder.setInsertionPoint(yield);
   loc = yield.getLoc();
   SmallVector<Value> scalars;
@@ -119,7 +117,7 @@ LogicalResult TileLowering::lowerIf(scf::IfOp op) {
     auto yield = cast<scf::YieldOp>(body.getTerminator());
     // What one side computes is not there for the other.
     TileBuffers before = buffers;
-    if (failed(lowerSide(body, yield, homes)))
+    if (failed(lowerBlock(body)) || failed(lowerYield(yield, homes)))
       return failure();
     buffers = std::move(before);
     // Until the end this holds the tile values that were lowered.

@@ -20,6 +20,11 @@ Value TileLowering::allocate(VectorType type) {
   if (element.isInteger(1))
     element = scratchBuilder.getI8Type();
   auto memref = MemRefType::get(type.getShape(), element);
+  // In front of all that is there, and of the loop that takes its place.
+  if (scratch.empty())
+    scratchBuilder.setInsertionPointToStart(loop.getBody());
+  else
+    scratchBuilder.setInsertionPointAfterValue(scratch.back());
   // A cache line, which is also the widest vector.
   Value buffer = memref::AllocOp::create(scratchBuilder, loop.getLoc(), memref,
                                          scratchBuilder.getI64IntegerAttr(64));
@@ -207,28 +212,11 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
   if (failed(lowerBlock(*body)))
     return failure();
 
-  builder.setInsertionPoint(yield);
-  SmallVector<Value> scalarYields;
-  // What is not updated in place goes through a buffer of its own, since it may
-  // depend on the state it replaces.
-  SmallVector<std::pair<Value, Value>> copies;
-  for (auto [value, argument] :
-       llvm::zip_equal(yield.getOperands(), op.getRegionIterArgs())) {
-    if (!isa<VectorType>(value.getType())) {
-      scalarYields.push_back(value);
-      continue;
-    }
-    Value home = buffers.lookup(argument);
-    if (buffers.lookup(value) == home)
-      continue;
-    if (failed(materialize(value)))
-      return failure();
-    copies.push_back({value, home});
-  }
-  for (auto [value, home] : copies)
-    if (failed(store(value, home)))
-      return failure();
-  scf::YieldOp::create(builder, yield.getLoc(), scalarYields);
+  SmallVector<Value> homes;
+  for (BlockArgument argument : op.getRegionIterArgs())
+    homes.push_back(buffers.lookup(argument));
+  if (failed(lowerYield(yield, homes)))
+    return failure();
   // Until the end these hold the tile values that were lowered.
   yield->moveBefore(oldBody, oldBody->end());
   dead.push_back(op);

@@ -20,7 +20,7 @@ public:
   TileLowering(scf::ForallOp loop, ScheduleAttr schedule)
       : loop(loop), lanes(schedule.getLanes()), unrollM(schedule.getUnrollM()),
         unrollN(schedule.getUnrollN()), builder(loop.getContext()),
-        scratchBuilder(loop.getBody(), loop.getBody()->begin()) {}
+        scratchBuilder(loop.getContext()) {}
 
   LogicalResult run();
 
@@ -33,10 +33,9 @@ private:
   /// was, if any, which is none of `taken`.
   std::pair<Value, Value> getCommonBuffer(scf::IfOp op, unsigned result,
                                           ArrayRef<Value> taken);
-  /// Lowers one side, whose operations are in `body` and whose terminator is
-  /// `yield`.
-  LogicalResult lowerSide(Block &body, scf::YieldOp yield,
-                          ArrayRef<Value> homes);
+  /// Leaves what `yield` yields in buffers, one for each tile and none for a
+  /// scalar, and yields the scalars.
+  LogicalResult lowerYield(scf::YieldOp yield, ArrayRef<Value> homes);
   LogicalResult lowerWrite(vector::TransferWriteOp op);
   /// Writes the columns [first, end) of a tile, transposed by blocks.
   LogicalResult writeBlocks(vector::TransferWriteOp op, Value end);
