@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APFloat.h"
 #include <cmath>
@@ -132,7 +131,7 @@ private:
   };
 
   void emitPrologue();
-  Bounds emitBounds();
+  FailureOr<Bounds> emitBounds();
   /// Whether a tile of keys needs the predicate.
   enum class Predicate { Never, Always, ByTile };
 
@@ -231,41 +230,31 @@ void KeyLoops::emitPrologue() {
                TileKind::Query};
 }
 
-KeyLoops::Bounds KeyLoops::emitBounds() {
+FailureOr<KeyLoops::Bounds> KeyLoops::emitBounds() {
   Region &blocks = op.getBlocks();
   if (!blocks.empty()) {
-    IRMapping mapping;
+    // Unlike the mask, the bounds are computed even if no query needs them: no
+    // read and no division may stop the process.
+    RegionVectorizer values(builder, loc, numKeys, numQueries,
+                            /*sites=*/nullptr);
     SmallVector<Value> arguments = {rows.batch, rows.head, rows.row,
                                     rows.rowEnd, numAllKeys};
     llvm::append_range(arguments, op.getCaptures());
-    mapping.map(blocks.getArguments(), arguments);
-    for (Operation &inner : blocks.front().without_terminator()) {
-      auto extract = dyn_cast<tensor::ExtractOp>(inner);
-      if (!extract) {
-        builder.clone(inner, mapping);
-        continue;
-      }
-      // Unlike the mask, the bounds are computed even if no query needs them.
-      SmallVector<Value> indices;
-      for (Value index : extract.getIndices())
-        indices.push_back(mapping.lookupOrDefault(index));
-      Value always =
-          arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
-      mapping.map(extract.getResult(),
-                  GatherOp::create(builder, extract.getLoc(), extract.getType(),
-                                   mapping.lookupOrDefault(extract.getTensor()),
-                                   indices, always, /*site=*/IntegerAttr())
-                      .getResult());
-    }
-    auto yielded = blocks.front().getTerminator()->getOperands();
-    return {mapping.lookupOrDefault(yielded[0]),
-            mapping.lookupOrDefault(yielded[1]),
-            mapping.lookupOrDefault(yielded[2]),
-            mapping.lookupOrDefault(yielded[3])};
+    for (auto [argument, value] :
+         llvm::zip_equal(blocks.getArguments(), arguments))
+      values.set(argument, {value});
+    for (Operation &inner : blocks.front().without_terminator())
+      if (failed(values.emit(inner)))
+        return failure();
+    auto bound = [&](unsigned number) {
+      return values.get(blocks.front().getTerminator()->getOperand(number))
+          .value;
+    };
+    return Bounds{bound(0), bound(1), bound(2), bound(3)};
   }
   // Without a mask all keys are allowed.
   Value zero = index(0);
-  return {zero, zero, numAllKeys, numAllKeys};
+  return Bounds{zero, zero, numAllKeys, numAllKeys};
 }
 
 FailureOr<TileState> KeyLoops::emit(TileState state) {
@@ -273,13 +262,18 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
   if (!op.getTiles().empty() && !schedule.hasSingleKeyLoop()) {
     if (op.getBlocks().empty())
       return emitLoopByClass(index(0), numAllKeys, state);
-    Bounds bounds = emitBounds();
-    return emitLoopByClass(emitBegin(bounds), bounds.hi, state);
+    FailureOr<Bounds> bounds = emitBounds();
+    if (failed(bounds))
+      return failure();
+    return emitLoopByClass(emitBegin(*bounds), bounds->hi, state);
   }
   // Nothing known of the mask: the predicate is kept everywhere.
   if (op.getBlocks().empty() && !op.getMask().empty())
     return emitLoop(index(0), numAllKeys, Predicate::Always, state);
-  Bounds bounds = emitBounds();
+  FailureOr<Bounds> known = emitBounds();
+  if (failed(known))
+    return failure();
+  const Bounds &bounds = *known;
   if (schedule.hasSingleKeyLoop()) {
     fullLo = bounds.fullLo;
     fullHi = bounds.fullHi;
