@@ -10,6 +10,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::attn::test;
@@ -200,6 +201,50 @@ TEST_F(TilePromise, HoldsForRandomMasks) {
   // The test would be void if little was understood.
   EXPECT_GT(found.empty, best.empty * 3 / 5) << found << "; best: " << best;
   EXPECT_GT(found.full, best.full * 3 / 5) << found << "; best: " << best;
+}
+
+TEST_F(TilePromise, HoldsForCapturesNearTheEndsOf64Bits) {
+  constexpr int64_t least = std::numeric_limits<int64_t>::min();
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  // Sums that stay within 64 bits for each pair, though those of the ends of
+  // intervals may not: %c0 is near an end, and %c1 is small.
+  const char *const sums[] = {
+      "%x = arith.addi %i, %c0 : index\n",
+      "%x = arith.subi %c0, %j : index\n",
+      "%y = arith.subi %i, %j : index\n%x = arith.addi %y, %c0 : index\n",
+      "%y = arith.minsi %c0, %i : index\n%x = arith.addi %y, %j : index\n",
+      "%y = arith.maxsi %c0, %c1 : index\n%x = arith.subi %y, %i : index\n",
+      ("%n = arith.constant 3 : index\n"
+       "%y = arith.remsi %c0, %n : index\n"
+       "%x = arith.muli %y, %j : index\n"),
+      ("%n = arith.constant 5 : index\n"
+       "%y = arith.subi %c0, %i : index\n"
+       "%x = arith.remsi %y, %n : index\n"),
+      ("%n = arith.constant 7 : index\n"
+       "%y = arith.addi %j, %c0 : index\n"
+       "%x = arith.floordivsi %y, %n : index\n"),
+      ("%y = arith.subi %c0, %j : index\n"
+       "%x = arith.xori %y, %i : index\n"),
+      "%x = math.absi %c0 : index\n"};
+  const char *const predicates[] = {"slt", "sge", "eq", "ne", "ult", "uge"};
+  for (const char *sum : sums)
+    for (const char *predicate : predicates)
+      for (const char *other : {"%j", "%c1", "%c0"}) {
+        std::string body = sum;
+        derive(body + "%p = arith.cmpi " + predicate + ", %x, " + other +
+                   " : index\nattn.yield %p : i1\n",
+               /*evenIntervals=*/true);
+        for (int64_t extreme :
+             {least + 40, least / 2, int64_t(-1), most / 2, most - 40}) {
+          CaptureData data{extreme, 3, {0, 0}, {}, {}};
+          data.flags.assign(kMaxRows, 0);
+          data.documents.assign(kMaxRows, 0);
+          check({0, 0, 0, 4, 0, 5}, 9, data);
+          check({0, 0, 3, 9, 4, 6}, 6, data);
+          if (HasFatalFailure())
+            return;
+        }
+      }
 }
 
 //===----------------------------------------------------------------------===//
