@@ -7,23 +7,24 @@
 //
 //   cpu-forward [--heads=N] [--runs=N] [--num-threads=N] [--lengths=A,B,...]
 //
+// With --masks, the time under masks against the time without one and the part
+// of the tiles that the mask needs (Masks.h).
+//
 //===----------------------------------------------------------------------===//
 
+#include "Masks.h"
+#include "Problem.h"
 #include "Unfused.h"
 #include "attn/JIT/Kernel.h"
 #include "attn/Runtime/ThreadCount.h"
-#include "attn/Support/DType.h"
-#include "attn/Support/Random.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace attn;
@@ -43,6 +44,11 @@ static llvm::cl::opt<unsigned> numThreads("num-threads", llvm::cl::init(0),
 static llvm::cl::list<int64_t> lengths("lengths", llvm::cl::CommaSeparated,
                                        llvm::cl::desc("sequence lengths"),
                                        llvm::cl::cat(category));
+
+static llvm::cl::opt<bool> masks(
+    "masks",
+    llvm::cl::desc("Masks against no mask, at 64 dimensions, and no peer"),
+    llvm::cl::cat(category));
 
 static std::string getProgram(int64_t dim, bool causal) {
   std::string type = llvm::formatv("tensor<1x?x?x{0}xf32>", dim);
@@ -66,69 +72,6 @@ func.func @attention(%q: {0}, %k: {0}, %v: {0}) -> {0} {{
                        type, mask);
 }
 
-namespace {
-/// Inputs and outputs of one attention.
-struct Problem {
-  explicit Problem(Sizes sizes) : sizes(sizes) {
-    int64_t count = sizes.heads * sizes.length * sizes.dim;
-    for (auto [stream, data] :
-         llvm::enumerate(std::vector<std::vector<float> *>{&q, &k, &v})) {
-      RandomStream random(/*seed=*/0, stream);
-      data->resize(count);
-      for (int64_t n = 0; n < count; ++n)
-        (*data)[n] = static_cast<float>(random.getNormal(n));
-    }
-    o.assign(count, NAN);
-    shape = {1, sizes.heads, sizes.length, sizes.dim};
-    strides = {count, sizes.length * sizes.dim, sizes.dim, 1};
-  }
-  TensorView view(std::vector<float> &data) {
-    return {data.data(), static_cast<int32_t>(DType::F32), 4, shape.data(),
-            strides.data()};
-  }
-  llvm::Error run(const Kernel &kernel) {
-    TensorView inputs[] = {view(q), view(k), view(v)}, results[] = {view(o)};
-    RunOptions options;
-    options.threads = numThreads;
-    return kernel.run(inputs, results, options);
-  }
-
-  Sizes sizes;
-  std::vector<float> q, k, v, o;
-  std::vector<int64_t> shape, strides;
-};
-} // namespace
-
-static void exitOn(llvm::Error error) {
-  if (!error)
-    return;
-  llvm::errs() << "cpu-forward: error: " << llvm::toString(std::move(error))
-               << "\n";
-  exit(1);
-}
-
-/// The time of a call of `body`, with no other work around. Threads of OpenBLAS
-/// wait for work in a busy loop for more than 0.1 s, which would take a core
-/// from whoever comes next; and after that pause it takes some time until the
-/// cores are fast again and the threads are spread over them.
-template <typename Body> static double getSeconds(Body body) {
-  using Clock = std::chrono::steady_clock;
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  auto warmUpEnd = Clock::now() + std::chrono::milliseconds(50);
-  do
-    body();
-  while (Clock::now() < warmUpEnd);
-  auto start = Clock::now();
-  body();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-static double getMedian(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2,
-                   values.end());
-  return values[values.size() / 2];
-}
-
 /// The largest resident set of this process so far, in KiB.
 static int64_t getPeakKiB() {
   std::ifstream status("/proc/self/status");
@@ -148,7 +91,7 @@ static int64_t getAddedKiB(const Kernel &kernel, Sizes sizes) {
   if (child == 0) {
     Problem problem(sizes);
     int64_t before = getPeakKiB();
-    exitOn(problem.run(kernel));
+    exitOn(problem.run(kernel, numThreads));
     int64_t added = getPeakKiB() - before;
     bool written = write(fds[1], &added, sizeof added) == sizeof added;
     _exit(written ? 0 : 1);
@@ -191,7 +134,8 @@ static void benchmark(int64_t dim, int64_t length, bool causal) {
       unfused.runThreadsInside(peer.q.data(), peer.k.data(), peer.v.data(),
                                peer.o.data(), causal);
     });
-    double oursTime = getSeconds([&] { exitOn(ours.run(*kernel)); });
+    double oursTime =
+        getSeconds([&] { exitOn(ours.run(*kernel, numThreads)); });
     double outsideTime = getSeconds([&] {
       unfused.runThreadsOutside(peer.q.data(), peer.k.data(), peer.v.data(),
                                 peer.o.data(), causal);
@@ -231,6 +175,10 @@ int main(int argc, char **argv) {
   if (lengths.empty())
     for (int64_t length : {1024, 2048, 4096, 8192})
       lengths.push_back(length);
+  if (masks) {
+    benchmarkMasks(numHeads, lengths, numRuns, numThreads);
+    return 0;
+  }
   outs() << llvm::formatv("{0} heads, {1} threads, median of {2} runs; {3}\n\n",
                           numHeads, numThreads, numRuns, Unfused::describe());
   outs() << "| D | S | mask | ours ms | peer ms, threads in sgemm | peer ms, "

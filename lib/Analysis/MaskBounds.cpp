@@ -198,6 +198,56 @@ MaskBounds::Node MaskBounds::makeIf(Value condition, Node yes, Node no) {
 }
 
 //===----------------------------------------------------------------------===//
+// Intervals
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What is known of the intervals of keys that a node describes.
+struct IntervalShape {
+  bool isInterval = true;
+  /// Whether one that is not empty begins at 0, or ends at the last key.
+  bool begins = true, ends = true;
+};
+} // namespace
+
+static IntervalShape getShape(const MaskNode &node, BlockArgument key) {
+  IntervalShape shape;
+  switch (node.kind) {
+  case Kind::True:
+  case Kind::False:
+  case Kind::Uniform:
+    return shape;
+  case Kind::Unknown:
+    shape.isInterval = false;
+    return shape;
+  case Kind::Compare: {
+    int64_t coefficient = node.form.getCoefficient(key);
+    shape.begins = coefficient <= 0;
+    shape.ends = coefficient >= 0;
+    return shape;
+  }
+  case Kind::And:
+  case Kind::Or:
+  case Kind::If:
+    break;
+  }
+  IntervalShape a = getShape(*node.operands[0], key),
+                b = getShape(*node.operands[1], key);
+  shape.isInterval = a.isInterval && b.isInterval;
+  shape.begins = a.begins && b.begins;
+  shape.ends = a.ends && b.ends;
+  // Two intervals with a common end are one; so are one and all keys or none.
+  if (node.kind == Kind::Or)
+    shape.isInterval &= shape.begins || shape.ends || (a.begins && a.ends) ||
+                        (b.begins && b.ends);
+  return shape;
+}
+
+bool MaskBounds::areIntervals() const {
+  return getShape(*root, values.getKeyIndex()).isInterval;
+}
+
+//===----------------------------------------------------------------------===//
 // Booleans
 //===----------------------------------------------------------------------===//
 

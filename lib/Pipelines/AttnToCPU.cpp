@@ -46,6 +46,7 @@ void mlir::attn::buildOnlineStage(OpPassManager &pm,
                                   const AttnToCPUOptions &options) {
   pm.addPass(createAttnOnlineSoftmaxPass());
   pm.addPass(createAttnClassifyBlocksPass());
+  pm.addPass(createAttnLiftMaskPass());
   AttnAssignSchedulePassOptions schedule;
   schedule.vectorBits = options.vectorBits;
   schedule.vectorRegisters = options.vectorRegisters;

@@ -3,6 +3,7 @@
 #include "Attention.h"
 #include "AttentionRows.h"
 #include "BlocksCheck.h"
+#include "TilesCheck.h"
 
 using namespace attn;
 using namespace attn::reference;
@@ -243,6 +244,9 @@ Expected<Arrays> attn::reference::evaluateOnlineAttention(
   BlocksCheck blocks(op, sizes, inputs, options);
   if (Error error = blocks.compile())
     return std::move(error);
+  TilesCheck tiles(op, sizes, inputs, options);
+  if (Error error = tiles.compile())
+    return std::move(error);
 
   Arrays results;
   std::vector<ResultRows> at;
@@ -257,6 +261,7 @@ Expected<Arrays> attn::reference::evaluateOnlineAttention(
 
   auto evaluateRow = [&](AttentionRows::Row &row) {
     blocks.checkRow(row);
+    tiles.checkRow(row);
     if (row.numAllowed == 0)
       return;
     for (KeySpan span : row.spans)
@@ -279,6 +284,8 @@ Expected<Arrays> attn::reference::evaluateOnlineAttention(
   if (Error error = (*rows)->forEachRow(/*maxRows=*/0, evaluateRow))
     return std::move(error);
   if (Error error = blocks.takeError())
+    return std::move(error);
+  if (Error error = tiles.takeError())
     return std::move(error);
   return results;
 }

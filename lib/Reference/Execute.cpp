@@ -164,6 +164,7 @@ private:
              const uint8_t *active);
   bool runExtract(const Instruction &instruction, const uint8_t *active);
   bool runDim(const Instruction &instruction, const uint8_t *active);
+  void runRange(const Instruction &instruction);
   void compareFloats(const Instruction &instruction);
 
   const Stage &stage;
@@ -255,6 +256,47 @@ bool Interpreter::runDim(const Instruction &instruction,
     dst[l] = inside ? shape[index[l]] : 0;
   }
   return true;
+}
+
+void Interpreter::runRange(const Instruction &instruction) {
+  const Access &access = accesses[instruction.a];
+  llvm::ArrayRef<int64_t> shape = access.array.shape;
+  size_t rank = shape.size();
+  bool isMin = instruction.opcode == Opcode::RangeMin;
+  // Booleans are 0 and 1.
+  unsigned width = instruction.c;
+  int64_t least = width == 1 ? 0 : INT64_MIN >> (64 - width);
+  int64_t most = width == 1 ? 1 : INT64_MAX >> (64 - width);
+  for (unsigned l = 0; l < lanes; ++l) {
+    int64_t &result = n(instruction.dst)[l];
+    result = isMin ? least : most;
+    auto low = [&](size_t dim) { return n(access.indices[dim])[l]; };
+    auto high = [&](size_t dim) { return n(access.indices[rank + dim])[l]; };
+    bool isInside = true;
+    llvm::SmallVector<int64_t, 4> at;
+    for (size_t dim = 0; dim < rank; ++dim) {
+      isInside &=
+          low(dim) >= 0 && low(dim) < high(dim) && high(dim) <= shape[dim];
+      at.push_back(low(dim));
+    }
+    if (!isInside)
+      continue;
+    result = isMin ? most : least;
+    while (true) {
+      int64_t offset = 0;
+      for (size_t dim = 0; dim < rank; ++dim)
+        offset = offset * shape[dim] + at[dim];
+      int64_t element = access.array.ints[offset];
+      result = isMin ? std::min(result, element) : std::max(result, element);
+      size_t dim = rank;
+      while (dim > 0 && ++at[dim - 1] == high(dim - 1)) {
+        at[dim - 1] = low(dim - 1);
+        --dim;
+      }
+      if (dim == 0)
+        break;
+    }
+  }
 }
 
 bool Interpreter::run(size_t begin, size_t end, const uint8_t *active) {
@@ -366,6 +408,10 @@ bool Interpreter::run(size_t begin, size_t end, const uint8_t *active) {
     case Opcode::ExtractI:
       if (!runExtract(in, active))
         return false;
+      break;
+    case Opcode::RangeMin:
+    case Opcode::RangeMax:
+      runRange(in);
       break;
     case Opcode::DimOf:
       if (!runDim(in, active))

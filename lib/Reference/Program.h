@@ -147,6 +147,11 @@ enum class Opcode : uint8_t {
   /// dst = element of the array of access `a`.
   ExtractF,
   ExtractI,
+  /// int dst = the least, or the largest, element of the array of access `a` in
+  /// a box, whose lower ends and then upper ends are the indices; the end of
+  /// the integers of `c` bits where the box is empty or partly outside.
+  RangeMin,
+  RangeMax,
   /// int dst = size of a dimension, by access `a` and int dimension `b`.
   DimOf,
   /// Instructions to `b` run where int `a` is true, then those to `c` where it

@@ -189,7 +189,8 @@ RegionCompiler::SlotId RegionCompiler::emit(Opcode opcode, bool isFloat,
 /// the branch of a condition that differs between lanes.
 RegionCompiler::SlotId
 RegionCompiler::emitAccess(Opcode opcode, bool isFloat, const BoundArray &array,
-                           llvm::ArrayRef<SlotId> indices, Operation *op) {
+                           llvm::ArrayRef<SlotId> indices, Operation *op,
+                           uint32_t immediate) {
   bool row = divergence == 0 &&
              llvm::all_of(indices, [&](SlotId id) { return isUniform(id); });
   Access access{array.array->view(), array.capture, {}};
@@ -201,7 +202,7 @@ RegionCompiler::emitAccess(Opcode opcode, bool isFloat, const BoundArray &array,
   (row ? slot.row : slot.lane) = dst;
   Stage &stage = row ? program.row : program.lane;
   stage.code.push_back(
-      {opcode, dst, uint32_t(program.accesses.size()), first, 0});
+      {opcode, dst, uint32_t(program.accesses.size()), first, immediate});
   program.accesses.push_back(std::move(access));
   accessOps.push_back(op);
   return addSlot(slot);
@@ -288,6 +289,29 @@ Error RegionCompiler::compileExtract(Operation *op) {
   values[extract] =
       emitAccess(type->isFloat() ? Opcode::ExtractF : Opcode::ExtractI,
                  type->isFloat(), *array, indices, op);
+  return Error::success();
+}
+
+Error RegionCompiler::compileRange(Operation *op) {
+  auto range = mlir::cast<mlir::attn::RangeOp>(op);
+  Expected<ElementType> type = convertType(range.getMin().getType(), op);
+  if (!type)
+    return type.takeError();
+  Expected<BoundArray> array = getArray(range.getSource(), op);
+  if (!array)
+    return array.takeError();
+  Slots indices;
+  for (mlir::OperandRange ends : {range.getLows(), range.getHighs()})
+    for (mlir::Value index : ends) {
+      Expected<SlotId> slot = getSlot(index, op);
+      if (!slot)
+        return slot.takeError();
+      indices.push_back(*slot);
+    }
+  values[range.getMin()] = emitAccess(Opcode::RangeMin, /*isFloat=*/false,
+                                      *array, indices, op, type->width);
+  values[range.getMax()] = emitAccess(Opcode::RangeMax, /*isFloat=*/false,
+                                      *array, indices, op, type->width);
   return Error::success();
 }
 
@@ -379,6 +403,8 @@ Error RegionCompiler::compileOp(Operation *op) {
     return compileConstant(op);
   if (mlir::isa<mlir::tensor::ExtractOp>(op))
     return compileExtract(op);
+  if (mlir::isa<mlir::attn::RangeOp>(op))
+    return compileRange(op);
   if (mlir::isa<mlir::tensor::DimOp>(op))
     return compileDim(op);
   if (mlir::isa<mlir::scf::IfOp>(op))

@@ -88,7 +88,8 @@ private:
   SlotId emit(Opcode opcode, bool isFloat, llvm::ArrayRef<SlotId> operands,
               std::optional<uint32_t> immediate = std::nullopt);
   SlotId emitAccess(Opcode opcode, bool isFloat, const BoundArray &array,
-                    llvm::ArrayRef<SlotId> indices, mlir::Operation *op);
+                    llvm::ArrayRef<SlotId> indices, mlir::Operation *op,
+                    uint32_t immediate = 0);
   SlotId round(SlotId slot, ElementType type);
   SlotId wrap(SlotId slot, ElementType type);
   SlotId asSigned(SlotId slot, ElementType type);
@@ -108,6 +109,7 @@ private:
   llvm::Error compileIf(mlir::Operation *op);
   llvm::Error compileConstant(mlir::Operation *op);
   llvm::Error compileExtract(mlir::Operation *op);
+  llvm::Error compileRange(mlir::Operation *op);
   llvm::Error compileDim(mlir::Operation *op);
   /// Each compiles `info.op` and gives its results, or returns false if it is
   /// none of theirs.

@@ -173,3 +173,115 @@ func.func @offsets(%off: index, %q: tensor<1x1x16x8xf32>, %o: tensor<1x1x16x8xf3
       }
   return %r : tensor<1x1x16x8xf32>
 }
+
+// -----
+
+// Tiles that the mask tells apart: what belongs to the rows once, and one loop
+// that asks about each tile of keys. A predicate that no tile can do without has
+// no other side.
+
+// CHECK-LABEL: func @tiles
+// CHECK: scf.forall
+// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %c1 : index
+// CHECK: scf.for %[[J:.*]] = %{{.*}} to %{{.*}} step %c8
+// CHECK:   %[[END:.*]] = arith.addi %[[J]], %c8 : index
+// CHECK:   arith.minsi %[[END]], %[[SKV:.*]] : index
+// CHECK:   %[[MAY:.*]] = arith.cmpi sle, %[[J]], %[[LAST]]
+// CHECK:   %[[WHOLE:.*]] = arith.cmpi sle, %[[END]], %[[SKV]]
+// CHECK:   %[[FULL:.*]] = arith.andi %{{.*}}, %[[WHOLE]]
+// CHECK:   scf.if %[[MAY]] -> (vector<16x16xf32>, vector<16xf32>, vector<16xf32>) {
+// CHECK:     scf.if %[[FULL]] -> (vector<16x16xf32>, vector<16xf32>, vector<16xf32>) {
+// CHECK:       vector.transfer_read {{.*}} {in_bounds = [true, true]}
+// CHECK-NOT:   arith.select
+// CHECK:       scf.yield
+// CHECK:     } else {
+// CHECK:       vector.transfer_read {{.*}} {in_bounds = [false, true]}
+// CHECK:       arith.select
+// CHECK:       scf.yield
+// CHECK:     }
+// CHECK:   } else {
+// CHECK-NEXT: scf.yield
+// CHECK:   }
+// CHECK: scf.for
+// CHECK-NOT: scf.if
+// CHECK: attn.schedule
+func.func @tiles(%q: tensor<2x4x?x8xf32>, %v: tensor<2x4x?x16xf32>, %o: tensor<2x4x?x16xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x16xf32> {
+  %r:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x16xf32>)
+      outs(%o, %m, %m : tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        %c1 = arith.constant 1 : index
+        %last = arith.subi %i1, %c1 : index
+        %may = arith.cmpi sle, %j0, %last : index
+        %must = arith.cmpi sle, %j1, %i0 : index
+        attn.yield %may, %must : i1, i1
+      }
+  %s:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x16xf32>)
+      outs(%r#0, %r#1, %r#2 : tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        %never = arith.constant false
+        %always = arith.constant true
+        attn.yield %always, %never : i1, i1
+      }
+  return %s#0 : tensor<2x4x?x16xf32>
+}
+
+// -----
+
+// Ranges of captures. Those of keys are found before, for all tiles, and those
+// of rows once for a tile of rows.
+
+// CHECK-LABEL: func @ranges
+// CHECK-SAME: %[[DOC:[^ ]*]]: tensor<2x?xi32>
+// CHECK: %[[TABLES:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %{{.*}}) shared_outs({{.*}}) -> (tensor<2x1x?xi32>, tensor<2x1x?xi32>) {
+// CHECK:   %[[RANGE:.*]]:2 = scf.for
+// CHECK:     scf.for
+// CHECK:       tensor.extract %[[DOC]]
+// CHECK:       arith.minsi
+// CHECK:       arith.maxsi
+// A range that is partly outside may be anything.
+// CHECK:   arith.select %{{.*}}, %[[RANGE]]#0, %c-2147483648_i32 : i32
+// CHECK:   arith.select %{{.*}}, %[[RANGE]]#1, %c2147483647_i32 : i32
+// CHECK:   tensor.parallel_insert_slice
+// CHECK:   tensor.parallel_insert_slice
+// CHECK: scf.forall (%[[B:.*]], %{{.*}}, %{{.*}}) in (2, 4, %{{.*}})
+// CHECK:   scf.for
+// CHECK:     scf.for
+// CHECK:       tensor.extract %[[DOC]]
+// CHECK:   scf.for %[[J:.*]] = %c0 to
+// CHECK:     %[[TILE:.*]] = arith.divui %[[J]], %c8 : index
+// CHECK:     tensor.extract %[[TABLES]]#0[%[[B]], %c0, %[[TILE]]]
+// CHECK:     tensor.extract %[[TABLES]]#1[%[[B]], %c0, %[[TILE]]]
+// CHECK-NOT: tensor.extract %[[DOC]]
+// CHECK:     scf.if
+func.func @ranges(%doc: tensor<2x?xi32>, %q: tensor<2x4x?x8xf32>, %o: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%o, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %x = tensor.extract %w[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %w[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi sle, %x, %y : i32
+        attn.yield %p : i1
+      }
+      tiles(%b, %h, %i0, %i1, %j0, %j1, %w) {
+        %c1 = arith.constant 1 : index
+        %b1 = arith.addi %b, %c1 : index
+        %imin, %imax = attn.range %w[%b, %i0] to [%b1, %i1] : tensor<2x?xi32>
+        %jmin, %jmax = attn.range %w[%b, %j0] to [%b1, %j1] : tensor<2x?xi32>
+        %may = arith.cmpi sle, %imin, %jmax : i32
+        %must = arith.cmpi sle, %imax, %jmin : i32
+        attn.yield %may, %must : i1, i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}

@@ -61,6 +61,10 @@ public:
 
   const MaskNode &getRoot() const { return *root; }
   const MaskValues &getValues() const { return values; }
+  /// Whether the keys that a tile of queries needs are one interval, and those
+  /// that all of it allows are one, as far as its comparisons say, so that the
+  /// bounds of these intervals leave nothing to know about a tile of keys.
+  bool areIntervals() const;
   /// The first operation that could not be read, or null.
   Operation *getObstacle() const { return obstacle; }
   /// Why it could not be read.

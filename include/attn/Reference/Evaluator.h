@@ -62,9 +62,9 @@ struct EvaluatorOptions {
   uint64_t seed = 0;
   /// Number of threads, 0 for one per processor. Results do not depend on it.
   unsigned threads = 0;
-  /// `attn.online_attention` with a `blocks` region is checked against its
-  /// mask: the bounds for tiles of this many query rows must hold. 0 turns the
-  /// check off.
+  /// `attn.online_attention` with a `blocks` or a `tiles` region is checked
+  /// against its mask: the bounds for tiles of this many query rows must hold,
+  /// and the classes of tiles of as many rows and keys. 0 turns the check off.
   int64_t blockRows = 16;
 };
 

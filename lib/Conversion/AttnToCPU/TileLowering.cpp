@@ -20,6 +20,11 @@ Value TileLowering::allocate(VectorType type) {
   if (element.isInteger(1))
     element = scratchBuilder.getI8Type();
   auto memref = MemRefType::get(type.getShape(), element);
+  // In front of all that is there, and of the loop that takes its place.
+  if (scratch.empty())
+    scratchBuilder.setInsertionPointToStart(loop.getBody());
+  else
+    scratchBuilder.setInsertionPointAfterValue(scratch.back());
   // A cache line, which is also the widest vector.
   Value buffer = memref::AllocOp::create(scratchBuilder, loop.getLoc(), memref,
                                          scratchBuilder.getI64IntegerAttr(64));
@@ -153,6 +158,18 @@ Value TileLowering::getOverwritable(Value value) {
   return allocate(cast<VectorType>(value.getType()));
 }
 
+void TileLowering::rename(Value value, Block &block) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&block);
+  auto name = UnrealizedConversionCastOp::create(builder, value.getLoc(),
+                                                 value.getType(), value);
+  buffers[name.getResult(0)] = buffers.lookup(value);
+  value.replaceUsesWithIf(name.getResult(0), [&](OpOperand &use) {
+    return use.getOwner() != name &&
+           block.getParent()->isAncestor(use.getOwner()->getParentRegion());
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
@@ -184,6 +201,9 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
     body->back().erase();
   body->getOperations().splice(body->end(), oldBody->getOperations());
   op.getInductionVar().replaceAllUsesWith(newLoop.getInductionVar());
+  for (BlockArgument argument : op.getRegionIterArgs())
+    if (isa<VectorType>(argument.getType()))
+      rename(argument, *body);
   for (auto [position, number] : llvm::enumerate(scalars)) {
     op.getRegionIterArg(number).replaceAllUsesWith(
         newLoop.getRegionIterArg(position));
@@ -192,28 +212,11 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
   if (failed(lowerBlock(*body)))
     return failure();
 
-  builder.setInsertionPoint(yield);
-  SmallVector<Value> scalarYields;
-  // What is not updated in place goes through a buffer of its own, since it may
-  // depend on the state it replaces.
-  SmallVector<std::pair<Value, Value>> copies;
-  for (auto [value, argument] :
-       llvm::zip_equal(yield.getOperands(), op.getRegionIterArgs())) {
-    if (!isa<VectorType>(value.getType())) {
-      scalarYields.push_back(value);
-      continue;
-    }
-    Value home = buffers.lookup(argument);
-    if (buffers.lookup(value) == home)
-      continue;
-    if (failed(materialize(value)))
-      return failure();
-    copies.push_back({value, home});
-  }
-  for (auto [value, home] : copies)
-    if (failed(store(value, home)))
-      return failure();
-  scf::YieldOp::create(builder, yield.getLoc(), scalarYields);
+  SmallVector<Value> homes;
+  for (BlockArgument argument : op.getRegionIterArgs())
+    homes.push_back(buffers.lookup(argument));
+  if (failed(lowerYield(yield, homes)))
+    return failure();
   // Until the end these hold the tile values that were lowered.
   yield->moveBefore(oldBody, oldBody->end());
   dead.push_back(op);
@@ -520,6 +523,11 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
     }
     if (!hasTile)
       continue;
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      if (failed(lowerIf(branch)))
+        return failure();
+      continue;
+    }
     if (auto contract = dyn_cast<vector::ContractionOp>(op)) {
       if (failed(lowerContract(contract)))
         return failure();

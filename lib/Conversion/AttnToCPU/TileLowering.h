@@ -20,13 +20,22 @@ public:
   TileLowering(scf::ForallOp loop, ScheduleAttr schedule)
       : loop(loop), lanes(schedule.getLanes()), unrollM(schedule.getUnrollM()),
         unrollN(schedule.getUnrollN()), builder(loop.getContext()),
-        scratchBuilder(loop.getBody(), loop.getBody()->begin()) {}
+        scratchBuilder(loop.getContext()) {}
 
   LogicalResult run();
 
 private:
   LogicalResult lowerBlock(Block &block);
   LogicalResult lowerFor(scf::ForOp op);
+  // Branches.cpp
+  LogicalResult lowerIf(scf::IfOp op);
+  /// The buffer that both sides leave a result in, and the tile whose buffer it
+  /// was, if any, which is none of `taken`.
+  std::pair<Value, Value> getCommonBuffer(scf::IfOp op, unsigned result,
+                                          ArrayRef<Value> taken);
+  /// Leaves what `yield` yields in buffers, one for each tile and none for a
+  /// scalar, and yields the scalars.
+  LogicalResult lowerYield(scf::YieldOp yield, ArrayRef<Value> homes);
   LogicalResult lowerWrite(vector::TransferWriteOp op);
   /// Writes the columns [first, end) of a tile, transposed by blocks.
   LogicalResult writeBlocks(vector::TransferWriteOp op, Value end);
@@ -53,6 +62,9 @@ private:
   /// A buffer of the type of `value` that computing `value` reads for the last
   /// time, element by element, or a new one.
   Value getOverwritable(Value value);
+  /// Gives a tile in memory a name of its own inside of `block`, which is yet
+  /// to be lowered, so that one reader there may overwrite the tile.
+  void rename(Value value, Block &block);
 
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);

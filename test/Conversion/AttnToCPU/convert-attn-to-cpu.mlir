@@ -152,3 +152,96 @@ func.func @transpose(%in: memref<4x4xf32, strided<[?, 1]>>, %b: memref<4x4xf32>,
   } {attn.schedule = #attn.schedule<tile_m = 4, tile_n = 4, lanes = 4, unroll_m = 1, unroll_n = 4>}
   return
 }
+
+// -----
+
+// A loop whose state a branch continues or leaves alone: it stays in one buffer.
+
+// CHECK-LABEL: func @branch
+// CHECK:      %[[STATE:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8xf32>
+// CHECK:      vector.store %{{.*}}, %[[STATE]]
+// CHECK:      scf.for %[[I:.*]] = %c0 to %c4 step %c1 {
+// CHECK-NEXT:   %[[TAKE:.*]] = memref.load %{{.*}}[%[[I]]] : memref<4xi1>
+// CHECK-NEXT:   scf.if %[[TAKE]] {
+// CHECK:          %[[OLD:.*]] = vector.load %[[STATE]]
+// CHECK:          arith.addf %[[OLD]]
+// CHECK:          vector.store %{{.*}}, %[[STATE]]
+// CHECK-NOT:    else
+// CHECK:      memref.load %[[STATE]]
+func.func @branch(%a: memref<4x8xf32>, %c: memref<4xi1>, %out: memref<4x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<8xf32>
+  scf.forall (%t) in (1) {
+    %end = scf.for %i = %c0 to %c4 step %c1 iter_args(%state = %zero) -> (vector<8xf32>) {
+      %take = memref.load %c[%i] : memref<4xi1>
+      %next = scf.if %take -> (vector<8xf32>) {
+        %x = vector.transfer_read %a[%i, %c0], %pad {in_bounds = [true]} : memref<4x8xf32>, vector<8xf32>
+        %sum = arith.addf %state, %x : vector<8xf32>
+        scf.yield %sum : vector<8xf32>
+      } else {
+        scf.yield %state : vector<8xf32>
+      }
+      scf.yield %next : vector<8xf32>
+    }
+    vector.transfer_write %end, %out[%t, %c0] {in_bounds = [true]} : vector<8xf32>, memref<4x8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}
+
+// -----
+
+// A side, or a step of the loop, that exchanges two tiles takes other buffers
+// for them on the way. A scalar is yielded as ever.
+
+// CHECK-LABEL: func @exchange
+// CHECK:      %[[A:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+// CHECK:      %[[B:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+// CHECK:      scf.for
+// CHECK:        %[[N:.*]] = arith.select %{{.*}}, %c1, %c0 : index
+// CHECK:        scf.if %{{.*}} {
+// CHECK-NEXT:   } else {
+// CHECK-NEXT:     %[[X:.*]] = vector.load %[[A]]
+// CHECK-NEXT:     vector.store %[[X]], [[X1:%[a-z_0-9]+]]
+// CHECK-NEXT:     %[[Y:.*]] = vector.load %[[B]]
+// CHECK-NEXT:     vector.store %[[Y]], [[Y1:%[a-z_0-9]+]]
+// CHECK-NEXT:     %[[X2:.*]] = vector.load [[X1]]
+// CHECK-NEXT:     vector.store %[[X2]], %[[B]]
+// CHECK-NEXT:     %[[Y2:.*]] = vector.load [[Y1]]
+// CHECK-NEXT:     vector.store %[[Y2]], %[[A]]
+// CHECK-NEXT:   }
+// CHECK-NEXT:   %[[Z0:.*]] = vector.load %[[B]]
+// CHECK-NEXT:   %[[U:.*]] = vector.load %{{.*}}[%[[N]], %c0]
+// CHECK-NEXT:   %[[V:.*]] = arith.addf %[[Z0]], %[[U]]
+// CHECK-NEXT:   vector.store %[[V]], [[V1:%[a-z_0-9]+]]
+// CHECK-NEXT:   %[[Z1:.*]] = vector.load %[[A]]
+// CHECK-NEXT:   vector.store %[[Z1]], [[W1:%[a-z_0-9]+]]
+// CHECK-NEXT:   %[[V2:.*]] = vector.load [[V1]]
+// CHECK-NEXT:   vector.store %[[V2]], %[[A]]
+// CHECK-NEXT:   %[[W2:.*]] = vector.load [[W1]]
+// CHECK-NEXT:   vector.store %[[W2]], %[[B]]
+// CHECK-NEXT: }
+func.func @exchange(%c: i1, %a: memref<2x4xf32>, %out: memref<4x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<4xf32>
+  scf.forall (%t) in (1) {
+    %s:2 = scf.for %i = %c0 to %c2 step %c1 iter_args(%x = %zero, %y = %zero) -> (vector<4xf32>, vector<4xf32>) {
+      %z:3 = scf.if %c -> (vector<4xf32>, vector<4xf32>, index) {
+        scf.yield %y, %x, %c1 : vector<4xf32>, vector<4xf32>, index
+      } else {
+        scf.yield %x, %y, %c0 : vector<4xf32>, vector<4xf32>, index
+      }
+      %u = vector.transfer_read %a[%z#2, %c0], %pad {in_bounds = [true]} : memref<2x4xf32>, vector<4xf32>
+      %v = arith.addf %z#0, %u : vector<4xf32>
+      scf.yield %v, %z#1 : vector<4xf32>, vector<4xf32>
+    }
+    vector.transfer_write %s#0, %out[%c0, %c0] {in_bounds = [true]} : vector<4xf32>, memref<4x4xf32>
+    vector.transfer_write %s#1, %out[%c1, %c0] {in_bounds = [true]} : vector<4xf32>, memref<4x4xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 1, unroll_n = 1>}
+  return
+}

@@ -107,6 +107,7 @@ func.func @false_mask(%q: tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32> {
 // CHECK:         attn.online_attention
 // CHECK-NOT:     mask
 // CHECK-NOT:     blocks
+// CHECK-NOT:     tiles
 // CHECK:         return
 func.func @true_mask_blocks(%q: tensor<1x1x?x4xf32>, %r: tensor<1x1x?xf32>) -> tensor<1x1x?x4xf32> {
   %0:3 = attn.online_attention scale 0.5
@@ -119,6 +120,10 @@ func.func @true_mask_blocks(%q: tensor<1x1x?x4xf32>, %r: tensor<1x1x?xf32>) -> t
       blocks(%b, %h, %i0, %i1, %skv) {
         %c0 = arith.constant 0 : index
         attn.yield %c0, %c0, %skv, %skv : index, index, index, index
+      }
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        %t = arith.constant true
+        attn.yield %t, %t : i1, i1
       }
   return %0#0 : tensor<1x1x?x4xf32>
 }

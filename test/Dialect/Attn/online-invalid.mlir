@@ -109,7 +109,7 @@ func.func @sum_element_type(%q: tensor<1x1x2x4xf64>, %m: tensor<1x1x2xf64>, %r: 
 
 func.func @results(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
   // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>', 'tensor<1x1x2xf32>', 'tensor<1x1x2xf32>'), but got ('tensor<1x1x2x4xf32>')}}
-  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 3>, scale = 1.0}> ({}, {}, {})
+  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 3>, scale = 1.0}> ({}, {}, {}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -166,6 +166,96 @@ func.func @blocks_not_allowed(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
         scf.for %x = %i0 to %i1 step %skv {
         }
         attn.yield %i0, %i1, %i0, %i1 : index, index, index, index
+      }
+  return
+}
+
+// -----
+
+func.func @tiles_arguments(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      // expected-error@+1 {{expects the tiles region to have the arguments (b, h, i0, i1, j0, j1) and one for each of 0 captures, but got 5}}
+      tiles(%b, %h, %i0, %i1, %j0) {
+      }
+  return
+}
+
+// -----
+
+func.func @tiles_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects the tiles region to yield 'i1', 'i1', but got 'index', 'index'}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        // expected-note@+1 {{yielded here}}
+        attn.yield %i0, %i1 : index, index
+      }
+  return
+}
+
+// -----
+
+func.func @tiles_not_allowed(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-note@+1 {{in this attention}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        // expected-error@+1 {{'scf.for' is not allowed in the tiles region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, or attn.range}}
+        scf.for %x = %i0 to %i1 step %j1 {
+        }
+        %t = arith.constant true
+        attn.yield %t, %t : i1, i1
+      }
+  return
+}
+
+// -----
+
+func.func @range_in_mask(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %x: tensor<?xi1>) {
+  // expected-note@+1 {{in this attention}}
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      captures(%x : tensor<?xi1>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      mask(%b, %h, %i, %j, %x) {
+        // expected-error@+1 {{'attn.range' is not allowed in the mask region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, or scf.if}}
+        %all, %any = attn.range %x[%i] to [%j] : tensor<?xi1>
+        attn.yield %any : i1
+      }
+  return
+}
+
+// -----
+
+func.func @range_outside(%x: tensor<?xi1>, %i: index) {
+  // expected-error@+1 {{'attn.range' op expects parent op 'attn.online_attention'}}
+  %all, %any = attn.range %x[%i] to [%i] : tensor<?xi1>
+  return
+}
+
+// -----
+
+func.func @range_of_floats(%x: tensor<?xf32>, %i: index) {
+  // expected-error@+1 {{expects a ranked tensor of integers, but got 'tensor<?xf32>'}}
+  %all, %any = attn.range %x[%i] to [%i] : tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @range_rank(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %x: tensor<?x?xi1>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      captures(%x : tensor<?x?xi1>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1, %x) {
+        // expected-error@+1 {{expects two indices for each of 2 dimensions, but got 1 and 1}}
+        %all, %any = attn.range %x[%i0] to [%i1] : tensor<?x?xi1>
+        attn.yield %any, %all : i1, i1
       }
   return
 }

@@ -327,6 +327,28 @@ func.func @online_blocks(%q: tensor<1x1x?x4xf32>, %row: tensor<1x1x?xf32>) -> te
   return %r#0 : tensor<1x1x?x4xf32>
 }
 
+// What is known of tiles, with ranges of captures of several types and ranks.
+// CHECK-LABEL: func.func @online_tiles
+// CHECK:         tiles(%b, %h, %i0, %i1, %j0, %j1, %w0, %w1, %w2) {
+// CHECK:           %{{.*}}, %{{.*}} = attn.range %w0[%b, %j0] to [%i1, %j1] : tensor<2x?xi1>
+// CHECK:           %{{.*}}, %{{.*}} = attn.range %w1[] to [] : tensor<i32>
+// CHECK:           %{{.*}}, %{{.*}} = attn.range %w2[%i0] to [%i1] {note} : tensor<?xindex>
+// CHECK:           attn.yield %{{.*}}, %{{.*}} : i1, i1
+func.func @online_tiles(%q: tensor<1x1x?x4xf32>, %row: tensor<1x1x?xf32>, %x: tensor<2x?xi1>,
+    %y: tensor<i32>, %z: tensor<?xindex>) -> tensor<1x1x?x4xf32> {
+  %r:3 = attn.online_attention scale 0.5
+      ins(%q, %q, %q : tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>)
+      captures(%x, %y, %z : tensor<2x?xi1>, tensor<i32>, tensor<?xindex>)
+      outs(%q, %row, %row : tensor<1x1x?x4xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1, %x, %y, %z) {
+        %all, %any = attn.range %x[%b, %j0] to [%i1, %j1] : tensor<2x?xi1>
+        %0, %1 = attn.range %y[] to [] : tensor<i32>
+        %2, %3 = attn.range %z[%i0] to [%i1] {note} : tensor<?xindex>
+        attn.yield %any, %all : i1, i1
+      }
+  return %r#0 : tensor<1x1x?x4xf32>
+}
+
 //===----------------------------------------------------------------------===//
 // attn.online_step
 //===----------------------------------------------------------------------===//

@@ -49,7 +49,7 @@ std::string RandomRegion::narrow(unsigned depth) {
 std::string RandomRegion::integer(unsigned depth) {
   static const char *const leaves[] = {"%i", "%j", "%i", "%j",  "%i",
                                        "%j", "%b", "%h", "%c0", "%c1"};
-  int64_t kind = depth == 0 ? pick(0, 2) : pick(0, 17);
+  int64_t kind = depth == 0 ? pick(0, 2) : pick(0, 21);
   switch (kind) {
   case 0:
   case 1:
@@ -104,6 +104,31 @@ std::string RandomRegion::integer(unsigned depth) {
   }
   case 16:
     return narrow(depth - 1);
+  case 18: {
+    // Unsigned operations on positions, which are not negative.
+    static const char *const ops[] = {"remui", "shrui", "minui", "maxui"};
+    int64_t which = pick(0, 3);
+    return define(std::string("arith.") + ops[which] + " " +
+                  leaves[pick(0, 5)] + ", " +
+                  constant(which == 0 ? pick(1, 8) : pick(0, 4)) + " : index");
+  }
+  case 19:
+  case 20: {
+    static const char *const ops[] = {"andi", "ori", "xori"};
+    std::string a = integer(depth - 1);
+    std::string b = pick(0, 2) ? constant(pick(0, 15)) : integer(depth - 1);
+    return define(std::string("arith.") + ops[pick(0, 2)] + " " + a + ", " + b +
+                  " : index");
+  }
+  case 21: {
+    std::string at = leaves[pick(0, 5)];
+    if (pick(0, 2) == 0)
+      at = define("arith.divui " + at + ", " + constant(pick(1, 4)) +
+                  " : index");
+    return define("arith.index_cast " +
+                  define("tensor.extract %doc[" + at + "] : tensor<?xi32>") +
+                  " : i32 to index");
+  }
   default:
     return define("arith.index_castui " +
                   define("arith.extui " + boolean(depth - 1) + " : i1 to i32") +
@@ -229,11 +254,17 @@ std::string RandomRegion::makeScore(unsigned depth) {
 }
 
 CaptureData RandomRegion::makeCaptures() {
-  CaptureData data{pick(-8, 18), pick(-8, 18), {}, {}};
+  CaptureData data{pick(-8, 18), pick(-8, 18), {}, {}, {}};
   for (int64_t b = 0; b < kBatch; ++b)
     data.lengths.push_back(pick(-2, kMaxRows + 2));
   for (int64_t row = 0; row < kMaxRows; ++row)
     data.flags.push_back(-pick(0, 1));
+  // In order, as documents are, or not.
+  int64_t last = pick(-2, 2), isSorted = pick(0, 2);
+  for (int64_t row = 0; row < kMaxRows; ++row) {
+    last = isSorted ? last + (pick(0, 3) == 0) : pick(-2, 14);
+    data.documents.push_back(last);
+  }
   return data;
 }
 
@@ -243,21 +274,23 @@ std::string mlir::attn::test::makeOnlineAttention(const std::string &score,
 func.func @f(%q: tensor<2x2x?x8xf32>, %k: tensor<2x2x?x8xf32>,
              %v: tensor<2x2x?x8xf32>, %a: tensor<2x2x?x8xf32>,
              %m: tensor<2x2x?xf32>, %l: tensor<2x2x?xf32>, %c0: index,
-             %c1: index, %len: tensor<2xi32>, %flag: tensor<?xi1>)
+             %c1: index, %len: tensor<2xi32>, %flag: tensor<?xi1>,
+             %doc: tensor<?xi32>)
     -> tensor<2x2x?x8xf32> {
   %r:3 = attn.online_attention scale 1.0
       ins(%q, %k, %v : tensor<2x2x?x8xf32>, tensor<2x2x?x8xf32>,
           tensor<2x2x?x8xf32>)
-      captures(%c0, %c1, %len, %flag : index, index, tensor<2xi32>,
-               tensor<?xi1>)
+      captures(%c0, %c1, %len, %flag, %doc : index, index, tensor<2xi32>,
+               tensor<?xi1>, tensor<?xi32>)
       outs(%a, %m, %l : tensor<2x2x?x8xf32>, tensor<2x2x?xf32>,
            tensor<2x2x?xf32>)
 )";
   if (!score.empty())
-    text +=
-        "score(%s, %b, %h, %i, %j, %c0, %c1, %len, %flag) {\n" + score + "}\n";
+    text += "score(%s, %b, %h, %i, %j, %c0, %c1, %len, %flag, %doc) {\n" +
+            score + "}\n";
   if (!mask.empty())
-    text += "mask(%b, %h, %i, %j, %c0, %c1, %len, %flag) {\n" + mask + "}\n";
+    text +=
+        "mask(%b, %h, %i, %j, %c0, %c1, %len, %flag, %doc) {\n" + mask + "}\n";
   return text + "return %r#0 : tensor<2x2x?x8xf32>\n}\n";
 }
 

@@ -20,14 +20,14 @@ namespace mlir::attn::test {
 inline constexpr int64_t kBatch = 2, kHeads = 2, kMaxRows = 14;
 
 /// Values of the captures of `makeOnlineAttention`: two index scalars, one i32
-/// for each batch, and one i1 for each position.
+/// for each batch, one i1 and one i32 for each position.
 struct CaptureData {
   int64_t first, second;
-  std::vector<int64_t> lengths, flags;
+  std::vector<int64_t> lengths, flags, documents;
 
   std::vector<Scalar> get() const {
     return {Scalar::of(first), Scalar::of(second), Scalar::of(lengths),
-            Scalar::of(flags)};
+            Scalar::of(flags), Scalar::of(documents)};
   }
 };
 
@@ -61,7 +61,7 @@ private:
 
 /// A module with one `attn.online_attention` around the given region bodies;
 /// an empty one leaves the region out. The arguments of regions are called
-/// %s, %b, %h, %i, %j, %c0, %c1, %len and %flag.
+/// %s, %b, %h, %i, %j, %c0, %c1, %len, %flag and %doc.
 std::string makeOnlineAttention(const std::string &score,
                                 const std::string &mask);
 

@@ -7,7 +7,10 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
+#include <algorithm>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::attn::test;
@@ -169,6 +172,33 @@ void Interpreter::evaluate(Operation &op) {
       index = 0;
     }
     return setInteger(tensor[index]);
+  }
+  if (auto range = dyn_cast<attn::RangeOp>(op)) {
+    const std::vector<int64_t> &tensor = *operand(0).tensor;
+    int64_t low = operand(1).integer, high = operand(2).integer;
+    Type type = range.getMin().getType();
+    // True is -1 here.
+    bool isBoolean = type.isInteger(1);
+    int64_t min = std::numeric_limits<int64_t>::min() >> (64 - getWidth(type));
+    int64_t max = -(min + 1);
+    if (isBoolean)
+      std::swap(min, max);
+    bool isInside =
+        low >= 0 && low < high && high <= static_cast<int64_t>(tensor.size());
+    if (isInside) {
+      auto first = tensor.begin() + low, end = tensor.begin() + high;
+      min = *std::min_element(first, end), max = *std::max_element(first, end);
+      if (isBoolean)
+        std::swap(min, max);
+    }
+    values[range.getMin()] = Scalar::of(min);
+    values[range.getMax()] = Scalar::of(max);
+    return;
+  }
+  if (isa<math::CountLeadingZerosOp>(op)) {
+    unsigned width = getWidth(op.getOperand(0).getType());
+    uint64_t bits = asUnsigned(operand(0).integer, width);
+    return setInteger(llvm::countl_zero(bits) - (64 - width));
   }
   if (auto branch = dyn_cast<scf::IfOp>(op)) {
     Region &taken =

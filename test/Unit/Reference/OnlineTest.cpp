@@ -163,3 +163,104 @@ TEST(OnlineTest, BlocksThatDoNotHoldAreErrors) {
             std::string::npos)
       << error;
 }
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// A tiles region of a causal mask that yields two expressions of what is
+/// defined here.
+static std::string makeTiles(const std::string &yielded) {
+  return "tiles(%b, %h, %i0, %i1, %j0, %j1) {\n"
+         "%true = arith.constant true\n%false = arith.constant false\n"
+         "%may = arith.cmpi slt, %j0, %i1 : index\n"
+         "%must = arith.cmpi sle, %j1, %i0 : index\n"
+         "%diagonal = arith.cmpi sle, %j1, %i1 : index\n"
+         "attn.yield " +
+         yielded + " : i1, i1 }";
+}
+
+TEST(OnlineTest, TilesThatHoldAreAccepted) {
+  Tensor q = makeInput(50, 1), k = makeInput(60, 2), v = makeInput(60, 3);
+  evaluate(makeText(false, makeTiles("%may, %must")), {&q, &k, &v});
+  evaluate(makeText(false, makeTiles("%true, %false")), {&q, &k, &v});
+  evaluate(makeText(true, makeTiles("%true, %false")), {&q, &k, &v});
+  // Not checked if told so.
+  EvaluatorOptions options;
+  options.blockRows = 0;
+  evaluate(makeText(false, makeTiles("%false, %true")), {&q, &k, &v}, options);
+}
+
+TEST(OnlineTest, TilesThatDoNotHoldAreErrors) {
+  Tensor q = makeInput(50, 1), k = makeInput(60, 2), v = makeInput(60, 3);
+  std::string error =
+      getError(makeText(false, makeTiles("%must, %must")), {&q, &k, &v});
+  EXPECT_NE(error.find("expects no allowed key in a tile that is empty, but "
+                       "got the key at (b, h, i, j) = (0, 0, 0, 0) in the tile "
+                       "from row 0 and key 0 of 16 each"),
+            std::string::npos)
+      << error;
+  error = getError(makeText(false, makeTiles("%may, %diagonal")), {&q, &k, &v});
+  EXPECT_NE(error.find("expects no masked key in a tile that is full, but got "
+                       "the key at (b, h, i, j) = (0, 0, 0, 1)"),
+            std::string::npos)
+      << error;
+}
+
+/// Documents of 20 positions whose tiles are told apart by ranges, of which
+/// those of keys end at %end.
+static std::string makeDocuments(const std::string &end) {
+  return R"(
+    func.func @f(%q: tensor<1x1x40x4xf32>, %acc: tensor<1x1x40x4xf32>, %max: tensor<1x1x40xf32>,
+                 %doc: tensor<1x40xi32>) -> tensor<1x1x40x4xf32> {
+      %r:3 = attn.online_attention scale 1.0
+          ins(%q, %q, %q : tensor<1x1x40x4xf32>, tensor<1x1x40x4xf32>, tensor<1x1x40x4xf32>)
+          captures(%doc : tensor<1x40xi32>)
+          outs(%acc, %max, %max : tensor<1x1x40x4xf32>, tensor<1x1x40xf32>, tensor<1x1x40xf32>)
+          mask(%b, %h, %i, %j, %doc) {
+            %x = tensor.extract %doc[%b, %i] : tensor<1x40xi32>
+            %y = tensor.extract %doc[%b, %j] : tensor<1x40xi32>
+            %p = arith.cmpi eq, %x, %y : i32
+            attn.yield %p : i1
+          }
+          tiles(%b, %h, %i0, %i1, %j0, %j1, %doc) {
+            %one = arith.constant 1 : index
+            %b1 = arith.addi %b, %one : index
+            %next = arith.addi %j0, %one : index
+            %beyond = arith.addi %j1, %one : index
+            %imin, %imax = attn.range %doc[%b, %i0] to [%b1, %i1] : tensor<1x40xi32>
+            %jmin, %jmax = attn.range %doc[%b, %j0] to [%b1, )" +
+         end + R"(] : tensor<1x40xi32>
+            %below = arith.cmpi sle, %imin, %jmax : i32
+            %above = arith.cmpi sle, %jmin, %imax : i32
+            %may = arith.andi %below, %above : i1
+            %ipoint = arith.cmpi eq, %imin, %imax : i32
+            %jpoint = arith.cmpi eq, %jmin, %jmax : i32
+            %same = arith.cmpi eq, %imin, %jmin : i32
+            %points = arith.andi %ipoint, %jpoint : i1
+            %must = arith.andi %points, %same : i1
+            attn.yield %may, %must : i1, i1
+          }
+      return %r#0 : tensor<1x1x40x4xf32>
+    })";
+}
+
+TEST(OnlineTest, RangesOfCapturesTellTilesApart) {
+  Tensor q = makeRandom(DType::F32, {1, 1, 40, 4}, 1);
+  Tensor zero =
+      makeTensor(DType::F32, {1, 1, 40, 4}, std::vector<double>(160, 0.0));
+  Tensor none =
+      makeTensor(DType::F32, {1, 1, 40}, std::vector<double>(40, -kInf));
+  std::vector<double> numbers(40, 0.0);
+  std::fill(numbers.begin() + 20, numbers.end(), 1.0);
+  Tensor doc = makeTensor(DType::I32, {1, 40}, numbers);
+  evaluate(makeDocuments("%j1"), {&q, &zero, &none, &doc});
+  // Of what is partly outside, nothing is known, which is true.
+  evaluate(makeDocuments("%beyond"), {&q, &zero, &none, &doc});
+  // The first key of a tile does not speak for all.
+  std::string error =
+      getError(makeDocuments("%next"), {&q, &zero, &none, &doc});
+  EXPECT_NE(error.find("in the tile from row 0 and key 16 of 16 each"),
+            std::string::npos)
+      << error;
+}

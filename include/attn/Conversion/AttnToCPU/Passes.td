@@ -19,6 +19,8 @@ def ConvertAttnToCPUPass : Pass<"convert-attn-to-cpu"> {
       of the accumulator type are read in place; others are converted, a tile at a time;
     * `attn.online_step` becomes two passes over the scores, with the statistics
       of the queries in registers; for f32, powers of two are a polynomial with a relative error below 2^-23;
+    * an `scf.if` that yields tiles leaves each in one buffer on both sides, in that of the state
+      of the softmax where it continues one;
     * `attn.gather` becomes masked loads. An index out of range reads 0, and
       with a site number is stored to the `attn.status` argument, the extent behind it.
 

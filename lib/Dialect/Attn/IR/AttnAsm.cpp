@@ -111,9 +111,13 @@ static SmallVector<RegionSpec> getRegionSpecs(Builder &builder, Type accType,
   specs.push_back(
       {"score", {accType, index, index, index, index}, "s, b, h, i, j"});
   specs.push_back({"mask", {index, index, index, index}, "b, h, i, j"});
-  if (withBlocks)
+  if (withBlocks) {
     specs.push_back(
         {"blocks", {index, index, index, index, index}, "b, h, i0, i1, skv"});
+    specs.push_back({"tiles",
+                     {index, index, index, index, index, index},
+                     "b, h, i0, i1, j0, j1"});
+  }
   return specs;
 }
 
@@ -148,7 +152,8 @@ static ParseResult parseRegions(OpAsmParser &parser, OperationState &result,
 }
 
 static void printRegions(OpAsmPrinter &printer, Operation *op) {
-  static constexpr StringLiteral keywords[] = {"score", "mask", "blocks"};
+  static constexpr StringLiteral keywords[] = {"score", "mask", "blocks",
+                                               "tiles"};
   printer.increaseIndent();
   for (auto [index, region] : llvm::enumerate(op->getRegions())) {
     if (region.empty())
@@ -167,11 +172,13 @@ static void printRegions(OpAsmPrinter &printer, Operation *op) {
 /// Names for the arguments of the regions, so that printed IR reads like maths.
 static void nameRegionArguments(Operation *op, Region &region,
                                 OpAsmSetValueNameFn setName) {
-  static constexpr StringLiteral names[3][5] = {{"s", "b", "h", "i", "j"},
-                                                {"b", "h", "i", "j", ""},
-                                                {"b", "h", "i0", "i1", "skv"}};
+  static constexpr StringLiteral names[4][6] = {
+      {"s", "b", "h", "i", "j", ""},
+      {"b", "h", "i", "j", "", ""},
+      {"b", "h", "i0", "i1", "skv", ""},
+      {"b", "h", "i0", "i1", "j0", "j1"}};
   static constexpr unsigned counts[] = {kNumScoreArgs, kNumMaskArgs,
-                                        kNumBlocksArgs};
+                                        kNumBlocksArgs, kNumTilesArgs};
   unsigned which = region.getRegionNumber();
   for (BlockArgument argument : region.getArguments()) {
     unsigned number = argument.getArgNumber();
@@ -209,6 +216,30 @@ void OnlineAttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 
 void FinalizeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   nameResults(*this, {"o", "lse"}, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges of captures
+//===----------------------------------------------------------------------===//
+
+/// The type of the source, which implies those of the results.
+static ParseResult parseRangeTypes(OpAsmParser &parser, Type &source, Type &min,
+                                   Type &max) {
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseType(source))
+    return failure();
+  auto tensor = dyn_cast<RankedTensorType>(source);
+  if (!tensor || !tensor.getElementType().isSignlessIntOrIndex())
+    return parser.emitError(loc,
+                            "expects a ranked tensor of integers, but got ")
+           << source;
+  min = max = tensor.getElementType();
+  return success();
+}
+
+static void printRangeTypes(OpAsmPrinter &printer, Operation *, Type source,
+                            Type, Type) {
+  printer << source;
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,7 +34,8 @@ static LogicalResult dropIdentityScore(AttentionLikeOpInterface op,
   return success();
 }
 
-/// A mask that is constant true is absent, and so are its block bounds.
+/// A mask that is constant true is absent, and so is what is known of its
+/// tiles.
 static LogicalResult dropTrueMask(AttentionLikeOpInterface op,
                                   PatternRewriter &rewriter) {
   Region &mask = op.getMask();
@@ -43,8 +44,9 @@ static LogicalResult dropTrueMask(AttentionLikeOpInterface op,
     return rewriter.notifyMatchFailure(op, "mask is absent or not all true");
   dropRegion(rewriter, op, mask);
   if (auto online = dyn_cast<OnlineAttentionOp>(op.getOperation()))
-    if (!online.getBlocks().empty())
-      dropRegion(rewriter, op, online.getBlocks());
+    for (Region *region : {&online.getBlocks(), &online.getTiles()})
+      if (!region->empty())
+        dropRegion(rewriter, op, *region);
   return success();
 }
 

@@ -220,7 +220,9 @@ OnlineAttentionOp mlir::attn::cloneWithInputs(OpBuilder &builder,
       op.getLayoutsAttr(), op.getScheduleAttr());
   tiled->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), tiled->getRegions()))
-    if (!from.empty() && (&from != &op.getBlocks() || inputs.startsAtZero))
+    if (!from.empty() &&
+        ((&from != &op.getBlocks() && &from != &op.getTiles()) ||
+         inputs.startsAtZero))
       builder.cloneRegionBefore(from, to, to.end());
   return tiled;
 }

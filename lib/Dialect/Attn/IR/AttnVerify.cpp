@@ -216,6 +216,11 @@ static bool isAllowedInRegion(Operation *op) {
              YieldOp>(op);
 }
 
+/// Reads of more than one element are for the `tiles` region alone.
+static bool isAllowedInRegion(Operation *op, StringRef region) {
+  return isAllowedInRegion(op) || (region == "tiles" && isa<RangeOp>(op));
+}
+
 /// Checks that a value inside a region is a scalar. Captures, which are block
 /// arguments, may be tensors.
 static LogicalResult verifyScalarResults(Operation *op) {
@@ -248,12 +253,13 @@ static LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
   // From outside in: of nested operations that are not allowed, the outermost
   // is what the user has to know.
   WalkResult walk = region.walk<WalkOrder::PreOrder>([&](Operation *inner) {
-    if (!isAllowedInRegion(inner)) {
+    if (!isAllowedInRegion(inner, name)) {
       InFlightDiagnostic diagnostic =
           inner->emitError("'")
           << inner->getName() << "' is not allowed in the " << name
           << " region of an attention: expects operations of arith, math and "
-             "index, tensor.extract, tensor.dim, or scf.if";
+             "index, tensor.extract, tensor.dim, "
+          << (name == "tiles" ? "scf.if, or attn.range" : "or scf.if");
       diagnostic.attachNote(op->getLoc()) << "in this attention";
       return WalkResult::interrupt();
     }
@@ -346,9 +352,28 @@ LogicalResult OnlineAttentionOp::verify() {
 LogicalResult OnlineAttentionOp::verifyRegions() {
   if (failed(verifyScoreAndMask(*this)))
     return failure();
-  SmallVector<Type> five(kNumBlocksArgs, IndexType::get(getContext()));
-  return verifyRegion(*this, getBlocks(), "blocks", five,
-                      ArrayRef<Type>(five).take_front(4));
+  SmallVector<Type> indices(kNumTilesArgs, IndexType::get(getContext()));
+  ArrayRef<Type> all = indices;
+  if (failed(verifyRegion(*this, getBlocks(), "blocks",
+                          all.take_front(kNumBlocksArgs), all.take_front(4))))
+    return failure();
+  Type boolean = IntegerType::get(getContext(), 1);
+  return verifyRegion(*this, getTiles(), "tiles", all, {boolean, boolean});
+}
+
+LogicalResult RangeOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  if (!source.getElementType().isSignlessIntOrIndex())
+    return emitOpError("expects a tensor of integers, but got ") << source;
+  if (static_cast<int64_t>(getLows().size()) != source.getRank())
+    return emitOpError("expects two indices for each of ")
+           << source.getRank() << " dimensions, but got " << getLows().size()
+           << " and " << getHighs().size();
+  for (Value result : getResults())
+    if (result.getType() != source.getElementType())
+      return emitOpError("expects results of the element type of ")
+             << source << ", but got " << result.getType();
+  return success();
 }
 
 LogicalResult FinalizeOp::verify() {

@@ -156,8 +156,10 @@ static bool extractMask(RewriterBase &rewriter, AttentionLikeOpInterface op,
   // Bounds of a weaker mask promise too many keys.
   if (auto online = dyn_cast<OnlineAttentionOp>(op.getOperation()))
     rewriter.modifyOpInPlace(op, [&] {
-      online.getBlocks().dropAllReferences();
-      online.getBlocks().getBlocks().clear();
+      for (Region *region : {&online.getBlocks(), &online.getTiles()}) {
+        region->dropAllReferences();
+        region->getBlocks().clear();
+      }
     });
   remark::passed(loc, remark::RemarkOpts::name("mask-extracted")
                           .category(kRemarkCategory)

@@ -61,6 +61,11 @@ FailureOr<TileValue> RegionVectorizer::run(Region &region,
   return lookup(region.front().getTerminator()->getOperand(0));
 }
 
+LogicalResult RegionVectorizer::emit(Operation &op) {
+  return visit(
+      op, {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))});
+}
+
 LogicalResult RegionVectorizer::visitBlock(Block &block, TileValue active) {
   for (Operation &op : block.without_terminator())
     if (failed(visit(op, active)))

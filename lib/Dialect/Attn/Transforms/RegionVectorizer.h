@@ -62,6 +62,13 @@ public:
   FailureOr<TileValue> run(Region &region, ArrayRef<TileValue> arguments,
                            TileValue active);
 
+  /// The same by steps: what an argument is, one operation of a region without
+  /// branches after the other, and what a value has become. Captures may be
+  /// read everywhere.
+  void set(Value argument, TileValue value) { values[argument] = value; }
+  LogicalResult emit(Operation &op);
+  TileValue get(Value value) { return lookup(value); }
+
   /// `value` with the shape of `kind`, which must include its own.
   Value broadcast(TileValue value, TileKind kind);
   TileValue logicalAnd(TileValue a, TileValue b);

@@ -226,13 +226,17 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
   if (online)
     nameCaptures(online, sites);
   rewriter.setInsertionPoint(op);
+  FailureOr<TileSummaries> summaries = emitTileSummaries(rewriter, online);
+  if (failed(summaries))
+    return failure();
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
     FailureOr<TileState> state;
     if (online)
       state = emitKeyLoops(
           builder, online, rows,
-          emitInitialState(builder, online, rows, online.getOuts()), sites);
+          emitInitialState(builder, online, rows, online.getOuts()), *summaries,
+          sites);
     else
       state =
           TileState{readColumns(builder, loc, op.getAcc(), layout, rows, tileM),
@@ -260,10 +264,14 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
     return failure();
   nameCaptures(op, sites);
   rewriter.setInsertionPoint(op);
+  FailureOr<TileSummaries> summaries = emitTileSummaries(rewriter, op);
+  if (failed(summaries))
+    return failure();
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange outs) -> FailureOr<SmallVector<Value>> {
     FailureOr<TileState> state = emitKeyLoops(
-        builder, op, rows, emitInitialState(builder, op, rows, outs), sites);
+        builder, op, rows, emitInitialState(builder, op, rows, outs),
+        *summaries, sites);
     if (failed(state))
       return failure();
     return SmallVector<Value>{state->acc, state->max, state->sum};

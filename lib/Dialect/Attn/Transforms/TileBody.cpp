@@ -1,10 +1,10 @@
 //===- TileBody.cpp - The program of one worker ---------------------------===//
 
 #include "TileBody.h"
+#include "TileClasses.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APFloat.h"
 #include <cmath>
@@ -116,11 +116,11 @@ namespace {
 class KeyLoops {
 public:
   KeyLoops(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-           BoundsCheckSites *sites)
-      : builder(builder), op(op), attention(op), rows(rows), sites(sites),
-        loc(op.getLoc()), accType(attention.getAccumulatorType()),
-        schedule(op.getScheduleAttr()), numQueries(schedule.getTileM()),
-        numKeys(schedule.getTileN()) {}
+           const TileSummaries &summaries, BoundsCheckSites *sites)
+      : builder(builder), op(op), attention(op), rows(rows),
+        summaries(summaries), sites(sites), loc(op.getLoc()),
+        accType(attention.getAccumulatorType()), schedule(op.getScheduleAttr()),
+        numQueries(schedule.getTileM()), numKeys(schedule.getTileN()) {}
 
   FailureOr<TileState> emit(TileState state);
 
@@ -131,12 +131,14 @@ private:
   };
 
   void emitPrologue();
-  Bounds emitBounds();
+  FailureOr<Bounds> emitBounds();
   /// Whether a tile of keys needs the predicate.
   enum class Predicate { Never, Always, ByTile };
 
   FailureOr<TileState> emitLoop(Value lo, Value hi, Predicate predicate,
                                 TileState state);
+  /// One loop that asks the `tiles` region about each tile.
+  FailureOr<TileState> emitLoopByClass(Value lo, Value hi, TileState state);
   FailureOr<TileState> emitStep(Value key, Predicate predicate,
                                 TileState state);
   FailureOr<Value> emitScores(Value key, bool masked, Value scores);
@@ -165,6 +167,7 @@ private:
   OnlineAttentionOp op;
   AttentionLikeOpInterface attention;
   const TileRows &rows;
+  const TileSummaries &summaries;
   BoundsCheckSites *sites;
   Location loc;
   FloatType accType;
@@ -227,49 +230,50 @@ void KeyLoops::emitPrologue() {
                TileKind::Query};
 }
 
-KeyLoops::Bounds KeyLoops::emitBounds() {
+FailureOr<KeyLoops::Bounds> KeyLoops::emitBounds() {
   Region &blocks = op.getBlocks();
   if (!blocks.empty()) {
-    IRMapping mapping;
+    // Unlike the mask, the bounds are computed even if no query needs them: no
+    // read and no division may stop the process.
+    RegionVectorizer values(builder, loc, numKeys, numQueries,
+                            /*sites=*/nullptr);
     SmallVector<Value> arguments = {rows.batch, rows.head, rows.row,
                                     rows.rowEnd, numAllKeys};
     llvm::append_range(arguments, op.getCaptures());
-    mapping.map(blocks.getArguments(), arguments);
-    for (Operation &inner : blocks.front().without_terminator()) {
-      auto extract = dyn_cast<tensor::ExtractOp>(inner);
-      if (!extract) {
-        builder.clone(inner, mapping);
-        continue;
-      }
-      // Unlike the mask, the bounds are computed even if no query needs them.
-      SmallVector<Value> indices;
-      for (Value index : extract.getIndices())
-        indices.push_back(mapping.lookupOrDefault(index));
-      Value always =
-          arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
-      mapping.map(extract.getResult(),
-                  GatherOp::create(builder, extract.getLoc(), extract.getType(),
-                                   mapping.lookupOrDefault(extract.getTensor()),
-                                   indices, always, /*site=*/IntegerAttr())
-                      .getResult());
-    }
-    auto yielded = blocks.front().getTerminator()->getOperands();
-    return {mapping.lookupOrDefault(yielded[0]),
-            mapping.lookupOrDefault(yielded[1]),
-            mapping.lookupOrDefault(yielded[2]),
-            mapping.lookupOrDefault(yielded[3])};
+    for (auto [argument, value] :
+         llvm::zip_equal(blocks.getArguments(), arguments))
+      values.set(argument, {value});
+    for (Operation &inner : blocks.front().without_terminator())
+      if (failed(values.emit(inner)))
+        return failure();
+    auto bound = [&](unsigned number) {
+      return values.get(blocks.front().getTerminator()->getOperand(number))
+          .value;
+    };
+    return Bounds{bound(0), bound(1), bound(2), bound(3)};
   }
   // Without a mask all keys are allowed.
   Value zero = index(0);
-  return {zero, zero, numAllKeys, numAllKeys};
+  return Bounds{zero, zero, numAllKeys, numAllKeys};
 }
 
 FailureOr<TileState> KeyLoops::emit(TileState state) {
   emitPrologue();
+  if (!op.getTiles().empty() && !schedule.hasSingleKeyLoop()) {
+    if (op.getBlocks().empty())
+      return emitLoopByClass(index(0), numAllKeys, state);
+    FailureOr<Bounds> bounds = emitBounds();
+    if (failed(bounds))
+      return failure();
+    return emitLoopByClass(emitBegin(*bounds), bounds->hi, state);
+  }
   // Nothing known of the mask: the predicate is kept everywhere.
   if (op.getBlocks().empty() && !op.getMask().empty())
     return emitLoop(index(0), numAllKeys, Predicate::Always, state);
-  Bounds bounds = emitBounds();
+  FailureOr<Bounds> known = emitBounds();
+  if (failed(known))
+    return failure();
+  const Bounds &bounds = *known;
   if (schedule.hasSingleKeyLoop()) {
     fullLo = bounds.fullLo;
     fullHi = bounds.fullHi;
@@ -319,6 +323,70 @@ FailureOr<TileState> KeyLoops::emitLoop(Value lo, Value hi, Predicate predicate,
     return failure();
   scf::YieldOp::create(builder, loc,
                        ValueRange{next->acc, next->max, next->sum});
+  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+}
+
+FailureOr<TileState> KeyLoops::emitLoopByClass(Value lo, Value hi,
+                                               TileState state) {
+  TileClasses classes(builder, op, rows, summaries);
+  if (failed(classes.emitRows()))
+    return failure();
+  SmallVector<Value> inits = {state.acc, state.max, state.sum};
+  auto loop = scf::ForOp::create(builder, loc, lo, hi, index(numKeys), inits);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value key = loop.getInductionVar();
+  Value whole = arith::AddIOp::create(builder, loc, key, index(numKeys));
+  FailureOr<TileClasses::TileClass> tile =
+      classes.emit(key, min(whole, numAllKeys));
+  if (failed(tile))
+    return failure();
+  // The last, ragged tile has a predicate for the keys that there are not.
+  Value isWhole = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
+                                        whole, numAllKeys);
+  Value isFull = arith::AndIOp::create(builder, loc, tile->must, isWhole);
+
+  TileState before = {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
+                      loop.getRegionIterArg(2)};
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  auto emitYield = [&](const TileState &after) {
+    scf::YieldOp::create(builder, loc,
+                         ValueRange{after.acc, after.max, after.sum});
+  };
+  /// A choice between two steps, or a step and none.
+  auto emitChoice =
+      [&](Value condition, function_ref<FailureOr<TileState>()> yes,
+          function_ref<FailureOr<TileState>()> no) -> FailureOr<TileState> {
+    if (matchPattern(condition, m_Zero()))
+      return no();
+    auto branch = scf::IfOp::create(builder, loc, types, condition,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard inBranch(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    FailureOr<TileState> then = yes();
+    if (failed(then))
+      return failure();
+    emitYield(*then);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    FailureOr<TileState> otherwise = no();
+    if (failed(otherwise))
+      return failure();
+    emitYield(*otherwise);
+    return TileState{branch.getResult(0), branch.getResult(1),
+                     branch.getResult(2)};
+  };
+  FailureOr<TileState> after = emitChoice(
+      tile->may,
+      [&] {
+        return emitChoice(
+            matchPattern(tile->must, m_Zero()) ? tile->must : isFull,
+            [&] { return emitStep(key, Predicate::Never, before); },
+            [&] { return emitStep(key, Predicate::Always, before); });
+      },
+      [&] { return FailureOr<TileState>(before); });
+  if (failed(after))
+    return failure();
+  emitYield(*after);
   return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
@@ -454,12 +522,10 @@ FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
   return branch.getResult(0);
 }
 
-FailureOr<TileState> mlir::attn::emitKeyLoops(OpBuilder &builder,
-                                              OnlineAttentionOp op,
-                                              const TileRows &rows,
-                                              TileState state,
-                                              BoundsCheckSites *sites) {
-  return KeyLoops(builder, op, rows, sites).emit(state);
+FailureOr<TileState> mlir::attn::emitKeyLoops(
+    OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+    TileState state, const TileSummaries &summaries, BoundsCheckSites *sites) {
+  return KeyLoops(builder, op, rows, summaries, sites).emit(state);
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,6 +4,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEBODY_H
 
 #include "RegionVectorizer.h"
+#include "TileSummaries.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/Builders.h"
 
@@ -34,9 +35,10 @@ Value readRows(OpBuilder &builder, Location loc, Value tensor, Layout layout,
                const TileRows &rows, int64_t numQueries);
 
 /// Emits the loops over tiles of keys that continue `state`, and returns the
-/// state after all keys.
+/// state after all keys. `summaries` were emitted before.
 FailureOr<TileState> emitKeyLoops(OpBuilder &builder, OnlineAttentionOp op,
                                   const TileRows &rows, TileState state,
+                                  const TileSummaries &summaries,
                                   BoundsCheckSites *sites);
 
 /// Emits o as vector<Dv x M> of `elementType` and, if `wantLse`, lse as

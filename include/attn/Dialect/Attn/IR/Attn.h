@@ -48,10 +48,12 @@ inline constexpr llvm::StringLiteral kStatusAttrName = "attn.status";
 inline constexpr llvm::StringLiteral kConstraintsAttrName = "attn.constraints";
 
 /// Number of leading arguments of each region, before the captures:
-/// (s, b, h, i, j), (b, h, i, j), and (b, h, i0, i1, skv).
+/// (s, b, h, i, j), (b, h, i, j), (b, h, i0, i1, skv), and
+/// (b, h, i0, i1, j0, j1).
 inline constexpr unsigned kNumScoreArgs = 5;
 inline constexpr unsigned kNumMaskArgs = 4;
 inline constexpr unsigned kNumBlocksArgs = 5;
+inline constexpr unsigned kNumTilesArgs = 6;
 
 } // namespace mlir::attn
 

@@ -173,6 +173,12 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     are allowed for every row. It counts from where this operation starts, without `offsets`.
     `attn-classify-blocks` derives it from the mask; a tile that starts elsewhere does not keep it.
 
+    The optional `tiles` region says of one tile whether its keys are needed. Its arguments are `b`, `h`, `i0`, `i1`,
+    `j0`, `j1`, then one for each capture; for the rows `i0 <= i < i1` and the keys `j0 <= j < j1`, with at least one of each, it
+    yields two i1: the first is true unless every pair is masked for certain, the second is true only if every pair is
+    allowed for certain. Besides what the other regions hold, it may hold `attn.range`.
+    It counts as `blocks` does. `attn-lift-mask` derives it from the mask, where `blocks` does not say all.
+
     Tiling (`TilingInterface`): loops over `b`, `h` and `i` as `attn.attention`, and over the reduction `j`,
     where each tile continues the state of the one before. `PartialReductionOpInterface` gives each part
     of the keys its own state, in tensors with a leading dimension for the parts.
@@ -196,7 +202,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     ```
 
     Errors: as for `attn.attention`; other than three `outs`; a `blocks` region that does not
-    yield four indices.
+    yield four indices; a `tiles` region that does not yield two i1.
   }];
 
   let arguments = (ins
@@ -207,7 +213,8 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     OptionalAttr<AffineMapArrayAttr>:$layouts,
     OptionalAttr<Attn_AnyScheduleAttr>:$schedule);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
-  let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$blocks);
+  let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$blocks,
+    AnyRegion:$tiles);
 
   let extraClassDeclaration = commonDeclaration # [{
     ::mlir::Value getAccInit() { return getOuts()[0]; }
@@ -353,6 +360,46 @@ def Attn_GatherOp : Attn_Op<"gather", [
 }
 
 //===----------------------------------------------------------------------===//
+// Inside of the tiles region
+//===----------------------------------------------------------------------===//
+
+def Attn_RangeOp : Attn_Op<"range", [Pure, SameVariadicOperandSize,
+    ParentOneOf<["OnlineAttentionOp"]>]> {
+  let summary = "the least and the largest element of a box of a captured tensor";
+  let description = [{
+    With `lows[d] <= x_d < highs[d]` for each dimension `d`, `min` is the least and `max` the largest of
+    `source[x_0, x_1, ...]`. Integers are signed; of i1, `min` says whether all are true and `max` whether any is.
+    Where the box has no element, or a part of it is outside of `source`, they are the ends of the element type:
+    nothing is known.
+
+    The operation says what is needed, not how it is found: `attn-tile` computes it once for a tile of queries or of
+    keys, whichever it depends on.
+
+    Operands:
+
+    * `source`: a captured tensor of integers.
+    * `lows`, `highs`: one index each for each dimension of `source`.
+
+    Example, the documents that the keys of a tile belong to:
+
+    ```mlir
+    %first, %last = attn.range %doc[%b, %j0] to [%b1, %j1] : tensor<2x?xi32>
+    ```
+
+    Errors: a number of indices other than the rank of `source`; elements that are no integers.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$lows,
+    Variadic<Index>:$highs);
+  let results = (outs AnySignlessIntegerOrIndex:$min,
+    AnySignlessIntegerOrIndex:$max);
+  let assemblyFormat = [{
+    $source `[` $lows `]` `to` ` ` `[` $highs `]` attr-dict
+    `:` custom<RangeTypes>(type($source), type($min), type($max))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Terminator
 //===----------------------------------------------------------------------===//
 
@@ -360,8 +407,8 @@ def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
     ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
   let summary = "end a region of an attention";
   let description = [{
-    Yields the score (one float of the accumulator type), the mask (one i1), or the block bounds
-    (four indices) of the region it ends.
+    Yields the score (one float of the accumulator type), the mask (one i1), the block bounds
+    (four indices), or the class of a tile (two i1) of the region it ends.
 
     Example:
 

@@ -28,7 +28,7 @@ def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
       conjunction, the parts move one by one. A condition that reads a captured tensor only
       moves where the attention had no mask, since that mask may be what keeps its
       indices in range. Arithmetic on such a score that keeps -inf, such as a finite bias,
-      does not hide it. Bounds in `blocks` are dropped, as they promise too many keys then.
+      does not hide it. Bounds in `blocks`, and `tiles`, are dropped, as they promise too many keys then.
     * A score that is nothing but constant factors of `s` joins the scale, if
       the product is a normal number of the accumulator type.
     * Reads of captures that are splat constants become the constant.
@@ -314,6 +314,88 @@ def AttnClassifyBlocksPass : Pass<"attn-classify-blocks"> {
   ];
 }
 
+def AttnLiftMaskPass : Pass<"attn-lift-mask"> {
+  let summary = "derive whether a tile of queries and keys is needed from its mask";
+  let description = [{
+    Fills the `tiles` region of each `attn.online_attention` whose mask bounds in `blocks` do
+    not describe: one that allows keys in several intervals (a window and some keys for all, blocks with gaps,
+    all but some keys), or in ones that depend on data (documents).
+
+    The region is the mask itself, lifted from a pair `(i, j)` to the pairs of a tile: straight-line code on
+    the ends of intervals. `i` becomes the interval from `i0` to `i1 - 1`, `j` that from `j0` to `j1 - 1`; `b`, `h`, captured scalars
+    and what is computed from these alone are exact. A comparison becomes two, whether it may hold and whether it must,
+    and conjunction, disjunction, negation and choice act on these pairs.
+
+    * Sums, differences, products, minima, maxima, `absi`, `select`, `scf.if`, conversions: the exact interval, if each
+      operand occurs once. Sums that leave 64 bits saturate. Integers of fewer bits that may wrap may be anything.
+    * Quotients and right shifts by positive integers that are constant or the same for the tile: exact.
+    * Remainders and the low bits of an integer: exact where the interval lies within one period, otherwise the
+      whole period. Whether a remainder by a constant equals an integer is exact for any interval.
+    * Other `andi`, `ori`, `xori` on integers that are not negative: the bits above the highest one that changes within the tile
+      are exact, and the others are unknown.
+    * A read of a captured tensor of integers: the least and the largest element that its indices reach (`attn.range`), if these are at
+      most some 256 for a tile. With i1, whether any and whether all are true.
+    * All else may be anything that the analysis of ranges does not rule out.
+
+    A tile is empty, or needs no predicate, only if that is certain for each pair on its own: sound whatever the captures hold,
+    under the assumptions of `attn-classify-blocks`.
+
+    Precondition: none, though `attn-classify-blocks` runs before it, since a mask of intervals is left to it. An attention with
+    offsets is left alone, and so is one whose tiles the mask does not tell apart. Postcondition: none; the region is optional.
+
+    Remarks: `lifted`.
+
+    Before, the first 4 keys and a window:
+
+    ```mlir
+    %r:3 = attn.online_attention scale 1.000000e+00
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        outs(%acc, %max, %sum : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+        mask(%b, %h, %i, %j) {
+          %c4 = arith.constant 4 : index
+          %c128 = arith.constant 128 : index
+          %d = arith.subi %i, %j : index
+          %a = math.absi %d : index
+          %near = arith.cmpi slt, %a, %c128 : index
+          %first = arith.cmpi slt, %j, %c4 : index
+          %p = arith.ori %near, %first : i1
+          attn.yield %p : i1
+        }
+    ```
+
+    After, the same with:
+
+    ```mlir
+        tiles(%b, %h, %i0, %i1, %j0, %j1) {
+          %c0 = arith.constant 0 : index
+          %c128 = arith.constant 128 : index
+          %c4 = arith.constant 4 : index
+          %c1 = arith.constant 1 : index
+          %0 = arith.subi %i1, %c1 : index
+          %1 = arith.subi %j1, %c1 : index
+          %2 = arith.subi %i0, %1 : index
+          %3 = arith.subi %0, %j0 : index
+          %4 = arith.subi %c0, %3 : index
+          %5 = arith.subi %c0, %2 : index
+          %6 = arith.maxsi %2, %4 : index
+          %7 = arith.maxsi %6, %c0 : index
+          %8 = arith.maxsi %5, %3 : index
+          %9 = arith.cmpi slt, %7, %c128 : index
+          %10 = arith.cmpi slt, %8, %c128 : index
+          %11 = arith.cmpi slt, %j0, %c4 : index
+          %12 = arith.cmpi slt, %1, %c4 : index
+          %may = arith.ori %9, %11 : i1
+          %must = arith.ori %10, %12 : i1
+          attn.yield %may, %must : i1, i1
+        }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def AttnAssignSchedulePass : Pass<"attn-assign-schedule"> {
   let summary = "choose how each attention is cut into tiles";
   let description = [{
@@ -352,6 +434,12 @@ def AttnTilePass : Pass<"attn-tile"> {
     predicate is dropped, and tiles that need it again. Tiles without an
     allowed key are not visited. Without bounds the predicate is kept
     everywhere; without a mask it only guards the last, ragged tile.
+
+    With a `tiles` region there is one loop, from `lo` to `hi` if there are bounds, that asks it about each tile: a
+    tile is passed over, or computed with or without the predicate. What the region computes of the rows alone is computed once for a
+    tile of queries. Each `attn.range` that depends on the keys and not on the rows is answered before the
+    loop over workers, for all tiles of keys: two tensors of `[B or 1, H or 1, number of tiles]`, filled by a loop over workers of their own.
+    With a schedule of one loop over keys the region is ignored.
 
     The score and mask regions become operations on vectors. A value that depends on
     the query or the key alone stays one-dimensional.

@@ -41,6 +41,12 @@ void canonicalizeScore(RewriterBase &rewriter, AttentionLikeOpInterface op);
 /// anything (see attn-classify-blocks).
 void classifyBlocks(RewriterBase &rewriter, OnlineAttentionOp op);
 
+/// Fills the `tiles` region of `op` from its mask, where bounds do not say all
+/// and the mask tells tiles apart (see attn-lift-mask). With `evenIntervals`,
+/// where bounds do say all too.
+void liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
+              bool evenIntervals = false);
+
 /// Replaces `op` by an online attention from the neutral state and a finalize
 /// (see attn-online-softmax).
 FailureOr<FinalizeOp> lowerToOnline(RewriterBase &rewriter, AttentionOp op);

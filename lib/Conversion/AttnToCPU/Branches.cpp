@@ -1,0 +1,133 @@
+//===- Branches.cpp - Branches that yield tiles ---------------------------===//
+//
+// A tile of keys is computed with a predicate, without one, or not at all. Each
+// side of the branch continues the state of the softmax where it lies, and the
+// side that does nothing leaves it there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLowering.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The tile from outside of `branch` that `value` is, or that it continues: the
+/// state of the softmax before the steps that lead to it. Null if none.
+static Value getContinued(Value value, scf::IfOp branch) {
+  while (value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !branch->isProperAncestor(op))
+      return value;
+    if (auto step = dyn_cast<OnlineStepOp>(op)) {
+      value = value == step.getNewAcc()   ? step.getAcc()
+              : value == step.getNewMax() ? step.getMax()
+              : value == step.getNewSum() ? step.getSum()
+                                          : Value();
+    } else if (auto contract = dyn_cast<vector::ContractionOp>(op)) {
+      value = contract.getAcc();
+    } else if (auto inner = dyn_cast<scf::IfOp>(op)) {
+      value =
+          inner.thenYield().getOperand(cast<OpResult>(value).getResultNumber());
+    } else {
+      return {};
+    }
+  }
+  return {};
+}
+
+std::pair<Value, Value> TileLowering::getCommonBuffer(scf::IfOp op,
+                                                      unsigned result,
+                                                      ArrayRef<Value> taken) {
+  // A tile that nobody reads but the branch is overwritten, unless another run
+  // of the branch reads it again.
+  for (scf::YieldOp yield : {op.thenYield(), op.elseYield()}) {
+    Value value = getContinued(yield.getOperand(result), op);
+    Value buffer = buffers.lookup(value);
+    if (buffer && value.getParentBlock() == op->getBlock() &&
+        !llvm::is_contained(taken, value) &&
+        llvm::all_of(value.getUsers(), [&](Operation *user) {
+          return op->isProperAncestor(user);
+        }))
+      return {buffer, value};
+  }
+  return {allocate(cast<VectorType>(op.getResult(result).getType())), Value()};
+}
+
+LogicalResult TileLowering::lowerYield(scf::YieldOp yield,
+                                       ArrayRef<Value> homes) {
+  builder.setInsertionPoint(yield);
+  loc = yield.getLoc();
+  SmallVector<Value> scalars;
+  // What is not updated in place goes through a buffer of its own, since it may
+  // depend on the state it replaces.
+  SmallVector<std::pair<Value, Value>> copies;
+  for (auto [value, home] : llvm::zip_equal(yield.getOperands(), homes)) {
+    if (!home) {
+      scalars.push_back(value);
+      continue;
+    }
+    Value buffer = buffers.lookup(value);
+    if (buffer == home)
+      continue;
+    if (buffer && llvm::is_contained(homes, buffer)) {
+      Value copy = allocate(cast<VectorType>(value.getType()));
+      if (failed(store(value, copy)))
+        return failure();
+      buffers[value] = copy;
+    } else if (failed(materialize(value))) {
+      return failure();
+    }
+    copies.push_back({value, home});
+  }
+  for (auto [value, home] : copies)
+    if (failed(store(value, home)))
+      return failure();
+  scf::YieldOp::create(builder, loc, scalars);
+  return success();
+}
+
+LogicalResult TileLowering::lowerIf(scf::IfOp op) {
+  builder.setInsertionPoint(op);
+  SmallVector<Value> homes, taken;
+  SmallVector<Type> scalarTypes;
+  SmallVector<unsigned> scalars;
+  for (OpResult result : op.getResults()) {
+    if (!isa<VectorType>(result.getType())) {
+      homes.push_back(Value());
+      scalarTypes.push_back(result.getType());
+      scalars.push_back(result.getResultNumber());
+      continue;
+    }
+    auto [home, value] = getCommonBuffer(op, result.getResultNumber(), taken);
+    homes.push_back(home);
+    if (value)
+      taken.push_back(value);
+  }
+
+  auto newIf = scf::IfOp::create(builder, op.getLoc(), scalarTypes,
+                                 op.getCondition(), /*withElseRegion=*/true);
+  for (unsigned side : {0, 1}) {
+    Block &oldBody = op->getRegion(side).front();
+    Block &body = newIf->getRegion(side).front();
+    if (!body.empty())
+      body.back().erase();
+    body.getOperations().splice(body.end(), oldBody.getOperations());
+    for (Value value : taken)
+      rename(value, body);
+    auto yield = cast<scf::YieldOp>(body.getTerminator());
+    // What one side computes is not there for the other.
+    TileBuffers before = buffers;
+    if (failed(lowerBlock(body)) || failed(lowerYield(yield, homes)))
+      return failure();
+    buffers = std::move(before);
+    // Until the end this holds the tile values that were lowered.
+    yield->moveBefore(&oldBody, oldBody.end());
+  }
+  for (auto [number, result] : llvm::zip_equal(scalars, newIf.getResults()))
+    op.getResult(number).replaceAllUsesWith(result);
+  for (auto [home, result] : llvm::zip_equal(homes, op.getResults()))
+    if (home)
+      buffers[result] = home;
+  dead.push_back(op);
+  return success();
+}

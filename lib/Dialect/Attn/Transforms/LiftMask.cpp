@@ -1,0 +1,64 @@
+//===- LiftMask.cpp - Derive what a tile needs from its mask --------------===//
+
+#include "MaskLifter.h"
+#include "attn/Analysis/MaskBounds.h"
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNLIFTMASKPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
+                          bool evenIntervals) {
+  if (op.getMask().empty() || !op.getTiles().empty() ||
+      !op.getOffsets().empty())
+    return;
+  if (!evenIntervals && MaskBounds(op).areIntervals())
+    return;
+
+  OpBuilder::InsertionGuard guard(rewriter);
+  Region &tiles = op.getTiles();
+  rewriter.modifyOpInPlace(op, [&] {
+    SmallVector<Type> types(kNumTilesArgs, rewriter.getIndexType());
+    llvm::append_range(types, op.getCaptures().getTypes());
+    SmallVector<Location> locs(types.size(), op.getLoc());
+    // Not through the rewriter, so that a block that is given up leaves no
+    // trace with listeners.
+    OpBuilder builder(op.getContext());
+    builder.createBlock(&tiles, tiles.end(), types, locs);
+    MaskLifter::Ternary lifted = MaskLifter(builder, op.getLoc(), op).lift();
+    YieldOp::create(builder, op.getLoc(), ValueRange{lifted.may, lifted.must});
+  });
+  cleanUpRegions(op);
+
+  auto yielded = tiles.front().getTerminator()->getOperands();
+  auto options = remark::RemarkOpts::name("lifted")
+                     .category(kRemarkCategory)
+                     .function(getFunctionName(op));
+  if (!matchPattern(yielded[0], m_One()) ||
+      !matchPattern(yielded[1], m_Zero())) {
+    remark::passed(op.getLoc(), options)
+        << remark::add("the mask tells the class of each tile");
+    return;
+  }
+  rewriter.modifyOpInPlace(op, [&] {
+    tiles.dropAllReferences();
+    tiles.getBlocks().clear();
+  });
+}
+
+namespace {
+struct LiftMask : public attn::impl::AttnLiftMaskPassBase<LiftMask> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    getOperation()->walk([&](OnlineAttentionOp op) { liftMask(rewriter, op); });
+  }
+};
+} // namespace

@@ -1,0 +1,160 @@
+//===- MaskLifter.cpp - A mask on whole tiles -----------------------------===//
+
+#include "MaskLifter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Whether a value is an integer whose numbers fit an index.
+static bool isNumber(Type type) {
+  return type.isIntOrIndex() && !type.isInteger(1) &&
+         ConstantIntRanges::getStorageBitwidth(type) <= 64;
+}
+
+MaskLifter::MaskLifter(OpBuilder &builder, Location loc,
+                       AttentionLikeOpInterface op)
+    : builder(builder), loc(loc), values(op), arith(builder, loc) {
+  Block::BlockArgListType arguments =
+      builder.getInsertionBlock()->getArguments();
+  Region &region = values.getRegion();
+  copies.map(region.getArguments().take_front(2), arguments.take_front(2));
+  copies.map(region.getArguments().drop_front(kNumMaskArgs),
+             arguments.drop_front(kNumTilesArgs));
+  for (BlockArgument argument : region.getArguments())
+    if (values.isUniform(argument))
+      setPoint(argument, copies.lookup(argument));
+  auto setPositions = [&](BlockArgument position, Value first, Value end) {
+    RangedArith::Limits limits = getLimits(position);
+    arith.track(first, limits);
+    arith.track(end, {limits.min + 1, limits.max + 1});
+    intervals[position] = {first, arith.subtract(end, arith.constant(1))};
+  };
+  setPositions(values.getQueryIndex(), arguments[2], arguments[3]);
+  setPositions(values.getKeyIndex(), arguments[4], arguments[5]);
+}
+
+MaskLifter::Ternary MaskLifter::lift() {
+  Region &region = values.getRegion();
+  // In post-order, so that the operations of a branch come before the scf.if.
+  region.walk([&](Operation *op) { visit(op); });
+  return getTernary(region.front().getTerminator()->getOperand(0));
+}
+
+void MaskLifter::visit(Operation *op) {
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    return;
+  if (llvm::all_of(op->getResults(), [&](Value result) {
+        return values.isUniform(result) && !values.isGuarded(result);
+      }))
+    return copy(op);
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return liftRead(extract);
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    Ternary condition = getTernary(branch.getCondition());
+    for (auto [result, yes, no] :
+         llvm::zip(branch.getResults(), branch.thenYield().getOperands(),
+                   branch.elseYield().getOperands())) {
+      if (result.getType().isInteger(1))
+        ternaries[result] =
+            liftChoice(condition, getTernary(yes), getTernary(no));
+      else if (isNumber(result.getType()))
+        if (std::optional<Interval> known = liftChoice(condition, yes, no))
+          intervals[result] = *known;
+    }
+    return;
+  }
+  if (op->getNumResults() != 1)
+    return;
+  Value result = op->getResult(0);
+  if (result.getType().isInteger(1)) {
+    ternaries[result] = liftBoolean(op);
+  } else if (isNumber(result.getType()) &&
+             llvm::all_of(op->getOperandTypes(), [](Type type) {
+               return type.isInteger(1) || isNumber(type);
+             })) {
+    if (std::optional<Interval> known = liftInteger(op))
+      intervals[result] = narrow(*known, result);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What is the same for the whole tile
+//===----------------------------------------------------------------------===//
+
+void MaskLifter::copy(Operation *op) {
+  Operation *copied;
+  if (op->getNumRegions() == 0) {
+    copied = builder.clone(*op, copies);
+  } else {
+    // Values inside a branch are not for use outside, so their mapping goes.
+    IRMapping inner = copies;
+    copied = builder.clone(*op, inner);
+  }
+  for (auto [from, to] : llvm::zip(op->getResults(), copied->getResults())) {
+    copies.map(from, to);
+    setPoint(from, to);
+  }
+}
+
+void MaskLifter::setPoint(Value value, Value copied) {
+  Type type = value.getType();
+  if (type.isInteger(1)) {
+    ternaries[value] = {copied, copied};
+  } else if (isNumber(type)) {
+    if (std::optional<int64_t> constant = getConstantInteger(value))
+      copied = arith.constant(*constant);
+    else if (!type.isIndex())
+      copied = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                          copied);
+    arith.track(copied, getLimits(value));
+    intervals[value] = {copied, copied};
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Intervals
+//===----------------------------------------------------------------------===//
+
+RangedArith::Limits MaskLifter::getLimits(Value value) const {
+  ConstantIntRanges range = values.getRange(value);
+  if (range.smin().getBitWidth() > 64 || range.smin().getBitWidth() == 0)
+    return {};
+  return {range.smin().getSExtValue(), range.smax().getSExtValue()};
+}
+
+MaskLifter::Interval MaskLifter::getAny(Value value) {
+  RangedArith::Limits limits = getLimits(value);
+  return {arith.constant(limits.min), arith.constant(limits.max)};
+}
+
+MaskLifter::Interval MaskLifter::getInterval(Value value) {
+  auto found = intervals.find(value);
+  return found == intervals.end() ? getAny(value) : found->second;
+}
+
+MaskLifter::Ternary MaskLifter::getTernary(Value value) {
+  auto found = ternaries.find(value);
+  return found == ternaries.end() ? getUnknown() : found->second;
+}
+
+MaskLifter::Interval MaskLifter::choose(Value condition, Interval yes,
+                                        Interval no) {
+  if (yes.isPoint() && no.isPoint()) {
+    Value chosen = arith.select(condition, yes.lo, no.lo);
+    return {chosen, chosen};
+  }
+  return {arith.select(condition, yes.lo, no.lo),
+          arith.select(condition, yes.hi, no.hi)};
+}
+
+MaskLifter::Interval MaskLifter::narrow(Interval interval, Value value) {
+  if (interval.isPoint())
+    return interval;
+  RangedArith::Limits known = getLimits(value);
+  if (arith.getLimits(interval.lo).min < known.min)
+    interval.lo = arith.maximum(interval.lo, arith.constant(known.min));
+  if (arith.getLimits(interval.hi).max > known.max)
+    interval.hi = arith.minimum(interval.hi, arith.constant(known.max));
+  return interval;
+}

@@ -1,0 +1,67 @@
+//===- TileClasses.cpp - Whether a worker needs a tile of keys ------------===//
+
+#include "TileClasses.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+TileClasses::TileClasses(OpBuilder &builder, OnlineAttentionOp op,
+                         const TileRows &rows, const TileSummaries &summaries)
+    : builder(builder), op(op), rows(rows), summaries(summaries),
+      loc(op.getLoc()), dependence(getTileDependence(op.getTiles())),
+      values(builder, loc, op.getScheduleAttr().getTileN(),
+             op.getScheduleAttr().getTileM(), /*sites=*/nullptr) {}
+
+LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
+  auto range = dyn_cast<RangeOp>(inner);
+  if (!range)
+    return values.emit(inner);
+  std::pair<Value, Value> answer;
+  auto summary = summaries.find(range);
+  if (summary != summaries.end()) {
+    answer = readTileSummary(builder, range.getLoc(), summary->second,
+                             rows.batch, rows.head, keyTile);
+  } else {
+    auto get = [&](OperandRange indices) {
+      return llvm::map_to_vector(
+          indices, [&](Value index) { return values.get(index).value; });
+    };
+    answer =
+        emitRange(builder, range.getLoc(), values.get(range.getSource()).value,
+                  get(range.getLows()), get(range.getHighs()));
+  }
+  values.set(range.getMin(), {answer.first});
+  values.set(range.getMax(), {answer.second});
+  return success();
+}
+
+LogicalResult TileClasses::emitRows() {
+  Region &tiles = op.getTiles();
+  SmallVector<Value> arguments = {rows.batch,  rows.head, rows.row,
+                                  rows.rowEnd, Value(),   Value()};
+  llvm::append_range(arguments, op.getCaptures());
+  for (auto [argument, value] :
+       llvm::zip_equal(tiles.getArguments(), arguments))
+    if (value)
+      values.set(argument, {value});
+  for (Operation &inner : tiles.front().without_terminator())
+    if (!dependence.lookup(inner.getResult(0)).keys &&
+        failed(emitOperation(inner, /*keyTile=*/Value())))
+      return failure();
+  return success();
+}
+
+FailureOr<TileClasses::TileClass> TileClasses::emit(Value begin, Value end) {
+  Region &tiles = op.getTiles();
+  values.set(tiles.getArgument(4), {begin});
+  values.set(tiles.getArgument(5), {end});
+  Value size = arith::ConstantIndexOp::create(builder, loc,
+                                              op.getScheduleAttr().getTileN());
+  Value keyTile = arith::DivUIOp::create(builder, loc, begin, size);
+  for (Operation &inner : tiles.front().without_terminator())
+    if (dependence.lookup(inner.getResult(0)).keys &&
+        failed(emitOperation(inner, keyTile)))
+      return failure();
+  auto yielded = tiles.front().getTerminator()->getOperands();
+  return TileClass{values.get(yielded[0]).value, values.get(yielded[1]).value};
+}

@@ -1,0 +1,46 @@
+//===- TileClasses.h - Whether a worker needs a tile of keys ----*- C++ -*-===//
+//
+// Emits the `tiles` region of an attention into the program of a worker: what
+// belongs to its rows once, and the rest for each tile of keys.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILECLASSES_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILECLASSES_H
+
+#include "TileBody.h"
+#include "TileSummaries.h"
+
+namespace mlir::attn {
+
+class TileClasses {
+public:
+  TileClasses(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+              const TileSummaries &summaries);
+
+  /// Emits what does not depend on the keys.
+  LogicalResult emitRows();
+
+  /// Whether some pair of the tile may be allowed, and whether all are.
+  struct TileClass {
+    Value may, must;
+  };
+  /// Emits the rest for the keys from `begin`, a multiple of the size of a
+  /// tile, to below `end`.
+  FailureOr<TileClass> emit(Value begin, Value end);
+
+private:
+  LogicalResult emitOperation(Operation &op, Value keyTile);
+
+  OpBuilder &builder;
+  OnlineAttentionOp op;
+  const TileRows &rows;
+  const TileSummaries &summaries;
+  Location loc;
+  DenseMap<Value, TileDependence> dependence;
+  RegionVectorizer values;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILECLASSES_H

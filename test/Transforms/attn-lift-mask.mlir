@@ -1,0 +1,213 @@
+// RUN: attn-opt %s --attn-lift-mask --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-lift-mask --split-input-file --remarks-filter=attn --remark-format=emitRemark 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
+
+// The example of the pass's documentation: the first keys, and a window.
+
+// REMARK: remark: [Passed] lifted | Category:attn | Function=example |
+// REMARK-SAME: Remark="the mask tells the class of each tile"
+
+// CHECK-LABEL: func @example
+// CHECK:      tiles(%{{.*}}, %{{.*}}, %[[I0:.*]], %[[I1:.*]], %[[J0:.*]], %[[J1:.*]]) {
+// CHECK-NEXT:   %[[C0:.*]] = arith.constant 0 : index
+// CHECK-NEXT:   %[[C128:.*]] = arith.constant 128 : index
+// CHECK-NEXT:   %[[C4:.*]] = arith.constant 4 : index
+// CHECK-NEXT:   %[[C1:.*]] = arith.constant 1 : index
+// CHECK-NEXT:   %[[V0:.*]] = arith.subi %[[I1]], %[[C1]] : index
+// CHECK-NEXT:   %[[V1:.*]] = arith.subi %[[J1]], %[[C1]] : index
+// CHECK-NEXT:   %[[V2:.*]] = arith.subi %[[I0]], %[[V1]] : index
+// CHECK-NEXT:   %[[V3:.*]] = arith.subi %[[V0]], %[[J0]] : index
+// CHECK-NEXT:   %[[V4:.*]] = arith.subi %[[C0]], %[[V3]] : index
+// CHECK-NEXT:   %[[V5:.*]] = arith.subi %[[C0]], %[[V2]] : index
+// CHECK-NEXT:   %[[V6:.*]] = arith.maxsi %[[V2]], %[[V4]] : index
+// CHECK-NEXT:   %[[V7:.*]] = arith.maxsi %[[V6]], %[[C0]] : index
+// CHECK-NEXT:   %[[V8:.*]] = arith.maxsi %[[V5]], %[[V3]] : index
+// CHECK-NEXT:   %[[V9:.*]] = arith.cmpi slt, %[[V7]], %[[C128]] : index
+// CHECK-NEXT:   %[[V10:.*]] = arith.cmpi slt, %[[V8]], %[[C128]] : index
+// CHECK-NEXT:   %[[V11:.*]] = arith.cmpi slt, %[[J0]], %[[C4]] : index
+// CHECK-NEXT:   %[[V12:.*]] = arith.cmpi slt, %[[V1]], %[[C4]] : index
+// CHECK-NEXT:   %[[MAY:.*]] = arith.ori %[[V9]], %[[V11]] : i1
+// CHECK-NEXT:   %[[MUST:.*]] = arith.ori %[[V10]], %[[V12]] : i1
+// CHECK-NEXT:   attn.yield %[[MAY]], %[[MUST]] : i1, i1
+func.func @example(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %c4 = arith.constant 4 : index
+        %c128 = arith.constant 128 : index
+        %d = arith.subi %i, %j : index
+        %a = math.absi %d : index
+        %near = arith.cmpi slt, %a, %c128 : index
+        %first = arith.cmpi slt, %j, %c4 : index
+        %p = arith.ori %near, %first : i1
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// Documents: the numbers that the rows have and that the keys have. Two are the
+// same for certain where there is one number on both sides.
+
+// CHECK-LABEL: func @documents
+// CHECK:      tiles(%[[B:.*]], %{{.*}}, %[[I0:.*]], %[[I1:.*]], %[[J0:.*]], %[[J1:.*]], %[[W:.*]]) {
+// CHECK-NEXT:   %[[C1:.*]] = arith.constant 1 : index
+// CHECK-NEXT:   %[[B1:.*]] = arith.addi %[[B]], %[[C1]] : index
+// CHECK-NEXT:   %[[MIN:.*]], %[[MAX:.*]] = attn.range %[[W]][%[[B]], %[[I0]]] to [%[[B1]], %[[I1]]] : tensor<2x?xi32>
+// CHECK-NEXT:   %[[IMIN:.*]] = arith.index_cast %[[MIN]] : i32 to index
+// CHECK-NEXT:   %[[IMAX:.*]] = arith.index_cast %[[MAX]] : i32 to index
+// CHECK-NEXT:   %[[LEAST:.*]], %[[MOST:.*]] = attn.range %[[W]][%[[B]], %[[J0]]] to [%[[B1]], %[[J1]]] : tensor<2x?xi32>
+// CHECK-NEXT:   %[[JMIN:.*]] = arith.index_cast %[[LEAST]] : i32 to index
+// CHECK-NEXT:   %[[JMAX:.*]] = arith.index_cast %[[MOST]] : i32 to index
+// CHECK-NEXT:   %[[V0:.*]] = arith.cmpi sge, %[[JMAX]], %[[IMIN]] : index
+// CHECK-NEXT:   %[[V1:.*]] = arith.cmpi sge, %[[IMAX]], %[[JMIN]] : index
+// CHECK-NEXT:   %[[MAY:.*]] = arith.andi %[[V0]], %[[V1]] : i1
+// CHECK-NEXT:   %[[V2:.*]] = arith.cmpi eq, %[[IMIN]], %[[JMIN]] : index
+// CHECK-NEXT:   %[[V3:.*]] = arith.cmpi eq, %[[IMIN]], %[[IMAX]] : index
+// CHECK-NEXT:   %[[V4:.*]] = arith.cmpi eq, %[[JMIN]], %[[JMAX]] : index
+// CHECK-NEXT:   %[[V5:.*]] = arith.andi %[[V3]], %[[V4]] : i1
+// CHECK-NEXT:   %[[MUST:.*]] = arith.andi %[[V2]], %[[V5]] : i1
+// CHECK-NEXT:   attn.yield %[[MAY]], %[[MUST]] : i1, i1
+func.func @documents(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %doc: tensor<2x?xi32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %x = tensor.extract %w[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %w[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// Flags of keys, all but those of a negation: whether any is true, and all are.
+
+// CHECK-LABEL: func @flags
+// CHECK:      tiles(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[J0:.*]], %[[J1:.*]], %[[W:.*]]) {
+// CHECK-NEXT:   %[[TRUE:.*]] = arith.constant true
+// CHECK-NEXT:   %[[ALL:.*]], %[[ANY:.*]] = attn.range %[[W]][%[[J0]]] to [%[[J1]]] : tensor<?xi1>
+// CHECK-NEXT:   %[[MAY:.*]] = arith.xori %[[ALL]], %[[TRUE]] : i1
+// CHECK-NEXT:   %[[MUST:.*]] = arith.xori %[[ANY]], %[[TRUE]] : i1
+// CHECK-NEXT:   attn.yield %[[MAY]], %[[MUST]] : i1, i1
+func.func @flags(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %flags: tensor<?xi1>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%flags : tensor<?xi1>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %true = arith.constant true
+        %x = tensor.extract %w[%j] : tensor<?xi1>
+        %p = arith.xori %x, %true : i1
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// A layout of blocks: the part of it that the tile lies on.
+
+// CHECK-LABEL: func @layout
+// CHECK:      tiles(%{{.*}}, %[[H:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[W:.*]]) {
+// CHECK:        %[[ALL:.*]], %[[ANY:.*]] = attn.range %[[W]][%[[H]], %{{.*}}, %{{.*}}] to [%{{.*}}, %{{.*}}, %{{.*}}] : tensor<4x?x?xi1>
+// CHECK-NEXT:   attn.yield %[[ANY]], %[[ALL]] : i1, i1
+func.func @layout(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %layout: tensor<4x?x?xi1>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%layout : tensor<4x?x?xi1>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c64 = arith.constant 64 : index
+        %x = arith.divui %i, %c64 : index
+        %y = arith.divui %j, %c64 : index
+        %p = tensor.extract %w[%h, %x, %y] : tensor<4x?x?xi1>
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// A sum that may leave 64 bits saturates.
+
+// CHECK-LABEL: func @saturates
+// CHECK:      tiles(
+// CHECK:        %[[SUM:.*]] = arith.addi
+// CHECK:        %[[WRAPPED:.*]] = arith.xori
+// CHECK:        arith.select %[[WRAPPED]], %{{.*}}, %[[SUM]] : index
+func.func @saturates(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %d: index) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%d : index)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %x = arith.addi %i, %w : index
+        %p = arith.cmpi ne, %x, %j : index
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// The bounds of one interval say all.
+
+// CHECK-LABEL: func @prefix
+// CHECK-NOT: tiles
+func.func @prefix(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %n: index) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%n : index)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %x = arith.cmpi sle, %j, %i : index
+        %y = arith.cmpi slt, %j, %w : index
+        %p = arith.ori %x, %y : i1
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// To look at each element of a tile would be what the predicate does; floats
+// are not lifted, and with offsets a tile is not where the region says.
+
+// CHECK-LABEL: func @unknown
+// CHECK-NOT: tiles
+func.func @unknown(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %t: tensor<?x?xi1>, %u: tensor<?xf32>,
+                   %off: index) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%t : tensor<?x?xi1>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %p = tensor.extract %w[%i, %j] : tensor<?x?xi1>
+        attn.yield %p : i1
+      }
+  %s:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%u : tensor<?xf32>)
+      outs(%r#0, %r#1, %r#2 : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %x = tensor.extract %w[%i] : tensor<?xf32>
+        %y = tensor.extract %w[%j] : tensor<?xf32>
+        %p = arith.cmpf oeq, %x, %y : f32
+        attn.yield %p : i1
+      }
+  %t2:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      offsets(%off, %off, %off, %off)
+      outs(%s#0, %s#1, %s#2 : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi ne, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %t2#0 : tensor<2x4x?x8xf32>
+}
