@@ -179,7 +179,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   cuda::CudaProgram program;
   program.chip = kCudaChip.str();
   std::string object, reason;
-  // The plan is the same for all schedules. It is compiled while assemblers run.
+  // The plan is the same for all schedules. It is compiled while assemblers
+  // run.
   mlir::OwningOpRef<mlir::ModuleOp> withPlan;
   KernelMetadata described;
   auto compile = [&](const Candidate &candidate) -> llvm::Expected<CudaKernel> {
@@ -208,11 +209,11 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     while (next < candidates.size() && !candidates[next].isLastResort &&
            !attempts.back().candidate.isLastResort);
     // The one that will take longest is first.
-    llvm::SmallVector<size_t> order = llvm::to_vector(
-        llvm::seq<size_t>(0, attempts.size()));
+    llvm::SmallVector<size_t> order =
+        llvm::to_vector(llvm::seq<size_t>(0, attempts.size()));
     llvm::sort(order, [&](size_t a, size_t b) {
-      int64_t more = attempts[a].candidate.registers -
-                     attempts[b].candidate.registers;
+      int64_t more =
+          attempts[a].candidate.registers - attempts[b].candidate.registers;
       return more != 0 ? more > 0 : a < b;
     });
     for (size_t number : order) {
