@@ -43,13 +43,11 @@ public:
                     [&](const Work &work) { return emitTile(work); });
   }
 
-  FailureOr<SmallVector<Value>> start(const Work &work) override;
+  SmallVector<Value> start() override;
   FailureOr<SmallVector<Value>> proceed(const Work &work,
                                         ValueRange state) override;
-  FailureOr<SmallVector<Value>> end(const Work &work,
-                                    const std::optional<Work> &next,
+  FailureOr<SmallVector<Value>> end(const Work &work, const Work &next,
                                     ValueRange middle) override;
-  SmallVector<Type> getEndTypes() override;
   LogicalResult finish(const Work &work, ValueRange middle,
                        ValueRange results) override;
 
@@ -93,8 +91,9 @@ private:
   Value splat(Type type, double value) {
     return arith::ConstantOp::create(
         builder, loc,
-        DenseElementsAttr::get(cast<ShapedType>(type),
-                               builder.getF32FloatAttr(value).getValue()));
+        DenseElementsAttr::get(
+            cast<ShapedType>(type),
+            builder.getFloatAttr(getElementTypeOrSelf(type), value)));
   }
   Value number(int64_t value) {
     return arith::ConstantIntOp::create(builder, loc, value, 32);

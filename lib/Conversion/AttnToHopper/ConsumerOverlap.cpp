@@ -3,13 +3,13 @@
 // The steps of a warpgroup with tiles of queries t, t + 1, ... that overlap,
 // all warpgroups with all tiles of keys of each:
 //
-//   S = scores(first of 0); P, l = softmax(S)
-//   for t = 0, 1, ...:
-//     all tiles of keys but the first, as elsewhere
+//   P = 0
+//   for t = -1, 0, 1, ...:
+//     all tiles of keys but the first, as elsewhere; of -1, none
 //     start S = scores(first of t + 1)
 //     start O += values(last of t) * P
 //     wait for S; P, l of t + 1 = softmax(S)
-//     wait for O; results of t
+//     wait for O; results of t, which for -1 are not written
 //
 // So that the tensor cores have work in the first softmax of a tile, which is a
 // masked one, and need not wait for the results of the tile before.
@@ -22,18 +22,14 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// Probabilities rounded, shift, sum, and queries.
-FailureOr<SmallVector<Value>> Consumer::start(const Work &work) {
-  if (failed(mapOwnRows()))
-    return failure();
-  holdQueries(work);
-  Value keys = get(resources.keyChannel, work.keyNumber);
-  Value product = wait(startScores(keys), 0);
-  release(resources.keyChannel, work.keyNumber);
-  FailureOr<SoftmaxState> first = emitFirst(work, number(0), product);
-  if (failed(first))
-    return failure();
-  return SmallVector<Value>{round(first->probabilities), first->shift,
-                            first->sum, queries};
+SmallVector<Value> Consumer::start() {
+  Type f32 = builder.getF32Type();
+  return {splat(getVectorType(program.schedule.getTileN(),
+                              program.value.elementType),
+                0),
+          splat(getVectorType(1, f32), 0), splat(getVectorType(4, f32), 0),
+          splat(getVectorType(program.query.columns, program.query.elementType),
+                0)};
 }
 
 /// Result, probabilities rounded, shift, sum, and queries.
@@ -55,39 +51,21 @@ FailureOr<SmallVector<Value>> Consumer::proceed(const Work &work,
 }
 
 /// Result, and the state of the next tile.
-SmallVector<Type> Consumer::getEndTypes() {
-  Type f32 = builder.getF32Type();
-  return {getVectorType(program.value.columns, f32),
-          getVectorType(program.schedule.getTileN(), program.value.elementType),
-          getVectorType(1, f32), getVectorType(4, f32),
-          getVectorType(program.query.columns, program.query.elementType)};
-}
-
-FailureOr<SmallVector<Value>> Consumer::end(const Work &work,
-                                            const std::optional<Work> &next,
+FailureOr<SmallVector<Value>> Consumer::end(const Work &work, const Work &next,
                                             ValueRange middle) {
-  Value lastUse = add(work.keyNumber, work.last);
-  if (!next) {
-    Value values = get(resources.valueChannel, lastUse);
-    takeTurn();
-    Value pending = startValues(middle[1], values, middle[0]);
-    passTurn();
-    Value acc = wait(pending, 0);
-    release(resources.valueChannel, lastUse);
-    return SmallVector<Value>{acc, middle[1], middle[2], middle[3], middle[4]};
-  }
   if (failed(mapOwnRows()))
     return failure();
-  holdQueries(*next);
-  Value keys = get(resources.keyChannel, next->keyNumber);
+  Value lastUse = add(work.valueNumber, work.last);
+  holdQueries(next);
+  Value keys = get(resources.keyChannel, next.keyNumber);
   takeTurn();
   Value pendingScores = startScores(keys);
   Value values = get(resources.valueChannel, lastUse);
   Value pendingAcc = startValues(middle[1], values, middle[0]);
   passTurn();
   Value product = wait(pendingScores, 1);
-  release(resources.keyChannel, next->keyNumber);
-  FailureOr<SoftmaxState> first = emitFirst(*next, number(0), product);
+  release(resources.keyChannel, next.keyNumber);
+  FailureOr<SoftmaxState> first = emitFirst(next, number(0), product);
   if (failed(first))
     return failure();
   Value acc = wait(pendingAcc, 0);

@@ -168,7 +168,8 @@ FailureOr<SoftmaxState> Consumer::emitLoop(const Work &work, TileRange range,
     builder.setInsertionPointToStart(loop.getBody());
     Value t = loop.getInductionVar();
     Value use = add(work.keyNumber, t);
-    Value previous = arith::SubIOp::create(builder, loc, use, one);
+    Value previous =
+        arith::SubIOp::create(builder, loc, add(work.valueNumber, t), one);
     Value nextKeys = get(resources.keyChannel, use);
     takeTurn();
     Value pendingScores = startScores(nextKeys);

@@ -28,11 +28,7 @@ public:
                     [&](const Work &work) { return emitTile(work); });
   }
 
-  FailureOr<SmallVector<Value>> start(const Work &work) override {
-    if (failed(putQueries(work)) || failed(putKeys(work, ib.constant(0))))
-      return failure();
-    return SmallVector<Value>();
-  }
+  SmallVector<Value> start() override { return {}; }
   FailureOr<SmallVector<Value>> proceed(const Work &work, ValueRange) override {
     // Where the last values are is found while the indices are this tile's.
     SmallVector<Value> position;
@@ -43,19 +39,17 @@ public:
     cloner.setAnchor(nullptr);
     return position;
   }
-  FailureOr<SmallVector<Value>> end(const Work &work,
-                                    const std::optional<Work> &next,
+  FailureOr<SmallVector<Value>> end(const Work &work, const Work &next,
                                     ValueRange position) override {
-    if (next && failed(start(*next)))
+    if (failed(putQueries(next)) || failed(putKeys(next, ib.constant(0))))
       return failure();
-    put(resources.valueChannel, ib.add(work.keyNumber, work.last),
+    put(resources.valueChannel, ib.add(work.valueNumber, work.last),
         resources.valueMap, position);
     return SmallVector<Value>();
   }
   LogicalResult finish(const Work &, ValueRange, ValueRange) override {
     return success();
   }
-  SmallVector<Type> getEndTypes() override { return {}; }
 
 private:
   LogicalResult emitTile(const Work &work);
@@ -70,12 +64,12 @@ private:
                           position.size() > 3 ? position[3] : Value());
   }
   LogicalResult putQueries(const Work &work);
-  LogicalResult putTile(const Work &work, Value channel, Value map,
-                        const TileAccess &access, Value t);
+  LogicalResult putTile(const Work &work, Value channel, Value number,
+                        Value map, const TileAccess &access, Value t);
   LogicalResult putKeys(const Work &work, Value t);
   LogicalResult putValues(const Work &work, Value t) {
-    return putTile(work, resources.valueChannel, resources.valueMap,
-                   program.value, t);
+    return putTile(work, resources.valueChannel, ib.add(work.valueNumber, t),
+                   resources.valueMap, program.value, t);
   }
   LogicalResult putAllButLast(const Work &work);
 
@@ -114,10 +108,9 @@ LogicalResult Producer::putQueries(const Work &work) {
   return success();
 }
 
-LogicalResult Producer::putTile(const Work &work, Value channel, Value map,
-                                const TileAccess &access, Value t) {
+LogicalResult Producer::putTile(const Work &work, Value channel, Value number,
+                                Value map, const TileAccess &access, Value t) {
   SmallVector<Value> position;
-  Value number = ib.add(work.keyNumber, t);
   if (failed(getPosition(access, getKey(work, t), position)))
     return failure();
   put(channel, number, map, position);
@@ -126,12 +119,13 @@ LogicalResult Producer::putTile(const Work &work, Value channel, Value map,
 
 /// With the captures that belong to them.
 LogicalResult Producer::putKeys(const Work &work, Value t) {
-  if (failed(putTile(work, resources.keyChannel, resources.keyMap, program.key,
-                     t)))
+  Value number = ib.add(work.keyNumber, t);
+  if (failed(putTile(work, resources.keyChannel, number, resources.keyMap,
+                     program.key, t)))
     return failure();
   for (auto [capture, channel, map] : llvm::zip_equal(
            program.captures, resources.captureChannels, resources.captureMaps))
-    if (failed(putTile(work, channel, map, capture.access, t)))
+    if (failed(putTile(work, channel, number, map, capture.access, t)))
       return failure();
   return success();
 }

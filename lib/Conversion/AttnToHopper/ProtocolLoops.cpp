@@ -188,14 +188,13 @@ LogicalResult RolesCheck::walkWhile(scf::WhileOp producer,
   SmallVector<std::pair<Value, Term>> carried;
   for (scf::WhileOp loop : {producer, consumer})
     addCarried(loop.getBeforeArguments(), loop.getInits(), carried);
-  // What goes on, and what ends the loop, are different branches before.
-  auto walkBefore = [&](bool goesOn, auto getTargets) -> LogicalResult {
+  auto walkBefore = [&](auto getTargets) -> LogicalResult {
     if (failed(
             walk(producer.getBeforeBody(), consumer.getBeforeBody(), consumer)))
       return failure();
-    Term condition = terms.get(producer.getConditionOp().getCondition());
     if (!terms.areEquivalent(
-            condition, terms.get(consumer.getConditionOp().getCondition()))) {
+            terms.get(producer.getConditionOp().getCondition()),
+            terms.get(consumer.getConditionOp().getCondition()))) {
       InFlightDiagnostic diag = consumer.emitOpError(
           "cannot prove that the loop has as many iterations as that of the "
           "producer");
@@ -206,14 +205,11 @@ LogicalResult RolesCheck::walkWhile(scf::WhileOp producer,
       for (auto [value, target] : llvm::zip_equal(
                loop.getConditionOp().getArgs(), ValueRange(getTargets(loop))))
         if (getBits(target.getType()))
-          terms.bind(target, terms.settle(terms.get(value), condition, goesOn));
-    for (NumberedRing &ring : rings)
-      ring.released = terms.settle(ring.released, condition, goesOn);
+          terms.bind(target, terms.get(value));
     return success();
   };
   auto body = [&]() -> FailureOr<SmallVector<Term>> {
     if (failed(walkBefore(
-            /*goesOn=*/true,
             [](scf::WhileOp loop) { return loop.getAfterArguments(); })) ||
         failed(
             walk(producer.getAfterBody(), consumer.getAfterBody(), consumer)))
@@ -224,7 +220,6 @@ LogicalResult RolesCheck::walkWhile(scf::WhileOp producer,
     return next;
   };
   return walkLoop(producer, consumer, carried, std::nullopt, body, [&] {
-    return walkBefore(/*goesOn=*/false,
-                      [](scf::WhileOp loop) { return loop.getResults(); });
+    return walkBefore([](scf::WhileOp loop) { return loop.getResults(); });
   });
 }

@@ -230,10 +230,11 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
   size_t next = 0;
   for (scf::IfOp op : ops)
     for (Value result : op.getResults())
-      if (getBits(result.getType())) {
+      if (unsigned bits = getBits(result.getType())) {
         const Term &a = yields[0][next], &b = yields[1][next];
         ++next;
-        terms.bind(result, terms.getChoice(condition, a, b));
+        terms.bind(result,
+                   a == b ? a : terms.getNamed("if", bits, {condition, a, b}));
       }
   for (size_t number = 0; number < start.size(); ++number) {
     NumberedRing &ring = ends[0][number], &other = ends[1][number];
@@ -260,7 +261,8 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
       continue;
     }
     // Whoever needs the number has it from the same branches.
-    ring.released = terms.getChoice(condition, ring.released, other.released);
+    ring.released = terms.getNamed("if", ring.released.bits,
+                                   {condition, ring.released, other.released});
   }
   rings = std::move(ends[0]);
   return success();

@@ -88,32 +88,7 @@ Term TermTable::getAtom(ArrayRef<uint64_t> key, ArrayRef<Term> terms,
 
 Term TermTable::getNamed(StringRef name, unsigned bits, ArrayRef<Term> terms) {
   return getAtom({0, uint64_t(llvm::hash_value(name)), bits}, terms,
-                 Atom{bits});
-}
-
-Term TermTable::getChoice(const Term &condition, const Term &a, const Term &b) {
-  if (a == b)
-    return a;
-  Atom atom{a.bits};
-  atom.operands = {condition, a, b};
-  atom.isChoice = true;
-  return getAtom({0, uint64_t(llvm::hash_value("choice")), a.bits},
-                 {condition, a, b}, std::move(atom));
-}
-
-Term TermTable::settle(const Term &term, const Term &condition,
-                       bool holds) const {
-  Term result{term.bits, term.constant, {}};
-  for (auto [number, factor] : term.parts) {
-    const Atom &atom = atoms[number];
-    bool isKnown = atom.isChoice && areEqual(atom.operands[0], condition);
-    result =
-        combine(result,
-                isKnown ? settle(atom.operands[holds ? 1 : 2], condition, holds)
-                        : Term{term.bits, 0, {{number, 1}}},
-                factor);
-  }
-  return result;
+                 Atom{bits, nullptr, {}, std::nullopt});
 }
 
 const TermTable::Atom *TermTable::findAtom(const Term &term) const {

@@ -55,10 +55,6 @@ public:
   Term getFresh(unsigned bits);
   /// The same atom each time for the same name and terms.
   Term getNamed(StringRef name, unsigned bits, ArrayRef<Term> terms);
-  /// `a` if a condition holds, otherwise `b`.
-  Term getChoice(const Term &condition, const Term &a, const Term &b);
-  /// What a term is where a condition holds, or does not.
-  Term settle(const Term &term, const Term &condition, bool holds) const;
 
   /// Facts hold until they are dropped.
   struct Mark {
@@ -90,8 +86,6 @@ private:
     SmallVector<Term> operands;
     /// Without facts, which an atom outlives.
     std::optional<ConstantIntRanges> range;
-    /// Whether it is the second operand or the third, by the first one.
-    bool isChoice = false;
   };
   struct Fact {
     Term term;

@@ -30,8 +30,9 @@ struct KernelResources {
 
 /// A tile of queries at a point of a role.
 struct Work {
-  /// The first use of the channels of keys and values, and that of the queries.
-  Value keyNumber, queryNumber;
+  /// The first uses of the channels of keys and of values, and that of the
+  /// queries.
+  Value keyNumber, valueNumber, queryNumber;
   /// Keys from `lo` in `count` tiles, as i32 like the numbers.
   Value lo, count, last;
 
@@ -48,21 +49,22 @@ LogicalResult emitWork(OpBuilder &builder, TileProgram &program,
                        function_ref<LogicalResult(const Work &)> body);
 
 /// What a role does in a loop in which a tile starts before the one before has
-/// ended. All tiles have count > 0.
+/// ended. All tiles have count > 0. The first one comes after a tile that is no
+/// tile, with no keys but those that it ends with, and the last one before such
+/// a tile; their rows, keys and values are beyond all others, which read as 0
+/// and are not written.
 class OverlappedTiles {
 public:
   virtual ~OverlappedTiles() = default;
-  /// Starts the first tile, and gives what the loop carries.
-  virtual FailureOr<SmallVector<Value>> start(const Work &work) = 0;
+  /// What the loop carries into the tile that is none.
+  virtual SmallVector<Value> start() = 0;
   /// All of a tile between its start and its end.
   virtual FailureOr<SmallVector<Value>> proceed(const Work &work,
                                                 ValueRange state) = 0;
-  /// Ends a tile, with the start of the next one if there is one, whose indices
-  /// are mapped then. Gives what the tile has computed, and the state of the
-  /// next one, of which any value will do if there is none.
-  virtual FailureOr<SmallVector<Value>>
-  end(const Work &work, const std::optional<Work> &next, ValueRange middle) = 0;
-  virtual SmallVector<Type> getEndTypes() = 0;
+  /// Ends a tile with the start of the next one, whose indices are mapped.
+  /// Gives what the tile has computed, and what the loop carries, last.
+  virtual FailureOr<SmallVector<Value>> end(const Work &work, const Work &next,
+                                            ValueRange middle) = 0;
   /// Writes what a tile has computed, with its indices mapped.
   virtual LogicalResult finish(const Work &work, ValueRange middle,
                                ValueRange results) = 0;

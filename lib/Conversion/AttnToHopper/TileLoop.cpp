@@ -140,23 +140,27 @@ FailureOr<Work> TileLoop::getWork(ValueRange ids, Value keyNumber,
   if (failed(lo) || failed(hi))
     return failure();
   Work work;
-  work.keyNumber = keyNumber;
+  work.keyNumber = work.valueNumber = keyNumber;
   work.queryNumber = queryNumber;
   work.lo = ib.fromIndex(*lo);
   Value length = arith::MaxSIOp::create(
       builder, loc, ib.sub(ib.fromIndex(*hi), work.lo), zero);
-  int64_t tileN = program.schedule.getTileN();
-  work.count =
-      ib.div(ib.add(length, ib.constant(tileN - 1)), ib.constant(tileN));
   if (program.schedule.getOverlapTiles()) {
     // One that has no key gets a tile from beyond all keys, which reads as 0
-    // and is masked.
+    // and is masked; so does one that is none.
+    Value isNone = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         ids[2], grid[2]);
+    length = arith::SelectOp::create(builder, loc, isNone, zero, length);
     Value isEmpty = arith::CmpIOp::create(
         builder, loc, arith::CmpIPredicate::eq, length, zero);
     work.lo = arith::SelectOp::create(
         builder, loc, isEmpty, ib.constant(hopper::kMaxPosition), work.lo);
-    work.count = arith::MaxSIOp::create(builder, loc, work.count, one);
+    length = arith::MaxSIOp::create(builder, loc, length, one);
+    work.valueNumber = ib.add(keyNumber, one);
   }
+  int64_t tileN = program.schedule.getTileN();
+  work.count =
+      ib.div(ib.add(length, ib.constant(tileN - 1)), ib.constant(tileN));
   work.last = ib.sub(work.count, one);
   return work;
 }
@@ -238,21 +242,17 @@ LogicalResult TileLoop::emitOverlapped(OverlappedTiles &tiles) {
   if (failed(start()))
     return failure();
   WorkerCloner::State common = cloner.save();
-  // A thread block has at least the tile with its number.
-  SmallVector<Value> ids;
-  exchange(zero, isProducer ? getBlock() : Value(), ids);
-  FailureOr<Work> first = getWork(ids, zero, zero);
-  if (failed(first))
-    return failure();
-  FailureOr<SmallVector<Value>> state = tiles.start(*first);
-  if (failed(state))
-    return failure();
+  // A tile that is none is one after the last. As it has one tile of values and
+  // none of keys, uses of values are one ahead.
+  SmallVector<Value> none = {zero, zero, grid[2]};
+  SmallVector<Value> inits = {zero, ib.constant(-1)};
+  llvm::append_range(inits, none);
+  size_t numOwn = inits.size();
+  llvm::append_range(inits, tiles.start());
+  size_t numCarried = inits.size() - numOwn;
 
   // The whole loop is before its condition: each tile tells whether there is
   // another one.
-  SmallVector<Value> inits = {zero, zero};
-  llvm::append_range(inits, ids);
-  llvm::append_range(inits, *state);
   SmallVector<Type> types(ValueRange(inits).getTypes());
   SmallVector<Location> locs(types.size(), loc);
   auto loop = scf::WhileOp::create(builder, loc, types, inits);
@@ -262,51 +262,56 @@ LogicalResult TileLoop::emitOverlapped(OverlappedTiles &tiles) {
   Block *before = builder.createBlock(&loop.getBefore(), {}, types, locs);
   ValueRange arguments = before->getArguments();
   Value use = arguments[0], keyNumber = arguments[1];
-  ValueRange ownIds = arguments.slice(2, kNumIds);
+  // The first tile is the one with the block's number. Others are claimed as
+  // late as the answer allows, so that no block that is busy takes them.
   Value number;
-  if (isProducer)
-    number = hopper::ClaimOp::create(builder, loc, builder.getI32Type(),
-                                     resources.counter);
-  cloner.restore(common);
-  FailureOr<Work> work = getWork(ownIds, keyNumber, use);
+  if (isProducer) {
+    Value isFirst = arith::CmpIOp::create(builder, loc,
+                                          arith::CmpIPredicate::eq, use, zero);
+    auto branch = scf::IfOp::create(builder, loc, builder.getI32Type(), isFirst,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard inBranch(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc, getBlock());
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc,
+                         hopper::ClaimOp::create(builder, loc,
+                                                 builder.getI32Type(),
+                                                 resources.counter)
+                             .getResult());
+    number = branch.getResult(0);
+  }
+  FailureOr<Work> work =
+      getWork(arguments.slice(2, kNumIds), keyNumber, Value());
   if (failed(work))
     return failure();
   FailureOr<SmallVector<Value>> middle =
-      tiles.proceed(*work, arguments.drop_front(2 + kNumIds));
+      tiles.proceed(*work, arguments.drop_front(numOwn));
   if (failed(middle))
     return failure();
 
-  Value nextUse = ib.add(use, one);
+  SmallVector<Value> ids;
+  exchange(use, number, ids);
+  // By the message in both roles, so that both compute the same from it.
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                       ids[0], zero);
+  for (auto [id, otherwise] : llvm::zip_equal(ids, none))
+    id = arith::SelectOp::create(builder, loc, exists, id, otherwise);
   Value nextKeyNumber = ib.add(keyNumber, work->count);
-  Value exists = exchange(nextUse, number, ids);
-  SmallVector<Type> ended = tiles.getEndTypes();
-  auto branch = scf::IfOp::create(builder, loc, ended, exists,
-                                  /*withElseRegion=*/true);
   WorkerCloner::State saved = cloner.save();
-  for (bool hasNext : {true, false}) {
-    OpBuilder::InsertionGuard inBranch(builder);
-    builder.setInsertionPointToStart(hasNext ? branch.thenBlock()
-                                             : branch.elseBlock());
-    std::optional<Work> next;
-    if (hasNext) {
-      cloner.restore(common);
-      FailureOr<Work> result = getWork(ids, nextKeyNumber, nextUse);
-      if (failed(result))
-        return failure();
-      next = *result;
-    }
-    FailureOr<SmallVector<Value>> results = tiles.end(*work, next, *middle);
-    if (failed(results))
-      return failure();
-    if (!ended.empty())
-      scf::YieldOp::create(builder, loc, *results);
-    cloner.restore(saved);
-  }
-  if (failed(tiles.finish(*work, *middle, branch.getResults())))
+  cloner.restore(common);
+  FailureOr<Work> next = getWork(ids, nextKeyNumber, use);
+  if (failed(next))
     return failure();
-  SmallVector<Value> passed = {nextUse, nextKeyNumber};
+  FailureOr<SmallVector<Value>> results = tiles.end(*work, *next, *middle);
+  if (failed(results))
+    return failure();
+  cloner.restore(saved);
+  if (failed(tiles.finish(*work, *middle, *results)))
+    return failure();
+  SmallVector<Value> passed = {ib.add(use, one), nextKeyNumber};
   llvm::append_range(passed, ids);
-  llvm::append_range(passed, branch.getResults().take_back(state->size()));
+  llvm::append_range(passed, ArrayRef(*results).take_back(numCarried));
   scf::ConditionOp::create(builder, loc, exists, passed);
   builder.setInsertionPointAfter(loop);
   if (isProducer)

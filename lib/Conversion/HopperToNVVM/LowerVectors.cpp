@@ -32,7 +32,15 @@ LogicalResult ThreadProgram::emitConstant(Operation &op) {
         count, IndexElement{{}, cast<IntegerAttr>(attribute).getInt()});
     return success();
   }
-  Value value = arith::ConstantOp::create(b, typed);
+  Value value;
+  if (getElementType(result.getType()) == typed.getType()) {
+    value = arith::ConstantOp::create(b, typed);
+  } else {
+    // Two of 16 bits.
+    uint64_t bits =
+        cast<FloatAttr>(attribute).getValue().bitcastToAPInt().getZExtValue();
+    value = i32(static_cast<int32_t>(bits << 16 | bits));
+  }
   values[result] = Elements(count, value);
   return success();
 }

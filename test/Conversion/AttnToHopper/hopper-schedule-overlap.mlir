@@ -11,73 +11,64 @@
 // CHECK: %[[BOX:.*]] = hopper.create_mailbox
 // CHECK: %[[TURNS:.*]] = hopper.create_turns
 
-// The first tile is the one with the block's number.
+// Before the first tile comes one that is none, with the number after the last
+// one, and no keys but one tile, which reads as 0.
 // CHECK: hopper.warp_specialize consumers 2 registers 232 producer {
-// CHECK:   hopper.post %[[BOX]][%c0_i32]
-
-// A tile without keys gets one from beyond all of them.
-// CHECK:   %[[EMPTY:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
-// CHECK:   arith.select %[[EMPTY]], %c1073741824_i32,
-// CHECK:   arith.maxsi %{{.*}}, %c1_i32
-// CHECK:   hopper.put %[[QS]][%c0_i32]
-// CHECK:   hopper.put %[[KS]][%c0_i32]
-// CHECK:   scf.while (%[[N:.*]] = %c0_i32, %[[KN:.*]] = %c0_i32,
-// CHECK:     hopper.claim
-// CHECK:     %[[COUNT:.*]] = arith.maxsi %{{.*}}, %c1_i32
-// CHECK:     scf.for %[[T:.*]] = %c1_i32 to %[[COUNT]]
+// CHECK-NOT: hopper.put
+// CHECK:   scf.while (%[[N:.*]] = %c0_i32, %[[KN:.*]] = %c-1_i32, %{{.*}} = %c0_i32, %{{.*}} = %c0_i32, %[[TILE:.*]] = %[[NONE:[^ ,)]*]])
+// CHECK:     %[[FIRST:.*]] = arith.cmpi eq, %[[N]], %c0_i32
+// CHECK:     scf.if %[[FIRST]] -> (i32) {
+// CHECK:       gpu.block_id
+// CHECK:     } else {
+// CHECK-NEXT:  hopper.claim
+// CHECK:     %[[ISNONE:.*]] = arith.cmpi eq, %[[TILE]], %[[NONE]]
+// CHECK:     %[[LENGTH:.*]] = arith.select %[[ISNONE]], %c0_i32, %{{.*}}
+// CHECK:     %[[EMPTY:.*]] = arith.cmpi eq, %[[LENGTH]], %c0_i32
+// CHECK:     arith.select %[[EMPTY]], %c1073741824_i32,
+// CHECK:     arith.maxsi %[[LENGTH]], %c1_i32
+// CHECK:     %[[VN:.*]] = arith.addi %[[KN]], %c1_i32
+// CHECK:     scf.for %[[T:.*]] = %c1_i32 to %[[COUNT:.*]] step
 // CHECK:       hopper.put %[[KS]]
 // CHECK:       hopper.put %[[VS]]
-// CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
+// CHECK:     hopper.post %[[BOX]][%[[N]]], %[[ID:[^,]*]],
+// CHECK:     %[[EXISTS:.*]] = arith.cmpi sge, %[[ID]], %c0_i32
+// CHECK:     arith.select %[[EXISTS]], %{{.*}}, %[[NONE]]
 // CHECK:     %[[KN1:.*]] = arith.addi %[[KN]], %[[COUNT]]
-// CHECK:     %[[EXISTS:.*]] = arith.cmpi slt
-// CHECK:     hopper.post %[[BOX]][%[[N1]]]
-// CHECK:     scf.if %[[EXISTS]] {
-// CHECK:       hopper.put %[[QS]][%[[N1]]]
-// CHECK:       hopper.put %[[KS]][%[[KN1]]]
-// CHECK:       hopper.put %[[VS]]
-// CHECK:     } else {
-// CHECK-NOT: hopper.put %[[KS]]
-// CHECK:       hopper.put %[[VS]]
-// CHECK:     scf.condition(%[[EXISTS]]) %[[N1]], %[[KN1]]
+// CHECK:     hopper.put %[[QS]][%[[N]]]
+// CHECK:     hopper.put %[[KS]][%[[KN1]]]
+// CHECK:     hopper.put %[[VS]]
+// CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
+// CHECK:     scf.condition(%[[EXISTS]]) %[[N1]], %[[KN1]],
 
 // CHECK: } consumers {
-// CHECK:   hopper.receive %[[BOX]][%c0_i32]
-// CHECK:   %[[Q0:.*]] = hopper.load_fragment
-// CHECK:   hopper.release %[[QS]][%c0_i32]
-// CHECK:   hopper.mma %[[Q0]],
-// CHECK:   %[[P0:.*]] = arith.truncf
-// CHECK:   scf.while (%[[N:.*]] = %c0_i32, %[[KN:.*]] = %c0_i32, %{{.*}}, %[[P:[^ ]*]] = %[[P0]], %[[SHIFT:[^ ]*]] = %{{[^ ]*}}, %[[SUM:[^ ]*]] = %{{[^ ]*}}, %[[Q:[^ ]*]] = %[[Q0]])
+// CHECK:   scf.while (%[[N:.*]] = %c0_i32, %[[KN:.*]] = %c-1_i32, %{{.*}}, %[[P:[^ ]*]] = %{{[^ ]*}}, %[[SHIFT:[^ ]*]] = %{{[^ ]*}}, %[[SUM:[^ ]*]] = %{{[^ ]*}}, %[[Q:[^ ]*]] = %{{[^ ]*}})
 // CHECK:     %[[LAST:.*]]:4 = scf.for %{{.*}} = %c1_i32 to %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[SHIFT]], %{{.*}} = %[[SUM]], %{{.*}} = %[[P]])
 // CHECK:       hopper.mma %[[Q]],
 
 // All warpgroups have all tiles of keys, of which only the first can be partial.
 // CHECK-NOT: scf.if {{.*}} -> (vector<128x64xf32>)
-// CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
-// CHECK:     %[[KN1:.*]] = arith.addi %[[KN]],
-// CHECK:     %[[MESSAGE:.*]]:3 = hopper.receive %[[BOX]][%[[N1]]]
+// CHECK:     %[[MESSAGE:.*]]:3 = hopper.receive %[[BOX]][%[[N]]]
 // CHECK:     %[[EXISTS:.*]] = arith.cmpi sge, %[[MESSAGE]]#0, %c0_i32
-// CHECK:     %[[ENDED:.*]]:5 = scf.if %[[EXISTS]] -> (vector<64x64xf32>, vector<128x64xbf16>, vector<1x64xf32>, vector<4x64xf32>, vector<64x64xbf16>) {
-// CHECK:       %[[NEXT:.*]] = hopper.load_fragment
-// CHECK-NEXT:  hopper.release %[[QS]][%[[N1]]]
-// CHECK-NEXT:  %[[K:.*]] = hopper.get %[[KS]][%[[KN1]]]
-// CHECK-NEXT:  hopper.take_turn %[[TURNS]]
-// CHECK-NEXT:  %[[SP:.*]] = hopper.mma %[[NEXT]], %[[K]]
-// CHECK-NEXT:  %[[V:.*]] = hopper.get %[[VS]]
-// CHECK-NEXT:  %[[OP:.*]] = hopper.mma %[[LAST]]#3, %[[V]] acc %[[LAST]]#0
-// CHECK-NEXT:  hopper.pass_turn %[[TURNS]]
-// CHECK-NEXT:  %[[S:.*]] = hopper.wait %[[SP]] in_flight 1
-// CHECK-NEXT:  hopper.release %[[KS]][%[[KN1]]]
-// CHECK:       arith.select %{{.*}}, %[[S]],
-// CHECK:       %[[O:.*]] = hopper.wait %[[OP]] in_flight 0
-// CHECK:       scf.yield %[[O]], %{{.*}}, %[[NEXT]]
-// CHECK:     } else {
-// CHECK:       hopper.mma %[[LAST]]#3,
-// CHECK:       hopper.wait %{{.*}} in_flight 0
+// CHECK:     %[[ID0:.*]] = arith.select %[[EXISTS]], %[[MESSAGE]]#0, %c0_i32
+// CHECK:     %[[KN1:.*]] = arith.addi %[[KN]],
+// CHECK:     %[[NEXT:.*]] = hopper.load_fragment
+// CHECK-NEXT: hopper.release %[[QS]][%[[N]]]
+// CHECK-NEXT: %[[K:.*]] = hopper.get %[[KS]][%[[KN1]]]
+// CHECK-NEXT: hopper.take_turn %[[TURNS]]
+// CHECK-NEXT: %[[SP:.*]] = hopper.mma %[[NEXT]], %[[K]]
+// CHECK-NEXT: %[[V:.*]] = hopper.get %[[VS]]
+// CHECK-NEXT: %[[OP:.*]] = hopper.mma %[[LAST]]#3, %[[V]] acc %[[LAST]]#0
+// CHECK-NEXT: hopper.pass_turn %[[TURNS]]
+// CHECK-NEXT: %[[S:.*]] = hopper.wait %[[SP]] in_flight 1
+// CHECK-NEXT: hopper.release %[[KS]][%[[KN1]]]
+// CHECK:     arith.select %{{.*}}, %[[S]],
+// CHECK:     %[[O:.*]] = hopper.wait %[[OP]] in_flight 0
 
 // Results have the sum of this tile, not of the next one.
 // CHECK:     hopper.reduce add %[[LAST]]#2
 // CHECK:     hopper.store
-// CHECK:     scf.condition(%[[EXISTS]]) %[[N1]], %[[KN1]], %[[MESSAGE]]#0, %[[MESSAGE]]#1, %[[MESSAGE]]#2, %[[ENDED]]#1, %[[ENDED]]#2, %[[ENDED]]#3, %[[ENDED]]#4
+// CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
+// CHECK:     scf.condition(%[[EXISTS]]) %[[N1]], %[[KN1]], %[[ID0]], %{{.*}}, %[[NEXT]]
 func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index

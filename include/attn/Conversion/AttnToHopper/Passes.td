@@ -61,7 +61,8 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     * With `capture_stages`, captures of 16 bits that are read at `[..., i, ..., j]` come in tiles of queries by keys, too.
     * With `overlap_tiles`, each iteration of the loop over tiles of queries ends with the start of the next one, in both roles: scores of its
       first tile of keys, whose softmax runs beside the last product with values. All consumers then compute with all tiles of keys, and a tile of
-      queries without keys gets one from beyond all keys, which reads as 0 and is masked.
+      queries without keys gets one from beyond all keys, which reads as 0 and is masked. Before the first tile of queries and after the last one is a
+      tile from beyond all rows, whose results are not written, so that all iterations are alike.
     * With `strided`, all threads of the producer copy tiles, for tensors that the hardware cannot map.
     * Results of a persistent kernel are staged in shared memory of their own, some columns at a time where there is not enough for
       all, so that the next queries can come early. Otherwise they are staged in place of the queries, which are released after that.
@@ -149,7 +150,7 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
     condition that asks for the sign of a message is that by which the producer has chosen it, if it has chosen between a number that
     is not negative by its computation and a negative constant. A loop is followed from any numbers, which says by how much an iteration makes
     each larger; numbers that start a constant apart and grow equally stay that far apart, and one that grows by a constant is a multiple of the iteration's
-    number. A number that a branch has chosen is known where a loop goes on, or ends, by the branch's condition.
+    number.
 
     For the last point, the roles are run step by step from one loop or branch to the next, with all consumers, stages and turns. If all get there, they get through
     a loop of any number of iterations, as each starts with as many tiles in each channel as the first. In the kernel, roles do not
