@@ -4,6 +4,7 @@
 #include "AttentionObserver.h"
 #include "AttentionRows.h"
 #include "BlocksCheck.h"
+#include "TilesCheck.h"
 #include "llvm/ADT/Hashing.h"
 #include <atomic>
 #include <map>
@@ -322,25 +323,52 @@ Error BlocksObserver::observe(mlir::attn::AttentionLikeOpInterface op,
   BlocksTiles result{op, all, all, op.getMask().empty() ? all : 0};
   auto online =
       mlir::dyn_cast<mlir::attn::OnlineAttentionOp>(op.getOperation());
+  // The tiles that the bounds of each row of tiles leave, and those of them
+  // that are full.
+  struct Row {
+    int64_t lo, hi, fullLo, fullHi;
+  };
+  std::vector<Row> tileRows;
   if (online && !online.getBlocks().empty()) {
-    result.numVisited = 0;
     auto add = [&](BlocksCheck::Bounds bounds) {
       int64_t lo = std::clamp<int64_t>(bounds.lo, 0, sizes.keys);
       int64_t hi = std::clamp<int64_t>(bounds.hi, lo, sizes.keys);
-      if (lo == hi)
+      if (lo == hi) {
+        tileRows.push_back({0, 0, 0, 0});
         return;
-      result.numVisited +=
-          ceilDiv(hi, shape.tileColumns) - lo / shape.tileColumns;
+      }
       // The last tile may be narrower than the others.
-      int64_t fullLo =
-          ceilDiv(std::clamp(bounds.fullLo, lo, hi), shape.tileColumns);
       int64_t fullEnd = std::clamp(bounds.fullHi, lo, hi);
-      int64_t fullHi = fullEnd == sizes.keys ? shape.numColumns
-                                             : fullEnd / shape.tileColumns;
-      result.numFull += std::max<int64_t>(0, fullHi - fullLo);
+      Row row = {lo / shape.tileColumns, ceilDiv(hi, shape.tileColumns),
+                 ceilDiv(std::clamp(bounds.fullLo, lo, hi), shape.tileColumns),
+                 fullEnd == sizes.keys ? shape.numColumns
+                                       : fullEnd / shape.tileColumns};
+      row.fullHi = std::max(row.fullLo, row.fullHi);
+      tileRows.push_back(row);
     };
     if (Error error = BlocksCheck::forEachTile(online, sizes, inputs, evaluator,
                                                shape.tileRows, add))
+      return error;
+    result.numVisited = 0;
+    for (const Row &row : tileRows) {
+      result.numVisited += row.hi - row.lo;
+      result.numFull += row.fullHi - row.fullLo;
+    }
+  }
+  if (online && !online.getTiles().empty()) {
+    result.numVisited = result.numFull = 0;
+    int64_t number = 0;
+    auto add = [&](TilesCheck::Class tile) {
+      int64_t column = number % shape.numColumns;
+      int64_t row = number++ / shape.numColumns;
+      bool isBounded = tileRows.empty() || (column >= tileRows[row].lo &&
+                                            column < tileRows[row].hi);
+      result.numVisited += isBounded && tile.may;
+      result.numFull += isBounded && tile.must;
+    };
+    if (Error error =
+            TilesCheck::forEachTile(online, sizes, inputs, evaluator,
+                                    shape.tileRows, shape.tileColumns, add))
       return error;
   }
   blocks.push_back(result);

@@ -6,10 +6,12 @@ using namespace attn::reference;
 using llvm::Error;
 using llvm::Expected;
 
-Error TilesCheck::compile() {
-  if (op.getTiles().empty() || options.blockRows <= 0 ||
-      !op.getOffsets().empty())
-    return Error::success();
+Error TilesCheck::forEachTile(mlir::attn::OnlineAttentionOp op,
+                              const AttentionSizes &sizes,
+                              const AttentionInputs &inputs,
+                              const EvaluatorOptions &options, int64_t tileRows,
+                              int64_t tileColumns,
+                              llvm::function_ref<void(Class)> body) {
   Program program;
   RegionCompiler compiler(options.mode, program);
   mlir::Block &block = op.getTiles().front();
@@ -37,24 +39,32 @@ Error TilesCheck::compile() {
   };
   if (!frame.runRow())
     return fail();
-  int64_t size = options.blockRows;
-  rowTiles = (sizes.queries + size - 1) / size;
-  keyTiles = (sizes.keys + size - 1) / size;
   for (int64_t b = 0; b < sizes.batch; ++b)
     for (int64_t h = 0; h < sizes.heads; ++h)
-      for (int64_t i = 0; i < sizes.queries; i += size)
-        for (int64_t j = 0; j < sizes.keys; j += size) {
+      for (int64_t i = 0; i < sizes.queries; i += tileRows)
+        for (int64_t j = 0; j < sizes.keys; j += tileColumns) {
           int64_t values[] = {b, h,
-                              i, std::min(i + size, sizes.queries),
-                              j, std::min(j + size, sizes.keys)};
+                              i, std::min(i + tileRows, sizes.queries),
+                              j, std::min(j + tileColumns, sizes.keys)};
           for (auto [reg, value] : llvm::zip(arguments, values))
             *frame.laneInts(reg) = value;
           if (!frame.runLanes(1))
             return fail();
-          classes.push_back({*frame.laneInts(results[0]) != 0,
-                             *frame.laneInts(results[1]) != 0});
+          body({*frame.laneInts(results[0]) != 0,
+                *frame.laneInts(results[1]) != 0});
         }
   return Error::success();
+}
+
+Error TilesCheck::compile() {
+  if (op.getTiles().empty() || options.blockRows <= 0 ||
+      !op.getOffsets().empty())
+    return Error::success();
+  int64_t size = options.blockRows;
+  rowTiles = (sizes.queries + size - 1) / size;
+  keyTiles = (sizes.keys + size - 1) / size;
+  return forEachTile(op, sizes, inputs, options, size, size,
+                     [&](Class tile) { classes.push_back(tile); });
 }
 
 void TilesCheck::checkRow(const AttentionRows::Row &row) {

@@ -20,6 +20,19 @@ public:
              const AttentionInputs &inputs, const EvaluatorOptions &options)
       : op(op), sizes(sizes), inputs(inputs), options(options) {}
 
+  /// Whether any pair of a tile may be allowed, and whether all are.
+  struct Class {
+    bool may, must;
+  };
+  /// Evaluates the region, which there is, for all tiles of some rows and keys:
+  /// by batch, head, row and key.
+  static llvm::Error forEachTile(mlir::attn::OnlineAttentionOp op,
+                                 const AttentionSizes &sizes,
+                                 const AttentionInputs &inputs,
+                                 const EvaluatorOptions &options,
+                                 int64_t tileRows, int64_t tileColumns,
+                                 llvm::function_ref<void(Class)> body);
+
   /// Evaluates the region for all tiles of `options.blockRows` rows and as many
   /// keys. It is relative to the whole problem, so nothing is checked where the
   /// operation has offsets.
@@ -37,9 +50,6 @@ private:
   const AttentionInputs &inputs;
   const EvaluatorOptions &options;
   int64_t rowTiles = 0, keyTiles = 0;
-  struct Class {
-    bool may, must;
-  };
   /// For each (b, h, tile of rows, tile of keys).
   std::vector<Class> classes;
   std::mutex mutex;

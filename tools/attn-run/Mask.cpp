@@ -85,16 +85,20 @@ static Error setTiles(MaskTilesOptions &tiles, Program &program,
 // Survey
 //===----------------------------------------------------------------------===//
 
-/// Runs the passes that find the bounds of blocks on a copy of the program, and
-/// counts what they bound.
+/// Runs the passes that find the bounds of blocks and the classes of tiles on a
+/// copy of the program, and counts what they leave.
 static Expected<std::vector<BlocksTiles>>
-countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
+countVisits(Program &program, const Kernel &kernel,
+            llvm::ArrayRef<const Tensor *> inputs,
             const MaskTilesOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> module = program.module->clone();
   mlir::PassManager passes(program.context.get());
   passes.addPass(mlir::attn::createAttnCanonicalizeScorePass());
   passes.addPass(mlir::attn::createAttnOnlineSoftmaxPass());
   passes.addPass(mlir::attn::createAttnClassifyBlocksPass());
+  // Kernels for GPUs have no use for it.
+  if (!kernel.package().program)
+    passes.addPass(mlir::attn::createAttnLiftMaskPass());
   // Remarks of this are not news: the compiler has made them before.
   std::string text;
   mlir::ScopedDiagnosticHandler handler(
@@ -154,7 +158,7 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
   report.masks = std::move(*masks);
 
   Expected<std::vector<BlocksTiles>> blocks =
-      countVisits(program, inputs, tiles);
+      countVisits(program, kernel, inputs, tiles);
   if (!blocks) {
     report.whyNoBlocks = llvm::toString(blocks.takeError());
     return std::move(report);

@@ -83,7 +83,8 @@ evaluateMasks(mlir::func::FuncOp function,
               llvm::ArrayRef<const Tensor *> inputs,
               const MaskTilesOptions &options = {});
 
-/// What the `blocks` region of an attn.online_attention says of all its tiles.
+/// What the regions `blocks` and `tiles` of an attn.online_attention say of all
+/// its tiles.
 struct BlocksTiles {
   mlir::Operation *op = nullptr;
   int64_t numTiles = 0;
@@ -93,9 +94,10 @@ struct BlocksTiles {
   int64_t numFull = 0;
 };
 
-/// The same for the `blocks` regions of all attentions that run, in order; one
-/// without the region visits all its tiles, and one without a mask finds all of
-/// them full. Takes time in proportion to the rows of tiles.
+/// The same for the regions of all attentions that run, in order; one without
+/// either region visits all its tiles, and one without a mask finds all of them
+/// full. Takes time in proportion to the rows of tiles, or with `tiles` to
+/// tiles.
 llvm::Expected<std::vector<BlocksTiles>>
 evaluateBlocks(mlir::func::FuncOp function,
                llvm::ArrayRef<const Tensor *> inputs,
