@@ -33,7 +33,12 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnHopperAssignSchedulePass());
   pm.addPass(createAttnTilePass());
-  addCleanup(pm);
+  // The loop over tiles of keys stays one where it is known to have one
+  // iteration, or none, as its tiles come by way of channels.
+  pm.addPass(createCanonicalizerPass(
+      GreedyRewriteConfig(), {"(anonymous namespace)::SimplifyTrivialLoops",
+                              "{anonymous}::SimplifyTrivialLoops"}));
+  pm.addPass(createCSEPass());
 }
 
 void mlir::attn::buildGPUKernelStage(OpPassManager &pm,

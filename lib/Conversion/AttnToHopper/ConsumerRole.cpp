@@ -59,11 +59,11 @@ static bool dependsOnAny(Value value, ArrayRef<OpFoldResult> others) {
 FailureOr<Consumer::OwnRows> Consumer::mapOwnRows() {
   own.emplace(builder, program, arguments, warpgroup);
   own->mapAll(program.grid.getInductionVars(), cloner);
-  OpFoldResult row = program.query.position[2];
+  Value row = program.getRow();
   auto output = llvm::find_if(
       program.results, [](const TileResult &r) { return r.hasColumns(); });
   OwnRows rows;
-  rows.areAll = program.schedule.getNumConsumers() == 1 || !isa<Value>(row) ||
+  rows.areAll = program.schedule.getNumConsumers() == 1 || !row ||
                 output == program.results.end();
   if (rows.areAll)
     return rows;
@@ -77,7 +77,7 @@ FailureOr<Consumer::OwnRows> Consumer::mapOwnRows() {
       builder, loc, size,
       arith::SubIOp::create(builder, loc, *numRows, before));
   rows.first = add(*firstRow, before);
-  own->map(cast<Value>(row), rows.first);
+  own->map(row, rows.first);
   if (auto value = dyn_cast<Value>(output->numRows))
     own->map(value, rows.count);
   return rows;
@@ -94,13 +94,12 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
     return all;
   Value hasRows = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
                                         ownRows->count, index(0));
-  OpFoldResult row = program.query.position[2];
   auto output = llvm::find_if(
       program.results, [](const TileResult &r) { return r.hasColumns(); });
   // How many tiles are visited, from the last to the first, before those that
   // lie below a bound of the loop; `otherwise` if it is the same for all rows.
   int64_t tileN = program.schedule.getTileN();
-  OpFoldResult rows[] = {row, output->numRows};
+  OpFoldResult rows[] = {program.getRow(), output->numRows};
   auto getLimit = [&](Value bound, Value otherwise,
                       int64_t extra) -> FailureOr<Value> {
     if (!dependsOnAny(bound, rows))

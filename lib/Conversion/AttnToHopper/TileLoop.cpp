@@ -47,7 +47,7 @@ static SmallVector<Value> emitOrder(IntBuilder &ib, Value number,
 /// the index arithmetic it comes from.
 static LogicalResult mapRow(WorkerCloner &cloner, TileProgram &program,
                             IntBuilder &ib) {
-  auto row = dyn_cast<Value>(program.query.position[2]);
+  Value row = program.getRow();
   if (!row)
     return success();
   FailureOr<Value> value = cloner.getScalar(row);
@@ -239,6 +239,12 @@ LogicalResult TileLoop::emit(function_ref<LogicalResult(const Work &)> body) {
 }
 
 LogicalResult TileLoop::emitOverlapped(OverlappedTiles &tiles) {
+  // Rows that are known to be one tile do not depend on its number, and those
+  // of a tile that is none would be the same.
+  if (!program.getRow())
+    return program.grid.emitError(
+        "expects more queries than tile_m with overlap_tiles, or a number that "
+        "is not known; leave out overlap_tiles");
   if (failed(start()))
     return failure();
   WorkerCloner::State common = cloner.save();

@@ -109,7 +109,7 @@ static bool isLastAlonePartial(TileProgram &program) {
     return false;
   if (compare.getRhs() == loop.getUpperBound())
     return true;
-  auto row = dyn_cast<Value>(program.query.position[2]);
+  Value row = program.getRow();
   // Where tiles overlap, all warpgroups start at the tile of the last row.
   int64_t numRows = program.schedule.getOverlapTiles()
                         ? program.schedule.getTileM()

@@ -66,6 +66,13 @@ struct TileProgram {
   bool isOnlyLastPartial = false;
   SmallVector<TileResult> results;
 
+  /// The first row of a tile, or null if it is a constant, as where there is
+  /// one tile: a constant is no value of its own that could stand for the row.
+  Value getRow() const {
+    auto row = dyn_cast<Value>(query.position[2]);
+    return row && !getConstantIntValue(row) ? row : Value();
+  }
+
   /// Takes apart the only loop of a function, or fails with a diagnostic.
   static FailureOr<TileProgram> match(func::FuncOp function);
 };

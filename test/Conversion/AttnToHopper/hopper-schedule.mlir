@@ -414,3 +414,21 @@ func.func @bshd(%q: tensor<2x?x4x64xbf16>, %k: tensor<2x?x2x64xbf16>, %v: tensor
       outs(%o, %l : tensor<2x?x4x64xbf16>, tensor<2x?x4xf32>)
   return %r#0, %r#1 : tensor<2x?x4x64xbf16>, tensor<2x?x4xf32>
 }
+
+// -----
+
+// Rows that are known to be one tile: its first row is a constant, which may be
+// that of a key, too, and no warpgroup has limits of its own.
+
+// CHECK-LABEL: gpu.func @one_tile(
+// CHECK: } consumers {
+// CHECK: scf.while
+// CHECK: %[[COUNT:.*]] = arith.divui %{{.*}}, %c64_i32
+// CHECK-NOT: arith.divui
+// CHECK: scf.for %{{.*}} = %c1_i32 to %[[COUNT]] step
+func.func @one_tile(%q: tensor<1x4x100x64xbf16>, %k: tensor<1x4x?x64xbf16>, %o: tensor<1x4x100x64xbf16>) -> tensor<1x4x100x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, persistent>
+      ins(%q, %k, %k : tensor<1x4x100x64xbf16>, tensor<1x4x?x64xbf16>, tensor<1x4x?x64xbf16>)
+      outs(%o : tensor<1x4x100x64xbf16>)
+  return %r : tensor<1x4x100x64xbf16>
+}
