@@ -78,7 +78,8 @@ FailureOr<Consumer::OwnRows> Consumer::mapOwnRows() {
       arith::SubIOp::create(builder, loc, *numRows, before));
   rows.first = add(*firstRow, before);
   own->map(row, rows.first);
-  if (auto value = dyn_cast<Value>(output->numRows))
+  if (auto value = dyn_cast<Value>(output->numRows);
+      value && !getConstantIntValue(value))
     own->map(value, rows.count);
   return rows;
 }
