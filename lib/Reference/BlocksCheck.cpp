@@ -1,10 +1,10 @@
 //===- BlocksCheck.cpp - Check block bounds against the mask --------------===//
 
 #include "BlocksCheck.h"
+#include "BoundsRegion.h"
 
 using namespace attn::reference;
 using llvm::Error;
-using llvm::Expected;
 
 Error BlocksCheck::compile() {
   if (op.getBlocks().empty() || options.blockRows <= 0 ||
@@ -32,44 +32,19 @@ Error BlocksCheck::forEachTile(mlir::attn::OnlineAttentionOp op,
                                const EvaluatorOptions &options,
                                int64_t tileRows,
                                llvm::function_ref<void(Bounds)> body) {
-  Program program;
-  RegionCompiler compiler(options.mode, program);
-  mlir::Block &block = op.getBlocks().front();
-  uint32_t arguments[mlir::attn::kNumBlocksArgs];
-  for (auto [number, reg] : llvm::enumerate(arguments))
-    reg = compiler.bindLane(block.getArgument(number));
-  for (auto [number, capture] : llvm::enumerate(inputs.captures))
-    compiler.bindArray(block.getArgument(mlir::attn::kNumBlocksArgs + number),
-                       *capture, number);
-  if (Error error = compiler.compileBlock(block))
+  BoundsRegion region(op.getBlocks(), mlir::attn::kNumBlocksArgs, inputs,
+                      options.mode);
+  if (Error error = region.compile())
     return error;
-  uint32_t results[4];
-  mlir::Operation *yield = block.getTerminator();
-  for (auto [number, reg] : llvm::enumerate(results)) {
-    Expected<uint32_t> lane =
-        compiler.getLane(yield->getOperand(number), yield);
-    if (!lane)
-      return lane.takeError();
-    reg = *lane;
-  }
-
-  Frame frame(program);
-  auto fail = [&] {
-    return llvm::createStringError(compiler.describe(frame.getError()));
-  };
-  if (!frame.runRow())
-    return fail();
   for (int64_t b = 0; b < sizes.batch; ++b)
     for (int64_t h = 0; h < sizes.heads; ++h)
       for (int64_t begin = 0; begin < sizes.queries; begin += tileRows) {
-        int64_t values[] = {
-            b, h, begin, std::min(begin + tileRows, sizes.queries), sizes.keys};
-        for (auto [reg, value] : llvm::zip(arguments, values))
-          *frame.laneInts(reg) = value;
-        if (!frame.runLanes(1))
-          return fail();
-        body({*frame.laneInts(results[0]), *frame.laneInts(results[1]),
-              *frame.laneInts(results[2]), *frame.laneInts(results[3])});
+        auto result = region.evaluate(
+            {b, h, begin, std::min(begin + tileRows, sizes.queries),
+             sizes.keys});
+        if (!result)
+          return result.takeError();
+        body({(*result)[0], (*result)[1], (*result)[2], (*result)[3]});
       }
   return Error::success();
 }

@@ -1,10 +1,10 @@
 //===- TilesCheck.cpp - Check classes of tiles against the mask -----------===//
 
 #include "TilesCheck.h"
+#include "BoundsRegion.h"
 
 using namespace attn::reference;
 using llvm::Error;
-using llvm::Expected;
 
 Error TilesCheck::forEachTile(mlir::attn::OnlineAttentionOp op,
                               const AttentionSizes &sizes,
@@ -12,46 +12,20 @@ Error TilesCheck::forEachTile(mlir::attn::OnlineAttentionOp op,
                               const EvaluatorOptions &options, int64_t tileRows,
                               int64_t tileColumns,
                               llvm::function_ref<void(Class)> body) {
-  Program program;
-  RegionCompiler compiler(options.mode, program);
-  mlir::Block &block = op.getTiles().front();
-  uint32_t arguments[mlir::attn::kNumTilesArgs];
-  for (auto [number, reg] : llvm::enumerate(arguments))
-    reg = compiler.bindLane(block.getArgument(number));
-  for (auto [number, capture] : llvm::enumerate(inputs.captures))
-    compiler.bindArray(block.getArgument(mlir::attn::kNumTilesArgs + number),
-                       *capture, number);
-  if (Error error = compiler.compileBlock(block))
+  BoundsRegion region(op.getTiles(), mlir::attn::kNumTilesArgs, inputs,
+                      options.mode);
+  if (Error error = region.compile())
     return error;
-  uint32_t results[2];
-  mlir::Operation *yield = block.getTerminator();
-  for (auto [number, reg] : llvm::enumerate(results)) {
-    Expected<uint32_t> lane =
-        compiler.getLane(yield->getOperand(number), yield);
-    if (!lane)
-      return lane.takeError();
-    reg = *lane;
-  }
-
-  Frame frame(program);
-  auto fail = [&] {
-    return llvm::createStringError(compiler.describe(frame.getError()));
-  };
-  if (!frame.runRow())
-    return fail();
   for (int64_t b = 0; b < sizes.batch; ++b)
     for (int64_t h = 0; h < sizes.heads; ++h)
       for (int64_t i = 0; i < sizes.queries; i += tileRows)
         for (int64_t j = 0; j < sizes.keys; j += tileColumns) {
-          int64_t values[] = {b, h,
-                              i, std::min(i + tileRows, sizes.queries),
-                              j, std::min(j + tileColumns, sizes.keys)};
-          for (auto [reg, value] : llvm::zip(arguments, values))
-            *frame.laneInts(reg) = value;
-          if (!frame.runLanes(1))
-            return fail();
-          body({*frame.laneInts(results[0]) != 0,
-                *frame.laneInts(results[1]) != 0});
+          auto result =
+              region.evaluate({b, h, i, std::min(i + tileRows, sizes.queries),
+                               j, std::min(j + tileColumns, sizes.keys)});
+          if (!result)
+            return result.takeError();
+          body({(*result)[0] != 0, (*result)[1] != 0});
         }
   return Error::success();
 }
