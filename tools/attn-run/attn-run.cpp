@@ -283,8 +283,11 @@ static Error runTool(const Options &options, bool &passed) {
     if (*baseline) {
       bench->baseline->program = (*baseline)->program;
       bench->baseline->entry = (*baseline)->entry;
-      if (report.mask && options.baseline.empty())
+      if (report.mask && options.baseline.empty()) {
         report.mask->measuredSpeedup = bench->getRatio();
+        if (!report.mask->measuredSpeedup)
+          report.mask->whyNotMeasured = "the clock is too coarse to see a run";
+      }
     }
     report.bench = std::move(*bench);
   }
