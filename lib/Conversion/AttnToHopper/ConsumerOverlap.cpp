@@ -53,8 +53,6 @@ FailureOr<SmallVector<Value>> Consumer::proceed(const Work &work,
 /// Result, and the state of the next tile.
 FailureOr<SmallVector<Value>> Consumer::end(const Work &work, const Work &next,
                                             ValueRange middle) {
-  if (failed(mapOwnRows()))
-    return failure();
   Value lastUse = add(work.valueNumber, work.last);
   holdQueries(next);
   Value keys = get(resources.keyChannel, next.keyNumber);

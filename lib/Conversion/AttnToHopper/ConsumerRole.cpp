@@ -60,11 +60,9 @@ FailureOr<Consumer::OwnRows> Consumer::mapOwnRows() {
   own.emplace(builder, program, arguments, warpgroup);
   own->mapAll(program.grid.getInductionVars(), cloner);
   Value row = program.getRow();
-  auto output = llvm::find_if(
-      program.results, [](const TileResult &r) { return r.hasColumns(); });
+  const TileResult *output = program.getOutput();
   OwnRows rows;
-  rows.areAll = program.schedule.getNumConsumers() == 1 || !row ||
-                output == program.results.end();
+  rows.areAll = program.schedule.getNumConsumers() == 1 || !row || !output;
   if (rows.areAll)
     return rows;
   FailureOr<Value> firstRow = cloner.getScalar(row),
@@ -95,12 +93,10 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
     return all;
   Value hasRows = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
                                         ownRows->count, index(0));
-  auto output = llvm::find_if(
-      program.results, [](const TileResult &r) { return r.hasColumns(); });
   // How many tiles are visited, from the last to the first, before those that
   // lie below a bound of the loop; `otherwise` if it is the same for all rows.
   int64_t tileN = program.schedule.getTileN();
-  OpFoldResult rows[] = {program.getRow(), output->numRows};
+  OpFoldResult rows[] = {program.getRow(), program.getOutput()->numRows};
   auto getLimit = [&](Value bound, Value otherwise,
                       int64_t extra) -> FailureOr<Value> {
     if (!dependsOnAny(bound, rows))

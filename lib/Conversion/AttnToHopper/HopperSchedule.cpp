@@ -69,9 +69,8 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
 static DictionaryAttr describeGrid(Builder &builder,
                                    const TileProgram &program) {
   const TileAccess *rows = &program.query;
-  for (const TileResult &result : program.results)
-    if (result.hasColumns())
-      rows = &result.access;
+  if (const TileResult *output = program.getOutput())
+    rows = &output->access;
   auto getNumber = [&](int64_t number) {
     return builder.getI64IntegerAttr(number);
   };

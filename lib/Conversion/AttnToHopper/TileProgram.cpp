@@ -116,11 +116,10 @@ static bool isLastAlonePartial(TileProgram &program) {
                         : hopper::kWarpgroupRows;
   if (!row || program.schedule.getTileN() % numRows != 0)
     return false;
-  return llvm::any_of(program.results, [&](const TileResult &result) {
-    auto numRows = dyn_cast<Value>(result.numRows);
-    return numRows && result.hasColumns() &&
-           isDiagonal(compare.getRhs(), loop.getUpperBound(), row, numRows);
-  });
+  const TileResult *output = program.getOutput();
+  auto rowsOfTile = output ? dyn_cast<Value>(output->numRows) : Value();
+  return rowsOfTile &&
+         isDiagonal(compare.getRhs(), loop.getUpperBound(), row, rowsOfTile);
 }
 
 static LogicalResult matchLoop(TileProgram &program) {

@@ -73,6 +73,13 @@ struct TileProgram {
     return row && !getConstantIntValue(row) ? row : Value();
   }
 
+  /// The result of rank 2, or null.
+  const TileResult *getOutput() const {
+    auto output = llvm::find_if(
+        results, [](const TileResult &result) { return result.hasColumns(); });
+    return output == results.end() ? nullptr : &*output;
+  }
+
   /// Takes apart the only loop of a function, or fails with a diagnostic.
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
