@@ -31,6 +31,7 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnCanonicalizeScorePass());
   pm.addPass(createAttnOnlineSoftmaxPass());
   pm.addPass(createAttnClassifyBlocksPass());
+  pm.addPass(createAttnLiftMaskPass());
   pm.addPass(createAttnHopperAssignSchedulePass());
   pm.addPass(createAttnTilePass());
   // The loop over tiles of keys stays one where it is known to have one

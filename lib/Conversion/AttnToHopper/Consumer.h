@@ -40,7 +40,10 @@ public:
       return emitOverlappedWork(builder, program, cloner, resources,
                                 /*isProducer=*/false, *this);
     return emitWork(builder, program, cloner, resources, /*isProducer=*/false,
-                    [&](const Work &work) { return emitTile(work); });
+                    [&](const Work &work) {
+                      return program.choice ? emitTileByClass(work)
+                                            : emitTile(work);
+                    });
   }
 
   SmallVector<Value> start() override;
@@ -56,12 +59,19 @@ private:
     Value first, count;
     bool areAll = false;
   };
-  LogicalResult emitTile(const Work &work);
+  FailureOr<Value> emitTile(const Work &work);
+  FailureOr<Value> emitTileByClass(const Work &work);
+  LogicalResult emitNeeded(const Work &work, Value first);
+  LogicalResult emitTileResults(const Work &work, ValueRange state);
   FailureOr<OwnRows> mapOwnRows();
   FailureOr<TileRange> emitRange(const Work &work);
   void emitSkip(const Work &work, Value from, Value to);
-  void holdQueries(const Work &work);
-  FailureOr<SoftmaxState> emitFirst(const Work &work, Value t, Value product);
+  void holdQueries(const Work &work, Value tile);
+  FailureOr<SoftmaxState> emitFirst(const Work &work, Value t, Value use,
+                                    Value product);
+  FailureOr<SoftmaxState> emitStep(const Work &work, Value t, Value use,
+                                   Value isFull, Value nextKeys,
+                                   SoftmaxState state);
   FailureOr<SoftmaxState> emitLoop(const Work &work, TileRange range,
                                    SoftmaxState state);
   LogicalResult emitKeys(const Work &work, TileRange range);
@@ -76,7 +86,9 @@ private:
   Value startScores(Value keys);
   void emitCaptures(Value number);
   LogicalResult emitReads(Value key);
-  FailureOr<Scores> emitScores(Value product, Value key, bool isFirst);
+  FailureOr<Scores> emitScores(Value product, Value key, bool isFirst,
+                               Value isFull = {});
+  FailureOr<Value> getIsFull(Value key);
   FailureOr<Scores> getScores(Value scores);
   SoftmaxState emitFirstSoftmax(Scores scores);
   SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,
@@ -113,9 +125,13 @@ private:
     return vector::BroadcastOp::create(builder, loc, type, value);
   }
   Value get(Value channel, Value number) {
+    return getWithNote(channel, number).getTile();
+  }
+  hopper::GetOp getWithNote(Value channel, Value number) {
     auto type = cast<hopper::ChannelType>(channel.getType());
-    return hopper::GetOp::create(builder, loc, type.getTileType(), channel,
-                                 number);
+    return hopper::GetOp::create(
+        builder, loc, type.getTileType(),
+        type.getNotes() ? Type(builder.getI32Type()) : Type(), channel, number);
   }
   void release(Value channel, Value number) {
     hopper::ReleaseOp::create(builder, loc, channel, number);

@@ -54,7 +54,7 @@ FailureOr<SmallVector<Value>> Consumer::proceed(const Work &work,
 FailureOr<SmallVector<Value>> Consumer::end(const Work &work, const Work &next,
                                             ValueRange middle) {
   Value lastUse = add(work.valueNumber, work.last);
-  holdQueries(next);
+  holdQueries(next, get(resources.queryChannel, next.queryNumber));
   Value keys = get(resources.keyChannel, next.keyNumber);
   takeTurn();
   Value pendingScores = startScores(keys);
@@ -63,7 +63,7 @@ FailureOr<SmallVector<Value>> Consumer::end(const Work &work, const Work &next,
   passTurn();
   Value product = wait(pendingScores, 1);
   release(resources.keyChannel, next.keyNumber);
-  FailureOr<SoftmaxState> first = emitFirst(next, number(0), product);
+  FailureOr<SoftmaxState> first = emitFirst(next, number(0), number(0), product);
   if (failed(first))
     return failure();
   Value acc = wait(pendingAcc, 0);

@@ -125,8 +125,8 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
       *first, arith::SelectOp::create(builder, loc, hasRows, *end, *first)};
 }
 
-void Consumer::holdQueries(const Work &work) {
-  queries = getRows(get(resources.queryChannel, work.queryNumber));
+void Consumer::holdQueries(const Work &work, Value tile) {
+  queries = getRows(tile);
   if (!program.schedule.getQInRegisters())
     return;
   queries = hopper::LoadFragmentOp::create(
@@ -135,11 +135,11 @@ void Consumer::holdQueries(const Work &work) {
   releaseQueries(work);
 }
 
-/// The softmax of the first tile, whose number is `t`.
+/// The softmax of the first tile, which is visited as number `t`.
 FailureOr<SoftmaxState> Consumer::emitFirst(const Work &work, Value t,
-                                            Value product) {
+                                            Value use, Value product) {
   WorkerCloner::State saved = cloner.save();
-  emitCaptures(add(work.keyNumber, t));
+  emitCaptures(add(work.keyNumber, use));
   cloner.setRarelyRun(true);
   FailureOr<Scores> scores = emitScores(
       product, work.getKey(builder, loc, t, program.schedule.getTileN()),
@@ -149,6 +149,38 @@ FailureOr<SoftmaxState> Consumer::emitFirst(const Work &work, Value t,
   if (failed(scores))
     return failure();
   return emitFirstSoftmax(*scores);
+}
+
+/// A tile that is not the first one, visited as number `t`, is use `use` of the
+/// tile of queries. Starts the product of the probabilities before.
+FailureOr<SoftmaxState> Consumer::emitStep(const Work &work, Value t, Value use,
+                                           Value isFull, Value nextKeys,
+                                           SoftmaxState state) {
+  Value keyUse = add(work.keyNumber, use);
+  Value previous = arith::SubIOp::create(
+      builder, loc, add(work.valueNumber, use), number(1));
+  takeTurn();
+  Value pendingScores = startScores(nextKeys);
+  Value values = get(resources.valueChannel, previous);
+  Value pendingAcc = startValues(state.probabilities, values, state.acc);
+  passTurn();
+  WorkerCloner::State saved = cloner.save();
+  Value key = work.getKey(builder, loc, t, program.schedule.getTileN());
+  emitCaptures(keyUse);
+  if (failed(emitReads(key)))
+    return failure();
+  Value next = wait(pendingScores, 1);
+  release(resources.keyChannel, keyUse);
+  FailureOr<Scores> scores = emitScores(next, key, /*isFirst=*/false, isFull);
+  cloner.restore(std::move(saved));
+  if (failed(scores))
+    return failure();
+  SoftmaxState result = emitSoftmax(*scores, pendingAcc,
+                                    {Value(), state.shift, state.sum, Value()});
+  result.acc = wait(pendingAcc, 0);
+  release(resources.valueChannel, previous);
+  result.probabilities = round(result.probabilities);
+  return result;
 }
 
 /// All tiles after the first one of a range, but for the product of the last
@@ -163,42 +195,23 @@ FailureOr<SoftmaxState> Consumer::emitLoop(const Work &work, TileRange range,
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     Value t = loop.getInductionVar();
-    Value use = add(work.keyNumber, t);
-    Value previous =
-        arith::SubIOp::create(builder, loc, add(work.valueNumber, t), one);
-    Value nextKeys = get(resources.keyChannel, use);
-    takeTurn();
-    Value pendingScores = startScores(nextKeys);
-    Value values = get(resources.valueChannel, previous);
-    Value pendingAcc =
-        startValues(loop.getRegionIterArg(3), values, loop.getRegionIterArg(0));
-    passTurn();
-    WorkerCloner::State saved = cloner.save();
-    Value key = work.getKey(builder, loc, t, program.schedule.getTileN());
-    emitCaptures(use);
-    if (failed(emitReads(key)))
+    Value nextKeys = get(resources.keyChannel, add(work.keyNumber, t));
+    ValueRange carried = loop.getRegionIterArgs();
+    FailureOr<SoftmaxState> next =
+        emitStep(work, t, t, /*isFull=*/Value(), nextKeys,
+                 {carried[0], carried[1], carried[2], carried[3]});
+    if (failed(next))
       return failure();
-    Value next = wait(pendingScores, 1);
-    release(resources.keyChannel, use);
-    FailureOr<Scores> scores = emitScores(next, key, /*isFirst=*/false);
-    cloner.restore(std::move(saved));
-    if (failed(scores))
-      return failure();
-    SoftmaxState nextState = emitSoftmax(
-        *scores, pendingAcc,
-        {Value(), loop.getRegionIterArg(1), loop.getRegionIterArg(2), Value()});
-    Value acc = wait(pendingAcc, 0);
-    release(resources.valueChannel, previous);
-    scf::YieldOp::create(builder, loc,
-                         ValueRange{acc, nextState.shift, nextState.sum,
-                                    round(nextState.probabilities)});
+    scf::YieldOp::create(
+        builder, loc,
+        ValueRange{next->acc, next->shift, next->sum, next->probabilities});
   }
   return SoftmaxState{loop.getResult(0), loop.getResult(1), loop.getResult(2),
                       loop.getResult(3)};
 }
 
 LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
-  holdQueries(work);
+  holdQueries(work, get(resources.queryChannel, work.queryNumber));
   emitSkip(work, number(0), range.first);
   Value firstUse = add(work.keyNumber, range.first);
   Value keys = get(resources.keyChannel, firstUse);
@@ -206,7 +219,7 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   // instead, so that there is one for each tile.
   Value product = wait(startScores(keys), 0);
   release(resources.keyChannel, firstUse);
-  FailureOr<SoftmaxState> state = emitFirst(work, range.first, product);
+  FailureOr<SoftmaxState> state = emitFirst(work, range.first, range.first, product);
   if (failed(state))
     return failure();
   state->acc = emitZeroAcc();
@@ -230,7 +243,7 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   return success();
 }
 
-LogicalResult Consumer::emitTile(const Work &work) {
+FailureOr<Value> Consumer::emitTile(const Work &work) {
   Type f32 = builder.getF32Type();
   Type types[] = {getVectorType(program.value.columns, f32),
                   getVectorType(1, f32), getVectorType(4, f32)};
@@ -258,9 +271,17 @@ LogicalResult Consumer::emitTile(const Work &work) {
                                     splat(types[2], 0)});
   }
   cloner.setAnchor(nullptr);
-  Value sum = hopper::ReduceOp::create(builder, loc, types[1], "add",
-                                       branch.getResult(2));
-  if (failed(emitResults(branch.getResult(0), branch.getResult(1), sum)))
+  if (failed(emitTileResults(work, branch.getResults())))
+    return failure();
+  return work.count;
+}
+
+/// Writes what a tile of queries has come to: acc, maximum, and parts of the
+/// sum.
+LogicalResult Consumer::emitTileResults(const Work &work, ValueRange state) {
+  Value sum = hopper::ReduceOp::create(builder, loc, state[1].getType(), "add",
+                                       state[2]);
+  if (failed(emitResults(state[0], state[1], sum)))
     return failure();
   if (resources.stagesInQueries) {
     hopper::DrainOp::create(builder, loc);

@@ -96,8 +96,8 @@ void Consumer::emitCaptures(Value number) {
 /// Reads of captures that tiles without a predicate need, so that they are
 /// under way while the product is computed.
 LogicalResult Consumer::emitReads(Value key) {
-  auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();
-  Block *block = branch ? branch.thenBlock() : program.keys.getBody();
+  scf::IfOp branch = program.getPredicateBranch();
+  Block *block = branch ? branch.thenBlock() : program.getStepBody();
   cloner.map(program.keys.getInductionVar(), key);
   for (auto gather : block->getOps<GatherOp>()) {
     DenseSet<Value> seen;
@@ -113,7 +113,19 @@ LogicalResult Consumer::emitReads(Value key) {
   return success();
 }
 
-FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
+/// Whether a tile needs no predicate, as far as the rows of this warpgroup go.
+FailureOr<Value> Consumer::getIsFull(Value key) {
+  own->map(program.keys.getInductionVar(), key);
+  WorkerCloner::State saved = own->save();
+  FailureOr<Value> isFull =
+      own->getScalar(program.getPredicateBranch().getCondition());
+  own->restore(std::move(saved));
+  return isFull;
+}
+
+/// `isFull` is null if it is to be computed.
+FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
+                                       Value isFull) {
   cloner.map(program.product, product);
   scf::ForOp loop = program.keys;
   cloner.map(loop.getInductionVar(), key);
@@ -126,14 +138,14 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst) {
     return getScores(branch.elseYield().getOperand(0));
   if (program.isOnlyLastPartial)
     return getScores(branch.thenYield().getOperand(0));
-  own->map(loop.getInductionVar(), key);
-  WorkerCloner::State ownState = own->save();
-  FailureOr<Value> isFull = own->getScalar(branch.getCondition());
-  own->restore(std::move(ownState));
-  if (failed(isFull))
-    return failure();
+  if (!isFull) {
+    FailureOr<Value> computed = getIsFull(key);
+    if (failed(computed))
+      return failure();
+    isFull = *computed;
+  }
   auto type = product.getType();
-  auto result = scf::IfOp::create(builder, loc, type, *isFull,
+  auto result = scf::IfOp::create(builder, loc, type, isFull,
                                   /*withElseRegion=*/true);
   double factors[2];
   for (bool isElse : {false, true}) {

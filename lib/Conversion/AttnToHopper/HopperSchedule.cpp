@@ -1,6 +1,7 @@
 //===- HopperSchedule.cpp - Loops over tiles become kernels ---------------===//
 
 #include "Roles.h"
+#include "SummaryKernels.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 
@@ -13,11 +14,12 @@ using namespace mlir;
 using namespace mlir::attn;
 
 static Value createChannel(OpBuilder &builder, Location loc, int64_t stages,
-                           int64_t rows, const TileAccess &access) {
+                           int64_t rows, const TileAccess &access,
+                           bool notes = false) {
   return hopper::CreateChannelOp::create(
       builder, loc,
       hopper::ChannelType::get(builder.getContext(), stages, rows,
-                               access.columns, access.elementType));
+                               access.columns, access.elementType, notes));
 }
 
 static KernelResources createResources(OpBuilder &builder, Location loc,
@@ -30,10 +32,11 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
   resources.queryMap = arguments.getMap(program.query, tileM);
   resources.keyMap = arguments.getMap(program.key, tileN);
   resources.valueMap = arguments.getMap(program.value, tileN);
+  bool byClass = program.choice != nullptr;
   resources.queryChannel =
-      createChannel(builder, loc, /*stages=*/1, tileM, program.query);
+      createChannel(builder, loc, /*stages=*/1, tileM, program.query, byClass);
   resources.keyChannel =
-      createChannel(builder, loc, stages, tileN, program.key);
+      createChannel(builder, loc, stages, tileN, program.key, byClass);
   resources.valueChannel =
       createChannel(builder, loc, stages, tileN, program.value);
   for (const TileCapture &capture : program.captures) {
@@ -89,6 +92,9 @@ static LogicalResult schedule(TileProgram &program) {
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
+  FailureOr<ArrayAttr> tables = describeTables(program);
+  if (failed(tables) || failed(emitSummaryKernels(builder, program)))
+    return failure();
   auto kernel =
       gpu::GPUFuncOp::create(builder, loc, function.getName(),
                              FunctionType::get(builder.getContext(), {}, {}));
@@ -96,15 +102,20 @@ static LogicalResult schedule(TileProgram &program) {
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kScheduleAttrName, program.schedule);
   kernel->setAttr(hopper::kGridAttrName, describeGrid(builder, program));
+  if (!tables->empty())
+    kernel->setAttr(hopper::kTablesAttrName, *tables);
   bool isStrided = program.schedule.getStrided();
   KernelArguments arguments(function, kernel, isStrided);
 
   builder.setInsertionPointToStart(&kernel.getBody().front());
   KernelResources resources = createResources(builder, loc, program, arguments);
+  // A warp finds the tiles that are needed.
+  int64_t producerThreads = isStrided        ? 128
+                            : program.choice ? hopper::kWarpThreads
+                                             : 1;
   auto roles = hopper::WarpSpecializeOp::create(
       builder, loc, program.schedule.getNumConsumers(),
-      program.schedule.getRegisters(),
-      /*producer_threads=*/isStrided ? 128 : 1);
+      program.schedule.getRegisters(), producerThreads);
   gpu::ReturnOp::create(builder, loc);
   builder.createBlock(&roles.getProducer());
   if (failed(emitProducer(builder, program, arguments, resources)))

@@ -14,7 +14,7 @@ Value KernelArguments::add(Type type, unsigned argument,
   unsigned number = kernel.getNumArguments();
   // Cannot fail at the end.
   (void)kernel.insertArgument(number, type, builder.getDictionaryAttr(all),
-                              function.getArgument(argument).getLoc());
+                              function.getLoc());
   return kernel.getArgument(number);
 }
 
@@ -65,16 +65,24 @@ Value KernelArguments::getCounter() {
 }
 
 Value KernelArguments::getMemRef(unsigned argument) {
-  auto tensor =
-      cast<RankedTensorType>(function.getArgument(argument).getType());
+  return getBuffer(
+      argument,
+      cast<RankedTensorType>(function.getArgument(argument).getType()));
+}
+
+Value KernelArguments::getTable(unsigned number, RankedTensorType type) {
+  return getBuffer(function.getNumArguments() + number, type);
+}
+
+Value KernelArguments::getBuffer(unsigned operand, RankedTensorType tensor) {
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
     strides.back() = 1;
   auto type = MemRefType::get(
       tensor.getShape(), tensor.getElementType(),
       StridedLayoutAttr::get(kernel.getContext(), /*offset=*/0, strides));
-  Value &value = values[{type, argument, -1}];
+  Value &value = values[{type, operand, -1}];
   if (!value)
-    value = add(type, argument, {});
+    value = add(type, operand, {});
   return value;
 }

@@ -25,9 +25,13 @@ public:
   Value getCounter();
   /// A tensor that is read or written element by element.
   Value getMemRef(unsigned argument);
+  /// A table that a kernel before this one fills: an operand after those of the
+  /// function.
+  Value getTable(unsigned number, RankedTensorType type);
 
 private:
   Value add(Type type, unsigned argument, ArrayRef<NamedAttribute> attributes);
+  Value getBuffer(unsigned operand, RankedTensorType tensor);
 
   func::FuncOp function;
   gpu::GPUFuncOp kernel;

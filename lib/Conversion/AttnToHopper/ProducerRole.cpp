@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "IntBuilder.h"
-#include "Roles.h"
+#include "TileSearch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -25,7 +24,10 @@ public:
       return emitOverlappedWork(builder, program, cloner, resources,
                                 /*isProducer=*/true, *this);
     return emitWork(builder, program, cloner, resources, /*isProducer=*/true,
-                    [&](const Work &work) { return emitTile(work); });
+                    [&](const Work &work) {
+                      return program.choice ? emitTileByClass(work)
+                                            : emitTile(work);
+                    });
   }
 
   SmallVector<Value> start() override { return {}; }
@@ -52,24 +54,37 @@ public:
   }
 
 private:
-  LogicalResult emitTile(const Work &work);
+  FailureOr<Value> emitTile(const Work &work);
+  FailureOr<Value> emitTileByClass(const Work &work);
+  FailureOr<Value> emitNeeded(const Work &work, TileSearch &search,
+                              TileCode first, TileSearch::State state);
   Value getKey(const Work &work, Value t) {
     return work.getKey(builder, loc, t, program.schedule.getTileN());
   }
   LogicalResult getPosition(const TileAccess &access, Value key,
                             SmallVectorImpl<Value> &position);
-  void put(Value channel, Value number, Value map, ValueRange position) {
+  void put(Value channel, Value number, Value map, ValueRange position,
+           Value note = {}) {
     hopper::PutOp::create(builder, loc, channel, number, map, position[0],
                           position[1], position[2],
-                          position.size() > 3 ? position[3] : Value());
+                          position.size() > 3 ? position[3] : Value(), note);
   }
-  LogicalResult putQueries(const Work &work);
+  LogicalResult putQueries(const Work &work, Value note = {});
   LogicalResult putTile(const Work &work, Value channel, Value number,
-                        Value map, const TileAccess &access, Value t);
-  LogicalResult putKeys(const Work &work, Value t);
-  LogicalResult putValues(const Work &work, Value t) {
-    return putTile(work, resources.valueChannel, ib.add(work.valueNumber, t),
+                        Value map, const TileAccess &access, Value t,
+                        Value note = {});
+  /// The tile that is visited as number `t`, as use `use` of those of the tile
+  /// of queries.
+  LogicalResult putKeys(const Work &work, Value t, Value use, Value note = {});
+  LogicalResult putKeys(const Work &work, Value t) {
+    return putKeys(work, t, t);
+  }
+  LogicalResult putValues(const Work &work, Value t, Value use) {
+    return putTile(work, resources.valueChannel, ib.add(work.valueNumber, use),
                    resources.valueMap, program.value, t);
+  }
+  LogicalResult putValues(const Work &work, Value t) {
+    return putValues(work, t, t);
   }
   LogicalResult putAllButLast(const Work &work);
 
@@ -100,28 +115,31 @@ LogicalResult Producer::getPosition(const TileAccess &access, Value key,
   return success();
 }
 
-LogicalResult Producer::putQueries(const Work &work) {
+LogicalResult Producer::putQueries(const Work &work, Value note) {
   SmallVector<Value> position;
   if (failed(getPosition(program.query, Value(), position)))
     return failure();
-  put(resources.queryChannel, work.queryNumber, resources.queryMap, position);
+  put(resources.queryChannel, work.queryNumber, resources.queryMap, position,
+      note);
   return success();
 }
 
 LogicalResult Producer::putTile(const Work &work, Value channel, Value number,
-                                Value map, const TileAccess &access, Value t) {
+                                Value map, const TileAccess &access, Value t,
+                                Value note) {
   SmallVector<Value> position;
   if (failed(getPosition(access, getKey(work, t), position)))
     return failure();
-  put(channel, number, map, position);
+  put(channel, number, map, position, note);
   return success();
 }
 
 /// With the captures that belong to them.
-LogicalResult Producer::putKeys(const Work &work, Value t) {
-  Value number = ib.add(work.keyNumber, t);
+LogicalResult Producer::putKeys(const Work &work, Value t, Value use,
+                                Value note) {
+  Value number = ib.add(work.keyNumber, use);
   if (failed(putTile(work, resources.keyChannel, number, resources.keyMap,
-                     program.key, t)))
+                     program.key, t, note)))
     return failure();
   for (auto [capture, channel, map] : llvm::zip_equal(
            program.captures, resources.captureChannels, resources.captureMaps))
@@ -141,7 +159,7 @@ LogicalResult Producer::putAllButLast(const Work &work) {
                  failed(putValues(work, ib.sub(t, one))));
 }
 
-LogicalResult Producer::emitTile(const Work &work) {
+FailureOr<Value> Producer::emitTile(const Work &work) {
   if (failed(putQueries(work)))
     return failure();
   Value zero = ib.constant(0);
@@ -152,8 +170,74 @@ LogicalResult Producer::emitTile(const Work &work) {
   cloner.setAnchor(branch);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  return failure(failed(putKeys(work, zero)) || failed(putAllButLast(work)) ||
-                 failed(putValues(work, work.last)));
+  if (failed(putKeys(work, zero)) || failed(putAllButLast(work)) ||
+      failed(putValues(work, work.last)))
+    return failure();
+  return work.count;
+}
+
+/// The queries come with the code of the first tile, and each tile of keys with
+/// that of the next one.
+FailureOr<Value> Producer::emitTileByClass(const Work &work) {
+  TileSearch search(builder, program, cloner, work);
+  FailureOr<TileSearch::State> state = search.start();
+  if (failed(state))
+    return failure();
+  FailureOr<TileCode> first = search.next(*state);
+  if (failed(first) || failed(putQueries(work, first->code)))
+    return failure();
+  auto branch = scf::IfOp::create(builder, loc, builder.getI32Type(),
+                                  first->isTile(ib), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, ib.constant(0));
+  builder.setInsertionPointToStart(branch.thenBlock());
+  FailureOr<Value> count = emitNeeded(work, search, *first, *state);
+  if (failed(count))
+    return failure();
+  scf::YieldOp::create(builder, loc, *count);
+  return branch.getResult(0);
+}
+
+/// All tiles that are needed, of which `first` is one.
+FailureOr<Value> Producer::emitNeeded(const Work &work, TileSearch &search,
+                                      TileCode first,
+                                      TileSearch::State state) {
+  Value one = ib.constant(1);
+  FailureOr<TileCode> second = search.next(state);
+  if (failed(second) ||
+      failed(putKeys(work, first.getNumber(ib), ib.constant(0), second->code)))
+    return failure();
+  // How many tiles have been put, the next one, the last one, and the search.
+  SmallVector<Value> inits = {one, second->code, first.getNumber(ib)};
+  llvm::append_range(inits, state.getValues());
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  SmallVector<Location> locs(types.size(), loc);
+  auto loop = scf::WhileOp::create(builder, loc, types, inits);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *before = builder.createBlock(&loop.getBefore(), {}, types, locs);
+    scf::ConditionOp::create(builder, loc,
+                             TileCode{before->getArgument(1)}.isTile(ib),
+                             before->getArguments());
+    Block *after = builder.createBlock(&loop.getAfter(), {}, types, locs);
+    Value use = after->getArgument(0);
+    TileCode tile = {after->getArgument(1)};
+    Value number = tile.getNumber(ib);
+    state =
+        TileSearch::State::get(ValueRange(after->getArguments()).drop_front(3));
+    FailureOr<TileCode> next = search.next(state);
+    if (failed(next) || failed(putKeys(work, number, use, next->code)) ||
+        failed(putValues(work, after->getArgument(2), ib.sub(use, one))))
+      return failure();
+    SmallVector<Value> yielded = {ib.add(use, one), next->code, number};
+    llvm::append_range(yielded, state.getValues());
+    scf::YieldOp::create(builder, loc, yielded);
+  }
+  Value count = loop.getResult(0);
+  if (failed(putValues(work, loop.getResult(2), ib.sub(count, one))))
+    return failure();
+  return count;
 }
 
 LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,

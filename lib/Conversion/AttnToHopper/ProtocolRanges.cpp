@@ -35,7 +35,13 @@ static bool canBeAlone(Block *block) {
   return !block ||
          !block
               ->walk([](Operation *op) {
-                return isa<hopper::PostOp, hopper::ReceiveOp, scf::WhileOp>(op)
+                auto channel =
+                    isa<hopper::PutOp, hopper::GetOp>(op)
+                        ? cast<hopper::ChannelType>(op->getOperand(0).getType())
+                        : hopper::ChannelType();
+                return isa<hopper::PostOp, hopper::ReceiveOp, scf::WhileOp>(
+                           op) ||
+                               (channel && channel.getNotes())
                            ? WalkResult::interrupt()
                            : WalkResult::advance();
               })

@@ -48,6 +48,20 @@ LogicalResult RolesCheck::verifyNumber(Operation *op, Value number,
   return diag;
 }
 
+/// What comes to the consumers with a use.
+static ValueRange getSent(Operation *op) {
+  if (auto post = dyn_cast<hopper::PostOp>(op))
+    return post.getValues();
+  auto put = cast<hopper::PutOp>(op);
+  return put.getNote() ? ValueRange(put.getNoteMutable().getAsOperandRange())
+                       : ValueRange();
+}
+static ValueRange getReceived(Operation *op) {
+  if (auto get = dyn_cast<hopper::GetOp>(op))
+    return get->getResults().drop_front();
+  return op->getResults();
+}
+
 LogicalResult RolesCheck::walkProducerStep(Operation *op) {
   NumberedRing &ring = *findRing(op);
   if (failed(verifyNumber(op, op->getOperand(1),
@@ -57,9 +71,8 @@ LogicalResult RolesCheck::walkProducerStep(Operation *op) {
     ring.released = add(ring.released, 1);
     return success();
   }
-  if (auto post = dyn_cast<hopper::PostOp>(op))
-    ring.messages.push_back(llvm::map_to_vector(
-        post.getValues(), [&](Value value) { return terms.get(value); }));
+  ring.messages.push_back(llvm::map_to_vector(
+      getSent(op), [&](Value value) { return terms.get(value); }));
   ++ring.waiting;
   return success();
 }
@@ -84,17 +97,18 @@ LogicalResult RolesCheck::walkConsumerStep(Operation *op) {
     ring.released = add(ring.released, 1);
     return success();
   }
-  if (followed == Followed::Both)
+  if (followed == Followed::Both) {
     --ring.waiting;
+    for (auto [result, term] :
+         llvm::zip_equal(getReceived(op), ring.messages.front()))
+      terms.bind(result, term);
+    ring.messages.erase(ring.messages.begin());
+  }
   if (isa<hopper::GetOp>(op)) {
     ++ring.held;
     return success();
   }
   // A message is received and released at once.
-  for (auto [result, term] :
-       llvm::zip_equal(op->getResults(), ring.messages.front()))
-    terms.bind(result, term);
-  ring.messages.erase(ring.messages.begin());
   ring.released = add(ring.released, 1);
   return success();
 }
@@ -171,9 +185,11 @@ LogicalResult RolesCheck::walkMeeting(Operation *producer,
                                       Operation *consumer) {
   Operation *any = consumer ? consumer : producer;
   for (const NumberedRing &ring : rings)
-    if (!ring.messages.empty())
+    if (llvm::any_of(ring.messages, [](ArrayRef<Term> message) {
+          return !message.empty();
+        }))
       return any->emitOpError(
-          "expects messages to be received before a loop or branch");
+          "expects messages and notes to be received before a loop or branch");
   bool isOne = !producer || !consumer;
   if (isOne || producer->getName() == consumer->getName()) {
     if (isa<scf::ForOp>(any))
@@ -238,6 +254,7 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
       }
   for (size_t number = 0; number < start.size(); ++number) {
     NumberedRing &ring = ends[0][number], &other = ends[1][number];
+    const Term &before = start[number].released;
     if (ring.held != other.held || ring.waiting != other.waiting) {
       InFlightDiagnostic diag = ops.front().emitOpError(
           "expects as many tiles in a channel after one branch as after the "
@@ -260,9 +277,12 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
       ring.released = other.released;
       continue;
     }
-    // Whoever needs the number has it from the same branches.
-    ring.released = terms.getNamed("if", ring.released.bits,
-                                   {condition, ring.released, other.released});
+    // Whoever needs the number has it from the same branches, which count from
+    // 0.
+    ring.released = combine(
+        before, terms.getNamed("if", before.bits,
+                               {condition, subtract(ring.released, before),
+                                subtract(other.released, before)}));
   }
   rings = std::move(ends[0]);
   return success();

@@ -19,7 +19,8 @@ namespace mlir::attn::protocol {
 /// producer is followed alone, of the first that is not put.
 struct NumberedRing : Ring {
   Term released;
-  /// Of mailboxes: messages that have not been received.
+  /// What comes with uses that have not been received: a message, a note, or
+  /// nothing.
   SmallVector<SmallVector<Term>> messages;
 };
 

@@ -177,11 +177,10 @@ bool protocol::isSameForThreads(Value value) {
       llvm::append_range(worklist, *sources);
       continue;
     }
-    // Only a producer of one thread claims work.
-    if (argument
-            ? isa<FunctionOpInterface>(op)
-            : isa<hopper::ReceiveOp, hopper::WarpgroupIdOp, hopper::ClaimOp>(
-                  op))
+    // Claims, and what producers send, are the same for all threads.
+    if (argument ? isa<FunctionOpInterface>(op)
+                 : isa<hopper::ReceiveOp, hopper::GetOp, hopper::WarpgroupIdOp,
+                       hopper::ClaimOp, hopper::BallotOp>(op))
       continue;
     if (argument || !isPureForAll(op))
       return false;

@@ -42,11 +42,11 @@ struct Work {
 
 /// Emits the loop over the tiles of a thread block, and calls `body` in it,
 /// with the indices of the grid mapped; `body` is to keep to count > 0 by
-/// itself.
+/// itself, and gives how many tiles of keys it has used.
 LogicalResult emitWork(OpBuilder &builder, TileProgram &program,
                        WorkerCloner &cloner, const KernelResources &resources,
                        bool isProducer,
-                       function_ref<LogicalResult(const Work &)> body);
+                       function_ref<FailureOr<Value>(const Work &)> body);
 
 /// What a role does in a loop in which a tile starts before the one before has
 /// ended. All tiles have count > 0. The first one comes after a tile that is no

@@ -68,7 +68,7 @@ public:
         loc(program.grid.getLoc()), ib{builder, loc}, zero(ib.constant(0)),
         one(ib.constant(1)) {}
 
-  LogicalResult emit(function_ref<LogicalResult(const Work &)> body);
+  LogicalResult emit(function_ref<FailureOr<Value>(const Work &)> body);
   LogicalResult emitOverlapped(OverlappedTiles &tiles);
 
 private:
@@ -189,7 +189,8 @@ Value TileLoop::exchange(Value use, Value number, SmallVectorImpl<Value> &ids) {
   return exists;
 }
 
-LogicalResult TileLoop::emit(function_ref<LogicalResult(const Work &)> body) {
+LogicalResult
+TileLoop::emit(function_ref<FailureOr<Value>(const Work &)> body) {
   if (failed(start()))
     return failure();
   if (!program.schedule.getPersistent()) {
@@ -225,10 +226,12 @@ LogicalResult TileLoop::emit(function_ref<LogicalResult(const Work &)> body) {
   Value use = after->getArgument(0), keyNumber = after->getArgument(1);
   FailureOr<Work> work = getWork(
       ValueRange(after->getArguments()).slice(2, kNumIds), keyNumber, use);
-  if (failed(work) || failed(body(*work)))
+  if (failed(work))
     return failure();
-  SmallVector<Value> yielded = {ib.add(use, one),
-                                ib.add(keyNumber, work->count)};
+  FailureOr<Value> count = body(*work);
+  if (failed(count))
+    return failure();
+  SmallVector<Value> yielded = {ib.add(use, one), ib.add(keyNumber, *count)};
   if (isProducer)
     yielded.push_back(next);
   scf::YieldOp::create(builder, loc, yielded);
@@ -329,7 +332,7 @@ LogicalResult
 mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
                      WorkerCloner &cloner, const KernelResources &resources,
                      bool isProducer,
-                     function_ref<LogicalResult(const Work &)> body) {
+                     function_ref<FailureOr<Value>(const Work &)> body) {
   return TileLoop(builder, program, cloner, resources, isProducer).emit(body);
 }
 

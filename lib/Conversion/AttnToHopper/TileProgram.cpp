@@ -101,7 +101,10 @@ static bool isDiagonal(Value limit, Value end, Value row, Value numRows) {
 /// its last one, which has the first one too where tiles are multiples of rows.
 static bool isLastAlonePartial(TileProgram &program) {
   scf::ForOp loop = program.keys;
-  auto branch = program.step.getScores().getDefiningOp<scf::IfOp>();
+  scf::IfOp branch = program.getPredicateBranch();
+  // A class is no comparison with a limit.
+  if (program.choice)
+    return false;
   auto compare = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>()
                         : arith::CmpIOp();
   if (!compare || compare.getPredicate() != arith::CmpIPredicate::sle ||
@@ -129,17 +132,29 @@ static LogicalResult matchLoop(TileProgram &program) {
                           "makes it, but ")
            << what;
   };
-  SmallVector<OnlineStepOp> steps(loop.getOps<OnlineStepOp>());
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  if (yield.getNumOperands() == 3)
+    program.choice = yield.getOperand(0).getDefiningOp<scf::IfOp>();
+  if (scf::IfOp choice = program.choice) {
+    if (yield.getOperands() != choice.getResults() ||
+        choice.elseYield().getOperands() != loop.getRegionIterArgs())
+      return invalid("it has a branch that is not one around a tile");
+    yield = choice.thenYield();
+  }
+  if (program.choice && program.schedule.getOverlapTiles())
+    return loop.emitError("expects all tiles of keys to be needed with "
+                          "overlap_tiles; leave out overlap_tiles");
+  Block *body = program.getStepBody();
+  SmallVector<OnlineStepOp> steps(body->getOps<OnlineStepOp>());
   if (steps.size() != 1 || loop.getNumRegionIterArgs() != 3)
     return invalid("it has no single step of the softmax");
   program.step = steps[0];
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   auto values = yield.getOperand(0).getDefiningOp<vector::ContractionOp>();
   if (!values || values.getAcc() != program.step.getNewAcc() ||
       values.getRhs() != program.step.getProbabilities())
     return invalid("it does not add the product of values and probabilities");
   vector::ContractionOp product;
-  for (auto op : loop.getOps<vector::ContractionOp>())
+  for (auto op : body->getOps<vector::ContractionOp>())
     if (op != values)
       product = op;
   if (!product)
@@ -212,10 +227,22 @@ static LogicalResult matchResult(TileProgram &program,
   return success();
 }
 
+/// Whether a loop fills tables for another one.
+static bool isSummary(scf::ForallOp grid) {
+  return !grid->use_empty() && llvm::all_of(grid->getUsers(), [](Operation *op) {
+    return isa<tensor::ExtractOp>(op);
+  });
+}
+
 FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   TileProgram program;
   program.function = function;
   for (scf::ForallOp grid : function.getOps<scf::ForallOp>()) {
+    if (isSummary(grid)) {
+      program.summaries.push_back(grid);
+      llvm::append_range(program.tables, grid.getResults());
+      continue;
+    }
     if (program.grid)
       return grid.emitError("expects one attention in a function for a GPU; "
                             "make it two functions, or run with --target=cpu");

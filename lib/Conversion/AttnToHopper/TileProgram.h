@@ -53,8 +53,15 @@ struct TileProgram {
   func::FuncOp function;
   scf::ForallOp grid;
   hopper::ScheduleAttr schedule;
+  /// Loops before it, which fill tables that it reads an element at a time: all
+  /// of their results, in order.
+  SmallVector<scf::ForallOp> summaries;
+  SmallVector<Value> tables;
   /// The one loop over tiles of keys.
   scf::ForOp keys;
+  /// Whether a tile of keys is needed, as a branch around all that is done with
+  /// it; null if all are.
+  scf::IfOp choice;
   TileAccess query, key, value;
   /// Those that the schedule has copied as tiles.
   SmallVector<TileCapture> captures;
@@ -80,7 +87,16 @@ struct TileProgram {
     return output == results.end() ? nullptr : &*output;
   }
 
-  /// Takes apart the only loop of a function, or fails with a diagnostic.
+  /// What is done with a tile of keys.
+  Block *getStepBody() {
+    return choice ? choice.thenBlock() : keys.getBody();
+  }
+  /// The branch on whether a tile needs its predicate, or null.
+  scf::IfOp getPredicateBranch() {
+    return step.getScores().getDefiningOp<scf::IfOp>();
+  }
+
+  /// Takes apart the only attention of a function, or fails with a diagnostic.
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
 

@@ -25,7 +25,10 @@ bool WorkerCloner::isInvariant(Value value) {
   scf::ForOp loop = program.keys;
   Operation *op = value.getDefiningOp();
   if (!op)
-    return cast<BlockArgument>(value).getOwner() != loop.getBody();
+    return !loop || !loop->isAncestor(
+                        cast<BlockArgument>(value).getOwner()->getParentOp());
+  if (!loop)
+    return true;
   if (!loop->isProperAncestor(op))
     return true;
   auto it = invariant.find(value);
@@ -79,7 +82,7 @@ FailureOr<Value> WorkerCloner::getTensorScalar(Operation *op) {
   std::optional<int64_t> number = dim.getConstantIndex();
   // The destination of the loop is an argument, too.
   if (auto argument = dyn_cast<BlockArgument>(source))
-    if (argument.getOwner() == program.grid.getBody())
+    if (program.grid && argument.getOwner() == program.grid.getBody())
       source = program.grid.getTiedOpOperand(argument)->get();
   while (auto cast = source.getDefiningOp<tensor::CastOp>())
     source = cast.getSource();
@@ -168,6 +171,10 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
   }
   if (isa<tensor::DimOp>(op))
     return getTensorScalar(op);
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return computeExtract(extract);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return computeLoop(loop, cast<OpResult>(value).getResultNumber());
   if (auto gather = dyn_cast<GatherOp>(op))
     return computeGather(gather, kind);
   if (DenseElementsAttr elements;

@@ -9,6 +9,7 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_WORKERCLONER_H
 
 #include "KernelArguments.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::attn {
 
@@ -53,6 +54,9 @@ public:
   /// While code is emitted that few tiles run, only what is costly is computed
   /// before: all else would take registers from the other tiles.
   void setRarelyRun(bool value) { isRarelyRun = value; }
+  /// From now on, loops of scalars are shared out to the threads of a warp,
+  /// each of which gets the result: `lane` is the number of the thread.
+  void setLane(Value value) { lane = value; }
   /// Values computed from now on may not be used after restore().
   struct State {
     DenseMap<std::pair<Value, VectorKind>, Value> values;
@@ -69,6 +73,10 @@ public:
   /// An extent of an argument.
   Value getExtent(unsigned argument, int64_t dim, Location loc);
 
+  /// Computes all that a scalar depends on and that is the same for all tiles of
+  /// keys.
+  LogicalResult computeInvariants(Value value);
+
   /// Whether a value is the same for all tiles of keys.
   bool isInvariant(Value value);
 
@@ -82,6 +90,8 @@ private:
   FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
+  FailureOr<Value> computeExtract(tensor::ExtractOp op);
+  FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
   FailureOr<Value> computeKeyLimits(Value mask);
   FailureOr<Value> computeKeyLimit(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind);
@@ -92,6 +102,7 @@ private:
   Value warpgroup;
   Operation *anchor = nullptr;
   bool isRarelyRun = false;
+  Value lane;
   DenseMap<std::pair<Value, VectorKind>, Value> values;
   DenseMap<Value, bool> invariant;
 };

@@ -74,6 +74,10 @@ Interval ThreadProgram::computeInterval(Value value) {
     return {0, kMaxPosition};
   if (isa<hopper::WarpgroupIdOp>(op))
     return {0, 3};
+  if (isa<gpu::LaneIdOp>(op))
+    return {0, hopper::kWarpThreads - 1};
+  if (isa<gpu::ThreadIdOp>(op))
+    return {0, 1023};
   if (isa<hopper::IotaOp>(op)) {
     auto type = cast<VectorType>(value.getType());
     return {0, type.getNumElements() - 1};
@@ -217,6 +221,10 @@ bool ThreadProgram::emitPositionsToFloat(arith::SIToFPOp op) {
 LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
   if (isa<hopper::WarpgroupIdOp>(op)) {
     indices[op.getResult(0)] = {{warpgroup, 0}};
+    return success();
+  }
+  if (isa<gpu::LaneIdOp, gpu::ThreadIdOp>(op)) {
+    indices[op.getResult(0)] = {{isa<gpu::LaneIdOp>(op) ? lane : threadId, 0}};
     return success();
   }
   if (auto position = dyn_cast<hopper::PositionOp>(op)) {

@@ -69,8 +69,25 @@ Value ThreadProgram::getSharedAddress(const TileView &tile) {
 // Channels
 //===----------------------------------------------------------------------===//
 
+/// What one thread of a producer does that has one, or a warp, or a warpgroup.
+void ThreadProgram::emitByLeader(function_ref<void()> body) {
+  if (roles.getProducerThreads() == 1)
+    body();
+  else
+    emitIfThen(isLane0, body);
+}
+
+Value ThreadProgram::getNote(const SharedTile &tile, Value stage) {
+  Value first = LLVM::GEPOp::create(
+      b, sharedBase.getType(), b.getI8Type(), sharedBase,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(tile.note)});
+  return stage ? getPointer(b, first, arith::ShLIOp::create(b, stage, i32(2)))
+               : first;
+}
+
 /// The wait for a free tile is for the phase before, which passes at once on
-/// the first use of a barrier.
+/// the first use of a barrier. A note is there when the tile is: whoever writes
+/// it arrives after that.
 void ThreadProgram::emitPut(hopper::PutOp op) {
   hopper::ChannelType type = op.getChannel().getType();
   const SharedTile &tile = shared[op.getChannel()];
@@ -81,10 +98,21 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
   NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.emptyBarrier, stage),
                                         phase, i32(kSuspendTime));
   Value full = getBarrier(tile.fullBarrier, stage);
+  if (op.getNote())
+    emitByLeader([&] {
+      LLVM::StoreOp::create(b, get(op.getNote())[0], getNote(tile, stage));
+    });
   if (op.getMap().getType().getStrided()) {
     emitCopyIn(op, getSharedPointer({&tile, stage, {}}, 0), full);
     return;
   }
+  emitByLeader([&] { emitTensorCopy(op, tile, stage, full); });
+}
+
+/// The hardware arrives when all bytes are there.
+void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
+                                   Value stage, Value full) {
+  hopper::ChannelType type = op.getChannel().getType();
   NVVM::MBarrierArriveExpectTxOp::create(
       b, TypeRange(), full, i32(tile.bytes), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, /*predicate=*/Value());
@@ -118,6 +146,12 @@ void ThreadProgram::emitGet(hopper::GetOp op) {
                                         getPhase(number, type.getStages()),
                                         i32(kSuspendTime));
   tiles[op.getTile()] = {&tile, stage, {}};
+  if (!op.getNote())
+    return;
+  values[op.getNote()] = {
+      LLVM::LoadOp::create(b, b.getI32Type(), getNote(tile, stage))};
+  // All threads of the warp have read it before one of them arrives.
+  NVVM::SyncWarpOp::create(b, i32(-1));
 }
 
 void ThreadProgram::emitArrive(Value barrier) {
@@ -148,8 +182,29 @@ static Value addAtomically(ImplicitLocOpBuilder &b, Value pointer,
                                    /*syncscope=*/"device");
 }
 
+void ThreadProgram::emitBallot(hopper::BallotOp op) {
+  values[op.getBits()] = {NVVM::VoteSyncOp::create(
+      b, b.getI32Type(), i32(-1), get(op.getCondition())[0],
+      NVVM::VoteSyncKind::ballot)};
+}
+
 void ThreadProgram::emitClaim(hopper::ClaimOp op) {
-  Value before = addAtomically(b, buffers.at(op.getCounter()).pointer, i32(1));
+  Value counter = buffers.at(op.getCounter()).pointer, before;
+  if (roles.getProducerThreads() == 1) {
+    before = addAtomically(b, counter, i32(1));
+  } else {
+    auto branch =
+        scf::IfOp::create(b, b.getI32Type(), isLane0, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, addAtomically(b, counter, i32(1)));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, i32(0));
+    b.setInsertionPointAfter(branch);
+    before =
+        NVVM::ShflOp::create(b, b.getI32Type(), i32(-1), branch.getResult(0),
+                             i32(0), i32(31), NVVM::ShflKind::idx, UnitAttr());
+  }
   Value blocks =
       intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
   values[op.getResult()] = {arith::AddIOp::create(b, before, blocks)};
@@ -157,6 +212,10 @@ void ThreadProgram::emitClaim(hopper::ClaimOp op) {
 
 /// The second number counts the thread blocks that are done.
 void ThreadProgram::emitRetire(hopper::RetireOp op) {
+  emitByLeader([&] { emitRetirement(op); });
+}
+
+void ThreadProgram::emitRetirement(hopper::RetireOp op) {
   Value pointer = buffers.at(op.getCounter()).pointer;
   Value second = LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(),
                                      pointer, ArrayRef<LLVM::GEPArg>{4});
@@ -197,10 +256,12 @@ void ThreadProgram::emitPost(hopper::PostOp op) {
   NVVM::MBarrierTryWaitParityOp::create(
       b, getBarrier(mailbox.emptyBarrier, slot),
       arith::XOrIOp::create(b, phase, i32(1)), i32(kSuspendTime));
-  Value message = getMessage(b, sharedBase, mailbox, slot);
-  for (auto [at, value] : llvm::enumerate(op.getValues()))
-    LLVM::StoreOp::create(b, get(value)[0], getNumber(b, message, at));
-  emitArrive(getBarrier(mailbox.fullBarrier, slot));
+  emitByLeader([&] {
+    Value message = getMessage(b, sharedBase, mailbox, slot);
+    for (auto [at, value] : llvm::enumerate(op.getValues()))
+      LLVM::StoreOp::create(b, get(value)[0], getNumber(b, message, at));
+    emitArrive(getBarrier(mailbox.fullBarrier, slot));
+  });
 }
 
 void ThreadProgram::emitReceive(hopper::ReceiveOp op) {

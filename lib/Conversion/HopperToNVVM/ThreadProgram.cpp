@@ -243,6 +243,10 @@ void ThreadProgram::layOutMemory() {
       tile.fullBarrier = numBarrierBytes;
       tile.emptyBarrier = numBarrierBytes + 8 * type.getStages();
       numBarrierBytes += 16 * type.getStages();
+      if (type.getNotes()) {
+        tile.note = numBarrierBytes;
+        numBarrierBytes += llvm::alignTo(4 * type.getStages(), 8);
+      }
     } else if (auto mailbox = dyn_cast<hopper::CreateMailboxOp>(op)) {
       SharedTile &tile = shared[mailbox.getResult()];
       tile.bytes = 4 * mailbox.getResult().getType().getLength();
@@ -263,7 +267,7 @@ void ThreadProgram::layOutMemory() {
 }
 
 /// One thread initialises the barriers: an arrival by each thread of the
-/// producer, and one by each warp of the consumers.
+/// producer that copies, and one by each warp of the consumers.
 void ThreadProgram::emitBarriers() {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
@@ -278,7 +282,7 @@ void ThreadProgram::emitBarriers() {
       for (int64_t stage = 0; stage < stages; ++stage) {
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.fullBarrier + 8 * stage, {}),
-            i32(roles.getProducerThreads()), Value());
+            i32(roles.getProducerThreads() == 128 ? 128 : 1), Value());
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.emptyBarrier + 8 * stage, {}),
             i32(4 * roles.getNumConsumers()), Value());
@@ -297,6 +301,8 @@ LogicalResult ThreadProgram::emit() {
   schedule =
       kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
   auto ops = kernel.getBody().front().getOps<hopper::WarpSpecializeOp>();
+  if (kernel->hasAttr(hopper::kElementsAttrName) && ops.empty())
+    return emitPlain();
   if (!schedule || !llvm::hasSingleElement(ops))
     return kernel.emitError("expects a kernel with a schedule and one "
                             "hopper.warp_specialize");
@@ -334,14 +340,41 @@ LogicalResult ThreadProgram::emit() {
   if (failed(emitRoles()))
     return failure();
   LLVM::ReturnOp::create(b, ValueRange());
+  describeLaunch(threads);
+  return success();
+}
+
+/// A kernel of threads that are all alike.
+LogicalResult ThreadProgram::emitPlain() {
+  auto threads = kernel->getAttrOfType<IntegerAttr>(hopper::kThreadsAttrName);
+  if (!threads)
+    return kernel.emitError("expects a kernel that fills tables to have '")
+           << hopper::kThreadsAttrName << "'";
+  if (failed(emitSignature()))
+    return failure();
+  function->setAttr("nvvm.kernel", b.getUnitAttr());
+  function->setAttr("nvvm.maxntid", b.getDenseI32ArrayAttr(
+                                        {static_cast<int32_t>(threads.getInt())}));
+  threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  lane = arith::AndIOp::create(b, threadId, i32(hopper::kWarpThreads - 1));
+  if (failed(emitBlock(kernel.getBody().front())))
+    return failure();
+  LLVM::ReturnOp::create(b, ValueRange());
+  describeLaunch(threads.getInt());
+  return success();
+}
+
+/// What a launch needs to know, for whoever makes one.
+void ThreadProgram::describeLaunch(int64_t threads) {
   function->setAttr(hopper::kParamsAttrName, b.getArrayAttr(params));
   function->setAttr(hopper::kSharedBytesAttrName,
                     b.getI64IntegerAttr(sharedBytes));
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
-  function->setAttr(hopper::kScheduleAttrName, schedule);
-  if (Attribute grid = kernel->getAttr(hopper::kGridAttrName))
-    function->setAttr(hopper::kGridAttrName, grid);
-  return success();
+  for (StringRef name :
+       {hopper::kScheduleAttrName, hopper::kGridAttrName,
+        hopper::kTablesAttrName, hopper::kElementsAttrName})
+    if (Attribute attribute = kernel->getAttr(name))
+      function->setAttr(name, attribute);
 }
 
 LogicalResult ThreadProgram::emitRoles() {
@@ -360,14 +393,21 @@ LogicalResult ThreadProgram::emitRoles() {
       hopper::getProducerRegisters(roles.getNumConsumers(),
                                    roles.getRegisters()),
       NVVM::SetMaxRegisterAction::decrease);
-  Value isFirst =
+  int64_t threads = roles.getProducerThreads();
+  isLane0 =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
+  Value isIn = isLane0;
+  if (threads > 1) {
+    lane = arith::AndIOp::create(b, threadId, i32(31));
+    isIn = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, threadId,
+                                 i32(threads));
+  }
   LogicalResult result = success();
   Block &producer = roles.getProducer().front();
-  if (roles.getProducerThreads() == 1)
-    emitIfThen(isFirst, [&] { result = emitBlock(producer); });
-  else
+  if (threads == 128)
     result = emitBlock(producer);
+  else
+    emitIfThen(isIn, [&] { result = emitBlock(producer); });
   if (failed(result))
     return failure();
 
@@ -415,6 +455,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](scf::ForOp op) { return emitFor(op); })
       .Case([&](scf::IfOp op) { return emitIf(op); })
       .Case([&](scf::WhileOp op) { return emitWhile(op); })
+      .Case([&](hopper::BallotOp op) { return emitBallot(op), done(); })
       .Case([&](hopper::ClaimOp op) { return emitClaim(op), done(); })
       .Case([&](hopper::RetireOp op) { return emitRetire(op), done(); })
       .Case([&](hopper::PostOp op) { return emitPost(op), done(); })
@@ -452,6 +493,8 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::StoreOp op) { return emitStore(op), done(); })
       .Case([&](hopper::DrainOp) { return emitDrain(), done(); })
       .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
+      .Case([&](gpu::SubgroupReduceOp op) { return emitWarpReduce(op); })
+      .Case([&](memref::StoreOp op) { return emitElementStore(op); })
       .Case([&](GatherOp op) { return emitGather(op); })
       .Case([&](vector::BroadcastOp op) { return emitBroadcast(*op); })
       .Case([&](arith::SIToFPOp op) {

@@ -19,6 +19,7 @@
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -63,8 +64,8 @@ struct SharedTile {
   /// Bytes from the start of shared memory.
   int64_t offset = 0;
   int64_t bytes = 0;
-  // Of a channel, the barriers of the first stage.
-  int64_t fullBarrier = 0, emptyBarrier = 0;
+  // Of a channel, the barriers of the first stage, and its note.
+  int64_t fullBarrier = 0, emptyBarrier = 0, note = 0;
 };
 
 /// A tile at some point of the program.
@@ -91,6 +92,8 @@ private:
   void layOutMemory();
   void emitBarriers();
   LogicalResult emitRoles();
+  LogicalResult emitPlain();
+  void describeLaunch(int64_t threads);
   LogicalResult emitBlock(Block &block);
   LogicalResult emitOp(Operation &op);
   LogicalResult emitFor(scf::ForOp op);
@@ -131,6 +134,9 @@ private:
   void emitIota(hopper::IotaOp op);
   LogicalResult emitGather(GatherOp op);
   LogicalResult emitStoreRows(hopper::StoreRowsOp op);
+  // LowerSummaries.cpp.
+  LogicalResult emitWarpReduce(gpu::SubgroupReduceOp op);
+  LogicalResult emitElementStore(memref::StoreOp op);
   Value getAddress(const BufferParameter &buffer, ArrayRef<IndexElement> index,
                    unsigned bytes);
 
@@ -147,9 +153,15 @@ private:
   void emitGet(hopper::GetOp op);
   void emitRelease(hopper::ReleaseOp op);
   void emitArrive(Value barrier);
+  void emitByLeader(function_ref<void()> body);
+  Value getNote(const SharedTile &tile, Value stage);
   void emitWarpArrive(Value barrier);
+  void emitBallot(hopper::BallotOp op);
   void emitClaim(hopper::ClaimOp op);
   void emitRetire(hopper::RetireOp op);
+  void emitRetirement(hopper::RetireOp op);
+  void emitTensorCopy(hopper::PutOp op, const SharedTile &tile, Value stage,
+                      Value full);
   void emitPost(hopper::PostOp op);
   void emitReceive(hopper::ReceiveOp op);
   void emitTakeTurn();

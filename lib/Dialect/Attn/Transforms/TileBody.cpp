@@ -143,6 +143,7 @@ private:
                                 TileState state);
   FailureOr<Value> emitScores(Value key, bool masked, Value scores);
   FailureOr<Value> emitScoresByTile(Value key, Value scores);
+  Value emitIsFull(Value key);
 
   Value index(int64_t value) { return createIndex(builder, loc, value); }
   Value emitBegin(const Bounds &bounds);
@@ -177,8 +178,9 @@ private:
   // Set by emitPrologue.
   Value numAllKeys, keyBatch, keyHead, queries, queryPositions;
   TileValue rowActive;
-  /// With Predicate::ByTile, the keys that all rows allow.
-  Value fullLo, fullHi;
+  /// With Predicate::ByTile, the keys that all rows allow, or whether the tile
+  /// is one that they do.
+  Value fullLo, fullHi, tileIsFull;
 };
 } // namespace
 
@@ -259,7 +261,7 @@ FailureOr<KeyLoops::Bounds> KeyLoops::emitBounds() {
 
 FailureOr<TileState> KeyLoops::emit(TileState state) {
   emitPrologue();
-  if (!op.getTiles().empty() && !schedule.hasSingleKeyLoop()) {
+  if (hasTileClasses(op)) {
     if (op.getBlocks().empty())
       return emitLoopByClass(index(0), numAllKeys, state);
     FailureOr<Bounds> bounds = emitBounds();
@@ -375,11 +377,17 @@ FailureOr<TileState> KeyLoops::emitLoopByClass(Value lo, Value hi,
     return TileState{branch.getResult(0), branch.getResult(1),
                      branch.getResult(2)};
   };
+  bool isNeverFull = matchPattern(tile->must, m_Zero());
   FailureOr<TileState> after = emitChoice(
       tile->may,
       [&] {
+        if (schedule.hasSingleKeyLoop()) {
+          tileIsFull = isFull;
+          return emitStep(
+              key, isNeverFull ? Predicate::Always : Predicate::ByTile, before);
+        }
         return emitChoice(
-            matchPattern(tile->must, m_Zero()) ? tile->must : isFull,
+            isNeverFull ? tile->must : isFull,
             [&] { return emitStep(key, Predicate::Never, before); },
             [&] { return emitStep(key, Predicate::Always, before); });
       },
@@ -498,8 +506,10 @@ FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
       .getResult();
 }
 
-/// The scores with the predicate or without, whichever the tile needs.
-FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
+/// Whether all pairs of a tile are allowed.
+Value KeyLoops::emitIsFull(Value key) {
+  if (tileIsFull)
+    return tileIsFull;
   Value end = arith::AddIOp::create(builder, loc, key, index(numKeys));
   Value isFull = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
                                        end, fullHi);
@@ -508,8 +518,14 @@ FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
         builder, loc, arith::CmpIPredicate::sge, key, fullLo);
     isFull = arith::AndIOp::create(builder, loc, isBehind, isFull);
   }
-  auto branch = scf::IfOp::create(builder, loc, products.getType(), isFull,
-                                  /*withElseRegion=*/true);
+  return isFull;
+}
+
+/// The scores with the predicate or without, whichever the tile needs.
+FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
+  auto branch =
+      scf::IfOp::create(builder, loc, products.getType(), emitIsFull(key),
+                        /*withElseRegion=*/true);
   for (bool masked : {false, true}) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(masked ? branch.elseBlock()

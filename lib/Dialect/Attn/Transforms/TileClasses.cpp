@@ -19,8 +19,14 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   std::pair<Value, Value> answer;
   auto summary = summaries.find(range);
   if (summary != summaries.end()) {
+    Value tile = keyTile;
+    if (summary->second.dependence.rows)
+      tile = arith::DivUIOp::create(
+          builder, loc, rows.row,
+          arith::ConstantIndexOp::create(builder, loc,
+                                         op.getScheduleAttr().getTileM()));
     answer = readTileSummary(builder, range.getLoc(), summary->second,
-                             rows.batch, rows.head, keyTile);
+                             rows.batch, rows.head, tile);
   } else {
     auto get = [&](OperandRange indices) {
       return llvm::map_to_vector(

@@ -5,6 +5,7 @@
 #include "RegionVectorizer.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -113,6 +114,14 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
 // All tiles of keys
 //===----------------------------------------------------------------------===//
 
+bool mlir::attn::hasTileClasses(OnlineAttentionOp op) {
+  if (!op || op.getTiles().empty())
+    return false;
+  // A loop that passes over no tile gains little where all else is one loop.
+  Value may = op.getTiles().front().getTerminator()->getOperand(0);
+  return !op.getScheduleAttr().hasSingleKeyLoop() || !matchPattern(may, m_One());
+}
+
 /// Fills the tables of one range.
 static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
                                           OnlineAttentionOp op, RangeOp range,
@@ -120,10 +129,13 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
   Location loc = range.getLoc();
   AttentionLikeOpInterface attention = op;
   ScheduleAttrInterface schedule = op.getScheduleAttr();
-  int64_t numKeys = schedule.getTileN();
+  int64_t tileSize =
+      dependence.rows ? schedule.getTileM() : schedule.getTileN();
   Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
   OpFoldResult length =
-      tensor::getMixedSize(rewriter, loc, op.getKey(), kLayout.s);
+      dependence.rows
+          ? tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.s)
+          : tensor::getMixedSize(rewriter, loc, op.getKey(), kLayout.s);
   OpFoldResult one = rewriter.getIndexAttr(1);
   AffineExpr s0, s1;
   bindSymbols(rewriter.getContext(), s0, s1);
@@ -134,7 +146,7 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
       dependence.head
           ? tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.h)
           : one,
-      affine::makeComposedFoldedAffineApply(rewriter, loc, s0.ceilDiv(numKeys),
+      affine::makeComposedFoldedAffineApply(rewriter, loc, s0.ceilDiv(tileSize),
                                             {length})};
   Type element = range.getMin().getType();
   SmallVector<Value> tables;
@@ -150,16 +162,16 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());
-  Value size = arith::ConstantIndexOp::create(rewriter, loc, numKeys);
+  Value size = arith::ConstantIndexOp::create(rewriter, loc, tileSize);
   Value begin = arith::MulIOp::create(rewriter, loc, ids[2], size);
   Value end = arith::MinSIOp::create(
       rewriter, loc, arith::AddIOp::create(rewriter, loc, begin, size),
       getValueOrCreateConstantIndexOp(rewriter, loc, length));
 
   Region &tiles = op.getTiles();
-  RegionVectorizer values(rewriter, loc, numKeys, schedule.getTileM(),
-                          /*sites=*/nullptr);
-  // The rows are not asked for.
+  RegionVectorizer values(rewriter, loc, schedule.getTileN(),
+                          schedule.getTileM(), /*sites=*/nullptr);
+  // Of rows and keys, one is not asked for.
   SmallVector<Value> arguments = {ids[0], ids[1], begin, end, begin, end};
   llvm::append_range(arguments, op.getCaptures());
   for (auto [argument, value] :
@@ -197,12 +209,14 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
 FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
                                                        OnlineAttentionOp op) {
   TileSummaries summaries;
-  if (!op || op.getTiles().empty() || op.getScheduleAttr().hasSingleKeyLoop())
+  if (!hasTileClasses(op))
     return summaries;
   DenseMap<Value, TileDependence> dependence = getTileDependence(op.getTiles());
+  // A worker that has one loop over keys asks for nothing as it goes.
+  bool ofRows = op.getScheduleAttr().hasSingleKeyLoop();
   for (RangeOp range : op.getTiles().getOps<RangeOp>()) {
     TileDependence own = dependence.lookup(range.getMin());
-    if (own.rows || !own.keys)
+    if (own.rows ? own.keys || !ofRows : !own.keys)
       continue;
     FailureOr<TileSummary> summary = emitSummary(rewriter, op, range, own);
     if (failed(summary))
@@ -216,10 +230,10 @@ std::pair<Value, Value> mlir::attn::readTileSummary(OpBuilder &builder,
                                                     Location loc,
                                                     const TileSummary &summary,
                                                     Value batch, Value head,
-                                                    Value keyTile) {
+                                                    Value tile) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value indices[] = {summary.dependence.batch ? batch : zero,
-                     summary.dependence.head ? head : zero, keyTile};
+                     summary.dependence.head ? head : zero, tile};
   return {tensor::ExtractOp::create(builder, loc, summary.min, indices),
           tensor::ExtractOp::create(builder, loc, summary.max, indices)};
 }

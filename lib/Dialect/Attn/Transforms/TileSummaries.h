@@ -3,7 +3,8 @@
 // A `tiles` region asks for the least and the largest element of a captured
 // tensor over the keys of a tile. All tiles of queries ask for the same, so
 // that the answers are computed before the loop over them, one for each tile of
-// keys, and for each batch and head if they matter.
+// keys, and for each batch and head if they matter. For a GPU, those over the
+// queries of a tile are, too: its thread blocks have few threads to spare.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,22 +24,27 @@ struct TileDependence {
 /// The dependence of each value of the region.
 DenseMap<Value, TileDependence> getTileDependence(Region &tiles);
 
-/// Tensors [B or 1, H or 1, number of tiles of keys].
+/// Tensors [B or 1, H or 1, number of tiles of keys, or of queries].
 struct TileSummary {
   Value min, max;
   TileDependence dependence;
 };
 using TileSummaries = DenseMap<Operation *, TileSummary>;
 
+/// Whether a worker is to ask the `tiles` region of `op`, if it has one, about
+/// each tile. `op` may be null.
+bool hasTileClasses(OnlineAttentionOp op);
+
 /// Emits a loop that answers each `attn.range` of the `tiles` region of `op`
-/// that depends on the keys and not on the rows. Nothing without a region.
+/// that depends on the keys and not on the rows, and for a schedule with one
+/// loop over keys, on the rows and not on the keys. Nothing without classes.
 FailureOr<TileSummaries> emitTileSummaries(RewriterBase &rewriter,
                                            OnlineAttentionOp op);
 
-/// Reads the answers for a tile of keys.
+/// Reads the answers for a tile.
 std::pair<Value, Value> readTileSummary(OpBuilder &builder, Location loc,
                                         const TileSummary &summary, Value batch,
-                                        Value head, Value keyTile);
+                                        Value head, Value tile);
 
 /// Emits the loops that find the answers of an `attn.range`.
 std::pair<Value, Value> emitRange(OpBuilder &builder, Location loc,

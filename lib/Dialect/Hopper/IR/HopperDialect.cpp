@@ -216,20 +216,23 @@ Type ChannelType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parseShape(parser, 3, shape, element) ||
-      parser.parseGreater())
+  if (parser.parseLess() || parseShape(parser, 3, shape, element))
+    return {};
+  bool notes = succeeded(parser.parseOptionalComma());
+  if ((notes && parser.parseKeyword("notes")) || parser.parseGreater())
     return {};
   return parser.getChecked<ChannelType>(loc, parser.getContext(), shape[0],
-                                        shape[1], shape[2], element);
+                                        shape[1], shape[2], element, notes);
 }
 
 void ChannelType::print(AsmPrinter &printer) const {
   printer << "<" << getStages() << "x" << getRows() << "x" << getColumns()
-          << "x" << getElementType() << ">";
+          << "x" << getElementType() << (getNotes() ? ", notes>" : ">");
 }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  int64_t stages, int64_t rows, int64_t, Type) {
+                                  int64_t stages, int64_t rows, int64_t, Type,
+                                  bool) {
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
   if (rows % 8 != 0)

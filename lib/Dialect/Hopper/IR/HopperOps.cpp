@@ -52,8 +52,9 @@ LogicalResult WarpSpecializeOp::verify() {
     return emitOpError("expects consumers to leave at least ")
            << least << " registers to each thread of the producer, but got "
            << left;
-  if (int64_t threads = getProducerThreads(); threads != 1 && threads != 128)
-    return emitOpError("expects 1 or 128 threads of the producer, but got ")
+  if (int64_t threads = getProducerThreads();
+      threads != 1 && threads != 32 && threads != 128)
+    return emitOpError("expects 1, 32 or 128 threads of the producer, but got ")
            << threads;
   return success();
 }
@@ -89,6 +90,14 @@ LogicalResult WarpgroupIdOp::verify() {
 // Channels
 //===----------------------------------------------------------------------===//
 
+static LogicalResult verifyNote(Operation *op, ChannelType channel,
+                                Value note) {
+  if (channel.getNotes() == static_cast<bool>(note))
+    return success();
+  return op->emitOpError("expects ")
+         << (note ? "no note" : "a note") << " with " << channel;
+}
+
 LogicalResult PutOp::verify() {
   ChannelType channel = getChannel().getType();
   MapType map = getMap().getType();
@@ -101,16 +110,18 @@ LogicalResult PutOp::verify() {
   if (failed(verifyRole(*this, /*isProducer=*/true)))
     return failure();
   auto roles = (*this)->getParentOfType<WarpSpecializeOp>();
-  if (map.getStrided() != (roles.getProducerThreads() > 1))
+  if (map.getStrided() != (roles.getProducerThreads() == 128))
     return emitOpError("expects a producer of ")
-           << (map.getStrided() ? 128 : 1) << " threads for " << map
-           << ", but got " << roles.getProducerThreads();
+           << (map.getStrided() ? "128 threads" : "1 or 32 threads") << " for "
+           << map << ", but got " << roles.getProducerThreads();
   if (map.getStrided() && getColumn())
     return emitOpError("expects no column of a strided map");
-  return success();
+  return verifyNote(*this, channel, getNote());
 }
 
 LogicalResult GetOp::verify() {
+  if (failed(verifyNote(*this, getChannel().getType(), getNote())))
+    return failure();
   if (getTile().getType() != getChannel().getType().getTileType())
     return emitOpError("expects the result to be a tile of the channel, ")
            << getChannel().getType().getTileType() << ", but got "
@@ -126,8 +137,16 @@ LogicalResult ReleaseOp::verify() {
 static LogicalResult verifySingleProducer(Operation *op) {
   if (failed(verifyRole(op, /*isProducer=*/true)))
     return failure();
-  if (op->getParentOfType<WarpSpecializeOp>().getProducerThreads() != 1)
-    return op->emitOpError("expects a producer of one thread");
+  if (op->getParentOfType<WarpSpecializeOp>().getProducerThreads() > 32)
+    return op->emitOpError("expects a producer of one thread or one warp");
+  return success();
+}
+
+LogicalResult BallotOp::verify() {
+  auto roles = (*this)->getParentOfType<WarpSpecializeOp>();
+  if (roles && roles.getProducerThreads() == 1 &&
+      roles.getProducer().findAncestorOpInRegion(**this))
+    return emitOpError("expects a producer of a warp, but got one thread");
   return success();
 }
 

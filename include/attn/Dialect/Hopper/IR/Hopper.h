@@ -23,6 +23,7 @@ namespace mlir::attn::hopper {
 inline constexpr int64_t kMaxPosition = int64_t(1) << 30;
 /// The queries of a warpgroup: the rows of one matrix instruction.
 inline constexpr int64_t kWarpgroupRows = 64;
+inline constexpr int64_t kWarpThreads = 32;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 
@@ -51,6 +52,15 @@ inline constexpr llvm::StringLiteral kParamsAttrName = "hopper.params";
 inline constexpr llvm::StringLiteral kSharedBytesAttrName =
     "hopper.shared_bytes";
 inline constexpr llvm::StringLiteral kThreadsAttrName = "hopper.threads";
+
+/// The tables that kernels before the kernel fill, which are operands after
+/// those of the function: an array of dictionaries of the `bytes` of an element
+/// and the `extents`. Each extent is a dictionary of a constant `extent`, or of
+/// `operand`, `dim` and `divisor`: ceil(shape[dim] / divisor).
+inline constexpr llvm::StringLiteral kTablesAttrName = "hopper.tables";
+/// Of a kernel that fills tables, an operand that has as many elements as it
+/// needs warps.
+inline constexpr llvm::StringLiteral kElementsAttrName = "hopper.elements";
 
 } // namespace mlir::attn::hopper
 

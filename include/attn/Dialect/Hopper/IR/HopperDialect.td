@@ -118,8 +118,12 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
 
 def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
   let summary = "a ring of tiles between the producer and the consumers";
-  let description = "`!hopper.channel<S x R x C x T>` has S tiles of R rows and C columns; S is 1, 2 or 4.";
-  let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType);
+  let description = [{
+    `!hopper.channel<S x R x C x T>` has S tiles of R rows and C columns; S is 1, 2 or 4. Each tile of
+    `!hopper.channel<S x R x C x T, notes>` comes with a number of 32 bits from the producer.
+  }];
+  let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
+      "bool":$notes);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

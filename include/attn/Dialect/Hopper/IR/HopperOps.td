@@ -20,7 +20,8 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
   let summary = "give the warps of a thread block their roles";
   let description = [{
-    One thread runs `producer`, or with `producer_threads` 128 a warpgroup, which copies tiles of strided maps together; `num_consumers` warpgroups run `consumers`, each with the
+    One thread runs `producer`, or with `producer_threads` 32 a warp, whose threads decide together what to copy, or with 128 a
+    warpgroup, which copies tiles of strided maps together; `num_consumers` warpgroups run `consumers`, each with the
     number of its warpgroup from `hopper.warpgroup_id`. Registers of the thread block are split so that each consumer thread
     has `registers`. The operation ends its kernel.
 
@@ -35,7 +36,7 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     }
     ```
 
-    Errors: other than 1 to 4 consumers; registers that are not a multiple of 8 from 24 to 256; other than 1 or 128 threads of
+    Errors: other than 1 to 4 consumers; registers that are not a multiple of 8 from 24 to 256; other than 1, 32 or 128 threads of
     the producer, or 128 that claim work.
   }];
   let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers,
@@ -90,26 +91,29 @@ def Hopper_CreateChannelOp : Hopper_Op<"create_channel", [MemoryEffects<[MemAllo
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Hopper_PutOp : Hopper_Op<"put", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copy rows of a tensor into a channel";
   let description = [{
     Use `number` of the channel: waits until the tile that was in its place has been released by all consumers, and
     starts the copy of the box at row `row` and column `column`, or 0, of a head. Rows and columns out of range become 0.
+    A note, which all threads of the producer have, goes with the tile.
 
     ```mlir
     hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
     hopper.put %ch[%n], %map[%b, %h, %r] column %c : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+    hopper.put %ch[%n], %map[%b, %h, %r] note %x : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
     ```
 
     Errors: a box of another shape or element type than the channel's tiles; outside of `producer`; a strided map where the
-    producer is one thread or with a column, or another map where it is more.
+    producer is no warpgroup or with a column, or another map where it is one; a note without a channel with notes, or the
+    other way round.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
       Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
-      Optional<Index>:$column);
+      Optional<Index>:$column, Optional<I32>:$note);
   let assemblyFormat = [{
     $channel `[` $number `]` `,` $map `[` $batch `,` $head `,` $row `]`
-    (`column` $column^)? attr-dict `:` type($channel) `,` type($map)
+    (`column` $column^)? (`note` $note^)? attr-dict `:` type($channel) `,` type($map)
   }];
   let hasVerifier = 1;
 }
@@ -117,17 +121,22 @@ def Hopper_PutOp : Hopper_Op<"put", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait for a tile of a channel";
   let description = [{
-    Waits until use `number` of the channel has arrived, and returns its tile, which may be read until it is released.
+    Waits until use `number` of the channel has arrived, and returns its tile, which may be read until it is released, and
+    the note of a channel with notes.
 
     ```mlir
     %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+    %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>, i32
     ```
 
-    Errors: a result that is not a tile of the channel; outside of `consumers`.
+    Errors: a result that is not a tile of the channel; a note without a channel with notes, or the other way round; outside
+    of `consumers`.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number);
-  let results = (outs Hopper_TileType:$tile);
-  let assemblyFormat = "$channel `[` $number `]` attr-dict `:` type($channel) `->` type($tile)";
+  let results = (outs Hopper_TileType:$tile, Optional<I32>:$note);
+  let assemblyFormat = [{
+    $channel `[` $number `]` attr-dict `:` type($channel) `->` type($tile) (`,` type($note)^)?
+  }];
   let hasVerifier = 1;
 }
 
@@ -183,6 +192,23 @@ def Hopper_RetireOp : Hopper_Op<"retire", [MemoryEffects<[MemRead, MemWrite]>]> 
   }];
   let arguments = (ins MemRefOf<[I32]>:$counter);
   let assemblyFormat = "$counter attr-dict `:` type($counter)";
+  let hasVerifier = 1;
+}
+
+def Hopper_BallotOp : Hopper_Op<"ballot"> {
+  let summary = "what the threads of a warp say to a condition";
+  let description = [{
+    Bit `n` is the condition of the thread with `gpu.lane_id` `n`.
+
+    ```mlir
+    %bits = hopper.ballot %condition
+    ```
+
+    Errors: in a role of one thread.
+  }];
+  let arguments = (ins I1:$condition);
+  let results = (outs I32:$bits);
+  let assemblyFormat = "$condition attr-dict";
   let hasVerifier = 1;
 }
 

@@ -1,0 +1,100 @@
+//===- ConsumerClasses.cpp - Tiles that the producer has found ------------===//
+//
+// The queries come with the code of the first tile, and each tile of keys with
+// that of the next one (TileSearch.h); all warpgroups compute with all of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Consumer.h"
+#include "TileSearch.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+FailureOr<Value> Consumer::emitTileByClass(const Work &work) {
+  IntBuilder ib{builder, loc};
+  Type f32 = builder.getF32Type();
+  Type types[] = {getVectorType(program.value.columns, f32),
+                  getVectorType(1, f32), getVectorType(4, f32),
+                  builder.getI32Type()};
+  hopper::GetOp get = getWithNote(resources.queryChannel, work.queryNumber);
+  TileCode first = {get.getNote()};
+  auto branch = scf::IfOp::create(builder, loc, types, first.isTile(ib),
+                                  /*withElseRegion=*/true);
+  cloner.setAnchor(branch);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    holdQueries(work, get.getTile());
+    if (failed(emitNeeded(work, first.code)))
+      return failure();
+    builder.setInsertionPointToStart(branch.elseBlock());
+    releaseQueries(work);
+    scf::YieldOp::create(builder, loc,
+                         ValueRange{splat(types[0], 0),
+                                    splat(types[1], -INFINITY),
+                                    splat(types[2], 0), number(0)});
+  }
+  cloner.setAnchor(nullptr);
+  if (failed(emitTileResults(work, branch.getResults())))
+    return failure();
+  return branch.getResult(3);
+}
+
+/// All tiles from the code of the first one.
+LogicalResult Consumer::emitNeeded(const Work &work, Value first) {
+  IntBuilder ib{builder, loc};
+  hopper::GetOp keys = getWithNote(resources.keyChannel, work.keyNumber);
+  // Without a turn; see emitKeys.
+  Value product = wait(startScores(keys.getTile()), 0);
+  release(resources.keyChannel, work.keyNumber);
+  FailureOr<SoftmaxState> start =
+      emitFirst(work, TileCode{first}.getNumber(ib), number(0), product);
+  if (failed(start))
+    return failure();
+
+  SmallVector<Value> inits = {
+      number(1),    keys.getNote(), emitZeroAcc(),
+      start->shift, start->sum,     round(start->probabilities)};
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  SmallVector<Location> locs(types.size(), loc);
+  auto loop = scf::WhileOp::create(builder, loc, types, inits);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *before = builder.createBlock(&loop.getBefore(), {}, types, locs);
+    scf::ConditionOp::create(builder, loc,
+                             TileCode{before->getArgument(1)}.isTile(ib),
+                             before->getArguments());
+    Block *after = builder.createBlock(&loop.getAfter(), {}, types, locs);
+    Value use = after->getArgument(0);
+    TileCode tile = {after->getArgument(1)};
+    hopper::GetOp next =
+        getWithNote(resources.keyChannel, add(work.keyNumber, use));
+    FailureOr<SoftmaxState> state =
+        emitStep(work, tile.getNumber(ib), use, tile.isFull(ib), next.getTile(),
+                 {after->getArgument(2), after->getArgument(3),
+                  after->getArgument(4), after->getArgument(5)});
+    if (failed(state))
+      return failure();
+    scf::YieldOp::create(builder, loc,
+                         ValueRange{add(use, number(1)), next.getNote(),
+                                    state->acc, state->shift, state->sum,
+                                    state->probabilities});
+  }
+  Value count = loop.getResult(0);
+  if (!program.schedule.getQInRegisters())
+    releaseQueries(work);
+  Value last = arith::SubIOp::create(builder, loc,
+                                     add(work.valueNumber, count), number(1));
+  Value values = get(resources.valueChannel, last);
+  takeTurn();
+  Value pendingAcc =
+      startValues(loop.getResult(5), values, loop.getResult(2));
+  passTurn();
+  Value acc = wait(pendingAcc, 0);
+  release(resources.valueChannel, last);
+  Value max = arith::NegFOp::create(builder, loc, loop.getResult(3));
+  scf::YieldOp::create(builder, loc,
+                       ValueRange{acc, max, loop.getResult(4), count});
+  return success();
+}

@@ -1,0 +1,145 @@
+//===- ScalarLoops.cpp - Reads and loops of scalars in a role --------------===//
+
+#include "WorkerCloner.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// An element of a capture, or of a table that was filled before.
+FailureOr<Value> WorkerCloner::computeExtract(tensor::ExtractOp op) {
+  Value memref;
+  Value source = op.getTensor();
+  while (auto cast = source.getDefiningOp<tensor::CastOp>())
+    source = cast.getSource();
+  auto argument = dyn_cast<BlockArgument>(source);
+  auto *table = llvm::find(program.tables, source);
+  if (argument &&
+      argument.getOwner() == &program.function.getFunctionBody().front())
+    memref = arguments.getMemRef(argument.getArgNumber());
+  else if (table != program.tables.end())
+    memref = arguments.getTable(table - program.tables.begin(),
+                                cast<RankedTensorType>(source.getType()));
+  else
+    return op.emitError("expects an element of an argument of the function; "
+                        "run with --target=cpu");
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices()) {
+    FailureOr<Value> mapped = getScalar(index);
+    if (failed(mapped))
+      return failure();
+    indices.push_back(*mapped);
+  }
+  Value always = arith::ConstantIntOp::create(builder, op.getLoc(), 1, 1);
+  return GatherOp::create(builder, op.getLoc(), op.getType(), memref, indices,
+                          always, /*site=*/IntegerAttr())
+      .getResult();
+}
+
+/// How the threads of a warp bring together what each has found, if that does
+/// not depend on who found what, nor on the start: the least of all, and so on.
+static std::optional<gpu::AllReduceOperation> matchReduction(scf::ForOp loop,
+                                                             unsigned number) {
+  Operation *op = loop.getYieldedValues()[number].getDefiningOp();
+  Value carried = loop.getRegionIterArg(number);
+  if (!op || op->getNumOperands() != 2 ||
+      llvm::count(op->getOperands(), carried) != 1 || !carried.hasOneUse())
+    return std::nullopt;
+  if (isa<arith::MinSIOp>(op))
+    return gpu::AllReduceOperation::MINSI;
+  if (isa<arith::MaxSIOp>(op))
+    return gpu::AllReduceOperation::MAXSI;
+  if (isa<arith::AndIOp>(op))
+    return gpu::AllReduceOperation::AND;
+  if (isa<arith::OrIOp>(op))
+    return gpu::AllReduceOperation::OR;
+  return std::nullopt;
+}
+
+static Value reduce(OpBuilder &builder, Location loc, Value value,
+                    gpu::AllReduceOperation kind) {
+  Type type = value.getType();
+  if (type.isIndex())
+    value = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
+  value = gpu::SubgroupReduceOp::create(builder, loc, value, kind,
+                                        /*uniform=*/true);
+  if (type.isIndex())
+    value = arith::IndexCastOp::create(builder, loc, type, value);
+  return value;
+}
+
+/// Computes all results of a loop of scalars, of which it gives one.
+FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
+  Location loc = loop.getLoc();
+  SmallVector<Value> bounds;
+  for (Value bound :
+       {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()}) {
+    FailureOr<Value> mapped = getScalar(bound);
+    if (failed(mapped))
+      return failure();
+    bounds.push_back(*mapped);
+  }
+  SmallVector<Value> inits;
+  for (Value init : loop.getInitArgs()) {
+    FailureOr<Value> mapped = getScalar(init);
+    if (failed(mapped))
+      return failure();
+    inits.push_back(*mapped);
+  }
+  // Only the innermost one is shared out: what is around it has few iterations.
+  bool isShared = lane && loop.getOps<scf::ForOp>().empty();
+  SmallVector<gpu::AllReduceOperation> reductions;
+  for (unsigned i = 0; isShared && i < inits.size(); ++i) {
+    auto reduction = matchReduction(loop, i);
+    isShared = reduction.has_value();
+    reductions.push_back(reduction.value_or(gpu::AllReduceOperation::OR));
+  }
+  if (isShared) {
+    Value first = arith::MulIOp::create(builder, loc, lane, bounds[2]);
+    bounds[0] = arith::AddIOp::create(builder, loc, bounds[0], first);
+    bounds[2] = arith::MulIOp::create(
+        builder, loc, bounds[2],
+        arith::ConstantIndexOp::create(builder, loc, hopper::kWarpThreads));
+  }
+  auto result = scf::ForOp::create(builder, loc, bounds[0], bounds[1],
+                                   bounds[2], inits);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(result.getBody());
+    State saved = save();
+    Operation *outerAnchor = std::exchange(anchor, nullptr);
+    map(loop.getInductionVar(), result.getInductionVar());
+    for (auto [from, to] :
+         llvm::zip_equal(loop.getRegionIterArgs(), result.getRegionIterArgs()))
+      map(from, to);
+    SmallVector<Value> yielded;
+    for (Value value : loop.getYieldedValues()) {
+      FailureOr<Value> mapped = getScalar(value);
+      if (failed(mapped))
+        return failure();
+      yielded.push_back(*mapped);
+    }
+    scf::YieldOp::create(builder, loc, yielded);
+    anchor = outerAnchor;
+    restore(std::move(saved));
+  }
+  for (unsigned i = 0; i < inits.size(); ++i) {
+    Value value = result.getResult(i);
+    if (isShared)
+      value = reduce(builder, loc, value, reductions[i]);
+    map(loop.getResult(i), value);
+  }
+  return values.at({loop.getResult(number), VectorKind::Both});
+}
+
+LogicalResult WorkerCloner::computeInvariants(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<ShapedType>(value.getType()))
+    return success();
+  if (isInvariant(value))
+    return getScalar(value);
+  for (Value operand : op->getOperands())
+    if (failed(computeInvariants(operand)))
+      return failure();
+  return success();
+}

@@ -1,0 +1,206 @@
+//===- SummaryKernels.cpp - Kernels that fill tables ----------------------===//
+
+#include "SummaryKernels.h"
+#include "IntBuilder.h"
+#include "WorkerCloner.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr int64_t kThreads = 128;
+
+//===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+/// ceil(extent / divisor) of a dimension of an argument, or a constant.
+static FailureOr<DictionaryAttr> describeExtent(Builder &builder,
+                                                func::FuncOp function,
+                                                OpFoldResult extent,
+                                                Operation *user) {
+  auto getNumber = [&](StringRef name, int64_t number) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(number));
+  };
+  if (std::optional<int64_t> constant = getConstantIntValue(extent))
+    return builder.getDictionaryAttr(getNumber("extent", *constant));
+  auto value = cast<Value>(extent);
+  int64_t divisor = 1;
+  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
+    auto division =
+        dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
+    auto by = division && division.getKind() == AffineExprKind::CeilDiv
+                  ? dyn_cast<AffineConstantExpr>(division.getRHS())
+                  : AffineConstantExpr();
+    if (!by || apply.getMapOperands().size() != 1 ||
+        !isa<AffineDimExpr, AffineSymbolExpr>(division.getLHS()))
+      return user->emitError("expects the extents of a table to be those of "
+                             "arguments, or their quotients");
+    divisor = by.getValue();
+    value = apply.getMapOperands()[0];
+  }
+  auto dim = value.getDefiningOp<tensor::DimOp>();
+  Value source = dim ? dim.getSource() : Value();
+  while (auto cast = source ? source.getDefiningOp<tensor::CastOp>()
+                            : tensor::CastOp())
+    source = cast.getSource();
+  auto argument = dyn_cast_if_present<BlockArgument>(source);
+  if (!argument || argument.getOwner() != &function.getBody().front() ||
+      !dim.getConstantIndex())
+    return user->emitError("expects the extents of a table to be those of "
+                           "arguments, or their quotients");
+  return builder.getDictionaryAttr(
+      {getNumber("dim", *dim.getConstantIndex()), getNumber("divisor", divisor),
+       getNumber("operand", argument.getArgNumber())});
+}
+
+FailureOr<ArrayAttr> mlir::attn::describeTables(TileProgram &program) {
+  Builder builder(program.function.getContext());
+  SmallVector<Attribute> tables;
+  for (scf::ForallOp loop : program.summaries)
+    for (Value table : loop.getResults()) {
+      SmallVector<Attribute> extents;
+      for (OpFoldResult bound : loop.getMixedUpperBound()) {
+        FailureOr<DictionaryAttr> extent =
+            describeExtent(builder, program.function, bound, loop);
+        if (failed(extent))
+          return failure();
+        extents.push_back(*extent);
+      }
+      Type type = getElementTypeOrSelf(table.getType());
+      int64_t bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+      tables.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("bytes", builder.getI64IntegerAttr(
+                                             std::max<int64_t>(bits / 8, 1))),
+           builder.getNamedAttr("extents", builder.getArrayAttr(extents))}));
+    }
+  return builder.getArrayAttr(tables);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// The scalar that an iteration writes to a table at its own indices.
+static FailureOr<Value> matchElement(scf::ForallOp loop,
+                                     tensor::ParallelInsertSliceOp insert) {
+  auto element = insert.getSource().getDefiningOp<tensor::InsertOp>();
+  // The index of a dimension of extent 1 may have become a constant.
+  bool isOwn = llvm::all_of_zip(
+      insert.getMixedOffsets(), loop.getInductionVars(),
+      loop.getMixedUpperBound(),
+      [](OpFoldResult offset, Value own, OpFoldResult extent) {
+        return offset == OpFoldResult(own) ||
+               (isConstantIntValue(offset, 0) && isConstantIntValue(extent, 1));
+      });
+  if (!element || !isOwn ||
+      !llvm::all_of(insert.getMixedSizes(), [](OpFoldResult size) {
+        return isConstantIntValue(size, 1);
+      }))
+    return insert.emitError("expects one element of a table on a GPU, at the "
+                            "indices of the loop; run with --target=cpu");
+  return element.getScalar();
+}
+
+static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
+                                 scf::ForallOp loop,
+                                 KernelArguments &arguments, Value lane) {
+  Location loc = loop.getLoc();
+  IntBuilder ib{builder, loc};
+  // What there is besides the loop, without keys of its own.
+  TileProgram summary;
+  summary.function = program.function;
+  summary.grid = loop;
+  summary.tables = program.tables;
+  WorkerCloner cloner(builder, summary, arguments, /*warpgroup=*/nullptr);
+  cloner.setLane(lane);
+
+  SmallVector<Value> extents;
+  for (OpFoldResult bound : loop.getMixedUpperBound()) {
+    FailureOr<Value> extent = cloner.getScalar(bound);
+    if (failed(extent))
+      return failure();
+    extents.push_back(ib.fromIndex(*extent));
+  }
+  auto getId = [&](auto op) { return ib.fromIndex(op); };
+  Value block =
+      getId(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  Value thread =
+      getId(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
+  Value warp = ib.add(
+      ib.mul(block, ib.constant(kThreads / hopper::kWarpThreads)),
+      ib.div(thread, ib.constant(hopper::kWarpThreads)));
+  Value count = ib.constant(1);
+  for (Value extent : extents)
+    count = ib.mul(count, extent);
+  Value isElement = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::slt, warp, count);
+  auto branch = scf::IfOp::create(builder, loc, isElement,
+                                  /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> ids(extents.size());
+  Value rest = warp;
+  for (size_t dim = extents.size(); dim-- > 0;) {
+    ids[dim] = ib.toPosition(ib.rem(rest, extents[dim]));
+    rest = ib.div(rest, extents[dim]);
+  }
+  for (auto [from, to] : llvm::zip_equal(loop.getInductionVars(), ids))
+    cloner.map(from, to);
+
+  SmallVector<std::pair<Value, Value>> stores;
+  for (Operation &op : loop.getTerminator().getYieldingOps()) {
+    auto insert = cast<tensor::ParallelInsertSliceOp>(op);
+    FailureOr<Value> element = matchElement(loop, insert);
+    if (failed(element))
+      return failure();
+    FailureOr<Value> value = cloner.getScalar(*element);
+    if (failed(value))
+      return failure();
+    Value table = loop.getTiedOpResult(
+        loop.getTiedOpOperand(cast<BlockArgument>(insert.getDest())));
+    auto *number = llvm::find(program.tables, table);
+    stores.push_back(
+        {*value, arguments.getTable(number - program.tables.begin(),
+                                    cast<RankedTensorType>(table.getType()))});
+  }
+  Value isFirst =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                            ib.fromIndex(lane), ib.constant(0));
+  auto store = scf::IfOp::create(builder, loc, isFirst,
+                                 /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(store.thenBlock());
+  for (auto [value, memref] : stores)
+    memref::StoreOp::create(builder, loc, value, memref, ids);
+  return success();
+}
+
+LogicalResult mlir::attn::emitSummaryKernels(OpBuilder &builder,
+                                             TileProgram &program) {
+  unsigned firstTable = program.function.getNumArguments();
+  for (auto [number, loop] : llvm::enumerate(program.summaries)) {
+    OpBuilder::InsertionGuard guard(builder);
+    Location loc = loop.getLoc();
+    auto kernel = gpu::GPUFuncOp::create(
+        builder, loc,
+        (program.function.getName() + "_summary" + Twine(number)).str(),
+        FunctionType::get(builder.getContext(), {}, {}));
+    kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+    kernel->setAttr(hopper::kThreadsAttrName,
+                    builder.getI64IntegerAttr(kThreads));
+    kernel->setAttr(hopper::kElementsAttrName,
+                    builder.getI64IntegerAttr(firstTable));
+    firstTable += loop.getNumResults();
+    KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    Value lane =
+        gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
+    if (failed(emitElement(builder, program, loop, arguments, lane)))
+      return failure();
+    builder.setInsertionPointToEnd(&kernel.getBody().front());
+    gpu::ReturnOp::create(builder, loc);
+  }
+  return success();
+}
