@@ -144,31 +144,78 @@ static bool readGrid(mlir::DictionaryAttr from, cuda::GridInfo &grid) {
   return true;
 }
 
+static llvm::Error reject(llvm::StringRef name) {
+  return makeCompileError("error: expects a lowered kernel to have '" + name +
+                          "' as attn-hopper-lower makes it");
+}
+
+/// Reads what all kernels have.
+static llvm::Error describeCode(mlir::LLVM::LLVMFuncOp function,
+                                std::vector<cuda::Param> &params,
+                                int32_t &threads) {
+  auto attributes =
+      function->getAttrOfType<mlir::ArrayAttr>(hopper::kParamsAttrName.str());
+  if (!attributes)
+    return reject(hopper::kParamsAttrName);
+  for (mlir::Attribute attribute : attributes)
+    if (!readParam(attribute, params.emplace_back()))
+      return reject(hopper::kParamsAttrName);
+  auto number =
+      function->getAttrOfType<mlir::IntegerAttr>(hopper::kThreadsAttrName);
+  if (!number)
+    return reject(hopper::kThreadsAttrName);
+  threads = number.getInt();
+  return llvm::Error::success();
+}
+
+static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
+  std::optional<int64_t> first = getInt(from, "first");
+  auto tables = from.getAs<mlir::ArrayAttr>("tables");
+  if (!first || !tables)
+    return false;
+  variant.firstTable = *first;
+  for (auto table : tables.getAsRange<mlir::DictionaryAttr>()) {
+    std::optional<int64_t> bytes = getInt(table, "bytes");
+    auto extents = table.getAs<mlir::ArrayAttr>("extents");
+    if (!bytes || !extents)
+      return false;
+    cuda::TableInfo &info = variant.tables.emplace_back();
+    info.elementBytes = *bytes;
+    for (auto extent : extents.getAsRange<mlir::DictionaryAttr>()) {
+      cuda::TableExtent &result = info.extents.emplace_back();
+      if (std::optional<int64_t> size = getInt(extent, "extent")) {
+        result.size = *size;
+        continue;
+      }
+      std::optional<int64_t> operand = getInt(extent, "operand"),
+                             dim = getInt(extent, "dim"),
+                             divisor = getInt(extent, "divisor");
+      if (!operand || !dim || !divisor)
+        return false;
+      result.operand = *operand;
+      result.dim = *dim;
+      result.divisor = *divisor;
+    }
+  }
+  return true;
+}
+
 /// Reads all but the code from the attributes that attn-hopper-lower leaves.
 static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
                                   CudaKernel &kernel) {
-  auto reject = [](llvm::StringRef name) {
-    return makeCompileError("error: expects a lowered kernel to have '" + name +
-                            "' as attn-hopper-lower makes it");
-  };
-  auto params =
-      function->getAttrOfType<mlir::ArrayAttr>(hopper::kParamsAttrName.str());
-  if (!params)
-    return reject(hopper::kParamsAttrName);
   cuda::Variant &variant = kernel.variant;
-  for (mlir::Attribute attribute : params)
-    if (!readParam(attribute, variant.params.emplace_back()))
-      return reject(hopper::kParamsAttrName);
+  if (llvm::Error error =
+          describeCode(function, variant.params, variant.threads))
+    return error;
+  if (auto tables = function->getAttrOfType<mlir::DictionaryAttr>(
+          hopper::kTablesAttrName))
+    if (!readTables(tables, variant))
+      return reject(hopper::kTablesAttrName);
   auto shared =
       function->getAttrOfType<mlir::IntegerAttr>(hopper::kSharedBytesAttrName);
   if (!shared)
     return reject(hopper::kSharedBytesAttrName);
   variant.dynamicSharedBytes = shared.getInt();
-  auto threads =
-      function->getAttrOfType<mlir::IntegerAttr>(hopper::kThreadsAttrName);
-  if (!threads)
-    return reject(hopper::kThreadsAttrName);
-  variant.threads = threads.getInt();
   auto schedule =
       function->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
   if (!schedule)
@@ -213,7 +260,8 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
     for (llvm::StringRef attribute :
          {hopper::kParamsAttrName, hopper::kSharedBytesAttrName,
           hopper::kThreadsAttrName, hopper::kScheduleAttrName,
-          hopper::kGridAttrName})
+          hopper::kGridAttrName, hopper::kTablesAttrName,
+          hopper::kElementsAttrName})
       copy->removeAttr(attribute);
   }
   std::unique_ptr<llvm::Module> code =
@@ -228,18 +276,36 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
 llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
                                                 const CompileOptions &options,
                                                 StageRunner runStage) {
-  auto isKernel = [](mlir::LLVM::LLVMFuncOp function) {
-    return function->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName());
-  };
-  auto functions = llvm::make_filter_range(
-      module.getOps<mlir::LLVM::LLVMFuncOp>(), isKernel);
-  if (!llvm::hasSingleElement(functions))
+  mlir::LLVM::LLVMFuncOp function;
+  llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries;
+  for (auto candidate : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
+    if (!candidate->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName()))
+      continue;
+    if (candidate->hasAttr(hopper::kElementsAttrName)) {
+      summaries.push_back(candidate);
+      continue;
+    }
+    if (function)
+      return makeCompileError("error: expects one kernel for a GPU");
+    function = candidate;
+  }
+  if (!function)
     return makeCompileError("error: expects one kernel for a GPU");
-  mlir::LLVM::LLVMFuncOp function = *functions.begin();
   CudaKernel kernel;
   if (llvm::Error error = describeKernel(function, kernel))
     return error;
   kernel.variant.entry = makeKernelName(function.getName());
+  for (mlir::LLVM::LLVMFuncOp summary : summaries) {
+    cuda::SummaryKernel &info = kernel.variant.summaries.emplace_back();
+    if (llvm::Error error = describeCode(summary, info.params, info.threads))
+      return error;
+    auto elements =
+        summary->getAttrOfType<mlir::IntegerAttr>(hopper::kElementsAttrName);
+    if (!elements)
+      return reject(hopper::kElementsAttrName);
+    info.elements = elements.getInt();
+    info.entry = makeKernelName(summary.getName());
+  }
 
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
       createCudaMachine(options.optLevel);
@@ -254,6 +320,9 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
       return translated.takeError();
     code = std::move(*translated);
     code->getFunction(function.getName())->setName(kernel.variant.entry);
+    for (auto [summary, info] :
+         llvm::zip_equal(summaries, kernel.variant.summaries))
+      code->getFunction(summary.getName())->setName(info.entry);
     dumpModule(options, "llvm", *code);
     return llvm::Error::success();
   };

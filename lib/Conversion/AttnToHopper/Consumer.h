@@ -67,11 +67,17 @@ private:
   FailureOr<TileRange> emitRange(const Work &work);
   void emitSkip(const Work &work, Value from, Value to);
   void holdQueries(const Work &work, Value tile);
-  FailureOr<SoftmaxState> emitFirst(const Work &work, Value t, Value use,
-                                    Value product);
-  FailureOr<SoftmaxState> emitStep(const Work &work, Value t, Value use,
-                                   Value isFull, Value nextKeys,
-                                   SoftmaxState state);
+  FailureOr<SoftmaxState> emitFirst(Value key, Value use, Value product);
+  struct Step {
+    /// The tile of keys, and its first key; null where `getKey` gives it.
+    Value keys, key;
+    /// The uses of these keys, and of the values before.
+    Value use, valueUse;
+    /// Whether no predicate is needed; null if that is to be computed.
+    Value isFull;
+    llvm::function_ref<Value()> getKey = {};
+  };
+  FailureOr<SoftmaxState> emitStep(const Step &step, SoftmaxState state);
   FailureOr<SoftmaxState> emitLoop(const Work &work, TileRange range,
                                    SoftmaxState state);
   LogicalResult emitKeys(const Work &work, TileRange range);

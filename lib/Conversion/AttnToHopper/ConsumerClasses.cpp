@@ -33,7 +33,7 @@ FailureOr<Value> Consumer::emitTileByClass(const Work &work) {
     scf::YieldOp::create(builder, loc,
                          ValueRange{splat(types[0], 0),
                                     splat(types[1], -INFINITY),
-                                    splat(types[2], 0), number(0)});
+                                    splat(types[2], 0), work.keyNumber});
   }
   cloner.setAnchor(nullptr);
   if (failed(emitTileResults(work, branch.getResults())))
@@ -49,13 +49,16 @@ LogicalResult Consumer::emitNeeded(const Work &work, Value first) {
   Value product = wait(startScores(keys.getTile()), 0);
   release(resources.keyChannel, work.keyNumber);
   FailureOr<SoftmaxState> start =
-      emitFirst(work, TileCode{first}.getNumber(ib), number(0), product);
+      emitFirst(TileCode{first}.getKey(ib), work.keyNumber, product);
   if (failed(start))
     return failure();
 
-  SmallVector<Value> inits = {
-      number(1),    keys.getNote(), emitZeroAcc(),
-      start->shift, start->sum,     round(start->probabilities)};
+  SmallVector<Value> inits = {add(work.keyNumber, number(1)),
+                              keys.getNote(),
+                              emitZeroAcc(),
+                              start->shift,
+                              start->sum,
+                              round(start->probabilities)};
   SmallVector<Type> types(ValueRange(inits).getTypes());
   SmallVector<Location> locs(types.size(), loc);
   auto loop = scf::WhileOp::create(builder, loc, types, inits);
@@ -68,12 +71,13 @@ LogicalResult Consumer::emitNeeded(const Work &work, Value first) {
     Block *after = builder.createBlock(&loop.getAfter(), {}, types, locs);
     Value use = after->getArgument(0);
     TileCode tile = {after->getArgument(1)};
-    hopper::GetOp next =
-        getWithNote(resources.keyChannel, add(work.keyNumber, use));
-    FailureOr<SoftmaxState> state =
-        emitStep(work, tile.getNumber(ib), use, tile.isFull(ib), next.getTile(),
-                 {after->getArgument(2), after->getArgument(3),
-                  after->getArgument(4), after->getArgument(5)});
+    hopper::GetOp next = getWithNote(resources.keyChannel, use);
+    // Keys and values are used equally often.
+    Value previous = ib.sub(use, number(1));
+    FailureOr<SoftmaxState> state = emitStep(
+        {next.getTile(), tile.getKey(ib), use, previous, tile.isFull(ib)},
+        {after->getArgument(2), after->getArgument(3), after->getArgument(4),
+         after->getArgument(5)});
     if (failed(state))
       return failure();
     scf::YieldOp::create(builder, loc,
@@ -81,20 +85,18 @@ LogicalResult Consumer::emitNeeded(const Work &work, Value first) {
                                     state->acc, state->shift, state->sum,
                                     state->probabilities});
   }
-  Value count = loop.getResult(0);
+  Value next = loop.getResult(0);
   if (!program.schedule.getQInRegisters())
     releaseQueries(work);
-  Value last = arith::SubIOp::create(builder, loc,
-                                     add(work.valueNumber, count), number(1));
+  Value last = ib.sub(next, number(1));
   Value values = get(resources.valueChannel, last);
   takeTurn();
-  Value pendingAcc =
-      startValues(loop.getResult(5), values, loop.getResult(2));
+  Value pendingAcc = startValues(loop.getResult(5), values, loop.getResult(2));
   passTurn();
   Value acc = wait(pendingAcc, 0);
   release(resources.valueChannel, last);
   Value max = arith::NegFOp::create(builder, loc, loop.getResult(3));
   scf::YieldOp::create(builder, loc,
-                       ValueRange{acc, max, loop.getResult(4), count});
+                       ValueRange{acc, max, loop.getResult(4), next});
   return success();
 }

@@ -63,7 +63,9 @@ FailureOr<SmallVector<Value>> Consumer::end(const Work &work, const Work &next,
   passTurn();
   Value product = wait(pendingScores, 1);
   release(resources.keyChannel, next.keyNumber);
-  FailureOr<SoftmaxState> first = emitFirst(next, number(0), number(0), product);
+  FailureOr<SoftmaxState> first = emitFirst(
+      next.getKey(builder, loc, number(0), program.schedule.getTileN()),
+      next.keyNumber, product);
   if (failed(first))
     return failure();
   Value acc = wait(pendingAcc, 0);

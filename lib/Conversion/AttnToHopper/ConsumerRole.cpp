@@ -135,15 +135,13 @@ void Consumer::holdQueries(const Work &work, Value tile) {
   releaseQueries(work);
 }
 
-/// The softmax of the first tile, which is visited as number `t`.
-FailureOr<SoftmaxState> Consumer::emitFirst(const Work &work, Value t,
-                                            Value use, Value product) {
+/// The softmax of the first tile.
+FailureOr<SoftmaxState> Consumer::emitFirst(Value key, Value use,
+                                            Value product) {
   WorkerCloner::State saved = cloner.save();
-  emitCaptures(add(work.keyNumber, use));
+  emitCaptures(use);
   cloner.setRarelyRun(true);
-  FailureOr<Scores> scores = emitScores(
-      product, work.getKey(builder, loc, t, program.schedule.getTileN()),
-      /*isFirst=*/true);
+  FailureOr<Scores> scores = emitScores(product, key, /*isFirst=*/true);
   cloner.setRarelyRun(false);
   cloner.restore(std::move(saved));
   if (failed(scores))
@@ -151,34 +149,31 @@ FailureOr<SoftmaxState> Consumer::emitFirst(const Work &work, Value t,
   return emitFirstSoftmax(*scores);
 }
 
-/// A tile that is not the first one, visited as number `t`, is use `use` of the
-/// tile of queries. Starts the product of the probabilities before.
-FailureOr<SoftmaxState> Consumer::emitStep(const Work &work, Value t, Value use,
-                                           Value isFull, Value nextKeys,
+/// A tile that is not the first one, with the product of the probabilities
+/// before.
+FailureOr<SoftmaxState> Consumer::emitStep(const Step &step,
                                            SoftmaxState state) {
-  Value keyUse = add(work.keyNumber, use);
-  Value previous = arith::SubIOp::create(
-      builder, loc, add(work.valueNumber, use), number(1));
   takeTurn();
-  Value pendingScores = startScores(nextKeys);
-  Value values = get(resources.valueChannel, previous);
+  Value pendingScores = startScores(step.keys);
+  Value values = get(resources.valueChannel, step.valueUse);
   Value pendingAcc = startValues(state.probabilities, values, state.acc);
   passTurn();
   WorkerCloner::State saved = cloner.save();
-  Value key = work.getKey(builder, loc, t, program.schedule.getTileN());
-  emitCaptures(keyUse);
+  Value key = step.key ? step.key : step.getKey();
+  emitCaptures(step.use);
   if (failed(emitReads(key)))
     return failure();
   Value next = wait(pendingScores, 1);
-  release(resources.keyChannel, keyUse);
-  FailureOr<Scores> scores = emitScores(next, key, /*isFirst=*/false, isFull);
+  release(resources.keyChannel, step.use);
+  FailureOr<Scores> scores =
+      emitScores(next, key, /*isFirst=*/false, step.isFull);
   cloner.restore(std::move(saved));
   if (failed(scores))
     return failure();
   SoftmaxState result = emitSoftmax(*scores, pendingAcc,
                                     {Value(), state.shift, state.sum, Value()});
   result.acc = wait(pendingAcc, 0);
-  release(resources.valueChannel, previous);
+  release(resources.valueChannel, step.valueUse);
   result.probabilities = round(result.probabilities);
   return result;
 }
@@ -195,11 +190,17 @@ FailureOr<SoftmaxState> Consumer::emitLoop(const Work &work, TileRange range,
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     Value t = loop.getInductionVar();
-    Value nextKeys = get(resources.keyChannel, add(work.keyNumber, t));
+    Value use = add(work.keyNumber, t);
+    Value previous =
+        arith::SubIOp::create(builder, loc, add(work.valueNumber, t), one);
+    Value keys = get(resources.keyChannel, use);
+    auto getKey = [&] {
+      return work.getKey(builder, loc, t, program.schedule.getTileN());
+    };
     ValueRange carried = loop.getRegionIterArgs();
-    FailureOr<SoftmaxState> next =
-        emitStep(work, t, t, /*isFull=*/Value(), nextKeys,
-                 {carried[0], carried[1], carried[2], carried[3]});
+    FailureOr<SoftmaxState> next = emitStep(
+        {keys, /*key=*/Value(), use, previous, /*isFull=*/Value(), getKey},
+        {carried[0], carried[1], carried[2], carried[3]});
     if (failed(next))
       return failure();
     scf::YieldOp::create(
@@ -219,7 +220,9 @@ LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
   // instead, so that there is one for each tile.
   Value product = wait(startScores(keys), 0);
   release(resources.keyChannel, firstUse);
-  FailureOr<SoftmaxState> state = emitFirst(work, range.first, range.first, product);
+  FailureOr<SoftmaxState> state = emitFirst(
+      work.getKey(builder, loc, range.first, program.schedule.getTileN()),
+      firstUse, product);
   if (failed(state))
     return failure();
   state->acc = emitZeroAcc();
@@ -273,7 +276,7 @@ FailureOr<Value> Consumer::emitTile(const Work &work) {
   cloner.setAnchor(nullptr);
   if (failed(emitTileResults(work, branch.getResults())))
     return failure();
-  return work.count;
+  return add(work.keyNumber, work.count);
 }
 
 /// Writes what a tile of queries has come to: acc, maximum, and parts of the

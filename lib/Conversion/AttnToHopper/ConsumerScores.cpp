@@ -96,8 +96,8 @@ void Consumer::emitCaptures(Value number) {
 /// Reads of captures that tiles without a predicate need, so that they are
 /// under way while the product is computed.
 LogicalResult Consumer::emitReads(Value key) {
-  scf::IfOp branch = program.getPredicateBranch();
-  Block *block = branch ? branch.thenBlock() : program.getStepBody();
+  TileBranch branch = program.getFullBranch();
+  Block *block = branch ? branch.getBlock(true) : program.getStepBody();
   cloner.map(program.keys.getInductionVar(), key);
   for (auto gather : block->getOps<GatherOp>()) {
     DenseSet<Value> seen;
@@ -117,8 +117,7 @@ LogicalResult Consumer::emitReads(Value key) {
 FailureOr<Value> Consumer::getIsFull(Value key) {
   own->map(program.keys.getInductionVar(), key);
   WorkerCloner::State saved = own->save();
-  FailureOr<Value> isFull =
-      own->getScalar(program.getPredicateBranch().getCondition());
+  FailureOr<Value> isFull = own->getCondition(program.getFullBranch());
   own->restore(std::move(saved));
   return isFull;
 }
@@ -130,14 +129,14 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
   scf::ForOp loop = program.keys;
   cloner.map(loop.getInductionVar(), key);
   Value scores = OnlineStepOp(program.step).getScores();
-  auto branch = scores.getDefiningOp<scf::IfOp>();
+  TileBranch branch = program.getFullBranch();
   if (!branch)
     return getScores(scores);
   // The predicate is right for tiles of any class.
   if (isFirst)
-    return getScores(branch.elseYield().getOperand(0));
+    return getScores(branch.getYielded(false)[0]);
   if (program.isOnlyLastPartial)
-    return getScores(branch.thenYield().getOperand(0));
+    return getScores(branch.getYielded(true)[0]);
   if (!isFull) {
     FailureOr<Value> computed = getIsFull(key);
     if (failed(computed))
@@ -154,8 +153,7 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
                                             : result.thenBlock());
     WorkerCloner::State saved = cloner.save();
     cloner.setRarelyRun(isElse);
-    FailureOr<Scores> side = getScores(
-        (isElse ? branch.elseYield() : branch.thenYield()).getOperand(0));
+    FailureOr<Scores> side = getScores(branch.getYielded(!isElse)[0]);
     cloner.setRarelyRun(false);
     cloner.restore(std::move(saved));
     if (failed(side))
@@ -164,7 +162,7 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
     scf::YieldOp::create(builder, loc, side->value);
   }
   if (factors[0] != factors[1])
-    return branch.emitError("expects scores with one factor");
+    return branch.op.emitError("expects scores with one factor");
   return Scores{result.getResult(0), factors[0]};
 }
 

@@ -32,7 +32,7 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
   resources.queryMap = arguments.getMap(program.query, tileM);
   resources.keyMap = arguments.getMap(program.key, tileN);
   resources.valueMap = arguments.getMap(program.value, tileN);
-  bool byClass = program.choice != nullptr;
+  bool byClass = static_cast<bool>(program.choice);
   resources.queryChannel =
       createChannel(builder, loc, /*stages=*/1, tileM, program.query, byClass);
   resources.keyChannel =
@@ -92,7 +92,7 @@ static LogicalResult schedule(TileProgram &program) {
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
-  FailureOr<ArrayAttr> tables = describeTables(program);
+  FailureOr<DictionaryAttr> tables = describeTables(program);
   if (failed(tables) || failed(emitSummaryKernels(builder, program)))
     return failure();
   auto kernel =
@@ -102,7 +102,7 @@ static LogicalResult schedule(TileProgram &program) {
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kScheduleAttrName, program.schedule);
   kernel->setAttr(hopper::kGridAttrName, describeGrid(builder, program));
-  if (!tables->empty())
+  if (*tables)
     kernel->setAttr(hopper::kTablesAttrName, *tables);
   bool isStrided = program.schedule.getStrided();
   KernelArguments arguments(function, kernel, isStrided);

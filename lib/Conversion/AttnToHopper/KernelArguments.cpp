@@ -65,9 +65,8 @@ Value KernelArguments::getCounter() {
 }
 
 Value KernelArguments::getMemRef(unsigned argument) {
-  return getBuffer(
-      argument,
-      cast<RankedTensorType>(function.getArgument(argument).getType()));
+  return getBuffer(argument, cast<RankedTensorType>(
+                                 function.getArgument(argument).getType()));
 }
 
 Value KernelArguments::getTable(unsigned number, RankedTensorType type) {

@@ -70,21 +70,22 @@ private:
                           position.size() > 3 ? position[3] : Value(), note);
   }
   LogicalResult putQueries(const Work &work, Value note = {});
-  LogicalResult putTile(const Work &work, Value channel, Value number,
-                        Value map, const TileAccess &access, Value t,
-                        Value note = {});
-  /// The tile that is visited as number `t`, as use `use` of those of the tile
-  /// of queries.
-  LogicalResult putKeys(const Work &work, Value t, Value use, Value note = {});
-  LogicalResult putKeys(const Work &work, Value t) {
-    return putKeys(work, t, t);
+  LogicalResult putTile(Value channel, Value number, Value map,
+                        const TileAccess &access, Value key, Value note = {});
+  /// The tile from `key`, which comes as use `number`.
+  LogicalResult putKeys(Value number, Value key, Value note = {});
+  LogicalResult putValues(Value number, Value key) {
+    return putTile(resources.valueChannel, number, resources.valueMap,
+                   program.value, key);
   }
-  LogicalResult putValues(const Work &work, Value t, Value use) {
-    return putTile(work, resources.valueChannel, ib.add(work.valueNumber, use),
-                   resources.valueMap, program.value, t);
+  /// The tile that is visited as number `t`.
+  LogicalResult putKeys(const Work &work, Value t) {
+    Value number = ib.add(work.keyNumber, t);
+    return putKeys(number, getKey(work, t));
   }
   LogicalResult putValues(const Work &work, Value t) {
-    return putValues(work, t, t);
+    Value number = ib.add(work.valueNumber, t);
+    return putValues(number, getKey(work, t));
   }
   LogicalResult putAllButLast(const Work &work);
 
@@ -124,26 +125,24 @@ LogicalResult Producer::putQueries(const Work &work, Value note) {
   return success();
 }
 
-LogicalResult Producer::putTile(const Work &work, Value channel, Value number,
-                                Value map, const TileAccess &access, Value t,
+LogicalResult Producer::putTile(Value channel, Value number, Value map,
+                                const TileAccess &access, Value key,
                                 Value note) {
   SmallVector<Value> position;
-  if (failed(getPosition(access, getKey(work, t), position)))
+  if (failed(getPosition(access, key, position)))
     return failure();
   put(channel, number, map, position, note);
   return success();
 }
 
 /// With the captures that belong to them.
-LogicalResult Producer::putKeys(const Work &work, Value t, Value use,
-                                Value note) {
-  Value number = ib.add(work.keyNumber, use);
-  if (failed(putTile(work, resources.keyChannel, number, resources.keyMap,
-                     program.key, t, note)))
+LogicalResult Producer::putKeys(Value number, Value key, Value note) {
+  if (failed(putTile(resources.keyChannel, number, resources.keyMap,
+                     program.key, key, note)))
     return failure();
   for (auto [capture, channel, map] : llvm::zip_equal(
            program.captures, resources.captureChannels, resources.captureMaps))
-    if (failed(putTile(work, channel, number, map, capture.access, t)))
+    if (failed(putTile(channel, number, map, capture.access, key)))
       return failure();
   return success();
 }
@@ -173,7 +172,8 @@ FailureOr<Value> Producer::emitTile(const Work &work) {
   if (failed(putKeys(work, zero)) || failed(putAllButLast(work)) ||
       failed(putValues(work, work.last)))
     return failure();
-  return work.count;
+  builder.setInsertionPointAfter(branch);
+  return ib.add(work.keyNumber, work.count);
 }
 
 /// The queries come with the code of the first tile, and each tile of keys with
@@ -190,26 +190,26 @@ FailureOr<Value> Producer::emitTileByClass(const Work &work) {
                                   first->isTile(ib), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(builder, loc, ib.constant(0));
+  scf::YieldOp::create(builder, loc, work.keyNumber);
   builder.setInsertionPointToStart(branch.thenBlock());
-  FailureOr<Value> count = emitNeeded(work, search, *first, *state);
-  if (failed(count))
+  FailureOr<Value> next = emitNeeded(work, search, *first, *state);
+  if (failed(next))
     return failure();
-  scf::YieldOp::create(builder, loc, *count);
+  scf::YieldOp::create(builder, loc, *next);
   return branch.getResult(0);
 }
 
 /// All tiles that are needed, of which `first` is one.
 FailureOr<Value> Producer::emitNeeded(const Work &work, TileSearch &search,
-                                      TileCode first,
-                                      TileSearch::State state) {
+                                      TileCode first, TileSearch::State state) {
   Value one = ib.constant(1);
   FailureOr<TileCode> second = search.next(state);
   if (failed(second) ||
-      failed(putKeys(work, first.getNumber(ib), ib.constant(0), second->code)))
+      failed(putKeys(work.keyNumber, first.getKey(ib), second->code)))
     return failure();
-  // How many tiles have been put, the next one, the last one, and the search.
-  SmallVector<Value> inits = {one, second->code, first.getNumber(ib)};
+  // The next use, its tile, the tile before, and the search.
+  SmallVector<Value> inits = {ib.add(work.keyNumber, one), second->code,
+                              first.code};
   llvm::append_range(inits, state.getValues());
   SmallVector<Type> types(ValueRange(inits).getTypes());
   SmallVector<Location> locs(types.size(), loc);
@@ -222,22 +222,22 @@ FailureOr<Value> Producer::emitNeeded(const Work &work, TileSearch &search,
                              before->getArguments());
     Block *after = builder.createBlock(&loop.getAfter(), {}, types, locs);
     Value use = after->getArgument(0);
-    TileCode tile = {after->getArgument(1)};
-    Value number = tile.getNumber(ib);
+    TileCode tile = {after->getArgument(1)}, last = {after->getArgument(2)};
     state =
         TileSearch::State::get(ValueRange(after->getArguments()).drop_front(3));
     FailureOr<TileCode> next = search.next(state);
-    if (failed(next) || failed(putKeys(work, number, use, next->code)) ||
-        failed(putValues(work, after->getArgument(2), ib.sub(use, one))))
+    if (failed(next) || failed(putKeys(use, tile.getKey(ib), next->code)) ||
+        failed(putValues(ib.sub(use, one), last.getKey(ib))))
       return failure();
-    SmallVector<Value> yielded = {ib.add(use, one), next->code, number};
+    SmallVector<Value> yielded = {ib.add(use, one), next->code, tile.code};
     llvm::append_range(yielded, state.getValues());
     scf::YieldOp::create(builder, loc, yielded);
   }
-  Value count = loop.getResult(0);
-  if (failed(putValues(work, loop.getResult(2), ib.sub(count, one))))
+  Value use = loop.getResult(0);
+  TileCode last = {loop.getResult(2)};
+  if (failed(putValues(ib.sub(use, one), last.getKey(ib))))
     return failure();
-  return count;
+  return use;
 }
 
 LogicalResult mlir::attn::emitProducer(OpBuilder &builder, TileProgram &program,

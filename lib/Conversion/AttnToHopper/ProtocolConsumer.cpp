@@ -591,12 +591,12 @@ static LogicalResult verifyOwnRows(hopper::ReuseOp reuse) {
   auto roles = reuse->getParentOfType<hopper::WarpSpecializeOp>();
   if (roles.getNumConsumers() == 1)
     return success();
-  SmallVector<Operation *> sources = {reuse};
+  SmallVector<Value> tiles = {reuse.getTile()};
   for (Operation *user : reuse.getChannel().getUsers())
-    if (isa<hopper::GetOp>(user))
-      sources.push_back(user);
-  for (Operation *source : sources)
-    for (Operation *user : source->getUsers()) {
+    if (auto get = dyn_cast<hopper::GetOp>(user))
+      tiles.push_back(get.getTile());
+  for (Value tile : tiles)
+    for (Operation *user : tile.getUsers()) {
       auto rows = dyn_cast<hopper::RowsOp>(user);
       if (rows && rows.getIndex().getDefiningOp<hopper::WarpgroupIdOp>())
         continue;

@@ -185,9 +185,8 @@ LogicalResult RolesCheck::walkMeeting(Operation *producer,
                                       Operation *consumer) {
   Operation *any = consumer ? consumer : producer;
   for (const NumberedRing &ring : rings)
-    if (llvm::any_of(ring.messages, [](ArrayRef<Term> message) {
-          return !message.empty();
-        }))
+    if (llvm::any_of(ring.messages,
+                     [](ArrayRef<Term> message) { return !message.empty(); }))
       return any->emitOpError(
           "expects messages and notes to be received before a loop or branch");
   bool isOne = !producer || !consumer;
@@ -206,6 +205,15 @@ LogicalResult RolesCheck::walkMeeting(Operation *producer,
       "expects the loop or branch that the producer has here");
   diag.attachNote(producer->getLoc()) << "the producer's is here";
   return diag;
+}
+
+/// `a` if a condition holds, otherwise `b`. By their difference, so that what
+/// counts from one number is equal to what counts from another.
+Term RolesCheck::getChoice(const Term &condition, const Term &a,
+                           const Term &b) {
+  if (a == b)
+    return a;
+  return combine(b, terms.getNamed("if", a.bits, {condition, subtract(a, b)}));
 }
 
 LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
@@ -246,15 +254,14 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
   size_t next = 0;
   for (scf::IfOp op : ops)
     for (Value result : op.getResults())
-      if (unsigned bits = getBits(result.getType())) {
-        const Term &a = yields[0][next], &b = yields[1][next];
-        ++next;
+      if (getBits(result.getType())) {
         terms.bind(result,
-                   a == b ? a : terms.getNamed("if", bits, {condition, a, b}));
+                   getChoice(condition, yields[0][next], yields[1][next]));
+        ++next;
       }
   for (size_t number = 0; number < start.size(); ++number) {
     NumberedRing &ring = ends[0][number], &other = ends[1][number];
-    const Term &before = start[number].released;
+
     if (ring.held != other.held || ring.waiting != other.waiting) {
       InFlightDiagnostic diag = ops.front().emitOpError(
           "expects as many tiles in a channel after one branch as after the "
@@ -277,12 +284,8 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
       ring.released = other.released;
       continue;
     }
-    // Whoever needs the number has it from the same branches, which count from
-    // 0.
-    ring.released = combine(
-        before, terms.getNamed("if", before.bits,
-                               {condition, subtract(ring.released, before),
-                                subtract(other.released, before)}));
+    // Whoever needs the number has it from the same branches.
+    ring.released = getChoice(condition, ring.released, other.released);
   }
   rings = std::move(ends[0]);
   return success();

@@ -64,6 +64,7 @@ private:
   LogicalResult walkProducerStep(Operation *op);
   LogicalResult walkConsumerStep(Operation *op);
   LogicalResult walkMeeting(Operation *producer, Operation *consumer);
+  Term getChoice(const Term &condition, const Term &a, const Term &b);
   LogicalResult walkIf(scf::IfOp producer, scf::IfOp consumer);
   LogicalResult walkFor(scf::ForOp producer, scf::ForOp consumer);
   LogicalResult walkWhile(scf::WhileOp producer, scf::WhileOp consumer);

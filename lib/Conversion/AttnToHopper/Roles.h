@@ -36,13 +36,16 @@ struct Work {
   /// Keys from `lo` in `count` tiles, as i32 like the numbers.
   Value lo, count, last;
 
-  /// The first key of the tile that is visited as number `t`.
+  /// The first key of the tile that is visited as number `t`, as a position,
+  /// and as i32.
   Value getKey(OpBuilder &builder, Location loc, Value t, int64_t tileN) const;
+  Value getKeyNumber(OpBuilder &builder, Location loc, Value t,
+                     int64_t tileN) const;
 };
 
 /// Emits the loop over the tiles of a thread block, and calls `body` in it,
 /// with the indices of the grid mapped; `body` is to keep to count > 0 by
-/// itself, and gives how many tiles of keys it has used.
+/// itself, and gives the first use of the channel of keys that is left.
 LogicalResult emitWork(OpBuilder &builder, TileProgram &program,
                        WorkerCloner &cloner, const KernelResources &resources,
                        bool isProducer,

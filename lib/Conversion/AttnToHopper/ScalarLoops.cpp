@@ -1,4 +1,5 @@
-//===- ScalarLoops.cpp - Reads and loops of scalars in a role --------------===//
+//===- ScalarLoops.cpp - Reads and loops of scalars in a role
+//--------------===//
 
 #include "WorkerCloner.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -60,7 +61,8 @@ static Value reduce(OpBuilder &builder, Location loc, Value value,
                     gpu::AllReduceOperation kind) {
   Type type = value.getType();
   if (type.isIndex())
-    value = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
+    value =
+        arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
   value = gpu::SubgroupReduceOp::create(builder, loc, value, kind,
                                         /*uniform=*/true);
   if (type.isIndex())
@@ -101,8 +103,8 @@ FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
         builder, loc, bounds[2],
         arith::ConstantIndexOp::create(builder, loc, hopper::kWarpThreads));
   }
-  auto result = scf::ForOp::create(builder, loc, bounds[0], bounds[1],
-                                   bounds[2], inits);
+  auto result =
+      scf::ForOp::create(builder, loc, bounds[0], bounds[1], bounds[2], inits);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(result.getBody());

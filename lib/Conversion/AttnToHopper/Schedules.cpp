@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Analysis/MaskBounds.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -184,7 +185,20 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   constexpr unsigned common = Persistent | PingPong;
   bool isDense = !readsPerPair(op.getScore(), kNumScoreArgs - 2) &&
                  !readsPerPair(op.getMask(), kNumMaskArgs - 2);
-  if (isDense && dim <= 64) {
+  // Whether tiles of keys are passed over between others that are not.
+  bool byClass = isMasked && !MaskBounds(op).areIntervals();
+  if (byClass && isDense && dim <= 128) {
+    // Blocks of masks are multiples of 64 or 128 as a rule, and so are tiles,
+    // which are in one block then. What finds the tiles takes registers.
+    if (dim <= 64) {
+      stages = 4;
+      add(128, 128, 208, common, 1.4, 7.5e-3);
+      stages = 2;
+    } else {
+      add(128, 128, 232, all, 1.5, 11.0e-3);
+      add(128, 128, 232, common, 1.5, 11.4e-3);
+    }
+  } else if (isDense && dim <= 64) {
     // Arithmetic on each score is done best by four warpgroups.
     bool hasScore = !op.getScore().empty() &&
                     !readsPerKey(op.getScore(), kNumScoreArgs - 1);

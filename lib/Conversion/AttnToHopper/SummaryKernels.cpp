@@ -42,8 +42,8 @@ static FailureOr<DictionaryAttr> describeExtent(Builder &builder,
   }
   auto dim = value.getDefiningOp<tensor::DimOp>();
   Value source = dim ? dim.getSource() : Value();
-  while (auto cast = source ? source.getDefiningOp<tensor::CastOp>()
-                            : tensor::CastOp())
+  while (auto cast =
+             source ? source.getDefiningOp<tensor::CastOp>() : tensor::CastOp())
     source = cast.getSource();
   auto argument = dyn_cast_if_present<BlockArgument>(source);
   if (!argument || argument.getOwner() != &function.getBody().front() ||
@@ -55,7 +55,9 @@ static FailureOr<DictionaryAttr> describeExtent(Builder &builder,
        getNumber("operand", argument.getArgNumber())});
 }
 
-FailureOr<ArrayAttr> mlir::attn::describeTables(TileProgram &program) {
+FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
+  if (program.tables.empty())
+    return DictionaryAttr();
   Builder builder(program.function.getContext());
   SmallVector<Attribute> tables;
   for (scf::ForallOp loop : program.summaries)
@@ -75,7 +77,10 @@ FailureOr<ArrayAttr> mlir::attn::describeTables(TileProgram &program) {
                                              std::max<int64_t>(bits / 8, 1))),
            builder.getNamedAttr("extents", builder.getArrayAttr(extents))}));
     }
-  return builder.getArrayAttr(tables);
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("first", builder.getI64IntegerAttr(
+                                         program.function.getNumArguments())),
+       builder.getNamedAttr("tables", builder.getArrayAttr(tables))});
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,8 +109,8 @@ static FailureOr<Value> matchElement(scf::ForallOp loop,
 }
 
 static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
-                                 scf::ForallOp loop,
-                                 KernelArguments &arguments, Value lane) {
+                                 scf::ForallOp loop, KernelArguments &arguments,
+                                 Value lane) {
   Location loc = loop.getLoc();
   IntBuilder ib{builder, loc};
   // What there is besides the loop, without keys of its own.
@@ -124,13 +129,12 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
     extents.push_back(ib.fromIndex(*extent));
   }
   auto getId = [&](auto op) { return ib.fromIndex(op); };
-  Value block =
-      getId(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  Value block = getId(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
   Value thread =
       getId(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
-  Value warp = ib.add(
-      ib.mul(block, ib.constant(kThreads / hopper::kWarpThreads)),
-      ib.div(thread, ib.constant(hopper::kWarpThreads)));
+  Value warp =
+      ib.add(ib.mul(block, ib.constant(kThreads / hopper::kWarpThreads)),
+             ib.div(thread, ib.constant(hopper::kWarpThreads)));
   Value count = ib.constant(1);
   for (Value extent : extents)
     count = ib.mul(count, extent);
@@ -165,9 +169,8 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
         {*value, arguments.getTable(number - program.tables.begin(),
                                     cast<RankedTensorType>(table.getType()))});
   }
-  Value isFirst =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                            ib.fromIndex(lane), ib.constant(0));
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        ib.fromIndex(lane), ib.constant(0));
   auto store = scf::IfOp::create(builder, loc, isFirst,
                                  /*withElseRegion=*/false);
   builder.setInsertionPointToStart(store.thenBlock());

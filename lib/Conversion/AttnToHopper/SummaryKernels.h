@@ -13,9 +13,9 @@ namespace mlir::attn {
 /// element is the least or the largest of, its threads share out.
 LogicalResult emitSummaryKernels(OpBuilder &builder, TileProgram &program);
 
-/// The extents of a program's tables, as attributes of its kernel: see
-/// hopper::kTablesAttrName.
-FailureOr<ArrayAttr> describeTables(TileProgram &program);
+/// The tables of a program, as an attribute of its kernel: see
+/// hopper::kTablesAttrName. Null if there are none.
+FailureOr<DictionaryAttr> describeTables(TileProgram &program);
 
 } // namespace mlir::attn
 

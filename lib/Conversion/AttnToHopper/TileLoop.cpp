@@ -6,13 +6,18 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-Value Work::getKey(OpBuilder &builder, Location loc, Value t,
-                   int64_t tileN) const {
+Value Work::getKeyNumber(OpBuilder &builder, Location loc, Value t,
+                         int64_t tileN) const {
   Value size = arith::ConstantIntOp::create(builder, loc, tileN, 32);
   Value back = arith::SubIOp::create(builder, loc, last, t);
-  Value key = arith::AddIOp::create(
-      builder, loc, lo, arith::MulIOp::create(builder, loc, back, size));
-  return hopper::PositionOp::create(builder, loc, builder.getIndexType(), key);
+  return arith::AddIOp::create(builder, loc, lo,
+                               arith::MulIOp::create(builder, loc, back, size));
+}
+
+Value Work::getKey(OpBuilder &builder, Location loc, Value t,
+                   int64_t tileN) const {
+  return hopper::PositionOp::create(builder, loc, builder.getIndexType(),
+                                    getKeyNumber(builder, loc, t, tileN));
 }
 
 /// More heads than are in a group by its schedule take turns up to these.
@@ -228,10 +233,10 @@ TileLoop::emit(function_ref<FailureOr<Value>(const Work &)> body) {
       ValueRange(after->getArguments()).slice(2, kNumIds), keyNumber, use);
   if (failed(work))
     return failure();
-  FailureOr<Value> count = body(*work);
-  if (failed(count))
+  FailureOr<Value> nextKeyNumber = body(*work);
+  if (failed(nextKeyNumber))
     return failure();
-  SmallVector<Value> yielded = {ib.add(use, one), ib.add(keyNumber, *count)};
+  SmallVector<Value> yielded = {ib.add(use, one), *nextKeyNumber};
   if (isProducer)
     yielded.push_back(next);
   scf::YieldOp::create(builder, loc, yielded);

@@ -101,12 +101,11 @@ static bool isDiagonal(Value limit, Value end, Value row, Value numRows) {
 /// its last one, which has the first one too where tiles are multiples of rows.
 static bool isLastAlonePartial(TileProgram &program) {
   scf::ForOp loop = program.keys;
-  scf::IfOp branch = program.getPredicateBranch();
+  TileBranch branch = program.getFullBranch();
   // A class is no comparison with a limit.
-  if (program.choice)
+  if (program.choice || !branch || branch.isInverted)
     return false;
-  auto compare = branch ? branch.getCondition().getDefiningOp<arith::CmpIOp>()
-                        : arith::CmpIOp();
+  auto compare = branch.op.getCondition().getDefiningOp<arith::CmpIOp>();
   if (!compare || compare.getPredicate() != arith::CmpIPredicate::sle ||
       !matchSum(compare.getLhs(), loop.getInductionVar()))
     return false;
@@ -134,12 +133,14 @@ static LogicalResult matchLoop(TileProgram &program) {
   };
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   if (yield.getNumOperands() == 3)
-    program.choice = yield.getOperand(0).getDefiningOp<scf::IfOp>();
-  if (scf::IfOp choice = program.choice) {
-    if (yield.getOperands() != choice.getResults() ||
-        choice.elseYield().getOperands() != loop.getRegionIterArgs())
+    program.choice.op = yield.getOperand(0).getDefiningOp<scf::IfOp>();
+  if (TileBranch &choice = program.choice) {
+    choice.isInverted =
+        ValueRange(choice.getYielded(true)) == loop.getRegionIterArgs();
+    if (yield.getOperands() != choice.op.getResults() ||
+        ValueRange(choice.getYielded(false)) != loop.getRegionIterArgs())
       return invalid("it has a branch that is not one around a tile");
-    yield = choice.thenYield();
+    yield = cast<scf::YieldOp>(choice.getBlock(true)->getTerminator());
   }
   if (program.choice && program.schedule.getOverlapTiles())
     return loop.emitError("expects all tiles of keys to be needed with "
@@ -229,9 +230,9 @@ static LogicalResult matchResult(TileProgram &program,
 
 /// Whether a loop fills tables for another one.
 static bool isSummary(scf::ForallOp grid) {
-  return !grid->use_empty() && llvm::all_of(grid->getUsers(), [](Operation *op) {
-    return isa<tensor::ExtractOp>(op);
-  });
+  return !grid->use_empty() &&
+         llvm::all_of(grid->getUsers(),
+                      [](Operation *op) { return isa<tensor::ExtractOp>(op); });
 }
 
 FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {

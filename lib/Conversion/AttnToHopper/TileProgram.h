@@ -48,6 +48,22 @@ struct TileCapture {
   SmallVector<Value> reads;
 };
 
+/// A branch by what its sides are for: a fold may have exchanged them.
+struct TileBranch {
+  scf::IfOp op;
+  bool isInverted = false;
+
+  explicit operator bool() const { return op != nullptr; }
+  /// The side for tiles of which it is true, and the other one.
+  Block *getBlock(bool isTrue) const {
+    scf::IfOp branch = op;
+    return isTrue != isInverted ? branch.thenBlock() : branch.elseBlock();
+  }
+  OperandRange getYielded(bool isTrue) const {
+    return getBlock(isTrue)->getTerminator()->getOperands();
+  }
+};
+
 /// What attn-tile made of one attention, taken apart.
 struct TileProgram {
   func::FuncOp function;
@@ -61,7 +77,7 @@ struct TileProgram {
   scf::ForOp keys;
   /// Whether a tile of keys is needed, as a branch around all that is done with
   /// it; null if all are.
-  scf::IfOp choice;
+  TileBranch choice;
   TileAccess query, key, value;
   /// Those that the schedule has copied as tiles.
   SmallVector<TileCapture> captures;
@@ -89,11 +105,13 @@ struct TileProgram {
 
   /// What is done with a tile of keys.
   Block *getStepBody() {
-    return choice ? choice.thenBlock() : keys.getBody();
+    return choice ? choice.getBlock(true) : keys.getBody();
   }
-  /// The branch on whether a tile needs its predicate, or null.
-  scf::IfOp getPredicateBranch() {
-    return step.getScores().getDefiningOp<scf::IfOp>();
+  /// The branch on whether a tile needs no predicate, or null.
+  TileBranch getFullBranch() {
+    auto branch = step.getScores().getDefiningOp<scf::IfOp>();
+    return {branch,
+            branch && branch.thenYield()->hasAttr(attn::kMaskedAttrName)};
   }
 
   /// Takes apart the only attention of a function, or fails with a diagnostic.

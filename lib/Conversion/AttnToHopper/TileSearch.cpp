@@ -14,10 +14,8 @@ TileSearch::TileSearch(OpBuilder &builder, TileProgram &program,
 FailureOr<TileSearch::State> TileSearch::start() {
   lane = ib.fromIndex(
       gpu::LaneIdOp::create(builder, ib.loc, /*upper_bound=*/IntegerAttr()));
-  if (failed(cloner.computeInvariants(program.choice.getCondition())))
-    return failure();
-  if (scf::IfOp branch = program.getPredicateBranch())
-    if (failed(cloner.computeInvariants(branch.getCondition())))
+  for (TileBranch branch : {program.choice, program.getFullBranch()})
+    if (branch && failed(cloner.computeInvariants(branch.op.getCondition())))
       return failure();
   return State{ib.constant(-hopper::kWarpThreads), ib.constant(0),
                ib.constant(0)};
@@ -32,10 +30,9 @@ FailureOr<TileSearch::State> TileSearch::refill(Value base) {
   number = arith::MinSIOp::create(builder, ib.loc, number, work.last);
   WorkerCloner::State saved = cloner.save();
   scf::ForOp loop = program.keys;
-  cloner.map(
-      loop.getInductionVar(),
-      work.getKey(builder, ib.loc, number, program.schedule.getTileN()));
-  FailureOr<Value> isNeeded = cloner.getScalar(program.choice.getCondition());
+  cloner.map(loop.getInductionVar(),
+             work.getKey(builder, ib.loc, number, program.schedule.getTileN()));
+  FailureOr<Value> isNeeded = cloner.getCondition(program.choice);
   if (failed(isNeeded))
     return failure();
   State state;
@@ -44,8 +41,8 @@ FailureOr<TileSearch::State> TileSearch::refill(Value base) {
       builder, ib.loc,
       arith::AndIOp::create(builder, ib.loc, isTile, *isNeeded));
   state.full = ib.constant(0);
-  if (scf::IfOp branch = program.getPredicateBranch()) {
-    FailureOr<Value> isFull = cloner.getScalar(branch.getCondition());
+  if (TileBranch branch = program.getFullBranch()) {
+    FailureOr<Value> isFull = cloner.getCondition(branch);
     if (failed(isFull))
       return failure();
     state.full = hopper::BallotOp::create(builder, ib.loc, *isFull);
@@ -64,9 +61,8 @@ FailureOr<TileCode> TileSearch::next(State &state) {
     OpBuilder::InsertionGuard guard(builder);
     Block *before = builder.createBlock(&loop.getBefore(), {}, types, locs);
     Value zero = ib.constant(0);
-    Value isEmpty =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                              before->getArgument(1), zero);
+    Value isEmpty = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq, before->getArgument(1), zero);
     Value nextBase =
         ib.add(before->getArgument(0), ib.constant(hopper::kWarpThreads));
     Value hasMore = arith::CmpIOp::create(
@@ -86,15 +82,15 @@ FailureOr<TileCode> TileSearch::next(State &state) {
                                        state.needed, ib.constant(0));
   Value bit = math::CountTrailingZerosOp::create(builder, loc, state.needed);
   Value isFull = arith::AndIOp::create(
-      builder, loc,
-      arith::ShRUIOp::create(builder, loc, state.full, bit), ib.constant(1));
-  Value isPartial =
-      arith::XOrIOp::create(builder, loc, isFull, ib.constant(1));
-  Value number = ib.add(state.base, bit);
-  Value code = ib.add(ib.add(number, number), isPartial);
+      builder, loc, arith::ShRUIOp::create(builder, loc, state.full, bit),
+      ib.constant(1));
+  Value isPartial = arith::XOrIOp::create(builder, loc, isFull, ib.constant(1));
+  Value key = work.getKeyNumber(builder, loc, ib.add(state.base, bit),
+                                program.schedule.getTileN());
+  Value code = arith::OrIOp::create(builder, loc, key, isPartial);
   // The lowest bit is gone.
-  state.needed = arith::AndIOp::create(
-      builder, loc, state.needed, ib.sub(state.needed, ib.constant(1)));
+  state.needed = arith::AndIOp::create(builder, loc, state.needed,
+                                       ib.sub(state.needed, ib.constant(1)));
   return TileCode{
       arith::SelectOp::create(builder, loc, exists, code, ib.constant(-1))};
 }

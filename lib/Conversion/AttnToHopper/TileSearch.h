@@ -14,8 +14,8 @@
 
 namespace mlir::attn {
 
-/// A tile as i32: twice its number in the order of visits, and 1 more if it
-/// needs the predicate; -1 for none.
+/// A tile as i32: the position of its first key, which is a multiple of 16, and
+/// 1 more if it needs the predicate; -1 for none.
 struct TileCode {
   Value code;
 
@@ -23,8 +23,9 @@ struct TileCode {
     return arith::CmpIOp::create(ib.builder, ib.loc, arith::CmpIPredicate::sge,
                                  code, ib.constant(0));
   }
-  Value getNumber(IntBuilder &ib) const {
-    return arith::ShRUIOp::create(ib.builder, ib.loc, code, ib.constant(1));
+  Value getKey(IntBuilder &ib) const {
+    return ib.toPosition(
+        arith::AndIOp::create(ib.builder, ib.loc, code, ib.constant(-16)));
   }
   Value isFull(IntBuilder &ib) const {
     Value flag =

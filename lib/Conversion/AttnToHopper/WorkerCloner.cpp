@@ -69,6 +69,17 @@ FailureOr<Value> WorkerCloner::getScalar(OpFoldResult value) {
                                               *getConstantIntValue(value)));
 }
 
+FailureOr<Value> WorkerCloner::getCondition(const TileBranch &branch) {
+  scf::IfOp op = branch.op;
+  FailureOr<Value> condition = getScalar(op.getCondition());
+  if (failed(condition) || !branch.isInverted)
+    return condition;
+  Location loc = op.getLoc();
+  return arith::XOrIOp::create(builder, loc, *condition,
+                               arith::ConstantIntOp::create(builder, loc, 1, 1))
+      .getResult();
+}
+
 FailureOr<Value> WorkerCloner::getVector(Value value, VectorKind kind) {
   return get(value, cast<VectorType>(value.getType()).getRank() == 1
                         ? kind

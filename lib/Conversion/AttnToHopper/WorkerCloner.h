@@ -67,14 +67,16 @@ public:
   /// A scalar of the tile level, or a failure with a diagnostic.
   FailureOr<Value> getScalar(Value value);
   FailureOr<Value> getScalar(OpFoldResult value);
+  /// Whether a branch takes the side that is for true.
+  FailureOr<Value> getCondition(const TileBranch &branch);
   /// A vector, in the shape that a warpgroup holds.
   FailureOr<Value> getVector(Value value, VectorKind kind);
 
   /// An extent of an argument.
   Value getExtent(unsigned argument, int64_t dim, Location loc);
 
-  /// Computes all that a scalar depends on and that is the same for all tiles of
-  /// keys.
+  /// Computes all that a scalar depends on and that is the same for all tiles
+  /// of keys.
   LogicalResult computeInvariants(Value value);
 
   /// Whether a value is the same for all tiles of keys.

@@ -22,7 +22,8 @@ struct AttnHopperLower
         getOperation().getBody()->getOps<gpu::GPUFuncOp>());
     OpBuilder builder(&getContext());
     for (gpu::GPUFuncOp kernel : kernels) {
-      if (!kernel->hasAttr(hopper::kScheduleAttrName))
+      if (!kernel->hasAttr(hopper::kScheduleAttrName) &&
+          !kernel->hasAttr(hopper::kElementsAttrName))
         continue;
       if (failed(ThreadProgram(builder, kernel, accurateTanh).emit()))
         return signalPassFailure();

@@ -183,9 +183,9 @@ static Value addAtomically(ImplicitLocOpBuilder &b, Value pointer,
 }
 
 void ThreadProgram::emitBallot(hopper::BallotOp op) {
-  values[op.getBits()] = {NVVM::VoteSyncOp::create(
-      b, b.getI32Type(), i32(-1), get(op.getCondition())[0],
-      NVVM::VoteSyncKind::ballot)};
+  values[op.getBits()] = {NVVM::VoteSyncOp::create(b, b.getI32Type(), i32(-1),
+                                                   get(op.getCondition())[0],
+                                                   NVVM::VoteSyncKind::ballot)};
 }
 
 void ThreadProgram::emitClaim(hopper::ClaimOp op) {

@@ -50,9 +50,10 @@ LogicalResult ThreadProgram::emitWarpReduce(gpu::SubgroupReduceOp op) {
   unsigned bits = type.getIntOrFloatBitWidth();
   if (bits <= 32) {
     if (bits < 32)
-      value = bits == 1
-                  ? arith::ExtUIOp::create(b, b.getI32Type(), value).getResult()
-                  : arith::ExtSIOp::create(b, b.getI32Type(), value).getResult();
+      value =
+          bits == 1
+              ? arith::ExtUIOp::create(b, b.getI32Type(), value).getResult()
+              : arith::ExtSIOp::create(b, b.getI32Type(), value).getResult();
     value = NVVM::ReduxOp::create(b, b.getI32Type(), value,
                                   getReductionKind(kind), i32(-1));
     if (bits < 32)
@@ -62,8 +63,8 @@ LogicalResult ThreadProgram::emitWarpReduce(gpu::SubgroupReduceOp op) {
   }
   for (int64_t distance = hopper::kWarpThreads / 2; distance != 0;
        distance /= 2) {
-    Value low = shuffle(arith::TruncIOp::create(b, b.getI32Type(), value),
-                        distance);
+    Value low =
+        shuffle(arith::TruncIOp::create(b, b.getI32Type(), value), distance);
     Value high = shuffle(
         arith::TruncIOp::create(b, b.getI32Type(),
                                 arith::ShRUIOp::create(b, value, i64(32))),

@@ -353,8 +353,9 @@ LogicalResult ThreadProgram::emitPlain() {
   if (failed(emitSignature()))
     return failure();
   function->setAttr("nvvm.kernel", b.getUnitAttr());
-  function->setAttr("nvvm.maxntid", b.getDenseI32ArrayAttr(
-                                        {static_cast<int32_t>(threads.getInt())}));
+  function->setAttr(
+      "nvvm.maxntid",
+      b.getDenseI32ArrayAttr({static_cast<int32_t>(threads.getInt())}));
   threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   lane = arith::AndIOp::create(b, threadId, i32(hopper::kWarpThreads - 1));
   if (failed(emitBlock(kernel.getBody().front())))
@@ -370,9 +371,8 @@ void ThreadProgram::describeLaunch(int64_t threads) {
   function->setAttr(hopper::kSharedBytesAttrName,
                     b.getI64IntegerAttr(sharedBytes));
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
-  for (StringRef name :
-       {hopper::kScheduleAttrName, hopper::kGridAttrName,
-        hopper::kTablesAttrName, hopper::kElementsAttrName})
+  for (StringRef name : {hopper::kScheduleAttrName, hopper::kGridAttrName,
+                         hopper::kTablesAttrName, hopper::kElementsAttrName})
     if (Attribute attribute = kernel->getAttr(name))
       function->setAttr(name, attribute);
 }

@@ -399,7 +399,7 @@ llvm::Error cuda::bindParams(const BindingTarget &target,
         return error;
       break;
     case ParamKind::Pointer:
-      if (LLVM_LIKELY(!isEmpty(view)))
+      if (LLVM_LIKELY(!isEmpty(view) && param.operand < target.firstTable))
         if (llvm::Error error =
                 checkAddress(target, param, id, /*isScalar=*/false))
           return error;

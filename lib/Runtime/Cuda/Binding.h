@@ -19,14 +19,16 @@ struct ParamValues {
 /// What bindParams binds to.
 struct BindingTarget {
   Device device;
-  /// A number for the variant in the device's context that no other variant
-  /// ever gets: kMaxParams more than that of the last one.
+  /// A number for the kernel in the device's context that no other kernel ever
+  /// gets: kMaxParams more than that of the last one.
   uint64_t id;
   const GridInfo &grid;
   llvm::ArrayRef<TensorView> operands;
   llvm::ArrayRef<std::string> names;
   /// Of the launch; 0 if the kernel has no counter.
   DevicePtr counter = 0;
+  /// Operands from here on are memory of ours, which need no check.
+  int32_t firstTable = INT32_MAX;
 };
 
 /// Fills in the values, or tells which operand does not fit the kernel. The

@@ -3,6 +3,7 @@
 #include "attn/Runtime/Cuda/Executable.h"
 #include "Binding.h"
 #include "Counters.h"
+#include "Tables.h"
 #include "attn/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -22,6 +23,7 @@ struct LoadedVariant {
   std::atomic<bool> isReady{false};
   ModuleHandle module = nullptr;
   FunctionHandle function = nullptr;
+  std::vector<FunctionHandle> summaries;
   /// Blocks that a multiprocessor runs at the same time.
   int occupancy = 0;
   /// See BindingTarget.
@@ -62,6 +64,10 @@ struct Executable::Impl {
   llvm::Error launch(LoadedProgram &loaded, size_t index,
                      llvm::ArrayRef<TensorView> operands,
                      const LaunchOptions &options);
+  llvm::Error launchSummaries(const LoadedVariant &code, const Variant &variant,
+                              BindingTarget target, void *stream);
+  llvm::Error launchVariant(const LoadedVariant &code, const Variant &variant,
+                            BindingTarget target, int64_t tiles, void *stream);
 };
 
 Executable::Impl::~Impl() {
@@ -157,15 +163,27 @@ static llvm::Error loadModule(const Driver &driver, const Variant &variant,
   return driver.check(result, "loading the code of @" + variant.entry);
 }
 
-/// Finds the kernel in its module, and how many blocks of it run at once.
+static llvm::Error findFunction(const Driver &driver, const std::string &entry,
+                                ModuleHandle module, FunctionHandle &function) {
+  return driver.check(
+      driver.cuModuleGetFunction(&function, module, entry.c_str()),
+      "looking for @" + entry + " in its code");
+}
+
+/// Finds the kernels in their module, and how many blocks of the main one run
+/// at once.
 static llvm::Error resolve(const Variant &variant, Device device,
                            LoadedVariant &loaded) {
   const Driver &driver = device.getDriver();
-  if (llvm::Error error = driver.check(
-          driver.cuModuleGetFunction(&loaded.function, loaded.module,
-                                     variant.entry.c_str()),
-          "looking for @" + variant.entry + " in its code"))
+  if (llvm::Error error =
+          findFunction(driver, variant.entry, loaded.module, loaded.function))
     return error;
+  loaded.summaries.resize(variant.summaries.size());
+  for (auto [summary, function] :
+       llvm::zip_equal(variant.summaries, loaded.summaries))
+    if (llvm::Error error =
+            findFunction(driver, summary.entry, loaded.module, function))
+      return error;
   int staticBytes = 0;
   if (llvm::Error error =
           driver.check(driver.cuFuncGetAttribute(
@@ -227,7 +245,7 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     }
     loaded.counters = *counters;
   }
-  loaded.id = nextId.fetch_add(kMaxParams);
+  loaded.id = nextId.fetch_add(kMaxParams * (1 + variant.summaries.size()));
   loaded.isReady.store(true, std::memory_order_release);
   return llvm::Error::success();
 }
@@ -286,7 +304,6 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   llvm::Expected<LoadedVariant *> code = getVariant(loaded, index, which);
   if (!code)
     return code.takeError();
-  ParamValues values;
   BindingTarget target{device, (*code)->id, info.grid, operands, options.names};
   if (Counters *counters = (*code)->counters) {
     llvm::Expected<DevicePtr> counter = counters->take(options.stream);
@@ -294,14 +311,69 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
       return counter.takeError();
     target.counter = *counter;
   }
+  if (LLVM_LIKELY(variant.tables.empty()))
+    return launchVariant(**code, variant, target, *tiles, options.stream);
+  llvm::Expected<Tables> tables =
+      Tables::allocate(device, options.stream, variant, operands);
+  if (!tables)
+    return tables.takeError();
+  target.operands = tables->getOperands();
+  target.firstTable = variant.firstTable;
+  if (llvm::Error error =
+          launchSummaries(**code, variant, target, options.stream))
+    return error;
+  if (llvm::Error error =
+          launchVariant(**code, variant, target, *tiles, options.stream))
+    return error;
+  return tables->release();
+}
+
+/// Starts the kernels that fill tables, a warp for each element.
+llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
+                                              const Variant &variant,
+                                              BindingTarget target,
+                                              void *stream) {
+  const Driver &driver = target.device.getDriver();
+  for (auto [summary, function] :
+       llvm::zip_equal(variant.summaries, code.summaries)) {
+    target.id += kMaxParams;
+    int64_t warps = Tables::getNumElements(target.operands[summary.elements]);
+    if (warps == 0)
+      continue;
+    int64_t blocks = llvm::divideCeil(warps, summary.threads / kWarpThreads);
+    if (blocks > INT32_MAX)
+      return makeArgumentError(
+          "expects tables of a mask to have at most " +
+          llvm::Twine(int64_t(INT32_MAX) * (summary.threads / kWarpThreads)) +
+          " elements, but got " + llvm::Twine(warps) +
+          "; run a part of the batch at a time");
+    ParamValues values;
+    if (llvm::Error error = bindParams(target, summary.params, values))
+      return error;
+    if (llvm::Error error = driver.check(
+            driver.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1,
+                                  summary.threads, 1, 1, /*sharedBytes=*/0,
+                                  static_cast<StreamHandle>(stream),
+                                  values.pointers, /*extra=*/nullptr),
+            "launching @" + summary.entry))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Executable::Impl::launchVariant(const LoadedVariant &code,
+                                            const Variant &variant,
+                                            BindingTarget target, int64_t tiles,
+                                            void *stream) {
+  ParamValues values;
   if (llvm::Error error = bindParams(target, variant.params, values))
     return error;
+  const Driver &driver = target.device.getDriver();
   unsigned blocks =
-      getNumBlocks(variant, *tiles, device.getNumSMs(), (*code)->occupancy);
-  const Driver &driver = device.getDriver();
+      getNumBlocks(variant, tiles, target.device.getNumSMs(), code.occupancy);
   Result result = driver.cuLaunchKernel(
-      (*code)->function, blocks, 1, 1, variant.threads, 1, 1,
-      variant.dynamicSharedBytes, static_cast<StreamHandle>(options.stream),
+      code.function, blocks, 1, 1, variant.threads, 1, 1,
+      variant.dynamicSharedBytes, static_cast<StreamHandle>(stream),
       values.pointers, /*extra=*/nullptr);
   if (LLVM_LIKELY(result == kSuccess))
     return llvm::Error::success();

@@ -27,6 +27,7 @@ static llvm::Error checkRange(const llvm::Twine &what, int64_t value,
 /// A rank that no operand exceeds, so that dimensions can be checked.
 static constexpr int64_t kMaxOperandRank = 64;
 static constexpr int64_t kMaxOperands = 1024;
+static constexpr int64_t kMaxTableRank = 8;
 
 static llvm::Error checkMap(const TensorMapInfo &map) {
   if (llvm::Error error = checkRange("the rank of a tensor map",
@@ -83,6 +84,91 @@ static llvm::Error checkParam(const Param &param) {
                            llvm::Twine(static_cast<int32_t>(param.kind)));
 }
 
+/// Parameters by their number and bytes, and one by one.
+static llvm::Error checkParams(llvm::ArrayRef<Param> params) {
+  if (llvm::Error error =
+          checkRange("the number of parameters", params.size(), 0, kMaxParams))
+    return error;
+  size_t bytes = 0;
+  for (const Param &param : params) {
+    if (llvm::Error error = checkParam(param))
+      return error;
+    bool isMap = param.kind == ParamKind::TensorMap;
+    bytes = llvm::alignTo(bytes, isMap ? alignof(TensorMap) : 8) +
+            (isMap ? sizeof(TensorMap) : 8);
+  }
+  return checkRange("the bytes of all parameters", bytes, 0, kMaxParamBytes);
+}
+
+static llvm::Error checkTable(const TableInfo &table, int32_t firstTable) {
+  if (!llvm::isPowerOf2_32(table.elementBytes) || table.elementBytes > 8)
+    return makeArgumentError("expects elements of a table to have 1, 2, 4 or 8 "
+                             "bytes, but got " +
+                             llvm::Twine(table.elementBytes));
+  if (llvm::Error error = checkRange("the rank of a table",
+                                     table.extents.size(), 1, kMaxTableRank))
+    return error;
+  for (const TableExtent &extent : table.extents) {
+    if (llvm::Error error = checkRange("the operand of a table's extent",
+                                       extent.operand, -1, firstTable - 1))
+      return error;
+    if (llvm::Error error = checkRange("the dimension of a table's extent",
+                                       extent.dim, 0, kMaxOperandRank - 1))
+      return error;
+    if (llvm::Error error = checkRange("the divisor of a table's extent",
+                                       extent.divisor, 1, kMaxExtent))
+      return error;
+    if (llvm::Error error =
+            checkRange("an extent of a table", extent.size, 0, kMaxExtent))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error checkTables(const Variant &variant) {
+  if (llvm::Error error = checkRange("the first table", variant.firstTable, 0,
+                                     kMaxOperands - 1))
+    return error;
+  for (const TableInfo &table : variant.tables)
+    if (llvm::Error error = checkTable(table, variant.firstTable))
+      return error;
+  int64_t end = variant.firstTable + int64_t(variant.tables.size());
+  for (const SummaryKernel &summary : variant.summaries) {
+    if (summary.entry.empty() || summary.entry.find('\0') != std::string::npos)
+      return makeArgumentError("expects a kernel to have a name");
+    if (llvm::Error error = checkRange("the number of threads", summary.threads,
+                                       kWarpThreads, 1024))
+      return error;
+    if (llvm::Error error =
+            checkRange("the table of a summary", summary.elements,
+                       variant.firstTable, end - 1))
+      return error;
+    if (llvm::Error error = checkParams(summary.params))
+      return error;
+    for (const Param &param : summary.params)
+      if (param.kind == ParamKind::TensorMap ||
+          param.kind == ParamKind::Counter)
+        return makeArgumentError(
+            "expects no map and no counter of a kernel that fills tables");
+  }
+  // Where there are tables, nothing else comes after the operands.
+  if (variant.tables.empty())
+    return llvm::Error::success();
+  auto check = [&](llvm::ArrayRef<Param> params) -> llvm::Error {
+    for (const Param &param : params)
+      if (llvm::Error error = checkRange("the operand of a parameter",
+                                         param.operand, 0, end - 1))
+        return error;
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = check(variant.params))
+    return error;
+  for (const SummaryKernel &summary : variant.summaries)
+    if (llvm::Error error = check(summary.params))
+      return error;
+  return llvm::Error::success();
+}
+
 static llvm::Error checkVariant(const Variant &variant) {
   if (variant.entry.empty() || variant.entry.find('\0') != std::string::npos)
     return makeArgumentError("expects a kernel to have a name");
@@ -109,18 +195,9 @@ static llvm::Error checkVariant(const Variant &variant) {
       return makeArgumentError(
           "expects costs to be finite and not negative, but got " +
           llvm::Twine(std::to_string(cost)));
-  if (llvm::Error error = checkRange("the number of parameters",
-                                     variant.params.size(), 0, kMaxParams))
+  if (llvm::Error error = checkParams(variant.params))
     return error;
-  size_t bytes = 0;
-  for (const Param &param : variant.params) {
-    if (llvm::Error error = checkParam(param))
-      return error;
-    bool isMap = param.kind == ParamKind::TensorMap;
-    bytes = llvm::alignTo(bytes, isMap ? alignof(TensorMap) : 8) +
-            (isMap ? sizeof(TensorMap) : 8);
-  }
-  return checkRange("the bytes of all parameters", bytes, 0, kMaxParamBytes);
+  return checkTables(variant);
 }
 
 static llvm::Error checkGrid(const GridInfo &grid) {
@@ -157,9 +234,20 @@ int64_t CudaProgram::getNumOperands() const {
   for (const LaunchInfo &launch : launches) {
     last =
         std::max<int64_t>({last, launch.grid.operand, launch.grid.keyOperand});
-    for (const Variant &variant : launch.variants)
+    for (const Variant &variant : launch.variants) {
+      auto add = [&](int64_t operand) {
+        if (variant.tables.empty() || operand < variant.firstTable)
+          last = std::max(last, operand);
+      };
       for (const Param &param : variant.params)
-        last = std::max<int64_t>(last, param.operand);
+        add(param.operand);
+      for (const SummaryKernel &summary : variant.summaries)
+        for (const Param &param : summary.params)
+          add(param.operand);
+      for (const TableInfo &table : variant.tables)
+        for (const TableExtent &extent : table.extents)
+          add(extent.operand);
+    }
   }
   return last + 1;
 }
@@ -171,16 +259,16 @@ int64_t CudaProgram::getNumOperands() const {
 std::optional<int32_t> cuda::getBlocksPerSM(const Variant &variant) {
   constexpr int64_t maxBlocks = 32, maxThreads = 2048, maxRegisters = 65536,
                     maxSharedBytes = 228 << 10, reservedBytes = 1 << 10,
-                    warpThreads = 32, registerUnit = 256;
+                    registerUnit = 256;
   if (!variant.resources)
     return std::nullopt;
-  int64_t warps = llvm::divideCeil(variant.threads, warpThreads);
+  int64_t warps = llvm::divideCeil(variant.threads, kWarpThreads);
   int64_t registers =
       warps *
-      llvm::alignTo(variant.resources->registers * warpThreads, registerUnit);
+      llvm::alignTo(variant.resources->registers * kWarpThreads, registerUnit);
   int64_t shared = variant.dynamicSharedBytes + variant.resources->sharedBytes +
                    reservedBytes;
-  return std::min({maxBlocks, maxThreads / (warps * warpThreads),
+  return std::min({maxBlocks, maxThreads / (warps * kWarpThreads),
                    maxRegisters / std::max<int64_t>(registers, 1),
                    maxSharedBytes / shared});
 }

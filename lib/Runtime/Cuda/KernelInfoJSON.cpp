@@ -55,10 +55,37 @@ static json::Value toJSON(const Param &param) {
   return object;
 }
 
+static json::Value toJSON(const TableInfo &table) {
+  json::Array extents;
+  for (const TableExtent &extent : table.extents)
+    extents.push_back(json::Object{{"operand", extent.operand},
+                                   {"dim", extent.dim},
+                                   {"divisor", extent.divisor},
+                                   {"size", extent.size}});
+  return json::Object{{"element_bytes", table.elementBytes},
+                      {"extents", std::move(extents)}};
+}
+
+static json::Array toJSON(llvm::ArrayRef<Param> params) {
+  json::Array array;
+  for (const Param &param : params)
+    array.push_back(::toJSON(param));
+  return array;
+}
+
+static json::Value toJSON(const SummaryKernel &summary) {
+  return json::Object{{"entry", toUTF8(summary.entry)},
+                      {"threads", summary.threads},
+                      {"elements", summary.elements},
+                      {"params", ::toJSON(llvm::ArrayRef(summary.params))}};
+}
+
 static json::Value toJSON(const Variant &variant) {
-  json::Array params;
-  for (const Param &param : variant.params)
-    params.push_back(::toJSON(param));
+  json::Array tables, summaries;
+  for (const TableInfo &table : variant.tables)
+    tables.push_back(::toJSON(table));
+  for (const SummaryKernel &summary : variant.summaries)
+    summaries.push_back(::toJSON(summary));
   json::Object object{
       {"schedule", toUTF8(variant.schedule)},
       {"entry", toUTF8(variant.entry)},
@@ -70,7 +97,10 @@ static json::Value toJSON(const Variant &variant) {
       {"persistent", variant.persistent},
       {"tile_cost", variant.tileCost},
       {"key_cost", variant.keyCost},
-      {"params", std::move(params)},
+      {"params", ::toJSON(llvm::ArrayRef(variant.params))},
+      {"first_table", variant.firstTable},
+      {"tables", std::move(tables)},
+      {"summaries", std::move(summaries)},
       {"ptx_bytes", static_cast<int64_t>(variant.ptx.size())},
       {"cubin_bytes", static_cast<int64_t>(variant.cubin.size())}};
   if (const std::optional<Resources> &resources = variant.resources)
@@ -202,6 +232,37 @@ static bool fromJSON(const json::Value &value, Param &param, json::Path path) {
   return reader.ok();
 }
 
+static bool fromJSON(const json::Value &value, TableExtent &extent,
+                     json::Path path) {
+  return Reader(value, path)
+      .mapInteger("operand", extent.operand)
+      .mapInteger("dim", extent.dim)
+      .mapInteger("divisor", extent.divisor)
+      .mapInteger("size", extent.size)
+      .ok();
+}
+
+static bool fromJSON(const json::Value &value, TableInfo &table,
+                     json::Path path) {
+  std::vector<TableExtent> extents;
+  bool isOk = Reader(value, path)
+                  .mapInteger("element_bytes", table.elementBytes)
+                  .map("extents", extents)
+                  .ok();
+  table.extents.assign(extents.begin(), extents.end());
+  return isOk;
+}
+
+static bool fromJSON(const json::Value &value, SummaryKernel &summary,
+                     json::Path path) {
+  return Reader(value, path)
+      .map("entry", summary.entry)
+      .mapInteger("threads", summary.threads)
+      .mapInteger("elements", summary.elements)
+      .map("params", summary.params)
+      .ok();
+}
+
 static bool fromJSON(const json::Value &value, Resources &resources,
                      json::Path path) {
   return Reader(value, path)
@@ -249,6 +310,9 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .map("tile_cost", variant.tileCost)
       .map("key_cost", variant.keyCost)
       .map("params", variant.params)
+      .mapInteger("first_table", variant.firstTable)
+      .map("tables", variant.tables)
+      .map("summaries", variant.summaries)
       .mapInteger("ptx_bytes", stored.ptxBytes)
       .mapInteger("cubin_bytes", stored.cubinBytes)
       // An optional may be absent.

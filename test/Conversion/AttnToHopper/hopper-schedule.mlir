@@ -208,8 +208,8 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // CHECK:       hopper.release %[[QS]]
 // CHECK:     hopper.rows %[[STAGING]]
 // CHECK:     hopper.store
-// CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
 // CHECK:     %[[KN1:.*]] = arith.addi %[[KN]], %{{.*}}
+// CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
 // CHECK:     scf.yield %[[N1]], %[[KN1]]
 func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
   %c0 = arith.constant 0 : index

@@ -879,6 +879,11 @@ func.func @yield_outside() {
 
 // -----
 
+// expected-error@+1 {{expects 'attn.masked' to have no value, but got 1}}
+func.func private @masked() attributes {attn.masked = 1}
+
+// -----
+
 // expected-error@+1 {{unknown attribute 'attn.speed' of the attn dialect}}
 func.func @attribute() attributes {attn.speed = 1} {
   return

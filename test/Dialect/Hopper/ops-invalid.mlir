@@ -574,8 +574,8 @@ func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects 1 or 128 threads of the producer, but got 32}}
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 32 producer {
+  // expected-error@+1 {{expects 1, 32 or 128 threads of the producer, but got 64}}
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 64 producer {
   } consumers {
   }
   return
@@ -585,7 +585,7 @@ func.func @f() {
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
   hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
-    // expected-error@+1 {{expects a producer of 1 threads for '!hopper.map<128x64xbf16>', but got 128}}
+    // expected-error@+1 {{expects a producer of 1 or 32 threads for '!hopper.map<128x64xbf16>', but got 128}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
   } consumers {
   }
@@ -616,9 +616,69 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 
 // -----
 
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 208 producer {
+    // expected-error@+1 {{'hopper.put' op expects no note with '!hopper.channel<2x128x64xbf16>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] note %n : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 208 producer {
+    // expected-error@+1 {{'hopper.put' op expects a note with '!hopper.channel<2x128x64xbf16, notes>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 208 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.get' op expects a note with '!hopper.channel<2x128x64xbf16, notes>'}}
+    %t = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
+  hopper.warp_specialize consumers 2 registers 208 producer {
+  } consumers {
+    // expected-error@+1 {{'hopper.get' op expects no note with '!hopper.channel<2x128x64xbf16>'}}
+    %t, %x = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>, i32
+  }
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected 'notes'}}
+func.func private @f(!hopper.channel<2x128x64xbf16, letters>)
+
+// -----
+
+func.func @f(%p: i1) {
+  hopper.warp_specialize consumers 2 registers 208 producer {
+    // expected-error@+1 {{'hopper.ballot' op expects a producer of a warp, but got one thread}}
+    %bits = hopper.ballot %p
+  } consumers {
+  }
+  return
+}
+
+// -----
+
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
-    // expected-error@+1 {{'hopper.claim' op expects a producer of one thread}}
+    // expected-error@+1 {{'hopper.claim' op expects a producer of one thread or one warp}}
     %0 = hopper.claim %c : memref<2xi32>
   } consumers {
   }
@@ -629,7 +689,7 @@ func.func @f(%c: memref<2xi32>) {
 
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
-    // expected-error@+1 {{'hopper.retire' op expects a producer of one thread}}
+    // expected-error@+1 {{'hopper.retire' op expects a producer of one thread or one warp}}
     hopper.retire %c : memref<2xi32>
   } consumers {
   }

@@ -59,6 +59,23 @@ func.func @copies(%map: !hopper.map<128x64xbf16>, %any: !hopper.map<128x64xbf16,
 
 // The end of a role may be written.
 
+// CHECK-LABEL: func.func @notes
+// CHECK-SAME: %[[CH:.*]]: !hopper.channel<2x128x64xbf16, notes>, %[[MAP:.*]]: !hopper.map<128x64xbf16>, %[[N:.*]]: i32, %[[B:.*]]: index, %[[P:.*]]: i1
+func.func @notes(%ch: !hopper.channel<2x128x64xbf16, notes>, %map: !hopper.map<128x64xbf16>, %n: i32, %b: index, %p: i1) {
+  // CHECK: hopper.warp_specialize consumers 2 registers 240 producer_threads 32 producer {
+  hopper.warp_specialize consumers 2 registers 240 producer_threads 32 producer {
+    // CHECK-NEXT: %[[BITS:.*]] = hopper.ballot %[[P]]
+    %bits = hopper.ballot %p
+    // CHECK-NEXT: hopper.put %[[CH]][%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] note %[[BITS]] : <2x128x64xbf16, notes>, <128x64xbf16>
+    hopper.put %ch[%n], %map[%b, %b, %b] note %bits : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+  } consumers {
+    // CHECK: %{{.*}}, %{{.*}} = hopper.get %[[CH]][%[[N]]] : <2x128x64xbf16, notes> -> <128x64xbf16>, i32
+    %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>, i32
+    %bits = hopper.ballot %p
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @written_end
 // CHECK: hopper.warp_specialize consumers 1 registers 256 producer {
 // CHECK-NEXT: } consumers {

@@ -37,9 +37,14 @@ struct Function {
   int dynamicShared;
   int isUnloaded;
 };
+enum { kMaxFunctions = 4 };
 struct Module {
-  struct Function function;
+  struct Function functions[kMaxFunctions];
   struct Module *next;
+};
+struct MemPool {
+  int device;
+  uint64_t threshold;
 };
 struct Allocation {
   char *address;
@@ -316,7 +321,8 @@ API int cuModuleLoadDataEx(struct Module **module, const void *image,
 API int cuModuleUnload(struct Module *module) {
   ENTER();
   note("unload\n");
-  module->function.isUnloaded = 1;
+  for (int i = 0; i < kMaxFunctions; ++i)
+    module->functions[i].isUnloaded = 1;
   return SUCCESS;
 }
 
@@ -325,9 +331,14 @@ API int cuModuleGetFunction(struct Function **function, struct Module *module,
   ENTER();
   if (strcmp(name, "missing") == 0)
     return NOT_FOUND;
-  *function = &module->function;
-  snprintf((*function)->name, sizeof((*function)->name), "%s", name);
-  return SUCCESS;
+  for (int i = 0; i < kMaxFunctions; ++i) {
+    *function = &module->functions[i];
+    if ((*function)->name[0] && strcmp((*function)->name, name) != 0)
+      continue;
+    snprintf((*function)->name, sizeof((*function)->name), "%s", name);
+    return SUCCESS;
+  }
+  return NOT_FOUND;
 }
 
 API int cuFuncSetAttribute(struct Function *function, int attribute,
@@ -459,6 +470,53 @@ API int cuMemFree_v2(unsigned long long pointer) {
   }
   pthread_mutex_unlock(&mutex);
   return result;
+}
+
+/* Like those of CUmemPoolProps. */
+struct MemPoolProps {
+  int allocationType, handleTypes, locationType, locationId;
+  void *securityAttributes;
+  size_t maxBytes;
+  unsigned char rest[56];
+};
+
+API int cuMemPoolCreate(struct MemPool **pool,
+                        const struct MemPoolProps *properties) {
+  ENTER();
+  static const unsigned char zeros[56];
+  if (properties->allocationType != 1 || properties->locationType != 1 ||
+      properties->locationId < 0 || properties->locationId >= kNumDevices ||
+      properties->handleTypes || properties->securityAttributes ||
+      properties->maxBytes || memcmp(properties->rest, zeros, 56) != 0)
+    return INVALID_VALUE;
+  *pool = calloc(1, sizeof(struct MemPool));
+  (*pool)->device = properties->locationId;
+  return SUCCESS;
+}
+
+API int cuMemPoolSetAttribute(struct MemPool *pool, int attribute,
+                              void *value) {
+  ENTER();
+  if (attribute != 4)
+    return INVALID_VALUE;
+  memcpy(&pool->threshold, value, sizeof(pool->threshold));
+  return SUCCESS;
+}
+
+API int cuMemAllocFromPoolAsync(unsigned long long *pointer, size_t bytes,
+                                struct MemPool *pool, struct Stream *stream) {
+  ENTER();
+  if (!getCurrent() || getCurrent()->device != pool->device ||
+      (stream && stream->context != getCurrent()))
+    return INVALID_VALUE;
+  note("take %zu on %d%s\n", bytes, pool->device, stream ? " stream" : "");
+  return cuMemAlloc_v2(pointer, bytes);
+}
+
+API int cuMemFreeAsync(unsigned long long pointer, struct Stream *stream) {
+  ENTER();
+  note("give back%s\n", stream ? " stream" : "");
+  return cuMemFree_v2(pointer);
 }
 
 API int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t bytes) {

@@ -117,7 +117,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 7; }),
-            "expects a GPU program of version 2, but got version 7");
+            "expects a GPU program of version 3, but got version 7");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -193,6 +193,96 @@ TEST(KernelInfoTest, validate) {
       getErrorWithVariant([](Variant &v) { v.params.resize(40, v.params[0]); }),
       "expects the bytes of all parameters to be from 0 to 4096, but got "
       "4544");
+}
+
+/// With a table of two dimensions and a kernel that fills it.
+static CudaProgram makeProgramWithTables() {
+  CudaProgram program = makeProgram();
+  Variant &variant = program.launches[0].variants[0];
+  variant.firstTable = 5;
+  TableInfo &table = variant.tables.emplace_back();
+  table.elementBytes = 8;
+  table.extents.resize(2);
+  table.extents[0].operand = 1;
+  table.extents[0].dim = 2;
+  table.extents[0].divisor = 96;
+  table.extents[1].size = 7;
+  SummaryKernel &summary = variant.summaries.emplace_back();
+  summary.entry = "fill";
+  summary.threads = 64;
+  summary.elements = 5;
+  summary.params.resize(2);
+  summary.params[0].operand = 4;
+  summary.params[1].operand = 5;
+  return program;
+}
+
+TEST(KernelInfoTest, tablesAsBytes) {
+  CudaProgram program = makeProgramWithTables();
+  CudaProgram copy = get(CudaProgram::fromBytes(program.toBytes()));
+  EXPECT_EQ(copy.toBytes(), program.toBytes());
+  const Variant &variant = copy.launches[0].variants[0];
+  EXPECT_EQ(variant.firstTable, 5);
+  ASSERT_EQ(variant.tables.size(), 1u);
+  EXPECT_EQ(variant.tables[0].elementBytes, 8);
+  ASSERT_EQ(variant.tables[0].extents.size(), 2u);
+  EXPECT_EQ(variant.tables[0].extents[0].operand, 1);
+  EXPECT_EQ(variant.tables[0].extents[0].dim, 2);
+  EXPECT_EQ(variant.tables[0].extents[0].divisor, 96);
+  EXPECT_EQ(variant.tables[0].extents[1].operand, -1);
+  EXPECT_EQ(variant.tables[0].extents[1].size, 7);
+  ASSERT_EQ(variant.summaries.size(), 1u);
+  EXPECT_EQ(variant.summaries[0].entry, "fill");
+  EXPECT_EQ(variant.summaries[0].threads, 64);
+  EXPECT_EQ(variant.summaries[0].elements, 5);
+  EXPECT_EQ(variant.summaries[0].params.size(), 2u);
+  // Tables are no operands of the caller.
+  EXPECT_EQ(copy.getNumOperands(), 5);
+}
+
+TEST(KernelInfoTest, validateTables) {
+  auto getErrorWith = [](const std::function<void(Variant &)> &edit) {
+    CudaProgram program = makeProgramWithTables();
+    edit(program.launches[0].variants[0]);
+    return getText(program.validate());
+  };
+  EXPECT_EQ(getErrorWith([](Variant &) {}), "");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.tables[0].elementBytes = 3; }),
+            "expects elements of a table to have 1, 2, 4 or 8 bytes, but got "
+            "3");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.tables[0].extents.clear(); }),
+            "expects the rank of a table to be from 1 to 8, but got 0");
+  EXPECT_EQ(
+      getErrorWith([](Variant &v) { v.tables[0].extents[0].operand = 5; }),
+      "expects the operand of a table's extent to be from -1 to 4, but got 5");
+  EXPECT_EQ(
+      getErrorWith([](Variant &v) { v.tables[0].extents[0].dim = -1; }),
+      "expects the dimension of a table's extent to be from 0 to 63, but got "
+      "-1");
+  EXPECT_EQ(
+      getErrorWith([](Variant &v) { v.tables[0].extents[0].divisor = 0; }),
+      "expects the divisor of a table's extent to be from 1 to 1073741824, but "
+      "got 0");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.tables[0].extents[1].size = -1; }),
+            "expects an extent of a table to be from 0 to 1073741824, but got "
+            "-1");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.firstTable = -1; }),
+            "expects the first table to be from 0 to 1023, but got -1");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].entry.clear(); }),
+            "expects a kernel to have a name");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].threads = 31; }),
+            "expects the number of threads to be from 32 to 1024, but got 31");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].elements = 6; }),
+            "expects the table of a summary to be from 5 to 5, but got 6");
+  EXPECT_EQ(getErrorWith([](Variant &v) {
+              v.summaries[0].params[0].kind = ParamKind::Counter;
+            }),
+            "expects no map and no counter of a kernel that fills tables");
+  EXPECT_EQ(
+      getErrorWith([](Variant &v) { v.summaries[0].params[0].operand = 6; }),
+      "expects the operand of a parameter to be from 0 to 5, but got 6");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.params[0].operand = 6; }),
+            "expects the operand of a parameter to be from 0 to 5, but got 6");
 }
 
 TEST(KernelInfoTest, extentsOfOperands) {

@@ -38,6 +38,7 @@ using ModuleHandle = struct CUmod_st *;
 using FunctionHandle = struct CUfunc_st *;
 using StreamHandle = struct CUstream_st *;
 using EventHandle = struct CUevent_st *;
+using MemPoolHandle = struct CUmemPoolHandle_st *;
 
 /// CUtensorMap: what a kernel gives to the hardware that copies tiles.
 struct alignas(64) TensorMap {
@@ -71,6 +72,23 @@ constexpr int kJitErrorLogBufferBytes = 6;
 // CUstreamCaptureMode and CUstreamCaptureStatus
 constexpr int kCaptureModeRelaxed = 2;
 constexpr int kCaptureStatusNone = 0;
+
+// CUmemAllocationType, CUmemLocationType and CUmemPool_attribute
+constexpr int kAllocationPinned = 1;
+constexpr int kLocationDevice = 1;
+constexpr int kPoolReleaseThreshold = 4;
+
+/// CUmemPoolProps.
+struct MemPoolProps {
+  int allocationType = kAllocationPinned;
+  int handleTypes = 0;
+  int locationType = kLocationDevice;
+  int locationId = 0;
+  void *securityAttributes = nullptr;
+  size_t maxBytes = 0;
+  unsigned short usage = 0;
+  unsigned char reserved[54] = {};
+};
 
 // CUstream_flags and CUevent_flags
 constexpr unsigned kStreamNonBlocking = 1;
@@ -127,6 +145,15 @@ constexpr unsigned kEventDefault = 0;
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *free, size_t *total))            \
   X(cuMemAlloc, "cuMemAlloc_v2", (DevicePtr * pointer, size_t bytes))          \
   X(cuMemFree, "cuMemFree_v2", (DevicePtr pointer))                            \
+  X(cuMemPoolCreate, "cuMemPoolCreate",                                        \
+    (MemPoolHandle * pool, const MemPoolProps *properties))                    \
+  X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute",                            \
+    (MemPoolHandle pool, int attribute, void *value))                          \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                        \
+    (DevicePtr * pointer, size_t bytes, MemPoolHandle pool,                    \
+     StreamHandle stream))                                                     \
+  X(cuMemFreeAsync, "cuMemFreeAsync",                                          \
+    (DevicePtr pointer, StreamHandle stream))                                  \
   X(cuMemcpyHtoD, "cuMemcpyHtoD_v2",                                           \
     (DevicePtr to, const void *from, size_t bytes))                            \
   X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, DevicePtr from, size_t bytes)) \

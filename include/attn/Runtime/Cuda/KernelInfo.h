@@ -27,6 +27,9 @@ constexpr size_t kMaxMapRank = 5;
 constexpr size_t kMaxParams = 128;
 constexpr size_t kMaxParamBytes = 4096;
 
+/// Threads of a warp.
+constexpr int32_t kWarpThreads = 32;
+
 /// The most batches, heads, queries, or keys: kernels compute with positions in
 /// 32 bits.
 constexpr int64_t kMaxExtent = int64_t(1) << 30;
@@ -94,6 +97,34 @@ struct Resources {
   int32_t stackBytes = 0;
 };
 
+/// An extent of a table: ceil(shape[dim] / divisor) of an operand, or without
+/// an operand, -1, `size`.
+struct TableExtent {
+  int32_t operand = -1;
+  int32_t dim = 0;
+  int64_t divisor = 1;
+  int64_t size = 1;
+};
+
+/// Memory of one launch, which summary kernels fill and the kernel reads.
+struct TableInfo {
+  /// Of an element, 1, 2, 4 or 8.
+  int32_t elementBytes = 4;
+  /// Elements lie one after another, those of the last dimension together.
+  llvm::SmallVector<TableExtent, 4> extents;
+};
+
+/// A kernel that runs before that of a variant.
+struct SummaryKernel {
+  std::string entry;
+  /// Threads of a block, whole warps.
+  int32_t threads = 0;
+  /// The table, by its operand, that has as many elements as warps are needed.
+  int32_t elements = 0;
+  /// All but maps and counters.
+  std::vector<Param> params;
+};
+
 /// One way to compute a launch.
 struct Variant {
   /// The schedule, for people.
@@ -119,6 +150,12 @@ struct Variant {
   double tileCost = 0;
   double keyCost = 0;
   std::vector<Param> params;
+  /// Tables are operands too: the first one is operand `firstTable`, and no
+  /// operand of the caller has its number or a greater one.
+  int32_t firstTable = 0;
+  std::vector<TableInfo> tables;
+  /// In the code of this variant.
+  std::vector<SummaryKernel> summaries;
   /// The code as text, and as a binary for one chip; one of them may be empty.
   std::string ptx;
   std::string cubin;
@@ -147,7 +184,7 @@ struct LaunchInfo {
 };
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 2;
+constexpr int64_t kProgramVersion = 3;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
@@ -170,7 +207,7 @@ struct CudaProgram {
   /// Checks all that can be known without operands and without a GPU.
   llvm::Error validate() const;
 
-  /// The number of operands that launches look at.
+  /// The number of operands of the caller that launches look at.
   int64_t getNumOperands() const;
 };
 

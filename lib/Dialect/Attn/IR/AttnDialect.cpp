@@ -64,6 +64,13 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
            << attribute.getName().getValue()
            << "' to be an array of strings, but got " << attribute.getValue();
   }
+  if (attribute.getName() == kMaskedAttrName) {
+    if (isa<UnitAttr>(attribute.getValue()))
+      return success();
+    return op->emitError("expects '")
+           << kMaskedAttrName << "' to have no value, but got "
+           << attribute.getValue();
+  }
   return op->emitError("unknown attribute '")
          << attribute.getName().getValue() << "' of the attn dialect";
 }

@@ -533,7 +533,9 @@ FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
     FailureOr<Value> scores = emitScores(key, masked, products);
     if (failed(scores))
       return failure();
-    scf::YieldOp::create(builder, loc, *scores);
+    auto yield = scf::YieldOp::create(builder, loc, *scores);
+    if (masked)
+      yield->setAttr(kMaskedAttrName, builder.getUnitAttr());
   }
   return branch.getResult(0);
 }

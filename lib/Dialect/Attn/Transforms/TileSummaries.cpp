@@ -119,7 +119,8 @@ bool mlir::attn::hasTileClasses(OnlineAttentionOp op) {
     return false;
   // A loop that passes over no tile gains little where all else is one loop.
   Value may = op.getTiles().front().getTerminator()->getOperand(0);
-  return !op.getScheduleAttr().hasSingleKeyLoop() || !matchPattern(may, m_One());
+  return !op.getScheduleAttr().hasSingleKeyLoop() ||
+         !matchPattern(may, m_One());
 }
 
 /// Fills the tables of one range.

@@ -5,7 +5,7 @@ Usage: mutate.py write KERNELS.mlir MUTANTS.mlir   each after a line // -----
                                                    and kernels as they are none
 
 Steps are left out, done twice, moved before the wait that they need, or get
-another number; waits leave one more product in flight; loops of one role run
+another number or note; waits leave one more product in flight; loops of one role run
 once more.
 """
 
@@ -17,7 +17,8 @@ STEP = re.compile(r"hopper\.(put|get|release|post|receive|take_turn|pass_turn|wa
 
 def rename(line):
     """The line with other names for its results."""
-    return re.sub(r"^(\s*)%(\w+)", r"\1%twice\2", line)
+    results = re.match(r"\s*(%[\w:]+(, )?)*( = )?", line)[0]
+    return re.sub(r"%(\w+)", r"%twice\1", results) + line[len(results) :]
 
 
 def mutants(lines):
@@ -48,6 +49,10 @@ def mutants(lines):
         if "_turn" not in step:
             yield "give another number", at, before + [
                 re.sub(r"\[%\w+\]", "[%before]", line, count=1)
+            ] + after
+        if " note %" in line:
+            yield "send another note", at, before + [
+                re.sub(r" note %[\w#]+", " note %before", line)
             ] + after
         if step == "release" and re.search(
             r"hopper\.(wait|drain)", lines[at - 1]

@@ -147,3 +147,58 @@ func.func @overlap_one_stage(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16
       outs(%o : tensor<?x4x?x64xbf16>)
   return %r : tensor<?x4x?x64xbf16>
 }
+
+// Below, the producer finds the tiles that are needed, and tells the consumers.
+
+// Tile after tile, with turns.
+func.func @dilated(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>, %o: tensor<?x4x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, persistent, ping_pong, q_in_registers>
+      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+      outs(%o : tensor<?x4x?x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %c0 = arith.constant 0 : index
+        %c3 = arith.constant 3 : index
+        %c256 = arith.constant 256 : index
+        %x = arith.divui %i, %c256 : index
+        %y = arith.divui %j, %c256 : index
+        %z = arith.addi %x, %y : index
+        %m = arith.remui %z, %c3 : index
+        %p = arith.cmpi eq, %m, %c0 : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x4x?x64xbf16>
+}
+
+// One tile for each thread block, whose results lie where the queries were; tables of documents.
+func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: tensor<2x2x?x64xbf16>, %o: tensor<2x4x?x64xbf16>, %doc: tensor<2x?xi32>) -> tensor<2x4x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240, ping_pong>
+      ins(%q, %k, %v : tensor<2x4x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%o : tensor<2x4x?x64xbf16>)
+      mask(%b, %h, %i, %j, %d) {
+        %x = tensor.extract %d[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %d[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %r : tensor<2x4x?x64xbf16>
+}
+
+// Three consumers without turns, between bounds, and copies by threads.
+func.func @dilated_strided(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: tensor<1x8x?x64xbf16>, %o: tensor<1x8x?x64xbf16>) -> tensor<1x8x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 64, registers = 144, strided>
+      ins(%q, %k, %v : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>)
+      outs(%o : tensor<1x8x?x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %c0 = arith.constant 0 : index
+        %c2 = arith.constant 2 : index
+        %c64 = arith.constant 64 : index
+        %y = arith.divui %j, %c64 : index
+        %m = arith.remui %y, %c2 : index
+        %even = arith.cmpi eq, %m, %c0 : index
+        %p = arith.cmpi sle, %j, %i : index
+        %and = arith.andi %p, %even : i1
+        attn.yield %and : i1
+      }
+  return %r : tensor<1x8x?x64xbf16>
+}

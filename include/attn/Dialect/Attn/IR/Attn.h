@@ -39,6 +39,9 @@ inline constexpr llvm::StringLiteral kNameAttrName = "attn.name";
 inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
 /// The attribute of a module that holds one text for each checked read.
 inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
+/// Marks the end of what computes scores under the predicate, where a branch
+/// has them without it, too.
+inline constexpr llvm::StringLiteral kMaskedAttrName = "attn.masked";
 /// The attribute of the function argument that checked reads report to:
 /// memref<?xi64>, two elements for each number in `attn.sites`: an index that
 /// is out of range, and the extent that it should be below.

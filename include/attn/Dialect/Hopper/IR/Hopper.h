@@ -54,8 +54,9 @@ inline constexpr llvm::StringLiteral kSharedBytesAttrName =
 inline constexpr llvm::StringLiteral kThreadsAttrName = "hopper.threads";
 
 /// The tables that kernels before the kernel fill, which are operands after
-/// those of the function: an array of dictionaries of the `bytes` of an element
-/// and the `extents`. Each extent is a dictionary of a constant `extent`, or of
+/// those of the function: a dictionary of the number of the `first` one and of
+/// `tables`, an array of dictionaries of the `bytes` of an element and the
+/// `extents`. Each extent is a dictionary of a constant `extent`, or of
 /// `operand`, `dim` and `divisor`: ceil(shape[dim] / divisor).
 inline constexpr llvm::StringLiteral kTablesAttrName = "hopper.tables";
 /// Of a kernel that fills tables, an operand that has as many elements as it

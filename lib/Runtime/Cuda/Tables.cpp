@@ -1,0 +1,149 @@
+//===- Tables.cpp - Memory that kernels fill for others -------------------===//
+
+#include "Tables.h"
+#include "attn/Support/DType.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/MathExtras.h"
+#include <mutex>
+
+using namespace attn;
+using namespace attn::cuda;
+
+/// What tables start at multiples of, as if each had been allocated alone.
+static constexpr int64_t kAlignment = 256;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// A pool of a device's memory that keeps what it has, so that only the first
+/// launches wait for memory. It is not the device's own, whose settings are the
+/// program's. Made by the first call and never freed, as kernels may run until
+/// the process ends.
+static llvm::Expected<MemPoolHandle> getPool(const Device &device) {
+  static auto &all = *new llvm::DenseMap<ContextHandle, MemPoolHandle>();
+  static auto &mutex = *new std::mutex();
+  std::lock_guard<std::mutex> lock(mutex);
+  MemPoolHandle &pool = all[device.getContext()];
+  if (pool)
+    return pool;
+  const Driver &driver = device.getDriver();
+  MemPoolProps properties;
+  properties.locationId = device.getOrdinal();
+  MemPoolHandle made = nullptr;
+  if (llvm::Error error =
+          driver.check(driver.cuMemPoolCreate(&made, &properties),
+                       "making a pool of memory for tables"))
+    return std::move(error);
+  uint64_t threshold = UINT64_MAX;
+  if (llvm::Error error = driver.check(
+          driver.cuMemPoolSetAttribute(made, kPoolReleaseThreshold, &threshold),
+          "setting up a pool of memory for tables"))
+    return std::move(error);
+  return pool = made;
+}
+
+Tables::Tables(Tables &&other) noexcept
+    : driver(other.driver), stream(other.stream),
+      memory(std::exchange(other.memory, 0)), extents(std::move(other.extents)),
+      operands(std::move(other.operands)) {}
+
+Tables::~Tables() { llvm::consumeError(release()); }
+
+llvm::Error Tables::release() {
+  if (!memory)
+    return llvm::Error::success();
+  return driver->check(
+      driver->cuMemFreeAsync(std::exchange(memory, 0),
+                             static_cast<StreamHandle>(stream)),
+      "giving back the memory of tables");
+}
+
+//===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+int64_t Tables::getNumElements(const TensorView &view) {
+  int64_t count = 1;
+  for (int64_t dim = 0; dim < view.rank; ++dim)
+    count *= view.shape[dim];
+  return count;
+}
+
+/// The bytes of a table with all extents at their most; more is no table.
+static constexpr int64_t kMaxBytes = int64_t(1) << 40;
+
+static llvm::Expected<int64_t> getExtent(const TableExtent &extent,
+                                         llvm::ArrayRef<TensorView> operands) {
+  if (extent.operand < 0)
+    return extent.size;
+  const TensorView &view = operands[extent.operand];
+  if (extent.dim >= view.rank)
+    return makeArgumentError("expects operand " + llvm::Twine(extent.operand) +
+                             " to have dimension " + llvm::Twine(extent.dim) +
+                             ", but got rank " + llvm::Twine(view.rank));
+  return llvm::divideCeil(view.shape[extent.dim], extent.divisor);
+}
+
+static DType getTableType(int32_t bytes) {
+  switch (bytes) {
+  case 1:
+    return DType::I8;
+  case 2:
+    return DType::I16;
+  case 4:
+    return DType::I32;
+  default:
+    return DType::I64;
+  }
+}
+
+llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
+                                        const Variant &variant,
+                                        llvm::ArrayRef<TensorView> operands) {
+  Tables tables(device.getDriver(), stream);
+  tables.operands.assign(operands.begin(),
+                         operands.begin() + variant.firstTable);
+  int64_t total = 0;
+  std::vector<int64_t> offsets;
+  for (const TableInfo &table : variant.tables) {
+    size_t first = tables.extents.size(), rank = table.extents.size();
+    tables.extents.resize(first + 2 * rank);
+    int64_t bytes = table.elementBytes;
+    for (size_t dim = rank; dim-- > 0;) {
+      llvm::Expected<int64_t> extent = getExtent(table.extents[dim], operands);
+      if (!extent)
+        return extent.takeError();
+      tables.extents[first + dim] = *extent;
+      tables.extents[first + rank + dim] = bytes / table.elementBytes;
+      if (llvm::MulOverflow(bytes, *extent, bytes) || bytes > kMaxBytes)
+        return makeArgumentError("expects tables of at most " +
+                                 llvm::Twine(kMaxBytes) +
+                                 " bytes; run a part of the batch at a time");
+    }
+    offsets.push_back(total);
+    total += llvm::alignTo(bytes, kAlignment);
+  }
+  if (total != 0) {
+    llvm::Expected<MemPoolHandle> pool = getPool(device);
+    if (!pool)
+      return pool.takeError();
+    const Driver &driver = device.getDriver();
+    if (llvm::Error error = driver.check(
+            driver.cuMemAllocFromPoolAsync(&tables.memory, total, *pool,
+                                           static_cast<StreamHandle>(stream)),
+            "taking " + llvm::Twine(total) + " bytes for tables of a mask"))
+      return std::move(error);
+  }
+  // The numbers stay where they are from here on.
+  const int64_t *next = tables.extents.data();
+  for (auto [table, offset] : llvm::zip_equal(variant.tables, offsets)) {
+    auto rank = static_cast<int64_t>(table.extents.size());
+    tables.operands.push_back(
+        {reinterpret_cast<void *>(tables.memory + offset),
+         static_cast<int32_t>(getTableType(table.elementBytes)), rank, next,
+         next + rank});
+    next += 2 * rank;
+  }
+  return std::move(tables);
+}
