@@ -28,6 +28,10 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
+  // Until a kernel can fill the bits, lists stay, and attn-tile rejects them.
+  AttnExpandSparsityPassOptions sparsity;
+  sparsity.lists = false;
+  pm.addPass(createAttnExpandSparsityPass(sparsity));
   pm.addPass(createAttnCanonicalizeScorePass());
   pm.addPass(createAttnOnlineSoftmaxPass());
   pm.addPass(createAttnClassifyBlocksPass());

@@ -124,6 +124,8 @@ Error FunctionEvaluator::evaluateOp(Operation *op) {
       .Case([&](mlir::func::CallOp op) { return evaluateCall(op); })
       .Case([&](mlir::scf::IfOp op) { return evaluateIf(op); })
       .Case([&](mlir::scf::ForOp op) { return evaluateFor(op); })
+      .Case([&](mlir::scf::ForallOp op) { return evaluateForall(op); })
+      .Case([&](mlir::attn::ReportOp op) { return evaluateReport(op); })
       .Case<mlir::attn::AttentionOp, mlir::attn::OnlineAttentionOp,
             mlir::attn::FinalizeOp>([&](auto op) { return evaluateAttn(op); })
       .Default([](Operation *op) { return makeUnsupportedError(op); });
@@ -198,6 +200,14 @@ Error FunctionEvaluator::evaluateFor(mlir::scf::ForOp op) {
   return Error::success();
 }
 
+Error FunctionEvaluator::evaluateReport(mlir::attn::ReportOp op) {
+  if (!getIndex(op.getCondition()))
+    return Error::success();
+  return makeError(op, "reports error " + llvm::Twine(op.getSite()) + ", of " +
+                           llvm::Twine(getIndex(op.getFirst())) + " and " +
+                           llvm::Twine(getIndex(op.getSecond())));
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -241,6 +251,8 @@ Error FunctionEvaluator::evaluateAttn(Operation *op) {
     inputs.value = get(like.getValue()).get();
     for (mlir::Value capture : like.getCaptures())
       inputs.captures.push_back(get(capture).get());
+    for (mlir::Value operand : like.getSparsityOperands())
+      inputs.sparsity.push_back(get(operand).get());
     for (auto [number, offset] : llvm::enumerate(like.getOffsets()))
       inputs.offsets[number] = getIndex(offset);
   }

@@ -1,5 +1,6 @@
 //===- ConvertAttnToCPU.cpp - Lower tiles to loops on hardware vectors ----===//
 
+#include "Reports.h"
 #include "TileLowering.h"
 #include "attn/Conversion/AttnToCPU/Passes.h"
 
@@ -47,6 +48,8 @@ struct ConvertAttnToCPU
         return signalPassFailure();
       loop->removeAttr(kScheduleAttrName);
     }
+    if (failed(lowerReports(getOperation())))
+      return signalPassFailure();
   }
 };
 } // namespace

@@ -186,6 +186,9 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
     return computeExtract(extract);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return computeLoop(loop, cast<OpResult>(value).getResultNumber());
+  auto branch = dyn_cast<scf::IfOp>(op);
+  if (branch && !type)
+    return computeBranch(branch, cast<OpResult>(value).getResultNumber());
   if (auto gather = dyn_cast<GatherOp>(op))
     return computeGather(gather, kind);
   if (DenseElementsAttr elements;

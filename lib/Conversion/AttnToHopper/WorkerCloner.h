@@ -94,6 +94,8 @@ private:
   FailureOr<Value> getTensorScalar(Operation *op);
   FailureOr<Value> computeExtract(tensor::ExtractOp op);
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
+  FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
+  LogicalResult emitScalars(ValueRange from);
   FailureOr<Value> computeKeyLimits(Value mask);
   FailureOr<Value> computeKeyLimit(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind);

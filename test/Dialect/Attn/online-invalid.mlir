@@ -109,7 +109,7 @@ func.func @sum_element_type(%q: tensor<1x1x2x4xf64>, %m: tensor<1x1x2xf64>, %r: 
 
 func.func @results(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
   // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>', 'tensor<1x1x2xf32>', 'tensor<1x1x2xf32>'), but got ('tensor<1x1x2x4xf32>')}}
-  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 3>, scale = 1.0}> ({}, {}, {}, {})
+  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 3>, scale = 1.0}> ({}, {}, {}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -521,5 +521,13 @@ func.func @gather_source(%t: vector<8xf32>, %i: index, %p: i1) {
 func.func @gather_index_type(%t: tensor<8xf32>, %i: i32, %p: i1) {
   // expected-error@+1 {{operand #1 must be variadic of index or vector of index values, but got 'i32'}}
   %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (i32), i1 -> f32
+  return
+}
+
+// -----
+
+func.func @report_site(%x: index, %p: i1) {
+  // expected-error@+1 {{attribute 'site' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  attn.report site -1 (%x, %x) if %p
   return
 }

@@ -203,6 +203,11 @@ static void nameCaptures(OnlineAttentionOp op, BoundsCheckSites *sites) {
 }
 
 static LogicalResult requireSchedule(OnlineAttentionOp op) {
+  if (SparsityAttr sparsity = op.getSparsityAttr())
+    return op.emitError("expects no sparsity, but got ")
+           << sparsity
+           << ": attn-expand-sparsity, before attn-tile, makes it a mask, but "
+              "for lists with blocks of 1x1, and on a GPU any lists";
   if (op.getScheduleAttr())
     return success();
   return op.emitError("expects a schedule: run attn-assign-schedule before "
@@ -295,7 +300,10 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
 static void recordSites(Operation *root, const BoundsCheckSites &sites) {
   if (sites.sites.empty())
     return;
+  // Behind those of other reports.
   SmallVector<Attribute> texts;
+  if (auto known = root->getAttrOfType<ArrayAttr>(kSitesAttrName))
+    llvm::append_range(texts, known);
   for (const BoundsCheckSites::Site &site : sites.sites) {
     std::string text = getLocationText(site.loc);
     llvm::raw_string_ostream(text)
@@ -321,6 +329,8 @@ struct AttnTile : public mlir::attn::impl::AttnTilePassBase<AttnTile> {
     if (walk.wasInterrupted())
       return signalPassFailure();
     BoundsCheckSites sites;
+    if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
+      sites.first = known.size();
     BoundsCheckSites *sitesOrNull = boundsCheck ? &sites : nullptr;
     IRRewriter rewriter(&getContext());
     SmallVector<FinalizeOp> finalizes;

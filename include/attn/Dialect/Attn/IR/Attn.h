@@ -37,12 +37,13 @@ inline constexpr llvm::StringLiteral kNameAttrName = "attn.name";
 
 /// The attribute of a loop over tiles that holds the schedule it came from.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
-/// The attribute of a module that holds one text for each checked read.
+/// The attribute of a module that holds one text for each error in data that
+/// is reported: of checked reads, and by attn.report.
 inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
 /// Marks the end of what computes scores under the predicate, where a branch
 /// has them without it, too.
 inline constexpr llvm::StringLiteral kMaskedAttrName = "attn.masked";
-/// The attribute of the function argument that checked reads report to:
+/// The attribute of the function argument that these errors are reported to:
 /// memref<?xi64>, two elements for each number in `attn.sites`: an index that
 /// is out of range, and the extent that it should be below.
 inline constexpr llvm::StringLiteral kStatusAttrName = "attn.status";
@@ -62,10 +63,12 @@ inline constexpr unsigned kNumTilesArgs = 6;
 
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.h.inc"
 #include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
-#include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
+#include "attn/Dialect/Attn/IR/AttnEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "attn/Dialect/Attn/IR/AttnAttrs.h.inc"
+
+#include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnOps.h.inc"
