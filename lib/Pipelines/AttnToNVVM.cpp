@@ -28,9 +28,9 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
-  // Until a kernel can fill the bits, lists stay, and attn-tile rejects them.
+  // As a kernel fills tables: an element at a time.
   AttnExpandSparsityPassOptions sparsity;
-  sparsity.lists = false;
+  sparsity.byElement = true;
   pm.addPass(createAttnExpandSparsityPass(sparsity));
   pm.addPass(createAttnCanonicalizeScorePass());
   pm.addPass(createAttnOnlineSoftmaxPass());

@@ -1,5 +1,5 @@
 // RUN: attn-opt %s --attn-expand-sparsity --split-input-file | FileCheck %s
-// RUN: attn-opt %s --attn-expand-sparsity=lists=false --split-input-file | FileCheck %s --check-prefix=ONLY
+// RUN: attn-opt %s --attn-expand-sparsity=by-element --split-input-file | FileCheck %s --check-prefix=EACH
 
 // Bits become a capture and a part of the mask.
 
@@ -19,8 +19,6 @@
 // CHECK-NEXT: %[[BIT:.*]] = tensor.extract %w1[%h, %[[ROW]], %[[COLUMN]]] : tensor<4x4x2xi1>
 // CHECK-NEXT: %[[BOTH:.*]] = arith.andi %[[P]], %[[BIT]] : i1
 // CHECK-NEXT: attn.yield %[[BOTH]] : i1
-// ONLY-LABEL: func.func @bits
-// ONLY-NOT: sparsity(
 func.func @bits(%bits: tensor<4x4x2xi1>, %n: index, %q: tensor<2x4x256x8xf32>) -> tensor<2x4x256x8xf32> {
   %o = attn.attention
       ins(%q, %q, %q : tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>)
@@ -89,9 +87,29 @@ func.func @shared(%bits: tensor<1x?x?x?xi1>, %q: tensor<2x4x?x8xf32>) -> tensor<
 // CHECK: tensor.parallel_insert_slice %[[FILLED]]#0 into %[[TABLE]][%[[B]], %[[H]], %[[I]], 0] [1, 1, 1, 2]
 // CHECK: {mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
 // CHECK: captures(%[[BITS]] : tensor<1x4x4x2xi1>)
-// ONLY-LABEL: func.func @lists
-// ONLY-NOT: scf.forall
-// ONLY: sparsity(#attn.sparsity<lists, block = 64x128>
+
+// Or by a loop over bits, each of which looks for itself.
+
+// EACH-LABEL: func.func @lists
+// EACH-SAME: %[[ROWS:[^ ]*]]: tensor<4x5xi32>, %[[COLUMNS:[^ ]*]]: tensor<?xi64>
+// EACH: %[[N:.*]] = tensor.dim %[[COLUMNS]]
+// EACH: %[[BITS:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[J:.*]]) in (1, 4, 4, 2) shared_outs(%[[TABLE:.*]] =
+// EACH: %[[SLICE:.*]] = tensor.extract_slice %[[TABLE]][%[[B]], %[[H]], %[[I]], %[[J]]] [1, 1, 1, 1]
+// EACH: %[[BEGIN:.*]] = tensor.extract %[[ROWS]][%[[H]], %[[I]]]
+// EACH: %[[LO:.*]] = arith.index_cast %[[BEGIN]]
+// EACH: %[[NEXT:.*]] = arith.addi %[[I]]
+// EACH: %[[END:.*]] = tensor.extract %[[ROWS]][%[[H]], %[[NEXT]]]
+// EACH: %[[HI:.*]] = arith.index_cast %[[END]]
+// EACH: %[[LOW:.*]] = arith.maxsi %[[LO]], %c0
+// EACH: %[[HIGH:.*]] = arith.minsi %[[HI]], %[[N]]
+// EACH: %[[FOUND:.*]] = scf.for %[[AT:.*]] = %[[LOW]] to %[[HIGH]] step %{{.*}} iter_args(%[[BEFORE:.*]] = %false
+// EACH:   tensor.extract %[[COLUMNS]][%[[AT]]] : tensor<?xi64>
+// EACH:   %[[IS:.*]] = arith.cmpi eq, %{{.*}}, %[[J]] : index
+// EACH:   arith.ori %[[BEFORE]], %[[IS]] : i1
+// EACH: %[[BIT:.*]] = tensor.insert %[[FOUND]] into %[[SLICE]]
+// EACH: tensor.parallel_insert_slice %[[BIT]] into %[[TABLE]][%[[B]], %[[H]], %[[I]], %[[J]]] [1, 1, 1, 1]
+// EACH-NOT: attn.report
+// EACH: captures(%[[BITS]] : tensor<1x4x4x2xi1>)
 func.func @lists(%rows: tensor<4x5xi32>, %columns: tensor<?xi64>, %q: tensor<2x4x256x8xf32>) -> tensor<2x4x256x8xf32> {
   %o = attn.attention
       ins(%q, %q, %q : tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>)

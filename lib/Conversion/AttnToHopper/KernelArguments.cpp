@@ -64,16 +64,9 @@ Value KernelArguments::getCounter() {
   return value = kernel.getArgument(number);
 }
 
-Value KernelArguments::getMemRef(unsigned argument) {
-  return getBuffer(argument, cast<RankedTensorType>(
-                                 function.getArgument(argument).getType()));
-}
-
-Value KernelArguments::getTable(unsigned number, RankedTensorType type) {
-  return getBuffer(function.getNumArguments() + number, type);
-}
-
-Value KernelArguments::getBuffer(unsigned operand, RankedTensorType tensor) {
+Value KernelArguments::getMemRef(unsigned operand, RankedTensorType tensor) {
+  if (operand < function.getNumArguments())
+    tensor = cast<RankedTensorType>(function.getArgument(operand).getType());
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
     strides.back() = 1;

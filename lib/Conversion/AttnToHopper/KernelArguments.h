@@ -23,15 +23,13 @@ public:
   Value getScalar(unsigned argument);
   /// What thread blocks claim work with.
   Value getCounter();
-  /// A tensor that is read or written element by element.
-  Value getMemRef(unsigned argument);
-  /// A table that a kernel before this one fills: an operand after those of the
-  /// function.
-  Value getTable(unsigned number, RankedTensorType type);
+  /// A tensor that is read or written element by element: an argument, or a
+  /// table that a kernel before this one fills, whose numbers are after those
+  /// of the arguments and whose type is needed.
+  Value getMemRef(unsigned operand, RankedTensorType type = {});
 
 private:
   Value add(Type type, unsigned argument, ArrayRef<NamedAttribute> attributes);
-  Value getBuffer(unsigned operand, RankedTensorType tensor);
 
   func::FuncOp function;
   gpu::GPUFuncOp kernel;

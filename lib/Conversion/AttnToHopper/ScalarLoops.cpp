@@ -1,4 +1,4 @@
-//===- ScalarLoops.cpp - Reads and loops of scalars in a role
+//===- ScalarLoops.cpp - Reads, loops and branches of scalars -------------===//
 //--------------===//
 
 #include "WorkerCloner.h"
@@ -9,21 +9,12 @@ using namespace mlir::attn;
 
 /// An element of a capture, or of a table that was filled before.
 FailureOr<Value> WorkerCloner::computeExtract(tensor::ExtractOp op) {
-  Value memref;
-  Value source = op.getTensor();
-  while (auto cast = source.getDefiningOp<tensor::CastOp>())
-    source = cast.getSource();
-  auto argument = dyn_cast<BlockArgument>(source);
-  auto *table = llvm::find(program.tables, source);
-  if (argument &&
-      argument.getOwner() == &program.function.getFunctionBody().front())
-    memref = arguments.getMemRef(argument.getArgNumber());
-  else if (table != program.tables.end())
-    memref = arguments.getTable(table - program.tables.begin(),
-                                cast<RankedTensorType>(source.getType()));
-  else
+  std::optional<unsigned> operand = getOperand(op.getTensor());
+  if (!operand)
     return op.emitError("expects an element of an argument of the function; "
                         "run with --target=cpu");
+  Value memref = arguments.getMemRef(
+      *operand, cast<RankedTensorType>(op.getTensor().getType()));
   SmallVector<Value> indices;
   for (Value index : op.getIndices()) {
     FailureOr<Value> mapped = getScalar(index);
@@ -109,20 +100,12 @@ FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(result.getBody());
     State saved = save();
-    Operation *outerAnchor = std::exchange(anchor, nullptr);
     map(loop.getInductionVar(), result.getInductionVar());
     for (auto [from, to] :
          llvm::zip_equal(loop.getRegionIterArgs(), result.getRegionIterArgs()))
       map(from, to);
-    SmallVector<Value> yielded;
-    for (Value value : loop.getYieldedValues()) {
-      FailureOr<Value> mapped = getScalar(value);
-      if (failed(mapped))
-        return failure();
-      yielded.push_back(*mapped);
-    }
-    scf::YieldOp::create(builder, loc, yielded);
-    anchor = outerAnchor;
+    if (failed(yieldScalars(loop.getYieldedValues())))
+      return failure();
     restore(std::move(saved));
   }
   for (unsigned i = 0; i < inits.size(); ++i) {
@@ -132,6 +115,46 @@ FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
     map(loop.getResult(i), value);
   }
   return values.at({loop.getResult(number), VectorKind::Both});
+}
+
+/// Ends a block with scalars, which are computed in it.
+LogicalResult WorkerCloner::yieldScalars(ValueRange from) {
+  Operation *outerAnchor = std::exchange(anchor, nullptr);
+  SmallVector<Value> yielded;
+  for (Value value : from) {
+    FailureOr<Value> mapped = getScalar(value);
+    if (failed(mapped))
+      return failure();
+    yielded.push_back(*mapped);
+  }
+  scf::YieldOp::create(builder, from[0].getLoc(), yielded);
+  anchor = outerAnchor;
+  return success();
+}
+
+/// Computes all results of a branch between scalars, of which it gives one.
+FailureOr<Value> WorkerCloner::computeBranch(scf::IfOp branch,
+                                             unsigned number) {
+  FailureOr<Value> condition = getScalar(branch.getCondition());
+  if (failed(condition))
+    return failure();
+  auto result =
+      scf::IfOp::create(builder, branch.getLoc(), branch.getResultTypes(),
+                        *condition, /*withElseRegion=*/true);
+  for (bool isElse : {false, true}) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(isElse ? result.elseBlock()
+                                            : result.thenBlock());
+    State saved = save();
+    if (failed(yieldScalars(
+            (isElse ? branch.elseYield() : branch.thenYield()).getOperands())))
+      return failure();
+    restore(std::move(saved));
+  }
+  for (auto [from, to] :
+       llvm::zip_equal(branch.getResults(), result.getResults()))
+    map(from, to);
+  return values.at({branch.getResult(number), VectorKind::Both});
 }
 
 LogicalResult WorkerCloner::computeInvariants(Value value) {

@@ -9,6 +9,7 @@
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Analysis/MaskBounds.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -80,8 +81,10 @@ static bool readsPerKey(Region &region, unsigned keyArgument) {
 
 /// Whether a region reads a capture at two indices of which one depends on the
 /// query and one on the key, so that each thread reads all of its elements. By
-/// one index, such as the distance of query and key, it reads few.
-static bool readsPerPair(Region &region, unsigned queryArgument) {
+/// one index, such as the distance of query and key, it reads few, as by the
+/// numbers of blocks.
+static bool readsPerPair(AttentionLikeOpInterface attention, Region &region,
+                         unsigned queryArgument) {
   if (region.empty())
     return false;
   llvm::SetVector<Operation *> ofQuery, ofKey;
@@ -95,7 +98,12 @@ static bool readsPerPair(Region &region, unsigned queryArgument) {
       return index == argument || users.contains(index.getDefiningOp());
     });
   };
+  bool isMask = &region == &attention.getMask();
   WalkResult result = region.walk([&](tensor::ExtractOp op) {
+    if (isMask && llvm::any_of(op.getIndices(), [&](Value index) {
+          return isBlockNumber(attention, index);
+        }))
+      return WalkResult::advance();
     int64_t queries = count(op, query, ofQuery), keys = count(op, key, ofKey);
     bool isOne =
         queries + keys < 2 ||
@@ -140,7 +148,7 @@ SmallVector<HopperSchedule>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
-  bool isMasked = !op.getMask().empty();
+  bool isMasked = !op.getMask().empty() || op.getSparsityAttr();
   enum : unsigned {
     Persistent = 1,
     PingPong = 2,
@@ -183,20 +191,25 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   };
   constexpr unsigned all = Persistent | PingPong | QInRegisters;
   constexpr unsigned common = Persistent | PingPong;
-  bool isDense = !readsPerPair(op.getScore(), kNumScoreArgs - 2) &&
-                 !readsPerPair(op.getMask(), kNumMaskArgs - 2);
+  bool isDense = !readsPerPair(op, op.getScore(), kNumScoreArgs - 2) &&
+                 !readsPerPair(op, op.getMask(), kNumMaskArgs - 2);
   // Whether tiles of keys are passed over between others that are not.
-  bool byClass = isMasked && !MaskBounds(op).areIntervals();
+  bool byClass =
+      op.getSparsityAttr() || (isMasked && !MaskBounds(op).areIntervals());
   if (byClass && isDense && dim <= 128) {
     // Blocks of masks are multiples of 64 or 128 as a rule, and so are tiles,
     // which are in one block then. What finds the tiles takes registers.
+    int64_t columns = getMaskBlocks(op).columns;
+    int64_t tileN = columns % 128 == 0 ? 128 : columns % 64 == 0 ? 64 : 32;
     if (dim <= 64) {
       stages = 4;
-      add(128, 128, 208, common, 1.4, 7.5e-3);
+      add(128, tileN, 208, common, 1.4, 7.5e-3);
       stages = 2;
+    } else if (tileN < 128) {
+      add(128, tileN, 216, all, 1.5, 12.5e-3);
     } else {
-      add(128, 128, 232, all, 1.5, 11.0e-3);
-      add(128, 128, 232, common, 1.5, 11.4e-3);
+      add(128, tileN, 232, all, 1.5, 11.0e-3);
+      add(128, tileN, 232, common, 1.5, 11.4e-3);
     }
   } else if (isDense && dim <= 64) {
     // Arithmetic on each score is done best by four warpgroups.

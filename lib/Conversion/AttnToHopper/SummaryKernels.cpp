@@ -55,17 +55,69 @@ static FailureOr<DictionaryAttr> describeExtent(Builder &builder,
        getNumber("operand", argument.getArgNumber())});
 }
 
+namespace {
+/// What an iteration writes to a table: a scalar, at its own indices.
+struct TableElement {
+  Value table, scalar;
+  /// By dimension of the table which index of the loop it is; none for 0, in
+  /// a dimension of extent 1.
+  SmallVector<std::optional<unsigned>, 4> indices;
+};
+} // namespace
+
+static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
+  SmallVector<TableElement> elements;
+  for (Operation &op : loop.getTerminator().getYieldingOps()) {
+    auto insert = cast<tensor::ParallelInsertSliceOp>(op);
+    auto scalar = insert.getSource().getDefiningOp<tensor::InsertOp>();
+    bool isElement =
+        scalar && llvm::all_of(insert.getMixedSizes(), [](OpFoldResult size) {
+          return isConstantIntValue(size, 1);
+        });
+    TableElement &element = elements.emplace_back();
+    unsigned next = 0;
+    for (OpFoldResult offset : insert.getMixedOffsets()) {
+      if (isConstantIntValue(offset, 0)) {
+        element.indices.push_back(std::nullopt);
+        // The index of the loop may have become a constant.
+        if (next < loop.getRank() &&
+            isConstantIntValue(loop.getMixedUpperBound()[next], 1))
+          ++next;
+        continue;
+      }
+      isElement &= next < loop.getRank() &&
+                   offset == OpFoldResult(loop.getInductionVars()[next]);
+      element.indices.push_back(next++);
+    }
+    if (!isElement || next != loop.getRank())
+      return insert.emitError("expects one element of a table on a GPU, at the "
+                              "indices of the loop; run with --target=cpu");
+    element.scalar = scalar.getScalar();
+    element.table = loop.getTiedOpResult(
+        loop.getTiedOpOperand(cast<BlockArgument>(insert.getDest())));
+  }
+  return elements;
+}
+
 FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
   if (program.tables.empty())
     return DictionaryAttr();
   Builder builder(program.function.getContext());
   SmallVector<Attribute> tables;
-  for (scf::ForallOp loop : program.summaries)
+  for (scf::ForallOp loop : program.summaries) {
+    FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
+    if (failed(elements))
+      return failure();
     for (Value table : loop.getResults()) {
+      auto *element = llvm::find_if(
+          *elements, [&](const TableElement &e) { return e.table == table; });
       SmallVector<Attribute> extents;
-      for (OpFoldResult bound : loop.getMixedUpperBound()) {
+      for (std::optional<unsigned> index : element->indices) {
         FailureOr<DictionaryAttr> extent =
-            describeExtent(builder, program.function, bound, loop);
+            describeExtent(builder, program.function,
+                           index ? loop.getMixedUpperBound()[*index]
+                                 : OpFoldResult(builder.getIndexAttr(1)),
+                           loop);
         if (failed(extent))
           return failure();
         extents.push_back(*extent);
@@ -77,6 +129,7 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
                                              std::max<int64_t>(bits / 8, 1))),
            builder.getNamedAttr("extents", builder.getArrayAttr(extents))}));
     }
+  }
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("first", builder.getI64IntegerAttr(
                                          program.function.getNumArguments())),
@@ -86,27 +139,6 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
-
-/// The scalar that an iteration writes to a table at its own indices.
-static FailureOr<Value> matchElement(scf::ForallOp loop,
-                                     tensor::ParallelInsertSliceOp insert) {
-  auto element = insert.getSource().getDefiningOp<tensor::InsertOp>();
-  // The index of a dimension of extent 1 may have become a constant.
-  bool isOwn = llvm::all_of_zip(
-      insert.getMixedOffsets(), loop.getInductionVars(),
-      loop.getMixedUpperBound(),
-      [](OpFoldResult offset, Value own, OpFoldResult extent) {
-        return offset == OpFoldResult(own) ||
-               (isConstantIntValue(offset, 0) && isConstantIntValue(extent, 1));
-      });
-  if (!element || !isOwn ||
-      !llvm::all_of(insert.getMixedSizes(), [](OpFoldResult size) {
-        return isConstantIntValue(size, 1);
-      }))
-    return insert.emitError("expects one element of a table on a GPU, at the "
-                            "indices of the loop; run with --target=cpu");
-  return element.getScalar();
-}
 
 static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
                                  scf::ForallOp loop, KernelArguments &arguments,
@@ -153,29 +185,32 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   for (auto [from, to] : llvm::zip_equal(loop.getInductionVars(), ids))
     cloner.map(from, to);
 
-  SmallVector<std::pair<Value, Value>> stores;
-  for (Operation &op : loop.getTerminator().getYieldingOps()) {
-    auto insert = cast<tensor::ParallelInsertSliceOp>(op);
-    FailureOr<Value> element = matchElement(loop, insert);
-    if (failed(element))
-      return failure();
-    FailureOr<Value> value = cloner.getScalar(*element);
+  FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
+  if (failed(elements))
+    return failure();
+  SmallVector<Value> values;
+  for (const TableElement &element : *elements) {
+    FailureOr<Value> value = cloner.getScalar(element.scalar);
     if (failed(value))
       return failure();
-    Value table = loop.getTiedOpResult(
-        loop.getTiedOpOperand(cast<BlockArgument>(insert.getDest())));
-    auto *number = llvm::find(program.tables, table);
-    stores.push_back(
-        {*value, arguments.getTable(number - program.tables.begin(),
-                                    cast<RankedTensorType>(table.getType()))});
+    values.push_back(*value);
   }
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                         ib.fromIndex(lane), ib.constant(0));
   auto store = scf::IfOp::create(builder, loc, isFirst,
                                  /*withElseRegion=*/false);
   builder.setInsertionPointToStart(store.thenBlock());
-  for (auto [value, memref] : stores)
-    memref::StoreOp::create(builder, loc, value, memref, ids);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  for (auto [element, value] : llvm::zip_equal(*elements, values)) {
+    auto *number = llvm::find(program.tables, element.table);
+    Value memref = arguments.getMemRef(
+        program.function.getNumArguments() + (number - program.tables.begin()),
+        cast<RankedTensorType>(element.table.getType()));
+    SmallVector<Value> at;
+    for (std::optional<unsigned> index : element.indices)
+      at.push_back(index ? ids[*index] : zero);
+    memref::StoreOp::create(builder, loc, value, memref, at);
+  }
   return success();
 }
 

@@ -231,8 +231,9 @@ static LogicalResult matchResult(TileProgram &program,
 /// Whether a loop fills tables for another one.
 static bool isSummary(scf::ForallOp grid) {
   return !grid->use_empty() &&
-         llvm::all_of(grid->getUsers(),
-                      [](Operation *op) { return isa<tensor::ExtractOp>(op); });
+         llvm::all_of(grid->getUsers(), [](Operation *op) {
+           return isa<tensor::ExtractOp, tensor::DimOp, GatherOp>(op);
+         });
 }
 
 FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {

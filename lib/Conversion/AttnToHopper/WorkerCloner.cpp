@@ -86,7 +86,21 @@ FailureOr<Value> WorkerCloner::getVector(Value value, VectorKind kind) {
                         : VectorKind::Both);
 }
 
-/// tensor.dim of an argument.
+std::optional<unsigned> WorkerCloner::getOperand(Value tensor) {
+  Value source = tensor;
+  while (auto cast = source.getDefiningOp<tensor::CastOp>())
+    source = cast.getSource();
+  auto argument = dyn_cast<BlockArgument>(source);
+  if (argument &&
+      argument.getOwner() == &program.function.getFunctionBody().front())
+    return argument.getArgNumber();
+  auto *table = llvm::find(program.tables, source);
+  if (table == program.tables.end())
+    return std::nullopt;
+  return program.function.getNumArguments() + (table - program.tables.begin());
+}
+
+/// tensor.dim of an operand.
 FailureOr<Value> WorkerCloner::getTensorScalar(Operation *op) {
   auto dim = cast<tensor::DimOp>(op);
   Value source = dim.getSource();
@@ -95,12 +109,12 @@ FailureOr<Value> WorkerCloner::getTensorScalar(Operation *op) {
   if (auto argument = dyn_cast<BlockArgument>(source))
     if (program.grid && argument.getOwner() == program.grid.getBody())
       source = program.grid.getTiedOpOperand(argument)->get();
-  while (auto cast = source.getDefiningOp<tensor::CastOp>())
-    source = cast.getSource();
-  auto argument = dyn_cast<BlockArgument>(source);
-  if (!argument || !number)
+  std::optional<unsigned> operand = getOperand(source);
+  if (!operand || !number)
     return op->emitError("expects the extent of an argument");
-  return getExtent(argument.getArgNumber(), *number, op->getLoc());
+  if (*operand >= program.function.getNumArguments())
+    return arguments.getExtent(*operand, *number);
+  return getExtent(*operand, *number, op->getLoc());
 }
 
 Value WorkerCloner::getExtent(unsigned argument, int64_t dim, Location loc) {
@@ -136,16 +150,16 @@ FailureOr<Value> WorkerCloner::computeElementwise(Operation *op,
 }
 
 FailureOr<Value> WorkerCloner::computeGather(GatherOp op, VectorKind kind) {
-  auto argument = dyn_cast<BlockArgument>(op.getSource());
-  if (!argument ||
-      argument.getOwner() != &program.function.getFunctionBody().front())
+  std::optional<unsigned> operand = getOperand(op.getSource());
+  if (!operand)
     return op.emitError("expects a capture that is an argument of the "
                         "function; run with --target=cpu");
   // The mask tells which queries and keys there are. What a kernel computes for
   // others it does not use, and no element outside of the capture is read in
   // any case, so that elements at one position can be one.
   bool isMasked = op.getSiteAttr() != nullptr;
-  SmallVector<Value> operands = {arguments.getMemRef(argument.getArgNumber())};
+  SmallVector<Value> operands = {arguments.getMemRef(
+      *operand, cast<RankedTensorType>(op.getSource().getType()))};
   for (Value operand : op->getOperands().drop_front()) {
     if (!isMasked && operand == op.getMask()) {
       operands.push_back(

@@ -93,9 +93,12 @@ private:
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
   FailureOr<Value> computeExtract(tensor::ExtractOp op);
+  /// The number of what a tensor is an operand of a kernel: an argument of the
+  /// function, or a table after those.
+  std::optional<unsigned> getOperand(Value tensor);
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
-  LogicalResult emitScalars(ValueRange from);
+  LogicalResult yieldScalars(ValueRange from);
   FailureOr<Value> computeKeyLimits(Value mask);
   FailureOr<Value> computeKeyLimit(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind);

@@ -36,7 +36,7 @@
 
 // A mask is drawn, and the compiler needs no tile beyond those of blocks.
 // RUN: attn-run %s --arg=q=randn:2x4x256x16 --show-mask --mask-block=32x64 | FileCheck %s --check-prefix=MASK
-// MASK: mask of the attention in line [[#@LINE + 41]]: batch 2, 4 heads, 256 queries, 256 keys, in tiles of 32x64
+// MASK: mask of the attention in line [[#@LINE + 44]]: batch 2, 4 heads, 256 queries, 256 keys, in tiles of 32x64
 // MASK: h 0 {{ *}}[[PART:[0-9.]+]] {{ *}}{{[0-9]+}} {{ *}}0 {{ *}}{{[0-9]+}} {{ *}}[[PART]]{{$}}
 // MASK: the compiler visits [[TILES:[0-9]+]] of 256 tiles, [[TILES]] of them without asking the mask
 
@@ -64,8 +64,11 @@
 // What there is no code for yet.
 // RUN: sed 's/block = 32x64/block = 1x1/' %s | not attn-run - 2>&1 | FileCheck %s --check-prefix=CSR
 // CSR: error: expects no sparsity, but got #attn.sparsity<lists, block = 1x1>
-// RUN: sed 's/f32/f16/g' %s | not attn-run - --target=cuda --emit=ptx 2>&1 | FileCheck %s --check-prefix=CUDA
-// CUDA: error: expects no sparsity, but got #attn.sparsity<lists, block = 32x64>
+// A kernel makes bits of lists before.
+// RUN: sed 's/f32/f16/g' %s | env ATTN_PTXAS=off attn-run - --target=cuda --emit=ptx | FileCheck %s --check-prefix=CUDA
+// CUDA: .entry blocks_summary0(
+// CUDA: .entry blocks(
+// CUDA: wgmma
 // RUN: sed 's/f32/f16/g; s/16xf16/64xf16/g' %t.bits.mlir | env ATTN_PTXAS=off attn-run - --target=cuda --emit=ptx | FileCheck %s --check-prefix=PTX
 // PTX: wgmma
 

@@ -35,19 +35,19 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
     tileM -= lanes * unrollM;
   // A tile that lies in a block is needed only if that is, and has no predicate
   // for it, which is worth more than the few per cent that small tiles cost.
-  if (input.blockRows % tileM != 0)
+  if (input.blocks.rows % tileM != 0)
     for (int64_t vectors = 4; vectors >= 1; --vectors) {
       int64_t rows = vectors * lanes;
-      if (rows > tileM || input.blockRows % rows != 0)
+      if (rows > tileM || input.blocks.rows % rows != 0)
         continue;
       unrollN = std::min<int64_t>(unrollM * unrollN / vectors, 16);
       unrollM = vectors;
       tileM = rows;
       break;
     }
-  if (input.blockColumns % tileN != 0)
+  if (input.blocks.columns % tileN != 0)
     for (int64_t keys = tileN; keys >= 16; keys -= 16)
-      if (input.blockColumns % keys == 0) {
+      if (input.blocks.columns % keys == 0) {
         tileN = keys;
         break;
       }
@@ -55,23 +55,28 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
                            unrollN);
 }
 
-/// Finds blocks: what the mask reads at the quotients of positions.
-static void findBlocks(AttentionLikeOpInterface op, CPUScheduleInput &input) {
-  if (!op.getOffsets().empty())
-    return;
+bool mlir::attn::isBlockNumber(AttentionLikeOpInterface op, Value index) {
+  Region &mask = op.getMask();
+  Operation *quotient = index.getDefiningOp();
+  return op.getOffsets().empty() && getDivisor(quotient) &&
+         (quotient->getOperand(0) == mask.getArgument(2) ||
+          quotient->getOperand(0) == mask.getArgument(3));
+}
+
+MaskBlocks mlir::attn::getMaskBlocks(AttentionLikeOpInterface op) {
+  if (SparsityAttr sparsity = op.getSparsityAttr())
+    return {sparsity.getBlockRows(), sparsity.getBlockColumns()};
+  MaskBlocks blocks;
   Region &mask = op.getMask();
   mask.walk([&](tensor::ExtractOp extract) {
-    for (Value index : extract.getIndices()) {
-      Operation *quotient = index.getDefiningOp();
-      std::optional<int64_t> divisor = getDivisor(quotient);
-      if (!divisor)
-        continue;
-      if (quotient->getOperand(0) == mask.getArgument(2))
-        input.blockRows = *divisor;
-      if (quotient->getOperand(0) == mask.getArgument(3))
-        input.blockColumns = *divisor;
-    }
+    for (Value index : extract.getIndices())
+      if (isBlockNumber(op, index)) {
+        Operation *quotient = index.getDefiningOp();
+        bool isRow = quotient->getOperand(0) == mask.getArgument(2);
+        (isRow ? blocks.rows : blocks.columns) = *getDivisor(quotient);
+      }
   });
+  return blocks;
 }
 
 namespace {
@@ -89,7 +94,7 @@ struct AttnAssignSchedule
       if (op->hasAttr("schedule"))
         return;
       CPUScheduleInput input{vectorBits, vectorRegisters, l1Bytes};
-      findBlocks(op, input);
+      input.blocks = getMaskBlocks(op);
       op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
                                                 op.getQueryKeyDim(),
                                                 op.getValueDim(), input));

@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -20,7 +21,7 @@ using namespace mlir::attn;
 
 namespace {
 /// Emits the loop that turns the lists of an attention into bits. One program
-/// fills one row of blocks.
+/// fills one row of blocks, or one bit.
 class ListsToBits {
 public:
   ListsToBits(RewriterBase &builder, AttentionLikeOpInterface op,
@@ -31,8 +32,11 @@ public:
 
   /// i1 of [B or 1, Hq or 1, nI, nJ].
   Value emit();
+  Value emitByElement();
 
 private:
+  Value findColumn(ValueRange ids);
+  std::pair<Value, Value> readEnds(ValueRange ids);
   Value emitRow(Value row, ValueRange ids);
   Value addColumn(Value row, Value previous, Value column);
   /// Reads an element of lists as an index.
@@ -114,6 +118,17 @@ Value ListsToBits::addColumn(Value row, Value previous, Value column) {
                                   ValueRange{zero, zero, zero, safe});
 }
 
+/// Where the list of a row of blocks starts and ends.
+std::pair<Value, Value> ListsToBits::readEnds(ValueRange ids) {
+  // [row] , [head, row] or [batch, head, row]
+  SmallVector<Value> position(
+      ids.take_back(cast<RankedTensorType>(rows.getType()).getRank()));
+  Value begin = read(rows, position);
+  position.back() =
+      arith::AddIOp::create(builder, loc, position.back(), index(1));
+  return {begin, read(rows, position)};
+}
+
 /// Fills `row`, of 1x1x1xnJ, with the bits of a row of blocks.
 Value ListsToBits::emitRow(Value row, ValueRange ids) {
   Value zero = index(0), one = index(1);
@@ -128,12 +143,7 @@ Value ListsToBits::emitRow(Value row, ValueRange ids) {
         scf::YieldOp::create(builder, loc, next);
       });
 
-  // [row] , [head, row] or [batch, head, row]
-  SmallVector<Value> position(
-      ids.take_back(cast<RankedTensorType>(rows.getType()).getRank()));
-  Value begin = read(rows, position);
-  position.back() = arith::AddIOp::create(builder, loc, position.back(), one);
-  Value end = read(rows, position);
+  auto [begin, end] = readEnds(ids);
   for (Value offset : {begin, end})
     report(OutsideOfColumns, offset, numColumns,
            compare(arith::CmpIPredicate::ugt, offset, numColumns));
@@ -199,6 +209,59 @@ Value ListsToBits::emit() {
   builder.setInsertionPointToEnd(forall.getTerminator().getBody());
   tensor::ParallelInsertSliceOp::create(builder, loc, filled, table, offsets,
                                         rowSizes, strides);
+  return forall.getResult(0);
+}
+
+/// Whether the block with these numbers is in the list of its row. Of lists
+/// with errors, as a set of what is in range.
+Value ListsToBits::findColumn(ValueRange ids) {
+  auto [begin, end] = readEnds(ids.drop_back());
+  Value low = arith::MaxSIOp::create(builder, loc, begin, index(0));
+  Value high = arith::MinSIOp::create(builder, loc, end, numColumns);
+  auto find = scf::ForOp::create(
+      builder, loc, low, high, index(1), ValueRange{boolean(false)},
+      [&](OpBuilder &, Location, Value number, ValueRange carried) {
+        Value isIt = compare(arith::CmpIPredicate::eq, read(columns, number),
+                             ids.back());
+        Value found = arith::OrIOp::create(builder, loc, carried[0], isIt);
+        scf::YieldOp::create(builder, loc, found);
+      });
+  return find.getResult(0);
+}
+
+Value ListsToBits::emitByElement() {
+  SparsityAttr sparsity = op.getSparsityAttr();
+  numColumns = tensor::DimOp::create(builder, loc, columns, 0);
+  AffineExpr s0 = builder.getAffineSymbolExpr(0);
+  auto getNumBlocks = [&](Value tensor, unsigned dim, int64_t block) {
+    return affine::makeComposedFoldedAffineApply(
+        builder, loc, s0.ceilDiv(block),
+        {tensor::getMixedSize(builder, loc, tensor, dim)});
+  };
+  OpFoldResult one = builder.getIndexAttr(1);
+  int64_t numLeading = cast<RankedTensorType>(rows.getType()).getRank() - 1;
+  SmallVector<OpFoldResult> grid(2 - numLeading, one);
+  for (int64_t dim = 0; dim < numLeading; ++dim)
+    grid.push_back(tensor::getMixedSize(builder, loc, rows, dim));
+  grid.push_back(
+      getNumBlocks(op.getQuery(), op.getLayout(0).s, sparsity.getBlockRows()));
+  grid.push_back(
+      getNumBlocks(op.getKey(), op.getLayout(1).s, sparsity.getBlockColumns()));
+  Value bits = tensor::EmptyOp::create(builder, loc, grid, builder.getI1Type());
+  auto forall = scf::ForallOp::create(builder, loc, grid, ValueRange{bits},
+                                      /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(forall.getTerminator());
+  SmallVector<Value> ids(forall.getInductionVars());
+  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end()), ones(4, one);
+  Value table = forall.getRegionIterArgs()[0];
+  Value slice =
+      tensor::ExtractSliceOp::create(builder, loc, table, offsets, ones, ones);
+  Value bit = tensor::InsertOp::create(builder, loc, findColumn(ids), slice,
+                                       SmallVector<Value>(4, index(0)));
+  builder.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(builder, loc, bit, table, offsets, ones,
+                                        ones);
   return forall.getResult(0);
 }
 
@@ -279,7 +342,8 @@ static void addBits(RewriterBase &rewriter, AttentionLikeOpInterface op,
 
 LogicalResult mlir::attn::expandSparsity(RewriterBase &rewriter,
                                          AttentionLikeOpInterface op,
-                                         SmallVectorImpl<Attribute> &sites) {
+                                         SmallVectorImpl<Attribute> &sites,
+                                         bool byElement) {
   SparsityAttr sparsity = op.getSparsityAttr();
   if (!sparsity || sparsity.isElementwise())
     return success();
@@ -290,7 +354,8 @@ LogicalResult mlir::attn::expandSparsity(RewriterBase &rewriter,
     if (!op.getOffsets().empty())
       return op.emitError("expects no offsets with lists of blocks: run "
                           "attn-expand-sparsity before the attention is cut");
-    bits = ListsToBits(rewriter, op, sites).emit();
+    ListsToBits lists(rewriter, op, sites);
+    bits = byElement ? lists.emitByElement() : lists.emit();
   }
   addBits(rewriter, op, bits);
   rewriter.modifyOpInPlace(op, [&] {
@@ -311,10 +376,7 @@ struct ExpandSparsity
     if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
       llvm::append_range(sites, known);
     WalkResult walk = getOperation()->walk([&](AttentionLikeOpInterface op) {
-      SparsityAttr sparsity = op.getSparsityAttr();
-      if (sparsity && sparsity.isLists() && !lists)
-        return WalkResult::advance();
-      return WalkResult(expandSparsity(rewriter, op, sites));
+      return WalkResult(expandSparsity(rewriter, op, sites, byElement));
     });
     if (walk.wasInterrupted())
       return signalPassFailure();

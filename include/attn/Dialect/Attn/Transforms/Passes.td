@@ -22,6 +22,8 @@ def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
     Lists become bits first, by a loop over batches, heads and rows of blocks, as far as the lists depend on them. What
     is wrong with lists, rows that decrease or leave the columns, columns that do not ascend or are out of range, is
     reported where the program runs (`attn.report`, `attn.sites`), and then bits may be anything.
+    With `by-element`, which suits workers that fill tables an element at a time, nothing is reported: a list is the set of
+    its columns that are in range, and rows end at the end of the columns.
 
     Lists with blocks of 1x1 stay as they are.
 
@@ -62,11 +64,12 @@ def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
     Errors: lists in an attention with offsets.
   }];
   let options = [
-    Option<"lists", "lists", "bool", /*default=*/"true",
-           "turn lists into bits, too; otherwise they stay">
+    Option<"byElement", "by-element", "bool", /*default=*/"false",
+           "for lists, a program for each bit, which looks for it, in place of one for each row; what is wrong with lists is "
+           "not reported">
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect"
   ];
 }

@@ -39,10 +39,11 @@ void canonicalizeScore(RewriterBase &rewriter, AttentionLikeOpInterface op);
 
 /// Makes the sparsity of `op` a part of its mask (see attn-expand-sparsity),
 /// but for lists with blocks of 1x1. Texts of errors that the lists may have
-/// are added to `sites`.
+/// are added to `sites`; with `byElement` there are none.
 LogicalResult expandSparsity(RewriterBase &rewriter,
                              AttentionLikeOpInterface op,
-                             SmallVectorImpl<Attribute> &sites);
+                             SmallVectorImpl<Attribute> &sites,
+                             bool byElement = false);
 
 /// Fills the `blocks` region of `op` from its mask, where the mask bounds
 /// anything (see attn-classify-blocks).
@@ -58,13 +59,25 @@ void liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
 /// (see attn-online-softmax).
 FailureOr<FinalizeOp> lowerToOnline(RewriterBase &rewriter, AttentionOp op);
 
+/// Queries and keys of the blocks that a mask tells apart, or 0.
+struct MaskBlocks {
+  int64_t rows = 0, columns = 0;
+};
+
+/// The blocks of the sparsity of `op`, or of what its mask reads at quotients
+/// of positions.
+MaskBlocks getMaskBlocks(AttentionLikeOpInterface op);
+
+/// Whether an index of a read in a mask of `op` is the number of a block.
+bool isBlockNumber(AttentionLikeOpInterface op, Value index);
+
 /// What a schedule for a CPU is chosen by.
 struct CPUScheduleInput {
   unsigned vectorBits;      ///< width of a vector register
   unsigned vectorRegisters; ///< number of vector registers
   unsigned l1Bytes;         ///< first-level data cache
-  /// Queries and keys of the blocks that a mask tells apart, or 0.
-  int64_t blockRows = 0, blockColumns = 0;
+  /// Those that a mask tells apart.
+  MaskBlocks blocks = {};
 };
 
 /// A schedule for an attention with these head dimensions and accumulator.
