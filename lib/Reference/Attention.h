@@ -16,6 +16,8 @@ struct AttentionInputs {
   const Array *key = nullptr;
   const Array *value = nullptr;
   llvm::SmallVector<const Array *> captures;
+  /// The bits, or the rows and the columns, of the sparsity, if there is one.
+  llvm::SmallVector<const Array *, 2> sparsity;
   std::array<int64_t, 4> offsets = {0, 0, 0, 0};
 };
 

@@ -8,14 +8,13 @@
 using namespace attn::reference;
 using mlir::Operation;
 
-static bool isCapture(mlir::attn::AttentionLikeOpInterface op,
-                      mlir::OpOperand &use) {
-  mlir::OperandRange captures = op.getCaptures();
-  if (captures.empty())
+/// Whether `use` is one of some operands of its user.
+static bool isAmong(mlir::OperandRange operands, mlir::OpOperand &use) {
+  if (operands.empty())
     return false;
-  unsigned first = captures.getBeginOperandIndex();
+  unsigned first = operands.getBeginOperandIndex();
   return use.getOperandNumber() >= first &&
-         use.getOperandNumber() < first + captures.size();
+         use.getOperandNumber() < first + operands.size();
 }
 
 /// Whether a use of a tensor reads elements for an observer to see. If not, it
@@ -27,7 +26,8 @@ static bool isObservableUse(mlir::OpOperand &use, bool isEntry) {
   if (mlir::isa<mlir::func::ReturnOp>(user))
     return !isEntry;
   if (auto like = mlir::dyn_cast<mlir::attn::AttentionLikeOpInterface>(user))
-    return isCapture(like, use);
+    return isAmong(like.getCaptures(), use) ||
+           isAmong(like.getSparsityOperands(), use);
   if (mlir::isa<mlir::linalg::LinalgOp, mlir::attn::FinalizeOp>(user))
     return false;
   return user->getNumRegions() != 0 || user->getNumResults() == 0 ||

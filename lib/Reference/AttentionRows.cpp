@@ -38,6 +38,13 @@ AttentionRows::create(mlir::attn::AttentionLikeOpInterface op, double scale,
     rows->sums = isF64 ? Sums::Extended : Sums::Reference;
   if (Error error = rows->setSizes())
     return std::move(error);
+  if (op.getSparsityAttr()) {
+    const AttentionSizes &sizes = rows->sizes;
+    rows->sparsity.emplace(op, inputs);
+    if (Error error = rows->sparsity->check(
+            {sizes.batch, sizes.heads, sizes.queries, sizes.keys}))
+      return std::move(error);
+  }
   if (Error error = rows->compile())
     return std::move(error);
   return std::move(rows);
@@ -213,7 +220,7 @@ static void addSpan(KeySpans &spans, int64_t begin, int64_t end) {
     spans.push_back({begin, end});
 }
 
-std::string AttentionRows::computeMask(Row &row) const {
+std::string AttentionRows::runMask(Row &row) const {
   row.spans.clear();
   row.numAllowed = sizes.keys;
   if (!mask || sizes.keys == 0) {
@@ -245,6 +252,28 @@ std::string AttentionRows::computeMask(Row &row) const {
     row.numAllowed += numAllowed;
   }
   return "";
+}
+
+void AttentionRows::applySparsity(Row &row) const {
+  row.allowedByMask = row.allowed;
+  sparsity->restrict(row.id.b, row.id.h, row.id.i, row.allowed);
+  row.spans.clear();
+  row.numAllowed = 0;
+  for (int64_t begin = 0; begin < sizes.keys; begin += kChunk) {
+    int64_t end = std::min(begin + kChunk, sizes.keys);
+    int64_t numAllowed = std::count(row.allowed.begin() + begin,
+                                    row.allowed.begin() + end, uint8_t(1));
+    if (numAllowed)
+      addSpan(row.spans, begin, end);
+    row.numAllowed += numAllowed;
+  }
+}
+
+std::string AttentionRows::computeMask(Row &row) const {
+  std::string error = runMask(row);
+  if (error.empty() && sparsity)
+    applySparsity(row);
+  return error;
 }
 
 std::string AttentionRows::computeScores(Row &row) const {

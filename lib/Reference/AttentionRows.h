@@ -12,6 +12,7 @@
 #include "Attention.h"
 #include "RegionCompiler.h"
 #include "RowMath.h"
+#include "SparsityBlocks.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace attn::reference {
@@ -61,6 +62,10 @@ public:
     /// For the callback, one for each key, 0 outside of `spans`.
     std::vector<double> p;
     std::vector<uint8_t> allowed;
+    /// What the mask region alone allows, for each key.
+    const std::vector<uint8_t> &getAllowedByMask() const {
+      return rows->sparsity ? allowedByMask : allowed;
+    }
     /// |scale| * |q_i| * max_j |k_j|, in Euclidean norms: no smaller than any
     /// score before the score function, whatever cancels in it.
     double productScale = 0;
@@ -78,6 +83,8 @@ public:
     const AttentionRows *rows;
     std::unique_ptr<Frame> mask, score;
     std::vector<double> q;
+    /// Only with a sparsity.
+    std::vector<uint8_t> allowedByMask;
   };
 
   /// Checks the sizes and compiles the regions. All arguments must outlive the
@@ -88,6 +95,7 @@ public:
 
   const AttentionSizes &getSizes() const { return sizes; }
   Sums getSums() const { return sums; }
+  const std::optional<SparsityBlocks> &getSparsity() const { return sparsity; }
   ElementType::Kind getInputKind() const { return inputs.query->type.kind; }
 
   /// For callers that need no more than the mask: a row, with room for one
@@ -113,6 +121,10 @@ private:
                                      int64_t maxRows) const;
   void packKeysAndValues(int64_t b, int64_t g);
 
+  /// Fills in spans and allowed as the mask region has them.
+  std::string runMask(Row &row) const;
+  /// Takes out what the sparsity does not allow.
+  void applySparsity(Row &row) const;
   /// Fills in spans, allowed and scores. Returns the text of an error, if any.
   std::string computeRow(Row &row) const;
   std::string computeScores(Row &row) const;
@@ -128,6 +140,7 @@ private:
   std::array<int64_t, 4> queryStrides;
   Sums sums = Sums::Reference;
   std::unique_ptr<RegionCode> mask, score;
+  std::optional<SparsityBlocks> sparsity;
   /// Keys (transposed) and values of the head at hand.
   PanelMatrix keys, values;
   bool valuesAreFinite = true;

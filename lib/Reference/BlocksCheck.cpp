@@ -57,7 +57,7 @@ void BlocksCheck::checkRow(const AttentionRows::Row &row) {
             .bounds[(row.id.b * sizes.heads + row.id.h) * tiling.tilesPerHead +
                     tile];
     for (int64_t j = 0; j < sizes.keys; ++j) {
-      bool allowed = row.allowed[j];
+      bool allowed = row.getAllowedByMask()[j];
       bool outside = j < bounds.lo || j >= bounds.hi;
       bool full = j >= bounds.fullLo && j < bounds.fullHi;
       if (allowed ? !outside : !full)

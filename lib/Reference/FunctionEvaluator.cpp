@@ -241,6 +241,8 @@ Error FunctionEvaluator::evaluateAttn(Operation *op) {
     inputs.value = get(like.getValue()).get();
     for (mlir::Value capture : like.getCaptures())
       inputs.captures.push_back(get(capture).get());
+    for (mlir::Value operand : like.getSparsityOperands())
+      inputs.sparsity.push_back(get(operand).get());
     for (auto [number, offset] : llvm::enumerate(like.getOffsets()))
       inputs.offsets[number] = getIndex(offset);
   }

@@ -235,7 +235,7 @@ Error MaskObserver::checkTiles(const MaskTiles &mask, size_t numGroups) const {
 Error MaskObserver::observe(mlir::attn::AttentionLikeOpInterface op,
                             const AttentionInputs &inputs) {
   size_t number = numSeen++;
-  if (op.getMask().empty())
+  if (op.getMask().empty() && !op.getSparsityAttr())
     return Error::success();
   EvaluatorOptions evaluator;
   evaluator.threads = options.threads;
@@ -249,9 +249,15 @@ Error MaskObserver::observe(mlir::attn::AttentionLikeOpInterface op,
     return error;
 
   // What the mask does not look at need not be gone through.
-  mlir::Block &block = op.getMask().front();
-  int64_t batchStep = block.getArgument(0).use_empty() ? mask.batch : 1;
-  int64_t headStep = block.getArgument(1).use_empty() ? mask.heads : 1;
+  const std::optional<SparsityBlocks> &sparsity = (*rows)->getSparsity();
+  auto isLookedAt = [&](unsigned argument) {
+    return !op.getMask().empty() &&
+           !op.getMask().front().getArgument(argument).use_empty();
+  };
+  bool byBatch = isLookedAt(0) || (sparsity && sparsity->dependsOnBatch());
+  bool byHead = isLookedAt(1) || (sparsity && sparsity->dependsOnHead());
+  int64_t batchStep = byBatch ? 1 : mask.batch;
+  int64_t headStep = byHead ? 1 : mask.heads;
   double numHeads = double(mask.batch) /
                     double(std::max<int64_t>(1, batchStep)) *
                     double(mask.heads) / double(std::max<int64_t>(1, headStep));
@@ -320,7 +326,8 @@ Error BlocksObserver::observe(mlir::attn::AttentionLikeOpInterface op,
   const AttentionSizes &sizes = (*rows)->getSizes();
   MaskTiles shape = makeShape(op, sizes, options);
   int64_t all = shape.getNumTiles();
-  BlocksTiles result{op, all, all, op.getMask().empty() ? all : 0};
+  BlocksTiles result{op, all, all,
+                     op.getMask().empty() && !op.getSparsityAttr() ? all : 0};
   auto online =
       mlir::dyn_cast<mlir::attn::OnlineAttentionOp>(op.getOperation());
   // The tiles that the bounds of each row of tiles leave, and those of them

@@ -50,7 +50,7 @@ void TilesCheck::checkRow(const AttentionRows::Row &row) {
       keyTiles;
   for (int64_t j = 0; j < sizes.keys; ++j) {
     const Class &known = classes[first + j / size];
-    bool allowed = row.allowed[j];
+    bool allowed = row.getAllowedByMask()[j];
     if (allowed ? known.may : !known.must)
       continue;
     std::lock_guard<std::mutex> lock(mutex);

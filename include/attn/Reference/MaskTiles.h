@@ -75,9 +75,9 @@ struct MaskTiles {
 };
 
 /// The masks of the attentions that `function` runs on these inputs, in the
-/// order they run; without those that have no mask. An attention itself is
-/// evaluated only where a mask depends on it. Fails as Evaluator::evaluate
-/// does.
+/// order they run; without those that have neither mask nor sparsity. An
+/// attention itself is evaluated only where a mask depends on it. Fails as
+/// Evaluator::evaluate does.
 llvm::Expected<std::vector<MaskTiles>>
 evaluateMasks(mlir::func::FuncOp function,
               llvm::ArrayRef<const Tensor *> inputs,

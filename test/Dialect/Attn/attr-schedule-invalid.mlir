@@ -64,7 +64,7 @@ func.func @clause(%q: tensor<1x1x2x4xf32>) {
 
 func.func @other_attribute(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{Invalid attribute `schedule` in property conversion: 64 : i64}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>, schedule = 64 : i64}> ({}, {})
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>, schedule = 64 : i64}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }

@@ -166,7 +166,7 @@ func.func @segments(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{attribute 'operandSegmentSizes' occurs more than once in the attribute list}}
   %0 = attn.attention
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
-      outs(%q : tensor<1x1x2x4xf32>) attributes {operandSegmentSizes = array<i32: 9, 9, 9, 9, 9, 9>}
+      outs(%q : tensor<1x1x2x4xf32>) attributes {operandSegmentSizes = array<i32: 9, 9, 9, 9, 0, 9, 9>}
   return
 }
 
@@ -178,7 +178,7 @@ func.func @segments(%q: tensor<1x1x2x4xf32>) {
 
 func.func @segments_negative(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{'operandSegmentSizes' attribute cannot have negative elements}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, -1, 1, 1>}> ({}, {})
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, -1, 0, 1, 1>}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -187,7 +187,7 @@ func.func @segments_negative(%q: tensor<1x1x2x4xf32>) {
 
 func.func @segments_sum(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{operand count (4) does not match with the total size (5) specified in attribute 'operandSegmentSizes'}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 2>}> ({}, {})
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 2>}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -205,7 +205,7 @@ func.func @segments_absent(%q: tensor<1x1x2x4xf32>) {
 
 func.func @regions_count(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expected 2 regions}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({})
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -214,7 +214,7 @@ func.func @regions_count(%q: tensor<1x1x2x4xf32>) {
 
 func.func @scale_type(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{attribute 'scale' failed to satisfy constraint: 64-bit float attribute}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>, scale = 1.0 : f32}> ({}, {})
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>, scale = 1.0 : f32}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -223,7 +223,7 @@ func.func @scale_type(%q: tensor<1x1x2x4xf32>) {
 
 func.func @layouts_count_generic(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects four layouts, for q, k, v and o, but got 1}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>,
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>,
       layouts = [affine_map<(b, h, s, d) -> (b, h, s, d)>]}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
@@ -234,7 +234,7 @@ func.func @layouts_count_generic(%q: tensor<1x1x2x4xf32>) {
 #id = affine_map<(b, h, s, d) -> (b, h, s, d)>
 func.func @layouts_projection(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects each layout to be a permutation of (b, h, s, d), but got affine_map<(d0, d1, d2, d3) -> (d0, d0, d2, d3)>}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>,
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>,
       layouts = [#id, #id, #id, affine_map<(b, h, s, d) -> (b, b, s, d)>]}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
@@ -245,7 +245,7 @@ func.func @layouts_projection(%q: tensor<1x1x2x4xf32>) {
 #id = affine_map<(b, h, s, d) -> (b, h, s, d)>
 func.func @layouts_rank(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects each layout to be a permutation of (b, h, s, d), but got affine_map<(d0, d1, d2) -> (d0, d1, d2)>}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>,
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>,
       layouts = [#id, affine_map<(b, h, s) -> (b, h, s)>, #id, #id]}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
@@ -256,7 +256,7 @@ func.func @layouts_rank(%q: tensor<1x1x2x4xf32>) {
 #id = affine_map<(b, h, s, d) -> (b, h, s, d)>
 func.func @layouts_symbol(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects each layout to be a permutation of (b, h, s, d), but got affine_map<(d0, d1, d2, d3)[s0] -> (d0, d1, d2, d3)>}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>,
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>,
       layouts = [#id, affine_map<(b, h, s, d)[x] -> (b, h, s, d)>, #id, #id]}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
@@ -266,7 +266,7 @@ func.func @layouts_symbol(%q: tensor<1x1x2x4xf32>) {
 
 func.func @not_a_tensor_generic(%q: tensor<1x1x2x4xf32>, %k: tensor<*xf32>) {
   // expected-error@+1 {{operand #1 must be ranked tensor of any type values, but got 'tensor<*xf32>'}}
-  %0 = "attn.attention"(%q, %k, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({}, {})
+  %0 = "attn.attention"(%q, %k, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<*xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x4xf32>
   return
 }
@@ -275,7 +275,7 @@ func.func @not_a_tensor_generic(%q: tensor<1x1x2x4xf32>, %k: tensor<*xf32>) {
 
 func.func @results(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>'), but got ('tensor<1x1x2x5xf32>')}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({}, {})
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> tensor<1x1x2x5xf32>
   return
 }
@@ -284,7 +284,7 @@ func.func @results(%q: tensor<1x1x2x4xf32>) {
 
 func.func @results_count(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>'), but got ()}}
-  "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({}, {})
+  "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> ()
   return
 }
@@ -293,7 +293,7 @@ func.func @results_count(%q: tensor<1x1x2x4xf32>) {
 
 func.func @region_arguments_count(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects the mask region to have 4 arguments, but got 3}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({}, {
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({}, {
   ^bb0(%b: index, %h: index, %i: index):
     %p = "arith.constant"() {value = true} : () -> i1
     "attn.yield"(%p) : (i1) -> ()
@@ -305,7 +305,7 @@ func.func @region_arguments_count(%q: tensor<1x1x2x4xf32>) {
 
 func.func @region_argument_type(%q: tensor<1x1x2x4xf16>) {
   // expected-error@+1 {{expects argument 0 of the score region to have type 'f32', but got 'f16'}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({
   ^bb0(%s: f16, %b: index, %h: index, %i: index, %j: index):
     "attn.yield"(%s) : (f16) -> ()
   }, {}) : (tensor<1x1x2x4xf16>, tensor<1x1x2x4xf16>, tensor<1x1x2x4xf16>, tensor<1x1x2x4xf16>) -> tensor<1x1x2x4xf16>
@@ -316,7 +316,7 @@ func.func @region_argument_type(%q: tensor<1x1x2x4xf16>) {
 
 func.func @region_capture_type(%q: tensor<1x1x2x4xf16>, %n: i32) {
   // expected-error@+1 {{expects argument 4 of the mask region to have type 'i32', but got 'index'}}
-  %0 = "attn.attention"(%q, %q, %q, %n, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> ({}, {
+  %0 = "attn.attention"(%q, %q, %q, %n, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 1>}> ({}, {
   ^bb0(%b: index, %h: index, %i: index, %j: index, %c: index):
     %p = arith.cmpi sle, %j, %c : index
     "attn.yield"(%p) : (i1) -> ()
@@ -328,7 +328,7 @@ func.func @region_capture_type(%q: tensor<1x1x2x4xf16>, %n: i32) {
 
 func.func @two_blocks(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects region #1 to have 0 or 1 blocks}}
-  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({}, {
+  %0 = "attn.attention"(%q, %q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({}, {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %p = "arith.constant"() {value = true} : () -> i1
     "attn.yield"(%p) : (i1) -> ()
@@ -603,7 +603,7 @@ func.func @offsets_type(%q: tensor<1x1x2x4xf32>, %n: i32) {
 
 func.func @outs_none(%q: tensor<1x1x2x4xf32>) {
   // expected-error@+1 {{expects outs to hold o and at most lse, but got 0 operands}}
-  "attn.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}> ({}, {})
+  "attn.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>) -> ()
   return
 }

@@ -109,7 +109,7 @@ func.func @sum_element_type(%q: tensor<1x1x2x4xf64>, %m: tensor<1x1x2xf64>, %r: 
 
 func.func @results(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
   // expected-error@+1 {{expects results to have the types of outs, ('tensor<1x1x2x4xf32>', 'tensor<1x1x2xf32>', 'tensor<1x1x2xf32>'), but got ('tensor<1x1x2x4xf32>')}}
-  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 3>, scale = 1.0}> ({}, {}, {}, {})
+  %0 = "attn.online_attention"(%q, %q, %q, %q, %r, %r) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 3>, scale = 1.0}> ({}, {}, {}, {})
       : (tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2x4xf32>
   return
 }

@@ -18,7 +18,7 @@
 // CHECK-NEXT:      outs(%[[I]] : tensor<2x4x16x8xf32>)
 // CHECK-NEXT:    return %[[O]]
 // GENERIC-LABEL: sym_name = "least"
-// GENERIC:       "attn.attention"({{.*}}) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> ({
+// GENERIC:       "attn.attention"({{.*}}) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 1>}> ({
 // GENERIC-NEXT:  }, {
 // GENERIC-NEXT:  }) : (tensor<2x4x16x8xf32>, tensor<2x4x32x8xf32>, tensor<2x4x32x8xf32>, tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
 func.func @least(%q: tensor<2x4x16x8xf32>, %k: tensor<2x4x32x8xf32>,
@@ -51,7 +51,7 @@ func.func @least(%q: tensor<2x4x16x8xf32>, %k: tensor<2x4x32x8xf32>,
 // GENERIC-LABEL: sym_name = "all_clauses"
 // GENERIC:       "attn.attention"
 // GENERIC-SAME:  layouts = [affine_map<(d0, d1, d2, d3) -> (d0, d2, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d2, d0, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d2, d1, d3)>]
-// GENERIC-SAME:  operandSegmentSizes = array<i32: 1, 1, 1, 3, 4, 2>
+// GENERIC-SAME:  operandSegmentSizes = array<i32: 1, 1, 1, 3, 0, 4, 2>
 // GENERIC-SAME:  scale = 1.250000e-01 : f64
 // GENERIC-SAME:  schedule = #attn.schedule<tile_m = 64, tile_n = 32, lanes = 16, unroll_m = 4, unroll_n = 6>
 // GENERIC-NEXT:  ^bb0(%{{.*}}: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: tensor<8x?xf32>, %{{.*}}: index, %{{.*}}: f32):
@@ -267,7 +267,7 @@ func.func @arguments(%q: tensor<1x1x2x4xf32> {attn.name = "q"},
 // CHECK:         attn.finalize layout(bshd) ins(%[[ACC]], %[[MAX]], %[[SUM]] : tensor<2x?x8x32xf32>, tensor<2x?x8xf32>, tensor<2x?x8xf32>) outs(%{{.*}}, %{{.*}} : tensor<2x?x8x32xbf16>, tensor<2x?x8xf32>) -> tensor<2x?x8x32xbf16>, tensor<2x?x8xf32>
 // GENERIC-LABEL: sym_name = "online"
 // GENERIC:       "attn.online_attention"({{.*}}) <{
-// GENERIC-SAME:  operandSegmentSizes = array<i32: 1, 1, 1, 1, 4, 3>
+// GENERIC-SAME:  operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 4, 3>
 // GENERIC:       "attn.finalize"({{.*}}) <{layout = affine_map<(d0, d1, d2, d3) -> (d0, d2, d1, d3)>}>
 func.func @online(%q: tensor<2x?x8x64xbf16>, %k: tensor<2x?x2x64xbf16>,
     %v: tensor<2x?x2x32xbf16>, %x: index, %acc: tensor<2x?x8x32xf32>,

@@ -88,6 +88,13 @@ std::string attn::test::AttentionText::str() const {
     values += (number ? ", " : "") + value;
     captureTypes += (number ? ", " : "") + type;
   }
+  std::string blocks, blockTypes;
+  for (auto [number, type] : llvm::enumerate(sparsityTypes)) {
+    std::string value = "%x" + std::to_string(number);
+    text += ", " + value + ": " + type;
+    blocks += (number ? ", " : "") + value;
+    blockTypes += (number ? ", " : "") + type;
+  }
   text += ") -> (" + types[3] + ", " + lseType + ") {\n";
   std::string sizes, rowSizes;
   for (char letter : layouts[3]) {
@@ -107,6 +114,9 @@ std::string attn::test::AttentionText::str() const {
           types[2] + ")\n";
   if (!captures.empty())
     text += "      captures(" + values + " : " + captureTypes + ")\n";
+  if (!sparsity.empty())
+    text += "      sparsity(" + sparsity + " " + blocks + " : " + blockTypes +
+            ")\n";
   text += "      outs(%oinit, %linit : " + types[3] + ", " + lseType + ")\n";
   if (!score.empty())
     text +=

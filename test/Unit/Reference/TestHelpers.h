@@ -41,6 +41,10 @@ struct AttentionText {
   int64_t dim = 1;
   int64_t valueDim = 1;
   std::vector<std::string> captures = {};
+  /// An #attn.sparsity and the types of its operands, which are the arguments
+  /// behind the captures.
+  std::string sparsity = "";
+  std::vector<std::string> sparsityTypes = {};
   /// Operations up to the yield; no region if empty.
   std::string score = "";
   std::string mask = "";

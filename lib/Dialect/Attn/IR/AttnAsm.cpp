@@ -263,6 +263,22 @@ static ParseResult parseClause(OpAsmParser &parser, Clause &clause) {
   return success();
 }
 
+/// `sparsity(#attn.sparsity<...> %a, ... : t0, ...)`, if it is there.
+static ParseResult parseSparsity(OpAsmParser &parser, OperationState &result,
+                                 Clause &clause) {
+  if (failed(parser.parseOptionalKeyword("sparsity")))
+    return success();
+  SparsityAttr sparsity;
+  if (parser.parseLParen() || parser.parseAttribute(sparsity))
+    return failure();
+  clause.loc = parser.getCurrentLocation();
+  if (parser.parseOperandList(clause.operands) ||
+      parser.parseColonTypeList(clause.types) || parser.parseRParen())
+    return failure();
+  result.addAttribute("sparsity", sparsity);
+  return success();
+}
+
 static ParseResult parseAttentionLike(OpAsmParser &parser,
                                       OperationState &result, bool withBlocks) {
   Builder &builder = parser.getBuilder();
@@ -294,7 +310,7 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
     result.addAttribute("schedule", schedule);
   }
 
-  Clause ins, captures, outs;
+  Clause ins, captures, sparsity, outs;
   if (parser.parseKeyword("ins") || parseClause(parser, ins))
     return failure();
   if (ins.operands.size() != 3)
@@ -302,6 +318,8 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
            << ins.operands.size() << " operands";
   if (succeeded(parser.parseOptionalKeyword("captures")) &&
       parseClause(parser, captures))
+    return failure();
+  if (parseSparsity(parser, result, sparsity))
     return failure();
   SmallVector<OpAsmParser::UnresolvedOperand> offsets;
   if (succeeded(parser.parseOptionalKeyword("offsets")) &&
@@ -311,7 +329,7 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
 
-  for (const Clause *clause : {&ins, &captures}) {
+  for (const Clause *clause : {&ins, &captures, &sparsity}) {
     if (parser.resolveOperands(clause->operands, clause->types, clause->loc,
                                result.operands))
       return failure();
@@ -325,6 +343,7 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
       "operandSegmentSizes",
       builder.getDenseI32ArrayAttr(
           {1, 1, 1, static_cast<int32_t>(captures.operands.size()),
+           static_cast<int32_t>(sparsity.operands.size()),
            static_cast<int32_t>(offsets.size()),
            static_cast<int32_t>(outs.operands.size())}));
   result.addTypes(outs.types);
@@ -365,6 +384,14 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
   };
   clause("ins", op->getOperands().take_front(3));
   clause("captures", op.getCaptures());
+  if (SparsityAttr sparsity = op.getSparsityAttr()) {
+    printer.printNewline();
+    printer << "    sparsity(" << sparsity << ' ';
+    printer.printOperands(op.getSparsityOperands());
+    printer << " : ";
+    llvm::interleaveComma(op.getSparsityOperands().getTypes(), printer);
+    printer << ")";
+  }
   if (!op.getOffsets().empty()) {
     printer.printNewline();
     printer << "    offsets(";
@@ -373,7 +400,8 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
   }
   clause("outs", op.getOuts());
   printer.printOptionalAttrDictWithKeyword(
-      op->getAttrs(), {"scale", "layouts", "schedule", "operandSegmentSizes"});
+      op->getAttrs(),
+      {"scale", "layouts", "schedule", "sparsity", "operandSegmentSizes"});
   printRegions(printer, op);
 }
 

@@ -16,7 +16,29 @@ using namespace mlir::attn;
 
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.cpp.inc"
 #include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
+#include "attn/Dialect/Attn/IR/AttnEnums.cpp.inc"
 #include "attn/Dialect/Attn/IR/AttnInterfaces.cpp.inc"
+
+/// `64x128`: queries and keys of a block.
+static ParseResult parseBlockExtents(AsmParser &parser, int64_t &rows,
+                                     int64_t &columns) {
+  SmallVector<int64_t> extents;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseDimensionList(extents, /*allowDynamic=*/false,
+                                /*withTrailingX=*/false))
+    return failure();
+  if (extents.size() != 2)
+    return parser.emitError(loc, "expects a block of two extents, but got ")
+           << extents.size();
+  rows = extents[0];
+  columns = extents[1];
+  return success();
+}
+
+static void printBlockExtents(AsmPrinter &printer, int64_t rows,
+                              int64_t columns) {
+  printer << rows << 'x' << columns;
+}
 
 #define GET_ATTRDEF_CLASSES
 #include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
@@ -159,4 +181,21 @@ LogicalResult WorkerAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (dim >= 0 && dim < 3)
     return success();
   return emitError() << "expects a dimension from 0 to 2, but got " << dim;
+}
+
+LogicalResult SparsityAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   SparsityFormat format, int64_t blockRows,
+                                   int64_t blockColumns) {
+  auto isBlock = [](int64_t extent) {
+    return extent >= 16 && extent <= 256 && extent % 16 == 0;
+  };
+  if (isBlock(blockRows) && isBlock(blockColumns))
+    return success();
+  if (format == SparsityFormat::Lists && blockRows == 1 && blockColumns == 1)
+    return success();
+  return emitError()
+         << "expects a block whose extents are multiples of 16 from "
+            "16 to 256"
+         << (format == SparsityFormat::Lists ? ", or 1x1" : "") << ", but got "
+         << blockRows << "x" << blockColumns;
 }

@@ -153,13 +153,14 @@ static FailureOr<DimTile> getKeyHeads(OpBuilder &builder,
   return DimTile{keyHead, builder.getIndexAttr(size == 1 ? 1 : *size / group)};
 }
 
-/// Where the tile starts, for regions that see positions in the whole.
+/// Where the tile starts, for regions and blocks that count from the start of
+/// the whole.
 static SmallVector<Value> getOffsets(OpBuilder &builder,
                                      AttentionLikeOpInterface op,
                                      ArrayRef<DimTile> tile,
                                      bool startsAtZero) {
   SmallVector<Value> offsets(op.getOffsets());
-  if (op.getCaptureRegions().empty())
+  if (op.getCaptureRegions().empty() && !op.getSparsityAttr())
     return {};
   if (startsAtZero)
     return offsets;
@@ -216,8 +217,9 @@ OnlineAttentionOp mlir::attn::cloneWithInputs(OpBuilder &builder,
                                               ValueRange outs) {
   auto tiled = OnlineAttentionOp::create(
       builder, op.getLoc(), outs.getTypes(), inputs.query, inputs.key,
-      inputs.value, op.getCaptures(), inputs.offsets, outs, op.getScaleAttr(),
-      op.getLayoutsAttr(), op.getScheduleAttr());
+      inputs.value, op.getCaptures(), op.getSparsityOperands(), inputs.offsets,
+      outs, op.getScaleAttr(), op.getLayoutsAttr(), op.getScheduleAttr(),
+      op.getSparsityAttr());
   tiled->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), tiled->getRegions()))
     if (!from.empty() &&

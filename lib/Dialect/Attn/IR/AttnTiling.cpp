@@ -109,8 +109,9 @@ static FailureOr<TilingResult> makeTile(OpBuilder &builder, AttentionOp op,
   SmallVector<Value> outs = extractOuts(builder, op, tile, inputs->slices);
   auto tiled = AttentionOp::create(
       builder, op.getLoc(), ValueRange(outs).getTypes(), inputs->query,
-      inputs->key, inputs->value, op.getCaptures(), inputs->offsets, outs,
-      op.getScaleAttr(), op.getLayoutsAttr(), op.getScheduleAttr());
+      inputs->key, inputs->value, op.getCaptures(), op.getSparsityOperands(),
+      inputs->offsets, outs, op.getScaleAttr(), op.getLayoutsAttr(),
+      op.getScheduleAttr(), op.getSparsityAttr());
   tiled->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), tiled->getRegions()))
     if (!from.empty())

@@ -1,5 +1,6 @@
 //===- AttnVerify.cpp - Verifiers of the attn dialect ---------------------===//
 
+#include "AttnSparsity.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -150,7 +151,7 @@ static LogicalResult verifyInputs(AttentionLikeOpInterface op) {
     return op->emitOpError("expects no offsets or four, of b, h, i and j, but "
                            "got ")
            << op.getOffsets().size();
-  return success();
+  return verifySparsity(op);
 }
 
 /// Checks that `type` is [B, H, S] of q arranged as `layout` without d.
@@ -308,10 +309,11 @@ double AttentionOp::getEffectiveScale() {
 
 void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
                         Value key, Value value, ValueRange captures,
-                        ValueRange outs, FloatAttr scale, ArrayAttr layouts) {
+                        ValueRange outs, FloatAttr scale, ArrayAttr layouts,
+                        SparsityAttr sparsity, ValueRange sparsityOperands) {
   build(builder, state, outs.getTypes(), query, key, value, captures,
-        /*offsets=*/ValueRange(), outs, scale, layouts,
-        /*schedule=*/ScheduleAttrInterface());
+        sparsityOperands, /*offsets=*/ValueRange(), outs, scale, layouts,
+        /*schedule=*/ScheduleAttrInterface(), sparsity);
 }
 
 LogicalResult AttentionOp::verify() {

@@ -49,9 +49,9 @@ FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
   SmallVector<Value> state = {acc, max, sum};
   auto online = OnlineAttentionOp::create(
       rewriter, loc, TypeRange(ValueRange(state)), op.getQuery(), op.getKey(),
-      op.getValue(), op.getCaptures(), op.getOffsets(), state,
-      rewriter.getF64FloatAttr(op.getEffectiveScale()), op.getLayoutsAttr(),
-      op.getScheduleAttr());
+      op.getValue(), op.getCaptures(), op.getSparsityOperands(),
+      op.getOffsets(), state, rewriter.getF64FloatAttr(op.getEffectiveScale()),
+      op.getLayoutsAttr(), op.getScheduleAttr(), op.getSparsityAttr());
   rewriter.inlineRegionBefore(op.getScore(), online.getScore(),
                               online.getScore().end());
   rewriter.inlineRegionBefore(op.getMask(), online.getMask(),

@@ -203,6 +203,10 @@ static void nameCaptures(OnlineAttentionOp op, BoundsCheckSites *sites) {
 }
 
 static LogicalResult requireSchedule(OnlineAttentionOp op) {
+  if (op.getSparsityAttr())
+    return op.emitError("expects no sparsity: run attn-expand-sparsity before "
+                        "attn-tile; that leaves lists with blocks of 1x1, for "
+                        "which there is no code yet");
   if (op.getScheduleAttr())
     return success();
   return op.emitError("expects a schedule: run attn-assign-schedule before "

@@ -59,10 +59,12 @@ inline constexpr unsigned kNumTilesArgs = 6;
 
 #include "attn/Dialect/Attn/IR/AttnAttrInterfaces.h.inc"
 #include "attn/Dialect/Attn/IR/AttnDialect.h.inc"
-#include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
+#include "attn/Dialect/Attn/IR/AttnEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "attn/Dialect/Attn/IR/AttnAttrs.h.inc"
+
+#include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnOps.h.inc"

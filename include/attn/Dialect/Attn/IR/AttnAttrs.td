@@ -7,6 +7,7 @@ include "attn/Dialect/Attn/IR/AttnDialect.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/Dialect/SCF/IR/DeviceMappingInterface.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 
 def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule", [
     DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface>]> {
@@ -59,6 +60,47 @@ def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
   let parameters = (ins "int64_t":$dim);
   let assemblyFormat = "`<` $dim `>`";
   let genVerifyDecl = 1;
+}
+
+def Attn_SparsityFormat : I32EnumAttr<"SparsityFormat",
+    "how an explicit layout of blocks is written", [
+      I32EnumAttrCase<"Bits", 0, "bits">,
+      I32EnumAttrCase<"Lists", 1, "lists">]> {
+  let cppNamespace = "::mlir::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_SparsityAttr : AttrDef<Attn_Dialect, "Sparsity"> {
+  let mnemonic = "sparsity";
+  let summary = "how the operands of an attention say which blocks take part";
+  let description = [{
+    Queries and keys are cut into blocks, counted from 0; operands of the attention say which blocks of the
+    queries meet which of the keys.
+
+    * `format`: `bits`, one i1 for each block, or `lists`, the blocks of each row of blocks.
+    * `block`: queries and keys of a block. Each is a multiple of 16 from 16 to 256, or, of `lists`, both are 1: then the
+      lists are those of a sparse matrix in the format CSR.
+
+    Example:
+
+    ```mlir
+    #attn.sparsity<bits, block = 64x128>
+    ```
+  }];
+  let parameters = (ins EnumParameter<Attn_SparsityFormat>:$format,
+      "int64_t":$blockRows, "int64_t":$blockColumns);
+  let assemblyFormat = [{
+    `<` $format `,` `block` `=` custom<BlockExtents>($blockRows, $blockColumns) `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isBits() const { return getFormat() == SparsityFormat::Bits; }
+    bool isLists() const { return getFormat() == SparsityFormat::Lists; }
+    /// Whether a block is one query and one key.
+    bool isElementwise() const {
+      return getBlockRows() == 1 && getBlockColumns() == 1;
+    }
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD

@@ -22,6 +22,10 @@ def Attn_AttentionLikeInterface : OpInterface<"AttentionLikeOpInterface"> {
         "::mlir::MutableOperandRange", "getCapturesMutable">,
     InterfaceMethod<"Positions of (b, h, i, j) where this operation starts; "
         "empty or four.", "::mlir::OperandRange", "getOffsets">,
+    InterfaceMethod<"What the operands of the sparsity mean, or null where there "
+        "are none.", "::mlir::attn::SparsityAttr", "getSparsityAttr">,
+    InterfaceMethod<"The bits, or the rows and the columns, of the sparsity; may "
+        "be empty.", "::mlir::OperandRange", "getSparsityOperands">,
     InterfaceMethod<"The score region; may be empty.", "::mlir::Region &",
         "getScore">,
     InterfaceMethod<"The mask region; may be empty.", "::mlir::Region &",

@@ -62,6 +62,7 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     * `key`: `[B or 1, Hkv, Skv, Dqk]`, same element type; `Hq` is a multiple of `Hkv`.
     * `value`: `[B or 1, Hkv, Skv, Dv]`, same element type.
     * `captures`: tensors of any rank and scalars that the regions use.
+    * `sparsity`: none, or an attribute and which blocks of queries and keys take part, see below.
     * `offsets`: none, or where this operation starts in `(b, h, i, j)`, which is
       added to the indices that the regions see. Tiling sets it.
     * `outs`: destination of `o`, `[B, Hq, Sq, Dv]`, same element type as `query`,
@@ -82,6 +83,19 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     Captures are read in `mask` for `i` and `j` in range, and in `score` only where
     the mask allows the key; an index outside of a capture there is undefined unless the compiler
     checks bounds. An integer division by zero gives 0.
+
+    Sparsity: with blocks of `bi` queries and `bj` keys, `mask` above also asks that block `(i floordiv bi, j floordiv bj)`
+    takes part. With `nI = ceil(Sq / bi)` and `nJ = ceil(Skv / bj)`, the operands are one of
+
+    * `sparsity(#attn.sparsity<bits, block = bi x bj> %bits)`: block `(I, J)` takes part if `bits[b, h, I, J]`.
+      `bits` is i1 of `[nI, nJ]`, `[Hq or 1, nI, nJ]`, or `[B or 1, Hq or 1, nI, nJ]`; an extent of 1 is shared.
+    * `sparsity(#attn.sparsity<lists, block = bi x bj> %rows, %columns)`: if `J` is in
+      `columns[rows[b, h, I]] ... columns[rows[b, h, I + 1] - 1]`. `rows` is i32 or i64 of `[nI + 1]`, `[Hq or 1, nI + 1]`, or
+      `[B or 1, Hq or 1, nI + 1]`, `columns` i32 or i64 of one dimension. Rows do not decrease and lie in `columns`; the
+      columns of a row ascend and are less than `nJ`. With blocks of 1x1 this is CSR.
+
+    Blocks count from the start of the whole, so with `offsets` there may be more of them.
+    Without an allowed pair in a row, it is a row without an allowed key.
 
     Tiling (`TilingInterface`): loops over `b`, `h` and `i`. A tile of heads is all of them,
     one, or a multiple of the heads that share a head of `key`. The tiled operation gets
@@ -109,18 +123,33 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
         }
     ```
 
+    Example, blocks of 64 queries and 64 keys that each head chooses, causal within:
+
+    ```mlir
+    %o = attn.attention
+        ins(%q, %k, %v : tensor<2x8x2048x64xbf16>, tensor<2x8x2048x64xbf16>, tensor<2x8x2048x64xbf16>)
+        sparsity(#attn.sparsity<lists, block = 64x64> %rows, %columns : tensor<8x33xi32>, tensor<?xi32>)
+        outs(%init : tensor<2x8x2048x64xbf16>)
+        mask(%b, %h, %i, %j) {
+          %p = arith.cmpi sle, %j, %i : index
+          attn.yield %p : i1
+        }
+    ```
+
     Errors: wrong ranks, element types, head dimensions, batches, lengths or head counts
-    among the operands; a head dimension that is dynamic or 0; a layout that is no permutation of
+    among the operands, or numbers of blocks; lists whose rows decrease or leave `columns`, or whose columns are not
+    ascending or out of range, when the program runs; a head dimension that is dynamic or 0; a layout that is no permutation of
     `bhsd`; a region whose arguments or result have other types, or that holds an operation not listed above.
   }];
 
   let arguments = (ins
     AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
-    Variadic<AnyType>:$captures, Variadic<Index>:$offsets,
-    Variadic<AnyRankedTensor>:$outs,
+    Variadic<AnyType>:$captures, Variadic<AnyRankedTensor>:$sparsityOperands,
+    Variadic<Index>:$offsets, Variadic<AnyRankedTensor>:$outs,
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<AffineMapArrayAttr>:$layouts,
-    OptionalAttr<Attn_AnyScheduleAttr>:$schedule);
+    OptionalAttr<Attn_AnyScheduleAttr>:$schedule,
+    OptionalAttr<Attn_SparsityAttr>:$sparsity);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region AnyRegion:$score, AnyRegion:$mask);
 
@@ -129,7 +158,9 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
         "::mlir::Value":$value, "::mlir::ValueRange":$captures,
         "::mlir::ValueRange":$outs,
         CArg<"::mlir::FloatAttr", "{}">:$scale,
-        CArg<"::mlir::ArrayAttr", "{}">:$layouts)>
+        CArg<"::mlir::ArrayAttr", "{}">:$layouts,
+        CArg<"::mlir::attn::SparsityAttr", "{}">:$sparsity,
+        CArg<"::mlir::ValueRange", "{}">:$sparsityOperands)>
   ];
 
   let extraClassDeclaration = commonDeclaration # [{
@@ -178,6 +209,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     yields two i1: the first is true unless every pair is masked for certain, the second is true only if every pair is
     allowed for certain. Besides what the other regions hold, it may hold `attn.range`.
     It counts as `blocks` does. `attn-lift-mask` derives it from the mask, where `blocks` does not say all.
+    Both speak of `mask` alone, whatever `sparsity` leaves of it.
 
     Tiling (`TilingInterface`): loops over `b`, `h` and `i` as `attn.attention`, and over the reduction `j`,
     where each tile continues the state of the one before. `PartialReductionOpInterface` gives each part
@@ -207,11 +239,12 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
 
   let arguments = (ins
     AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
-    Variadic<AnyType>:$captures, Variadic<Index>:$offsets,
-    Variadic<AnyRankedTensor>:$outs,
+    Variadic<AnyType>:$captures, Variadic<AnyRankedTensor>:$sparsityOperands,
+    Variadic<Index>:$offsets, Variadic<AnyRankedTensor>:$outs,
     F64Attr:$scale,
     OptionalAttr<AffineMapArrayAttr>:$layouts,
-    OptionalAttr<Attn_AnyScheduleAttr>:$schedule);
+    OptionalAttr<Attn_AnyScheduleAttr>:$schedule,
+    OptionalAttr<Attn_SparsityAttr>:$sparsity);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$blocks,
     AnyRegion:$tiles);
