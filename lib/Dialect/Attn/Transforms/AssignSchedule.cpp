@@ -36,6 +36,17 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
                            unrollN);
 }
 
+RowScheduleAttr
+mlir::attn::chooseCPURowSchedule(FloatType accType,
+                                 const CPUScheduleInput &input) {
+  int64_t lanes = llvm::bit_floor(
+      std::max<unsigned>(1, input.vectorBits / accType.getWidth()));
+  // Two vectors of scores: more are rescaled less often, but lists that end
+  // within them leave more undone. Tasks of few queries cost claims of tasks.
+  return RowScheduleAttr::get(accType.getContext(), /*rows=*/16,
+                              /*tileN=*/2 * lanes, lanes);
+}
+
 namespace {
 struct AttnAssignSchedule
     : public mlir::attn::impl::AttnAssignSchedulePassBase<AttnAssignSchedule> {
@@ -51,6 +62,11 @@ struct AttnAssignSchedule
     getOperation()->walk([&](AttentionLikeOpInterface op) {
       if (op->hasAttr("schedule"))
         return;
+      if (hasKeyLists(op)) {
+        op->setAttr("schedule",
+                    chooseCPURowSchedule(op.getAccumulatorType(), input));
+        return;
+      }
       op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
                                                 op.getQueryKeyDim(),
                                                 op.getValueDim(), input));
