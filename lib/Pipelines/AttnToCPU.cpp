@@ -39,6 +39,7 @@ void mlir::attn::buildTensorStage(OpPassManager &pm, const AttnToCPUOptions &) {
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
+  pm.addPass(createAttnExpandSparsityPass());
   pm.addPass(createAttnCanonicalizeScorePass());
 }
 

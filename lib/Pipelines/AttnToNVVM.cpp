@@ -28,6 +28,10 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
+  // Until a kernel can fill the bits, lists stay, and attn-tile rejects them.
+  AttnExpandSparsityPassOptions sparsity;
+  sparsity.lists = false;
+  pm.addPass(createAttnExpandSparsityPass(sparsity));
   pm.addPass(createAttnCanonicalizeScorePass());
   pm.addPass(createAttnOnlineSoftmaxPass());
   pm.addPass(createAttnClassifyBlocksPass());
@@ -42,7 +46,10 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
 }
 
 void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
-                                     const AttnToNVVMOptions &) {
+                                     const AttnToNVVMOptions &options) {
+  AttnRowsToNVVMPassOptions rows;
+  rows.accurateTanh = options.accurateTanh;
+  pm.addPass(createAttnRowsToNVVMPass(rows));
   pm.addPass(createAttnHopperSchedulePass());
   addCleanup(pm);
 }

@@ -85,6 +85,16 @@ func.func @checked(%x: tensor<?xf32> {bufferization.writable = false}, %i: index
 
 // -----
 
+// CHECK-LABEL: func.func @reported(
+// CHECK-SAME: %{{.*}}: memref<?xi64> {attn.status}) {
+// CHECK: attn.report site 0
+func.func @reported(%x: index, %p: i1) {
+  attn.report site 0 (%x, %x) if %p
+  return
+}
+
+// -----
+
 // What is not a tensor stays, as in plans.
 
 // CHECK-LABEL: func.func @f.plan(

@@ -149,3 +149,37 @@ func.func private @external(tensor<?xf32>)
 func.func @scalar(%x: f32) -> f32 {
   return %x : f32
 }
+
+// -----
+
+// The operands of a sparsity have the blocks that q and k have, or 1 batch or head.
+
+// CHECK-LABEL: func.func @bits.plan(
+// CHECK-SAME: attn.constraints = [
+// CHECK-SAME: 'attn.attention' op expects dimension 0 of bits of the sparsity to have extent %1 or 1, but got %0",
+// CHECK-SAME: 'attn.attention' op expects dimension 1 of bits of the sparsity to have extent %1 or 1, but got %0",
+// CHECK-SAME: 'attn.attention' op expects dimension 2 of bits of the sparsity to have extent %1, but got %0",
+// CHECK-SAME: 'attn.attention' op expects dimension 3 of bits of the sparsity to have extent %1, but got %0"]
+// CHECK-DAG: arith.ceildivui %{{.*}}, %c64 : index
+// CHECK-DAG: arith.ceildivui %{{.*}}, %c32 : index
+func.func @bits(%q: tensor<?x?x?x8xf32>, %bits: tensor<?x?x?x?xi1>, %o: tensor<?x?x?x8xf32>) {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<?x?x?x8xf32>, tensor<?x?x?x8xf32>, tensor<?x?x?x8xf32>)
+      sparsity(#attn.sparsity<bits, block = 64x32> %bits : tensor<?x?x?x?xi1>)
+      outs(%q : tensor<?x?x?x8xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rows.plan(
+// CHECK-SAME: attn.constraints = ["{{.*}}: error: 'attn.attention' op expects dimension 0 of rows of the sparsity to have extent %1, but got %0"]
+// CHECK: %[[BLOCKS:.*]] = arith.ceildivui %{{.*}}, %c64 : index
+// CHECK: arith.addi %[[BLOCKS]], %c1 : index
+func.func @rows(%q: tensor<1x1x?x8xf32>, %rows: tensor<?xi32>, %columns: tensor<?xi64>) {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>, tensor<1x1x?x8xf32>)
+      sparsity(#attn.sparsity<lists, block = 64x32> %rows, %columns : tensor<?xi32>, tensor<?xi64>)
+      outs(%q : tensor<1x1x?x8xf32>)
+  return
+}

@@ -36,7 +36,7 @@ func.func @not_canonical(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %
 
 func.func @sparsity(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<17xi32>, %columns: tensor<?xi32>)
     -> tensor<1x1x16x8xf32> {
-  // expected-error@+1 {{expects no sparsity: run attn-expand-sparsity before attn-tile; that leaves lists with blocks of 1x1, for which there is no code yet}}
+  // expected-error@+1 {{expects no sparsity, but got #attn.sparsity<lists, block = 1x1>: attn-expand-sparsity, before attn-tile, makes it a mask, but for lists with blocks of 1x1, and on a GPU any lists}}
   %acc, %max, %sum = attn.online_attention scale 1.0
       ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>)

@@ -243,20 +243,20 @@ func.func @tiles(%q: tensor<2x4x?x8xf32>, %v: tensor<2x4x?x16xf32>, %o: tensor<2
 // CHECK-LABEL: func @ranges
 // CHECK-SAME: %[[DOC:[^ ]*]]: tensor<2x?xi32>
 // CHECK: %[[TABLES:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 1, %{{.*}}) shared_outs({{.*}}) -> (tensor<2x1x?xi32>, tensor<2x1x?xi32>) {
-// CHECK:   %[[RANGE:.*]]:2 = scf.for
-// CHECK:     scf.for
-// CHECK:       tensor.extract %[[DOC]]
+// A loop over the keys, and none over the batch.
+// CHECK:   scf.if %{{.*}} -> (i32, i32) {
+// CHECK-NEXT: scf.for %[[KEY:[^ ]*]] =
+// CHECK-NEXT:   tensor.extract %[[DOC]][%{{.*}}, %[[KEY]]]
 // CHECK:       arith.minsi
 // CHECK:       arith.maxsi
 // A range that is partly outside may be anything.
-// CHECK:   arith.select %{{.*}}, %[[RANGE]]#0, %c-2147483648_i32 : i32
-// CHECK:   arith.select %{{.*}}, %[[RANGE]]#1, %c2147483647_i32 : i32
+// CHECK:   } else {
+// CHECK-NEXT: scf.yield %c-2147483648_i32, %c2147483647_i32 : i32, i32
 // CHECK:   tensor.parallel_insert_slice
 // CHECK:   tensor.parallel_insert_slice
 // CHECK: scf.forall (%[[B:.*]], %{{.*}}, %{{.*}}) in (2, 4, %{{.*}})
 // CHECK:   scf.for
-// CHECK:     scf.for
-// CHECK:       tensor.extract %[[DOC]]
+// CHECK-NEXT: tensor.extract %[[DOC]]
 // CHECK:   scf.for %[[J:.*]] = %c0 to
 // CHECK:     %[[TILE:.*]] = arith.divui %[[J]], %c8 : index
 // CHECK:     tensor.extract %[[TABLES]]#0[%[[B]], %c0, %[[TILE]]]
@@ -282,6 +282,107 @@ func.func @ranges(%doc: tensor<2x?xi32>, %q: tensor<2x4x?x8xf32>, %o: tensor<2x4
         %may = arith.cmpi sle, %imin, %jmax : i32
         %must = arith.cmpi sle, %imax, %jmin : i32
         attn.yield %may, %must : i1, i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// A layout of blocks, of 16 queries and 16 keys, on tiles of 16 and 8: a tile lies in one block, so that its class is one
+// bit, and so is what the predicate reads.
+
+// CHECK-LABEL: func @blocks
+// CHECK-SAME: %[[BITS:[^ ]*]]: tensor<4x?x?xi1>
+// CHECK: scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}) in
+// CHECK:   %[[ROW:.*]] = arith.divui %{{.*}}, %c16 : index
+// CHECK:   scf.for
+// CHECK:     %[[COLUMN:.*]] = arith.divui %{{.*}}, %c16 : index
+// CHECK:     %[[CLASS:.*]] = scf.if %{{.*}} -> (i1
+// CHECK-NEXT:  tensor.extract %[[BITS]][%[[H]], %[[ROW]], %[[COLUMN]]]
+// CHECK:     attn.gather %[[BITS]][%[[H]], %[[ROW]], %[[COLUMN]]] mask %true : tensor<4x?x?xi1>, (index, index, index), i1 -> i1
+func.func @blocks(%bits: tensor<4x?x?xi1>, %q: tensor<2x4x?x8xf32>, %o: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%bits : tensor<4x?x?xi1>)
+      outs(%o, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c16 = arith.constant 16 : index
+        %x = arith.divui %i, %c16 : index
+        %y = arith.divui %j, %c16 : index
+        %p = tensor.extract %w[%h, %x, %y] : tensor<4x?x?xi1>
+        attn.yield %p : i1
+      }
+      tiles(%b, %h, %i0, %i1, %j0, %j1, %w) {
+        %c1 = arith.constant 1 : index
+        %c16 = arith.constant 16 : index
+        %i2 = arith.subi %i1, %c1 : index
+        %j2 = arith.subi %j1, %c1 : index
+        %x0 = arith.divui %i0, %c16 : index
+        %x1 = arith.divui %i2, %c16 : index
+        %y0 = arith.divui %j0, %c16 : index
+        %y1 = arith.divui %j2, %c16 : index
+        %h1 = arith.addi %h, %c1 : index
+        %x2 = arith.addi %x1, %c1 : index
+        %y2 = arith.addi %y1, %c1 : index
+        %all, %any = attn.range %w[%h, %x0, %y0] to [%h1, %x2, %y2] : tensor<4x?x?xi1>
+        attn.yield %any, %all : i1, i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// Quotients that are the same for a tile, by shifts and in a score too, and others that are not: by 24, of a sum, and where
+// positions count from elsewhere.
+
+// CHECK-LABEL: func @quotients
+// CHECK: scf.for %[[J:.*]] = %c0
+// CHECK: %[[SHIFTED:.*]] = arith.shrui %[[J]], %c4 : index
+// CHECK: attn.gather %{{.*}}[%[[SHIFTED]]] mask %true : tensor<?xf32>, (index), i1 -> f32
+// CHECK: arith.divui %{{.*}} : vector<8xindex>
+// CHECK: attn.gather {{.*}} -> vector<8xf32>
+// CHECK: arith.shrui %{{.*}} : vector<8xindex>
+// CHECK: attn.gather {{.*}} -> vector<8xf32>
+func.func @quotients(%t: tensor<?xf32>, %q: tensor<2x4x?x8xf32>, %o: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%t : tensor<?xf32>)
+      outs(%o, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      score(%s, %b, %h, %i, %j, %w) {
+        %c1 = arith.constant 1 : index
+        %c4 = arith.constant 4 : index
+        %c12 = arith.constant 12 : index
+        %x = arith.shrui %j, %c4 : index
+        %p = tensor.extract %w[%x] : tensor<?xf32>
+        %y = arith.divui %j, %c12 : index
+        %u = tensor.extract %w[%y] : tensor<?xf32>
+        %j1 = arith.addi %j, %c1 : index
+        %z = arith.shrui %j1, %c4 : index
+        %v = tensor.extract %w[%z] : tensor<?xf32>
+        %s0 = arith.addf %s, %p : f32
+        %s1 = arith.addf %s0, %u : f32
+        %s2 = arith.addf %s1, %v : f32
+        attn.yield %s2 : f32
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @elsewhere
+// CHECK: arith.divui %{{.*}} : vector<8xindex>
+// CHECK: attn.gather {{.*}} -> vector<8xi1>
+func.func @elsewhere(%t: tensor<?xi1>, %at: index, %q: tensor<2x4x?x8xf32>, %o: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%t : tensor<?xi1>)
+      offsets(%at, %at, %at, %at)
+      outs(%o, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c16 = arith.constant 16 : index
+        %x = arith.divui %j, %c16 : index
+        %p = tensor.extract %w[%x] : tensor<?xi1>
+        attn.yield %p : i1
       }
   return %r#0 : tensor<2x4x?x8xf32>
 }

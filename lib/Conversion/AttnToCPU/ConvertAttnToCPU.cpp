@@ -1,5 +1,6 @@
 //===- ConvertAttnToCPU.cpp - Lower tiles to loops on hardware vectors ----===//
 
+#include "Reports.h"
 #include "RowLowering.h"
 #include "TileLowering.h"
 #include "attn/Conversion/AttnToCPU/Passes.h"
@@ -55,6 +56,8 @@ struct ConvertAttnToCPU
         return signalPassFailure();
       loop->removeAttr(kScheduleAttrName);
     }
+    if (failed(lowerReports(getOperation())))
+      return signalPassFailure();
   }
 };
 } // namespace

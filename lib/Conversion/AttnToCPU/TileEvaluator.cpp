@@ -1,6 +1,7 @@
 //===- TileEvaluator.cpp - Tile values at a point -------------------------===//
 
 #include "TileEvaluator.h"
+#include "Reports.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -212,25 +213,12 @@ bool mlir::attn::isVectorReadable(Value value, unsigned dim,
          strides.back() == 1;
 }
 
-/// The argument that checked reads report to.
-static Value getStatusArgument(Operation *op) {
-  auto function = op->getParentOfType<FunctionOpInterface>();
-  for (BlockArgument argument : function.getArguments())
-    if (function.getArgAttr(argument.getArgNumber(), kStatusAttrName))
-      return argument;
-  return {};
-}
-
 void TileEvaluator::emitReports(GatherOp op, Value mask,
                                 ArrayRef<Value> indices,
                                 ArrayRef<Value> inRange) {
-  Value status = getStatusArgument(op);
-  if (!status) {
-    op.emitError("expects the function of a checked read to have an argument "
-                 "with '")
-        << kStatusAttrName << "'";
+  Value status = getStatusArgument(op, "a checked read");
+  if (!status)
     return;
-  }
   for (auto [dim, index, inside] : llvm::enumerate(indices, inRange)) {
     Value ones = arith::ConstantOp::create(
         builder, loc,
@@ -270,11 +258,7 @@ void TileEvaluator::emitReports(GatherOp op, Value mask,
     Value extent = arith::IndexCastOp::create(
         builder, loc, i64,
         memref::DimOp::create(builder, loc, op.getSource(), dim));
-    int64_t slot = 2 * (*op.getSite() + dim);
-    for (Value value : {reported, extent})
-      memref::StoreOp::create(
-          builder, loc, value, status,
-          ValueRange{arith::ConstantIndexOp::create(builder, loc, slot++)});
+    storeReport(builder, loc, status, *op.getSite() + dim, reported, extent);
   }
 }
 

@@ -73,6 +73,14 @@ func.func @no_status(%src: memref<?xf32>, %out: memref<f32>) {
 
 // -----
 
+func.func @report_no_status(%x: index, %p: i1) {
+  // expected-error @below {{expects the function of a report to have an argument with 'attn.status'}}
+  attn.report site 0 (%x, %x) if %p
+  return
+}
+
+// -----
+
 func.func @masked_write(%out: memref<8xf32>) {
   %c0 = arith.constant 0 : index
   %x = arith.constant dense<1.0> : vector<8xf32>

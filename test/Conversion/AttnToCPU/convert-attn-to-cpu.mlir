@@ -129,6 +129,26 @@ func.func @gather(%src: memref<?xf32>, %out: memref<8xf32>, %status: memref<?xi6
 
 // -----
 
+// Other errors are reported the same way, wherever they are found.
+
+// CHECK-LABEL: func @report
+// CHECK-SAME: %[[X:.*]]: index, %[[P:.*]]: i1, %[[STATUS:.*]]: memref<?xi64> {attn.status}
+// CHECK: scf.forall
+// CHECK-NEXT: scf.if %[[P]] {
+// CHECK-NEXT: %[[FIRST:.*]] = arith.index_cast %{{.*}} : index to i64
+// CHECK-NEXT: %[[SECOND:.*]] = arith.index_cast %[[X]] : index to i64
+// CHECK: memref.store %[[FIRST]], %[[STATUS]][%c6]
+// CHECK: memref.store %[[SECOND]], %[[STATUS]][%c7]
+// CHECK-NOT: attn.report
+func.func @report(%x: index, %p: i1, %status: memref<?xi64> {attn.status}) {
+  scf.forall (%t) in (4) {
+    attn.report site 3 (%t, %x) if %p
+  }
+  return
+}
+
+// -----
+
 // A tile that is read along its rows and used along its columns is transposed
 // in registers, in blocks of lanes x lanes.
 

@@ -523,3 +523,11 @@ func.func @gather_index_type(%t: tensor<8xf32>, %i: i32, %p: i1) {
   %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (i32), i1 -> f32
   return
 }
+
+// -----
+
+func.func @report_site(%x: index, %p: i1) {
+  // expected-error@+1 {{attribute 'site' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  attn.report site -1 (%x, %x) if %p
+  return
+}

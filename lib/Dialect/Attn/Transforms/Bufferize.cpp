@@ -91,10 +91,12 @@ static void lowerCopies(Operation *root) {
   });
 }
 
-/// Gives a function with checked reads the argument that they report to.
+/// Gives a function that reports errors in data the argument for them.
 static LogicalResult addStatusArgument(func::FuncOp function) {
-  WalkResult walk = function.walk([](GatherOp op) {
-    return op.getSite() ? WalkResult::interrupt() : WalkResult::advance();
+  WalkResult walk = function.walk([](Operation *op) {
+    auto gather = dyn_cast<GatherOp>(op);
+    bool reports = gather ? gather.getSite().has_value() : isa<ReportOp>(op);
+    return reports ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (!walk.wasInterrupted())
     return success();

@@ -45,6 +45,8 @@ private:
   };
 
   LogicalResult addAttention(AttentionOp op);
+  LogicalResult addSparsity(AttentionOp op, Value batch, Value heads,
+                            Value numQueries, Value numKeys);
   void addLoops(linalg::LinalgOp op);
   void addCast(tensor::CastOp op);
   void addEmpty(tensor::EmptyOp op);
@@ -166,6 +168,45 @@ LogicalResult PlanBuilder::addAttention(AttentionOp op) {
              "expects " + out.name + " and q to have the same number of heads");
     addEqual(op, out.length, q.length,
              "expects " + out.name + " and q to have the same length");
+  }
+  return op.getSparsityAttr() && op.getOffsets().empty()
+             ? addSparsity(op, q.batch, q.heads, q.length, k.length)
+             : success();
+}
+
+/// The extents of the operands that say which blocks take part.
+LogicalResult PlanBuilder::addSparsity(AttentionOp op, Value batch, Value heads,
+                                       Value numQueries, Value numKeys) {
+  SparsityAttr sparsity = *op.getSparsity();
+  std::string name = sparsity.isBits() ? "bits" : "rows";
+  Value operand = op.getSparsityOperands()[0];
+  int64_t rank = cast<RankedTensorType>(operand.getType()).getRank();
+  int64_t numLeading = rank - (sparsity.isBits() ? 2 : 1);
+  auto numBlocks = [&](Value length, int64_t block) {
+    return builder.createOrFold<arith::CeilDivUIOp>(loc, length,
+                                                    constant(block));
+  };
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    Value got = extents.emitExtent(operand, dim);
+    if (!got)
+      return reportCulprit(op, "extents of operands");
+    std::string text = "expects dimension " + std::to_string(dim) + " of " +
+                       name + " of the sparsity to have extent %1";
+    if (dim < numLeading) {
+      Value wanted = dim + 1 == numLeading ? heads : batch;
+      Value isOne = compare(arith::CmpIPredicate::eq, got, constant(1));
+      Value isSame = compare(arith::CmpIPredicate::eq, got, wanted);
+      addConstraint(op, builder.createOrFold<arith::OrIOp>(loc, isOne, isSame),
+                    got, wanted, text + " or 1, but got %0");
+      continue;
+    }
+    Value wanted = dim == numLeading
+                       ? numBlocks(numQueries, sparsity.getBlockRows())
+                       : numBlocks(numKeys, sparsity.getBlockColumns());
+    if (sparsity.isLists())
+      wanted = builder.createOrFold<arith::AddIOp>(loc, wanted, constant(1));
+    addConstraint(op, compare(arith::CmpIPredicate::eq, got, wanted), got,
+                  wanted, text + ", but got %0");
   }
   return success();
 }

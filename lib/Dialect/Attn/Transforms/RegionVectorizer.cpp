@@ -141,8 +141,40 @@ Value RegionVectorizer::emitDivision(Operation &op,
                                  create(safe));
 }
 
+std::optional<int64_t> mlir::attn::getDivisor(Operation *op) {
+  APInt constant;
+  if (!op || op->getNumOperands() != 2 ||
+      !matchPattern(op->getOperand(1), m_ConstantInt(&constant)))
+    return std::nullopt;
+  if (isa<arith::ShRUIOp, arith::ShRSIOp>(op))
+    return constant.ult(32)
+               ? std::optional(int64_t(1) << constant.getZExtValue())
+               : std::nullopt;
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(op) &&
+      constant.isStrictlyPositive() && constant.getSignificantBits() <= 64)
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+bool RegionVectorizer::visitUniformQuotient(Operation &op) {
+  std::optional<int64_t> divisor = getDivisor(&op);
+  auto start = divisor ? starts.find(op.getOperand(0)) : starts.end();
+  if (start == starts.end())
+    return false;
+  auto [value, size] = start->second;
+  if (*divisor % size != 0)
+    return false;
+  IRMapping mapping;
+  mapping.map(op.getOperand(0), value);
+  mapping.map(op.getOperand(1), lookup(op.getOperand(1)).value);
+  values[op.getResult(0)] = {builder.clone(op, mapping)->getResult(0)};
+  return true;
+}
+
 LogicalResult RegionVectorizer::visitElementwise(Operation &op,
                                                  TileValue active) {
+  if (visitUniformQuotient(op))
+    return success();
   SmallVector<TileValue> operands;
   TileKind kind = TileKind::Uniform;
   for (Value operand : op.getOperands()) {
@@ -187,7 +219,7 @@ void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
         index.kind == TileKind::Uniform ? index.value : broadcast(index, kind));
   IntegerAttr site;
   if (sites) {
-    site = builder.getI64IntegerAttr(sites->sites.size());
+    site = builder.getI64IntegerAttr(sites->first + sites->sites.size());
     auto argument = cast<BlockArgument>(op.getTensor());
     unsigned leading =
         argument.getOwner()->getNumArguments() -

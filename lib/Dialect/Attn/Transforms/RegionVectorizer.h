@@ -45,7 +45,13 @@ struct BoundsCheckSites {
   /// What the captures of the attention at hand are called.
   SmallVector<std::string> captureNames;
   SmallVector<Site> sites;
+  /// The number of the first of them.
+  int64_t first = 0;
 };
+
+/// The positive constant that `op` divides by, rounding down where what it
+/// divides is not negative; nothing for other operations, or null.
+std::optional<int64_t> getDivisor(Operation *op);
 
 class RegionVectorizer {
 public:
@@ -69,6 +75,13 @@ public:
   LogicalResult emit(Operation &op);
   TileValue get(Value value) { return lookup(value); }
 
+  /// The values of `argument` are from `start` on, a multiple of `size`, and
+  /// less than the next one: quotients by a multiple of `size` are the same for
+  /// the tile.
+  void setStart(Value argument, Value start, int64_t size) {
+    starts[argument] = {start, size};
+  }
+
   /// `value` with the shape of `kind`, which must include its own.
   Value broadcast(TileValue value, TileKind kind);
   TileValue logicalAnd(TileValue a, TileValue b);
@@ -80,6 +93,8 @@ private:
   LogicalResult visit(Operation &op, TileValue active);
   LogicalResult visitIf(Operation &op, TileValue active);
   LogicalResult visitElementwise(Operation &op, TileValue active);
+  /// A quotient that is the same for the tile though what it divides is not.
+  bool visitUniformQuotient(Operation &op);
   void visitExtract(tensor::ExtractOp op, TileValue active);
   /// An integer division or remainder that is defined for all operands: by
   /// zero it gives 0, so that no input stops the process.
@@ -94,6 +109,7 @@ private:
   int64_t numKeys, numQueries;
   BoundsCheckSites *sites;
   DenseMap<Value, TileValue> values;
+  DenseMap<Value, std::pair<Value, int64_t>> starts;
 };
 
 } // namespace mlir::attn

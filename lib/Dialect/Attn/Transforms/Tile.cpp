@@ -205,9 +205,12 @@ static void nameCaptures(OnlineAttentionOp op, BoundsCheckSites *sites) {
 
 static LogicalResult requireSchedule(OnlineAttentionOp op) {
   bool hasLists = hasKeyLists(op);
-  if (op.getSparsityAttr() && !hasLists)
-    return op.emitError("expects no sparsity but lists with blocks of 1x1: run "
-                        "attn-expand-sparsity before attn-tile");
+  if (SparsityAttr sparsity = op.getSparsityAttr(); sparsity && !hasLists)
+    return op.emitError("expects no sparsity but lists with blocks of 1x1, but "
+                        "got ")
+           << sparsity
+           << ": attn-expand-sparsity, before attn-tile, makes it a mask, but "
+              "on a GPU no lists";
   ScheduleAttrInterface schedule = op.getScheduleAttr();
   if (!schedule)
     return op.emitError("expects a schedule: run attn-assign-schedule before "
@@ -307,7 +310,10 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
 static void recordSites(Operation *root, const BoundsCheckSites &sites) {
   if (sites.sites.empty())
     return;
+  // Behind those of other reports.
   SmallVector<Attribute> texts;
+  if (auto known = root->getAttrOfType<ArrayAttr>(kSitesAttrName))
+    llvm::append_range(texts, known);
   for (const BoundsCheckSites::Site &site : sites.sites) {
     std::string text = getLocationText(site.loc);
     llvm::raw_string_ostream(text)
@@ -333,6 +339,8 @@ struct AttnTile : public mlir::attn::impl::AttnTilePassBase<AttnTile> {
     if (walk.wasInterrupted())
       return signalPassFailure();
     BoundsCheckSites sites;
+    if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
+      sites.first = known.size();
     BoundsCheckSites *sitesOrNull = boundsCheck ? &sites : nullptr;
     IRRewriter rewriter(&getContext());
     SmallVector<FinalizeOp> finalizes;

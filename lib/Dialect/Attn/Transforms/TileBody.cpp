@@ -472,6 +472,14 @@ FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
                                       keyPositions};
   for (Value capture : op.getCaptures())
     arguments.push_back({capture});
+  // Tiles start at multiples of their size, unless they count from elsewhere.
+  for (Region *region : {&op.getMask(), &op.getScore()}) {
+    if (region->empty() || !op.getOffsets().empty())
+      continue;
+    unsigned first = region == &op.getMask() ? 2 : 3;
+    vectorizer.setStart(region->getArgument(first), rows.row, numQueries);
+    vectorizer.setStart(region->getArgument(first + 1), key, numKeys);
+  }
   if (masked && !op.getMask().empty()) {
     FailureOr<TileValue> mask = vectorizer.run(
         op.getMask(), arguments, vectorizer.logicalAnd(active, allowed));

@@ -28,7 +28,8 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
     };
     answer =
         emitRange(builder, range.getLoc(), values.get(range.getSource()).value,
-                  get(range.getLows()), get(range.getHighs()));
+                  get(range.getLows()), get(range.getHighs()),
+                  getSingleDims(range, op.getScheduleAttr()));
   }
   values.set(range.getMin(), {answer.first});
   values.set(range.getMax(), {answer.second});

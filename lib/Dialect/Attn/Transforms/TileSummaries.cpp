@@ -5,6 +5,7 @@
 #include "RegionVectorizer.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -55,9 +56,42 @@ static std::pair<Value, Value> createEnds(OpBuilder &builder, Location loc,
   return {create(min), create(max)};
 }
 
+/// Whether `high` is `low` + 1 over any tile.
+static bool isSingle(Value low, Value high, Region &tiles,
+                     ScheduleAttrInterface schedule) {
+  auto add = high.getDefiningOp<arith::AddIOp>();
+  if (!add || !matchPattern(add.getRhs(), m_One()))
+    return false;
+  if (add.getLhs() == low)
+    return true;
+  // Both ends of a tile over the extent of a block, where a tile lies in one.
+  Operation *first = low.getDefiningOp(), *last = add.getLhs().getDefiningOp();
+  std::optional<int64_t> divisor = getDivisor(first);
+  if (!divisor || divisor != getDivisor(last))
+    return false;
+  auto end = last->getOperand(0).getDefiningOp<arith::SubIOp>();
+  if (!end || !matchPattern(end.getRhs(), m_One()))
+    return false;
+  auto isTile = [&](unsigned number, int64_t size) {
+    return first->getOperand(0) == tiles.getArgument(number) &&
+           end.getLhs() == tiles.getArgument(number + 1) &&
+           *divisor % size == 0;
+  };
+  return isTile(2, schedule.getTileM()) || isTile(4, schedule.getTileN());
+}
+
+SmallVector<bool> mlir::attn::getSingleDims(RangeOp range,
+                                            ScheduleAttrInterface schedule) {
+  SmallVector<bool> result;
+  for (auto [low, high] : llvm::zip_equal(range.getLows(), range.getHighs()))
+    result.push_back(isSingle(low, high, *range->getParentRegion(), schedule));
+  return result;
+}
+
 std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
                                               Value source, ValueRange lows,
-                                              ValueRange highs) {
+                                              ValueRange highs,
+                                              ArrayRef<bool> isSingle) {
   Type type = getElementTypeOrSelf(source.getType());
   bool isBoolean = type.isInteger(1);
   auto [least, most] = createEnds(builder, loc, type);
@@ -70,21 +104,21 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
         builder, loc, isInside,
         arith::CmpIOp::create(builder, loc, predicate, a, b));
   };
-  SmallVector<std::pair<Value, Value>> bounds;
   for (auto [dim, low, high] : llvm::enumerate(lows, highs)) {
     Value extent = tensor::DimOp::create(builder, loc, source, dim);
     require(arith::CmpIPredicate::sge, low, zero);
-    require(arith::CmpIPredicate::slt, low, high);
+    if (!isSingle[dim])
+      require(arith::CmpIPredicate::slt, low, high);
     require(arith::CmpIPredicate::sle, high, extent);
-    bounds.push_back({arith::MaxSIOp::create(builder, loc, low, zero),
-                      arith::MinSIOp::create(builder, loc, high, extent)});
   }
 
-  // A loop for each dimension, around the read of one element.
+  // Around the read of one element a loop for each dimension along which there
+  // may be more.
   SmallVector<Value> indices;
   std::function<std::pair<Value, Value>(Value, Value)> emitLoops =
       [&](Value min, Value max) -> std::pair<Value, Value> {
-    if (indices.size() == bounds.size()) {
+    size_t dim = indices.size();
+    if (dim == lows.size()) {
       Value element = tensor::ExtractOp::create(builder, loc, source, indices);
       if (isBoolean)
         return {arith::AndIOp::create(builder, loc, min, element),
@@ -92,21 +126,33 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
       return {arith::MinSIOp::create(builder, loc, min, element),
               arith::MaxSIOp::create(builder, loc, max, element)};
     }
-    auto [low, high] = bounds[indices.size()];
-    auto loop =
-        scf::ForOp::create(builder, loc, low, high, one, ValueRange{min, max});
+    indices.push_back(lows[dim]);
+    if (isSingle[dim]) {
+      auto result = emitLoops(min, max);
+      indices.pop_back();
+      return result;
+    }
+    auto loop = scf::ForOp::create(builder, loc, lows[dim], highs[dim], one,
+                                   ValueRange{min, max});
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    indices.push_back(loop.getInductionVar());
+    indices.back() = loop.getInductionVar();
     auto [newMin, newMax] =
         emitLoops(loop.getRegionIterArg(0), loop.getRegionIterArg(1));
     indices.pop_back();
     scf::YieldOp::create(builder, loc, ValueRange{newMin, newMax});
     return {loop.getResult(0), loop.getResult(1)};
   };
+  // Nothing outside is read.
+  auto branch = scf::IfOp::create(builder, loc, TypeRange{type, type}, isInside,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
   auto [min, max] = emitLoops(most, least);
-  return {arith::SelectOp::create(builder, loc, isInside, min, least),
-          arith::SelectOp::create(builder, loc, isInside, max, most)};
+  scf::YieldOp::create(builder, loc, ValueRange{min, max});
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, ValueRange{least, most});
+  return {branch.getResult(0), branch.getResult(1)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,9 +218,9 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
     return llvm::map_to_vector(
         indices, [&](Value index) { return values.get(index).value; });
   };
-  auto [min, max] =
-      emitRange(rewriter, loc, values.get(range.getSource()).value,
-                get(range.getLows()), get(range.getHighs()));
+  auto [min, max] = emitRange(
+      rewriter, loc, values.get(range.getSource()).value, get(range.getLows()),
+      get(range.getHighs()), getSingleDims(range, schedule));
 
   Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
   SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());

@@ -40,10 +40,15 @@ std::pair<Value, Value> readTileSummary(OpBuilder &builder, Location loc,
                                         const TileSummary &summary, Value batch,
                                         Value head, Value keyTile);
 
+/// Along which dimensions an `attn.range` asks for one element over any tile of
+/// a schedule: the indices are the same for the tile, or divided by a multiple
+/// of its extent. Tiles start at multiples of that.
+SmallVector<bool> getSingleDims(RangeOp range, ScheduleAttrInterface schedule);
+
 /// Emits the loops that find the answers of an `attn.range`.
 std::pair<Value, Value> emitRange(OpBuilder &builder, Location loc,
                                   Value source, ValueRange lows,
-                                  ValueRange highs);
+                                  ValueRange highs, ArrayRef<bool> isSingle);
 
 } // namespace mlir::attn
 

@@ -37,9 +37,10 @@ inline constexpr llvm::StringLiteral kNameAttrName = "attn.name";
 
 /// The attribute of a loop over tiles that holds the schedule it came from.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
-/// The attribute of a module that holds one text for each checked read.
+/// The attribute of a module that holds one text for each error in data that
+/// is reported: of checked reads, and by attn.report.
 inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
-/// The attribute of the function argument that checked reads report to:
+/// The attribute of the function argument that these errors are reported to:
 /// memref<?xi64>, two elements for each number in `attn.sites`: an index that
 /// is out of range, and the extent that it should be below.
 inline constexpr llvm::StringLiteral kStatusAttrName = "attn.status";

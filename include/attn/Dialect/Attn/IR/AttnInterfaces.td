@@ -26,6 +26,8 @@ def Attn_AttentionLikeInterface : OpInterface<"AttentionLikeOpInterface"> {
         "are none.", "::mlir::attn::SparsityAttr", "getSparsityAttr">,
     InterfaceMethod<"The bits, or the rows and the columns, of the sparsity; may "
         "be empty.", "::mlir::OperandRange", "getSparsityOperands">,
+    InterfaceMethod<"The operands of the sparsity, to change them.",
+        "::mlir::MutableOperandRange", "getSparsityOperandsMutable">,
     InterfaceMethod<"The score region; may be empty.", "::mlir::Region &",
         "getScore">,
     InterfaceMethod<"The mask region; may be empty.", "::mlir::Region &",

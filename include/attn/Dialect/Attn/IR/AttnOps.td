@@ -392,6 +392,33 @@ def Attn_GatherOp : Attn_Op<"gather", [
   let hasVerifier = 1;
 }
 
+def Attn_ReportOp : Attn_Op<"report", [MemoryEffects<[MemWrite]>]> {
+  let summary = "report an error in the data of a program that runs";
+  let description = [{
+    Where `condition` holds, the error of number `site` in the function's table of sites is reported, in whose text
+    `%0` and `%1` stand for `first` and `second`. The program goes on. Of several reports of one site, by
+    several workers, any is kept, and its two numbers need not be of one report.
+
+    Operands:
+
+    * `first`, `second`: indices for the text of the error.
+    * `condition`: i1.
+
+    Example:
+
+    ```mlir
+    attn.report site 2 (%column, %numColumns) if %isOutside
+    ```
+
+    Errors: a negative site.
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$site,
+    Index:$first, Index:$second, I1:$condition);
+  let assemblyFormat = [{
+    `site` $site `(` $first `,` $second `)` `if` $condition attr-dict
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Inside of the tiles region
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,64 @@ include "mlir/Pass/PassBase.td"
 // Tensor and online level
 //===----------------------------------------------------------------------===//
 
+def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
+  let summary = "make explicit layouts of blocks a part of masks";
+  let description = [{
+    The `sparsity` of an attention becomes a capture of bits, and its mask asks for the bit of the block that a pair is in, too.
+    Whatever is done for masks then is done for layouts: tiles that no block allows are passed over.
+
+    Lists become bits first, by a loop over batches, heads and rows of blocks, as far as the lists depend on them. What
+    is wrong with lists, rows that decrease or leave the columns, columns that do not ascend or are out of range, is
+    reported where the program runs (`attn.report`, `attn.sites`), and then bits may be anything.
+
+    Lists with blocks of 1x1 stay as they are.
+
+    Precondition: an attention with lists has no offsets. Postcondition: the only sparsity is of blocks of 1x1. `blocks` and `tiles` of
+    an attention that had one are gone, as they promise too many keys.
+
+    Before:
+
+    ```mlir
+    %r = attn.attention
+        ins(%q, %k, %v : tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>)
+        sparsity(#attn.sparsity<bits, block = 64x64> %bits : tensor<4x4x4xi1>)
+        outs(%o : tensor<2x4x256x8xf32>)
+        mask(%b, %h, %i, %j) {
+          %p = arith.cmpi sle, %j, %i : index
+          attn.yield %p : i1
+        }
+    ```
+
+    After:
+
+    ```mlir
+    %r = attn.attention
+        ins(%q, %k, %v : tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>, tensor<2x4x256x8xf32>)
+        captures(%bits : tensor<4x4x4xi1>)
+        outs(%o : tensor<2x4x256x8xf32>)
+        mask(%b, %h, %i, %j, %w0) {
+          %p = arith.cmpi sle, %j, %i : index
+          %c64 = arith.constant 64 : index
+          %0 = arith.divui %i, %c64 : index
+          %1 = arith.divui %j, %c64 : index
+          %2 = tensor.extract %w0[%h, %0, %1] : tensor<4x4x4xi1>
+          %3 = arith.andi %p, %2 : i1
+          attn.yield %3 : i1
+        }
+    ```
+
+    Errors: lists in an attention with offsets.
+  }];
+  let options = [
+    Option<"lists", "lists", "bool", /*default=*/"true",
+           "turn lists into bits, too; otherwise they stay">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
   let summary = "bring the score and mask regions of attentions to few forms";
   let description = [{
@@ -91,7 +149,7 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     The function attribute `attn.constraints` of `F.plan` holds one text for each
     constraint, in which `%0`, `%1` stand for the offending extents. There are constraints for
 
-    * each `attn.attention`: batches, heads and lengths of q, k, v, o and lse agree;
+    * each `attn.attention`: batches, heads and lengths of q, k, v, o and lse agree, and a sparsity has the blocks that they have;
     * each `linalg` operation: operands agree on the extent of each loop;
     * each `tensor.cast` that makes an extent static;
     * each `tensor.empty`: extents are not negative.

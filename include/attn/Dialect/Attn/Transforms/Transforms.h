@@ -37,6 +37,13 @@ void cleanUpRegions(AttentionLikeOpInterface op);
 /// read (see attn-canonicalize-score). An `op` without use is erased.
 void canonicalizeScore(RewriterBase &rewriter, AttentionLikeOpInterface op);
 
+/// Makes the sparsity of `op` a part of its mask (see attn-expand-sparsity),
+/// but for lists with blocks of 1x1. Texts of errors that the lists may have
+/// are added to `sites`.
+LogicalResult expandSparsity(RewriterBase &rewriter,
+                             AttentionLikeOpInterface op,
+                             SmallVectorImpl<Attribute> &sites);
+
 /// Fills the `blocks` region of `op` from its mask, where the mask bounds
 /// anything (see attn-classify-blocks).
 void classifyBlocks(RewriterBase &rewriter, OnlineAttentionOp op);

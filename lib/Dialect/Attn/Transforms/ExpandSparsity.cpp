@@ -1,0 +1,325 @@
+//===- ExpandSparsity.cpp - Explicit layouts of blocks as masks -----------===//
+
+#include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNEXPANDSPARSITYPASS
+#include "attn/Dialect/Attn/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Lists as bits
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the loop that turns the lists of an attention into bits. One program
+/// fills one row of blocks.
+class ListsToBits {
+public:
+  ListsToBits(RewriterBase &builder, AttentionLikeOpInterface op,
+              SmallVectorImpl<Attribute> &sites)
+      : builder(builder), op(op), loc(op.getLoc()), sites(sites),
+        rows(op.getSparsityOperands()[0]),
+        columns(op.getSparsityOperands()[1]) {}
+
+  /// i1 of [B or 1, Hq or 1, nI, nJ].
+  Value emit();
+
+private:
+  Value emitRow(Value row, ValueRange ids);
+  Value addColumn(Value row, Value previous, Value column);
+  /// Reads an element of lists as an index.
+  Value read(Value list, ValueRange indices);
+  /// Reports an error where `condition` holds. Its numbers are such that those
+  /// of two reports may be mixed.
+  void report(unsigned which, Value first, Value second, Value condition) {
+    ReportOp::create(builder, loc, firstSite + which, first, second, condition);
+  }
+  void addSites();
+
+  OpFoldResult divideUp(OpFoldResult length, int64_t block) {
+    AffineExpr s0 = builder.getAffineSymbolExpr(0);
+    return affine::makeComposedFoldedAffineApply(builder, loc,
+                                                 s0.ceilDiv(block), {length});
+  }
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value boolean(bool value) {
+    return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(value));
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  }
+
+  RewriterBase &builder;
+  AttentionLikeOpInterface op;
+  Location loc;
+  SmallVectorImpl<Attribute> &sites;
+  Value rows, columns;
+  int64_t firstSite = 0;
+  Value numColumns, numKeyBlocks;
+};
+} // namespace
+
+/// What may be wrong with lists.
+enum ListsError : unsigned {
+  OutsideOfColumns,
+  Decreasing,
+  OutOfRange,
+  NoAscent
+};
+
+void ListsToBits::addSites() {
+  firstSite = sites.size();
+  std::string place = getLocationText(loc);
+  std::string begin = place + (place.empty() ? "" : ": ") + "error: '" +
+                      op->getName().getStringRef().str() + "' op expects ";
+  for (StringRef text :
+       {"rows of the sparsity to lie in the %1 columns, but got %0",
+        "rows of the sparsity not to decrease, but got %0 after a larger one",
+        "columns of the sparsity to be from 0 to below %1, but got %0",
+        "the columns of a row of the sparsity to ascend, but got %0 after one "
+        "that is not less"})
+    sites.push_back(builder.getStringAttr(begin + text));
+}
+
+Value ListsToBits::read(Value list, ValueRange indices) {
+  Value element = tensor::ExtractOp::create(builder, loc, list, indices);
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    element);
+}
+
+/// Sets the bit of `column` in a row; where there is no such bit, any other, as
+/// that is reported.
+Value ListsToBits::addColumn(Value row, Value previous, Value column) {
+  Value isOutside = compare(arith::CmpIPredicate::uge, column, numKeyBlocks);
+  report(OutOfRange, column, numKeyBlocks, isOutside);
+  Value isInside = compare(arith::CmpIPredicate::ult, column, numKeyBlocks);
+  Value isNoAscent = compare(arith::CmpIPredicate::sle, column, previous);
+  report(NoAscent, column, column,
+         arith::AndIOp::create(builder, loc, isInside, isNoAscent));
+  Value zero = index(0);
+  Value safe = arith::SelectOp::create(builder, loc, isOutside, zero, column);
+  return tensor::InsertOp::create(builder, loc, boolean(true), row,
+                                  ValueRange{zero, zero, zero, safe});
+}
+
+/// Fills `row`, of 1x1x1xnJ, with the bits of a row of blocks.
+Value ListsToBits::emitRow(Value row, ValueRange ids) {
+  Value zero = index(0), one = index(1);
+  Value extent = tensor::DimOp::create(builder, loc, row, 3);
+  Value none = boolean(false);
+  auto clear = scf::ForOp::create(
+      builder, loc, zero, extent, one, ValueRange{row},
+      [&](OpBuilder &, Location, Value column, ValueRange carried) {
+        Value next =
+            tensor::InsertOp::create(builder, loc, none, carried[0],
+                                     ValueRange{zero, zero, zero, column});
+        scf::YieldOp::create(builder, loc, next);
+      });
+
+  // [row] , [head, row] or [batch, head, row]
+  SmallVector<Value> position(
+      ids.take_back(cast<RankedTensorType>(rows.getType()).getRank()));
+  Value begin = read(rows, position);
+  position.back() = arith::AddIOp::create(builder, loc, position.back(), one);
+  Value end = read(rows, position);
+  for (Value offset : {begin, end})
+    report(OutsideOfColumns, offset, numColumns,
+           compare(arith::CmpIPredicate::ugt, offset, numColumns));
+  report(Decreasing, end, end, compare(arith::CmpIPredicate::slt, end, begin));
+  // Nothing outside of the columns is read, whatever the rows hold.
+  Value low = arith::MaxSIOp::create(builder, loc, begin, zero);
+  Value high = arith::MinSIOp::create(builder, loc, end, numColumns);
+  auto fill = scf::ForOp::create(
+      builder, loc, low, high, one, ValueRange{clear.getResult(0), index(-1)},
+      [&](OpBuilder &, Location, Value number, ValueRange carried) {
+        Value column = read(columns, number);
+        Value next = addColumn(carried[0], carried[1], column);
+        scf::YieldOp::create(builder, loc, ValueRange{next, column});
+      });
+  return fill.getResult(0);
+}
+
+Value ListsToBits::emit() {
+  addSites();
+  SparsityAttr sparsity = op.getSparsityAttr();
+  auto getLength = [&](Value tensor, unsigned dim) {
+    return tensor::getMixedSize(builder, loc, tensor, dim);
+  };
+  OpFoldResult one = builder.getIndexAttr(1);
+  OpFoldResult numRows = divideUp(getLength(op.getQuery(), op.getLayout(0).s),
+                                  sparsity.getBlockRows());
+  OpFoldResult numBlocks = divideUp(getLength(op.getKey(), op.getLayout(1).s),
+                                    sparsity.getBlockColumns());
+  numKeyBlocks = getValueOrCreateConstantIndexOp(builder, loc, numBlocks);
+  numColumns = tensor::DimOp::create(builder, loc, columns, 0);
+  int64_t numLeading = cast<RankedTensorType>(rows.getType()).getRank() - 1;
+  SmallVector<OpFoldResult> grid(2 - numLeading, one);
+  for (int64_t dim = 0; dim < numLeading; ++dim)
+    grid.push_back(getLength(rows, dim));
+  grid.push_back(numRows);
+  // Without keys, a bit that nothing reads is where a wrong column goes.
+  OpFoldResult extent = affine::makeComposedFoldedAffineMax(
+      builder, loc,
+      AffineMap::get(
+          0, 1,
+          {builder.getAffineSymbolExpr(0), builder.getAffineConstantExpr(1)},
+          builder.getContext()),
+      {numBlocks});
+  SmallVector<OpFoldResult> sizes(grid);
+  sizes.push_back(extent);
+  Value bits =
+      tensor::EmptyOp::create(builder, loc, sizes, builder.getI1Type());
+
+  SmallVector<Attribute> workers;
+  for (int64_t dim = 0; dim < 3; ++dim)
+    workers.push_back(WorkerAttr::get(builder.getContext(), dim));
+  auto forall = scf::ForallOp::create(builder, loc, grid, ValueRange{bits},
+                                      builder.getArrayAttr(workers));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(forall.getTerminator());
+  SmallVector<Value> ids(forall.getInductionVars());
+  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());
+  offsets.push_back(builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> rowSizes = {one, one, one, extent}, strides(4, one);
+  Value table = forall.getRegionIterArgs()[0];
+  Value row = tensor::ExtractSliceOp::create(builder, loc, table, offsets,
+                                             rowSizes, strides);
+  Value filled = emitRow(row, ids);
+  builder.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(builder, loc, filled, table, offsets,
+                                        rowSizes, strides);
+  return forall.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Bits as a mask
+//===----------------------------------------------------------------------===//
+
+/// Adds a capture and gives the argument that the mask, which is made one that
+/// allows all where it is absent, has for it.
+static BlockArgument addCapture(RewriterBase &rewriter,
+                                AttentionLikeOpInterface op, Value capture) {
+  Region &mask = op.getMask();
+  Location loc = op.getLoc();
+  if (mask.empty()) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    SmallVector<Type> types(kNumMaskArgs, rewriter.getIndexType());
+    llvm::append_range(types, op.getCaptures().getTypes());
+    SmallVector<Location> locs(types.size(), loc);
+    rewriter.createBlock(&mask, mask.end(), types, locs);
+    Value isTrue = arith::ConstantIntOp::create(rewriter, loc, 1, 1);
+    YieldOp::create(rewriter, loc, isTrue);
+  }
+  rewriter.modifyOpInPlace(op, [&] {
+    // What was known of tiles is known of a weaker mask.
+    if (auto online = dyn_cast<OnlineAttentionOp>(op.getOperation()))
+      for (Region *region : {&online.getBlocks(), &online.getTiles()}) {
+        region->dropAllReferences();
+        region->getBlocks().clear();
+      }
+    for (Region *region : op.getCaptureRegions())
+      region->addArgument(capture.getType(), loc);
+    op.getCapturesMutable().append(capture);
+  });
+  return mask.front().getArguments().back();
+}
+
+/// Makes the mask ask for the bit of the block that a pair is in.
+static void addBits(RewriterBase &rewriter, AttentionLikeOpInterface op,
+                    Value bits) {
+  SparsityAttr sparsity = op.getSparsityAttr();
+  Location loc = op.getLoc();
+  BlockArgument capture = addCapture(rewriter, op, bits);
+  Block &mask = op.getMask().front();
+  Operation *yield = mask.getTerminator();
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(yield);
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  auto type = cast<RankedTensorType>(bits.getType());
+  int64_t numLeading = type.getRank() - 2;
+  SmallVector<Value> indices;
+  for (int64_t dim = 0; dim < numLeading; ++dim) {
+    Value own = mask.getArgument(2 - numLeading + dim);
+    if (type.getDimSize(dim) == 1) {
+      own = index(0);
+    } else if (type.isDynamicDim(dim)) {
+      Value extent = tensor::DimOp::create(rewriter, loc, capture, dim);
+      Value isShared = arith::CmpIOp::create(
+          rewriter, loc, arith::CmpIPredicate::eq, extent, index(1));
+      own = arith::SelectOp::create(rewriter, loc, isShared, index(0), own);
+    }
+    indices.push_back(own);
+  }
+  for (auto [argument, block] :
+       {std::pair<unsigned, int64_t>{2, sparsity.getBlockRows()},
+        {3, sparsity.getBlockColumns()}})
+    indices.push_back(arith::DivUIOp::create(
+        rewriter, loc, mask.getArgument(argument), index(block)));
+  Value bit = tensor::ExtractOp::create(rewriter, loc, capture, indices);
+  Value both = arith::AndIOp::create(rewriter, loc, yield->getOperand(0), bit);
+  rewriter.modifyOpInPlace(yield, [&] { yield->setOperand(0, both); });
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+LogicalResult mlir::attn::expandSparsity(RewriterBase &rewriter,
+                                         AttentionLikeOpInterface op,
+                                         SmallVectorImpl<Attribute> &sites) {
+  SparsityAttr sparsity = op.getSparsityAttr();
+  if (!sparsity || sparsity.isElementwise())
+    return success();
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(op);
+  Value bits = op.getSparsityOperands()[0];
+  if (sparsity.isLists()) {
+    if (!op.getOffsets().empty())
+      return op.emitError("expects no offsets with lists of blocks: run "
+                          "attn-expand-sparsity before the attention is cut");
+    bits = ListsToBits(rewriter, op, sites).emit();
+  }
+  addBits(rewriter, op, bits);
+  rewriter.modifyOpInPlace(op, [&] {
+    op.getSparsityOperandsMutable().clear();
+    op->removeAttr("sparsity");
+  });
+  return success();
+}
+
+namespace {
+struct ExpandSparsity
+    : public attn::impl::AttnExpandSparsityPassBase<ExpandSparsity> {
+  using AttnExpandSparsityPassBase::AttnExpandSparsityPassBase;
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<Attribute> sites;
+    if (auto known = getOperation()->getAttrOfType<ArrayAttr>(kSitesAttrName))
+      llvm::append_range(sites, known);
+    WalkResult walk = getOperation()->walk([&](AttentionLikeOpInterface op) {
+      SparsityAttr sparsity = op.getSparsityAttr();
+      if (sparsity && sparsity.isLists() && !lists)
+        return WalkResult::advance();
+      return WalkResult(expandSparsity(rewriter, op, sites));
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    if (!sites.empty())
+      getOperation()->setDiscardableAttr(kSitesAttrName,
+                                         rewriter.getArrayAttr(sites));
+  }
+};
+} // namespace
