@@ -124,6 +124,8 @@ Error FunctionEvaluator::evaluateOp(Operation *op) {
       .Case([&](mlir::func::CallOp op) { return evaluateCall(op); })
       .Case([&](mlir::scf::IfOp op) { return evaluateIf(op); })
       .Case([&](mlir::scf::ForOp op) { return evaluateFor(op); })
+      .Case([&](mlir::scf::ForallOp op) { return evaluateForall(op); })
+      .Case([&](mlir::attn::ReportOp op) { return evaluateReport(op); })
       .Case<mlir::attn::AttentionOp, mlir::attn::OnlineAttentionOp,
             mlir::attn::FinalizeOp>([&](auto op) { return evaluateAttn(op); })
       .Default([](Operation *op) { return makeUnsupportedError(op); });
@@ -196,6 +198,14 @@ Error FunctionEvaluator::evaluateFor(mlir::scf::ForOp op) {
   for (auto [result, value] : llvm::zip_equal(op.getResults(), carried))
     values[result] = value;
   return Error::success();
+}
+
+Error FunctionEvaluator::evaluateReport(mlir::attn::ReportOp op) {
+  if (!getIndex(op.getCondition()))
+    return Error::success();
+  return makeError(op, "reports error " + llvm::Twine(op.getSite()) + ", of " +
+                           llvm::Twine(getIndex(op.getFirst())) + " and " +
+                           llvm::Twine(getIndex(op.getSecond())));
 }
 
 //===----------------------------------------------------------------------===//

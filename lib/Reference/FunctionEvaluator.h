@@ -34,12 +34,16 @@ private:
   llvm::Error evaluateCall(mlir::func::CallOp op);
   llvm::Error evaluateIf(mlir::scf::IfOp op);
   llvm::Error evaluateFor(mlir::scf::ForOp op);
+  llvm::Error evaluateReport(mlir::attn::ReportOp op);
   llvm::Error evaluateAttn(mlir::Operation *op);
   /// Shows an operation of the attn dialect to the observer, and gives results
   /// without elements to it; false if its results are needed.
   llvm::Expected<bool> observe(mlir::Operation *op,
                                const AttentionInputs &inputs,
                                llvm::ArrayRef<const Array *> outs);
+
+  // In ParallelOps.cpp.
+  llvm::Error evaluateForall(mlir::scf::ForallOp op);
 
   // Scalars and elementwise operations, in ElementwiseOps.cpp.
   llvm::Error evaluateConstant(mlir::arith::ConstantOp op);
@@ -53,6 +57,10 @@ private:
   llvm::Error evaluateInsert(mlir::tensor::InsertOp op);
   llvm::Error evaluateExtractSlice(mlir::tensor::ExtractSliceOp op);
   llvm::Error evaluateInsertSlice(mlir::tensor::InsertSliceOp op);
+  llvm::Error
+  evaluateParallelInsertSlice(mlir::tensor::ParallelInsertSliceOp op,
+                              Array &result);
+  template <typename OpTy> llvm::Error insertSlice(OpTy op, Array &result);
   llvm::Error evaluateReshape(mlir::Operation *op, const Shape &shape);
   llvm::Error evaluateFromElements(mlir::tensor::FromElementsOp op);
   llvm::Error evaluateSplat(mlir::tensor::SplatOp op);

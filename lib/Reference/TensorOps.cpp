@@ -174,8 +174,21 @@ Error FunctionEvaluator::evaluateExtractSlice(mlir::tensor::ExtractSliceOp op) {
 }
 
 Error FunctionEvaluator::evaluateInsertSlice(mlir::tensor::InsertSliceOp op) {
-  const Array &source = *get(op.getSource());
   Array result = *get(op.getDest());
+  if (Error error = insertSlice(op, result))
+    return error;
+  set(op, std::move(result));
+  return Error::success();
+}
+
+Error FunctionEvaluator::evaluateParallelInsertSlice(
+    mlir::tensor::ParallelInsertSliceOp op, Array &result) {
+  return insertSlice(op, result);
+}
+
+template <typename OpTy>
+Error FunctionEvaluator::insertSlice(OpTy op, Array &result) {
+  const Array &source = *get(op.getSource());
   Shape offsets = getIndices(op.getMixedOffsets()),
         sizes = getIndices(op.getMixedSizes()),
         steps = getIndices(op.getMixedStrides());
@@ -197,7 +210,6 @@ Error FunctionEvaluator::evaluateInsertSlice(mlir::tensor::InsertSliceOp op) {
   forEachIndex(sizes, [&](llvm::ArrayRef<int64_t> index) {
     result.copyElement(base + getOffset(index, strides), source, position++);
   });
-  set(op, std::move(result));
   return Error::success();
 }
 

@@ -79,6 +79,11 @@ static void fillNormal(Tensor &tensor, const RandomStream &random) {
   }
 }
 
+bool attn::hasBlock(const ArgSpec &spec, uint64_t seed, uint64_t stream,
+                    uint64_t k) {
+  return RandomStream(seed, stream).getUniform(k, 0, 1) < spec.lo;
+}
+
 Error attn::fill(Tensor &tensor, const ArgSpec &spec, uint64_t seed,
                  uint64_t stream) {
   DType dtype = tensor.getDType();
@@ -115,6 +120,15 @@ Error attn::fill(Tensor &tensor, const ArgSpec &spec, uint64_t seed,
       return error;
     for (int64_t index = 0; index < size; ++index)
       tensor.setFromInt(index, index);
+    return Error::success();
+  case Kind::Blocks:
+    if (dtype != DType::I1)
+      return makeError(
+          llvm::formatv("expects {0} to be for i1, or for the rows "
+                        "of a sparsity, but got {1}",
+                        spec.text, getName(dtype)));
+    for (int64_t index = 0; index < size; ++index)
+      tensor.setFromInt(index, hasBlock(spec, seed, stream, index));
     return Error::success();
   case Kind::Full:
     if (spec.isInteger) {

@@ -115,6 +115,16 @@ Error SpecParser::parseParameters() {
       return error;
     return parseCharacter(')');
   }
+  if (spec.kind == Kind::Blocks) {
+    StringRef beforeNumber = rest;
+    if (Error error = parseReal(spec.lo))
+      return error;
+    if (!(spec.lo >= 0 && spec.lo <= 1)) {
+      rest = beforeNumber;
+      return fail("a probability from 0 to 1");
+    }
+    return parseCharacter(')');
+  }
   StringRef beforeRange = rest;
   bool isUniform = spec.kind == Kind::Uniform;
   if (Error error = isUniform ? parseReal(spec.lo) : parseInteger(spec.intLo))
@@ -147,6 +157,7 @@ Expected<ArgSpec> SpecParser::parse() {
                   .Case("uniform", Kind::Uniform)
                   .Case("randint", Kind::RandInt)
                   .Case("arange", Kind::Arange)
+                  .Case("blocks", Kind::Blocks)
                   .Case("full", Kind::Full)
                   .Default(std::nullopt);
   if (kind) {
@@ -156,8 +167,8 @@ Expected<ArgSpec> SpecParser::parse() {
       return error;
   } else if (Error error = parseFullValue()) {
     llvm::consumeError(std::move(error));
-    return fail("randn, uniform(lo,hi), randint(lo,hi), arange, full(x), a "
-                "number or a .npy file");
+    return fail("randn, uniform(lo,hi), randint(lo,hi), arange, blocks(p), "
+                "full(x), a number or a .npy file");
   }
   spec.text = text.drop_back(rest.size()).str();
   if (rest.empty())

@@ -1,6 +1,7 @@
 //===- Arguments.cpp - The inputs of a run --------------------------------===//
 
 #include "Arguments.h"
+#include "BlockArguments.h"
 #include "Program.h"
 #include "attn/Support/ArgSpec.h"
 #include "llvm/ADT/STLExtras.h"
@@ -76,9 +77,9 @@ static Error prefix(const llvm::Twine &context, Error error) {
 }
 
 /// The specs of all arguments.
-static Expected<std::vector<ArgSpec>> makeSpecs(ArrayRef<TensorInfo> infos,
-                                                ArrayRef<std::string> names,
-                                                ArrayRef<NamedOption> options) {
+static Expected<std::vector<ArgSpec>>
+makeSpecs(ArrayRef<TensorInfo> infos, ArrayRef<std::string> names,
+          ArrayRef<NamedOption> options, ArrayRef<BlockArguments> blocks) {
   std::vector<std::optional<ArgSpec>> given(infos.size());
   for (const NamedOption &option : options) {
     Expected<unsigned> position = findByName(option.name, "argument", names);
@@ -91,6 +92,17 @@ static Expected<std::vector<ArgSpec>> makeSpecs(ArrayRef<TensorInfo> infos,
     if (!spec)
       return prefix("argument '" + names[*position] + "'", spec.takeError());
     given[*position] = std::move(*spec);
+  }
+  for (const BlockArguments &arguments : blocks) {
+    // Columns belong to the rows, so either both are the user's or none.
+    bool isGiven = arguments.columns && given[*arguments.columns];
+    if (isGiven)
+      continue;
+    if (!given[arguments.first])
+      given[arguments.first] = arguments.getDefaultSpec();
+    if (arguments.columns &&
+        given[arguments.first]->kind == ArgSpec::Kind::Blocks)
+      given[*arguments.columns] = given[arguments.first];
   }
   std::vector<ArgSpec> specs;
   for (auto [spec, info] : llvm::zip(given, infos))
@@ -146,8 +158,9 @@ Expected<std::vector<Argument>> cli::makeArguments(const Kernel &kernel,
                                                    Sizes &sizes) {
   ArrayRef<TensorInfo> infos = kernel.inputs();
   std::vector<std::string> names = getNames(infos);
+  std::vector<BlockArguments> blocks = findBlockArguments(function);
   Expected<std::vector<ArgSpec>> specs =
-      makeSpecs(infos, names, options.arguments);
+      makeSpecs(infos, names, options.arguments, blocks);
   if (!specs)
     return specs.takeError();
 
@@ -187,6 +200,17 @@ Expected<std::vector<Argument>> cli::makeArguments(const Kernel &kernel,
   }
   if (Error error = checkMemory(names, infos, shapes))
     return std::move(error);
+  for (const BlockArguments &arguments : blocks) {
+    if (!arguments.columns ||
+        (*specs)[*arguments.columns].kind != ArgSpec::Kind::Blocks)
+      continue;
+    auto lists =
+        arguments.makeLists((*specs)[*arguments.columns], sizes, options.seed);
+    if (!lists)
+      return lists.takeError();
+    tensors[arguments.first] = std::move(lists->first);
+    tensors[*arguments.columns] = std::move(lists->second);
+  }
 
   std::vector<Argument> arguments;
   for (size_t i = 0; i < infos.size(); ++i) {

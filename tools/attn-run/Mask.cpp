@@ -93,6 +93,7 @@ countVisits(Program &program, const Kernel &kernel,
             const MaskTilesOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> module = program.module->clone();
   mlir::PassManager passes(program.context.get());
+  passes.addPass(mlir::attn::createAttnExpandSparsityPass());
   passes.addPass(mlir::attn::createAttnCanonicalizeScorePass());
   passes.addPass(mlir::attn::createAttnOnlineSoftmaxPass());
   passes.addPass(mlir::attn::createAttnClassifyBlocksPass());

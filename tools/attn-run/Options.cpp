@@ -40,17 +40,20 @@ VALUES OF ARGUMENTS
     randn             standard normal numbers
     uniform(LO,HI)    real numbers in [LO, HI)
     randint(LO,HI)    integers in [LO, HI)
+    blocks(P)         random blocks of a sparsity, each with probability P
     arange            0, 1, 2, ... in row-major order
     full(X) or X      the same number everywhere
     FILE.npy          an array saved by NumPy (bfloat16 as '<V2' or '<u2')
 
-  and the first five may end in a shape, as in randn:2x8x1000x64.
+  and all but the file may end in a shape, as in randn:2x8x1000x64.
 
   By default floating-point tensors are randn, floating-point scalars are 1, and
-  integers are 0. A size that neither the type nor a shape tells is taken from
-  where the program needs an equal one, or else from the query for keys and for
-  captures that are read at [b], [h], [i] or [j]. What is then still open is 1
-  for a batch, 8 for heads, and 128 otherwise.
+  integers are 0, but for a sparsity, which is blocks(0.5), or blocks(0.05) if
+  a block is 1x1; blocks(P) for the rows of lists makes the columns, too.
+  A size that neither the type nor a shape tells is taken from where the program
+  needs an equal one, or else from the query for keys, for captures that are
+  read at [b], [h], [i] or [j], and for blocks. What is then still open is 1 for
+  a batch, 8 for heads, and 128 otherwise.
 
 EXAMPLES
 

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace attn;
 using namespace attn::cli;
@@ -92,18 +93,38 @@ void Sizes::propagate() {
   }
 }
 
+/// Blocks tell lengths, a multiple of them, and the other way round.
+void Sizes::propagateBlocks() {
+  for (const BlockCount &count : blockCounts) {
+    Dimension &blocks = dimensions[find(count.blocks)];
+    Dimension &length = dimensions[find(count.length)];
+    if (length.size >= 0 && blocks.size < 0)
+      blocks.size = llvm::divideCeil(length.size, count.block) + count.extra;
+    else if (length.size < 0 && blocks.size >= count.extra)
+      length.size = (blocks.size - count.extra) * count.block;
+  }
+}
+
 void Sizes::complete() {
+  // Blocks that are told say more than what is only usual.
+  propagateBlocks();
   propagate();
+  auto isBlockCount = [&](unsigned id) {
+    return llvm::any_of(blockCounts, [&](const BlockCount &count) {
+      return find(count.blocks) == id;
+    });
+  };
   for (unsigned id = 0; id < dimensions.size(); ++id) {
     Dimension &dimension = dimensions[id];
     if (dimension.parent != id || dimension.size >= 0 ||
-        !dimension.isOfArgument)
+        !dimension.isOfArgument || isBlockCount(id))
       continue;
     dimension.size = dimension.role == Role::Batch   ? kDefaultBatch
                      : dimension.role == Role::Heads ? kDefaultHeads
                                                      : kDefaultLength;
     propagate();
   }
+  propagateBlocks();
 }
 
 Shape Sizes::getShape(Value value) const {
@@ -140,6 +161,7 @@ void Sizes::collect(Operation *op) {
   if (auto attention = mlir::dyn_cast<AttentionLikeOpInterface>(op)) {
     collectAttention(attention);
     collectCaptures(attention);
+    collectSparsity(attention);
   } else if (mlir::isa<mlir::linalg::LinalgOp>(op)) {
     collectLinalg(op);
   } else if (auto empty = mlir::dyn_cast<mlir::tensor::EmptyOp>(op)) {
@@ -230,6 +252,27 @@ void Sizes::collectCaptures(AttentionLikeOpInterface op) {
   };
   collectRegion(op.getScore(), mlir::attn::kNumScoreArgs, 1);
   collectRegion(op.getMask(), mlir::attn::kNumMaskArgs, 0);
+}
+
+void Sizes::collectSparsity(AttentionLikeOpInterface op) {
+  mlir::attn::SparsityAttr sparsity = op.getSparsityAttr();
+  if (!sparsity)
+    return;
+  Layout q = op.getLayout(0), k = op.getLayout(1);
+  Value operand = op.getSparsityOperands()[0];
+  unsigned rank = mlir::cast<RankedTensorType>(operand.getType()).getRank();
+  unsigned numLeading = rank - (sparsity.isBits() ? 2 : 1);
+  // One batch or head may serve all, but a type that says so is static.
+  const unsigned leading[] = {getId(op.getQuery(), q.b),
+                              getId(op.getQuery(), q.h)};
+  for (unsigned dim = 0; dim < numLeading; ++dim)
+    guesses.emplace_back(leading[2 - numLeading + dim], getId(operand, dim));
+  blockCounts.push_back({getId(operand, numLeading), getId(op.getQuery(), q.s),
+                         sparsity.getBlockRows(), sparsity.isLists() ? 1 : 0});
+  if (sparsity.isBits())
+    blockCounts.push_back({getId(operand, numLeading + 1),
+                           getId(op.getKey(), k.s), sparsity.getBlockColumns(),
+                           0});
 }
 
 /// Operands that are indexed by the same loop have the same size there.

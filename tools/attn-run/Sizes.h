@@ -56,6 +56,8 @@ private:
   void collect(mlir::Operation *op);
   void collectAttention(mlir::attn::AttentionLikeOpInterface op);
   void collectCaptures(mlir::attn::AttentionLikeOpInterface op);
+  void collectSparsity(mlir::attn::AttentionLikeOpInterface op);
+  void propagateBlocks();
   void collectLinalg(mlir::Operation *op);
   void uniteShapes(mlir::Value a, mlir::Value b);
   void uniteWithSource(unsigned id, mlir::Value size);
@@ -67,6 +69,13 @@ private:
   /// follow.
   llvm::DenseMap<mlir::Value, unsigned> firstIds;
   std::vector<Dimension> dimensions;
+  /// The dimension `blocks` counts the blocks of `block` in dimension `length`,
+  /// and `extra`.
+  struct BlockCount {
+    unsigned blocks, length;
+    int64_t block, extra;
+  };
+  std::vector<BlockCount> blockCounts;
   /// Pairs that are usually equal, though they need not be.
   std::vector<std::pair<unsigned, unsigned>> guesses;
   mlir::func::FuncOp function;

@@ -6,6 +6,7 @@
 //   uniform(-1,1):4x5      uniform in [-1, 1)
 //   randint(0,10):7        integers in [0, 10)
 //   arange:7               0, 1, 2, ... in row-major order
+//   blocks(0.5):4x8x8      each with this probability, of i1
 //   full(3.5):2x2          the same number everywhere
 //   3.5                    short for full(3.5)
 //   dir/q.npy              a file: what ends in .npy or has a '/'
@@ -22,12 +23,13 @@
 namespace attn {
 
 struct ArgSpec {
-  enum class Kind { File, Randn, Uniform, RandInt, Arange, Full };
+  enum class Kind { File, Randn, Uniform, RandInt, Arange, Blocks, Full };
 
   Kind kind = Kind::Full;
   /// What is written before ':', for messages; the path of File.
   std::string text;
-  /// The range of Uniform; `lo` is the number of Full.
+  /// The range of Uniform; `lo` is the number of Full, or the probability of
+  /// Blocks.
   double lo = 0;
   double hi = 0;
   /// The range of RandInt; `intLo` is the number of Full if `isInteger`.
@@ -50,6 +52,9 @@ struct ArgSpec {
 /// out of range, finite numbers that would round to an infinity.
 llvm::Error fill(Tensor &tensor, const ArgSpec &spec, uint64_t seed,
                  uint64_t stream);
+
+/// Whether Blocks has element `k` of the random stream (seed, stream).
+bool hasBlock(const ArgSpec &spec, uint64_t seed, uint64_t stream, uint64_t k);
 
 /// Makes the tensor that a spec describes for an argument of type `dtype` and
 /// `shape`, which has negative numbers for sizes that the type leaves open.

@@ -122,6 +122,15 @@ TEST(ErrorsTest, Loops) {
                   "'scf.for' expects a positive step, but got 0");
 }
 
+TEST(ErrorsTest, Reports) {
+  expectBodyError("%t = arith.constant true\n"
+                  "attn.report site 3 (%n, %n) if %t",
+                  "'attn.report' reports error 3, of 2 and 2");
+  expectBodyError("%z = arith.constant 0 : index\n"
+                  "scf.forall (%i) = (0) to (%n) step (%z) { }",
+                  "'scf.forall' expects positive steps, but got 0");
+}
+
 //===----------------------------------------------------------------------===//
 // Tensors
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,29 @@ TEST(FunctionTest, Scalars) {
   EXPECT_TRUE(result.shape.empty());
 }
 
+TEST(FunctionTest, ParallelLoops) {
+  // A table of 2 x 3 whose iteration (i, j) writes its own number, and one that
+  // holds what the first one did before.
+  EvaluatedTensor result =
+      run("%c2 = arith.constant 2 : index\n%c6 = arith.constant 6 : index\n"
+          "%z = arith.constant 0 : index\n%t = arith.constant 10 : index\n"
+          "%init = arith.constant dense<7> : tensor<2x3xindex>\n"
+          "%r = scf.forall (%i, %j) = (0, 0) to (%c2, %c6) step (1, 2) "
+          "shared_outs(%out = %init) -> (tensor<2x3xindex>) {\n"
+          "%c = arith.divui %j, %c2 : index\n"
+          "%s = tensor.extract_slice %out[%i, %c] [1, 1] [1, 1] : "
+          "tensor<2x3xindex> to tensor<1x1xindex>\n"
+          "%old = tensor.extract %s[%z, %z] : tensor<1x1xindex>\n"
+          "%a = arith.muli %i, %t : index\n%b = arith.addi %a, %c : index\n"
+          "%d = arith.addi %b, %old : index\n"
+          "%w = tensor.insert %d into %s[%z, %z] : tensor<1x1xindex>\n"
+          "scf.forall.in_parallel {\n"
+          "tensor.parallel_insert_slice %w into %out[%i, %c] [1, 1] [1, 1] : "
+          "tensor<1x1xindex> into tensor<2x3xindex>\n}\n}",
+          "tensor<2x3xindex>");
+  EXPECT_EQ(result.ints, (Ints{7, 8, 9, 17, 18, 19}));
+}
+
 TEST(FunctionTest, ConstantTensors) {
   EvaluatedTensor result =
       run("%r = arith.constant dense<[1.5, -2.0]> : tensor<2xf16>",

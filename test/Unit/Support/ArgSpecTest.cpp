@@ -41,6 +41,36 @@ TEST(ArgSpecTest, generators) {
   EXPECT_EQ(randint.intHi, 10);
 }
 
+TEST(ArgSpecTest, blocks) {
+  ArgSpec blocks = parse("blocks(0.25):2x3");
+  EXPECT_EQ(blocks.kind, Kind::Blocks);
+  EXPECT_EQ(blocks.lo, 0.25);
+  EXPECT_EQ(blocks.shape, Shape({2, 3}));
+  Tensor bits = llvm::cantFail(Tensor::create(DType::I1, {64, 64}));
+  ASSERT_EQ(messageOf(fill(bits, parse("blocks(0.25)"), 5, 6)), "");
+  int64_t count = 0;
+  for (int64_t k = 0; k < 64 * 64; ++k) {
+    EXPECT_EQ(bits.getAsInt(k) != 0, hasBlock(parse("blocks(0.25)"), 5, 6, k));
+    count += bits.getAsInt(k) != 0;
+  }
+  EXPECT_NEAR(double(count) / (64 * 64), 0.25, 0.03);
+  for (double p : {0, 1}) {
+    ArgSpec spec = parse(p == 0 ? "blocks(0)" : "blocks(1)");
+    for (int64_t k = 0; k < 100; ++k)
+      EXPECT_EQ(hasBlock(spec, 1, 2, k), p == 1);
+  }
+  for (const char *text : {"blocks(1.5)", "blocks(-1)", "blocks(nan)"}) {
+    std::string number = llvm::StringRef(text).drop_front(7).str();
+    EXPECT_EQ(parseError(text), std::string("expects a probability from 0 to 1 "
+                                            "at column 8 of '") +
+                                    text + "', but got '" + number + "'");
+  }
+  Tensor ints = llvm::cantFail(Tensor::create(DType::I32, {4}));
+  EXPECT_EQ(messageOf(fill(ints, parse("blocks(0.5)"), 0, 0)),
+            "expects blocks(0.5) to be for i1, or for the rows of a sparsity, "
+            "but got i32");
+}
+
 TEST(ArgSpecTest, numbers) {
   ArgSpec real = parse("full(3.5):2x2");
   EXPECT_EQ(real.kind, Kind::Full);
@@ -69,8 +99,9 @@ TEST(ArgSpecTest, text) {
 }
 
 TEST(ArgSpecTest, parseErrors) {
-  std::string what = "expects randn, uniform(lo,hi), randint(lo,hi), arange, "
-                     "full(x), a number or a .npy file at column 1 of ";
+  std::string what =
+      "expects randn, uniform(lo,hi), randint(lo,hi), arange, "
+      "blocks(p), full(x), a number or a .npy file at column 1 of ";
   EXPECT_EQ(parseError("rnadn:2x3"), what + "'rnadn:2x3', but got 'rnadn:2x3'");
   EXPECT_EQ(parseError(""), what + "'', but got the end");
   EXPECT_EQ(parseError("randn2"),

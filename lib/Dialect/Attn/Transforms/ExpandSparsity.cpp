@@ -2,9 +2,9 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNEXPANDSPARSITYPASS
@@ -45,9 +45,11 @@ private:
   void addSites();
 
   OpFoldResult divideUp(OpFoldResult length, int64_t block) {
-    AffineExpr s0 = builder.getAffineSymbolExpr(0);
-    return affine::makeComposedFoldedAffineApply(builder, loc,
-                                                 s0.ceilDiv(block), {length});
+    if (std::optional<int64_t> known = getConstantIntValue(length))
+      return builder.getIndexAttr(llvm::divideCeil(*known, block));
+    Value sum = arith::AddIOp::create(builder, loc, cast<Value>(length),
+                                      index(block - 1));
+    return arith::DivUIOp::create(builder, loc, sum, index(block)).getResult();
   }
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -168,13 +170,12 @@ Value ListsToBits::emit() {
     grid.push_back(getLength(rows, dim));
   grid.push_back(numRows);
   // Without keys, a bit that nothing reads is where a wrong column goes.
-  OpFoldResult extent = affine::makeComposedFoldedAffineMax(
-      builder, loc,
-      AffineMap::get(
-          0, 1,
-          {builder.getAffineSymbolExpr(0), builder.getAffineConstantExpr(1)},
-          builder.getContext()),
-      {numBlocks});
+  OpFoldResult extent = numBlocks;
+  if (isa<Value>(numBlocks))
+    extent = arith::MaxSIOp::create(builder, loc, numKeyBlocks, index(1))
+                 .getResult();
+  else if (isZeroInteger(numBlocks))
+    extent = one;
   SmallVector<OpFoldResult> sizes(grid);
   sizes.push_back(extent);
   Value bits =

@@ -66,8 +66,8 @@ def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
            "turn lists into bits, too; otherwise they stay">
   ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
   ];
 }
 
