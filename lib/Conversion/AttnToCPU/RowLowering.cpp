@@ -17,9 +17,9 @@ using namespace mlir::attn;
 
 Value RowLowering::allocate(int64_t size, Type element) {
   // A cache line, which is also the widest vector.
-  Value buffer = memref::AllocOp::create(
-      scratchBuilder, loc, MemRefType::get({size}, element),
-      scratchBuilder.getI64IntegerAttr(64));
+  Value buffer = memref::AllocOp::create(scratchBuilder, loc,
+                                         MemRefType::get({size}, element),
+                                         scratchBuilder.getI64IntegerAttr(64));
   scratch.push_back(buffer);
   return buffer;
 }
@@ -76,8 +76,9 @@ Value RowLowering::reduce(Value vector,
   return rest ? combine(vector, rest) : vector;
 }
 
-LogicalResult RowLowering::emitColumnLoops(
-    int64_t numColumns, function_ref<LogicalResult(Value, int64_t)> body) {
+LogicalResult
+RowLowering::emitColumnLoops(int64_t numColumns,
+                             function_ref<LogicalResult(Value, int64_t)> body) {
   int64_t whole = numColumns - numColumns % lanes;
   auto emit = [&](int64_t first, int64_t end, int64_t width) {
     if (first == end)
@@ -132,13 +133,13 @@ FailureOr<Value> RowLowering::evaluateColumns(Value value, Value column,
     for (Value index : read.getIndices())
       position.push_back(mapping.lookupOrDefault(index));
     unsigned dim = read.getPermutationMap().getDimPosition(0);
-    position[dim] =
-        arith::AddIOp::create(builder, loc, position[dim], column);
+    position[dim] = arith::AddIOp::create(builder, loc, position[dim], column);
     if (width == 1 || isContiguous(read.getBase(), dim))
       return load(type, read.getBase(), position);
     Value result = splat(type, 0.0);
     for (int64_t lane = 0; lane < width; ++lane) {
-      Value element = load(getElementTypeOrSelf(type), read.getBase(), position);
+      Value element =
+          load(getElementTypeOrSelf(type), read.getBase(), position);
       result = vector::InsertOp::create(builder, loc, element, result, lane);
       position[dim] =
           arith::AddIOp::create(builder, loc, position[dim], index(1));
@@ -241,16 +242,15 @@ LogicalResult RowLowering::lowerStep(OnlineStepOp op) {
   };
   Type one = max.getType();
   Value newMax = createMax(reduce(scores, createMax), max);
-  Value isEmpty =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, newMax,
-                            splat(one, -INFINITY));
-  Value shift = arith::SelectOp::create(builder, loc, isEmpty, splat(one, 0.0),
-                                        newMax);
-  Value rescale = emitExp2(
-      builder, loc, arith::SubFOp::create(builder, loc, max, shift));
+  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                        newMax, splat(one, -INFINITY));
+  Value shift =
+      arith::SelectOp::create(builder, loc, isEmpty, splat(one, 0.0), newMax);
+  Value rescale =
+      emitExp2(builder, loc, arith::SubFOp::create(builder, loc, max, shift));
   Value shifts = broadcast(getScalar(shift), scores.getType());
-  Value powers = emitExp2(
-      builder, loc, arith::SubFOp::create(builder, loc, scores, shifts));
+  Value powers = emitExp2(builder, loc,
+                          arith::SubFOp::create(builder, loc, scores, shifts));
   mapping.map(op.getProbabilities(), powers);
   mapping.map(op.getNewMax(), newMax);
   mapping.map(op.getNewSum(), fma(sum, rescale, reduce(powers, add)));

@@ -66,8 +66,7 @@ private:
   LogicalResult lowerContract(vector::ContractionOp op);
   LogicalResult lowerProducts(vector::ContractionOp op,
                               const GatheredRows &rows);
-  LogicalResult lowerValues(vector::ContractionOp op,
-                            const GatheredRows &rows);
+  LogicalResult lowerValues(vector::ContractionOp op, const GatheredRows &rows);
   FailureOr<GatheredRows> matchRows(Value tile, Operation *user);
   StepRows getStepRows(const GatheredRows &rows);
   /// Elements of a row from `column` on, in the accumulator's type.
@@ -99,8 +98,7 @@ private:
   Value fma(Value a, Value b, Value c);
   /// The one element of a value of the query.
   Value getScalar(Value value) {
-    return vector::ExtractOp::create(builder, loc, value,
-                                     ArrayRef<int64_t>{0});
+    return vector::ExtractOp::create(builder, loc, value, ArrayRef<int64_t>{0});
   }
   /// What all elements of a vector give together, as vector<1>.
   Value reduce(Value vector, function_ref<Value(Value, Value)> combine);

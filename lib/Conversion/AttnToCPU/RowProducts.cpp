@@ -63,8 +63,7 @@ RowLowering::StepRows RowLowering::getStepRows(const GatheredRows &rows) {
   // if there is one key there is a first.
   Value positions = mapping.lookup(rows.rows);
   Value zeros = broadcast(index(0), positions.getType());
-  Value safe =
-      arith::SelectOp::create(builder, loc, mask, positions, zeros);
+  Value safe = arith::SelectOp::create(builder, loc, mask, positions, zeros);
   step.buffer = allocate(numKeys, builder.getIndexType());
   store(safe, step.buffer, index(0));
   Type bitsType = builder.getIntegerType(numKeys);
@@ -76,8 +75,7 @@ RowLowering::StepRows RowLowering::getStepRows(const GatheredRows &rows) {
   Value zerosAhead = arith::IndexCastUIOp::create(
       builder, loc, builder.getIndexType(),
       math::CountLeadingZerosOp::create(builder, loc, bits));
-  step.count =
-      arith::SubIOp::create(builder, loc, index(numKeys), zerosAhead);
+  step.count = arith::SubIOp::create(builder, loc, index(numKeys), zerosAhead);
   return step;
 }
 
@@ -240,8 +238,8 @@ LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
           builder, loc, columns.getInductionVar(), index(number * width)));
       Value old = load(type, acc, at.back());
       if (rescale)
-        old = arith::MulFOp::create(builder, loc, old,
-                                    broadcast(rescale, type));
+        old =
+            arith::MulFOp::create(builder, loc, old, broadcast(rescale, type));
       sums.push_back(old);
     }
     auto keys = scf::ForOp::create(builder, loc, zero, step.count, one, sums);

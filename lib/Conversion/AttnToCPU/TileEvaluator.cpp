@@ -283,9 +283,9 @@ Value TileEvaluator::emitGather(GatherOp op, ArrayRef<TileCoord> coords) {
 
 Value TileEvaluator::emitGather(GatherOp op, Value mask,
                                 ArrayRef<Value> indices) {
-  bool isVector = isa<VectorType>(mask.getType()) ||
-                  llvm::any_of(ValueRange(indices).getTypes(),
-                               llvm::IsaPred<VectorType>);
+  bool isVector =
+      isa<VectorType>(mask.getType()) ||
+      llvm::any_of(ValueRange(indices).getTypes(), llvm::IsaPred<VectorType>);
   // One unsigned comparison covers both ends.
   SmallVector<Value> inRange;
   Value active = mask;

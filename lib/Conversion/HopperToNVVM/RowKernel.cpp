@@ -68,8 +68,7 @@ Value RowKernel::getStride(unsigned argument, unsigned dim) {
 }
 
 Value RowKernel::getExtent(unsigned argument, unsigned dim) {
-  auto type =
-      cast<RankedTensorType>(function.getArgument(argument).getType());
+  auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
   if (!type.isDynamicDim(dim))
     return i64(type.getDimSize(dim));
   return getParam("long_extent", argument, b.getI64Type(), dim);
@@ -87,8 +86,7 @@ Value RowKernel::offsetPointer(Value pointer, Value bytes) {
 }
 
 Value RowKernel::getAddress(unsigned argument, ArrayRef<Value> position) {
-  auto type =
-      cast<RankedTensorType>(function.getArgument(argument).getType());
+  auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
   Value sum;
   for (auto [dim, index] : llvm::enumerate(position)) {
     Value term = index;
@@ -100,7 +98,9 @@ Value RowKernel::getAddress(unsigned argument, ArrayRef<Value> position) {
   if (!sum)
     return getPointer(argument);
   Type element = type.getElementType();
-  int64_t bytes = element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  int64_t bytes = element.isIndex()
+                      ? 8
+                      : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   return offsetPointer(getPointer(argument),
                        arith::MulIOp::create(b, sum, i64(bytes)));
 }
@@ -151,9 +151,9 @@ LogicalResult RowKernel::emitDim(Operation &op) {
   if (!number)
     return op.emitError("expects the number of a dimension to be a constant");
   Value extent = getExtent(*argument, *number);
-  mapping.map(dim.getResult(),
-              arith::IndexCastOp::create(b, b.getIndexType(), extent)
-                  .getResult());
+  mapping.map(
+      dim.getResult(),
+      arith::IndexCastOp::create(b, b.getIndexType(), extent).getResult());
   return success();
 }
 
@@ -165,14 +165,13 @@ LogicalResult RowKernel::emitGather(GatherOp op) {
   SmallVector<Value> position;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     position.push_back(toI64(mapping.lookup(index)));
-    Value inRange = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                          position.back(),
-                                          getExtent(*argument, dim));
+    Value inRange =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, position.back(),
+                              getExtent(*argument, dim));
     active = arith::AndIOp::create(b, active, inRange);
   }
-  mapping.map(op.getResult(),
-              emitLoad(getAddress(*argument, position), active,
-                       getElementTypeOrSelf(op.getType())));
+  mapping.map(op.getResult(), emitLoad(getAddress(*argument, position), active,
+                                       getElementTypeOrSelf(op.getType())));
   return success();
 }
 
@@ -219,9 +218,9 @@ LogicalResult RowKernel::emitOp(Operation &op) {
         return op.emitError("expects a constant vector to be a splat");
       constant = elements.getSplatValue<Attribute>();
     }
-    mapping.map(op.getResult(0),
-                arith::ConstantOp::create(b, cast<TypedAttr>(constant))
-                    .getResult());
+    mapping.map(
+        op.getResult(0),
+        arith::ConstantOp::create(b, cast<TypedAttr>(constant)).getResult());
     return success();
   }
   // The query, converted.
@@ -300,8 +299,8 @@ LogicalResult RowKernel::emitRowResult(Value vector, unsigned argument,
   for (OpFoldResult offset : offsets)
     position.push_back(toI64(offset));
   Value value = mapping.lookup(vector);
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
-                                        i32(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
   emitIf(b, isFirst, [&] {
     LLVM::StoreOp::create(b, value, getAddress(argument, position));
   });
@@ -351,8 +350,7 @@ LogicalResult RowKernel::emitColumnResult(vector::TransferWriteOp write,
       auto storeEach = [&] {
         for (auto [number, value] : llvm::enumerate(list)) {
           SmallVector<Value> own(at);
-          own[columnDim] =
-              arith::AddIOp::create(b, at[columnDim], i64(number));
+          own[columnDim] = arith::AddIOp::create(b, at[columnDim], i64(number));
           LLVM::StoreOp::create(b, value, getAddress(argument, own));
         }
       };
@@ -431,8 +429,8 @@ LogicalResult RowKernel::emitGrid() {
   Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
   Value heads = arith::DivUIOp::create(b, block, numTiles);
   Value tile = arith::RemUIOp::create(b, block, numTiles);
-  Value row = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, tile, numRows), warp);
+  Value row =
+      arith::AddIOp::create(b, arith::MulIOp::create(b, tile, numRows), warp);
   Value ids[] = {arith::DivUIOp::create(b, heads, extents[1]),
                  arith::RemUIOp::create(b, heads, extents[1]), row};
   for (auto [variable, id] : llvm::zip_equal(grid.getInductionVars(), ids))
@@ -450,11 +448,11 @@ LogicalResult RowKernel::emitGrid() {
 LogicalResult RowKernel::emit() {
   if (failed(checkFunction()))
     return failure();
-  auto module = gpu::GPUModuleOp::create(
-      b, (function.getName() + ".cuda").str());
+  auto module =
+      gpu::GPUModuleOp::create(b, (function.getName() + ".cuda").str());
   b.setInsertionPointToStart(module.getBody());
-  auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(b.getContext()), {});
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(b, function.getName(), type);
   b.setInsertionPointToStart(kernel.addEntryBlock(b));
   if (failed(emitBlock(function.getBody().front())) || failed(emitGrid()))
@@ -475,14 +473,19 @@ void RowKernel::finish() {
   kernel->setAttr(hopper::kSharedBytesAttrName, b.getI64IntegerAttr(0));
   kernel->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   kernel->setAttr(hopper::kScheduleAttrName, schedule);
-  // The number of tiles is that of the result's rows.
+  // The number of tiles is that of the result's rows. Which of the other two
+  // dimensions is which does not matter here.
   auto insert = cast<tensor::ParallelInsertSliceOp>(
       *grid.getTerminator().getYieldingOps().begin());
+  auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
+  AffineMap map = write.getPermutationMap();
+  int64_t row = map.getDimPosition(map.getNumResults() - 1);
   SmallVector<int64_t> dims;
-  for (Value variable : grid.getInductionVars())
-    for (auto [dim, offset] : llvm::enumerate(insert.getMixedOffsets()))
-      if (dyn_cast<Value>(offset) == variable)
-        dims.push_back(dim);
+  for (int64_t dim = 0, rank = map.getNumDims(); dim < rank; ++dim)
+    if (dim != row &&
+        (map.getNumResults() == 1 || dim != map.getDimPosition(0)))
+      dims.push_back(dim);
+  dims.push_back(row);
   unsigned output = *getArgument(insert.getDest(), insert);
   kernel->setAttr(
       hopper::kGridAttrName,

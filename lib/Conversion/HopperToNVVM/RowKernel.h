@@ -6,7 +6,8 @@
 //
 //   lane = lanes * g + r      columns E * (lanes * c + r) + {0 ... E - 1} of
 //                             chunk c, with E elements in 16 bytes
-//   32 keys of a step         substep s of group g has key s * (32 / lanes) + g,
+//   32 keys of a step         substep s of group g has key s * (32 / lanes) +
+//   g,
 //                             whose score, and all that regions compute of it,
 //                             is in the lane with r = s
 //

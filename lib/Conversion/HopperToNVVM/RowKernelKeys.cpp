@@ -65,8 +65,7 @@ RowKernel::Columns RowKernel::loadChunk(Value pointer, Value condition,
   // Not read unless the predicate holds.
   Value loaded =
       LLVM::InlineAsmOp::create(
-          b,
-          TypeRange(LLVM::LLVMStructType::getLiteral(b.getContext(), words)),
+          b, TypeRange(LLVM::LLVMStructType::getLiteral(b.getContext(), words)),
           ValueRange{pointer, condition},
           "{ mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0; "
           "@$5 ld.global.nc.v4.b32 {$0, $1, $2, $3}, [$4]; }",
@@ -197,9 +196,8 @@ ArrayRef<Value> RowKernel::getKeys(const GatheredRows &rows) {
   own = arith::SelectOp::create(b, mapping.lookup(rows.mask), own, i32(-1));
   Value first = arith::SubIOp::create(b, lane, laneInGroup);
   for (int64_t substep = 0; substep < lanes; ++substep)
-    keys.push_back(
-        shuffle(own, arith::AddIOp::create(b, first, i32(substep)),
-                /*isXor=*/false));
+    keys.push_back(shuffle(own, arith::AddIOp::create(b, first, i32(substep)),
+                           /*isXor=*/false));
   return keys;
 }
 
@@ -213,10 +211,10 @@ RowKernel::Columns RowKernel::loadRow(const GatheredRows &rows,
       cast<RankedTensorType>(function.getArgument(rows.argument).getType());
   Value rowBytes = i64(bytes);
   if (rows.rowDim + 1 != type.getRank())
-    rowBytes = arith::MulIOp::create(
-        b, getStride(rows.argument, rows.rowDim), rowBytes);
-  Value pointer = offsetPointer(
-      rows.pointer, arith::MulIOp::create(b, zext(key), rowBytes));
+    rowBytes = arith::MulIOp::create(b, getStride(rows.argument, rows.rowDim),
+                                     rowBytes);
+  Value pointer = offsetPointer(rows.pointer,
+                                arith::MulIOp::create(b, zext(key), rowBytes));
   return loadColumns(rows, pointer, exists);
 }
 
@@ -247,9 +245,8 @@ LogicalResult RowKernel::loadQuery(vector::ContractionOp op) {
     position.push_back(toI64(mapping.lookup(index)));
   position[row.columnDim] =
       zext(getColumnOffset(0, getNumElements(row.elementType)));
-  columns[op.getRhs()] =
-      loadColumns(row, getAddress(row.argument, position),
-                  arith::ConstantIntOp::create(b, 1, 1));
+  columns[op.getRhs()] = loadColumns(row, getAddress(row.argument, position),
+                                     arith::ConstantIntOp::create(b, 1, 1));
   return success();
 }
 
@@ -275,8 +272,7 @@ LogicalResult RowKernel::emitProducts(vector::ContractionOp op,
       Value low = sums[number], high = sums[number + distance];
       Value kept = arith::SelectOp::create(b, isUpper, high, low);
       Value sent = arith::SelectOp::create(b, isUpper, low, high);
-      sums[number] =
-          arith::AddFOp::create(b, kept, shuffleXor(sent, distance));
+      sums[number] = arith::AddFOp::create(b, kept, shuffleXor(sent, distance));
     }
   }
   mapping.map(op.getResult(), sums[0]);
@@ -328,9 +324,9 @@ LogicalResult RowKernel::emitStep(OnlineStepOp op) {
   Value rescale = power(max), probability = power(scores);
   mapping.map(op.getProbabilities(), probability);
   mapping.map(op.getNewMax(), newMax);
-  mapping.map(op.getNewSum(), LLVM::FMAOp::create(b, b.getF32Type(), sum,
-                                                  rescale, probability)
-                                  .getResult());
+  mapping.map(op.getNewSum(),
+              LLVM::FMAOp::create(b, b.getF32Type(), sum, rescale, probability)
+                  .getResult());
   Columns acc;
   for (Value element : columns.lookup(op.getAcc()))
     acc.push_back(arith::MulFOp::create(b, element, rescale));
@@ -345,7 +341,7 @@ LogicalResult RowKernel::emitStep(OnlineStepOp op) {
 /// The loop over the list; gives max, sum and the accumulator, of which the
 /// latter two are still to be added up.
 FailureOr<SmallVector<Value>> RowKernel::emitKeyLoop(scf::ForOp op,
-                                                      int64_t numOwn) {
+                                                     int64_t numOwn) {
   stepKeys.clear();
   for (auto contract : op.getOps<vector::ContractionOp>())
     if (contract.getRhs().getParentBlock() != op.getBody() &&
@@ -394,7 +390,8 @@ LogicalResult RowKernel::emitKeys(scf::ForOp op) {
     if (failed(argument))
       return failure();
     Value own = isAligned(*argument, columnDim);
-    aligned = aligned ? arith::AndIOp::create(b, aligned, own).getResult() : own;
+    aligned =
+        aligned ? arith::AndIOp::create(b, aligned, own).getResult() : own;
     return success();
   };
   // Elements of the accumulator in this lane.
@@ -427,11 +424,12 @@ LogicalResult RowKernel::emitKeys(scf::ForOp op) {
   SmallVector<Value> results(branch.getResults());
   b.setInsertionPointAfter(branch);
   for (int64_t distance = 1; distance < kWarp; distance *= 2)
-    results[1] = arith::AddFOp::create(b, results[1],
-                                       shuffleXor(results[1], distance));
+    results[1] =
+        arith::AddFOp::create(b, results[1], shuffleXor(results[1], distance));
   for (Value &element : llvm::drop_begin(results, 2))
     for (int64_t distance = lanes; distance < kWarp; distance *= 2)
-      element = arith::AddFOp::create(b, element, shuffleXor(element, distance));
+      element =
+          arith::AddFOp::create(b, element, shuffleXor(element, distance));
   mapping.map(op.getResult(1), results[0]);
   mapping.map(op.getResult(2), results[1]);
   columns[op.getResult(0)] = Columns(ArrayRef(results).drop_front(2));

@@ -111,8 +111,7 @@ private:
 } // namespace
 
 Value KeyListLoop::shared(Value tensor, unsigned number, Value position) {
-  int64_t extent =
-      cast<RankedTensorType>(tensor.getType()).getDimSize(number);
+  int64_t extent = cast<RankedTensorType>(tensor.getType()).getDimSize(number);
   if (extent == 1)
     return index(0);
   if (!ShapedType::isDynamic(extent))
@@ -133,11 +132,11 @@ Value KeyListLoop::emitQuery() {
       builder, loc, builder.getZeroAttr(type.getElementType()));
   SmallVector<Value> indices =
       layout.arrange(rows.batch, rows.head, rows.row, index(0));
-  AffineMap map = AffineMap::get(type.getRank(), 0,
-                                 builder.getAffineDimExpr(layout.d));
-  Value read = vector::TransferReadOp::create(
-      builder, loc, vectorType, tensor, indices, padding, map,
-      ArrayRef<bool>{true});
+  AffineMap map =
+      AffineMap::get(type.getRank(), 0, builder.getAffineDimExpr(layout.d));
+  Value read =
+      vector::TransferReadOp::create(builder, loc, vectorType, tensor, indices,
+                                     padding, map, ArrayRef<bool>{true});
   return castShape(extend(read), {vectorType.getDimSize(0), 1});
 }
 
@@ -177,17 +176,16 @@ void KeyListLoop::emitPrologue() {
 KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
   auto type = VectorType::get({numKeys}, builder.getIndexType());
   Value columns = op.getSparsityOperands()[1];
-  Value numbers = arith::AddIOp::create(
-      builder, loc, broadcast(first, type),
-      vector::StepOp::create(builder, loc, type));
-  Value inList =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, numbers,
-                            broadcast(end, type));
+  Value numbers =
+      arith::AddIOp::create(builder, loc, broadcast(first, type),
+                            vector::StepOp::create(builder, loc, type));
+  Value inList = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       numbers, broadcast(end, type));
   auto listType =
       VectorType::get({numKeys}, getElementTypeOrSelf(columns.getType()));
   Keys keys;
-  keys.positions = toIndex(GatherOp::create(
-      builder, loc, listType, columns, numbers, inList, IntegerAttr()));
+  keys.positions = toIndex(GatherOp::create(builder, loc, listType, columns,
+                                            numbers, inList, IntegerAttr()));
   keys.locals = keys.positions;
   if (!op.getOffsets().empty())
     keys.locals = arith::SubIOp::create(builder, loc, keys.positions,
@@ -279,16 +277,16 @@ FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
 
 FailureOr<TileState> KeyListLoop::emitStep(Value first, TileState state) {
   Keys keys = emitKeys(first);
-  Value products = contract(
-      gatherRows(op.getKey(), attention.getLayout(1), keys), query,
-      splat(VectorType::get({numKeys, 1}, accType), 0.0),
-      /*isTransposed=*/false);
+  Value products =
+      contract(gatherRows(op.getKey(), attention.getLayout(1), keys), query,
+               splat(VectorType::get({numKeys, 1}, accType), 0.0),
+               /*isTransposed=*/false);
   FailureOr<Value> scores = emitScores(keys, castShape(products, {numKeys}));
   if (failed(scores))
     return failure();
-  auto step = OnlineStepOp::create(builder, loc,
-                                   castShape(*scores, {numKeys, 1}), state.acc,
-                                   state.max, state.sum);
+  auto step =
+      OnlineStepOp::create(builder, loc, castShape(*scores, {numKeys, 1}),
+                           state.acc, state.max, state.sum);
   Value acc = contract(gatherRows(op.getValue(), attention.getLayout(2), keys),
                        step.getProbabilities(), step.getNewAcc(),
                        /*isTransposed=*/true);
@@ -312,9 +310,10 @@ FailureOr<TileState> KeyListLoop::emit(TileState state) {
   return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
-FailureOr<TileState>
-mlir::attn::emitKeyListLoop(OpBuilder &builder, OnlineAttentionOp op,
-                            const TileRows &rows, TileState state,
-                            BoundsCheckSites *sites) {
+FailureOr<TileState> mlir::attn::emitKeyListLoop(OpBuilder &builder,
+                                                 OnlineAttentionOp op,
+                                                 const TileRows &rows,
+                                                 TileState state,
+                                                 BoundsCheckSites *sites) {
   return KeyListLoop(builder, op, rows, sites).emit(state);
 }
