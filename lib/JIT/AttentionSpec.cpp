@@ -86,6 +86,8 @@ public:
 
 private:
   llvm::Error readLayouts();
+  llvm::Error readSparsity(llvm::SmallVectorImpl<mlir::Type> &types,
+                           llvm::SmallVectorImpl<std::string> &names);
   llvm::Error buildFunction(mlir::ModuleOp module);
   llvm::Expected<dialect::AttentionOp> buildOp(mlir::ValueRange arguments);
   /// Fills a region by a function, whose first arguments `makeArgs` wraps.
@@ -99,6 +101,7 @@ private:
   mlir::Location loc;
   mlir::FloatType accType;
   dialect::Layout layouts[4];
+  dialect::SparsityAttr sparsity;
 };
 
 llvm::Error AttentionSpec::Builder::readLayouts() {
@@ -111,6 +114,37 @@ llvm::Error AttentionSpec::Builder::readLayouts() {
           "expects a layout to be a permutation of 'bhsd', but got '" + *text +
           "'");
     layout = *parsed;
+  }
+  return llvm::Error::success();
+}
+
+/// Adds the inputs of the sparsity, if there is one.
+llvm::Error AttentionSpec::Builder::readSparsity(
+    llvm::SmallVectorImpl<mlir::Type> &types,
+    llvm::SmallVectorImpl<std::string> &names) {
+  if (!spec.blocks)
+    return llvm::Error::success();
+  const Sparsity &blocks = *spec.blocks;
+  bool isBits = blocks.format == Sparsity::Format::Bits;
+  DiagnosticCollector diagnostics(builder.getContext());
+  sparsity = dialect::SparsityAttr::getChecked(
+      [&] { return mlir::emitError(loc); }, builder.getContext(),
+      isBits ? dialect::SparsityFormat::Bits : dialect::SparsityFormat::Lists,
+      blocks.blockRows, blocks.blockColumns);
+  if (!sparsity)
+    return diagnostics.takeError("the sparsity is not valid");
+  int64_t rank =
+      (isBits ? 2 : 1) + (blocks.perBatch ? 2 : (blocks.perHead ? 1 : 0));
+  llvm::SmallVector<int64_t> shape(rank, kDynamicExtent);
+  // Batches come before heads, which are one then.
+  if (blocks.perBatch && !blocks.perHead)
+    shape[1] = 1;
+  mlir::Type element = getType(builder, isBits ? DType::I1 : blocks.dtype);
+  types.push_back(getTensor(shape, element));
+  names.push_back(isBits ? "blocks" : "rows");
+  if (!isBits) {
+    types.push_back(getTensor({kDynamicExtent}, element));
+    names.push_back("columns");
   }
   return llvm::Error::success();
 }
@@ -168,7 +202,8 @@ AttentionSpec::Builder::buildOp(mlir::ValueRange arguments) {
     outs.push_back(mlir::tensor::EmptyOp::create(
         builder, loc, oLayout.arrangeRows(batch, heads, length), accType));
 
-  llvm::SmallVector<Value> captures(arguments.drop_front(3));
+  mlir::ValueRange rest = arguments.drop_front(3);
+  llvm::SmallVector<Value> captures(rest.take_front(spec.captures.size()));
   for (mlir::OpFoldResult extent : {length, sizeOf(k, layouts[1].s)})
     captures.push_back(
         mlir::getValueOrCreateConstantIndexOp(builder, loc, extent));
@@ -185,7 +220,8 @@ AttentionSpec::Builder::buildOp(mlir::ValueRange arguments) {
     maps = builder.getAffineMapArrayAttr(list);
   }
   auto op = dialect::AttentionOp::create(builder, loc, q, k, v, captures, outs,
-                                         scale, maps);
+                                         scale, maps, sparsity,
+                                         rest.drop_front(spec.captures.size()));
   auto makeMaskArgs = [](llvm::ArrayRef<Expr> leading, const Expr &numQueries,
                          const Expr &numKeys) {
     return MaskArgs{leading[0], leading[1], leading[2],
@@ -238,6 +274,8 @@ llvm::Error AttentionSpec::Builder::buildFunction(mlir::ModuleOp module) {
                                      : getTensor(capture.info.shape, type));
     names.push_back(capture.info.name);
   }
+  if (llvm::Error error = readSparsity(types, names))
+    return error;
   for (auto [type, name] : llvm::zip_equal(types, names))
     if (!type)
       return makeCompileError("expects extents of '" + name + "' in '" +

@@ -4,6 +4,7 @@
 #include "attn/Support/Random.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
+#include <cmath>
 #include <numeric>
 
 using namespace attn;
@@ -24,6 +25,33 @@ Expected<Tensor> BlockLayout::toTensor() const {
   for (size_t index = 0; index != bits.size(); ++index)
     tensor->setFromInt(index, bits[index]);
   return std::move(*tensor);
+}
+
+Expected<std::pair<Tensor, Tensor>> BlockLayout::toLists(DType dtype) const {
+  if (dtype != DType::I32 && dtype != DType::I64)
+    return llvm::createStringError("expects lists of i32 or i64, but got " +
+                                   getName(dtype));
+  int64_t size = std::count(bits.begin(), bits.end(), 1);
+  if (dtype == DType::I32 && size > INT32_MAX)
+    return llvm::createStringError("expects i64 for lists of " +
+                                   llvm::Twine(size) + " blocks, but got i32");
+  Expected<Tensor> offsets = Tensor::create(dtype, {heads, rows + 1});
+  if (!offsets)
+    return offsets.takeError();
+  Expected<Tensor> list = Tensor::create(dtype, {size});
+  if (!list)
+    return list.takeError();
+  int64_t next = 0, number = 0;
+  for (int64_t head = 0; head != heads; ++head) {
+    for (int64_t row = 0; row != rows; ++row) {
+      offsets->setFromInt(number++, next);
+      for (int64_t column = 0; column != columns; ++column)
+        if (get(head, row, column))
+          list->setFromInt(next++, column);
+    }
+    offsets->setFromInt(number++, next);
+  }
+  return std::make_pair(std::move(*offsets), std::move(*list));
 }
 
 //===----------------------------------------------------------------------===//
@@ -297,4 +325,32 @@ Expected<BlockLayout> LocalSlidingWindow::make() const {
   painter.addWindow(0, windowBlocks);
   painter.copyFirstHead();
   return painter.take();
+}
+
+Expected<BlockLayout> layouts::topK(llvm::ArrayRef<float> scores, int64_t heads,
+                                    int64_t rows, int64_t columns,
+                                    int64_t count, bool causal) {
+  if (Error error = checkAtLeast("blocks of a row", count, 0))
+    return std::move(error);
+  if (int64_t(scores.size()) != heads * rows * columns)
+    return makeError("expects " + llvm::Twine(heads * rows * columns) +
+                     " scores of blocks, but got " +
+                     llvm::Twine(scores.size()));
+  BlockLayout layout(heads, rows, columns);
+  for (int64_t head = 0; head != heads; ++head)
+    for (int64_t row = 0; row != rows; ++row) {
+      llvm::ArrayRef<float> own =
+          scores.slice((head * rows + row) * columns, columns);
+      std::vector<int64_t> candidates;
+      for (int64_t column = 0; column != columns; ++column)
+        if (own[column] > -HUGE_VALF && (!causal || column <= row))
+          candidates.push_back(column);
+      llvm::sort(candidates, [&](int64_t a, int64_t b) {
+        return own[a] != own[b] ? own[a] > own[b] : a < b;
+      });
+      candidates.resize(std::min<size_t>(candidates.size(), count));
+      for (int64_t column : candidates)
+        layout.set(head, row, column);
+    }
+  return layout;
 }

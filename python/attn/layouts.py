@@ -5,8 +5,17 @@
 
 A layout is an array of bool, [heads, length / block, length / block]: which
 blocks of `block` queries and `block` keys take part in attention, head by head.
-A kernel takes it as an i1 tensor and reads it at [h, i / block, j / block], as
-docs/examples/block-layout.mlir does.
+A kernel takes it as the sparsity of its attention: as a tensor of i1 where that
+is of bits, and as two, `rows, columns = to_lists(layout)`, where it is of lists,
+as in docs/examples/block-sparse.mlir. Or a mask reads it at
+[h, i / block, j / block], as docs/examples/block-layout.mlir does.
+
+    scores = ...  # what blocks matter, [batch, heads, rows, columns]
+    rows, columns = layouts.to_lists(layouts.top_k(scores, 8, causal=True))
+
+top_k makes the layout of a call from data. It and to_lists take arrays of NumPy
+or tensors of PyTorch, with any dimensions before the two of blocks, and give the
+same kind, on the same device.
 
 These are the layouts of DeepSpeed's sparse attention, with the same meaning of
 each number, but for two things: where a layout is causal (DeepSpeed:
@@ -19,6 +28,8 @@ Numbers that do not fit are a ValueError that names them. All functions need a
 otherwise.
 """
 
+import sys
+
 import numpy
 
 __all__ = [
@@ -26,7 +37,10 @@ __all__ = [
     "bs_longformer",
     "expand",
     "fixed",
+    "from_lists",
     "local_sliding_window",
+    "to_lists",
+    "top_k",
     "variable",
 ]
 
@@ -325,6 +339,82 @@ def local_sliding_window(heads, length, block=16, *, window_blocks=3, causal=Tru
     _count(layout, "window blocks", window_blocks, 1)
     _add_window(layout, window_blocks)
     return _finish(layout, causal)
+
+
+# ===----------------------------------------------------------------------===
+# Layouts that depend on data
+# ===----------------------------------------------------------------------===
+
+
+def _torch_of(value):
+    """PyTorch, if `value` is a tensor of it."""
+    return sys.modules["torch"] if type(value).__module__ == "torch" else None
+
+
+def top_k(scores, count, *, causal=False):
+    """The `count` blocks of each row with the highest scores, as a layout.
+
+    scores  what each block is worth, [..., rows, columns]. Of equal ones the
+            first are taken, fewer where there are no more, and none that is NaN
+            or -inf
+    causal  no block above the diagonal
+    """
+    _at_least("blocks of a row", count, 0)
+    torch = _torch_of(scores)
+    if torch:
+        allowed = scores > -float("inf")
+        if causal:
+            allowed = allowed.tril()
+        scores = scores.float().masked_fill(~allowed, -float("inf"))
+        order = scores.sort(dim=-1, descending=True, stable=True).indices
+        layout = torch.zeros_like(allowed)
+        return layout.scatter_(-1, order[..., :count], True) & allowed
+    scores = numpy.asarray(scores)
+    allowed = scores > -numpy.inf
+    if causal:
+        allowed = numpy.tril(allowed)
+    order = numpy.argsort(-numpy.where(allowed, scores, -numpy.inf), kind="stable")
+    layout = numpy.zeros(scores.shape, bool)
+    numpy.put_along_axis(layout, order[..., :count], True, -1)
+    return layout & allowed
+
+
+# ===----------------------------------------------------------------------===
+# Lists
+# ===----------------------------------------------------------------------===
+
+
+def to_lists(layout, dtype="int32"):
+    """The rows and the columns of a layout, [..., rows + 1] and [blocks]: where
+    the blocks of each row start in the columns, and where those of the last one
+    end.
+
+    dtype  "int32" or "int64"
+    """
+    if dtype not in ("int32", "int64"):
+        raise ValueError(f"expects a dtype of int32 or int64, but got {dtype}")
+    torch = _torch_of(layout)
+    if torch:
+        counts = torch.nn.functional.pad(layout.sum(-1), (1, 0))
+        rows = counts.flatten().cumsum(0).reshape(counts.shape)
+        columns = layout.nonzero()[:, -1]
+        return tuple(x.to(getattr(torch, dtype)) for x in (rows, columns))
+    layout = numpy.asarray(layout)
+    # A head starts where the last one ended.
+    counts = layout.sum(-1, dtype=numpy.int64)
+    counts = numpy.pad(counts, [(0, 0)] * (counts.ndim - 1) + [(1, 0)])
+    rows = counts.cumsum().reshape(counts.shape)
+    return rows.astype(dtype), layout.nonzero()[-1].astype(dtype)
+
+
+def from_lists(rows, columns, width):
+    """The layout, an array of NumPy, of lists, with `width` columns."""
+    rows, columns = numpy.asarray(rows), numpy.asarray(columns)
+    layout = numpy.zeros((*rows.shape[:-1], rows.shape[-1] - 1, width), bool)
+    for at in numpy.ndindex(layout.shape[:-1]):
+        begin, end = rows[at], rows[(*at[:-1], at[-1] + 1)]
+        layout[at][columns[begin:end]] = True
+    return layout
 
 
 def expand(layout, block):

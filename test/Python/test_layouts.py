@@ -14,6 +14,10 @@ except ImportError:
     numpy = None
 else:
     from attn import layouts
+try:
+    import torch
+except ImportError:
+    torch = None
 
 import attn
 import support
@@ -26,7 +30,8 @@ def draw(layout, head=0):
 @unittest.skipIf(numpy is None, "needs NumPy")
 class Layouts(unittest.TestCase):
     def all(self):
-        return [getattr(layouts, n) for n in layouts.__all__ if n != "expand"]
+        others = "expand", "from_lists", "to_lists", "top_k"
+        return [getattr(layouts, n) for n in layouts.__all__ if n not in others]
 
     def test_fixed(self):
         for options, expected in [
@@ -207,6 +212,116 @@ class Layouts(unittest.TestCase):
             for name in inspect.signature(make).parameters:
                 if name not in ("heads", "length", "block", "causal", "seed"):
                     self.assertIn(name, make.__doc__, make)
+
+    def test_lists(self):
+        layout = numpy.zeros((2, 2, 3), bool)
+        layout[0, 0, 2] = layout[0, 1, :2] = layout[1, 1, 1] = True
+        for dtype in "int32", "int64":
+            rows, columns = layouts.to_lists(layout, dtype)
+            self.assertEqual((rows.dtype, columns.dtype), (dtype, dtype))
+            self.assertEqual(rows.tolist(), [[0, 1, 3], [3, 3, 4]])
+            self.assertEqual(columns.tolist(), [2, 0, 1, 1])
+            again = layouts.from_lists(rows, columns, 3)
+            self.assertTrue((again == layout).all())
+        for shape in (4, 5), (3, 4, 5), (2, 3, 4, 5), (2, 0, 4):
+            layout = numpy.random.default_rng(0).random(shape) < 0.3
+            rows, columns = layouts.to_lists(layout)
+            self.assertEqual(rows.shape, (*shape[:-2], shape[-2] + 1))
+            again = layouts.from_lists(rows, columns, shape[-1])
+            self.assertTrue((again == layout).all())
+        with self.assertRaises(ValueError) as raised:
+            layouts.to_lists(layout, "int16")
+        self.assertEqual(
+            str(raised.exception), "expects a dtype of int32 or int64, but got int16"
+        )
+
+    # The C++ library makes the same blocks of the same scores.
+    SCORES = [
+        [1, 3, 2, 3],
+        [4, 4, float("nan"), -float("inf")],
+        [-1, -2, float("inf"), float("nan")],
+    ]
+    TOP = [
+        (0, False, "..../..../...."),
+        (1, False, ".#../#.../..#."),
+        (2, False, ".#.#/##../#.#."),
+        (9, False, "####/##../###."),
+        (2, True, "#.../##../#.#."),
+    ]
+
+    def test_top_k(self):
+        scores = numpy.array([self.SCORES], "float32")
+        for count, causal, expected in self.TOP:
+            layout = layouts.top_k(scores, count, causal=causal)
+            self.assertEqual(layout.dtype, bool)
+            self.assertEqual(draw(layout), expected)
+        batches = numpy.stack([scores, scores[..., ::-1]])
+        layout = layouts.top_k(batches, 2)
+        self.assertEqual(layout.shape, (2, 1, 3, 4))
+        self.assertTrue((layout[0] == layouts.top_k(scores, 2)).all())
+        with self.assertRaises(ValueError) as raised:
+            layouts.top_k(scores, -1)
+        self.assertEqual(
+            str(raised.exception), "expects blocks of a row to be at least 0, but got -1"
+        )
+
+    @unittest.skipIf(torch is None, "needs PyTorch")
+    def test_tensors(self):
+        scores = torch.tensor([self.SCORES])
+        for count, causal, expected in self.TOP:
+            layout = layouts.top_k(scores, count, causal=causal)
+            self.assertEqual(layout.dtype, torch.bool)
+            self.assertEqual(draw(layout), expected)
+        layout = numpy.random.default_rng(0).random((2, 3, 4, 5)) < 0.3
+        for dtype in "int32", "int64":
+            expected = layouts.to_lists(layout, dtype)
+            got = layouts.to_lists(torch.from_numpy(layout), dtype)
+            for a, b in zip(expected, got):
+                self.assertEqual(b.dtype, getattr(torch, dtype))
+                self.assertEqual(a.tolist(), b.tolist())
+
+    def check_sparse(self, kernel, layout, length, *arguments):
+        """A kernel of blocks of 64 that is causal within them."""
+        batch = len(layout) if layout.ndim == 4 else 2
+        random = numpy.random.default_rng(0)
+        q, k, v = random.standard_normal((3, batch, 8, length, 64)).astype("float16")
+        o = kernel(q, k, v, *arguments)
+        q, k, v = (x.astype("float64") for x in (q, k, v))
+        s = q @ k.swapaxes(-1, -2) / 8
+        allowed = numpy.tril(layouts.expand(layout, 64)[..., :length, :length])
+        p = numpy.where(allowed, numpy.exp(s), 0)
+        total = p.sum(-1, keepdims=True)
+        expected = p / numpy.where(total == 0, 1, total) @ v
+        self.assertLess(numpy.abs(o - expected).max(), 5e-3)
+
+    def test_kernel_of_lists(self):
+        kernel = attn.compile(support.EXAMPLES / "block-sparse.mlir")
+        random = numpy.random.default_rng(1)
+        big_bird = layouts.big_bird(8, 512, 64, per_head=True, seed=5)
+        for layout, length in [
+            (big_bird[None], 512),
+            (numpy.zeros((1, 1, 8, 8), bool), 512),
+            (numpy.ones((1, 1, 8, 8), bool), 500),
+            # One for each batch and head, made of data.
+            (layouts.top_k(random.random((2, 8, 8, 8)), 3, causal=True), 512),
+        ]:
+            rows, columns = layouts.to_lists(layout)
+            self.check_sparse(kernel, layout, length, rows, columns)
+        with self.assertRaisesRegex(attn.OutOfRange, "columns of the sparsity"):
+            self.check_sparse(kernel, layout, 512, rows, columns + 8)
+        with self.assertRaisesRegex(attn.InvalidArgument, "dimension 2 of rows"):
+            self.check_sparse(kernel, layout, 512, rows[..., 1:], columns)
+
+    def test_kernel_of_bits(self):
+        text = (support.EXAMPLES / "block-sparse.mlir").read_text()
+        text = text.replace("%rows: tensor<?x?x?xi32>, %columns: tensor<?xi32>",
+                            "%bits: tensor<?x?x?x?xi1>")
+        text = text.replace("%rows, %columns : tensor<?x?x?xi32>, tensor<?xi32>",
+                            "%bits : tensor<?x?x?x?xi1>").replace("<lists", "<bits")
+        kernel = attn.compile(text)
+        scores = numpy.random.default_rng(1).random((2, 8, 8, 8))
+        layout = layouts.top_k(scores, 3)
+        self.check_sparse(kernel, layout, 512, layout)
 
     def test_kernel(self):
         """The example reads a layout at [h, i / 64, j / 64]."""

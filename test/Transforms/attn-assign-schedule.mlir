@@ -34,3 +34,60 @@ func.func @kept(%q: tensor<1x1x?x64xf32>, %o: tensor<1x1x?x64xf32>) -> tensor<1x
       outs(%o : tensor<1x1x?x64xf32>)
   return %r : tensor<1x1x?x64xf32>
 }
+
+// Blocks that a mask tells apart: tiles divide them, down to one vector of queries and 16 keys.
+
+// CHECK-LABEL: func @blocks
+// WIDE: schedule<tile_m = 64, tile_n = 32, lanes = 16, unroll_m = 4, unroll_n = 6>
+// NARROW: schedule<tile_m = 32, tile_n = 32, lanes = 8, unroll_m = 4, unroll_n = 3>
+func.func @blocks(%q: tensor<1x1x?x64xf32>, %bits: tensor<?x?xi1>, %o: tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      captures(%bits : tensor<?x?xi1>)
+      outs(%o : tensor<1x1x?x64xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c64 = arith.constant 64 : index
+        %c5 = arith.constant 5 : index
+        %x = arith.divui %i, %c64 : index
+        %y = arith.shrui %j, %c5 : index
+        %p = tensor.extract %w[%x, %y] : tensor<?x?xi1>
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x?x64xf32>
+}
+
+// CHECK-LABEL: func @small_blocks
+// WIDE: schedule<tile_m = 16, tile_n = 16, lanes = 16, unroll_m = 1, unroll_n = 16>
+// NARROW: schedule<tile_m = 16, tile_n = 16, lanes = 8, unroll_m = 2, unroll_n = 6>
+func.func @small_blocks(%q: tensor<1x1x?x64xf32>, %bits: tensor<?x?xi1>, %o: tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      captures(%bits : tensor<?x?xi1>)
+      outs(%o : tensor<1x1x?x64xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c16 = arith.constant 16 : index
+        %x = arith.divui %i, %c16 : index
+        %y = arith.divui %j, %c16 : index
+        %p = tensor.extract %w[%x, %y] : tensor<?x?xi1>
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x?x64xf32>
+}
+
+// Blocks that no tile divides, and those that tiles of the usual size do.
+
+// CHECK-LABEL: func @other_blocks
+// WIDE: schedule<tile_m = 96, tile_n = 64, lanes = 16, unroll_m = 3, unroll_n = 8>
+// NARROW: schedule<tile_m = 48, tile_n = 64, lanes = 8, unroll_m = 3, unroll_n = 4>
+func.func @other_blocks(%q: tensor<1x1x?x64xf32>, %bits: tensor<?x?xi1>, %o: tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      captures(%bits : tensor<?x?xi1>)
+      outs(%o : tensor<1x1x?x64xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c96 = arith.constant 96 : index
+        %c10 = arith.constant 10 : index
+        %x = arith.divui %i, %c96 : index
+        %y = arith.divui %j, %c10 : index
+        %p = tensor.extract %w[%x, %y] : tensor<?x?xi1>
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x?x64xf32>
+}

@@ -101,8 +101,10 @@ makeSpecs(ArrayRef<TensorInfo> infos, ArrayRef<std::string> names,
     if (!given[arguments.first])
       given[arguments.first] = arguments.getDefaultSpec();
     if (arguments.columns &&
-        given[arguments.first]->kind == ArgSpec::Kind::Blocks)
+        given[arguments.first]->kind == ArgSpec::Kind::Blocks) {
       given[*arguments.columns] = given[arguments.first];
+      given[*arguments.columns]->shape = std::nullopt;
+    }
   }
   std::vector<ArgSpec> specs;
   for (auto [spec, info] : llvm::zip(given, infos))

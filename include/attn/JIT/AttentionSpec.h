@@ -11,8 +11,8 @@
 //   spec.mask([](const attn::MaskArgs &a) { return a.j <= a.i; });
 //   llvm::Expected<attn::Kernel> kernel = spec.compile();
 //
-// The kernel takes q, k, v, and the captures in the order they were made, and
-// gives o and, where wanted, lse.
+// The kernel takes q, k, v, the captures in the order they were made, and the
+// sparsity, and gives o and, where wanted, lse.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,6 +40,28 @@ struct MaskArgs {
 /// The same, and the scaled product of query and key.
 struct ScoreArgs : public MaskArgs {
   Expr s;
+};
+
+/// Which blocks of queries and keys take part, as tensors that the kernel
+/// takes; see attn.attention for what they hold. BlockLayout.h makes some.
+struct Sparsity {
+  enum class Format {
+    /// "blocks", i1 of [rows of blocks, columns of blocks].
+    Bits,
+    /// "rows" of [rows of blocks + 1] and "columns" of any number.
+    Lists
+  };
+  Format format = Format::Bits;
+  /// Queries and keys of a block: multiples of 16 from 16 to 256, or, of lists,
+  /// both 1.
+  int64_t blockRows = 64;
+  int64_t blockColumns = 64;
+  /// Whether there is a dimension of heads before, of that of q or 1, and one
+  /// of batches before that.
+  bool perHead = true;
+  bool perBatch = false;
+  /// The type of the elements of lists: i32 or i64.
+  DType dtype = DType::I32;
 };
 
 class AttentionSpec {
@@ -88,6 +110,10 @@ public:
     maskFunction = std::move(function);
   }
 
+  /// Lets only blocks that a layout has take part; what the mask masks is
+  /// masked in them, too.
+  void sparsity(const Sparsity &layout) { blocks = layout; }
+
   /// Makes a module with one function, or an error that says what of the above
   /// does not fit. Loads the dialects it needs into the context.
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
@@ -103,6 +129,7 @@ private:
   };
 
   std::vector<CaptureInfo> captures;
+  std::optional<Sparsity> blocks;
   /// What captures ask for the function that is built now.
   std::shared_ptr<ExprScope *> currentScope;
   std::function<Expr(const ScoreArgs &)> scoreFunction;

@@ -8,7 +8,8 @@
 //
 // A layout says which blocks of queries and keys take part in attention, head
 // by head: a bit for each block of `block` queries and `block` keys. A kernel
-// reads it as a capture; masks::blockLayout is such a mask.
+// takes it as its sparsity (AttentionSpec::sparsity), as bits or as lists, or
+// reads it as a capture (masks::blockLayout).
 //
 // These are the layouts of DeepSpeed's sparse attention, with the same meaning
 // of each number, but for two things: where a layout is causal, no block above
@@ -57,6 +58,11 @@ public:
   const std::vector<uint8_t> &getBytes() const { return bits; }
   /// The same as an i1 tensor.
   llvm::Expected<Tensor> toTensor() const;
+  /// The same as lists: where the blocks of each row start in a list of
+  /// columns, and where those of the last one end, [heads, rows + 1], and that
+  /// list. Of i32 or i64.
+  llvm::Expected<std::pair<Tensor, Tensor>>
+  toLists(DType dtype = DType::I32) const;
 
 private:
   int64_t heads, rows, columns;
@@ -150,6 +156,14 @@ struct LocalSlidingWindow : public LayoutSize {
 
   llvm::Expected<BlockLayout> make() const;
 };
+
+/// The `count` blocks of each row with the highest scores, [heads, rows,
+/// columns], as sparsity that depends on data chooses them: of equal ones the
+/// first, fewer where there are no more, and none that is NaN or -inf. With
+/// `causal`, none above the diagonal.
+llvm::Expected<BlockLayout> topK(llvm::ArrayRef<float> scores, int64_t heads,
+                                 int64_t rows, int64_t columns, int64_t count,
+                                 bool causal = false);
 
 } // namespace layouts
 } // namespace attn

@@ -7,6 +7,7 @@
 #include "attn/Support/BlockLayout.h"
 #include "TestHelpers.h"
 #include "llvm/Support/CRC.h"
+#include <cmath>
 
 using namespace attn;
 using namespace attn::layouts;
@@ -250,4 +251,52 @@ TEST(BlockLayout, Errors) {
   bigBird.globalBlocks = -1;
   EXPECT_EQ(errorOf(bigBird),
             "expects global blocks to be at least 0, but got -1");
+}
+
+//===----------------------------------------------------------------------===//
+// Lists
+//===----------------------------------------------------------------------===//
+
+static std::vector<int64_t> intsOf(const Tensor &tensor) {
+  std::vector<int64_t> ints;
+  for (int64_t k = 0; k != tensor.getNumElements(); ++k)
+    ints.push_back(tensor.getAsInt(k));
+  return ints;
+}
+
+TEST(BlockLayout, Lists) {
+  BlockLayout layout(2, 2, 3);
+  layout.set(0, 0, 2);
+  layout.set(0, 1, 0);
+  layout.set(0, 1, 1);
+  layout.set(1, 1, 1);
+  for (DType dtype : {DType::I32, DType::I64}) {
+    auto [rows, columns] = llvm::cantFail(layout.toLists(dtype));
+    EXPECT_EQ(rows.getDType(), dtype);
+    EXPECT_EQ(rows.getShape(), llvm::ArrayRef<int64_t>({2, 3}));
+    EXPECT_EQ(intsOf(rows), (std::vector<int64_t>{0, 1, 3, 3, 3, 4}));
+    EXPECT_EQ(intsOf(columns), (std::vector<int64_t>{2, 0, 1, 1}));
+  }
+  auto [rows, columns] = llvm::cantFail(BlockLayout(1, 2, 3).toLists());
+  EXPECT_EQ(intsOf(rows), (std::vector<int64_t>{0, 0, 0}));
+  EXPECT_EQ(columns.getShape(), llvm::ArrayRef<int64_t>({0}));
+  EXPECT_EQ(messageOf(layout.toLists(DType::I16)),
+            "expects lists of i32 or i64, but got i16");
+}
+
+TEST(BlockLayout, TopK) {
+  const float nan = NAN, inf = INFINITY;
+  std::vector<float> scores = {1, 3, 2, 3, 4, 4, nan, -inf, -1, -2, inf, nan};
+  auto drawn = [&](int64_t count, bool causal) {
+    return draw(llvm::cantFail(topK(scores, 1, 3, 4, count, causal)));
+  };
+  EXPECT_EQ(drawn(0, false), "..../..../....");
+  EXPECT_EQ(drawn(1, false), ".#../#.../..#.");
+  EXPECT_EQ(drawn(2, false), ".#.#/##../#.#.");
+  EXPECT_EQ(drawn(9, false), "####/##../###.");
+  EXPECT_EQ(drawn(2, true), "#.../##../#.#.");
+  EXPECT_EQ(messageOf(topK(scores, 1, 3, 4, -1)),
+            "expects blocks of a row to be at least 0, but got -1");
+  EXPECT_EQ(messageOf(topK(scores, 2, 3, 4, 1)),
+            "expects 24 scores of blocks, but got 12");
 }

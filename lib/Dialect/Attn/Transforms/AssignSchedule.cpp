@@ -1,5 +1,6 @@
 //===- AssignSchedule.cpp - Choose how attentions are cut into tiles ------===//
 
+#include "RegionVectorizer.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -32,6 +33,24 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
   while (tileM > lanes * unrollM &&
          tileM * (dim + tileN) * elementBytes > 2 * int64_t(input.l1Bytes))
     tileM -= lanes * unrollM;
+  // A tile that lies in a block is needed only if that is, and has no predicate
+  // for it, which is worth more than the few per cent that small tiles cost.
+  if (input.blockRows % tileM != 0)
+    for (int64_t vectors = 4; vectors >= 1; --vectors) {
+      int64_t rows = vectors * lanes;
+      if (rows > tileM || input.blockRows % rows != 0)
+        continue;
+      unrollN = std::min<int64_t>(unrollM * unrollN / vectors, 16);
+      unrollM = vectors;
+      tileM = rows;
+      break;
+    }
+  if (input.blockColumns % tileN != 0)
+    for (int64_t keys = tileN; keys >= 16; keys -= 16)
+      if (input.blockColumns % keys == 0) {
+        tileN = keys;
+        break;
+      }
   return ScheduleAttr::get(accType.getContext(), tileM, tileN, lanes, unrollM,
                            unrollN);
 }
@@ -47,6 +66,25 @@ mlir::attn::chooseCPURowSchedule(FloatType accType,
                               /*tileN=*/2 * lanes, lanes);
 }
 
+/// Finds blocks: what the mask reads at the quotients of positions.
+static void findBlocks(AttentionLikeOpInterface op, CPUScheduleInput &input) {
+  if (!op.getOffsets().empty())
+    return;
+  Region &mask = op.getMask();
+  mask.walk([&](tensor::ExtractOp extract) {
+    for (Value index : extract.getIndices()) {
+      Operation *quotient = index.getDefiningOp();
+      std::optional<int64_t> divisor = getDivisor(quotient);
+      if (!divisor)
+        continue;
+      if (quotient->getOperand(0) == mask.getArgument(2))
+        input.blockRows = *divisor;
+      if (quotient->getOperand(0) == mask.getArgument(3))
+        input.blockColumns = *divisor;
+    }
+  });
+}
+
 namespace {
 struct AttnAssignSchedule
     : public mlir::attn::impl::AttnAssignSchedulePassBase<AttnAssignSchedule> {
@@ -58,15 +96,16 @@ struct AttnAssignSchedule
                                 "vector-registers and l1-bytes of at least 1");
       return signalPassFailure();
     }
-    CPUScheduleInput input{vectorBits, vectorRegisters, l1Bytes};
     getOperation()->walk([&](AttentionLikeOpInterface op) {
       if (op->hasAttr("schedule"))
         return;
+      CPUScheduleInput input{vectorBits, vectorRegisters, l1Bytes};
       if (hasKeyLists(op)) {
         op->setAttr("schedule",
                     chooseCPURowSchedule(op.getAccumulatorType(), input));
         return;
       }
+      findBlocks(op, input);
       op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
                                                 op.getQueryKeyDim(),
                                                 op.getValueDim(), input));

@@ -460,7 +460,8 @@ def AttnAssignSchedulePass : Pass<"attn-assign-schedule"> {
     Gives each attention that has none a `#attn.schedule`, chosen for a CPU
     with vectors of `vector-bits`, `vector-registers` of them, and a first-level
     data cache of `l1-bytes`: the inner kernel holds as many sums as the
-    registers allow, and the tiles that one step touches fit in the cache.
+    registers allow, and the tiles that one step touches fit in the cache. Where the mask reads captures at
+    quotients of positions by constants, which tell blocks apart, a tile divides a block if it can.
 
     Precondition: static head dimensions. Postcondition: each attention has a schedule.
   }];

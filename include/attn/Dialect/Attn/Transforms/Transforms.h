@@ -63,6 +63,8 @@ struct CPUScheduleInput {
   unsigned vectorBits;      ///< width of a vector register
   unsigned vectorRegisters; ///< number of vector registers
   unsigned l1Bytes;         ///< first-level data cache
+  /// Queries and keys of the blocks that a mask tells apart, or 0.
+  int64_t blockRows = 0, blockColumns = 0;
 };
 
 /// A schedule for an attention with these head dimensions and accumulator.
