@@ -84,8 +84,7 @@ void ListsCheck::emitReports(Value begin, Value end) {
       builder, loc, begin, end, one, ValueRange{minusOne},
       [&](OpBuilder &, Location, Value number, ValueRange carried) {
         Value column = read(columns, number);
-        Value isInside =
-            compare(arith::CmpIPredicate::ult, column, numKeys);
+        Value isInside = compare(arith::CmpIPredicate::ult, column, numKeys);
         report(OutOfRange, column, numKeys,
                compare(arith::CmpIPredicate::uge, column, numKeys));
         Value isNoAscent =
@@ -124,10 +123,10 @@ void ListsCheck::emitList(ValueRange ids, Value row) {
       builder, loc, add(begin, one), end, one, ValueRange{zero},
       [&](OpBuilder &, Location, Value number, ValueRange carried) {
         Value before =
-            read(columns, arith::SubIOp::create(builder, loc, number, one)
-                              .getResult());
-        Value isNoAscent = compare(arith::CmpIPredicate::sle,
-                                   read(columns, number), before);
+            read(columns,
+                 arith::SubIOp::create(builder, loc, number, one).getResult());
+        Value isNoAscent =
+            compare(arith::CmpIPredicate::sle, read(columns, number), before);
         Value count = arith::IndexCastUIOp::create(
             builder, loc, builder.getIndexType(), isNoAscent);
         scf::YieldOp::create(builder, loc, add(carried[0], count));
@@ -188,8 +187,8 @@ struct CheckLists : public attn::impl::AttnCheckListsPassBase<CheckLists> {
       ListsCheck(builder, op, addListErrors(op, sites)).emit();
     });
     if (!sites.empty())
-      getOperation()->setDiscardableAttr(
-          kSitesAttrName, ArrayAttr::get(&getContext(), sites));
+      getOperation()->setDiscardableAttr(kSitesAttrName,
+                                         ArrayAttr::get(&getContext(), sites));
   }
 };
 } // namespace
