@@ -213,7 +213,49 @@ LogicalResult RowLowering::lowerWrite(vector::TransferWriteOp op) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// The first of consecutive positions, or null.
+static Value matchConsecutive(Value positions) {
+  auto sum = positions.getDefiningOp<arith::AddIOp>();
+  if (!sum)
+    return {};
+  for (auto [first, step] :
+       {std::pair{sum.getLhs(), sum.getRhs()}, {sum.getRhs(), sum.getLhs()}})
+    if (auto broadcast = first.getDefiningOp<vector::BroadcastOp>())
+      if (step.getDefiningOp<vector::StepOp>() &&
+          !isa<VectorType>(broadcast.getSourceType()))
+        return broadcast.getSource();
+  return {};
+}
+
+/// A part of a list follows itself in memory.
+bool RowLowering::lowerConsecutive(GatherOp op) {
+  auto type = dyn_cast<VectorType>(op.getType());
+  if (!type || op.getSite() || op.getIndices().size() != 1 ||
+      type.getElementType().isInteger(1) || !isContiguous(op.getSource(), 0))
+    return false;
+  Value positions = op.getIndices()[0];
+  Value first = matchConsecutive(positions);
+  if (!first)
+    return false;
+  Value extent = memref::DimOp::create(builder, loc, op.getSource(), 0);
+  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                        mapping.lookup(positions),
+                                        broadcast(extent, positions.getType()));
+  Value active = arith::AndIOp::create(
+      builder, loc, broadcast(mapping.lookup(op.getMask()), inRange.getType()),
+      inRange);
+  Value zeros = arith::ConstantOp::create(
+      builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
+  mapping.map(op.getResult(), vector::MaskedLoadOp::create(
+                                  builder, loc, type, op.getSource(),
+                                  mapping.lookupOrDefault(first), active, zeros)
+                                  .getResult());
+  return true;
+}
+
 LogicalResult RowLowering::lowerGather(GatherOp op) {
+  if (lowerConsecutive(op))
+    return success();
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
     indices.push_back(mapping.lookupOrDefault(index));

@@ -59,6 +59,7 @@ private:
   LogicalResult lowerOp(Operation &op);
   LogicalResult lowerKeys(scf::ForOp op);
   LogicalResult lowerGather(GatherOp op);
+  bool lowerConsecutive(GatherOp op);
   LogicalResult lowerStep(OnlineStepOp op);
   LogicalResult lowerWrite(vector::TransferWriteOp op);
 

@@ -217,10 +217,11 @@ LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
   Value rescale = rescales.lookup(op.getAcc());
   auto accType = cast<FloatType>(getElementTypeOrSelf(op.getType()));
   Value probabilities = allocate(numKeys, accType);
-  Value zero = index(0), one = index(1);
+  Value zero = index(0);
   store(mapping.lookup(op.getRhs()), probabilities, zero);
   if (rescale)
     rescale = getScalar(rescale);
+  Value evenCount = arith::AndIOp::create(builder, loc, step.count, index(-2));
 
   auto emit = [&](int64_t first, int64_t end, int64_t width,
                   int64_t numVectors) {
@@ -242,19 +243,36 @@ LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
             arith::MulFOp::create(builder, loc, old, broadcast(rescale, type));
       sums.push_back(old);
     }
-    auto keys = scf::ForOp::create(builder, loc, zero, step.count, one, sums);
-    {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(keys.getBody());
-      Value key = keys.getInductionVar();
+    // Two sums for each, as an addition takes longer than a key may.
+    SmallVector<Value> both(sums);
+    both.append(numVectors, splat(type, 0.0));
+    auto addKey = [&](Value key, SmallVectorImpl<Value> &sums, int64_t from) {
       Value weight = broadcast(load(accType, probabilities, key), type);
       Value row = load(builder.getIndexType(), step.buffer, key);
-      SmallVector<Value> next;
-      for (auto [sum, column] : llvm::zip_equal(keys.getRegionIterArgs(), at))
-        next.push_back(fma(weight, loadRow(rows, row, column, width), sum));
+      for (auto [number, column] : llvm::enumerate(at)) {
+        Value &sum = sums[from + number];
+        sum = fma(weight, loadRow(rows, row, column, width), sum);
+      }
+    };
+    auto emitKeys = [&](Value first, Value end, int64_t by,
+                        SmallVectorImpl<Value> &sums) {
+      auto keys = scf::ForOp::create(builder, loc, first, end, index(by), sums);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(keys.getBody());
+      SmallVector<Value> next(keys.getRegionIterArgs());
+      for (int64_t number = 0; number < by; ++number)
+        addKey(arith::AddIOp::create(builder, loc, keys.getInductionVar(),
+                                     index(number)),
+               next, number * numVectors);
       scf::YieldOp::create(builder, loc, next);
-    }
-    for (auto [sum, column] : llvm::zip_equal(keys.getResults(), at))
+      llvm::copy(keys.getResults(), sums.begin());
+    };
+    emitKeys(zero, evenCount, 2, both);
+    for (int64_t number = 0; number < numVectors; ++number)
+      sums[number] = arith::AddFOp::create(builder, loc, both[number],
+                                           both[numVectors + number]);
+    emitKeys(evenCount, step.count, 1, sums);
+    for (auto [sum, column] : llvm::zip_equal(sums, at))
       store(sum, acc, column);
   };
   int64_t width = getWidth(rows), numColumns = rows.numColumns;

@@ -60,10 +60,10 @@ mlir::attn::chooseCPURowSchedule(FloatType accType,
                                  const CPUScheduleInput &input) {
   int64_t lanes = llvm::bit_floor(
       std::max<unsigned>(1, input.vectorBits / accType.getWidth()));
-  // Two vectors of scores: more are rescaled less often, but lists that end
+  // Four vectors of scores: more are rescaled less often, but lists that end
   // within them leave more undone. Tasks of few queries cost claims of tasks.
   return RowScheduleAttr::get(accType.getContext(), /*rows=*/16,
-                              /*tileN=*/2 * lanes, lanes);
+                              /*tileN=*/4 * lanes, lanes);
 }
 
 /// Finds blocks: what the mask reads at the quotients of positions.
