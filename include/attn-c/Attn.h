@@ -64,7 +64,8 @@ enum {
   ATTN_COMPILE_ERROR = 2,
   /** Memory could not be had. */
   ATTN_OUT_OF_MEMORY = 3,
-  /** A read of a capture left its tensor, in a kernel that checks bounds. */
+  /** A read of a capture left its tensor, in a kernel that checks bounds, or
+   * lists of blocks are none. */
   ATTN_OUT_OF_RANGE = 4,
   /** The bytes of a kernel are none, or not for this version or processor. */
   ATTN_UNSUPPORTED = 5

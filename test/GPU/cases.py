@@ -4,8 +4,9 @@ variants in all of them, on sizes around the edges of tiles."""
 from masks import MASKS
 from programs import Case
 from scores import SCORES
+from sparsity import SPARSITY
 
-VARIANTS = {variant.name: variant for variant in MASKS + SCORES}
+VARIANTS = {variant.name: variant for variant in MASKS + SCORES + SPARSITY}
 
 # (of queries and keys, of values)
 DIMS = [

@@ -36,6 +36,9 @@ class Variant(typing.NamedTuple):
     score_of: typing.Callable = None
     mask: str = ""
     mask_of: typing.Callable = None
+    # An attribute whose operand is the capture `bits`, which regions do not
+    # read then, but mask_of does.
+    sparsity: str = ""
     # None is 1 / sqrt(D).
     scale: float = None
     lse: bool = True
@@ -134,10 +137,14 @@ def program(variant, dtype, dim, value_dim):
     count = ":2" if variant.lse else ""
     lines.append(f"  %r{count} = attn.attention{scale}{layout}")
     lines.append("      ins(%q, %k, %v : !q, !k, !v)")
+    bits = [capture for capture in captures if variant.sparsity]
+    captures = [capture for capture in captures if capture not in bits]
     if captures:
         names = ", ".join(f"%{name}" for name, _ in captures)
         kinds = ", ".join(type_ for _, type_ in captures)
         lines.append(f"      captures({names} : {kinds})")
+    for name, type_ in bits:
+        lines.append(f"      sparsity({variant.sparsity} %{name} : {type_})")
     lines.append(f"      outs({outs} : {out_types})")
     text = "\n".join(lines) + "\n"
     for keyword, arguments, body, result in [
@@ -146,6 +153,7 @@ def program(variant, dtype, dim, value_dim):
     ]:
         if body:
             body = body.replace("{t}", dtype)
-            text += _region(keyword, arguments, variant.captures, body, result)
+            read = () if variant.sparsity else variant.captures
+            text += _region(keyword, arguments, read, body, result)
     returned = "%r#0, %r#1 : !o, !l" if variant.lse else "%r : !o"
     return text + f"  return {returned}\n}}\n"

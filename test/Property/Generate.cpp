@@ -289,6 +289,32 @@ void Generator::addCapture() {
   program.captures.push_back(capture);
 }
 
+size_t Generator::addBits() {
+  Capture capture;
+  capture.dtype = DType::I1;
+  capture.fill = random.pick(
+      {"randint(0,2)", "randint(0,2)", "blocks(0.2)", "full(0)", "full(1)"});
+  auto add = [&](DimKind kind, int64_t constant) {
+    CaptureDim extent;
+    extent.kind = kind;
+    extent.constant = constant;
+    bool fixed = program.runs.size() == 1 || kind == DimKind::Constant;
+    extent.dynamic = !fixed || random.chance(50);
+    capture.dims.push_back(extent);
+  };
+  // One for all where it is constant.
+  size_t rank = random.range(2, 4);
+  if (rank == 4)
+    add(random.chance(50) ? DimKind::Batch : DimKind::Constant, 1);
+  if (rank >= 3)
+    add(random.chance(50) ? DimKind::Heads : DimKind::Constant, 1);
+  const int64_t blocks[] = {16, 16, 32, 48, 64, 64, 128, 256};
+  add(DimKind::QueryBlocks, random.pick(llvm::ArrayRef(blocks)));
+  add(DimKind::KeyBlocks, random.pick(llvm::ArrayRef(blocks)));
+  program.captures.push_back(capture);
+  return program.captures.size() - 1;
+}
+
 static const int64_t lengths[] = {1,  2,  3,  5,  7,  8,  13, 16, 17,  31,
                                   32, 33, 37, 61, 64, 65, 67, 97, 128, 131};
 
@@ -370,6 +396,9 @@ Program Generator::make() {
                         program.layouts[0] == program.layouts[3];
     program.attentions.push_back(attention);
   }
+  for (Attention &attention : program.attentions)
+    if (random.chance(20))
+      attention.bits = addBits();
   return program;
 }
 

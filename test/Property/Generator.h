@@ -54,6 +54,8 @@ private:
   void makeShapes();
   Lengths makeLengths();
   void addCapture();
+  /// A capture that can be the bits of a sparsity.
+  size_t addBits();
 
   ExprRef makeCapture(size_t number, Type type, unsigned depth);
   std::optional<size_t> pickCapture(Type type);

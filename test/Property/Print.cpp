@@ -101,6 +101,10 @@ int64_t CaptureDim::get(const Lengths &lengths) const {
     return lengths.keys;
   case DimKind::Constant:
     return constant;
+  case DimKind::QueryBlocks:
+    return (lengths.queries + constant - 1) / constant;
+  case DimKind::KeyBlocks:
+    return (lengths.keys + constant - 1) / constant;
   }
   llvm_unreachable("unknown kind of dimension");
 }
@@ -475,6 +479,14 @@ static void printAttention(const Program &program, const Names &names,
   if (!program.captures.empty())
     os << formatv("\n      captures({0} : {1})", names.captureNames,
                   names.captureTypes);
+  if (attention.bits) {
+    const std::vector<CaptureDim> &dims =
+        program.captures[*attention.bits].dims;
+    os << formatv("\n      sparsity(#attn.sparsity<bits, block = {0}x{1}> "
+                  "%c{2} : {3})",
+                  dims[dims.size() - 2].constant, dims.back().constant,
+                  *attention.bits, getInputType(program, 3 + *attention.bits));
+  }
   if (attention.lse)
     os << formatv("\n      outs(%oinit, %linit : {0}, {1})\n", names.o,
                   names.lse);

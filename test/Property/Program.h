@@ -94,8 +94,17 @@ struct Lengths {
   int64_t getHeads() const { return kvHeads * group; }
 };
 
-/// Which extent a dimension of a capture has.
-enum class DimKind { Batch, Heads, Queries, Keys, Constant };
+/// Which extent a dimension of a capture has. QueryBlocks and KeyBlocks count
+/// blocks of `constant`.
+enum class DimKind {
+  Batch,
+  Heads,
+  Queries,
+  Keys,
+  Constant,
+  QueryBlocks,
+  KeyBlocks
+};
 
 struct CaptureDim {
   DimKind kind = DimKind::Constant;
@@ -118,6 +127,9 @@ struct Capture {
 struct Attention {
   std::optional<double> scale;
   ExprRef score, mask;
+  /// The capture that is the bits of its sparsity, with two last dimensions of
+  /// blocks.
+  std::optional<size_t> bits;
   bool lse = false;
   /// Whether its queries are the output of the attention before.
   bool chained = false;

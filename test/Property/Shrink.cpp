@@ -106,6 +106,8 @@ static void addWholeParts(const Program &program, Candidates &result) {
       add([&](Program &p) { p.attentions[n].mask = nullptr; });
     if (attention.score)
       add([&](Program &p) { p.attentions[n].score = nullptr; });
+    if (attention.bits)
+      add([&](Program &p) { p.attentions[n].bits.reset(); });
     if (attention.lse)
       add([&](Program &p) { p.attentions[n].lse = false; });
     if (attention.scale)
@@ -115,7 +117,7 @@ static void addWholeParts(const Program &program, Candidates &result) {
   }
   for (size_t n = 0; n < program.captures.size(); ++n) {
     if (llvm::any_of(program.attentions, [&](const Attention &attention) {
-          return usesCapture(attention.score, n) ||
+          return attention.bits == n || usesCapture(attention.score, n) ||
                  usesCapture(attention.mask, n);
         }))
       continue;
@@ -124,6 +126,8 @@ static void addWholeParts(const Program &program, Candidates &result) {
       for (Attention &attention : p.attentions) {
         attention.score = renumber(attention.score, n);
         attention.mask = renumber(attention.mask, n);
+        if (attention.bits && *attention.bits > n)
+          --*attention.bits;
       }
     });
   }

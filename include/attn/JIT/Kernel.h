@@ -14,7 +14,8 @@
 //
 //   std::errc::invalid_argument     the tensors do not fit the kernel
 //   std::errc::not_enough_memory    scratch memory could not be had
-//   std::errc::result_out_of_range  a checked read left its tensor
+//   std::errc::result_out_of_range  a checked read left its tensor, or lists of
+//                                   blocks are none
 //
 // or llvm::inconvertibleErrorCode() for a program that does not compile.
 //

@@ -453,3 +453,30 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Blocks of a sparsity count from the start of the whole, so tiles have offsets, regions or not.
+// CHECK-LABEL: func.func @blocks
+// CHECK-SAME:    %{{[^:]*}}: tensor<2x8x256x64xbf16>, %[[BITS:[^:]*]]: tensor<8x4x4xi1>
+// CHECK:         scf.forall (%[[T:.*]]) in (8)
+// CHECK:           %[[I:.*]] = affine.apply affine_map<(d0) -> (d0 * 32)>(%[[T]])
+// CHECK:           attn.attention
+// CHECK-NEXT:        ins(%{{.*}} : tensor<2x8x32x64xbf16>, tensor<2x8x256x64xbf16>, tensor<2x8x256x64xbf16>)
+// CHECK-NEXT:        sparsity(#attn.sparsity<bits, block = 64x64> %[[BITS]] : tensor<8x4x4xi1>)
+// CHECK-NEXT:        offsets(%{{.*}}, %{{.*}}, %[[I]], %{{.*}})
+func.func @blocks(%q: tensor<2x8x256x64xbf16>, %bits: tensor<8x4x4xi1>) -> tensor<2x8x256x64xbf16> {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<2x8x256x64xbf16>, tensor<2x8x256x64xbf16>, tensor<2x8x256x64xbf16>)
+      sparsity(#attn.sparsity<bits, block = 64x64> %bits : tensor<8x4x4xi1>)
+      outs(%q : tensor<2x8x256x64xbf16>)
+  return %r : tensor<2x8x256x64xbf16>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%m: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.attention"]} in %m : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_forall %op tile_sizes [0, 0, 32]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

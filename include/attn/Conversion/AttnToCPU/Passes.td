@@ -23,6 +23,7 @@ def ConvertAttnToCPUPass : Pass<"convert-attn-to-cpu"> {
       of the softmax where it continues one;
     * `attn.gather` becomes masked loads. An index out of range reads 0, and
       with a site number is stored to the `attn.status` argument, the extent behind it.
+    * `attn.report`, wherever it is, becomes the same two stores in a branch.
 
     Precondition: tiles are on buffers. Postcondition: no operation of the dialect is
     left, and vectors have one dimension of `lanes` elements.

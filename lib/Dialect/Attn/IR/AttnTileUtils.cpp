@@ -162,7 +162,11 @@ static SmallVector<Value> getOffsets(OpBuilder &builder,
   SmallVector<Value> offsets(op.getOffsets());
   if (op.getCaptureRegions().empty() && !op.getSparsityAttr())
     return {};
-  if (startsAtZero)
+  // The blocks of a sparsity are those of the whole, which only offsets tell.
+  bool isPartOfBlocks =
+      op.getSparsityAttr() &&
+      !llvm::all_of(tile, [](const DimTile &dim) { return dim.isWhole; });
+  if (startsAtZero && !isPartOfBlocks)
     return offsets;
   Location loc = op.getLoc();
   SmallVector<Value> result;

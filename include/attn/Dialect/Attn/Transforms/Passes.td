@@ -541,12 +541,13 @@ def AttnTilePass : Pass<"attn-tile"> {
 
     Precondition: attentions carry a schedule (`attn-assign-schedule`), regions
     are canonical (`attn-canonicalize-score`), no `attn.attention` is left.
-    Postcondition: of the dialect only `attn.online_step` and `attn.gather` are left.
+    An attention has no `sparsity` left (`attn-expand-sparsity`).
+    Postcondition: of the dialect only `attn.online_step`, `attn.gather` and `attn.report` are left.
 
     With `bounds-check`, each read of a capture gets a number, and an
     index out of range reports it at run time; the functions get the
     attribute `attn.sites` with one text for each number, in which `%0` stands for the
-    index and `%1` for the extent.
+    index and `%1` for the extent. They come behind those that are there.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
