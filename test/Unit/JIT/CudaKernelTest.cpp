@@ -194,6 +194,8 @@ func.func @attn(%q: !q, %k: !k, %v: !k, %rows: !rows, %columns: !columns) -> !q 
     else
       EXPECT_EQ(value, tensor.view().strides[param.dim]);
   }
+  // Other kernels have fewer.
+  fakeCudaSetParams(sizes.data(), 0);
 }
 
 TEST_F(CudaKernel, ChecksCalls) {
