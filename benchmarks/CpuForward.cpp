@@ -8,10 +8,12 @@
 //   cpu-forward [--heads=N] [--runs=N] [--num-threads=N] [--lengths=A,B,...]
 //
 // With --masks, the time under masks against the time without one and the part
-// of the tiles that the mask needs (Masks.h).
+// of the tiles that the mask needs (Masks.h). With --lists, the time with lists
+// of keys against that of all pairs (KeyLists.h).
 //
 //===----------------------------------------------------------------------===//
 
+#include "KeyLists.h"
 #include "Masks.h"
 #include "Problem.h"
 #include "Unfused.h"
@@ -49,6 +51,11 @@ static llvm::cl::opt<bool> masks(
     "masks",
     llvm::cl::desc("Masks against no mask, at 64 dimensions, and no peer"),
     llvm::cl::cat(category));
+
+static llvm::cl::opt<bool>
+    lists("lists",
+          llvm::cl::desc("Lists of keys against all keys, at 64 dimensions"),
+          llvm::cl::cat(category));
 
 static std::string getProgram(int64_t dim, bool causal) {
   std::string type = llvm::formatv("tensor<1x?x?x{0}xf32>", dim);
@@ -175,6 +182,10 @@ int main(int argc, char **argv) {
   if (lengths.empty())
     for (int64_t length : {1024, 2048, 4096, 8192})
       lengths.push_back(length);
+  if (lists) {
+    benchmarkKeyLists(numHeads, lengths, numRuns, numThreads);
+    return 0;
+  }
   if (masks) {
     benchmarkMasks(numHeads, lengths, numRuns, numThreads);
     return 0;

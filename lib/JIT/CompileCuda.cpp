@@ -112,6 +112,7 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
   module.walk([&](mlir::attn::AttentionOp op) { attentions.push_back(op); });
   if (given.empty() && attentions.size() == 1 &&
       !attentions[0].getScheduleAttr() &&
+      !mlir::attn::hasKeyLists(attentions[0]) &&
       mlir::attn::areHeadDimsSupported(attentions[0]))
     for (const mlir::attn::HopperSchedule &schedule :
          mlir::attn::getHopperSchedules(attentions[0])) {

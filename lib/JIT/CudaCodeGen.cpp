@@ -116,13 +116,13 @@ static bool readParam(mlir::Attribute attribute, cuda::Param &param) {
     param.bits = 0;
     return true;
   }
-  bool isExtent = kind == "extent";
+  bool isLong = kind == "long_extent", isExtent = isLong || kind == "extent";
   std::optional<int64_t> dim = getInt(from, "dim");
   if ((!isExtent && kind != "stride") || !dim)
     return false;
   param.kind = isExtent ? cuda::ParamKind::Extent : cuda::ParamKind::Stride;
   param.dim = *dim;
-  param.bits = isExtent ? 32 : 64;
+  param.bits = isExtent && !isLong ? 32 : 64;
   return true;
 }
 
@@ -216,13 +216,17 @@ static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
   if (!shared)
     return reject(hopper::kSharedBytesAttrName);
   variant.dynamicSharedBytes = shared.getInt();
-  auto schedule =
-      function->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
-  if (!schedule)
+  mlir::Attribute schedule = function->getAttr(hopper::kScheduleAttrName);
+  if (auto tiles = llvm::dyn_cast_or_null<hopper::ScheduleAttr>(schedule)) {
+    variant.tileRows = tiles.getTileM();
+    variant.tileKeys = tiles.getTileN();
+    variant.persistent = tiles.getPersistent();
+  } else if (auto rows = llvm::dyn_cast_or_null<mlir::attn::RowScheduleAttr>(
+                 schedule)) {
+    variant.tileRows = rows.getRows();
+  } else {
     return reject(hopper::kScheduleAttrName);
-  variant.tileRows = schedule.getTileM();
-  variant.tileKeys = schedule.getTileN();
-  variant.persistent = schedule.getPersistent();
+  }
   llvm::raw_string_ostream(variant.schedule) << schedule;
   if (!readGrid(
           function->getAttrOfType<mlir::DictionaryAttr>(hopper::kGridAttrName),

@@ -40,6 +40,7 @@ void mlir::attn::buildTensorStage(OpPassManager &pm, const AttnToCPUOptions &) {
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
   pm.addPass(createAttnExpandSparsityPass());
+  pm.addPass(createAttnCheckListsPass());
   pm.addPass(createAttnCanonicalizeScorePass());
 }
 

@@ -47,7 +47,10 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
 }
 
 void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
-                                     const AttnToNVVMOptions &) {
+                                     const AttnToNVVMOptions &options) {
+  AttnRowsToNVVMPassOptions rows;
+  rows.accurateTanh = options.accurateTanh;
+  pm.addPass(createAttnRowsToNVVMPass(rows));
   pm.addPass(createAttnHopperSchedulePass());
   addCleanup(pm);
 }

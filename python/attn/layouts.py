@@ -35,6 +35,7 @@ import numpy
 __all__ = [
     "big_bird",
     "bs_longformer",
+    "csr_lists",
     "expand",
     "fixed",
     "from_lists",
@@ -405,6 +406,38 @@ def to_lists(layout, dtype="int32"):
     counts = numpy.pad(counts, [(0, 0)] * (counts.ndim - 1) + [(1, 0)])
     rows = counts.cumsum().reshape(counts.shape)
     return rows.astype(dtype), layout.nonzero()[-1].astype(dtype)
+
+
+def csr_lists(matrices, dtype="int32"):
+    """The rows and the columns, [heads, queries + 1] and [pairs], of sparse
+    matrices in the format CSR, one for each head, whose elements are the pairs
+    of a query and a key that take part, as docs/examples/key-lists.mlir takes
+    them. Of a dense mask, an array of bool, to_lists makes them.
+
+    A matrix is `(indptr, indices)`, or has these, as those of scipy.sparse do;
+    its values do not matter. Columns that are not sorted become so.
+
+    dtype  "int32" or "int64"
+    """
+    if dtype not in ("int32", "int64"):
+        raise ValueError(f"expects a dtype of int32 or int64, but got {dtype}")
+    rows, columns, start = [], [], 0
+    for number, matrix in enumerate(matrices):
+        if hasattr(matrix, "indptr"):
+            matrix = matrix.indptr, matrix.indices
+        indptr, indices = (numpy.asarray(x, numpy.int64) for x in matrix)
+        if rows and len(indptr) != len(rows[0]):
+            raise ValueError(
+                f"expects matrices with {len(rows[0]) - 1} rows, as the first one "
+                f"has, but got {len(indptr) - 1} in matrix {number}"
+            )
+        of_row = numpy.repeat(numpy.arange(len(indptr) - 1), numpy.diff(indptr))
+        columns.append(indices[numpy.lexsort((indices, of_row))])
+        rows.append(indptr + start)
+        start += len(indices)
+    if not rows:
+        raise ValueError("expects a matrix for each head, but got none")
+    return numpy.stack(rows).astype(dtype), numpy.concatenate(columns).astype(dtype)
 
 
 def from_lists(rows, columns, width):

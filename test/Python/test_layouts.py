@@ -5,6 +5,7 @@ test/Unit/Support/BlockLayoutTest.cpp has the same checksums and drawings.
 """
 
 import inspect
+import types
 import unittest
 import zlib
 
@@ -30,7 +31,7 @@ def draw(layout, head=0):
 @unittest.skipIf(numpy is None, "needs NumPy")
 class Layouts(unittest.TestCase):
     def all(self):
-        others = "expand", "from_lists", "to_lists", "top_k"
+        others = "csr_lists", "expand", "from_lists", "to_lists", "top_k"
         return [getattr(layouts, n) for n in layouts.__all__ if n not in others]
 
     def test_fixed(self):
@@ -234,6 +235,48 @@ class Layouts(unittest.TestCase):
         self.assertEqual(
             str(raised.exception), "expects a dtype of int32 or int64, but got int16"
         )
+
+    def test_csr_lists(self):
+        first = [0, 2, 2, 3], [3, 1, 0]
+        second = types.SimpleNamespace(indptr=[0, 0, 1, 3], indices=[2, 0, 3])
+        for dtype in "int32", "int64":
+            rows, columns = layouts.csr_lists([first, second], dtype)
+            self.assertEqual((rows.dtype, columns.dtype), (dtype, dtype))
+            self.assertEqual(rows.tolist(), [[0, 2, 2, 3], [3, 3, 4, 6]])
+            self.assertEqual(columns.tolist(), [1, 3, 0, 2, 0, 3])
+        for arguments, message in [
+            (([],), "expects a matrix for each head, but got none"),
+            (
+                ([first, ([0, 1], [0])],),
+                "expects matrices with 3 rows, as the first one has, "
+                "but got 1 in matrix 1",
+            ),
+            (
+                ([first], "int16"),
+                "expects a dtype of int32 or int64, but got int16",
+            ),
+        ]:
+            with self.assertRaises(ValueError) as raised:
+                layouts.csr_lists(*arguments)
+            self.assertEqual(str(raised.exception), message)
+
+    def test_kernel_of_key_lists(self):
+        kernel = attn.compile(support.EXAMPLES / "key-lists.mlir")
+        random = numpy.random.default_rng(0)
+        mask = random.random((4, 50, 70)) < 0.2
+        q = random.standard_normal((2, 4, 50, 64)).astype("float32")
+        k, v = random.standard_normal((2, 2, 2, 70, 64)).astype("float32")
+        bits = [(x.view("uint32") >> 16).astype("uint16") for x in (q, k, v)]
+        o, lse = kernel(
+            *(attn.bitcast(x, "bf16") for x in bits), *layouts.to_lists(mask)
+        )
+        q, k, v = (
+            (x.astype("uint32") << 16).view("float32").astype("float64") for x in bits
+        )
+        s = q @ k.repeat(2, 1).swapaxes(-1, -2) / 8
+        s -= abs(numpy.arange(50)[:, None] - numpy.arange(70)) / 64
+        p = numpy.where(mask, numpy.exp(s), 0)
+        numpy.testing.assert_allclose(lse, numpy.log(p.sum(-1)), rtol=1e-5, atol=1e-5)
 
     # The C++ library makes the same blocks of the same scores.
     SCORES = [

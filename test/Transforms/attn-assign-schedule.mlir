@@ -91,3 +91,15 @@ func.func @other_blocks(%q: tensor<1x1x?x64xf32>, %bits: tensor<?x?xi1>, %o: ten
       }
   return %r : tensor<1x1x?x64xf32>
 }
+
+// A query that has a list of keys is a tile of its own.
+
+// CHECK-LABEL: func @lists
+// WIDE: schedule #attn.row_schedule<rows = 16, tile_n = 64, lanes = 16>
+// NARROW: schedule #attn.row_schedule<rows = 16, tile_n = 32, lanes = 8>
+func.func @lists(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: tensor<?xi32>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<?xi32>, tensor<?xi32>)
+      outs(%o : tensor<1x1x?x64xbf16>)
+  return %r : tensor<1x1x?x64xbf16>
+}

@@ -34,12 +34,46 @@ func.func @not_canonical(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %
 
 // -----
 
-func.func @sparsity(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<17xi32>, %columns: tensor<?xi32>)
+func.func @sparsity(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<2xi32>, %columns: tensor<?xi32>)
     -> tensor<1x1x16x8xf32> {
-  // expected-error@+1 {{expects no sparsity, but got #attn.sparsity<lists, block = 1x1>: attn-expand-sparsity, before attn-tile, makes it a mask, but for lists with blocks of 1x1, and on a GPU any lists}}
+  // expected-error@+1 {{expects no sparsity but lists with blocks of 1x1, but got #attn.sparsity<lists, block = 16x16>: attn-expand-sparsity, before attn-tile, makes it a mask, but on a GPU no lists}}
+  %acc, %max, %sum = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      sparsity(#attn.sparsity<lists, block = 16x16> %rows, %columns : tensor<2xi32>, tensor<?xi32>)
+      outs(%q, %r, %r : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+  return %acc : tensor<1x1x16x8xf32>
+}
+
+// -----
+
+func.func @lists_without_schedule(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<17xi32>, %columns: tensor<?xi32>)
+    -> tensor<1x1x16x8xf32> {
+  // expected-error@+1 {{expects a schedule: run attn-assign-schedule before attn-tile}}
   %acc, %max, %sum = attn.online_attention scale 1.0
       ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>)
+      outs(%q, %r, %r : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+  return %acc : tensor<1x1x16x8xf32>
+}
+
+// -----
+
+func.func @tiles_of_lists(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<17xi32>, %columns: tensor<?xi32>)
+    -> tensor<1x1x16x8xf32> {
+  // expected-error@+1 {{expects a #attn.row_schedule, as each query has a list of keys, but got #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>; leave it out, and the compiler chooses one}}
+  %acc, %max, %sum = attn.online_attention scale 1.0 schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>)
+      outs(%q, %r, %r : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+  return %acc : tensor<1x1x16x8xf32>
+}
+
+// -----
+
+func.func @rows_without_lists(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>) -> tensor<1x1x16x8xf32> {
+  // expected-error@+1 {{expects a schedule of tiles, as queries have no lists of keys, but got #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>; leave it out, and the compiler chooses one}}
+  %acc, %max, %sum = attn.online_attention scale 1.0 schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
       outs(%q, %r, %r : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
   return %acc : tensor<1x1x16x8xf32>
 }

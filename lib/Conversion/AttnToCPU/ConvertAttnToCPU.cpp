@@ -1,6 +1,7 @@
 //===- ConvertAttnToCPU.cpp - Lower tiles to loops on hardware vectors ----===//
 
 #include "Reports.h"
+#include "RowLowering.h"
 #include "TileLowering.h"
 #include "attn/Conversion/AttnToCPU/Passes.h"
 
@@ -36,6 +37,13 @@ struct ConvertAttnToCPU
         loops.push_back(loop);
     });
     for (scf::ForallOp loop : loops) {
+      if (auto schedule =
+              loop->getAttrOfType<RowScheduleAttr>(kScheduleAttrName)) {
+        if (failed(verifyOnBuffers(loop)) ||
+            failed(RowLowering(loop, schedule).run()))
+          return signalPassFailure();
+        continue;
+      }
       auto schedule = loop->getAttrOfType<ScheduleAttr>(kScheduleAttrName);
       if (!schedule) {
         loop.emitError("expects a #attn.schedule for a CPU, but got ")

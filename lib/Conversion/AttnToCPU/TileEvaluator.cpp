@@ -271,15 +271,21 @@ Value TileEvaluator::emitGather(GatherOp op, ArrayRef<TileCoord> coords) {
   Value mask = at(op.getMask());
   if (!mask)
     return {};
-  bool isVector = isa<VectorType>(mask.getType());
   SmallVector<Value> indices;
   for (Value operand : op.getIndices()) {
     Value index = at(operand);
     if (!index)
       return {};
-    isVector |= isa<VectorType>(index.getType());
     indices.push_back(index);
   }
+  return emitGather(op, mask, indices);
+}
+
+Value TileEvaluator::emitGather(GatherOp op, Value mask,
+                                ArrayRef<Value> indices) {
+  bool isVector =
+      isa<VectorType>(mask.getType()) ||
+      llvm::any_of(ValueRange(indices).getTypes(), llvm::IsaPred<VectorType>);
   // One unsigned comparison covers both ends.
   SmallVector<Value> inRange;
   Value active = mask;

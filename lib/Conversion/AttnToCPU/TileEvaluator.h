@@ -40,6 +40,9 @@ public:
   /// The same, always a vector if a coordinate is one.
   Value evaluateVector(Value value, ArrayRef<TileCoord> coords);
 
+  /// A gather whose mask and indices are known: scalars, or vectors of `lanes`.
+  Value emitGather(GatherOp op, Value mask, ArrayRef<Value> indices);
+
 private:
   Value emit(Value value, ArrayRef<TileCoord> coords);
   Value emitElementwise(Operation &op, ArrayRef<TileCoord> coords);

@@ -2,6 +2,7 @@
 
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNHOPPERASSIGNSCHEDULEPASS
@@ -26,6 +27,11 @@ struct AttnHopperAssignSchedule
               << dim << "; run with --target=cpu";
           return WalkResult::interrupt();
         }
+      if (hasKeyLists(op)) {
+        if (!op->hasAttr("schedule"))
+          op->setAttr("schedule", getRowSchedule(op));
+        return WalkResult::advance();
+      }
       SmallVector<HopperSchedule> schedules = getHopperSchedules(op);
       if (list)
         for (const HopperSchedule &schedule : schedules)

@@ -85,6 +85,26 @@ static DictionaryAttr describeGrid(Builder &builder,
        builder.getNamedAttr("key_dim", getNumber(program.key.dims[2]))});
 }
 
+/// Whether it is known that there is no tile of queries.
+static bool isGridEmpty(scf::ForallOp grid) {
+  return llvm::any_of(grid.getMixedUpperBound(), [](OpFoldResult extent) {
+    return getConstantIntValue(extent) == 0;
+  });
+}
+
+/// What the warps of a thread block do.
+static LogicalResult emitRoles(OpBuilder &builder, TileProgram &program,
+                               KernelArguments &arguments,
+                               const KernelResources &resources,
+                               hopper::WarpSpecializeOp roles) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&roles.getProducer().front());
+  if (failed(emitProducer(builder, program, arguments, resources)))
+    return failure();
+  builder.setInsertionPointToStart(&roles.getConsumers().front());
+  return emitConsumer(builder, program, arguments, resources);
+}
+
 static LogicalResult schedule(TileProgram &program) {
   func::FuncOp function = program.function;
   Location loc = function.getLoc();
@@ -108,7 +128,12 @@ static LogicalResult schedule(TileProgram &program) {
   KernelArguments arguments(function, kernel, isStrided);
 
   builder.setInsertionPointToStart(&kernel.getBody().front());
-  KernelResources resources = createResources(builder, loc, program, arguments);
+  // Without tiles the kernel is empty: no block is ever launched, and nothing
+  // could be known of positions in a tile.
+  bool isEmpty = isGridEmpty(program.grid);
+  KernelResources resources;
+  if (!isEmpty)
+    resources = createResources(builder, loc, program, arguments);
   // A warp finds the tiles that are needed.
   int64_t producerThreads = isStrided        ? 128
                             : program.choice ? hopper::kWarpThreads
@@ -118,15 +143,14 @@ static LogicalResult schedule(TileProgram &program) {
       program.schedule.getRegisters(), producerThreads);
   gpu::ReturnOp::create(builder, loc);
   builder.createBlock(&roles.getProducer());
-  if (failed(emitProducer(builder, program, arguments, resources)))
-    return failure();
-  builder.setInsertionPointToEnd(&roles.getProducer().front());
-  hopper::YieldOp::create(builder, loc);
   builder.createBlock(&roles.getConsumers());
-  if (failed(emitConsumer(builder, program, arguments, resources)))
+  if (!isEmpty &&
+      failed(emitRoles(builder, program, arguments, resources, roles)))
     return failure();
-  builder.setInsertionPointToEnd(&roles.getConsumers().front());
-  hopper::YieldOp::create(builder, loc);
+  for (Region *role : {&roles.getProducer(), &roles.getConsumers()}) {
+    builder.setInsertionPointToEnd(&role->front());
+    hopper::YieldOp::create(builder, loc);
+  }
   function.erase();
   return success();
 }

@@ -268,3 +268,13 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   schedules.back().isForAnyStrides = true;
   return schedules;
 }
+
+RowScheduleAttr mlir::attn::getRowSchedule(AttentionLikeOpInterface op) {
+  // As many lanes for a row as read it at once, 16 bytes each; more than eight
+  // would read fewer rows at a time and exchange more.
+  int64_t bytes = op.getQueryType().getElementTypeBitWidth() / 8;
+  int64_t dim = std::max(op.getQueryKeyDim(), op.getValueDim());
+  int64_t lanes = llvm::PowerOf2Ceil(llvm::divideCeil(dim * bytes, 16));
+  return RowScheduleAttr::get(op.getContext(), /*rows=*/4, /*tileN=*/32,
+                              std::min<int64_t>(lanes, 8));
+}

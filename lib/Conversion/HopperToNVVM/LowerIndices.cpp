@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarMath.h"
 #include "ThreadProgram.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -356,7 +357,7 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
                              : get(op.getOperand(number))[e]);
     Type type = isIndexResult ? Type(b.getIntegerType(bits))
                               : getElementTypeOrSelf(result.getType());
-    Value value = emitScalar(op, operands, type);
+    Value value = emitScalarOp(b, op, operands, type, accurateTanh);
     if (isIndexResult)
       list.push_back({value, 0});
     else

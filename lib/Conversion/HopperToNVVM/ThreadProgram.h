@@ -127,8 +127,6 @@ private:
   LogicalResult emitMultiplication(arith::MulFOp op);
   LogicalResult emitExtension(Operation &op);
   LogicalResult emitRounding(Operation &op);
-  Value emitScalar(Operation &op, ValueRange operands, Type type);
-  Value emitTanh(Value x);
   void emitReduce(hopper::ReduceOp op);
   void emitAny(hopper::AnyOp op);
   void emitIota(hopper::IotaOp op);

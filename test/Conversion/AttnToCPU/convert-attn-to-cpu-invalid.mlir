@@ -91,3 +91,44 @@ func.func @masked_write(%out: memref<8xf32>) {
   } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
   return
 }
+
+// -----
+
+func.func @no_list(%n: index, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  scf.forall (%i) in (4) {
+    // expected-error @below {{expects a loop over a list of keys as attn-tile makes it}}
+    %s = scf.for %j = %c0 to %n step %c8 iter_args(%a = %x) -> (f32) {
+      scf.yield %a : f32
+    }
+  } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
+  return
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @not_gathered(%k: memref<8x8xf32>, %q: vector<8x1xf32>, %z: vector<8x1xf32>, %out: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%i) in (4) {
+    %r = vector.transfer_read %k[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
+    // expected-error @below {{expects a product with rows that are gathered as attn-tile does for lists of keys}}
+    %s = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} %r, %q, %z : vector<8x8xf32>, vector<8x1xf32> into vector<8x1xf32>
+  } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
+  return
+}
+
+// -----
+
+// expected-error @below {{a value of the columns of a query has no lowering to the CPU}}
+func.func @no_columns(%x: vector<8x1xf32>, %out: memref<8x4xf32>) {
+  %c0 = arith.constant 0 : index
+  scf.forall (%i) in (4) {
+    vector.transfer_write %x, %out[%c0, %i] {in_bounds = [true, true]} : vector<8x1xf32>, memref<8x4xf32>
+  } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
+  return
+}

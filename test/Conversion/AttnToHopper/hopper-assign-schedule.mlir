@@ -71,3 +71,21 @@ func.func @online(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xf32>, %l: tenso
       outs(%o, %l, %l : tensor<1x1x?x64xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
   return %r#0 : tensor<1x1x?x64xf32>
 }
+
+// -----
+
+// With lists of keys, as many threads share a row as read it at once, but at
+// most eight.
+
+// CHECK-LABEL: func.func @lists
+// CHECK: attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 4>
+// CHECK: attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+func.func @lists(%q: tensor<1x2x?x24xbf16>, %f: tensor<1x2x?x64xf32>, %rows: tensor<?xi32>, %columns: tensor<?xi32>) -> (tensor<1x2x?x24xbf16>, tensor<1x2x?x64xf32>) {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x2x?x24xbf16>, tensor<1x2x?x24xbf16>, tensor<1x2x?x24xbf16>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<?xi32>, tensor<?xi32>)
+      outs(%q : tensor<1x2x?x24xbf16>)
+  %s = attn.attention ins(%f, %f, %f : tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<?xi32>, tensor<?xi32>)
+      outs(%f : tensor<1x2x?x64xf32>)
+  return %r, %s : tensor<1x2x?x24xbf16>, tensor<1x2x?x64xf32>
+}

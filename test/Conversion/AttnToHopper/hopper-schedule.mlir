@@ -432,3 +432,24 @@ func.func @one_tile(%q: tensor<1x4x100x64xbf16>, %k: tensor<1x4x?x64xbf16>, %o: 
       outs(%o : tensor<1x4x100x64xbf16>)
   return %r : tensor<1x4x100x64xbf16>
 }
+
+// -----
+
+// Without queries no block is launched, and the kernel does nothing.
+
+// CHECK-LABEL: gpu.func @no_queries()
+// CHECK-NEXT: hopper.warp_specialize consumers 2 registers 240 producer {
+// CHECK-NEXT: } consumers {
+// CHECK-NEXT: }
+// CHECK-NEXT: gpu.return
+
+func.func @no_queries(%q: tensor<1x2x0x64xbf16>, %k: tensor<1x2x128x64xbf16>, %o: tensor<1x2x0x64xbf16>) -> tensor<1x2x0x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1, ping_pong>
+      ins(%q, %k, %k : tensor<1x2x0x64xbf16>, tensor<1x2x128x64xbf16>, tensor<1x2x128x64xbf16>)
+      outs(%o : tensor<1x2x0x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x2x0x64xbf16>
+}

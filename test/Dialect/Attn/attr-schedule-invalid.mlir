@@ -88,3 +88,28 @@ func.func @clause_other_dialect(%q: tensor<1x1x2x4xf32>) {
       outs(%q : tensor<1x1x2x4xf32>)
   return
 }
+
+// -----
+
+// expected-error@+1 {{expects rows to be positive, but got 0}}
+#s = #attn.row_schedule<rows = 0, tile_n = 32, lanes = 8>
+
+// -----
+
+// expected-error@+1 {{expects tile_n to be positive, but got -1}}
+#s = #attn.row_schedule<rows = 1, tile_n = -1, lanes = 8>
+
+// -----
+
+// expected-error@+1 {{expects lanes to be positive, but got 0}}
+#s = #attn.row_schedule<rows = 1, tile_n = 32, lanes = 0>
+
+// -----
+
+// expected-error@+1 {{expects lanes to be a power of two that divides tile_n, which is 24, but got 12}}
+#s = #attn.row_schedule<rows = 1, tile_n = 24, lanes = 12>
+
+// -----
+
+// expected-error@+1 {{expects lanes to be a power of two that divides tile_n, which is 24, but got 16}}
+#s = #attn.row_schedule<rows = 1, tile_n = 24, lanes = 16>

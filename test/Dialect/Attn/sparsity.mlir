@@ -2,6 +2,8 @@
 
 // RUN: attn-opt %s | attn-opt | FileCheck %s
 // RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
+// RUN: attn-opt %s --emit-bytecode | attn-opt | FileCheck %s
+// RUN: attn-opt %s --verify-roundtrip | FileCheck %s
 // RUN: attn-opt %s --attn-online-softmax | FileCheck %s --check-prefix=ONLINE
 
 // CHECK-LABEL: func.func @bits

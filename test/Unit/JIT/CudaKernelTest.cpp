@@ -151,6 +151,53 @@ TEST_F(CudaKernel, Launches) {
   EXPECT_EQ(numScalars, 1u);
 }
 
+TEST_F(CudaKernel, LaunchesLists) {
+  Kernel kernel = get(Kernel::compile(R"(
+!q = tensor<?x?x4x64xbf16>
+!k = tensor<?x?x2x64xbf16>
+!rows = tensor<4x?xi32>
+!columns = tensor<?xi32>
+func.func @attn(%q: !q, %k: !k, %v: !k, %rows: !rows, %columns: !columns) -> !q {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %q, %c0 : !q
+  %s = tensor.dim %q, %c1 : !q
+  %init = tensor.empty(%b, %s) : !q
+  %o = attn.attention layout(bshd) ins(%q, %k, %v : !q, !k, !k)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : !rows, !columns)
+      outs(%init : !q)
+  return %o : !q
+})",
+                                      getOptions()));
+  DeviceTensor rows(device, DType::I32, {4, 301});
+  DeviceTensor columns(device, DType::I32, {1000});
+  const cuda::Variant &variant =
+      kernel.package().program->launches[0].variants[0];
+  std::vector<int> sizes(variant.params.size(), 8);
+  fakeCudaSetParams(sizes.data(), sizes.size());
+  std::vector<TensorView> inputs = {q.view(), k.view(), v.view(), rows.view(),
+                                    columns.view()};
+  EXPECT_EQ(getText(kernel.run(inputs, {o.view()})), "");
+  // 2 * 4 heads of 75 times four queries, each of which has a warp.
+  EXPECT_TRUE(llvm::StringRef(fakeCudaGetLog())
+                  .contains("launch attn on 0 grid 600,1,1 block 128,1,1"))
+      << fakeCudaGetLog();
+  const DeviceTensor *tensors[] = {&q, &k, &v, &rows, &columns, &o};
+  for (auto [number, param] : llvm::enumerate(variant.params)) {
+    int64_t value = *static_cast<const int64_t *>(fakeCudaGetParam(number));
+    const DeviceTensor &tensor = *tensors[param.operand];
+    EXPECT_EQ(param.kind == cuda::ParamKind::Extent ? param.bits : 64, 64);
+    if (param.kind == cuda::ParamKind::Pointer)
+      EXPECT_EQ(static_cast<uint64_t>(value), tensor.buffer.getAddress());
+    else if (param.kind == cuda::ParamKind::Extent)
+      EXPECT_EQ(value, tensor.view().shape[param.dim]);
+    else
+      EXPECT_EQ(value, tensor.view().strides[param.dim]);
+  }
+  // Other kernels have fewer.
+  fakeCudaSetParams(sizes.data(), 0);
+}
+
 TEST_F(CudaKernel, ChecksCalls) {
   Kernel kernel = get(Kernel::compile(kProgram, getOptions()));
   auto run = [&](llvm::ArrayRef<TensorView> inputs) {

@@ -32,6 +32,9 @@ bool areHeadDimsSupported(AttentionLikeOpInterface op);
 /// fit the shared memory.
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
+/// The schedule for an attention whose queries have lists of keys.
+RowScheduleAttr getRowSchedule(AttentionLikeOpInterface op);
+
 /// How many columns of a result are staged in memory of their own at a time, so
 /// that a persistent kernel can read the next queries early: all, or a multiple
 /// of 64 if there is less memory, with this number of captures that come as

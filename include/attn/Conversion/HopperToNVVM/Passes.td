@@ -76,6 +76,54 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
   ];
 }
 
+def AttnRowsToNVVMPass : Pass<"attn-rows-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "turn loops over queries with lists of keys into kernels";
+  let description = [{
+    Each function with an `scf.forall` that has an `#attn.row_schedule`, as `attn-tile` makes it for an attention whose
+    queries have lists of keys, becomes an `llvm.func` of one thread's program, in scf, arith, NVVM and LLVM operations, in a
+    `gpu.module` of its name and `.cuda`. It has the attributes of kernels that `attn-hopper-lower` makes.
+
+    * A thread block has `rows` queries, each a warp. `lanes` threads share the row of a key, 16 bytes each at a time, so that a warp reads
+      `32 / lanes` rows at once. All rows of a step are read before they are waited for.
+    * Sums of products are exchanged such that each lane has the score of one of the 32 keys of a step, for which it computes what score and mask say.
+    * The accumulator is in registers, in parts that are added up at the end of the list.
+    * Nothing outside of the operands is read, whatever the lists hold.
+    * Where rows of the query, keys or values are not aligned to 16 bytes, or columns do not follow each other, elements are read one by one.
+
+    Precondition: results are destination arguments; queries, keys, values, lists and captures are arguments. Postcondition: such
+    functions are gone.
+
+    Before:
+
+    ```mlir
+    %r = scf.forall (%b, %h, %i) in (1, 8, %rows) shared_outs(%o = %out) -> (tensor<1x8x?x64xbf16>) {
+      %begin = attn.gather %offsets[%i] mask %true : tensor<?xi32>, (index), i1 -> i32
+      ...
+    } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>}
+    ```
+
+    After:
+
+    ```mlir
+    gpu.module @f.cuda {
+      llvm.func @f(...) attributes {hopper.threads = 128 : i64, nvvm.kernel, ...} {
+        ...
+      }
+    }
+    ```
+
+    Errors: a schedule with another `tile_n` than 32, or with more than 32 rows; a function that holds other computations; tensors that are not arguments;
+    element types other than bf16, f16 and f32; an attention that starts from a state.
+  }];
+  let options = [
+    Option<"accurateTanh", "accurate-tanh", "bool", "false", "Compute math.tanh from exponentials">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"
+  ];
+}
+
 def AttnHopperExpandMathPass : Pass<"attn-hopper-expand-math"> {
   let summary = "replace functions on f32 that have no instruction by arithmetic";
   let description = [{

@@ -179,6 +179,25 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 bool ScheduleAttr::hasSingleKeyLoop() const { return false; }
 
+LogicalResult
+RowScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t rows, int64_t tileN, int64_t lanes) {
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"rows", rows},
+                             {"tile_n", tileN},
+                             {"lanes", lanes}})
+    if (value < 1)
+      return emitError() << "expects " << name << " to be positive, but got "
+                         << value;
+  if (!llvm::isPowerOf2_64(lanes) || tileN % lanes != 0)
+    return emitError() << "expects lanes to be a power of two that divides "
+                          "tile_n, which is "
+                       << tileN << ", but got " << lanes;
+  return success();
+}
+
+int64_t RowScheduleAttr::getTileM() const { return 1; }
+bool RowScheduleAttr::hasSingleKeyLoop() const { return false; }
+
 int64_t WorkerAttr::getMappingId() const { return getDim(); }
 bool WorkerAttr::isLinearMapping() const { return false; }
 int64_t WorkerAttr::getRelativeIndex() const { return getDim(); }

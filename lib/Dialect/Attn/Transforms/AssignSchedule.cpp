@@ -55,6 +55,17 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
                            unrollN);
 }
 
+RowScheduleAttr
+mlir::attn::chooseCPURowSchedule(FloatType accType,
+                                 const CPUScheduleInput &input) {
+  int64_t lanes = llvm::bit_floor(
+      std::max<unsigned>(1, input.vectorBits / accType.getWidth()));
+  // Four vectors of scores: more are rescaled less often, but lists that end
+  // within them leave more undone. Tasks of few queries cost claims of tasks.
+  return RowScheduleAttr::get(accType.getContext(), /*rows=*/16,
+                              /*tileN=*/4 * lanes, lanes);
+}
+
 bool mlir::attn::isBlockNumber(AttentionLikeOpInterface op, Value index) {
   Region &mask = op.getMask();
   Operation *quotient = index.getDefiningOp();
@@ -94,6 +105,11 @@ struct AttnAssignSchedule
       if (op->hasAttr("schedule"))
         return;
       CPUScheduleInput input{vectorBits, vectorRegisters, l1Bytes};
+      if (hasKeyLists(op)) {
+        op->setAttr("schedule",
+                    chooseCPURowSchedule(op.getAccumulatorType(), input));
+        return;
+      }
       input.blocks = getMaskBlocks(op);
       op->setAttr("schedule", chooseCPUSchedule(op.getAccumulatorType(),
                                                 op.getQueryKeyDim(),

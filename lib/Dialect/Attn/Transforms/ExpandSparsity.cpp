@@ -1,5 +1,6 @@
 //===- ExpandSparsity.cpp - Explicit layouts of blocks as masks -----------===//
 
+#include "ListErrors.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -46,7 +47,6 @@ private:
   void report(unsigned which, Value first, Value second, Value condition) {
     ReportOp::create(builder, loc, firstSite + which, first, second, condition);
   }
-  void addSites();
 
   OpFoldResult divideUp(OpFoldResult length, int64_t block) {
     if (std::optional<int64_t> known = getConstantIntValue(length))
@@ -74,28 +74,6 @@ private:
   Value numColumns, numKeyBlocks;
 };
 } // namespace
-
-/// What may be wrong with lists.
-enum ListsError : unsigned {
-  OutsideOfColumns,
-  Decreasing,
-  OutOfRange,
-  NoAscent
-};
-
-void ListsToBits::addSites() {
-  firstSite = sites.size();
-  std::string place = getLocationText(loc);
-  std::string begin = place + (place.empty() ? "" : ": ") + "error: '" +
-                      op->getName().getStringRef().str() + "' op expects ";
-  for (StringRef text :
-       {"rows of the sparsity to lie in the %1 columns, but got %0",
-        "rows of the sparsity not to decrease, but got %0 after a larger one",
-        "columns of the sparsity to be from 0 to below %1, but got %0",
-        "the columns of a row of the sparsity to ascend, but got %0 after one "
-        "that is not less"})
-    sites.push_back(builder.getStringAttr(begin + text));
-}
 
 Value ListsToBits::read(Value list, ValueRange indices) {
   Value element = tensor::ExtractOp::create(builder, loc, list, indices);
@@ -162,7 +140,7 @@ Value ListsToBits::emitRow(Value row, ValueRange ids) {
 }
 
 Value ListsToBits::emit() {
-  addSites();
+  firstSite = addListErrors(op, sites);
   SparsityAttr sparsity = op.getSparsityAttr();
   auto getLength = [&](Value tensor, unsigned dim) {
     return tensor::getMixedSize(builder, loc, tensor, dim);

@@ -1,5 +1,6 @@
 //===- Tile.cpp - Cut attentions into loops over tiles --------------------===//
 
+#include "KeyLists.h"
 #include "TileBody.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -104,7 +105,7 @@ emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs, Layout layout,
   // The last tile may be short; a static length that divides has no such tile.
   OpFoldResult extent = rewriter.getIndexAttr(tileM);
   std::optional<int64_t> staticRows = getConstantIntValue(numRows);
-  if (!staticRows || *staticRows % tileM != 0)
+  if (tileM != 1 && (!staticRows || *staticRows % tileM != 0))
     extent = affine::makeComposedFoldedAffineMin(
         rewriter, loc,
         AffineMap::get(0, 2, {s1 - s0, rewriter.getAffineConstantExpr(tileM)},
@@ -203,15 +204,24 @@ static void nameCaptures(OnlineAttentionOp op, BoundsCheckSites *sites) {
 }
 
 static LogicalResult requireSchedule(OnlineAttentionOp op) {
-  if (SparsityAttr sparsity = op.getSparsityAttr())
-    return op.emitError("expects no sparsity, but got ")
+  bool hasLists = hasKeyLists(op);
+  if (SparsityAttr sparsity = op.getSparsityAttr(); sparsity && !hasLists)
+    return op.emitError("expects no sparsity but lists with blocks of 1x1, but "
+                        "got ")
            << sparsity
            << ": attn-expand-sparsity, before attn-tile, makes it a mask, but "
-              "for lists with blocks of 1x1, and on a GPU any lists";
-  if (op.getScheduleAttr())
+              "on a GPU no lists";
+  ScheduleAttrInterface schedule = op.getScheduleAttr();
+  if (!schedule)
+    return op.emitError("expects a schedule: run attn-assign-schedule before "
+                        "attn-tile");
+  if (hasLists == isa<RowScheduleAttr>(schedule))
     return success();
-  return op.emitError("expects a schedule: run attn-assign-schedule before "
-                      "attn-tile");
+  return op.emitError("expects ")
+         << (hasLists ? "a #attn.row_schedule, as each query has a list of keys"
+                      : "a schedule of tiles, as queries have no lists of keys")
+         << ", but got " << schedule
+         << "; leave it out, and the compiler chooses one";
 }
 
 static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,

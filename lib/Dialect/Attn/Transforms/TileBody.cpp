@@ -1,7 +1,9 @@
 //===- TileBody.cpp - The program of one worker ---------------------------===//
 
 #include "TileBody.h"
+#include "KeyLists.h"
 #include "TileClasses.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -551,6 +553,8 @@ FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
 FailureOr<TileState> mlir::attn::emitKeyLoops(
     OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
     TileState state, const TileSummaries &summaries, BoundsCheckSites *sites) {
+  if (hasKeyLists(op))
+    return emitKeyListLoop(builder, op, rows, state, sites);
   return KeyLoops(builder, op, rows, summaries, sites).emit(state);
 }
 

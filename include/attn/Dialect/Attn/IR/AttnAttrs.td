@@ -39,6 +39,30 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule", [
   let genVerifyDecl = 1;
 }
 
+def Attn_RowScheduleAttr : AttrDef<Attn_Dialect, "RowSchedule", [
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface>]> {
+  let mnemonic = "row_schedule";
+  let summary = "how an attention whose queries have lists of keys is computed";
+  let description = [{
+    Queries that have lists of single keys share none of them, so that a query is a tile of its own (`tile_m` is 1).
+
+    * `rows`: queries that one worker computes: one after the other on a core of a CPU, or each by a warp of a thread block of a GPU.
+    * `tile_n`: keys of one step, of which there is a score each at a time.
+    * `lanes`: what shares a key: elements of the accumulator type in a hardware vector, or threads of a warp, a power of two.
+
+    Example:
+
+    ```mlir
+    #attn.row_schedule<rows = 16, tile_n = 32, lanes = 16>
+    ```
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$tileN, "int64_t":$lanes);
+  let assemblyFormat = [{
+    `<` `rows` `=` $rows `,` `tile_n` `=` $tileN `,` `lanes` `=` $lanes `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
 def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
     DeclareAttrInterfaceMethods<DeviceMappingAttrInterface>]> {
   let mnemonic = "worker";

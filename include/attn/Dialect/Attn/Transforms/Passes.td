@@ -74,6 +74,42 @@ def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
   ];
 }
 
+def AttnCheckListsPass : Pass<"attn-check-lists"> {
+  let summary = "check lists of single keys where the program runs";
+  let description = [{
+    Before each attention whose queries have lists of keys (a sparsity of lists with blocks of 1x1) comes a loop over workers that reads the lists once, and reports
+    what is wrong with them (`attn.report`, `attn.sites`): rows that decrease or leave the columns, columns that do not ascend or are out of range.
+    Lists that heads or batches share are read once for all of them. An attention with offsets, which is a part of another one, is not checked.
+
+    What is computed of lists with errors is undefined, but nothing outside of the operands is read (`attn-tile`).
+
+    Before:
+
+    ```mlir
+    %r = attn.attention
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<4x?xi32>, tensor<?xi32>)
+        outs(%o : tensor<2x4x?x8xf32>)
+    ```
+
+    After:
+
+    ```mlir
+    scf.forall (%b, %h, %t) in (1, 4, %groups) {
+      scf.for %i = %first to %last step %c1 {
+        ...
+        attn.report site 1(%end, %end) if %decreases
+        ...
+      }
+    }
+    %r = attn.attention ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
   let summary = "bring the score and mask regions of attentions to few forms";
   let description = [{

@@ -84,6 +84,14 @@ struct CPUScheduleInput {
 ScheduleAttr chooseCPUSchedule(FloatType accType, int64_t queryKeyDim,
                                int64_t valueDim, const CPUScheduleInput &input);
 
+/// Whether each query of `op` has a list of single keys: a sparsity of lists
+/// with blocks of 1x1.
+bool hasKeyLists(AttentionLikeOpInterface op);
+
+/// A schedule for an attention whose queries have such lists.
+RowScheduleAttr chooseCPURowSchedule(FloatType accType,
+                                     const CPUScheduleInput &input);
+
 } // namespace mlir::attn
 
 #endif // ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H

@@ -1,0 +1,428 @@
+//===- RowLowering.cpp - Queries with lists of keys on a CPU --------------===//
+
+#include "RowLowering.h"
+#include "Exp2.h"
+#include "TileEvaluator.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Short forms
+//===----------------------------------------------------------------------===//
+
+Value RowLowering::allocate(int64_t size, Type element) {
+  // A cache line, which is also the widest vector.
+  Value buffer = memref::AllocOp::create(scratchBuilder, loc,
+                                         MemRefType::get({size}, element),
+                                         scratchBuilder.getI64IntegerAttr(64));
+  scratch.push_back(buffer);
+  return buffer;
+}
+
+Value RowLowering::load(Type type, Value buffer, ValueRange position) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector::LoadOp::create(builder, loc, vector, buffer, position);
+  return memref::LoadOp::create(builder, loc, buffer, position);
+}
+
+void RowLowering::store(Value value, Value buffer, ValueRange position) {
+  if (isa<VectorType>(value.getType()))
+    vector::StoreOp::create(builder, loc, value, buffer, position);
+  else
+    memref::StoreOp::create(builder, loc, value, buffer, position);
+}
+
+Value RowLowering::broadcast(Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  return vector::BroadcastOp::create(builder, loc, type, value);
+}
+
+Value RowLowering::splat(Type type, double value) {
+  TypedAttr attribute =
+      FloatAttr::get(cast<FloatType>(getElementTypeOrSelf(type)), value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+Value RowLowering::fma(Value a, Value b, Value c) {
+  if (isa<VectorType>(a.getType()))
+    return vector::FMAOp::create(builder, loc, a, b, c);
+  return math::FmaOp::create(builder, loc, a, b, c);
+}
+
+Value RowLowering::reduce(Value vector,
+                          function_ref<Value(Value, Value)> combine) {
+  int64_t size = cast<VectorType>(vector.getType()).getDimSize(0);
+  auto slice = [&](int64_t first, int64_t length) -> Value {
+    return vector::ExtractStridedSliceOp::create(
+        builder, loc, vector, ArrayRef<int64_t>{first},
+        ArrayRef<int64_t>{length}, ArrayRef<int64_t>{1});
+  };
+  Value rest;
+  for (; size > 1; size /= 2) {
+    if (size % 2 != 0) {
+      Value last = slice(size - 1, 1);
+      rest = rest ? combine(rest, last) : last;
+    }
+    vector = combine(slice(0, size / 2), slice(size / 2, size / 2));
+  }
+  return rest ? combine(vector, rest) : vector;
+}
+
+LogicalResult
+RowLowering::emitColumnLoops(int64_t numColumns,
+                             function_ref<LogicalResult(Value, int64_t)> body) {
+  int64_t whole = numColumns - numColumns % lanes;
+  auto emit = [&](int64_t first, int64_t end, int64_t width) {
+    if (first == end)
+      return success();
+    Value begin = index(first), limit = index(end), step = index(width);
+    auto columns = scf::ForOp::create(builder, loc, begin, limit, step);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(columns.getBody());
+    return body(columns.getInductionVar(), width);
+  };
+  if (failed(emit(0, whole, lanes)))
+    return failure();
+  return emit(whole, numColumns, 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Values with an element for each column
+//===----------------------------------------------------------------------===//
+
+/// Whether elements along a dimension follow each other in memory.
+static bool isContiguous(Value buffer, unsigned dim) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         dim + 1 == type.getRank() && strides[dim] == 1;
+}
+
+FailureOr<Value> RowLowering::evaluateColumns(Value value, Value column,
+                                              int64_t width) {
+  Type type = getType(getElementTypeOrSelf(value.getType()), width);
+  if (Value buffer = buffers.lookup(value))
+    return load(type, buffer, column);
+  Operation *op = value.getDefiningOp();
+  Attribute constant;
+  if (op && matchPattern(op, m_Constant(&constant))) {
+    auto elements = dyn_cast<DenseElementsAttr>(constant);
+    if (elements && elements.isSplat()) {
+      auto attribute = elements.getSplatValue<TypedAttr>();
+      if (auto vector = dyn_cast<VectorType>(type))
+        attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+      return arith::ConstantOp::create(builder, loc, attribute).getResult();
+    }
+  }
+  if (auto cast = dyn_cast_or_null<vector::ShapeCastOp>(op))
+    return evaluateColumns(cast.getSource(), column, width);
+  if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op))
+    return this->broadcast(getScalar(mapping.lookup(broadcast.getSource())),
+                           type);
+  if (auto read = dyn_cast_or_null<vector::TransferReadOp>(op)) {
+    SmallVector<Value> position;
+    for (Value index : read.getIndices())
+      position.push_back(mapping.lookupOrDefault(index));
+    unsigned dim = read.getPermutationMap().getDimPosition(0);
+    position[dim] = arith::AddIOp::create(builder, loc, position[dim], column);
+    if (width == 1 || isContiguous(read.getBase(), dim))
+      return load(type, read.getBase(), position);
+    Value result = splat(type, 0.0);
+    for (int64_t lane = 0; lane < width; ++lane) {
+      Value element =
+          load(getElementTypeOrSelf(type), read.getBase(), position);
+      result = vector::InsertOp::create(builder, loc, element, result, lane);
+      position[dim] =
+          arith::AddIOp::create(builder, loc, position[dim], index(1));
+    }
+    return result;
+  }
+  if (op && OpTrait::hasElementwiseMappableTraits(op)) {
+    IRMapping operands;
+    for (Value operand : op->getOperands()) {
+      FailureOr<Value> part = evaluateColumns(operand, column, width);
+      if (failed(part))
+        return failure();
+      operands.map(operand, *part);
+    }
+    Operation *clone = builder.clone(*op, operands);
+    clone->getResult(0).setType(type);
+    return clone->getResult(0);
+  }
+  return emitError(value.getLoc(), "a value of the columns of a query has no "
+                                   "lowering to the CPU");
+}
+
+FailureOr<Value> RowLowering::materialize(Value value) {
+  auto type = cast<VectorType>(value.getType());
+  Value buffer = allocate(type.getDimSize(0), type.getElementType());
+  auto emit = [&](Value column, int64_t width) -> LogicalResult {
+    FailureOr<Value> part = evaluateColumns(value, column, width);
+    if (failed(part))
+      return failure();
+    store(*part, buffer, column);
+    return success();
+  };
+  if (failed(emitColumnLoops(type.getDimSize(0), emit)))
+    return failure();
+  return buffer;
+}
+
+LogicalResult RowLowering::lowerWrite(vector::TransferWriteOp op) {
+  SmallVector<Value> position;
+  for (Value index : op.getIndices())
+    position.push_back(mapping.lookupOrDefault(index));
+  Value base = mapping.lookupOrDefault(op.getBase());
+  if (op.getVectorType().getRank() == 1) {
+    // One query, which there is.
+    store(getScalar(mapping.lookup(op.getValueToStore())), base, position);
+    return success();
+  }
+  unsigned dim = op.getPermutationMap().getDimPosition(0);
+  return emitColumnLoops(
+      op.getVectorType().getDimSize(0),
+      [&](Value column, int64_t width) -> LogicalResult {
+        FailureOr<Value> part =
+            evaluateColumns(op.getValueToStore(), column, width);
+        if (failed(part))
+          return failure();
+        SmallVector<Value> at(position);
+        at[dim] = arith::AddIOp::create(builder, loc, at[dim], column);
+        if (width == 1 || isContiguous(base, dim)) {
+          store(*part, base, at);
+          return success();
+        }
+        for (int64_t lane = 0; lane < width; ++lane) {
+          store(vector::ExtractOp::create(builder, loc, *part, lane), base, at);
+          at[dim] = arith::AddIOp::create(builder, loc, at[dim], index(1));
+        }
+        return success();
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// The first of consecutive positions, or null.
+static Value matchConsecutive(Value positions) {
+  auto sum = positions.getDefiningOp<arith::AddIOp>();
+  if (!sum)
+    return {};
+  for (auto [first, step] :
+       {std::pair{sum.getLhs(), sum.getRhs()}, {sum.getRhs(), sum.getLhs()}})
+    if (auto broadcast = first.getDefiningOp<vector::BroadcastOp>())
+      if (step.getDefiningOp<vector::StepOp>() &&
+          !isa<VectorType>(broadcast.getSourceType()))
+        return broadcast.getSource();
+  return {};
+}
+
+/// A part of a list follows itself in memory.
+bool RowLowering::lowerConsecutive(GatherOp op) {
+  auto type = dyn_cast<VectorType>(op.getType());
+  if (!type || op.getSite() || op.getIndices().size() != 1 ||
+      type.getElementType().isInteger(1) || !isContiguous(op.getSource(), 0))
+    return false;
+  Value positions = op.getIndices()[0];
+  Value first = matchConsecutive(positions);
+  if (!first)
+    return false;
+  Value extent = memref::DimOp::create(builder, loc, op.getSource(), 0);
+  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                        mapping.lookup(positions),
+                                        broadcast(extent, positions.getType()));
+  Value active = arith::AndIOp::create(
+      builder, loc, broadcast(mapping.lookup(op.getMask()), inRange.getType()),
+      inRange);
+  Value zeros = arith::ConstantOp::create(
+      builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
+  mapping.map(op.getResult(), vector::MaskedLoadOp::create(
+                                  builder, loc, type, op.getSource(),
+                                  mapping.lookupOrDefault(first), active, zeros)
+                                  .getResult());
+  return true;
+}
+
+LogicalResult RowLowering::lowerGather(GatherOp op) {
+  if (lowerConsecutive(op))
+    return success();
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(mapping.lookupOrDefault(index));
+  static const TileBuffers none;
+  TileEvaluator evaluator(builder, loc, none, numKeys);
+  Value mask = mapping.lookupOrDefault(op.getMask());
+  Value result = evaluator.emitGather(op, mask, indices);
+  if (!result)
+    return failure();
+  mapping.map(op.getResult(), broadcast(result, op.getType()));
+  return success();
+}
+
+/// As in a dense tile, but that the accumulator is rescaled where values are
+/// added to it.
+LogicalResult RowLowering::lowerStep(OnlineStepOp op) {
+  Value scores = mapping.lookup(op.getScores());
+  Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
+  auto createMax = [&](Value a, Value b) -> Value {
+    Value isGreater =
+        arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
+    return arith::SelectOp::create(builder, loc, isGreater, a, b);
+  };
+  auto add = [&](Value a, Value b) -> Value {
+    return arith::AddFOp::create(builder, loc, a, b);
+  };
+  Type one = max.getType();
+  Value newMax = createMax(reduce(scores, createMax), max);
+  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                        newMax, splat(one, -INFINITY));
+  Value shift =
+      arith::SelectOp::create(builder, loc, isEmpty, splat(one, 0.0), newMax);
+  Value rescale =
+      emitExp2(builder, loc, arith::SubFOp::create(builder, loc, max, shift));
+  Value shifts = broadcast(getScalar(shift), scores.getType());
+  Value powers = emitExp2(builder, loc,
+                          arith::SubFOp::create(builder, loc, scores, shifts));
+  mapping.map(op.getProbabilities(), powers);
+  mapping.map(op.getNewMax(), newMax);
+  mapping.map(op.getNewSum(), fma(sum, rescale, reduce(powers, add)));
+  buffers[op.getNewAcc()] = buffers.lookup(op.getAcc());
+  rescales[op.getNewAcc()] = rescale;
+  return success();
+}
+
+LogicalResult RowLowering::lowerOp(Operation &op) {
+  loc = op.getLoc();
+  if (auto keys = dyn_cast<scf::ForOp>(op))
+    return lowerKeys(keys);
+  if (auto contract = dyn_cast<vector::ContractionOp>(op))
+    return lowerContract(contract);
+  if (auto step = dyn_cast<OnlineStepOp>(op))
+    return lowerStep(step);
+  if (auto write = dyn_cast<vector::TransferWriteOp>(op))
+    return lowerWrite(write);
+  auto type = op.getNumResults() == 1
+                  ? dyn_cast<VectorType>(op.getResult(0).getType())
+                  : VectorType();
+  // A vector of keys as a column, or the other way round.
+  if (auto cast = dyn_cast<vector::ShapeCastOp>(op)) {
+    if (Value source = mapping.lookupOrNull(cast.getSource()))
+      mapping.map(cast.getResult(), source);
+    return success();
+  }
+  // What has an element for each column is computed where it is used.
+  if (type && type.getRank() == 2)
+    return success();
+  if (auto gather = dyn_cast<GatherOp>(op))
+    return lowerGather(gather);
+  if (auto read = dyn_cast<vector::TransferReadOp>(op)) {
+    // A statistic of the query, or the query.
+    if (type.getDimSize(0) != 1)
+      return success();
+    SmallVector<Value> position;
+    for (Value index : read.getIndices())
+      position.push_back(mapping.lookupOrDefault(index));
+    Value element = load(type.getElementType(), read.getBase(), position);
+    mapping.map(read.getResult(), broadcast(element, type));
+    return success();
+  }
+  // The query, converted.
+  if (op.getNumOperands() == 1 && isa<VectorType>(op.getOperand(0).getType()) &&
+      !mapping.contains(op.getOperand(0)) &&
+      loop->isAncestor(op.getOperand(0).getParentRegion()->getParentOp()))
+    return success();
+  builder.clone(op, mapping);
+  return success();
+}
+
+LogicalResult RowLowering::lowerBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(lowerOp(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult RowLowering::lowerKeys(scf::ForOp op) {
+  auto invalid = [&] {
+    return op.emitError("expects a loop over a list of keys as attn-tile makes "
+                        "it");
+  };
+  if (op.getNumRegionIterArgs() != 3)
+    return invalid();
+  // The query is read once.
+  for (auto contract : op.getOps<vector::ContractionOp>())
+    if (!contract.getRhs().getParentBlock()->getParentOp() ||
+        contract.getRhs().getParentBlock() != op.getBody()) {
+      FailureOr<Value> query = materialize(contract.getRhs());
+      if (failed(query))
+        return failure();
+      buffers[contract.getRhs()] = *query;
+    }
+  FailureOr<Value> acc = materialize(op.getInitArgs()[0]);
+  if (failed(acc))
+    return failure();
+  buffers[op.getRegionIterArg(0)] = buffers[op.getResult(0)] = *acc;
+  auto get = [&](Value value) { return mapping.lookupOrDefault(value); };
+  SmallVector<Value> inits = {get(op.getInitArgs()[1]),
+                              get(op.getInitArgs()[2])};
+  auto keys =
+      scf::ForOp::create(builder, loc, get(op.getLowerBound()),
+                         get(op.getUpperBound()), get(op.getStep()), inits);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(keys.getBody());
+  mapping.map(op.getInductionVar(), keys.getInductionVar());
+  for (unsigned number : {0, 1}) {
+    mapping.map(op.getRegionIterArg(number + 1), keys.getRegionIterArg(number));
+    mapping.map(op.getResult(number + 1), keys.getResult(number));
+  }
+  if (failed(lowerBlock(*op.getBody())))
+    return failure();
+  auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
+  if (buffers.lookup(yield.getOperand(0)) != *acc)
+    return invalid();
+  scf::YieldOp::create(
+      builder, op.getLoc(),
+      ValueRange{get(yield.getOperand(1)), get(yield.getOperand(2))});
+  return success();
+}
+
+LogicalResult RowLowering::run() {
+  loc = loop.getLoc();
+  builder.setInsertionPoint(loop);
+  // The queries of a task follow each other.
+  SmallVector<OpFoldResult> steps = loop.getMixedStep();
+  steps.back() = builder.getIndexAttr(schedule.getRows());
+  Value end = getValueOrCreateConstantIndexOp(builder, loc,
+                                              loop.getMixedUpperBound().back());
+  Value numRows = index(schedule.getRows()), one = index(1);
+  auto tasks = scf::ForallOp::create(
+      builder, loc, loop.getMixedLowerBound(), loop.getMixedUpperBound(), steps,
+      /*outputs=*/ValueRange(), loop.getMapping());
+  builder.setInsertionPoint(tasks.getTerminator());
+  SmallVector<Value> ids(tasks.getInductionVars());
+  Value limit = arith::MinSIOp::create(
+      builder, loc, arith::AddIOp::create(builder, loc, ids.back(), numRows),
+      end);
+  auto rows = scf::ForOp::create(builder, loc, ids.back(), limit, one);
+  scratchBuilder.setInsertionPointToStart(tasks.getBody());
+  ids.back() = rows.getInductionVar();
+  mapping.map(loop.getInductionVars(), ids);
+  builder.setInsertionPointToStart(rows.getBody());
+  if (failed(lowerBlock(*loop.getBody())))
+    return failure();
+  builder.setInsertionPoint(tasks.getTerminator());
+  for (Value buffer : llvm::reverse(scratch))
+    memref::DeallocOp::create(builder, loop.getLoc(), buffer);
+  loop.erase();
+  return success();
+}

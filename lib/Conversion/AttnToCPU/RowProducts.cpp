@@ -1,0 +1,296 @@
+//===- RowProducts.cpp - Products of a query and gathered rows ------------===//
+
+#include "RowLowering.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Vectors of the accumulator that are in registers while keys go by.
+static constexpr int64_t kMaxAccumulators = 4;
+/// Vectors of a row that are written out rather than looped over.
+static constexpr int64_t kMaxUnrolled = 8;
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// The vector over rows that `tile` repeats along columns, or null.
+static Value matchRowVector(Value tile) {
+  if (auto broadcast = tile.getDefiningOp<vector::BroadcastOp>())
+    tile = broadcast.getSource();
+  auto cast = tile.getDefiningOp<vector::ShapeCastOp>();
+  return cast && cast.getSourceVectorType().getRank() == 1 ? cast.getSource()
+                                                           : Value();
+}
+
+FailureOr<RowLowering::GatheredRows> RowLowering::matchRows(Value tile,
+                                                            Operation *user) {
+  if (auto extend = tile.getDefiningOp<arith::ExtFOp>())
+    tile = extend.getIn();
+  auto gather = tile.getDefiningOp<GatherOp>();
+  GatheredRows rows;
+  bool hasRow = false, hasColumn = false;
+  if (gather) {
+    rows.source = mapping.lookupOrDefault(gather.getSource());
+    rows.numColumns = cast<VectorType>(gather.getType()).getDimSize(1);
+    rows.mask = matchRowVector(gather.getMask());
+    for (auto [dim, operand] : llvm::enumerate(gather.getIndices())) {
+      if (!isa<VectorType>(operand.getType())) {
+        rows.position.push_back(mapping.lookupOrDefault(operand));
+        continue;
+      }
+      rows.position.push_back({});
+      Value vector = hasRow ? Value() : matchRowVector(operand);
+      (vector ? rows.rowDim : rows.columnDim) = dim;
+      (vector ? hasRow : hasColumn) = true;
+      if (vector)
+        rows.rows = vector;
+    }
+  }
+  if (!hasRow || !hasColumn || !rows.mask)
+    return user->emitError("expects a product with rows that are gathered as "
+                           "attn-tile does for lists of keys");
+  return rows;
+}
+
+RowLowering::StepRows RowLowering::getStepRows(const GatheredRows &rows) {
+  StepRows &step = stepRows[{rows.rows, rows.mask}];
+  if (step.buffer)
+    return step;
+  Value mask = mapping.lookup(rows.mask);
+  // Of a key that there is not, in the midst of others, the first row is read:
+  // if there is one key there is a first.
+  Value positions = mapping.lookup(rows.rows);
+  Value zeros = broadcast(index(0), positions.getType());
+  Value safe = arith::SelectOp::create(builder, loc, mask, positions, zeros);
+  step.buffer = allocate(numKeys, builder.getIndexType());
+  store(safe, step.buffer, index(0));
+  Type bitsType = builder.getIntegerType(numKeys);
+  Value bits = vector::ExtractOp::create(
+      builder, loc,
+      vector::BitCastOp::create(builder, loc, VectorType::get({1}, bitsType),
+                                mask),
+      ArrayRef<int64_t>{0});
+  Value zerosAhead = arith::IndexCastUIOp::create(
+      builder, loc, builder.getIndexType(),
+      math::CountLeadingZerosOp::create(builder, loc, bits));
+  step.count = arith::SubIOp::create(builder, loc, index(numKeys), zerosAhead);
+  return step;
+}
+
+int64_t RowLowering::getWidth(const GatheredRows &rows) {
+  auto type = cast<MemRefType>(rows.source.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool isContiguous = succeeded(type.getStridesAndOffset(strides, offset)) &&
+                      rows.columnDim + 1 == type.getRank() &&
+                      strides.back() == 1;
+  return isContiguous ? lanes : 1;
+}
+
+Value RowLowering::loadRow(const GatheredRows &rows, Value row, Value column,
+                           int64_t width) {
+  SmallVector<Value> position(rows.position);
+  position[rows.rowDim] = row;
+  position[rows.columnDim] = column;
+  Type element = getElementTypeOrSelf(rows.source.getType());
+  Value value = load(getType(element, width), rows.source, position);
+  Type accType = getAccumulatorType(element);
+  if (element == accType)
+    return value;
+  return arith::ExtFOp::create(builder, loc, getType(accType, width), value);
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+/// The sums of as many vectors as each has elements, as one vector: rounds that
+/// add what is `distance` apart and leave half as many vectors.
+static Value emitSums(OpBuilder &builder, Location loc,
+                      SmallVector<Value> vectors) {
+  int64_t size = vectors.size();
+  for (int64_t distance = size / 2; distance >= 1; distance /= 2) {
+    SmallVector<int64_t> own, other;
+    for (int64_t lane = 0; lane < size; ++lane) {
+      bool fromSecond = lane & distance;
+      own.push_back(fromSecond ? size + lane : lane);
+      other.push_back(fromSecond ? size + lane - distance : lane + distance);
+    }
+    for (int64_t number = 0; number < distance; ++number) {
+      Value a = vectors[number], b = vectors[number + distance];
+      vectors[number] = arith::AddFOp::create(
+          builder, loc, vector::ShuffleOp::create(builder, loc, a, b, own),
+          vector::ShuffleOp::create(builder, loc, a, b, other));
+    }
+  }
+  return vectors[0];
+}
+
+LogicalResult RowLowering::lowerProducts(vector::ContractionOp op,
+                                         const GatheredRows &rows) {
+  StepRows step = getStepRows(rows);
+  Value query = buffers.lookup(op.getRhs());
+  auto accType = cast<FloatType>(getElementTypeOrSelf(op.getType()));
+  int64_t width = getWidth(rows);
+  int64_t whole = rows.numColumns - rows.numColumns % width;
+  Value products = allocate(numKeys, accType);
+
+  Value zero = index(0);
+  auto blocks =
+      scf::ForOp::create(builder, loc, zero, step.count, index(lanes));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(blocks.getBody());
+    SmallVector<Value> numbers, positions;
+    for (int64_t key = 0; key < lanes; ++key) {
+      numbers.push_back(arith::AddIOp::create(
+          builder, loc, blocks.getInductionVar(), index(key)));
+      positions.push_back(
+          load(builder.getIndexType(), step.buffer, numbers.back()));
+    }
+    /// Adds the products of some columns to the sums.
+    auto addColumns = [&](Value column, int64_t width,
+                          SmallVectorImpl<Value> &sums) {
+      Value part = load(getType(accType, width), query, column);
+      for (auto [sum, position] : llvm::zip_equal(sums, positions))
+        sum = fma(loadRow(rows, position, column, width), part, sum);
+    };
+    auto addLoop = [&](int64_t first, int64_t end, int64_t width,
+                       SmallVectorImpl<Value> &sums) {
+      if ((end - first) / width <= kMaxUnrolled) {
+        for (int64_t column = first; column < end; column += width)
+          addColumns(index(column), width, sums);
+        return;
+      }
+      Value begin = index(first), limit = index(end), by = index(width);
+      auto columns = scf::ForOp::create(builder, loc, begin, limit, by, sums);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(columns.getBody());
+      SmallVector<Value> inner(columns.getRegionIterArgs());
+      addColumns(columns.getInductionVar(), width, inner);
+      scf::YieldOp::create(builder, loc, inner);
+      llvm::copy(columns.getResults(), sums.begin());
+    };
+
+    // Those that do not fill a vector are added one by one.
+    SmallVector<Value> scalars(lanes, splat(accType, 0.0));
+    if (whole != rows.numColumns || width == 1)
+      addLoop(width == 1 ? 0 : whole, rows.numColumns, 1, scalars);
+    if (width == 1) {
+      for (auto [number, sum] : llvm::zip_equal(numbers, scalars))
+        store(sum, products, number);
+    } else {
+      SmallVector<Value> sums(lanes, splat(getType(accType, width), 0.0));
+      addLoop(0, whole, width, sums);
+      Value total = emitSums(builder, loc, sums);
+      if (whole != rows.numColumns)
+        for (auto [lane, scalar] : llvm::enumerate(scalars)) {
+          Value element = vector::ExtractOp::create(builder, loc, total, lane);
+          element = arith::AddFOp::create(builder, loc, element, scalar);
+          total = vector::InsertOp::create(builder, loc, element, total, lane);
+        }
+      store(total, products, blocks.getInductionVar());
+    }
+  }
+  Type type = getType(accType, numKeys);
+  if (!isa<VectorType>(type))
+    type = VectorType::get({1}, accType);
+  // Rows that there are not are 0.
+  Value loaded = load(type, products, zero);
+  mapping.map(op.getResult(),
+              arith::SelectOp::create(builder, loc, mapping.lookup(rows.mask),
+                                      loaded, splat(type, 0.0))
+                  .getResult());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
+                                       const GatheredRows &rows) {
+  StepRows step = getStepRows(rows);
+  Value acc = buffers.lookup(op.getAcc());
+  Value rescale = rescales.lookup(op.getAcc());
+  auto accType = cast<FloatType>(getElementTypeOrSelf(op.getType()));
+  Value probabilities = allocate(numKeys, accType);
+  Value zero = index(0);
+  store(mapping.lookup(op.getRhs()), probabilities, zero);
+  if (rescale)
+    rescale = getScalar(rescale);
+  Value evenCount = arith::AndIOp::create(builder, loc, step.count, index(-2));
+
+  auto emit = [&](int64_t first, int64_t end, int64_t width,
+                  int64_t numVectors) {
+    if (first == end)
+      return;
+    Value begin = index(first), limit = index(end);
+    Value by = index(width * numVectors);
+    Type type = getType(accType, width);
+    auto columns = scf::ForOp::create(builder, loc, begin, limit, by);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(columns.getBody());
+    SmallVector<Value> at, sums;
+    for (int64_t number = 0; number < numVectors; ++number) {
+      at.push_back(arith::AddIOp::create(
+          builder, loc, columns.getInductionVar(), index(number * width)));
+      Value old = load(type, acc, at.back());
+      if (rescale)
+        old =
+            arith::MulFOp::create(builder, loc, old, broadcast(rescale, type));
+      sums.push_back(old);
+    }
+    // Two sums for each, as an addition takes longer than a key may.
+    SmallVector<Value> both(sums);
+    both.append(numVectors, splat(type, 0.0));
+    auto addKey = [&](Value key, SmallVectorImpl<Value> &sums, int64_t from) {
+      Value weight = broadcast(load(accType, probabilities, key), type);
+      Value row = load(builder.getIndexType(), step.buffer, key);
+      for (auto [number, column] : llvm::enumerate(at)) {
+        Value &sum = sums[from + number];
+        sum = fma(weight, loadRow(rows, row, column, width), sum);
+      }
+    };
+    auto emitKeys = [&](Value first, Value end, int64_t by,
+                        SmallVectorImpl<Value> &sums) {
+      auto keys = scf::ForOp::create(builder, loc, first, end, index(by), sums);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(keys.getBody());
+      SmallVector<Value> next(keys.getRegionIterArgs());
+      for (int64_t number = 0; number < by; ++number)
+        addKey(arith::AddIOp::create(builder, loc, keys.getInductionVar(),
+                                     index(number)),
+               next, number * numVectors);
+      scf::YieldOp::create(builder, loc, next);
+      llvm::copy(keys.getResults(), sums.begin());
+    };
+    emitKeys(zero, evenCount, 2, both);
+    for (int64_t number = 0; number < numVectors; ++number)
+      sums[number] = arith::AddFOp::create(builder, loc, both[number],
+                                           both[numVectors + number]);
+    emitKeys(evenCount, step.count, 1, sums);
+    for (auto [sum, column] : llvm::zip_equal(sums, at))
+      store(sum, acc, column);
+  };
+  int64_t width = getWidth(rows), numColumns = rows.numColumns;
+  int64_t block = width * kMaxAccumulators;
+  int64_t blocks = numColumns - numColumns % block;
+  int64_t whole = numColumns - numColumns % width;
+  emit(0, blocks, width, kMaxAccumulators);
+  emit(blocks, whole, width, 1);
+  emit(whole, numColumns, 1, 1);
+  buffers[op.getResult()] = acc;
+  return success();
+}
+
+LogicalResult RowLowering::lowerContract(vector::ContractionOp op) {
+  FailureOr<GatheredRows> rows = matchRows(op.getLhs(), op);
+  if (failed(rows))
+    return failure();
+  if (buffers.contains(op.getAcc()))
+    return lowerValues(op, *rows);
+  return lowerProducts(op, *rows);
+}

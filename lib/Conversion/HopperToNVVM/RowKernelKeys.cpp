@@ -1,0 +1,437 @@
+//===- RowKernelKeys.cpp - The loop over a list of keys -------------------===//
+
+#include "RowKernel.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr int64_t kWarp = 32;
+/// Bytes that a lane reads at a time.
+static constexpr int64_t kChunkBytes = 16;
+
+//===----------------------------------------------------------------------===//
+// Columns of a lane
+//===----------------------------------------------------------------------===//
+
+static int64_t getNumElements(Type element) {
+  return kChunkBytes * 8 / element.getIntOrFloatBitWidth();
+}
+
+int64_t RowKernel::getNumChunks(Type element, int64_t numColumns) const {
+  return llvm::divideCeil(numColumns, lanes * getNumElements(element));
+}
+
+/// The first column of a chunk in this lane, as i32.
+Value RowKernel::getColumnOffset(int64_t chunk, int64_t numElements) {
+  Value first = arith::MulIOp::create(b, laneInGroup, i32(numElements));
+  if (chunk == 0)
+    return first;
+  return arith::AddIOp::create(b, first, i32(chunk * lanes * numElements));
+}
+
+/// Whether this lane has columns of a chunk, or null if all lanes do.
+Value RowKernel::isInColumns(int64_t chunk, int64_t numElements,
+                             int64_t numColumns) {
+  if ((chunk + 1) * lanes * numElements <= numColumns)
+    return {};
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                               getColumnOffset(chunk, numElements),
+                               i32(numColumns));
+}
+
+Value RowKernel::isAligned(unsigned argument, unsigned columnDim) {
+  auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
+  if (columnDim + 1 != type.getRank())
+    return arith::ConstantIntOp::create(b, 0, 1);
+  Value bits =
+      LLVM::PtrToIntOp::create(b, b.getI64Type(), getPointer(argument));
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  for (unsigned dim = 0; dim < columnDim; ++dim)
+    bits = arith::OrIOp::create(
+        b, bits,
+        arith::MulIOp::create(b, getStride(argument, dim), i64(bytes)));
+  bits = arith::AndIOp::create(b, bits, i64(kChunkBytes - 1));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits, i64(0));
+}
+
+RowKernel::Columns RowKernel::loadChunk(Value pointer, Value condition,
+                                        Type element) {
+  SmallVector<Type> words(4, b.getI32Type());
+  // Not read unless the predicate holds.
+  Value loaded =
+      LLVM::InlineAsmOp::create(
+          b, TypeRange(LLVM::LLVMStructType::getLiteral(b.getContext(), words)),
+          ValueRange{pointer, condition},
+          "{ mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0; "
+          "@$5 ld.global.nc.v4.b32 {$0, $1, $2, $3}, [$4]; }",
+          "=&r,=&r,=&r,=&r,l,b", /*has_side_effects=*/false,
+          /*is_align_stack=*/false, LLVM::TailCallKind::None,
+          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+          ArrayAttr())
+          .getResult(0);
+  Columns list;
+  for (int64_t number = 0; number < 4; ++number) {
+    Value word = LLVM::ExtractValueOp::create(b, loaded, number);
+    if (element.isF32()) {
+      list.push_back(LLVM::BitcastOp::create(b, element, word));
+    } else if (element.isBF16()) {
+      // The upper half of a float.
+      for (Value bits :
+           {arith::ShLIOp::create(b, word, i32(16)).getResult(),
+            arith::AndIOp::create(b, word, i32(0xFFFF0000)).getResult()})
+        list.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), bits));
+    } else {
+      Value both =
+          LLVM::BitcastOp::create(b, VectorType::get({2}, element), word);
+      for (int64_t half : {0, 1})
+        list.push_back(LLVM::FPExtOp::create(
+            b, b.getF32Type(),
+            LLVM::ExtractElementOp::create(b, both, i32(half))));
+    }
+  }
+  return list;
+}
+
+RowKernel::Columns RowKernel::loadColumns(const GatheredRows &rows,
+                                          Value pointer, Value condition) {
+  Type element = rows.elementType;
+  int64_t numElements = getNumElements(element);
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  auto type =
+      cast<RankedTensorType>(function.getArgument(rows.argument).getType());
+  Columns list;
+  int64_t numChunks = getNumChunks(element, rows.numColumns);
+  for (int64_t chunk = 0; chunk < numChunks; ++chunk) {
+    Value active = condition;
+    if (Value inColumns = isInColumns(chunk, numElements, rows.numColumns))
+      active = arith::AndIOp::create(b, active, inColumns);
+    int64_t first = chunk * lanes * numElements;
+    if (isWide) {
+      Value at = offsetPointer(pointer, i64(first * bytes));
+      llvm::append_range(list, loadChunk(at, active, element));
+      continue;
+    }
+    for (int64_t e = 0; e < numElements; ++e) {
+      Value offset = i64((first + e) * bytes);
+      if (rows.columnDim + 1 != type.getRank())
+        offset = arith::MulIOp::create(
+            b, offset, getStride(rows.argument, rows.columnDim));
+      Value value = emitLoad(offsetPointer(pointer, offset), active, element);
+      if (!element.isF32())
+        value = arith::ExtFOp::create(b, b.getF32Type(), value);
+      list.push_back(value);
+    }
+  }
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of a step
+//===----------------------------------------------------------------------===//
+
+/// The vector over rows that `tile` repeats along columns, or null.
+static Value matchRowVector(Value tile) {
+  if (auto broadcast = tile.getDefiningOp<vector::BroadcastOp>())
+    tile = broadcast.getSource();
+  auto cast = tile.getDefiningOp<vector::ShapeCastOp>();
+  return cast && cast.getSourceVectorType().getRank() == 1 ? cast.getSource()
+                                                           : Value();
+}
+
+FailureOr<RowKernel::GatheredRows> RowKernel::matchRows(Value tile,
+                                                        Operation *user) {
+  if (auto extend = tile.getDefiningOp<arith::ExtFOp>())
+    tile = extend.getIn();
+  auto gather = tile.getDefiningOp<GatherOp>();
+  GatheredRows rows;
+  bool hasColumn = false;
+  SmallVector<Value> position;
+  if (gather) {
+    FailureOr<unsigned> argument = getArgument(gather.getSource(), user);
+    if (failed(argument))
+      return failure();
+    rows.argument = *argument;
+    auto type = cast<VectorType>(gather.getType());
+    rows.elementType = type.getElementType();
+    rows.numColumns = type.getDimSize(1);
+    rows.mask = matchRowVector(gather.getMask());
+    for (auto [dim, operand] : llvm::enumerate(gather.getIndices())) {
+      if (!isa<VectorType>(operand.getType())) {
+        position.push_back(toI64(mapping.lookup(operand)));
+        continue;
+      }
+      position.push_back(i64(0));
+      Value vector = rows.rows ? Value() : matchRowVector(operand);
+      (vector ? rows.rowDim : rows.columnDim) = dim;
+      if (vector)
+        rows.rows = vector;
+      else
+        hasColumn = true;
+    }
+  }
+  if (!rows.rows || !hasColumn || !rows.mask)
+    return user->emitError("expects a product with rows that are gathered as "
+                           "attn-tile does for lists of keys");
+  if (!isa<BFloat16Type, Float16Type, Float32Type>(rows.elementType))
+    return user->emitError("expects keys and values of bf16, f16 or f32 on a "
+                           "GPU, but got ")
+           << rows.elementType << "; convert them, or run with --target=cpu";
+  position[rows.columnDim] =
+      zext(getColumnOffset(0, getNumElements(rows.elementType)));
+  rows.pointer = getAddress(rows.argument, position);
+  return rows;
+}
+
+ArrayRef<Value> RowKernel::getKeys(const GatheredRows &rows) {
+  SmallVector<Value> &keys = stepKeys[{rows.rows, rows.mask}];
+  if (!keys.empty())
+    return keys;
+  Value own = arith::TruncIOp::create(b, b.getI32Type(),
+                                      toI64(mapping.lookup(rows.rows)));
+  own = arith::SelectOp::create(b, mapping.lookup(rows.mask), own, i32(-1));
+  Value first = arith::SubIOp::create(b, lane, laneInGroup);
+  for (int64_t substep = 0; substep < lanes; ++substep)
+    keys.push_back(shuffle(own, arith::AddIOp::create(b, first, i32(substep)),
+                           /*isXor=*/false));
+  return keys;
+}
+
+RowKernel::Columns RowKernel::loadRow(const GatheredRows &rows,
+                                      int64_t substep) {
+  Value key = getKeys(rows)[substep];
+  Value exists =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, key, i32(0));
+  int64_t bytes = rows.elementType.getIntOrFloatBitWidth() / 8;
+  auto type =
+      cast<RankedTensorType>(function.getArgument(rows.argument).getType());
+  Value rowBytes = i64(bytes);
+  if (rows.rowDim + 1 != type.getRank())
+    rowBytes = arith::MulIOp::create(b, getStride(rows.argument, rows.rowDim),
+                                     rowBytes);
+  Value pointer = offsetPointer(rows.pointer,
+                                arith::MulIOp::create(b, zext(key), rowBytes));
+  return loadColumns(rows, pointer, exists);
+}
+
+//===----------------------------------------------------------------------===//
+// Products and softmax
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowKernel::loadQuery(vector::ContractionOp op) {
+  Value query = op.getRhs();
+  if (auto cast = query.getDefiningOp<vector::ShapeCastOp>())
+    query = cast.getSource();
+  if (auto extend = query.getDefiningOp<arith::ExtFOp>())
+    query = extend.getIn();
+  auto read = query.getDefiningOp<vector::TransferReadOp>();
+  if (!read)
+    return op.emitError("expects a product with a query that is read as "
+                        "attn-tile does");
+  FailureOr<unsigned> argument = getArgument(read.getBase(), read);
+  if (failed(argument))
+    return failure();
+  GatheredRows row;
+  row.argument = *argument;
+  row.elementType = read.getVectorType().getElementType();
+  row.numColumns = read.getVectorType().getDimSize(0);
+  row.columnDim = read.getPermutationMap().getDimPosition(0);
+  SmallVector<Value> position;
+  for (Value index : read.getIndices())
+    position.push_back(toI64(mapping.lookup(index)));
+  position[row.columnDim] =
+      zext(getColumnOffset(0, getNumElements(row.elementType)));
+  columns[op.getRhs()] = loadColumns(row, getAddress(row.argument, position),
+                                     arith::ConstantIntOp::create(b, 1, 1));
+  return success();
+}
+
+LogicalResult RowKernel::emitProducts(vector::ContractionOp op,
+                                      const GatheredRows &rows) {
+  keyArgument = rows.argument;
+  keyDim = rows.rowDim;
+  const Columns query = columns.lookup(op.getRhs());
+  SmallVector<Value> sums;
+  for (int64_t substep = 0; substep < lanes; ++substep) {
+    Value sum;
+    for (auto [q, k] : llvm::zip_equal(query, loadRow(rows, substep)))
+      sum = sum ? LLVM::FMAOp::create(b, b.getF32Type(), q, k, sum).getResult()
+                : arith::MulFOp::create(b, q, k).getResult();
+    sums.push_back(sum);
+  }
+  // In each round, lanes that differ in one bit each keep one half of the sums.
+  for (int64_t distance = lanes / 2; distance >= 1; distance /= 2) {
+    Value bit = arith::AndIOp::create(b, lane, i32(distance));
+    Value isUpper =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit, i32(0));
+    for (int64_t number = 0; number < distance; ++number) {
+      Value low = sums[number], high = sums[number + distance];
+      Value kept = arith::SelectOp::create(b, isUpper, high, low);
+      Value sent = arith::SelectOp::create(b, isUpper, low, high);
+      sums[number] = arith::AddFOp::create(b, kept, shuffleXor(sent, distance));
+    }
+  }
+  mapping.map(op.getResult(), sums[0]);
+  return success();
+}
+
+LogicalResult RowKernel::emitValues(vector::ContractionOp op,
+                                    const GatheredRows &rows) {
+  Columns acc = columns.lookup(op.getAcc());
+  Value probability = mapping.lookup(op.getRhs());
+  Value first = arith::SubIOp::create(b, lane, laneInGroup);
+  for (int64_t substep = 0; substep < lanes; ++substep) {
+    Value weight =
+        shuffle(probability, arith::AddIOp::create(b, first, i32(substep)),
+                /*isXor=*/false);
+    for (auto [sum, v] : llvm::zip_equal(acc, loadRow(rows, substep)))
+      sum = LLVM::FMAOp::create(b, b.getF32Type(), weight, v, sum);
+  }
+  columns[op.getResult()] = acc;
+  return success();
+}
+
+LogicalResult RowKernel::emitContract(vector::ContractionOp op) {
+  FailureOr<GatheredRows> rows = matchRows(op.getLhs(), op);
+  if (failed(rows))
+    return failure();
+  return columns.contains(op.getAcc()) ? emitValues(op, *rows)
+                                       : emitProducts(op, *rows);
+}
+
+/// The maximum is that of the warp; sums are those of this lane.
+LogicalResult RowKernel::emitStep(OnlineStepOp op) {
+  Value scores = mapping.lookup(op.getScores());
+  Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
+  Value newMax = scores;
+  for (int64_t distance = 1; distance < kWarp; distance *= 2)
+    newMax = arith::MaxNumFOp::create(b, newMax, shuffleXor(newMax, distance));
+  newMax = arith::MaxNumFOp::create(b, newMax, max);
+  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, newMax,
+                                        f32(-INFINITY));
+  Value shift = arith::SelectOp::create(b, isEmpty, f32(0), newMax);
+  auto power = [&](Value x) -> Value {
+    return LLVM::CallIntrinsicOp::create(
+               b, b.getF32Type(),
+               b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
+               ValueRange{arith::SubFOp::create(b, x, shift)})
+        .getResult(0);
+  };
+  Value rescale = power(max), probability = power(scores);
+  mapping.map(op.getProbabilities(), probability);
+  mapping.map(op.getNewMax(), newMax);
+  mapping.map(op.getNewSum(),
+              LLVM::FMAOp::create(b, b.getF32Type(), sum, rescale, probability)
+                  .getResult());
+  Columns acc;
+  for (Value element : columns.lookup(op.getAcc()))
+    acc.push_back(arith::MulFOp::create(b, element, rescale));
+  columns[op.getNewAcc()] = acc;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Loop
+//===----------------------------------------------------------------------===//
+
+/// The loop over the list; gives max, sum and the accumulator, of which the
+/// latter two are still to be added up.
+FailureOr<SmallVector<Value>> RowKernel::emitKeyLoop(scf::ForOp op,
+                                                     int64_t numOwn) {
+  stepKeys.clear();
+  for (auto contract : op.getOps<vector::ContractionOp>())
+    if (contract.getRhs().getParentBlock() != op.getBody() &&
+        failed(loadQuery(contract)))
+      return failure();
+  SmallVector<Value> inits = {f32(-INFINITY), f32(0)};
+  inits.append(numOwn, f32(0));
+  Value lower = mapping.lookup(op.getLowerBound());
+  Value upper = mapping.lookup(op.getUpperBound());
+  Value step = arith::ConstantIndexOp::create(b, kWarp);
+  auto loop = scf::ForOp::create(b, lower, upper, step, inits);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    mapping.map(op.getInductionVar(), loop.getInductionVar());
+    mapping.map(op.getRegionIterArg(1), loop.getRegionIterArg(0));
+    mapping.map(op.getRegionIterArg(2), loop.getRegionIterArg(1));
+    columns[op.getRegionIterArg(0)] =
+        Columns(loop.getRegionIterArgs().drop_front(2));
+    if (failed(emitBlock(*op.getBody())))
+      return failure();
+    auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
+    SmallVector<Value> next = {mapping.lookup(yield.getOperand(1)),
+                               mapping.lookup(yield.getOperand(2))};
+    llvm::append_range(next, columns.lookup(yield.getOperand(0)));
+    scf::YieldOp::create(b, next);
+  }
+  moveLoopInvariantCode(cast<LoopLikeOpInterface>(loop.getOperation()));
+  return SmallVector<Value>(loop.getResults());
+}
+
+LogicalResult RowKernel::emitKeys(scf::ForOp op) {
+  auto isSplat = [](Value value, double expected) {
+    DenseFPElementsAttr splat;
+    return matchPattern(value, m_Constant(&splat)) && splat.isSplat() &&
+           splat.getSplatValue<APFloat>().convertToDouble() == expected;
+  };
+  if (op.getNumRegionIterArgs() != 3 || !isSplat(op.getInitArgs()[0], 0) ||
+      !isSplat(op.getInitArgs()[1], -INFINITY) ||
+      !isSplat(op.getInitArgs()[2], 0))
+    return op.emitError("expects a loop over a list of keys that starts from "
+                        "the neutral state on a GPU; run with --target=cpu");
+  Value aligned;
+  auto require = [&](Value source, unsigned columnDim) -> LogicalResult {
+    FailureOr<unsigned> argument = getArgument(source, op);
+    if (failed(argument))
+      return failure();
+    Value own = isAligned(*argument, columnDim);
+    aligned =
+        aligned ? arith::AndIOp::create(b, aligned, own).getResult() : own;
+    return success();
+  };
+  // Elements of the accumulator in this lane.
+  int64_t numOwn = 0;
+  for (auto contract : op.getOps<vector::ContractionOp>()) {
+    FailureOr<GatheredRows> rows = matchRows(contract.getLhs(), contract);
+    if (succeeded(rows) && contract.getRhs().getParentBlock() == op.getBody())
+      numOwn = getNumChunks(rows->elementType, rows->numColumns) *
+               getNumElements(rows->elementType);
+    if (failed(rows) ||
+        failed(require(function.getArgument(rows->argument), rows->columnDim)))
+      return failure();
+  }
+  for (auto read : grid.getOps<vector::TransferReadOp>())
+    if (failed(require(read.getBase(),
+                       read.getPermutationMap().getDimPosition(0))))
+      return failure();
+
+  // The same twice: rows that are aligned to 16 bytes, as a rule, and others.
+  SmallVector<Type> types(2 + numOwn, b.getF32Type());
+  auto branch = scf::IfOp::create(b, types, aligned, /*withElseRegion=*/true);
+  for (bool wide : {true, false}) {
+    isWide = wide;
+    b.setInsertionPointToStart(wide ? branch.thenBlock() : branch.elseBlock());
+    FailureOr<SmallVector<Value>> state = emitKeyLoop(op, numOwn);
+    if (failed(state))
+      return failure();
+    scf::YieldOp::create(b, *state);
+  }
+  SmallVector<Value> results(branch.getResults());
+  b.setInsertionPointAfter(branch);
+  for (int64_t distance = 1; distance < kWarp; distance *= 2)
+    results[1] =
+        arith::AddFOp::create(b, results[1], shuffleXor(results[1], distance));
+  for (Value &element : llvm::drop_begin(results, 2))
+    for (int64_t distance = lanes; distance < kWarp; distance *= 2)
+      element =
+          arith::AddFOp::create(b, element, shuffleXor(element, distance));
+  mapping.map(op.getResult(1), results[0]);
+  mapping.map(op.getResult(2), results[1]);
+  columns[op.getResult(0)] = Columns(ArrayRef(results).drop_front(2));
+  return success();
+}

@@ -1,0 +1,129 @@
+//===- ScalarMath.cpp - Elements of arithmetic on a GPU -------------------===//
+
+#include "ScalarMath.h"
+#include "attn/Conversion/MathToArith/FloatFunctions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr double kLog2E = 1.4426950408889634074;
+static constexpr double kLn2 = 0.69314718055994530942;
+
+static Value createF32(ImplicitLocOpBuilder &b, double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+}
+
+static Value createIntrinsic(ImplicitLocOpBuilder &b, StringRef name,
+                             Value operand, Type type) {
+  return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name),
+                                       ValueRange{operand})
+      .getResult(0);
+}
+
+static Value emitTanh(ImplicitLocOpBuilder &b, Value x, bool isAccurate) {
+  auto f32 = [&](double value) { return createF32(b, value); };
+  auto intrinsic = [&](StringRef name, Value operand, Type type) {
+    return createIntrinsic(b, name, operand, type);
+  };
+  if (!isAccurate)
+    return LLVM::InlineAsmOp::create(
+               b, b.getF32Type(), x, "tanh.approx.f32 $0, $1;", "=f,f",
+               /*has_side_effects=*/false, /*is_align_stack=*/false,
+               LLVM::TailCallKind::None,
+               LLVM::AsmDialectAttr::get(b.getContext(),
+                                         LLVM::AsmDialect::AD_ATT),
+               ArrayAttr())
+        .getResult(0);
+  // 1 - 2 / (1 + e^2x), and x for small x, where that loses digits.
+  Value exponent = arith::MulFOp::create(b, x, f32(2 * kLog2E));
+  Value power =
+      intrinsic("llvm.nvvm.ex2.approx.ftz.f32", exponent, b.getF32Type());
+  Value inverse = intrinsic("llvm.nvvm.rcp.approx.ftz.f",
+                            arith::AddFOp::create(b, power, f32(1)).getResult(),
+                            b.getF32Type());
+  Value large = arith::SubFOp::create(
+      b, f32(1), arith::MulFOp::create(b, f32(2), inverse));
+  // x - x^3/3 + 2x^5/15 - 17x^7/315.
+  Value square = arith::MulFOp::create(b, x, x);
+  auto fma = [&](Value p, Value q, Value r) -> Value {
+    return LLVM::FMAOp::create(b, p.getType(), p, q, r);
+  };
+  Value series = fma(square, f32(-17.0 / 315), f32(2.0 / 15));
+  series = fma(square, series, f32(-1.0 / 3));
+  Value small = fma(arith::MulFOp::create(b, square, x), series, x);
+  Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
+                                        math::AbsFOp::create(b, x), f32(0.25));
+  return arith::SelectOp::create(b, isSmall, small, large);
+}
+
+Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
+                               ValueRange operands, Type type,
+                               bool accurateTanh) {
+  Type f32Type = b.getF32Type();
+  auto f32 = [&](double value) { return createF32(b, value); };
+  auto hardware = [&](StringRef name, Value x) {
+    return createIntrinsic(b, name, x, f32Type);
+  };
+  if (type.isF32()) {
+    if (isa<math::Exp2Op>(op))
+      return hardware("llvm.nvvm.ex2.approx.ftz.f32", operands[0]);
+    if (isa<math::ExpOp>(op))
+      return hardware(
+          "llvm.nvvm.ex2.approx.ftz.f32",
+          arith::MulFOp::create(b, operands[0], f32(kLog2E)).getResult());
+    if (isa<math::Log2Op>(op))
+      return hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]);
+    if (isa<math::LogOp>(op))
+      return arith::MulFOp::create(
+          b, hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]), f32(kLn2));
+    if (isa<math::TanhOp>(op))
+      return emitTanh(b, operands[0], accurateTanh);
+    if (isa<math::RsqrtOp>(op))
+      return hardware("llvm.nvvm.rsqrt.approx.ftz.f", operands[0]);
+    if (isa<math::SqrtOp>(op))
+      return hardware("llvm.nvvm.sqrt.approx.ftz.f", operands[0]);
+    if (isa<math::FmaOp>(op))
+      return LLVM::FMAOp::create(b, f32Type, operands[0], operands[1],
+                                 operands[2]);
+    if (isa<arith::DivFOp>(op))
+      return arith::MulFOp::create(
+          b, operands[0], hardware("llvm.nvvm.rcp.approx.ftz.f", operands[1]));
+  }
+  OperationState state(b.getLoc(), op.getName(), operands, type);
+  if (op.getPropertiesStorage())
+    state.propertiesAttr = op.getPropertiesAsAttribute();
+  return b.create(state)->getResult(0);
+}
+
+/// Whether a function of the math dialect is an instruction, or one of those
+/// that emitScalar replaces.
+static bool isInstruction(Operation *op) {
+  if (isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::RsqrtOp,
+          math::SqrtOp, math::TanhOp>(op))
+    return getElementTypeOrSelf(op->getResult(0).getType()).isF32();
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+             math::CtPopOp, math::FloorOp, math::FmaOp, math::IsFiniteOp,
+             math::IsInfOp, math::IsNaNOp, math::IsNormalOp, math::RoundEvenOp,
+             math::RoundOp, math::TruncOp>(op);
+}
+
+LogicalResult mlir::attn::verifyScalarOp(Operation &op) {
+  if (op.getNumResults() != 1 || op.getNumRegions() != 0 ||
+      !isMemoryEffectFree(&op))
+    return op.emitError("'") << op.getName()
+                             << "' has no form in a GPU kernel; run with "
+                                "--target=cpu";
+  // Of the rest, code generation makes calls of a library, or nothing.
+  if (isa<math::MathDialect>(op.getDialect()) && !isRareFunction(&op) &&
+      !isInstruction(&op))
+    return op.emitError("'")
+           << op.getName() << "' on " << op.getResult(0).getType()
+           << " has no form in a GPU kernel; run with "
+              "--target=cpu";
+  return success();
+}

@@ -1,0 +1,21 @@
+//===- ScalarMath.h - Elements of arithmetic on a GPU -----------*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_HOPPERTONVVM_SCALARMATH_H
+#define ATTN_LIB_CONVERSION_HOPPERTONVVM_SCALARMATH_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::attn {
+
+/// One element of an elementwise operation, of `type`: functions on f32 are
+/// the approximations that the hardware has.
+Value emitScalarOp(ImplicitLocOpBuilder &b, Operation &op, ValueRange operands,
+                   Type type, bool accurateTanh);
+
+/// Fails with a diagnostic where an operation has no such element, as code
+/// generation would make calls of a library of it, or nothing.
+LogicalResult verifyScalarOp(Operation &op);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_HOPPERTONVVM_SCALARMATH_H

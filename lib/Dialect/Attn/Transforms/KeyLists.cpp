@@ -1,0 +1,319 @@
+//===- KeyLists.cpp - The program of a query with a list of keys ----------===//
+//
+// A query with a list of keys is a tile of its own, of one column. The steps
+// of the loop are those of a dense tile, but that the rows of keys and values
+// are where the list says, so that they are gathered. Regions see the query as
+// a scalar and the keys as a vector of positions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KeyLists.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+bool mlir::attn::hasKeyLists(AttentionLikeOpInterface op) {
+  SparsityAttr sparsity = op.getSparsityAttr();
+  return sparsity && sparsity.isLists() && sparsity.isElementwise();
+}
+
+namespace {
+class KeyListLoop {
+public:
+  KeyListLoop(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+              BoundsCheckSites *sites)
+      : builder(builder), op(op), attention(op), rows(rows), sites(sites),
+        loc(op.getLoc()), accType(attention.getAccumulatorType()),
+        numKeys(op.getScheduleAttr().getTileN()) {}
+
+  FailureOr<TileState> emit(TileState state);
+
+private:
+  /// The keys of a step.
+  struct Keys {
+    /// Positions in the whole and in `key`, vector<N>.
+    Value positions, locals;
+    /// Which of them there are, vector<N>.
+    Value exist;
+  };
+
+  void emitPrologue();
+  Keys emitKeys(Value first);
+  Value emitQuery();
+  Value gatherRows(Value tensor, Layout layout, const Keys &keys);
+  FailureOr<Value> emitScores(const Keys &keys, Value products);
+  FailureOr<TileState> emitStep(Value first, TileState state);
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value dim(Value tensor, unsigned number) {
+    return tensor::DimOp::create(builder, loc, tensor, number);
+  }
+  /// 0 where the extent is 1, which serves all, otherwise `position`.
+  Value shared(Value tensor, unsigned number, Value position);
+  Value withOffset(Value local, unsigned which) {
+    if (op.getOffsets().empty())
+      return local;
+    return arith::AddIOp::create(builder, loc, local, op.getOffsets()[which]);
+  }
+  Value broadcast(Value value, Type type) {
+    return vector::BroadcastOp::create(builder, loc, type, value);
+  }
+  Value castShape(Value value, ArrayRef<int64_t> shape) {
+    auto type = VectorType::get(shape, getElementTypeOrSelf(value.getType()));
+    return vector::ShapeCastOp::create(builder, loc, type, value);
+  }
+  Value toIndex(Value value) {
+    Type type = builder.getIndexType();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      type = vector.clone(type);
+    return arith::IndexCastOp::create(builder, loc, type, value);
+  }
+  Value splat(Type type, double value) {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(cast<VectorType>(type),
+                               Attribute(FloatAttr::get(accType, value))));
+  }
+  Value multiply(Value value, double factor) {
+    if (factor == 1.0)
+      return value;
+    return arith::MulFOp::create(builder, loc, value,
+                                 splat(value.getType(), factor));
+  }
+  Value extend(Value value) {
+    auto type = cast<VectorType>(value.getType());
+    if (type.getElementType() == accType)
+      return value;
+    return arith::ExtFOp::create(builder, loc, type.clone(accType), value);
+  }
+  Value contract(Value lhs, Value rhs, Value acc, bool isTransposed);
+
+  OpBuilder &builder;
+  OnlineAttentionOp op;
+  AttentionLikeOpInterface attention;
+  const TileRows &rows;
+  BoundsCheckSites *sites;
+  Location loc;
+  FloatType accType;
+  int64_t numKeys;
+
+  // Set by emitPrologue.
+  Value keyBatch, keyHead, query, numAllKeys;
+  /// The part of the columns that is the list.
+  Value begin, end;
+};
+} // namespace
+
+Value KeyListLoop::shared(Value tensor, unsigned number, Value position) {
+  int64_t extent = cast<RankedTensorType>(tensor.getType()).getDimSize(number);
+  if (extent == 1)
+    return index(0);
+  if (!ShapedType::isDynamic(extent))
+    return position;
+  Value isOne = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      dim(tensor, number), index(1));
+  return arith::SelectOp::create(builder, loc, isOne, index(0), position);
+}
+
+/// The query as vector<D x 1>.
+Value KeyListLoop::emitQuery() {
+  Value tensor = op.getQuery();
+  Layout layout = attention.getLayout(0);
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto vectorType =
+      VectorType::get({type.getDimSize(layout.d)}, type.getElementType());
+  Value padding = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  SmallVector<Value> indices =
+      layout.arrange(rows.batch, rows.head, rows.row, index(0));
+  AffineMap map =
+      AffineMap::get(type.getRank(), 0, builder.getAffineDimExpr(layout.d));
+  Value read =
+      vector::TransferReadOp::create(builder, loc, vectorType, tensor, indices,
+                                     padding, map, ArrayRef<bool>{true});
+  return castShape(extend(read), {vectorType.getDimSize(0), 1});
+}
+
+void KeyListLoop::emitPrologue() {
+  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
+  numAllKeys = dim(op.getKey(), kLayout.s);
+  keyBatch = shared(op.getKey(), kLayout.b, rows.batch);
+  Value group = arith::DivUIOp::create(
+      builder, loc, dim(op.getQuery(), qLayout.h), dim(op.getKey(), kLayout.h));
+  keyHead = arith::DivUIOp::create(builder, loc, rows.head, group);
+  query = emitQuery();
+
+  Value offsets = op.getSparsityOperands()[0];
+  Value columns = op.getSparsityOperands()[1];
+  int64_t rank = cast<RankedTensorType>(offsets.getType()).getRank();
+  SmallVector<Value> position = {withOffset(rows.batch, 0),
+                                 withOffset(rows.head, 1),
+                                 withOffset(rows.row, 2)};
+  position.erase(position.begin(), position.end() - rank);
+  for (int64_t number = 0; number + 1 < rank; ++number)
+    position[number] = shared(offsets, number, position[number]);
+  Value always =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  auto read = [&] {
+    return toIndex(GatherOp::create(builder, loc,
+                                    getElementTypeOrSelf(offsets.getType()),
+                                    offsets, position, always, IntegerAttr()));
+  };
+  Value first = read();
+  position.back() =
+      arith::AddIOp::create(builder, loc, position.back(), index(1));
+  // Whatever the offsets are, the loop ends, and nothing else is read.
+  begin = arith::MaxSIOp::create(builder, loc, first, index(0));
+  end = arith::MinSIOp::create(builder, loc, read(), dim(columns, 0));
+}
+
+KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
+  auto type = VectorType::get({numKeys}, builder.getIndexType());
+  Value columns = op.getSparsityOperands()[1];
+  Value numbers =
+      arith::AddIOp::create(builder, loc, broadcast(first, type),
+                            vector::StepOp::create(builder, loc, type));
+  Value inList = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       numbers, broadcast(end, type));
+  auto listType =
+      VectorType::get({numKeys}, getElementTypeOrSelf(columns.getType()));
+  Keys keys;
+  keys.positions = toIndex(GatherOp::create(builder, loc, listType, columns,
+                                            numbers, inList, IntegerAttr()));
+  keys.locals = keys.positions;
+  if (!op.getOffsets().empty())
+    keys.locals = arith::SubIOp::create(builder, loc, keys.positions,
+                                        broadcast(op.getOffsets()[3], type));
+  // One unsigned comparison covers both ends.
+  Value inKeys =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                            keys.locals, broadcast(numAllKeys, type));
+  keys.exist = arith::AndIOp::create(builder, loc, inList, inKeys);
+  return keys;
+}
+
+/// Rows of a tensor as vector<N x D>, 0 where there is no key.
+Value KeyListLoop::gatherRows(Value tensor, Layout layout, const Keys &keys) {
+  auto tensorType = cast<RankedTensorType>(tensor.getType());
+  int64_t numColumns = tensorType.getDimSize(layout.d);
+  auto type =
+      VectorType::get({numKeys, numColumns}, tensorType.getElementType());
+  auto indexType = type.clone(builder.getIndexType());
+  Value column = vector::StepOp::create(
+      builder, loc, VectorType::get({numColumns}, builder.getIndexType()));
+  SmallVector<Value> indices = layout.arrange<Value>(
+      keyBatch, keyHead,
+      broadcast(castShape(keys.locals, {numKeys, 1}), indexType),
+      broadcast(column, indexType));
+  Value mask = broadcast(castShape(keys.exist, {numKeys, 1}),
+                         type.clone(builder.getI1Type()));
+  return extend(GatherOp::create(builder, loc, type, tensor, indices, mask,
+                                 IntegerAttr()));
+}
+
+/// lhs * rhs + acc, with lhs transposed or not.
+Value KeyListLoop::contract(Value lhs, Value rhs, Value acc,
+                            bool isTransposed) {
+  AffineExpr row, query, inner;
+  bindDims(builder.getContext(), row, query, inner);
+  auto map = [&](AffineExpr a, AffineExpr b) {
+    return AffineMap::get(3, 0, {a, b}, builder.getContext());
+  };
+  auto iterator = [&](vector::IteratorType type) {
+    return vector::IteratorTypeAttr::get(builder.getContext(), type);
+  };
+  Attribute parallel = iterator(vector::IteratorType::parallel);
+  Attribute reduction = iterator(vector::IteratorType::reduction);
+  return vector::ContractionOp::create(
+      builder, loc, lhs, rhs, acc,
+      builder.getAffineMapArrayAttr(
+          {isTransposed ? map(inner, row) : map(row, inner), map(inner, query),
+           map(row, query)}),
+      builder.getArrayAttr({parallel, parallel, reduction}));
+}
+
+/// Scales the products, vector<N>, applies score and mask, and changes to base
+/// 2.
+FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
+  constexpr double log2e = 1.4426950408889634074;
+  double scale = op.getScale().convertToDouble();
+  RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+  TileValue allowed = {keys.exist, TileKind::Key};
+  SmallVector<TileValue> arguments = {{withOffset(rows.batch, 0)},
+                                      {withOffset(rows.head, 1)},
+                                      {withOffset(rows.row, 2)},
+                                      {keys.positions, TileKind::Key}};
+  for (Value capture : op.getCaptures())
+    arguments.push_back({capture});
+  if (!op.getMask().empty()) {
+    FailureOr<TileValue> mask =
+        vectorizer.run(op.getMask(), arguments, allowed);
+    if (failed(mask))
+      return failure();
+    allowed = vectorizer.logicalAnd(allowed, *mask);
+  }
+  Value scores;
+  if (op.getScore().empty()) {
+    scores = multiply(products, scale * log2e);
+  } else {
+    arguments.insert(arguments.begin(),
+                     {multiply(products, scale), TileKind::Key});
+    FailureOr<TileValue> score =
+        vectorizer.run(op.getScore(), arguments, allowed);
+    if (failed(score))
+      return failure();
+    scores = multiply(vectorizer.broadcast(*score, TileKind::Key), log2e);
+  }
+  return arith::SelectOp::create(builder, loc, allowed.value, scores,
+                                 splat(scores.getType(), -INFINITY))
+      .getResult();
+}
+
+FailureOr<TileState> KeyListLoop::emitStep(Value first, TileState state) {
+  Keys keys = emitKeys(first);
+  Value products =
+      contract(gatherRows(op.getKey(), attention.getLayout(1), keys), query,
+               splat(VectorType::get({numKeys, 1}, accType), 0.0),
+               /*isTransposed=*/false);
+  FailureOr<Value> scores = emitScores(keys, castShape(products, {numKeys}));
+  if (failed(scores))
+    return failure();
+  auto step =
+      OnlineStepOp::create(builder, loc, castShape(*scores, {numKeys, 1}),
+                           state.acc, state.max, state.sum);
+  Value acc = contract(gatherRows(op.getValue(), attention.getLayout(2), keys),
+                       step.getProbabilities(), step.getNewAcc(),
+                       /*isTransposed=*/true);
+  return TileState{acc, step.getNewMax(), step.getNewSum()};
+}
+
+FailureOr<TileState> KeyListLoop::emit(TileState state) {
+  emitPrologue();
+  auto loop = scf::ForOp::create(builder, loc, begin, end, index(numKeys),
+                                 ValueRange{state.acc, state.max, state.sum});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  FailureOr<TileState> next =
+      emitStep(loop.getInductionVar(),
+               {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
+                loop.getRegionIterArg(2)});
+  if (failed(next))
+    return failure();
+  scf::YieldOp::create(builder, loc,
+                       ValueRange{next->acc, next->max, next->sum});
+  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+}
+
+FailureOr<TileState> mlir::attn::emitKeyListLoop(OpBuilder &builder,
+                                                 OnlineAttentionOp op,
+                                                 const TileRows &rows,
+                                                 TileState state,
+                                                 BoundsCheckSites *sites) {
+  return KeyListLoop(builder, op, rows, sites).emit(state);
+}

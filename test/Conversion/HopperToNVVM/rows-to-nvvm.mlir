@@ -1,0 +1,57 @@
+// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-canonicalize-score --attn-online-softmax --attn-tile --canonicalize --cse --attn-rows-to-nvvm | FileCheck %s
+
+// A warp has a query; eight threads share the row of a key, which has 128 bytes.
+
+// CHECK-LABEL: gpu.module @lists.cuda
+// CHECK: llvm.func @lists(
+// CHECK-SAME: hopper.grid = {dims = array<i64: 0, 1, 2>, key_dim = 2 : i64, key_operand = 1 : i64, operand = 6 : i64}
+// CHECK-SAME: hopper.params = [
+// CHECK-SAME: {dim = 2 : i64, kind = "long_extent", operand = 6 : i64}
+// CHECK-SAME: {kind = "pointer", operand = 4 : i64}
+// CHECK-SAME: hopper.schedule = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>, hopper.shared_bytes = 0 : i64, hopper.threads = 128 : i64, nvvm.kernel, nvvm.maxntid = array<i32: 128>
+// CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c31_i32
+// CHECK: %[[WARP:.*]] = nvvm.shfl.sync idx
+// CHECK: %[[BLOCK:.*]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK: arith.divui %[[BLOCK]]
+// CHECK: %[[ROW:.*]] = arith.addi %{{.*}}, %[[WARP]] : i32
+// CHECK: %[[EXISTS:.*]] = arith.cmpi ult, %[[ROW]]
+// CHECK: scf.if %[[EXISTS]] {
+
+// The ends of the list.
+// CHECK: llvm.inline_asm {{.*}}"{ mov.b32 $0, 0; @$2 ld.global.nc.b32 $0, [$1]; }"
+// CHECK: %{{.*}}:10 = scf.if
+
+// The query is read once, and eight rows of keys and of values in a step.
+// CHECK: ld.global.nc.v4.b32
+// CHECK: scf.for %{{.*}} iter_args(%[[MAX:[^ ]*]] = %{{.*}}, %[[SUM:[^ ]*]] = %{{.*}}, {{.*}}) -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32) {
+// CHECK: %[[COLUMN:.*]] = llvm.inline_asm {{.*}}ld.global.nc.b32
+// CHECK: %[[OWN:.*]] = arith.select %{{.*}}, %{{.*}}, %c-1_i32
+// CHECK-COUNT-8: nvvm.shfl.sync idx %{{.*}}, %[[OWN]]
+// CHECK-COUNT-8: ld.global.nc.v4.b32
+// Sums of eight lanes for eight keys in 4 + 2 + 1 exchanges, then the maximum.
+// CHECK-COUNT-12: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync bfly
+// CHECK-COUNT-2: llvm.nvvm.ex2.approx.ftz.f32
+// CHECK-COUNT-8: ld.global.nc.v4.b32
+// CHECK: scf.yield
+
+// Rows that are not aligned are read one element at a time.
+// CHECK: } else {
+// CHECK: ld.global.nc.b16
+// CHECK-NOT: ld.global.nc.v4
+
+// Parts of the sum and of the accumulator are added up.
+// CHECK: scf.yield
+// CHECK-COUNT-21: nvvm.shfl.sync bfly
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+func.func @lists(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: tensor<2x2x?x64xbf16>, %rows: tensor<4x?xi32>, %columns: tensor<?xi32>, %o: tensor<2x4x?x64xbf16>) -> tensor<2x4x?x64xbf16> {
+  %r = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+      ins(%q, %k, %v : tensor<2x4x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<4x?xi32>, tensor<?xi32>)
+      outs(%o : tensor<2x4x?x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<2x4x?x64xbf16>
+}
