@@ -61,9 +61,10 @@
 // RUN: not attn-run %s --arg=q=randn:1x4x128x16 --arg=rows=0:4x4 --arg=columns=0:2 2>&1 | FileCheck %s --check-prefix=SHAPE
 // SHAPE: error: {{.*}}: error: 'attn.attention' op expects dimension 1 of rows of the sparsity to have extent 5, but got 4{{$}}
 
-// What there is no code for yet.
-// RUN: sed 's/block = 32x64/block = 1x1/' %s | not attn-run - 2>&1 | FileCheck %s --check-prefix=CSR
-// CSR: error: expects no sparsity, but got #attn.sparsity<lists, block = 1x1>
+// Lists of single keys.
+// RUN: sed 's/block = 32x64/block = 1x1/' %s | attn-run - '--arg=rows=blocks(0.1)' --check | FileCheck %s --check-prefix=KEYS
+// KEYS: {{^}}  rows     4x129xi32 {{ *}}blocks(0.1){{$}}
+// KEYS: {{^}}PASS{{$}}
 // RUN: sed 's/f32/f16/g' %s | not attn-run - --target=cuda --emit=ptx 2>&1 | FileCheck %s --check-prefix=CUDA
 // CUDA: error: expects no sparsity, but got #attn.sparsity<lists, block = 32x64>
 // RUN: sed 's/f32/f16/g; s/16xf16/64xf16/g' %t.bits.mlir | env ATTN_PTXAS=off attn-run - --target=cuda --emit=ptx | FileCheck %s --check-prefix=PTX
