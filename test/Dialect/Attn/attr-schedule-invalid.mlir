@@ -96,8 +96,8 @@ func.func @clause_other_dialect(%q: tensor<1x1x2x4xf32>) {
 
 // -----
 
-// expected-error@+1 {{expects tile_n to be positive, but got -1}}
-#s = #attn.row_schedule<rows = 1, tile_n = -1, lanes = 8>
+// expected-error@+1 {{expects tile_n to be at least 2, but got 1}}
+#s = #attn.row_schedule<rows = 1, tile_n = 1, lanes = 1>
 
 // -----
 

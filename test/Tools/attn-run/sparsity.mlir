@@ -36,14 +36,14 @@
 
 // A mask is drawn, and the compiler needs no tile beyond those of blocks.
 // RUN: attn-run %s --arg=q=randn:2x4x256x16 --show-mask --mask-block=32x64 | FileCheck %s --check-prefix=MASK
-// MASK: mask of the attention in line [[#@LINE + 44]]: batch 2, 4 heads, 256 queries, 256 keys, in tiles of 32x64
+// MASK: mask of the attention in line [[#@LINE + 45]]: batch 2, 4 heads, 256 queries, 256 keys, in tiles of 32x64
 // MASK: h 0 {{ *}}[[PART:[0-9.]+]] {{ *}}{{[0-9]+}} {{ *}}0 {{ *}}{{[0-9]+}} {{ *}}[[PART]]{{$}}
 // MASK: the compiler visits [[TILES:[0-9]+]] of 256 tiles, [[TILES]] of them without asking the mask
 
 // What is wrong with lists, when the program runs; with checks of bounds too.
 // RUN: not attn-run %s --arg=rows=arange:4x5 --arg=columns=arange:19 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not attn-run %s --arg=rows=arange:4x5 --arg=columns=arange:19 --bounds-check 2>&1 | FileCheck %s --check-prefix=RANGE
-// RANGE: {{^}}attn-run: error: {{.*}}sparsity.mlir:[[# @LINE + 34]]:8: error: 'attn.attention' op expects columns of the sparsity to be from 0 to below 2, but got {{[0-9]+}}{{$}}
+// RANGE: {{^}}attn-run: error: {{.*}}sparsity.mlir:[[#@LINE + 38]]:8: error: 'attn.attention' op expects columns of the sparsity to be from 0 to below 2, but got {{[0-9]+}}{{$}}
 // RUN: not attn-run %s '--arg=rows=randint(3,4):4x5' --arg=columns=0:2 2>&1 | FileCheck %s --check-prefix=OUTSIDE
 // OUTSIDE: error: 'attn.attention' op expects rows of the sparsity to lie in the 2 columns, but got 3{{$}}
 // RUN: not attn-run %s --arg=rows=-1:4x5 --arg=columns=0:2 2>&1 | FileCheck %s --check-prefix=NEGATIVE
@@ -61,9 +61,10 @@
 // RUN: not attn-run %s --arg=q=randn:1x4x128x16 --arg=rows=0:4x4 --arg=columns=0:2 2>&1 | FileCheck %s --check-prefix=SHAPE
 // SHAPE: error: {{.*}}: error: 'attn.attention' op expects dimension 1 of rows of the sparsity to have extent 5, but got 4{{$}}
 
-// What there is no code for yet.
-// RUN: sed 's/block = 32x64/block = 1x1/' %s | not attn-run - 2>&1 | FileCheck %s --check-prefix=CSR
-// CSR: error: expects no sparsity, but got #attn.sparsity<lists, block = 1x1>
+// Lists of single keys.
+// RUN: sed 's/block = 32x64/block = 1x1/' %s | attn-run - '--arg=rows=blocks(0.1)' --check | FileCheck %s --check-prefix=KEYS
+// KEYS: {{^}}PASS{{$}}
+
 // A kernel makes bits of lists before.
 // RUN: sed 's/f32/f16/g' %s | env ATTN_PTXAS=off attn-run - --target=cuda --emit=ptx | FileCheck %s --check-prefix=CUDA
 // CUDA: .entry blocks_summary0(

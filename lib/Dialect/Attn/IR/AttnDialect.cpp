@@ -182,12 +182,14 @@ bool ScheduleAttr::hasSingleKeyLoop() const { return false; }
 LogicalResult
 RowScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t rows, int64_t tileN, int64_t lanes) {
-  for (auto [name, value] : {std::pair<StringRef, int64_t>{"rows", rows},
-                             {"tile_n", tileN},
-                             {"lanes", lanes}})
+  for (auto [name, value] :
+       {std::pair<StringRef, int64_t>{"rows", rows}, {"lanes", lanes}})
     if (value < 1)
       return emitError() << "expects " << name << " to be positive, but got "
                          << value;
+  // A vector over one key would not be told from one over columns.
+  if (tileN < 2)
+    return emitError() << "expects tile_n to be at least 2, but got " << tileN;
   if (!llvm::isPowerOf2_64(lanes) || tileN % lanes != 0)
     return emitError() << "expects lanes to be a power of two that divides "
                           "tile_n, which is "

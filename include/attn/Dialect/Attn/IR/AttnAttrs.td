@@ -47,7 +47,7 @@ def Attn_RowScheduleAttr : AttrDef<Attn_Dialect, "RowSchedule", [
     Queries that have lists of single keys share none of them, so that a query is a tile of its own (`tile_m` is 1).
 
     * `rows`: queries that one worker computes: one after the other on a core of a CPU, or each by a warp of a thread block of a GPU.
-    * `tile_n`: keys of one step, of which there is a score each at a time.
+    * `tile_n`: keys of one step, of which there is a score each at a time, at least two.
     * `lanes`: what shares a key: elements of the accumulator type in a hardware vector, or threads of a warp, a power of two.
 
     Example:
