@@ -25,8 +25,11 @@ def ConvertAttnToCPUPass : Pass<"convert-attn-to-cpu"> {
       with a site number is stored to the `attn.status` argument, the extent behind it.
     * `attn.report`, wherever it is, becomes the same two stores in a branch.
 
+    A loop with an `#attn.row_schedule`, whose queries have lists of keys, becomes one over groups of `rows` queries. Vectors over the keys of
+    a step stay vectors, of `tile_n` elements; products with gathered rows read these in place, as vectors of `lanes` elements along the columns.
+
     Precondition: tiles are on buffers. Postcondition: no operation of the dialect is
-    left, and vectors have one dimension of `lanes` elements.
+    left, and vectors have one dimension, of `lanes` elements or of `tile_n`.
 
     Before:
 

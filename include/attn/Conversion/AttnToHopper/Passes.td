@@ -8,7 +8,8 @@ include "mlir/Pass/PassBase.td"
 def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let summary = "choose how each attention runs on a Hopper GPU";
   let description = [{
-    Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask.
+    Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask; one whose queries have lists of
+    single keys gets an `#attn.row_schedule`.
 
     With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them.
 

@@ -539,6 +539,9 @@ def AttnTilePass : Pass<"attn-tile"> {
     loop over workers, for all tiles of keys: two tensors of `[B or 1, H or 1, number of tiles]`, filled by a loop over workers of their own.
     With a schedule of one loop over keys the region is ignored.
 
+    With lists of single keys (a sparsity of lists with blocks of 1x1) and a `#attn.row_schedule`, a tile has one query, and the loop is over its list, in steps
+    of `tile_n` keys, whose rows of k and v are gathered. Whatever the lists hold, nothing outside of the operands is read. `blocks` and `tiles` are ignored.
+
     The score and mask regions become operations on vectors. A value that depends on
     the query or the key alone stays one-dimensional.
 
