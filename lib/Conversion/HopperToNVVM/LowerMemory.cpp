@@ -95,18 +95,29 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
   Value stage = getStage(number, type.getStages());
   Value phase =
       arith::XOrIOp::create(b, getPhase(number, type.getStages()), i32(1));
-  NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.emptyBarrier, stage),
-                                        phase, i32(kSuspendTime));
-  Value full = getBarrier(tile.fullBarrier, stage);
-  if (op.getNote())
-    emitByLeader([&] {
+  // Gives the barrier of the arrival.
+  auto wait = [&] {
+    NVVM::MBarrierTryWaitParityOp::create(
+        b, getBarrier(tile.emptyBarrier, stage), phase, i32(kSuspendTime));
+    return getBarrier(tile.fullBarrier, stage);
+  };
+  auto writeNote = [&] {
+    if (op.getNote())
       LLVM::StoreOp::create(b, get(op.getNote())[0], getNote(tile, stage));
-    });
+  };
   if (op.getMap().getType().getStrided()) {
+    Value full = wait();
+    emitByLeader(writeNote);
     emitCopyIn(op, getSharedPointer({&tile, stage, {}}, 0), full);
     return;
   }
-  emitByLeader([&] { emitTensorCopy(op, tile, stage, full); });
+  // Of a warp only the thread that copies waits: another one could be so late
+  // that the phase it waits for looks as if it had not come yet.
+  emitByLeader([&] {
+    Value full = wait();
+    writeNote();
+    emitTensorCopy(op, tile, stage, full);
+  });
 }
 
 /// The hardware arrives when all bytes are there.
@@ -253,10 +264,10 @@ void ThreadProgram::emitPost(hopper::PostOp op) {
   Value number = get(op.getNumber())[0];
   Value slot = getStage(number, kMailboxSlots);
   Value phase = getPhase(number, kMailboxSlots);
-  NVVM::MBarrierTryWaitParityOp::create(
-      b, getBarrier(mailbox.emptyBarrier, slot),
-      arith::XOrIOp::create(b, phase, i32(1)), i32(kSuspendTime));
   emitByLeader([&] {
+    NVVM::MBarrierTryWaitParityOp::create(
+        b, getBarrier(mailbox.emptyBarrier, slot),
+        arith::XOrIOp::create(b, phase, i32(1)), i32(kSuspendTime));
     Value message = getMessage(b, sharedBase, mailbox, slot);
     for (auto [at, value] : llvm::enumerate(op.getValues()))
       LLVM::StoreOp::create(b, get(value)[0], getNumber(b, message, at));

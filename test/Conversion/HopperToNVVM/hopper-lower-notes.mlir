@@ -27,14 +27,13 @@
 
 // The number is written before the arrival: behind 2 + 2 barriers, by stage.
 // CHECK:   %[[STAGE:.*]] = arith.andi %[[N]], %c1_i32
-// CHECK:   nvvm.mbarrier.try_wait.parity
+// Only the thread that copies waits.
 // CHECK:   scf.if %[[FIRST]] {
+// CHECK:     nvvm.mbarrier.try_wait.parity
 // CHECK:     %[[NOTES:.*]] = llvm.getelementptr %[[SHARED]][32]
 // CHECK:     %[[OFFSET:.*]] = arith.shli %[[STAGE]], %c2_i32
 // CHECK:     %[[NOTE:.*]] = llvm.getelementptr %[[NOTES]][%[[OFFSET]]]
 // CHECK:     llvm.store %[[BITS]], %[[NOTE]]
-// CHECK:   }
-// CHECK:   scf.if %[[FIRST]] {
 // CHECK:     nvvm.mbarrier.arrive.expect_tx
 // CHECK:     nvvm.cp.async.bulk.tensor
 // CHECK:   }
