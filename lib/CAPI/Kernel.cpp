@@ -220,6 +220,12 @@ static llvm::json::Array describeKernels(const cuda::CudaProgram &program) {
         kernel["registers"] = resources->registers;
         kernel["spillBytes"] = resources->spillBytes;
       }
+      if (!variant.summaries.empty()) {
+        llvm::json::Array summaries;
+        for (const cuda::SummaryKernel &summary : variant.summaries)
+          summaries.push_back(summary.entry);
+        kernel["summaries"] = std::move(summaries);
+      }
       kernels.push_back(std::move(kernel));
     }
   return kernels;

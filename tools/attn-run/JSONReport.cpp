@@ -172,6 +172,11 @@ static void printKernels(OStream &json, const cuda::CudaProgram &program) {
                            *cuda::getBlocksPerSM(variant));
           }
           json.attribute("shared_bytes", shared);
+          if (!variant.summaries.empty())
+            json.attributeArray("summaries", [&] {
+              for (const cuda::SummaryKernel &summary : variant.summaries)
+                json.value(summary.entry);
+            });
           json.attribute("ptx_bytes", int64_t(variant.ptx.size()));
           json.attribute("cubin_bytes", int64_t(variant.cubin.size()));
         });

@@ -35,6 +35,9 @@ static void printKernels(raw_ostream &os, const cuda::CudaProgram &program) {
         row.push_back("blocks not known");
       row.push_back(variant.schedule);
       rows.push_back(row);
+      for (const cuda::SummaryKernel &summary : variant.summaries)
+        rows.push_back({summary.entry, formatv("{0} threads", summary.threads),
+                        "", "", "", "", "fills tables before"});
     }
   os << "kernels\n";
   printTable(os, rows);
