@@ -490,3 +490,65 @@ gpu.module @branch_facts {
     gpu.return
   }
 }
+
+// -----
+
+// A note that the consumers get in a loop which the producer has after it.
+
+gpu.module @late_note {
+  gpu.func @late_note(%map: !hopper.map<64x64xbf16>, %n: i32) kernel {
+    %c0 = arith.constant 0 : index
+    %n0 = arith.constant 0 : i32
+    %n1 = arith.constant 1 : i32
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16, notes>
+    hopper.warp_specialize consumers 1 registers 160 producer {
+      hopper.put %ch[%n0], %map[%c0, %c0, %c0] note %n : !hopper.channel<2x64x64xbf16, notes>, !hopper.map<64x64xbf16>
+      scf.for %i = %n1 to %n step %n1 : i32 {
+        hopper.put %ch[%i], %map[%c0, %c0, %c0] note %n : !hopper.channel<2x64x64xbf16, notes>, !hopper.map<64x64xbf16>
+      }
+    } consumers {
+      // expected-error@+1 {{expects messages and notes to be received before a loop or branch}}
+      scf.for %i = %n1 to %n step %n1 : i32 {
+        %j = arith.subi %i, %n1 : i32
+        %t, %x = hopper.get %ch[%j] : !hopper.channel<2x64x64xbf16, notes> -> !hopper.tile<64x64xbf16>, i32
+        hopper.release %ch[%j] : !hopper.channel<2x64x64xbf16, notes>
+      }
+      %last = arith.subi %n, %n1 : i32
+      %t, %x = hopper.get %ch[%last] : !hopper.channel<2x64x64xbf16, notes> -> !hopper.tile<64x64xbf16>, i32
+      hopper.release %ch[%last] : !hopper.channel<2x64x64xbf16, notes>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Consumers that go on by another number than the producer has sent.
+
+gpu.module @other_note {
+  gpu.func @other_note(%map: !hopper.map<64x64xbf16>, %n: i32, %m: i32) kernel {
+    %c0 = arith.constant 0 : index
+    %n0 = arith.constant 0 : i32
+    %n1 = arith.constant 1 : i32
+    %first = hopper.create_channel : !hopper.channel<1x64x64xbf16, notes>
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize consumers 1 registers 160 producer {
+      hopper.put %first[%n0], %map[%c0, %c0, %c0] note %m : !hopper.channel<1x64x64xbf16, notes>, !hopper.map<64x64xbf16>
+      %p = arith.cmpi sge, %n, %n0 : i32
+      // expected-note@+1 {{the producer's branch is here}}
+      scf.if %p {
+        hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } consumers {
+      %q, %x = hopper.get %first[%n0] : !hopper.channel<1x64x64xbf16, notes> -> !hopper.tile<64x64xbf16>, i32
+      hopper.release %first[%n0] : !hopper.channel<1x64x64xbf16, notes>
+      %p = arith.cmpi sge, %x, %n0 : i32
+      // expected-error@+1 {{cannot prove that the condition is the same as that of the producer}}
+      scf.if %p {
+        %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
+      }
+    }
+    gpu.return
+  }
+}

@@ -59,6 +59,11 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     * Each consumer computes with the tiles that its own rows need, from the limits of the loop as a function of rows, and releases the others unread.
     * Its first tile is masked in any case; the others branch on their class, or are unmasked where only the first can be
       partial: without a mask, and under a causal one with tiles of a multiple of 64 keys.
+    * Where all that is done with a tile of keys is under a branch, its condition says whether the tile is needed. The producer is a warp then, whose threads compute
+      the condition for 32 tiles at a time; it copies those that are needed, and sends with the queries the first one's code, and with each tile of keys that of the
+      next one: the position of its first key, and 1 more if it needs the predicate, or -1 for none. All consumers compute with all of these tiles.
+    * Other loops of the function fill tables that the first one reads an element at a time. Each becomes a kernel that is to run before, with a warp for
+      each iteration, which writes one element; the threads of the warp share out a loop of `minsi`, `maxsi`, `andi` or `ori` in it.
     * With `capture_stages`, captures of 16 bits that are read at `[..., i, ..., j]` come in tiles of queries by keys, too.
     * With `overlap_tiles`, each iteration of the loop over tiles of queries ends with the start of the next one, in both roles: scores of its
       first tile of keys, whose softmax runs beside the last product with values. All consumers then compute with all tiles of keys, and a tile of
@@ -71,6 +76,7 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
 
     The arguments of the kernel say in attributes what the caller is to pass: `hopper.operand`, the number of an argument of the function;
     `hopper.dim`, for an extent of it; `hopper.dims`, for a map, the dimensions of the operand in the order batch, head, row, column.
+    Tables are operands after those of the function; `hopper.tables` gives their extents, and `hopper.elements` of a kernel that fills some, the operand that has as many elements as it needs warps.
     The kernel's attribute `hopper.grid` says which extents give the number of tiles (`operand` and its `dims`: batch, head, row) and of keys (`key_operand`, `key_dim`).
 
     Precondition: results are destination arguments (`attn-destination-arguments`); queries, keys, values and captures are arguments.
@@ -109,7 +115,8 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     }
     ```
 
-    Errors: a function that holds other computations; tensors that are not arguments; element types other than bf16 and f16; an attention that starts from a state or has offsets.
+    Errors: a function that holds other computations; tensors that are not arguments; element types other than bf16 and f16; an attention that starts from a state or has offsets;
+    loops besides it that do not write one element of tables in an iteration, or whose extents are not those of arguments.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
@@ -147,7 +154,7 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
     * all consumers take as many turns;
     * no role waits for ever.
 
-    Numbers are sums of what both roles compute from the same: arithmetic on arguments, the number of the thread block, captures, messages. A
+    Numbers are sums of what both roles compute from the same: arithmetic on arguments, the number of the thread block, captures, messages and notes. A
     condition that asks for the sign of a message is that by which the producer has chosen it, if it has chosen between a number that
     is not negative by its computation and a negative constant. A loop is followed from any numbers, which says by how much an iteration makes
     each larger; numbers that start a constant apart and grow equally stay that far apart, and one that grows by a constant is a multiple of the iteration's
