@@ -79,8 +79,8 @@ FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
       return failure();
     inits.push_back(*mapped);
   }
-  // Only the innermost one is shared out: what is around it has few iterations.
-  bool isShared = lane && loop.getOps<scf::ForOp>().empty();
+  // A loop in one that is shared out is each thread's own.
+  bool isShared = lane != nullptr;
   SmallVector<gpu::AllReduceOperation> reductions;
   for (unsigned i = 0; isShared && i < inits.size(); ++i) {
     auto reduction = matchReduction(loop, i);
@@ -100,12 +100,16 @@ FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(result.getBody());
     State saved = save();
+    Value outerLane = lane;
+    if (isShared)
+      lane = nullptr;
     map(loop.getInductionVar(), result.getInductionVar());
     for (auto [from, to] :
          llvm::zip_equal(loop.getRegionIterArgs(), result.getRegionIterArgs()))
       map(from, to);
     if (failed(yieldScalars(loop.getYieldedValues())))
       return failure();
+    lane = outerLane;
     restore(std::move(saved));
   }
   for (unsigned i = 0; i < inits.size(); ++i) {

@@ -43,21 +43,36 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK: gpu.func @documents_summary1(
 // CHECK-SAME: hopper.elements = 8 : i64
 
+// The first and the last tile of keys that a tile of queries needs.
+// CHECK: gpu.func @documents_summary2(
+// CHECK-SAME: hopper.elements = 10 : i64
+// CHECK:     %[[TILES:.*]] = arith.ceildivui
+// CHECK:     %[[MANY:.*]] = arith.index_cast %[[TILES]] : index to i32
+// CHECK-NEXT: %{{.*}}:2 = scf.for %[[T:.*]] = %{{.*}} to %{{.*}} step %c32 iter_args(%[[FIRST:.*]] = %[[MANY]], %[[LAST:.*]] = %c-1_i32)
+// CHECK-COUNT-4: attn.gather
+// CHECK:       %[[NEEDED:.*]] = arith.andi
+// CHECK:       %[[TILE:.*]] = arith.index_cast %[[T]] : index to i32
+// CHECK:       %[[X:.*]] = arith.select %[[NEEDED]], %[[TILE]], %[[MANY]]
+// CHECK:       arith.minsi %[[FIRST]], %[[X]]
+// CHECK:       %[[Y:.*]] = arith.select %[[NEEDED]], %[[TILE]], %c-1_i32
+// CHECK:       arith.maxsi %[[LAST]], %[[Y]]
+
 // CHECK: gpu.func @documents(
 // CHECK-SAME: hopper.tables = {first = 6 : i64, tables = [
 // CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}]},
 // CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}]},
 // CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 1 : i64}]},
-// CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 1 : i64}]}]}
+// CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 1 : i64}]},
+// CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}]},
+// CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}]}]}
 // CHECK: %[[QS:.*]] = hopper.create_channel : <1x128x64xbf16, notes>
 // CHECK: %[[KS:.*]] = hopper.create_channel : <2x64x64xbf16, notes>
 // CHECK: %[[VS:.*]] = hopper.create_channel : <2x64x64xbf16>
 // CHECK: hopper.warp_specialize consumers 2 registers 240 producer_threads 32 producer {
 // CHECK:   scf.while
 // CHECK:   ^bb0(%{{[^:]*}}: i32, %[[KN:[^:]*]]: i32,
-// The range of the queries is read once.
-// CHECK:     %[[QMIN:.*]] = attn.gather
-// CHECK:     %[[QMAX:.*]] = attn.gather
+// Where its tiles are; and the range of the queries, once.
+// CHECK-COUNT-4: attn.gather
 // Until a tile is found, or there is none.
 // CHECK:     %[[FOUND:.*]]:3 = scf.while (%[[BASE:.*]] = %c-32_i32, %[[BITS:.*]] = %c0_i32, %[[FULL:.*]] = %c0_i32)
 // CHECK:       %[[NONE:.*]] = arith.cmpi eq, %[[BITS]], %c0_i32

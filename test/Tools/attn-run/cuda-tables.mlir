@@ -6,20 +6,24 @@
 // CHECK:      kernels
 // CHECK-NEXT:   documents {{.*}}tile_m = 128, tile_n = 128
 // CHECK-NEXT:   documents_summary0 {{.*}}128 threads {{.*}}fills tables before
+// CHECK-NEXT:   documents_summary1 {{.*}}128 threads {{.*}}fills tables before
 // CHECK-NEXT:   documents {{.*}}tile_m = 128, tile_n = 64
 // CHECK-NEXT:   documents_summary0 {{.*}}fills tables before
 // CHECK-NEXT:   documents_summary1 {{.*}}fills tables before
+// CHECK-NEXT:   documents_summary2 {{.*}}fills tables before
 // CHECK-NEXT: arguments
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --arg=doc='randint(0,4)' --format=json | FileCheck %s --check-prefix=JSON
 // JSON:      "entry": "documents",
 // JSON:      "summaries": [
-// JSON-NEXT:   "documents_summary0"
+// JSON-NEXT:   "documents_summary0",
+// JSON-NEXT:   "documents_summary1"
 // JSON-NEXT: ]
 // JSON:      "entry": "documents",
 // JSON:      "summaries": [
 // JSON-NEXT:   "documents_summary0",
-// JSON-NEXT:   "documents_summary1"
+// JSON-NEXT:   "documents_summary1",
+// JSON-NEXT:   "documents_summary2"
 // JSON-NEXT: ]
 
 func.func @documents(%q: tensor<1x2x300x64xbf16>, %doc: tensor<300xi32>)

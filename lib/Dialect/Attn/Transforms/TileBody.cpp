@@ -139,6 +139,7 @@ private:
 
   FailureOr<TileState> emitLoop(Value lo, Value hi, Predicate predicate,
                                 TileState state);
+  std::pair<Value, Value> emitNeededRange(Value lo, Value hi);
   /// One loop that asks the `tiles` region about each tile.
   FailureOr<TileState> emitLoopByClass(Value lo, Value hi, TileState state);
   FailureOr<TileState> emitStep(Value key, Predicate predicate,
@@ -330,11 +331,28 @@ FailureOr<TileState> KeyLoops::emitLoop(Value lo, Value hi, Predicate predicate,
   return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
+/// The part of the keys from `lo` to `hi` that has the tiles that are needed.
+std::pair<Value, Value> KeyLoops::emitNeededRange(Value lo, Value hi) {
+  Value tile =
+      arith::DivUIOp::create(builder, loc, rows.row, index(numQueries));
+  auto [first, last] = readTileSummary(builder, loc, *summaries.needed,
+                                       rows.batch, rows.head, tile);
+  auto getKey = [&](Value number) -> Value {
+    Value position = arith::IndexCastOp::create(builder, loc,
+                                                builder.getIndexType(), number);
+    return arith::MulIOp::create(builder, loc, position, index(numKeys));
+  };
+  Value end = arith::AddIOp::create(builder, loc, getKey(last), index(numKeys));
+  return {max(lo, getKey(first)), min(hi, end)};
+}
+
 FailureOr<TileState> KeyLoops::emitLoopByClass(Value lo, Value hi,
                                                TileState state) {
   TileClasses classes(builder, op, rows, summaries);
   if (failed(classes.emitRows()))
     return failure();
+  if (summaries.needed)
+    std::tie(lo, hi) = emitNeededRange(lo, hi);
   SmallVector<Value> inits = {state.acc, state.max, state.sum};
   auto loop = scf::ForOp::create(builder, loc, lo, hi, index(numKeys), inits);
   OpBuilder::InsertionGuard guard(builder);

@@ -17,8 +17,8 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   if (!range)
     return values.emit(inner);
   std::pair<Value, Value> answer;
-  auto summary = summaries.find(range);
-  if (summary != summaries.end()) {
+  auto summary = summaries.ranges.find(range);
+  if (summary != summaries.ranges.end()) {
     Value tile = keyTile;
     if (summary->second.dependence.rows)
       tile = arith::DivUIOp::create(

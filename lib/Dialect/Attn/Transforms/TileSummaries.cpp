@@ -168,11 +168,10 @@ bool mlir::attn::hasTileClasses(OnlineAttentionOp op) {
          !matchPattern(may, m_One());
 }
 
-/// Fills the tables of one range.
-static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
-                                          OnlineAttentionOp op, RangeOp range,
-                                          TileDependence dependence) {
-  Location loc = range.getLoc();
+FailureOr<TileSummary> mlir::attn::emitTable(RewriterBase &rewriter,
+                                             OnlineAttentionOp op, Location loc,
+                                             TileDependence dependence,
+                                             Type element, EmitElement emit) {
   AttentionLikeOpInterface attention = op;
   ScheduleAttrInterface schedule = op.getScheduleAttr();
   int64_t tileSize =
@@ -194,7 +193,6 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
           : one,
       affine::makeComposedFoldedAffineApply(rewriter, loc, s0.ceilDiv(tileSize),
                                             {length})};
-  Type element = range.getMin().getType();
   SmallVector<Value> tables;
   for (unsigned which = 0; which < 2; ++which)
     tables.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, element));
@@ -214,32 +212,15 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
       rewriter, loc, arith::AddIOp::create(rewriter, loc, begin, size),
       getValueOrCreateConstantIndexOp(rewriter, loc, length));
 
-  Region &tiles = op.getTiles();
-  RegionVectorizer values(rewriter, loc, schedule.getTileN(),
-                          schedule.getTileM(), /*sites=*/nullptr);
-  // Of rows and keys, one is not asked for.
-  SmallVector<Value> arguments = {ids[0], ids[1], begin, end, begin, end};
-  llvm::append_range(arguments, op.getCaptures());
-  for (auto [argument, value] :
-       llvm::zip_equal(tiles.getArguments(), arguments))
-    values.set(argument, {value});
-  for (Operation *inner : getRegionSlice(tiles, range.getMin()))
-    if (inner != range.getOperation() && failed(values.emit(*inner)))
-      return failure();
-  auto get = [&](OperandRange indices) {
-    return llvm::map_to_vector(
-        indices, [&](Value index) { return values.get(index).value; });
-  };
-  auto [min, max] = emitRange(
-      rewriter, loc, values.get(range.getSource()).value, get(range.getLows()),
-      get(range.getHighs()), getSingleDims(range, schedule));
-
+  auto answers = emit(ids, begin, end);
+  if (failed(answers))
+    return failure();
   Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
   SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());
   SmallVector<OpFoldResult> ones(3, one);
-  Value answers[] = {min, max};
+  Value values[] = {answers->first, answers->second};
   for (auto [table, value] :
-       llvm::zip_equal(forall.getRegionIterArgs(), answers)) {
+       llvm::zip_equal(forall.getRegionIterArgs(), values)) {
     Value slice = tensor::ExtractSliceOp::create(rewriter, loc, table, offsets,
                                                  ones, ones);
     Value written = tensor::InsertOp::create(rewriter, loc, value, slice,
@@ -250,6 +231,38 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
                                           offsets, ones, ones);
   }
   return TileSummary{forall.getResult(0), forall.getResult(1), dependence};
+}
+
+/// Fills the tables of one range.
+static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
+                                          OnlineAttentionOp op, RangeOp range,
+                                          TileDependence dependence) {
+  Location loc = range.getLoc();
+  ScheduleAttrInterface schedule = op.getScheduleAttr();
+  auto emit = [&](ValueRange ids, Value begin,
+                  Value end) -> FailureOr<std::pair<Value, Value>> {
+    Region &tiles = op.getTiles();
+    RegionVectorizer values(rewriter, loc, schedule.getTileN(),
+                            schedule.getTileM(), /*sites=*/nullptr);
+    // Of rows and keys, one is not asked for.
+    SmallVector<Value> arguments = {ids[0], ids[1], begin, end, begin, end};
+    llvm::append_range(arguments, op.getCaptures());
+    for (auto [argument, value] :
+         llvm::zip_equal(tiles.getArguments(), arguments))
+      values.set(argument, {value});
+    for (Operation *inner : getRegionSlice(tiles, range.getMin()))
+      if (inner != range.getOperation() && failed(values.emit(*inner)))
+        return failure();
+    auto get = [&](OperandRange indices) {
+      return llvm::map_to_vector(
+          indices, [&](Value index) { return values.get(index).value; });
+    };
+    return emitRange(rewriter, loc, values.get(range.getSource()).value,
+                     get(range.getLows()), get(range.getHighs()),
+                     getSingleDims(range, schedule));
+  };
+  return emitTable(rewriter, op, loc, dependence, range.getMin().getType(),
+                   emit);
 }
 
 FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
@@ -267,8 +280,12 @@ FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
     FailureOr<TileSummary> summary = emitSummary(rewriter, op, range, own);
     if (failed(summary))
       return failure();
-    summaries[range] = *summary;
+    summaries.ranges[range] = *summary;
   }
+  // Where something is launched before in any case.
+  if (ofRows && !summaries.ranges.empty() &&
+      failed(emitNeededTiles(rewriter, op, summaries)))
+    return failure();
   return summaries;
 }
 

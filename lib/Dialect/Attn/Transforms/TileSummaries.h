@@ -13,6 +13,7 @@
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/PatternMatch.h"
+#include <optional>
 
 namespace mlir::attn {
 
@@ -29,7 +30,28 @@ struct TileSummary {
   Value min, max;
   TileDependence dependence;
 };
-using TileSummaries = DenseMap<Operation *, TileSummary>;
+
+struct TileSummaries {
+  /// By `attn.range`.
+  DenseMap<Operation *, TileSummary> ranges;
+  /// The first and the last tile of keys that a tile of queries needs; if it
+  /// needs none, the first one is their number. i32.
+  std::optional<TileSummary> needed;
+};
+
+/// Computes the elements of both tables for the rows, or keys, from `begin` to
+/// below `end`, of a batch and head, or 0 if they do not matter.
+using EmitElement = function_ref<FailureOr<std::pair<Value, Value>>(
+    ValueRange ids, Value begin, Value end)>;
+/// Emits a loop that fills two tables.
+FailureOr<TileSummary> emitTable(RewriterBase &rewriter, OnlineAttentionOp op,
+                                 Location loc, TileDependence dependence,
+                                 Type element, EmitElement emit);
+
+/// Emits a loop that finds `summaries.needed` from the classes of all tiles, so
+/// that a worker looks for tiles only between those.
+LogicalResult emitNeededTiles(RewriterBase &rewriter, OnlineAttentionOp op,
+                              TileSummaries &summaries);
 
 /// Whether a worker is to ask the `tiles` region of `op`, if it has one, about
 /// each tile. `op` may be null.
@@ -37,7 +59,8 @@ bool hasTileClasses(OnlineAttentionOp op);
 
 /// Emits a loop that answers each `attn.range` of the `tiles` region of `op`
 /// that depends on the keys and not on the rows, and for a schedule with one
-/// loop over keys, on the rows and not on the keys. Nothing without classes.
+/// loop over keys, on the rows and not on the keys; for such a schedule, then,
+/// which tiles are needed. Nothing without classes.
 FailureOr<TileSummaries> emitTileSummaries(RewriterBase &rewriter,
                                            OnlineAttentionOp op);
 

@@ -1,0 +1,73 @@
+//===- NeededTiles.cpp - Where a tile of queries has keys -----------------===//
+//
+// A worker that looks for the tiles that it needs, one after the other, would
+// look at all of them. Where other loops run before in any case, one of them
+// finds between which tiles they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileClasses.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+LogicalResult mlir::attn::emitNeededTiles(RewriterBase &rewriter,
+                                          OnlineAttentionOp op,
+                                          TileSummaries &summaries) {
+  Location loc = op.getLoc();
+  ScheduleAttrInterface schedule = op.getScheduleAttr();
+  TileDependence dependence =
+      getTileDependence(op.getTiles())
+          .lookup(op.getTiles().front().getTerminator()->getOperand(0));
+  dependence.rows = true;
+  Type type = rewriter.getI32Type();
+  auto toInt = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(rewriter, loc, type, index);
+  };
+  auto emit = [&](ValueRange ids, Value begin,
+                  Value end) -> FailureOr<std::pair<Value, Value>> {
+    auto index = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, value);
+    };
+    AttentionLikeOpInterface attention = op;
+    Value numKeys = tensor::DimOp::create(rewriter, loc, op.getKey(),
+                                          attention.getLayout(1).s);
+    Value size = index(schedule.getTileN());
+    Value numTiles = arith::CeilDivUIOp::create(rewriter, loc, numKeys, size);
+    Value none = arith::ConstantIntOp::create(rewriter, loc, -1, 32);
+    Value most = toInt(numTiles);
+    TileRows rows = {ids[0], ids[1], begin, end};
+    TileClasses classes(rewriter, op, rows, summaries);
+    if (failed(classes.emitRows()))
+      return failure();
+    auto loop = scf::ForOp::create(rewriter, loc, index(0), numTiles, index(1),
+                                   ValueRange{most, none});
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(loop.getBody());
+    Value tile = loop.getInductionVar();
+    Value key = arith::MulIOp::create(rewriter, loc, tile, size);
+    Value keyEnd = arith::MinSIOp::create(
+        rewriter, loc, arith::AddIOp::create(rewriter, loc, key, size),
+        numKeys);
+    FailureOr<TileClasses::TileClass> tileClass = classes.emit(key, keyEnd);
+    if (failed(tileClass))
+      return failure();
+    auto choose = [&](Value otherwise) -> Value {
+      return arith::SelectOp::create(rewriter, loc, tileClass->may, toInt(tile),
+                                     otherwise);
+    };
+    Value first = arith::MinSIOp::create(
+        rewriter, loc, loop.getRegionIterArg(0), choose(most));
+    Value last = arith::MaxSIOp::create(rewriter, loc, loop.getRegionIterArg(1),
+                                        choose(none));
+    scf::YieldOp::create(rewriter, loc, ValueRange{first, last});
+    return std::pair(loop.getResult(0), loop.getResult(1));
+  };
+  FailureOr<TileSummary> needed =
+      emitTable(rewriter, op, loc, dependence, type, emit);
+  if (failed(needed))
+    return failure();
+  summaries.needed = *needed;
+  return success();
+}
