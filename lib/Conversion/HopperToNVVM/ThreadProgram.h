@@ -28,6 +28,8 @@ namespace mlir::attn {
 
 /// Bytes of a row of a chunk of columns, which are swizzled.
 inline constexpr int64_t kRowBytes = 128;
+/// Tiles with swizzled rows start at multiples of this.
+inline constexpr int64_t kTileAlignment = 1024;
 /// Messages that a mailbox holds.
 inline constexpr int64_t kMailboxSlots = 2;
 
@@ -87,10 +89,11 @@ public:
 private:
   using Elements = SmallVector<Value>;
 
-  // ThreadProgram.cpp: structure.
+  // KernelLayout.cpp.
   LogicalResult emitSignature();
   void layOutMemory();
   void emitBarriers();
+  // ThreadProgram.cpp: structure.
   LogicalResult emitRoles();
   LogicalResult emitPlain();
   void describeLaunch(int64_t threads);

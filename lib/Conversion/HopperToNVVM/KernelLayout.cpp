@@ -1,0 +1,214 @@
+//===- KernelLayout.cpp - Parameters and memory of a kernel ---------------===//
+
+#include "ThreadProgram.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The function, with the parameters of the kernel's arguments in order.
+LogicalResult ThreadProgram::emitSignature() {
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
+  DictionaryAttr none = b.getDictionaryAttr({});
+  auto mapAttributes = b.getDictionaryAttr(
+      {b.getNamedAttr("llvm.byval", TypeAttr::get(LLVM::LLVMArrayType::get(
+                                        b.getI8Type(), 128))),
+       b.getNamedAttr("nvvm.grid_constant", b.getUnitAttr()),
+       b.getNamedAttr("llvm.align", b.getI64IntegerAttr(64))});
+  auto add = [&](StringRef kind, int64_t operand, Type type, int64_t dim = -1,
+                 ArrayRef<NamedAttribute> more = {}) {
+    SmallVector<NamedAttribute> param(more);
+    param.push_back(b.getNamedAttr("kind", b.getStringAttr(kind)));
+    param.push_back(b.getNamedAttr("operand", b.getI64IntegerAttr(operand)));
+    if (dim >= 0)
+      param.push_back(b.getNamedAttr("dim", b.getI64IntegerAttr(dim)));
+    describe(b.getDictionaryAttr(param));
+    types.push_back(type);
+    attributes.push_back(kind == "map" ? mapAttributes : none);
+  };
+  struct Pending {
+    Value argument;
+    unsigned first;
+  };
+  SmallVector<Pending> starts;
+  for (BlockArgument argument : kernel.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (kernel.getArgAttr(number, hopper::kCounterAttrName)) {
+      starts.push_back({argument, static_cast<unsigned>(types.size())});
+      describe(b.getDictionaryAttr(
+          b.getNamedAttr("kind", b.getStringAttr("counter"))));
+      types.push_back(globalPointer);
+      attributes.push_back(none);
+      continue;
+    }
+    auto operandAttr =
+        kernel.getArgAttrOfType<IntegerAttr>(number, hopper::kOperandAttrName);
+    if (!operandAttr)
+      return kernel.emitError("expects argument ")
+             << number << " of a kernel to have '" << hopper::kOperandAttrName
+             << "'";
+    int64_t operand = operandAttr.getInt();
+    starts.push_back({argument, static_cast<unsigned>(types.size())});
+    Type type = argument.getType();
+    if (auto map = dyn_cast<hopper::MapType>(type)) {
+      auto dims = kernel.getArgAttrOfType<DenseI64ArrayAttr>(
+          number, hopper::kDimsAttrName);
+      if (!dims || dims.size() != 4)
+        return kernel.emitError("expects a map to have four '")
+               << hopper::kDimsAttrName << "'";
+      if (map.getStrided()) {
+        add("pointer", operand, globalPointer);
+        for (int64_t dim : ArrayRef(dims.asArrayRef()).take_front(3))
+          add("stride", operand, b.getI64Type(), dim);
+        add("extent", operand, b.getI32Type(), dims[2]);
+        continue;
+      }
+      // The box of the hardware is one chunk of columns.
+      add("map", operand, pointer, -1,
+          {b.getNamedAttr("dims", dims),
+           b.getNamedAttr("rows", b.getI64IntegerAttr(map.getRows()))});
+    } else if (auto memref = dyn_cast<MemRefType>(type)) {
+      add("pointer", operand, globalPointer);
+      SmallVector<int64_t> strides;
+      int64_t offset;
+      if (failed(memref.getStridesAndOffset(strides, offset)))
+        return kernel.emitError("expects buffers with strides, but got ")
+               << memref;
+      for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
+        if (memref.isDynamicDim(dim))
+          add("extent", operand, b.getI32Type(), dim);
+        if (ShapedType::isDynamic(strides[dim]))
+          add("stride", operand, b.getI64Type(), dim);
+      }
+    } else if (auto dim = kernel.getArgAttrOfType<IntegerAttr>(
+                   number, hopper::kDimAttrName)) {
+      add("extent", operand, b.getI32Type(), dim.getInt());
+    } else if (isa<IndexType>(type)) {
+      add("scalar", operand, b.getI64Type());
+    } else if (type.isIntOrFloat()) {
+      add("scalar", operand, type);
+    } else {
+      return kernel.emitError("expects arguments of a kernel to be maps, "
+                              "buffers or scalars, but got ")
+             << type;
+    }
+  }
+
+  auto functionType = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(b.getContext()), types);
+  function = LLVM::LLVMFuncOp::create(b, kernel.getName(), functionType);
+  for (auto [number, attribute] : llvm::enumerate(attributes))
+    function.setArgAttrs(number, attribute);
+  Block *entry = function.addEntryBlock(b);
+  b.setInsertionPointToStart(entry);
+  for (Pending start : starts) {
+    unsigned next = start.first;
+    auto take = [&] { return Value(function.getArgument(next++)); };
+    Type type = start.argument.getType();
+    if (auto map = dyn_cast<hopper::MapType>(type); map && map.getStrided()) {
+      BufferParameter &buffer = buffers[start.argument];
+      buffer.pointer = take();
+      for (int64_t dim = 0; dim < 3; ++dim)
+        buffer.strides.push_back(take());
+      buffer.extents.push_back({take(), 0});
+    } else if (auto memref = dyn_cast<MemRefType>(type)) {
+      BufferParameter &buffer = buffers[start.argument];
+      buffer.pointer = take();
+      SmallVector<int64_t> strides;
+      int64_t offset;
+      (void)memref.getStridesAndOffset(strides, offset);
+      for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
+        buffer.extents.push_back(
+            memref.isDynamicDim(dim)
+                ? IndexElement{take(), 0}
+                : IndexElement{{}, memref.getDimSize(dim)});
+        if (ShapedType::isDynamic(strides[dim]))
+          buffer.strides.push_back(take());
+        else
+          buffer.strides.push_back(strides[dim] == 1 ? Value()
+                                                     : i64(strides[dim]));
+      }
+    } else if (isa<IndexType>(type)) {
+      indices[start.argument] = {{take(), 0}};
+    } else {
+      values[start.argument] = {take()};
+    }
+  }
+  return success();
+}
+
+/// Gives each channel and tile its place in shared memory: barriers first.
+void ThreadProgram::layOutMemory() {
+  auto place = [&](int64_t bytes) {
+    int64_t at = sharedBytes;
+    sharedBytes += llvm::alignTo(bytes, kTileAlignment);
+    return at;
+  };
+  sharedBytes = kTileAlignment;
+  auto getBytes = [](int64_t rows, int64_t columns) {
+    return llvm::divideCeil(columns, hopper::kChunkColumns) * rows *
+           hopper::kChunkColumns * 2;
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto channel = dyn_cast<hopper::CreateChannelOp>(op)) {
+      hopper::ChannelType type = channel.getResult().getType();
+      SharedTile &tile = shared[channel.getResult()];
+      tile.bytes = getBytes(type.getRows(), type.getColumns());
+      tile.offset = place(0);
+      for (int64_t stage = 0; stage < type.getStages(); ++stage)
+        place(tile.bytes);
+      tile.fullBarrier = numBarrierBytes;
+      tile.emptyBarrier = numBarrierBytes + 8 * type.getStages();
+      numBarrierBytes += 16 * type.getStages();
+      if (type.getNotes()) {
+        tile.note = numBarrierBytes;
+        numBarrierBytes += llvm::alignTo(4 * type.getStages(), 8);
+      }
+    } else if (auto mailbox = dyn_cast<hopper::CreateMailboxOp>(op)) {
+      SharedTile &tile = shared[mailbox.getResult()];
+      tile.bytes = 4 * mailbox.getResult().getType().getLength();
+      tile.fullBarrier = numBarrierBytes;
+      tile.emptyBarrier = numBarrierBytes + 16;
+      tile.offset = numBarrierBytes + 32;
+      numBarrierBytes += 32 + llvm::alignTo(2 * tile.bytes, 8);
+    } else if (auto create = dyn_cast<hopper::CreateTileOp>(op)) {
+      hopper::TileType type = create.getResult().getType();
+      SharedTile &tile = shared[create.getResult()];
+      tile.bytes = getBytes(type.getRows(), type.getColumns());
+      tile.offset = place(tile.bytes);
+      tiles[create.getResult()] = {};
+    }
+  }
+  for (auto &[value, tile] : tiles)
+    tile.shared = &shared[value];
+}
+
+/// One thread initialises the barriers: an arrival by each thread of the
+/// producer that copies, and one by each warp of the consumers.
+void ThreadProgram::emitBarriers() {
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
+  emitIfThen(isFirst, [&] {
+    for (Operation &op : kernel.getBody().front()) {
+      auto channel = dyn_cast<hopper::CreateChannelOp>(op);
+      if (!channel && !isa<hopper::CreateMailboxOp>(op))
+        continue;
+      const SharedTile &tile = shared[op.getResult(0)];
+      int64_t stages =
+          channel ? channel.getResult().getType().getStages() : kMailboxSlots;
+      for (int64_t stage = 0; stage < stages; ++stage) {
+        NVVM::MBarrierInitOp::create(
+            b, getBarrier(tile.fullBarrier + 8 * stage, {}),
+            i32(roles.getProducerThreads() == 128 ? 128 : 1), Value());
+        NVVM::MBarrierInitOp::create(
+            b, getBarrier(tile.emptyBarrier + 8 * stage, {}),
+            i32(4 * roles.getNumConsumers()), Value());
+      }
+    }
+    NVVM::FenceMbarrierInitOp::create(b);
+  });
+  NVVM::BarrierOp::create(b);
+}
