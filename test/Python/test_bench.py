@@ -170,7 +170,10 @@ class Check(unittest.TestCase):
         case = Case("alibi", "causal", "bf16", 1, 2, 64, 16)
         q, k, v = (torch.randn(1, 2, 64, 16).bfloat16() for _ in range(3))
         captures = variants.make_captures(torch, case, "cpu")
-        judge = Judge(torch, case, q, k, v, captures, 64)
+        score, mask = (
+            make(case, captures) for make in (variants.score_mod, variants.mask_mod)
+        )
+        judge = Judge(torch, case, q, k, v, score, mask, 64)
         kernel = attn.compile(variants.program(case))
         good = kernel(q, k, v, *captures.values())
         self.assertTrue(judge.accepts(judge.errors(good)))
@@ -178,6 +181,16 @@ class Check(unittest.TestCase):
         self.assertFalse(judge.accepts(judge.errors(without)))
         self.assertFalse(judge.accepts(judge.errors(good * 1.05)))
         self.assertFalse(judge.accepts(judge.errors(good * float("nan"))))
+
+    def test_rows_without_keys(self):
+        from attn.bench.check import Judge
+
+        torch.manual_seed(0)
+        case = Case("none", "full", "f32", 1, 1, 8, 16)
+        q, k, v = (torch.randn(1, 1, 8, 16) for _ in range(3))
+        judge = Judge(torch, case, q, k, v, None, lambda b, h, i, j: j < 0, 4)
+        self.assertTrue(judge.accepts(judge.errors(torch.zeros(1, 1, 8, 16))))
+        self.assertFalse(judge.accepts(judge.errors(v)))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """python -m attn.bench: times of kernels and of what PyTorch has instead."""
 
 import argparse
+import functools
 import json
 import os
-import statistics
 import sys
 
 import attn
 
-from . import check, measure, peers, variants
+from . import check, contest, measure, peers, sparse, sparsity, variants
 
 
 def _list(known):
@@ -52,6 +52,26 @@ def _parse(arguments):
     add("--heads-total", type=_positive, help="heads * head dimension")
     add("--masks", type=_list(variants.MASKS), default=list(variants.MASKS))
     add("--variants", type=_list(variants.VARIANTS), default=["none"])
+    add(
+        "--sparsity",
+        type=_list(sparsity.NAMES),
+        help="masks and explicit sparsity, instead of variants: "
+        + ", ".join(sparsity.FAMILIES)
+        + ", or some of "
+        + ", ".join(name for family in sparsity.FAMILIES.values() for name in family),
+    )
+    add(
+        "--kernels",
+        action="store_true",
+        help="with --sparsity on a GPU, what each kernel of a call takes",
+    )
+    add(
+        "--bandwidth",
+        type=_positive,
+        default=sparse.BANDWIDTH,
+        help="GB/s at which lists of keys could be read, by default"
+        f" {sparse.BANDWIDTH}: that of an H200's L2 cache",
+    )
     add("--dtype", choices=list(variants.TORCH_TYPES))
     add("--rounds", type=_positive, default=20, help="timed runs of each")
     add("--rows", type=_positive, default=64, help="rows that are checked")
@@ -84,12 +104,16 @@ _DEFAULTS = {
         "dtype": "f32",
     },
 }
+# On a GPU each pattern of --sparsity has its own.
+_OF_PATTERNS = ("dims", "lengths")
 
 
 def _complete(options, torch):
     if options.device is None:
         options.device = "cuda" if torch.cuda.is_available() else "cpu"
     for name, value in _DEFAULTS[options.device].items():
+        if options.sparsity and options.device == "cuda" and name in _OF_PATTERNS:
+            continue
         if getattr(options, name) is None:
             setattr(options, name, value)
     if options.peers is None:
@@ -121,12 +145,6 @@ def _ours(torch, case, device, q, k, v, captures):
     return kernel.bind(q, k, v, *captures.values(), out=out)
 
 
-def _reason(error):
-    """The first line of a message."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:160] if lines else type(error).__name__
-
-
 def _run_case(torch, case, options, timer):
     """The row of a case: for each contender its times, or why it has none."""
     device = options.device
@@ -134,37 +152,26 @@ def _run_case(torch, case, options, timer):
     shape = (case.batch, case.heads, case.length, case.dim)
     q, k, v = (torch.randn(shape, dtype=dtype, device=device) for _ in range(3))
     captures = variants.make_captures(torch, case, device)
-    judge = check.Judge(torch, case, q, k, v, captures, options.rows)
-    functions, row = {}, {}
-    for name in ["attn", *options.peers]:
-        entry = row[name] = {}
-        try:
-            if name == "attn":
-                function = _ours(torch, case, device, q, k, v, captures)
-            else:
-                function = peers.make(torch, name, case, q, k, v, captures)
-            errors = judge.errors(function())
-        # One contender that fails, in whatever way, is no reason to lose what
-        # the others do.
-        except Exception as error:
-            entry["note"] = _reason(error)
-            continue
-        entry["max_error"], entry["mean_error"] = errors
-        entry["ok"] = judge.accepts(errors)
-        if name == "attn" and not entry["ok"]:
-            entry["note"] = (
-                f"WRONG: max error {errors.max:.3g}, mean {errors.mean:.3g}, where"
-                f" {judge.bound.max:.3g} and {judge.bound.mean:.3g} are allowed"
-            )
-            continue
-        functions[name] = function
-    if functions:
-        times = measure.measure(timer, functions, options.rounds)
-        for name, samples in times.items():
-            median = statistics.median(samples)
-            row[name].update(
-                ms=median, tflops=case.flops / median / 1e9, samples=samples
-            )
+    score, mask = (
+        make(case, captures) for make in (variants.score_mod, variants.mask_mod)
+    )
+    judge = check.Judge(torch, case, q, k, v, score, mask, options.rows)
+    inputs = (q, k, v, captures)
+
+    def peer(name):
+        make = functools.partial(peers.make, torch, name, case, *inputs)
+        return contest.Contender(make, judge)
+
+    contenders = {
+        "attn": contest.Contender(
+            lambda: _ours(torch, case, device, *inputs), judge, is_ours=True
+        ),
+        **{name: peer(name) for name in options.peers},
+    }
+    row, _ = contest.run(contenders, timer, options.rounds)
+    for entry in row.values():
+        if "ms" in entry:
+            entry["tflops"] = case.flops / entry["ms"] / 1e9
     ours = row["attn"].get("ms")
     for name in options.peers:
         if ours and "ms" in row[name]:
@@ -206,6 +213,22 @@ def _environment(torch, options):
     }
 
 
+def _run_variants(torch, options, timer, save):
+    """Prints a table; whether one of ours failed."""
+    _print_head(options)
+    failed = False
+    for case in _cases(options):
+        try:
+            row = _run_case(torch, case, options, timer)
+        except RuntimeError as error:  # such as too little memory for inputs
+            note = {"note": contest.reason(error)}
+            row = {name: dict(note) for name in ["attn", *options.peers]}
+        _print_row(case, row)
+        failed |= "ms" not in row["attn"]
+        save({**vars(case), "flops": case.flops, "contenders": row})
+    return failed
+
+
 def main(arguments=None):
     options = _parse(arguments)
     try:
@@ -225,24 +248,19 @@ def main(arguments=None):
         f" {environment['device']}, seed {options.seed},"
         f" median of {options.rounds} rounds"
     )
-    _print_head(options)
     timer = measure.make_timer(torch, options.device, options.cold)
-    rows, failed = [], False
+    rows = []
+
+    def save(row):
+        # After each case, so that an interrupted run leaves what it has.
+        rows.append(row)
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as file:
+                json.dump({**environment, "rows": rows}, file, indent=1)
+
+    run = sparse.run if options.sparsity else _run_variants
     with torch.no_grad():
-        for case in _cases(options):
-            try:
-                row = _run_case(torch, case, options, timer)
-            except RuntimeError as error:  # such as too little memory for inputs
-                row = {
-                    name: {"note": _reason(error)} for name in ["attn", *options.peers]
-                }
-            _print_row(case, row)
-            failed |= "ms" not in row["attn"]
-            rows.append({**vars(case), "flops": case.flops, "contenders": row})
-            # After each case, so that an interrupted run leaves what it has.
-            if options.json:
-                with open(options.json, "w", encoding="utf-8") as file:
-                    json.dump({**environment, "rows": rows}, file, indent=1)
+        failed = run(torch, options, timer, save)
     return 1 if failed else 0
 
 

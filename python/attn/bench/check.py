@@ -8,8 +8,6 @@ and beyond that the floors that include/attn/Reference/Check.h derives.
 
 import typing
 
-from . import variants
-
 
 class Errors(typing.NamedTuple):
     max: float
@@ -17,17 +15,19 @@ class Errors(typing.NamedTuple):
 
 
 class Judge:
-    """The exact rows of a case, and what eager execution makes of them."""
+    """The exact rows of a case, and what eager execution makes of them.
 
-    def __init__(self, torch, case, q, k, v, captures, rows):
+    `score` and `mask` are functions as FlexAttention has them, or None. A row
+    without an allowed key is 0.
+    """
+
+    def __init__(self, torch, case, q, k, v, score, mask, rows):
         self.torch = torch
         device = q.device
         self.at = [
             torch.randint(0, extent, (rows,)).tolist()
             for extent in (case.batch, case.heads, case.length)
         ]
-        score = variants.score_mod(case, captures)
-        mask = variants.mask_mod(case, captures)
         keys = torch.arange(case.length, device=device)
         exact, eager, floors = [], [], []
         for b, h, i in zip(*self.at):
@@ -43,6 +43,8 @@ class Judge:
                     s = s.masked_fill(~allowed, float("-inf"))
                 wide = dtype if dtype == torch.float64 else torch.float32
                 p = torch.softmax(s.to(wide), -1).to(dtype)
+                if allowed is not None:
+                    p = p.masked_fill(~allowed, 0)
                 return s, p, p @ value
 
             s, p, o = attend(torch.float64)
@@ -58,7 +60,7 @@ class Judge:
         roots of sum_j (p_j v_j)^2 and that times the range of a score."""
         eps = self.torch.finfo(self.torch.float32).eps
         a = ((p * p) @ value.double() ** 2).sqrt()
-        top = s[s.isfinite()].abs().max()
+        top = s.masked_fill(~s.isfinite(), 0).abs().max()
         reach = case.scale * query.double().norm() * key.double().norm(dim=-1).max()
         return [eps * (2 + top) * a, eps * a, a, eps * reach * a]
 

@@ -93,3 +93,22 @@ def measure(timer, functions, rounds):
         for name, handle in started:
             times[name].append(timer.finish(handle))
     return times
+
+
+def kernels(torch, function, calls=5):
+    """The milliseconds of each kernel that a call starts on a GPU, by its name, as
+    the profiler of PyTorch has them; none where it cannot say."""
+    try:
+        profiler = torch.profiler
+        with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
+            for _ in range(calls):
+                function()
+            torch.cuda.synchronize()
+        times = {
+            event.key: event.self_device_time_total / calls / 1e3
+            for event in profile.key_averages()
+        }
+    # It depends on libraries and permissions of the machine.
+    except (AttributeError, ImportError, RuntimeError):
+        return {}
+    return {name: ms for name, ms in times.items() if ms}

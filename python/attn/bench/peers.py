@@ -1,5 +1,7 @@
 """Attention of PyTorch: the backends of SDPA, and FlexAttention."""
 
+import time
+
 from . import variants
 
 # By device, those to compare with unless the user says.
@@ -41,23 +43,68 @@ def _sdpa(torch, name, case, q, k, v, captures):
     return call
 
 
-def _flex(torch, case, q, k, v, captures):
+def _flex_module():
     try:
         from torch.nn.attention import flex_attention as module
     except ImportError:
         raise Unavailable("not in this PyTorch") from None
+    return module
+
+
+def _compiled(torch):
     # A case after the other, each compiled for its sizes as a user would.
     torch._dynamo.reset()
-    compiled = torch.compile(module.flex_attention, dynamic=False)
+    return torch.compile(_flex_module().flex_attention, dynamic=False)
+
+
+def _flex(torch, case, q, k, v, captures):
+    compiled = _compiled(torch)
     score = variants.score_mod(case, captures)
     mask = variants.mask_mod(case, captures)
     blocks = None
     if mask:
         batch = case.batch if case.mask == "prefix" else None
-        blocks = module.create_block_mask(
+        blocks = _flex_module().create_block_mask(
             mask, batch, None, case.length, case.length, device=q.device
         )
     return lambda: compiled(q, k, v, score_mod=score, block_mask=blocks)
+
+
+def _make_blocks(torch, mask, extents, device):
+    """The block mask of FlexAttention, and the milliseconds that making it again
+    takes."""
+    plain = _flex_module().create_block_mask
+
+    def timed(create):
+        begin = time.perf_counter()
+        blocks = create(mask, *extents, device=device)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return blocks, 1e3 * (time.perf_counter() - begin)
+
+    # Compiled, it does not have all pairs in memory, but not all masks compile.
+    try:
+        create = torch.compile(plain)
+        timed(create)
+    except Exception:
+        create = plain
+        timed(create)
+    return timed(create)
+
+
+def masked_flex(torch, case, q, k, v, mask, batch, heads):
+    """FlexAttention under a mask that is the same in all of a batch, or all heads,
+    where these are None. Its block mask is made beforehand, and how long that
+    took is the attribute `make_ms` of the function."""
+    compiled = _compiled(torch)
+    extents = (batch, heads, case.length, case.length)
+    blocks, make_ms = _make_blocks(torch, mask, extents, q.device)
+
+    def call():
+        return compiled(q, k, v, block_mask=blocks)
+
+    call.make_ms = make_ms
+    return call
 
 
 def make(torch, name, case, q, k, v, captures):

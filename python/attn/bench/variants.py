@@ -190,7 +190,8 @@ VARIANTS = {
     ),
 }
 
-_MASKS = {
+# Of the regions of masks; "full" has none.
+BODIES = {
     "causal": "%p = arith.cmpi sle, %j, %i : index",
     "prefix": """%n32 = tensor.extract %prefix[%b] : tensor<?xi32>
         %n = arith.index_cast %n32 : i32 to index
@@ -202,35 +203,33 @@ _MASKS = {
 MASKS = ("full", "causal")
 
 
-def program(case):
-    """The MLIR text of a case, which is the same for all batches and lengths."""
-    variant = VARIANTS[case.variant]
-    t = case.dtype
-    types = [capture.type.format(t=t) for capture in variant.captures]
-    names = [f"%{capture.name}" for capture in variant.captures]
-    captures = arguments = ""
-    if names:
-        captures = f"captures({', '.join(names)} : {', '.join(types)})"
-        arguments = ", " + ", ".join(names)
-    # An element of a bias as the type of scores.
-    extend = "%x = arith.extf %e : {t} to f32\n" if t != "f32" else ""
-    body = variant.score
-    if t == "f32":
-        body = body.replace("%e = tensor", "%x = tensor")
-    score = mask = ""
-    if body:
-        body = body.replace("{extend}", extend).replace("{t}", t)
+def _operands(keyword, attribute, inputs):
+    """A clause of the operation with the names and the types of inputs."""
+    names = ", ".join(f"%{name}" for name, _ in inputs)
+    types = ", ".join(type_ for _, type_ in inputs)
+    return f"{keyword}({attribute}{names} : {types})" if inputs else ""
+
+
+def text(case, inputs, score="", mask="", sparsity=""):
+    """The MLIR text of attention with bodies of regions on inputs, which are
+    (name, type); or, if it has a sparsity, with inputs that are its operands."""
+    captures = [] if sparsity else inputs
+    arguments = "".join(f", %{name}" for name, _ in captures)
+    if score:
         score = (
-            f"score(%s, %b, %h, %i, %j{arguments}) {{\n        {body}\n"
+            f"score(%s, %b, %h, %i, %j{arguments}) {{\n        {score}\n"
             "        attn.yield %y : f32\n      }"
         )
-    if case.mask != "full":
+    if mask:
         mask = (
-            f"mask(%b, %h, %i, %j{arguments}) {{\n        {_MASKS[case.mask]}\n"
+            f"mask(%b, %h, %i, %j{arguments}) {{\n        {mask}\n"
             "        attn.yield %p : i1\n      }"
         )
-    parameters = "".join(f", {name}: {type_}" for name, type_ in zip(names, types))
-    return f"""!t = tensor<?x?x?x{case.dim}x{t}>
+    clause = _operands("captures", "", captures)
+    if sparsity:
+        clause = _operands("sparsity", f"{sparsity} ", inputs)
+    parameters = "".join(f", %{name}: {type_}" for name, type_ in inputs)
+    return f"""!t = tensor<?x?x?x{case.dim}x{case.dtype}>
 func.func @attention(%q: !t, %k: !t, %v: !t{parameters})
     -> (!t {{attn.name = "o"}}) {{
   %c0 = arith.constant 0 : index
@@ -242,13 +241,27 @@ func.func @attention(%q: !t, %k: !t, %v: !t{parameters})
   %init = tensor.empty(%batch, %heads, %length) : !t
   %o = attn.attention
       ins(%q, %k, %v : !t, !t, !t)
-      {captures}
+      {clause}
       outs(%init : !t)
       {score}
       {mask}
   return %o : !t
 }}
 """
+
+
+def program(case):
+    """The MLIR text of a case, which is the same for all batches and lengths."""
+    variant = VARIANTS[case.variant]
+    t = case.dtype
+    inputs = [(capture.name, capture.type.format(t=t)) for capture in variant.captures]
+    # An element of a bias as the type of scores.
+    extend = "%x = arith.extf %e : {t} to f32\n" if t != "f32" else ""
+    body = variant.score
+    if t == "f32":
+        body = body.replace("%e = tensor", "%x = tensor")
+    body = body.replace("{extend}", extend).replace("{t}", t)
+    return text(case, inputs, body, BODIES.get(case.mask, ""))
 
 
 def make_captures(torch, case, device):

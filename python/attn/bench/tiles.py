@@ -1,0 +1,29 @@
+"""How much of the matrix of scores a mask leaves, by tiles.
+
+A kernel computes the tiles that have an allowed pair, so that their part of all
+is what it should take of the time without a mask.
+"""
+
+# Of most kernels for a GPU.
+TILE = 128
+
+
+def visited(arange, allowed, batch, heads, length, tile=TILE):
+    """The part of the tiles of `tile` queries and keys with an allowed pair.
+
+    `arange` is that of NumPy or PyTorch. `allowed(b, h, i, j)` is a mask that
+    differs between the first `batch` sequences and `heads` heads, if at all. No
+    more than the pairs of `tile` queries are in memory at once.
+    """
+    extent = -(-length // tile)
+    # Behind the end, the last query and the last key again.
+    positions = arange(0, extent * tile).clip(None, length - 1)
+    keys = positions[None, :]
+    count = 0
+    for b in range(batch):
+        for h in range(heads):
+            for first in range(0, extent * tile, tile):
+                queries = positions[first : first + tile, None]
+                pairs = allowed(b, h, queries, keys).reshape(tile, extent, tile)
+                count = count + pairs.any(0).any(-1).sum()
+    return int(count) / (batch * heads * extent * extent)
