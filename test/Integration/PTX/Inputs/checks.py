@@ -70,6 +70,7 @@ class ProducerTest(unittest.TestCase):
             ("expects 512 bytes, but 1024 are copied", {"size": 512}),
             ("copies a tile to 256", {"to": 256}),
             ("copies a tile to 64", {"to": 64}),
+            ("is used twice", {"to": 0}),
         ]:
             with self.assertRaisesRegex(ptx.PtxError, message):
                 self.run_put(**options)

@@ -36,8 +36,9 @@ class Put:
     """What one barrier announces: a message, or a tile with what comes with it."""
 
     barrier: int
-    # What was stored for it.
+    # What was stored for it, and where.
     numbers: list
+    slots: list
     bytes: int = 0
     copies: list = dataclasses.field(default_factory=list)
 
@@ -56,7 +57,7 @@ class Producer(warp.Warp):
     def reset(self):
         """Before another thread block."""
         self.puts = []
-        self._numbers = []
+        self._numbers, self._slots = [], []
         # The parities that were waited for, by barrier.
         self._waits = {}
         self._barriers = set()
@@ -73,6 +74,25 @@ class Producer(warp.Warp):
         for address, parities in self._waits.items():
             if parities != [(n + 1) % 2 for n in range(len(parities))]:
                 raise PtxError(f"waits out of turn: {address:#x} for {parities}")
+        self._check_places()
+
+    def _check_places(self):
+        """What a barrier announces has one place, which is of nothing else."""
+        places = {}
+        for put in self.puts:
+            own = [(slot, slot + 4) for slot in put.slots]
+            for copy in put.copies:
+                end = copy.destination + copy.rows * _CHUNK_BYTES
+                own.append((copy.destination, end))
+            if places.setdefault(put.barrier, own) != own:
+                raise PtxError(
+                    f"{put.barrier:#x} announces {places[put.barrier]}, {own}"
+                )
+        ranges = [(barrier, barrier + 8) for barrier in self._barriers]
+        ranges = sorted(ranges + [x for own in places.values() for x in own])
+        for (_, end), (start, _) in zip(ranges, ranges[1:]):
+            if start < end:
+                raise PtxError(f"shared memory is used twice at {start:#x}")
 
     def make(self, instruction):
         opcode, operands = instruction.opcode, instruction.operands
@@ -94,6 +114,7 @@ class Producer(warp.Warp):
             if active.sum() != 1:
                 raise PtxError("expects one thread to send a number")
             self._numbers.append(int(columns[0].view(numpy.int32)[0]))
+            self._slots.append(self._one(active, self.addresses(where, space)))
 
     def _one(self, active, value):
         """The value of the only thread that does this."""
@@ -122,8 +143,8 @@ class Producer(warp.Warp):
         self.assign(to, active, active)
 
     def _send(self, barrier, size):
-        self.puts.append(Put(barrier, self._numbers, size))
-        self._numbers = []
+        self.puts.append(Put(barrier, self._numbers, self._slots, size))
+        self._numbers, self._slots = [], []
 
     def _expect(self, active, _state, address, size):
         self._send(self._known(active, address), self._number(active, size))

@@ -46,6 +46,8 @@ class Test(typing.NamedTuple):
 _LONG = (1, 2, 1, 300, 9000)
 # A few tiles of queries, so that blocks compute several.
 _WIDE = (2, 4, 2, 700, 1100)
+# Exactly 32 tiles of keys, all of them full.
+_EVEN = (1, 1, 1, 256, 4096)
 _SMALL = [(1, 2, 1, 0, 100), (2, 2, 2, 100, 0), (1, 1, 1, 1, 1), (1, 2, 2, 129, 1)]
 
 TESTS = {
@@ -55,7 +57,10 @@ TESTS = {
         Test("documents-sorted", [_WIDE, (1, 1, 1, 700, 4500), *_SMALL], exact=True),
         Test("documents-sorted", [_WIDE], True, schedule=_BLOCK.format(64)),
         Test("documents-shuffled", [_WIDE], schedule=_PERSISTENT.format(128)),
-        Test("one-document", [_WIDE], True),
+        Test("documents-sorted", [_WIDE], True, schedule=_PERSISTENT.format(80)),
+        Test("documents-sorted", [(1, 2, 1, 300, 900)], True, dim=256),
+        Test("block-diagonal", [(1, 2, 1, 300, 500)], True, dim=80),
+        Test("one-document", [_WIDE, _EVEN], True),
         Test("documents-sorted-causal", [(2, 2, 1, 900, 900)], True),
         Test("documents-causal", [(2, 2, 1, 400, 1100)], dim=64),
         Test("bits-64", [(1, 4, 2, 700, 4500), *_SMALL], dim=64),
@@ -84,6 +89,8 @@ TESTS = {
         Test("causal", [_WIDE, (1, 1, 1, 2500, 1200), *_SMALL], True),
         Test("causal", [_WIDE, *_SMALL], True, schedule=_BLOCK.format(64)),
         Test("causal", [_WIDE], True, shared=True, schedule=_PERSISTENT.format(128)),
+        Test("causal", [(1, 2, 1, 300, 500)], True, dim=256),
+        Test("causal", [(1, 2, 1, 300, 500)], True, dim=40),
         Test("causal-bottom-right", [(1, 2, 1, 300, 900)], True),
         Test("inverse-causal", [(1, 2, 1, 600, 500)], True),
         Test("window", [(1, 2, 1, 900, 900), (1, 2, 1, 300, 100)], True),
