@@ -1,0 +1,193 @@
+"""Compiles a program for a GPU, and runs kernels of it with the interpreter."""
+
+import os
+import re
+import subprocess
+import tempfile
+import typing
+
+import numpy
+
+import attributes
+import memory as memories
+import ptx
+import warp
+
+
+class Operand(typing.NamedTuple):
+    """What a kernel is told of an operand: a tensor, or a number.
+
+    Strides are in elements. A tensor without a region is one that only the
+    tensor engine reads: threads know its address and may read nothing.
+    """
+
+    shape: tuple = ()
+    strides: tuple = ()
+    region: typing.Optional[memories.Region] = None
+    scalar: typing.Optional[int] = None
+
+
+def strides_of(shape):
+    """Those of a tensor whose elements lie one behind the other."""
+    strides = [1] * len(shape)
+    for dim in range(len(shape) - 1, 0, -1):
+        strides[dim - 1] = strides[dim] * max(shape[dim], 1)
+    return tuple(strides)
+
+
+class Program:
+    """The kernels of a program, with the schedule that the compiler chooses or
+    another one: those that fill tables, and the one of the attention."""
+
+    def __init__(self, text, schedule=None):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.mlir")
+            with open(path, "w") as file:
+                file.write(text)
+            options = [f"--schedule={schedule}"] if schedule else []
+            self._ptx = _run(path, "--emit=ptx", *options)
+            # The program whose translation that is.
+            lowered = _run(path, "--until-after=reconcile-unrealized-casts", *options)
+        kernels = attributes.kernels_of(lowered)
+        self.summaries = {n: x for n, x in kernels.items() if "elements" in x}
+        rest = [name for name in kernels if name not in self.summaries]
+        if len(rest) != 1:
+            raise ptx.PtxError(f"expects one kernel of the attention, not {rest}")
+        self.name, self.kernel = rest[0], kernels[rest[0]]
+        self._entries = {}
+
+    def entry(self, name):
+        if name not in self._entries:
+            self._entries[name] = ptx.parse(self._ptx, name)
+        return self._entries[name]
+
+    def schedule(self, name):
+        """A number or a flag of the schedule of the attention."""
+        match = re.search(rf"\b{name}\b(?: = (\d+))?", self.kernel["schedule"])
+        return match and int(match[1] or 1)
+
+
+def _run(path, *options):
+    command = ["attn-run", path, "--target=cuda", *options]
+    # The first schedule is taken, whatever an assembler would say of it.
+    environment = {**os.environ, "ATTN_PTXAS": "off"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise ptx.PtxError(f"{' '.join(command)}: {done.stderr}")
+    return done.stdout
+
+
+class Launch:
+    """A program on operands: their memory, the tables, and the counter."""
+
+    def __init__(self, program):
+        self.program = program
+        self.memory = memories.Memory()
+        self.operands = []
+        # Zero between launches, as the kernel leaves it.
+        self.counter = self.memory.add("counter", "global", 8)
+        self.counter.fill(numpy.zeros(2, numpy.uint32))
+        self.counter.writable[:] = True
+
+    def add_tensor(self, name, array):
+        """An operand with elements, which kernels may read."""
+        array = numpy.asarray(array)
+        region = self.memory.add(name, "global", array.nbytes)
+        region.fill(array)
+        self.operands.append(Operand(array.shape, strides_of(array.shape), region))
+
+    def add_shape(self, shape):
+        """An operand whose elements no thread that is run may touch."""
+        self.operands.append(Operand(tuple(shape), strides_of(shape)))
+
+    def add_scalar(self, number):
+        self.operands.append(Operand(scalar=number))
+
+    def add_tables(self):
+        """Memory for the tables, which are operands after all others."""
+        tables = self.program.kernel.get("tables")
+        if not tables:
+            return
+        if tables["first"] != len(self.operands):
+            raise ptx.PtxError(f"expects {tables['first']} operands before the tables")
+        for number, table in enumerate(tables["tables"]):
+            shape = tuple(self._extent(x) for x in table["extents"])
+            size = int(numpy.prod(shape)) * table["bytes"]
+            region = self.memory.add(f"table {number}", "global", size)
+            region.writable[:] = True
+            self.operands.append(Operand(shape, strides_of(shape), region))
+
+    def _extent(self, extent):
+        if "extent" in extent:
+            return extent["extent"]
+        size = self.operands[extent["operand"]].shape[extent["dim"]]
+        return -(-size // extent["divisor"])
+
+    def arguments(self, kernel):
+        """What each parameter is made from, by the attribute of the kernel."""
+        return [self._argument(**parameter) for parameter in kernel["params"]]
+
+    def _argument(self, kind, operand=None, dim=None, **_):
+        if kind == "counter":
+            return self.counter.base
+        if kind == "map":
+            return None
+        one = self.operands[operand]
+        if kind == "pointer":
+            # Of an operand that nobody may touch, an address of nothing.
+            return one.region.base if one.region else 8
+        if kind in ("extent", "long_extent"):
+            return one.shape[dim]
+        if kind == "stride":
+            return one.strides[dim]
+        if kind == "scalar":
+            return one.scalar
+        raise ptx.PtxError(f"does not know the parameter {kind}")
+
+    def run_summaries(self):
+        """Fills the tables: a warp for each element, and some that have none.
+        Gives them as bytes, by how the attribute lists them."""
+        for name, kernel in self.program.summaries.items():
+            elements = int(numpy.prod(self.operands[kernel["elements"]].shape))
+            threads = kernel["threads"]
+            blocks = -(-elements * warp.LANES // threads) + 1
+            warp.launch(
+                self.program.entry(name),
+                self.memory,
+                self.arguments(kernel),
+                blocks,
+                threads // warp.LANES,
+            )
+        tables = self.program.kernel.get("tables")
+        if not tables:
+            return []
+        kinds = {size: numpy.dtype(f"i{size}") for size in (1, 2, 4, 8)}
+        # Kernels that follow only read them.
+        result = []
+        for operand, table in zip(self.operands[tables["first"] :], tables["tables"]):
+            result.append(operand.region.values(kinds[table["bytes"]], operand.shape))
+            operand.region.writable[:] = False
+        return result
+
+    def tiles(self):
+        """The number of tiles of queries of each head, and of all."""
+        grid = self.program.kernel["grid"]
+        shape = self.operands[grid["operand"]].shape
+        batch, heads, rows = (shape[dim] for dim in grid["dims"])
+        of_head = -(-rows // self.program.schedule("tile_m"))
+        return of_head, batch * heads * of_head
+
+    def run_rows(self):
+        """Runs a kernel of which each warp computes one query."""
+        kernel = self.program.kernel
+        grid = kernel["grid"]
+        shape = self.operands[grid["operand"]].shape
+        batch, heads, rows = (shape[dim] for dim in grid["dims"])
+        blocks = batch * heads * -(-rows // self.program.schedule("rows"))
+        return warp.launch(
+            self.program.entry(self.program.name),
+            self.memory,
+            self.arguments(kernel),
+            blocks,
+            kernel["threads"] // warp.LANES,
+        )

@@ -1,0 +1,241 @@
+"""Executes the producers of kernels, and compares the tiles that they copy with
+those that the mask of all pairs needs.
+
+Usage: producers.py KIND SHARD/SHARDS
+"""
+
+import sys
+import types
+import typing
+
+import numpy
+
+import launch as launches
+import layouts
+import producer
+import visits
+from programs import Case, program
+
+_BLOCK = (
+    "#hopper.schedule<tile_m = 128, tile_n = {}, stages = 2, registers = 240, "
+    "head_group = 8, reverse>"
+)
+_PERSISTENT = (
+    "#hopper.schedule<tile_m = 128, tile_n = {}, stages = 2, registers = 240, "
+    "head_group = 8, reverse, persistent, q_in_registers>"
+)
+
+
+class Test(typing.NamedTuple):
+    """A mask, by its name or as lists, with a schedule, on sizes: batches,
+    heads, heads of keys, queries, keys."""
+
+    mask: typing.Union[str, layouts.Lists]
+    sizes: list
+    # Whether the compiler is to find exactly the tiles that are needed, and
+    # exactly those that need no predicate.
+    exact: bool = False
+    dim: int = 128
+    # None is the one that the compiler chooses.
+    schedule: typing.Optional[str] = None
+    # Keys and values of the first batch are those of all.
+    shared: bool = False
+
+
+# A producer looks at 32 tiles of keys at a time: there are 71 of 128 keys here.
+_LONG = (1, 2, 1, 300, 9000)
+# A few tiles of queries, so that blocks compute several.
+_WIDE = (2, 4, 2, 700, 1100)
+# Exactly 32 tiles of keys, all of them full.
+_EVEN = (1, 1, 1, 256, 4096)
+_SMALL = [(1, 2, 1, 0, 100), (2, 2, 2, 100, 0), (1, 1, 1, 1, 1), (1, 2, 2, 129, 1)]
+
+TESTS = {
+    "classes": [
+        Test("dilated-blocks", [_LONG, (1, 1, 1, 2500, 2500), *_SMALL], exact=True),
+        Test("dilated", [(1, 2, 1, 300, 700)]),
+        Test("documents-sorted", [_WIDE, (1, 1, 1, 700, 4500), *_SMALL], exact=True),
+        Test("documents-sorted", [_WIDE], True, schedule=_BLOCK.format(64)),
+        Test("documents-shuffled", [_WIDE], schedule=_PERSISTENT.format(128)),
+        Test("documents-sorted", [_WIDE], True, schedule=_PERSISTENT.format(80)),
+        Test("documents-sorted", [(1, 2, 1, 300, 900)], True, dim=256),
+        Test("block-diagonal", [(1, 2, 1, 300, 500)], True, dim=80),
+        Test("one-document", [_WIDE, _EVEN], True),
+        Test("documents-sorted-causal", [(2, 2, 1, 900, 900)], True),
+        Test("documents-causal", [(2, 2, 1, 400, 1100)], dim=64),
+        Test("bits-64", [(1, 4, 2, 700, 4500), *_SMALL], dim=64),
+        Test("bits-64", [(1, 3, 1, 700, 1100)], schedule=_BLOCK.format(64)),
+        Test("bits-128-causal", [(2, 4, 1, 1100, 1300)], True),
+        Test("bits-128-causal", [(2, 4, 1, 700, 700)], True, shared=True),
+        Test("blocks-192x96-causal", [(2, 2, 2, 700, 900)]),
+        Test(layouts.Lists(128, 0.3), [(1, 4, 2, 1000, 1100), *_SMALL[2:]], True),
+        Test(layouts.Lists(128, 0.0), [(1, 2, 2, 500, 5000)], True),
+        Test(layouts.Lists(64, 1.0), [(1, 2, 2, 500, 600)]),
+        Test(
+            layouts.Lists(64, 0.2), [(2, 2, 1, 333, 2222)], schedule=_BLOCK.format(64)
+        ),
+        Test("global-tokens", [_LONG, (1, 1, 1, 900, 500)], True),
+        Test("global-tokens", [(2, 2, 1, 300, 900)], True, schedule=_BLOCK.format(128)),
+        Test("neighbourhood-2d", [(1, 2, 1, 700, 900)]),
+        Test("random-rows", [(2, 2, 1, 500, 900), *_SMALL]),
+        Test("negation", [_LONG, (1, 1, 1, 500, 500)], True),
+        Test("block-diagonal", [(1, 2, 1, 500, 700)], True),
+        Test("head-dependent", [(1, 2, 1, 500, 500)]),
+        Test("even-batches-causal", [(3, 1, 1, 300, 500)]),
+        Test("ragged", [(3, 2, 1, 500, 900)]),
+    ],
+    "intervals": [
+        Test("full", [_WIDE, *_SMALL], True),
+        Test("causal", [_WIDE, (1, 1, 1, 2500, 1200), *_SMALL], True),
+        Test("causal", [_WIDE, *_SMALL], True, schedule=_BLOCK.format(64)),
+        Test("causal", [_WIDE], True, shared=True, schedule=_PERSISTENT.format(128)),
+        Test("causal", [(1, 2, 1, 300, 500)], True, dim=256),
+        Test("causal", [(1, 2, 1, 300, 500)], True, dim=40),
+        Test("causal-bottom-right", [(1, 2, 1, 300, 900)], True),
+        Test("inverse-causal", [(1, 2, 1, 600, 500)], True),
+        Test("window", [(1, 2, 1, 900, 900), (1, 2, 1, 300, 100)], True),
+        Test("window-both-sides", [(2, 2, 1, 700, 900)], True, dim=64),
+        Test("window-bottom-right", [(1, 1, 1, 100, 1500)], True),
+        Test("prefix-lm", [(3, 2, 1, 500, 900), *_SMALL], True),
+        Test("masked-rows", [(1, 2, 1, 700, 300)], True),
+        Test("ragged-keys-causal", [(3, 2, 1, 500, 900)], True),
+    ],
+}
+
+_TYPES = {"i1": "i1", "i8": "i1", "i32": "i4", "i64": "i8", "index": "i8"}
+
+
+class Setting(typing.NamedTuple):
+    """What a kernel runs on, and what is expected of it."""
+
+    launch: launches.Launch
+    mask_of: typing.Callable
+    # What the tables of kernels that run before are to hold, in any order.
+    tables: list
+
+
+def _operands(launch, case, captures, shared):
+    keys = (1 if shared else case.batch, case.kv_heads, case.keys, case.dim)
+    launch.add_shape((case.batch, case.heads, case.queries, case.dim))
+    launch.add_shape(keys)
+    launch.add_shape(keys)
+    for name, type_, value in captures:
+        if numpy.ndim(value):
+            launch.add_tensor(name, numpy.asarray(value).astype(_TYPES[type_]))
+        else:
+            launch.add_scalar(int(value))
+    launch.add_shape((case.batch, case.heads, case.queries, case.dim))
+    launch.add_shape((case.batch, case.heads, case.queries))
+
+
+def _set_variant(test, variant, compiled, case):
+    draw = numpy.random.default_rng(case.seed)
+    values = types.SimpleNamespace()
+    captures = []
+    for capture in variant.captures:
+        value = capture.make(draw, case)
+        setattr(values, capture.name, value)
+        captures.append((capture.name, capture.element_type("bf16"), value))
+    launch = launches.Launch(compiled)
+    _operands(launch, case, captures, test.shared)
+    i, j = numpy.arange(case.queries)[:, None], numpy.arange(case.keys)[None]
+
+    def mask_of(b, h):
+        shape = (case.queries, case.keys)
+        if variant.mask_of is None:
+            return numpy.ones(shape, bool)
+        return numpy.broadcast_to(variant.mask_of(numpy, b, h, i, j, values), shape)
+
+    tables = []
+    if variant.name.startswith(("documents", "one-document")):
+        rows, columns = (compiled.schedule(x) for x in ("tile_m", "tile_n"))
+        for value, step in (values.mine, rows), (values.theirs, columns):
+            for reduce in numpy.minimum, numpy.maximum:
+                starts = numpy.arange(0, value.shape[1], step)
+                tables.append(
+                    reduce.reduceat(value, starts, 1) if starts.size else value
+                )
+    return Setting(launch, mask_of, tables)
+
+
+def _set_lists(test, compiled, case):
+    draw = numpy.random.default_rng(case.seed)
+    bits, rows, columns = test.mask.draw(draw, case)
+    launch = launches.Launch(compiled)
+    captures = [("rows", "i32", rows), ("columns", "i32", columns)]
+    _operands(launch, case, captures, test.shared)
+    # It has no other result.
+    launch.operands.pop()
+    i, j = numpy.arange(case.queries)[:, None], numpy.arange(case.keys)[None]
+    block = test.mask.block
+
+    def mask_of(b, h):
+        return bits[h, i // block, j // block] & (j <= i)
+
+    return Setting(launch, mask_of, [bits])
+
+
+def _check_tables(got, expected):
+    """Those of a mask may come in any order."""
+
+    def key(table):
+        return table.size, table.astype(numpy.int64).tobytes()
+
+    if sorted(map(key, got)) != sorted(map(key, expected)):
+        raise visits.Problem(f"expects tables {expected}, but got {got}")
+
+
+def _check(test):
+    """Gives a line for each size."""
+    is_lists = isinstance(test.mask, layouts.Lists)
+    variant = None if is_lists else layouts.VARIANTS[test.mask]
+    compiled = {}
+    for sizes in test.sizes:
+        case = Case(variant, "bf16", test.dim, test.dim, *sizes)
+        # The type tells the heads where there are lists.
+        heads = case.heads, case.kv_heads
+        if is_lists:
+            text = test.mask.program(*heads, test.dim)
+        else:
+            text = program(variant, "bf16", test.dim, test.dim)
+        if text not in compiled:
+            compiled[text] = launches.Program(text, test.schedule)
+        setting = (
+            _set_lists(test, compiled[text], case)
+            if is_lists
+            else _set_variant(test, variant, compiled[text], case)
+        )
+        launch = setting.launch
+        launch.add_tables()
+        tables = launch.run_summaries()
+        if setting.tables:
+            _check_tables(tables, setting.tables)
+        tiles = launch.tiles()[1]
+        # Blocks that are persistent have several tiles, and some have none.
+        is_persistent = launch.program.schedule("persistent")
+        blocks = [3, tiles + 1] if is_persistent and tiles < 20 else [5]
+        for number in blocks if is_persistent else [tiles]:
+            copied = producer.run(launch, number)
+            counts = visits.check(copied, setting.mask_of, launch)
+        name = test.mask.name if is_lists else test.mask
+        print(f"{name} {sizes}: {counts}")
+        if test.exact and (counts.extra or counts.loose):
+            raise visits.Problem("expects exactly the tiles that are needed")
+
+
+def main():
+    kind, (shard, shards) = sys.argv[1], map(int, sys.argv[2].split("/"))
+    tests = TESTS[kind][shard::shards]
+    wrong = 0
+    for test in tests:
+        try:
+            _check(test)
+        except (visits.Problem, producer.PtxError) as error:
+            print(f"{test}: {error}")
+            wrong += 1
+    print(f"{kind}: {len(tests)} tested, {wrong} wrong")
+    return 1 if wrong or not tests else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
