@@ -112,6 +112,8 @@ class Setting(typing.NamedTuple):
     mask_of: typing.Callable
     # What the tables of kernels that run before are to hold, in any order.
     tables: list
+    # Whether two more tell between which tiles of keys those needed are.
+    has_limits: bool = False
 
 
 def _operands(launch, case, captures, shared):
@@ -155,7 +157,7 @@ def _set_variant(test, variant, compiled, case):
                 tables.append(
                     reduce.reduceat(value, starts, 1) if starts.size else value
                 )
-    return Setting(launch, mask_of, tables)
+    return Setting(launch, mask_of, tables, bool(tables))
 
 
 def _set_lists(test, compiled, case):
@@ -185,6 +187,30 @@ def _check_tables(got, expected):
         raise visits.Problem(f"expects tables {expected}, but got {got}")
 
 
+def _check_limits(firsts, lasts, setting, exact):
+    """Tables of the first and the last tile of keys that each tile of queries
+    needs: one after all tiles and -1 where it needs none."""
+    launch = setting.launch
+    rows, columns = (launch.program.schedule(x) for x in ("tile_m", "tile_n"))
+    (batch, heads, *_), keys = (launch.operands[x].shape for x in (0, 1))
+    none = -(-keys[2] // columns), -1
+    for b in range(batch):
+        for h in range(heads):
+            needed = visits.needed(setting.mask_of(b, h), rows, columns)
+            for row, tiles in needed.items():
+                at = tuple(
+                    x % size for x, size in zip((b, h, row // rows), firsts.shape)
+                )
+                got = int(firsts[at]), int(lasts[at])
+                numbers = [tile.first // columns for tile in tiles]
+                least = (numbers[0], numbers[-1]) if numbers else none
+                covers = got[0] <= least[0] and got[1] >= least[1]
+                if not covers or (exact and got != least):
+                    raise visits.Problem(
+                        f"expects tiles {least} at {b, h, row}, but got {got}"
+                    )
+
+
 def _check(test):
     """Gives a line for each size."""
     is_lists = isinstance(test.mask, layouts.Lists)
@@ -208,6 +234,10 @@ def _check(test):
         launch = setting.launch
         launch.add_tables()
         tables = launch.run_summaries()
+        if setting.has_limits:
+            # They are made of the others.
+            _check_limits(*tables[-2:], setting, test.exact)
+            tables = tables[:-2]
         if setting.tables:
             _check_tables(tables, setting.tables)
         tiles = launch.tiles()[1]
