@@ -196,6 +196,13 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   // by its extents; those of last resort are tried one by one. The one for any
   // strides is made in any case, and assembled by the driver if it is needed.
   std::vector<Candidate> candidates = getCandidates(module, options.schedule);
+  bool isOfRows = module
+                      .walk([](mlir::attn::AttentionOp op) {
+                        return mlir::attn::hasKeyLists(op)
+                                   ? mlir::WalkResult::interrupt()
+                                   : mlir::WalkResult::advance();
+                      })
+                      .wasInterrupted();
   std::optional<Candidate> forAnyStrides;
   if (candidates.back().isForAnyStrides) {
     forAnyStrides = candidates.back();
@@ -262,9 +269,13 @@ Compilation::compileForCuda(mlir::ModuleOp module,
                        attempt.note);
       if (!attempt.verdict.isAccepted) {
         reason = variant.schedule + ": " + attempt.verdict.reason;
-        emitRemark(module.getLoc(), "schedule-rejected", metadata.entry,
-                   reason);
-        continue;
+        // The assembler chooses the registers of rows, for which there is one
+        // schedule: a few bytes are the price of more warps at a time.
+        emitRemark(module.getLoc(),
+                   isOfRows ? "rows-spill" : "schedule-rejected",
+                   metadata.entry, reason);
+        if (!isOfRows)
+          continue;
       }
       if (program.launches.empty())
         program.launches.push_back({attempt.kernel.grid, {}});

@@ -4,7 +4,10 @@
 //
 // A block of unrollN rows by unrollM vectors of queries stays in registers over
 // the whole sum. Elements of lhs are broadcast, so keys and values are read as
-// they lie in memory, whatever their strides, and are never packed.
+// they lie in memory, whatever their strides, and are never packed. The sum of a
+// tile is added to acc as one number: the rounding of n products one after the
+// other grows as sqrt(n), that of sums of sums as the root of their lengths
+// (N. Higham, "The accuracy of floating point summation", 1993).
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,7 +95,7 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
     return op.emitError("expects a multiple of ")
            << lanes * unrollM << " queries, but got " << numQueries;
 
-  // The sum starts from zero or continues a tile in memory.
+  // The sum is a new tile or is added to one in memory.
   bool fromZero = matchPattern(op.getAcc(), m_AnyZeroFloat()) ||
                   matchPattern(op.getAcc(), m_Zero());
   FailureOr<Value> acc = fromZero ? FailureOr<Value>(allocate(accType))
@@ -121,12 +124,7 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
     }
     Value zero = arith::ConstantOp::create(builder, loc,
                                            builder.getZeroAttr(vectorType));
-    for (Value rowIndex : rows)
-      for (Value column : columns)
-        sums.push_back(fromZero ? zero
-                                : Value(vector::LoadOp::create(
-                                      builder, loc, vectorType, *acc,
-                                      ValueRange{rowIndex, column})));
+    sums.append(count * unrollM, zero);
     Value start = index(0), end = index(numInner), one = index(1);
     auto sum = scf::ForOp::create(builder, loc, start, end, one, sums);
     {
@@ -150,9 +148,16 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
       scf::YieldOp::create(builder, loc, next);
     }
     for (int64_t r = 0; r < count; ++r)
-      for (int64_t u = 0; u < unrollM; ++u)
-        vector::StoreOp::create(builder, loc, sum.getResult(r * unrollM + u),
-                                *acc, ValueRange{rows[r], columns[u]});
+      for (int64_t u = 0; u < unrollM; ++u) {
+        Value value = sum.getResult(r * unrollM + u);
+        SmallVector<Value> at = {rows[r], columns[u]};
+        if (!fromZero)
+          value = arith::AddFOp::create(
+              builder, loc,
+              vector::LoadOp::create(builder, loc, vectorType, *acc, at),
+              value);
+        vector::StoreOp::create(builder, loc, value, *acc, at);
+      }
     return success();
   };
 

@@ -33,8 +33,11 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
   resources.keyMap = arguments.getMap(program.key, tileN);
   resources.valueMap = arguments.getMap(program.value, tileN);
   bool byClass = static_cast<bool>(program.choice);
+  int64_t queryStages =
+      getQueryStages(schedule, program.query.columns, program.value.columns,
+                     program.captures.size());
   resources.queryChannel =
-      createChannel(builder, loc, /*stages=*/1, tileM, program.query, byClass);
+      createChannel(builder, loc, queryStages, tileM, program.query, byClass);
   resources.keyChannel =
       createChannel(builder, loc, stages, tileN, program.key, byClass);
   resources.valueChannel =

@@ -61,6 +61,19 @@ static int64_t getSharedBytes(hopper::ScheduleAttr schedule,
                                            numCaptures));
 }
 
+int64_t mlir::attn::getQueryStages(hopper::ScheduleAttr schedule,
+                                   int64_t queryKeyDim, int64_t valueDim,
+                                   int64_t numCaptures) {
+  // Queries in registers are out of the way of the next ones anyway.
+  if (!schedule.getPersistent() || schedule.getQInRegisters() ||
+      getStagingColumns(schedule, queryKeyDim, valueDim, numCaptures) !=
+          valueDim)
+    return 1;
+  int64_t bytes = getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) +
+                  schedule.getTileM() * getRowBytes(queryKeyDim);
+  return bytes <= kSharedBytes ? 2 : 1;
+}
+
 bool mlir::attn::isHeadDimSupported(int64_t dim) {
   return dim % 8 == 0 && dim <= 256;
 }

@@ -8,6 +8,7 @@
 
 #include "ScalarMath.h"
 #include "ThreadProgram.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,8 +22,9 @@ using hopper::kMaxPosition;
 // Intervals
 //===----------------------------------------------------------------------===//
 
-static Interval combine(Interval a, Interval b,
-                        function_ref<bool(int64_t, int64_t, int64_t &)> op) {
+Interval
+Interval::combine(Interval a, Interval b,
+                  function_ref<bool(int64_t, int64_t, int64_t &)> op) {
   Interval result{INT64_MAX, INT64_MIN};
   for (int64_t x : {a.lo, a.hi})
     for (int64_t y : {b.lo, b.hi}) {
@@ -103,11 +105,11 @@ Interval ThreadProgram::computeInterval(Value value) {
   if (isa<vector::BroadcastOp>(op))
     return operand(0);
   if (isa<arith::AddIOp>(op))
-    return combine(operand(0), operand(1), llvm::AddOverflow<int64_t>);
+    return Interval::combine(operand(0), operand(1), llvm::AddOverflow<int64_t>);
   if (isa<arith::SubIOp>(op))
-    return combine(operand(0), operand(1), llvm::SubOverflow<int64_t>);
+    return Interval::combine(operand(0), operand(1), llvm::SubOverflow<int64_t>);
   if (isa<arith::MulIOp>(op))
-    return combine(operand(0), operand(1), llvm::MulOverflow<int64_t>);
+    return Interval::combine(operand(0), operand(1), llvm::MulOverflow<int64_t>);
   if (isa<arith::SelectOp>(op)) {
     Interval x = operand(1), y = operand(2);
     return {std::min(x.lo, y.lo), std::max(x.hi, y.hi)};
@@ -119,6 +121,13 @@ Interval ThreadProgram::computeInterval(Value value) {
   if (isa<arith::MaxSIOp>(op)) {
     Interval x = operand(0), y = operand(1);
     return {std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
+  }
+  if (isa<math::AbsIOp>(op)) {
+    Interval x = operand(0);
+    if (x.lo > INT64_MIN)
+      return {std::max<int64_t>(0, std::max(x.lo, -x.hi)),
+              std::max(-x.lo, x.hi)};
+    return {};
   }
   if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
           arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op)) {
@@ -166,29 +175,6 @@ SmallVector<IndexElement> ThreadProgram::getIndices(Value value) {
   auto it = indices.find(value);
   assert(it != indices.end() && "operand is emitted before its use");
   return it->second;
-}
-
-/// a < b as a.base - b.base < b.offset - a.offset, where the difference is the
-/// same for many elements and the right side is a constant.
-Value ThreadProgram::compareIndices(arith::CmpIPredicate predicate,
-                                    IndexElement x, IndexElement y,
-                                    unsigned bits) {
-  if (x.base && y.base && x.offset != y.offset) {
-    Value difference = arith::SubIOp::create(b, toInt({y.base, 0}, bits),
-                                             toInt({x.base, 0}, bits));
-    Value constant = arith::ConstantIntOp::create(b, x.offset - y.offset, bits);
-    return arith::CmpIOp::create(b, predicate, constant, difference);
-  }
-  return arith::CmpIOp::create(b, predicate, toInt(x, bits), toInt(y, bits));
-}
-
-static bool isSigned(arith::CmpIPredicate predicate) {
-  return predicate == arith::CmpIPredicate::eq ||
-         predicate == arith::CmpIPredicate::ne ||
-         predicate == arith::CmpIPredicate::slt ||
-         predicate == arith::CmpIPredicate::sle ||
-         predicate == arith::CmpIPredicate::sgt ||
-         predicate == arith::CmpIPredicate::sge;
 }
 
 /// Floats of positions that differ by constants: one conversion, which is slow,
@@ -294,25 +280,7 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
   unsigned bits = fits ? 32 : 64;
 
   if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
-    SmallVector<IndexElement> lhs = getIndices(compare.getLhs()),
-                              rhs = getIndices(compare.getRhs());
-    // The difference of values that fit may not.
-    auto difference =
-        combine(getInterval(compare.getLhs()), getInterval(compare.getRhs()),
-                llvm::SubOverflow<int64_t>);
-    // Offsets are less than 2^10.
-    int64_t limit = (bits == 64 ? INT64_MAX : INT32_MAX) - (1 << 10);
-    bool isSimple = isSigned(compare.getPredicate()) &&
-                    difference.lo >= -limit && difference.hi <= limit;
-    Elements list;
-    for (int64_t e = 0; e < count; ++e)
-      list.push_back(
-          isSimple
-              ? compareIndices(compare.getPredicate(), lhs[e], rhs[e], bits)
-              : arith::CmpIOp::create(b, compare.getPredicate(),
-                                      toInt(lhs[e], bits), toInt(rhs[e], bits))
-                    .getResult());
-    values[result] = list;
+    emitComparison(compare, bits);
     return success();
   }
 

@@ -76,6 +76,12 @@ LogicalResult ThreadProgram::emitBroadcast(Operation &op) {
       sums.push_back(sourceSums[select(e)]);
     floatSums[result] = sums;
   }
+  if (auto known = limits.find(source); known != limits.end()) {
+    SmallVector<Limits> list, sourceLimits = known->second;
+    for (int64_t e = 0; e < count; ++e)
+      list.push_back(sourceLimits[select(e)]);
+    limits[result] = list;
+  }
   return success();
 }
 

@@ -60,6 +60,22 @@ static Value emitTanh(ImplicitLocOpBuilder &b, Value x, bool isAccurate) {
   return arith::SelectOp::create(b, isSmall, small, large);
 }
 
+/// The larger one of x and -x, not abs: ptxas 13.0 takes -|x| < c as decided,
+/// whatever x is.
+static Value emitAbsolute(ImplicitLocOpBuilder &b, Value x, Type type) {
+  bool isWide = type.getIntOrFloatBitWidth() == 64;
+  StringRef text = isWide ? "{ .reg .b64 n; neg.s64 n, $1; max.s64 $0, $1, n; }"
+                          : "{ .reg .b32 n; neg.s32 n, $1; max.s32 $0, $1, n; }";
+  return LLVM::InlineAsmOp::create(
+             b, type, x, text, isWide ? "=l,l" : "=r,r",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None,
+             LLVM::AsmDialectAttr::get(b.getContext(),
+                                       LLVM::AsmDialect::AD_ATT),
+             ArrayAttr())
+      .getResult(0);
+}
+
 Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
                                ValueRange operands, Type type,
                                bool accurateTanh) {
@@ -68,6 +84,8 @@ Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
   auto hardware = [&](StringRef name, Value x) {
     return createIntrinsic(b, name, x, f32Type);
   };
+  if (isa<math::AbsIOp>(op) && (type.isInteger(32) || type.isInteger(64)))
+    return emitAbsolute(b, operands[0], type);
   if (type.isF32()) {
     if (isa<math::Exp2Op>(op))
       return hardware("llvm.nvvm.ex2.approx.ftz.f32", operands[0]);

@@ -293,6 +293,9 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Default([&](Operation *op) {
         if (op->hasTrait<OpTrait::ConstantLike>())
           return emitConstant(*op);
+        if (auto both = dyn_cast<arith::AndIOp>(op);
+            both && emitConjunction(both))
+          return success();
         bool isIndex = llvm::any_of(op->getOperandTypes(), [](Type type) {
           return getElementTypeOrSelf(type).isIndex();
         });

@@ -50,6 +50,17 @@ struct FloatSum {
 struct Interval {
   int64_t lo = INT64_MIN, hi = INT64_MAX;
   bool fitsInt32() const { return lo >= INT32_MIN && hi <= INT32_MAX; }
+  bool isWithin(int64_t bound) const { return lo >= -bound && hi <= bound; }
+  /// The values of a monotone function, or all where it may overflow.
+  static Interval combine(Interval a, Interval b,
+                          function_ref<bool(int64_t, int64_t, int64_t &)> op);
+};
+
+/// A condition: `lower <= position && position <= upper`, where a bound that is
+/// null does not bound. Bounds are i32 and are the same for many elements.
+struct Limits {
+  int64_t position = 0;
+  Value lower, upper;
 };
 
 /// A buffer parameter, or a strided map, which has the strides of batch, head
@@ -120,8 +131,10 @@ private:
     return toInt(getIndices(value)[0], bits);
   }
   Value addOffset(Value value, int64_t offset);
-  Value compareIndices(arith::CmpIPredicate predicate, IndexElement a,
-                       IndexElement b, unsigned bits);
+
+  // LowerLimits.cpp.
+  void emitComparison(arith::CmpIOp op, unsigned bits);
+  bool emitConjunction(arith::AndIOp op);
 
   // LowerVectors.cpp.
   LogicalResult emitConstant(Operation &op);
@@ -213,6 +226,8 @@ private:
   DenseMap<Value, SmallVector<IndexElement>> indices;
   /// Floats that are a sum of a value and a constant.
   DenseMap<Value, SmallVector<FloatSum>> floatSums;
+  /// Conditions on positions.
+  DenseMap<Value, SmallVector<Limits>> limits;
   /// The index that an integer was cast from.
   DenseMap<Value, SmallVector<IndexElement>> castIndices;
   DenseMap<Value, Interval> intervals;

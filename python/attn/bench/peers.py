@@ -2,7 +2,7 @@
 
 import time
 
-from . import variants
+from . import tiles, variants
 
 # By device, those to compare with unless the user says.
 DEFAULT = {"cuda": ("cudnn", "flash", "flex"), "cpu": ("flash", "math", "flex")}
@@ -70,35 +70,60 @@ def _flex(torch, case, q, k, v, captures):
     return lambda: compiled(q, k, v, score_mod=score, block_mask=blocks)
 
 
-def _make_blocks(torch, mask, extents, device):
-    """The block mask of FlexAttention, and the milliseconds that making it again
-    takes."""
-    plain = _flex_module().create_block_mask
+# Of the pairs for which create_block_mask is called: it has all of them in memory,
+# with indices of 8 bytes.
+_MOST_PAIRS = 1 << 32
 
-    def timed(create):
-        begin = time.perf_counter()
-        blocks = create(mask, *extents, device=device)
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        return blocks, 1e3 * (time.perf_counter() - begin)
 
-    # Compiled, it does not have all pairs in memory, but not all masks compile.
-    try:
-        create = torch.compile(plain)
-        timed(create)
-    except Exception:
-        create = plain
-        timed(create)
-    return timed(create)
+def _timed_blocks(torch, mask, extents, device):
+    """The block mask that FlexAttention makes, not compiled, and the milliseconds
+    that making it takes."""
+    begins = []
+    # The first one starts what the library needs.
+    for _ in range(2):
+        torch.cuda.synchronize() if device.type == "cuda" else None
+        begins.append(time.perf_counter())
+        blocks = _flex_module().create_block_mask(mask, *extents, device=device)
+    torch.cuda.synchronize() if device.type == "cuda" else None
+    return blocks, 1e3 * (time.perf_counter() - begins[-1])
+
+
+def _blocks_by_rows(torch, mask, extents, device):
+    """The same block mask, with no more than a row of blocks in memory."""
+    batch, heads, length, _ = extents
+
+    def arange(begin, end):
+        return torch.arange(begin, end, device=device)
+
+    rows = [
+        (pairs.any(0).any(-1), pairs.all(0).all(-1))
+        for pairs in tiles.rows(arange, mask, batch or 1, heads or 1, length)
+    ]
+    found = []
+    for chosen in (
+        torch.stack([some & ~all_ for some, all_ in rows]),
+        torch.stack([all_ for _, all_ in rows]),
+    ):
+        chosen = chosen.view(batch or 1, heads or 1, -1, chosen.shape[-1])
+        order = torch.argsort(chosen.int(), -1, descending=True, stable=True)
+        found += [chosen.sum(-1, dtype=torch.int32), order.int()]
+    return _flex_module().BlockMask.from_kv_blocks(
+        *found, BLOCK_SIZE=tiles.TILE, mask_mod=mask, seq_lengths=(length, length)
+    )
 
 
 def masked_flex(torch, case, q, k, v, mask, batch, heads):
     """FlexAttention under a mask that is the same in all of a batch, or all heads,
-    where these are None. Its block mask is made beforehand, and how long that
-    took is the attribute `make_ms` of the function."""
+    where these are None. Its block mask is made beforehand, and how long
+    create_block_mask takes for that is the attribute `make_ms` of the function, or
+    None if it would take too much memory."""
     compiled = _compiled(torch)
     extents = (batch, heads, case.length, case.length)
-    blocks, make_ms = _make_blocks(torch, mask, extents, q.device)
+    pairs = (batch or 1) * (heads or 1) * case.length**2
+    if pairs <= _MOST_PAIRS:
+        blocks, make_ms = _timed_blocks(torch, mask, extents, q.device)
+    else:
+        blocks, make_ms = _blocks_by_rows(torch, mask, extents, q.device), None
 
     def call():
         return compiled(q, k, v, block_mask=blocks)

@@ -8,22 +8,30 @@ is what it should take of the time without a mask.
 TILE = 128
 
 
-def visited(arange, allowed, batch, heads, length, tile=TILE):
-    """The part of the tiles of `tile` queries and keys with an allowed pair.
+def rows(arange, allowed, batch, heads, length, tile=TILE):
+    """For each tile of queries of the first `batch` sequences and `heads` heads,
+    which pairs a mask allows, by query, tile of keys and key in it. Behind the end
+    are the last query and the last key again.
 
-    `arange` is that of NumPy or PyTorch. `allowed(b, h, i, j)` is a mask that
-    differs between the first `batch` sequences and `heads` heads, if at all. No
-    more than the pairs of `tile` queries are in memory at once.
+    `arange` is that of NumPy or PyTorch, `allowed(b, h, i, j)` a mask.
     """
     extent = -(-length // tile)
-    # Behind the end, the last query and the last key again.
     positions = arange(0, extent * tile).clip(None, length - 1)
     keys = positions[None, :]
-    count = 0
     for b in range(batch):
         for h in range(heads):
             for first in range(0, extent * tile, tile):
                 queries = positions[first : first + tile, None]
-                pairs = allowed(b, h, queries, keys).reshape(tile, extent, tile)
-                count = count + pairs.any(0).any(-1).sum()
+                pairs = allowed(b, h, queries, keys)
+                yield pairs.reshape(tile, extent, tile)
+
+
+def visited(arange, allowed, batch, heads, length, tile=TILE):
+    """The part of the tiles of `tile` queries and keys with an allowed pair, of a
+    mask that differs between the first `batch` sequences and `heads` heads, if at
+    all."""
+    extent = -(-length // tile)
+    count = 0
+    for pairs in rows(arange, allowed, batch, heads, length, tile):
+        count = count + pairs.any(0).any(-1).sum()
     return int(count) / (batch * heads * extent * extent)

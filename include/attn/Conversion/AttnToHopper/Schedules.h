@@ -42,6 +42,12 @@ RowScheduleAttr getRowSchedule(AttentionLikeOpInterface op);
 int64_t getStagingColumns(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
                           int64_t valueDim, int64_t numCaptures);
 
+/// How many tiles of queries are in shared memory at a time: 2 where there is
+/// memory for it and they stay until the last product, so that the next ones
+/// come beside it.
+int64_t getQueryStages(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
+                       int64_t valueDim, int64_t numCaptures);
+
 } // namespace mlir::attn
 
 #endif // ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H

@@ -1,0 +1,223 @@
+//===- LowerLimits.cpp - Conditions on the positions of a thread ----------===//
+//
+// A thread's elements of a tile differ by constants, so that a condition such as
+// key <= query is one on a constant, with a bound that many elements share:
+//
+//   key.base + 8 <= query.base + 1     as     7 <= query.base - key.base
+//
+// Bounds of several conditions that must all hold become one. So each element
+// takes at most two comparisons of 32 bits, in however many bits the bounds are
+// computed: far beyond all positions, any two of them are as good.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadProgram.h"
+#include "llvm/Support/MathExtras.h"
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+using Predicate = arith::CmpIPredicate;
+
+/// Of the constants that are compared with bounds.
+static constexpr int64_t kMostPosition = 1 << 10;
+/// Of bounds: more than the difference of positions, with room for many sums of
+/// a bound and a constant.
+static constexpr int64_t kMostBound = INT32_MAX - (1 << 20);
+/// Of indices that 64 bits have room for the difference of.
+static constexpr int64_t kMostIndex = int64_t(1) << 61;
+
+static bool isSigned(Predicate predicate) {
+  return predicate == Predicate::eq || predicate == Predicate::ne ||
+         predicate == Predicate::slt || predicate == Predicate::sle ||
+         predicate == Predicate::sgt || predicate == Predicate::sge;
+}
+
+static Value clamp(ImplicitLocOpBuilder &b, Value value, int64_t most) {
+  unsigned bits = value.getType().getIntOrFloatBitWidth();
+  auto constant = [&](int64_t number) {
+    return arith::ConstantIntOp::create(b, number, bits);
+  };
+  return arith::MinSIOp::create(
+      b, arith::MaxSIOp::create(b, value, constant(-most)), constant(most));
+}
+
+/// The bounds of a position of which `predicate` holds with `difference`.
+static Limits getLimits(ImplicitLocOpBuilder &b, Predicate predicate,
+                        Value difference) {
+  auto add = [&](int64_t number) {
+    return arith::AddIOp::create(b, difference,
+                                 arith::ConstantIntOp::create(b, number, 32));
+  };
+  switch (predicate) {
+  case Predicate::slt:
+    return {0, {}, add(-1)};
+  case Predicate::sle:
+    return {0, {}, difference};
+  case Predicate::sgt:
+    return {0, add(1), {}};
+  case Predicate::sge:
+    return {0, difference, {}};
+  default:
+    llvm_unreachable("has no bounds");
+  }
+}
+
+static Limits negate(ImplicitLocOpBuilder &b, const Limits &limits) {
+  auto get = [&](Value bound) -> Value {
+    if (!bound)
+      return {};
+    return arith::SubIOp::create(b, arith::ConstantIntOp::create(b, 0, 32),
+                                 bound);
+  };
+  return {-limits.position, get(limits.upper), get(limits.lower)};
+}
+
+/// Has positions grow from element to element, so that those of conditions on
+/// the same elements differ by few constants.
+static void orient(ImplicitLocOpBuilder &b, MutableArrayRef<Limits> list) {
+  const Limits &first = list.front();
+  const Limits *other = llvm::find_if(list, [&](const Limits &limits) {
+    return limits.lower == first.lower && limits.upper == first.upper &&
+           limits.position != first.position;
+  });
+  if (other == list.end() || other->position > first.position)
+    return;
+  std::map<std::pair<void *, void *>, Limits> negated;
+  for (Limits &limits : list) {
+    auto [it, isNew] = negated.try_emplace(
+        {limits.lower.getAsOpaquePointer(), limits.upper.getAsOpaquePointer()});
+    if (isNew)
+      it->second = negate(b, limits);
+    limits = {-limits.position, it->second.lower, it->second.upper};
+  }
+}
+
+/// Whether differences of bases are worth their registers.
+static bool areShared(ArrayRef<IndexElement> lhs, ArrayRef<IndexElement> rhs) {
+  std::set<std::pair<void *, void *>> bases;
+  for (auto [x, y] : llvm::zip_equal(lhs, rhs))
+    bases.insert({x.base.getAsOpaquePointer(), y.base.getAsOpaquePointer()});
+  return bases.size() <= lhs.size() / 4;
+}
+
+/// Of indices of `bits` bits each.
+void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
+  Predicate predicate = op.getPredicate();
+  SmallVector<IndexElement> lhs = getIndices(op.getLhs()),
+                            rhs = getIndices(op.getRhs());
+  Interval left = getInterval(op.getLhs()), right = getInterval(op.getRhs());
+  Interval difference =
+      Interval::combine(left, right, llvm::SubOverflow<int64_t>);
+  bool areNear = llvm::all_of(llvm::zip_equal(lhs, rhs), [](auto pair) {
+    auto [x, y] = pair;
+    return std::abs(x.offset) < kMostPosition / 2 &&
+           std::abs(y.offset) < kMostPosition / 2;
+  });
+  // Whether a difference of 32 bits says which one is less: as it is, or with
+  // one that is out of reach of the other brought nearer.
+  bool isExact = bits == 32 && difference.isWithin(kMostBound);
+  bool isClamped = !isExact && bits == 64 && areShared(lhs, rhs) &&
+                   (left.isWithin(kMostIndex / 2) ||
+                    right.isWithin(kMostIndex / 2));
+  bool isSimple = isSigned(predicate) && areNear && (isExact || isClamped);
+  std::map<std::pair<void *, void *>, Value> differences;
+  auto getDifference = [&](Value x, Value y) {
+    Value &known =
+        differences[{x.getAsOpaquePointer(), y.getAsOpaquePointer()}];
+    if (known)
+      return known;
+    auto get = [&](Value base, Interval interval) {
+      Value value = toInt({base, 0}, bits);
+      return isExact || interval.isWithin(kMostIndex) ? value
+                                                      : clamp(b, value, kMostIndex);
+    };
+    known = arith::SubIOp::create(b, get(y, right), get(x, left));
+    if (isClamped)
+      known = arith::TruncIOp::create(b, b.getI32Type(),
+                                      clamp(b, known, kMostBound));
+    return known;
+  };
+  Elements list;
+  for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
+    bool shares = isClamped || (x.base && y.base && x.offset != y.offset);
+    if (!isSimple || !shares) {
+      list.push_back(arith::CmpIOp::create(b, predicate, toInt(x, bits),
+                                           toInt(y, bits)));
+      continue;
+    }
+    Value position = arith::ConstantIntOp::create(b, x.offset - y.offset, 32);
+    list.push_back(arith::CmpIOp::create(b, predicate, position,
+                                         getDifference(x.base, y.base)));
+  }
+  values[op.getResult()] = list;
+  if (!isSimple || !areShared(lhs, rhs) || predicate == Predicate::eq ||
+      predicate == Predicate::ne)
+    return;
+  std::map<void *, Limits> bounds;
+  SmallVector<Limits> &known = limits[op.getResult()];
+  for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
+    Value own = getDifference(x.base, y.base);
+    auto [it, isNew] = bounds.try_emplace(own.getAsOpaquePointer());
+    if (isNew)
+      it->second = getLimits(b, predicate, own);
+    known.push_back(
+        {x.offset - y.offset, it->second.lower, it->second.upper});
+  }
+  orient(b, known);
+}
+
+/// Both of two conditions, if they are on positions.
+bool ThreadProgram::emitConjunction(arith::AndIOp op) {
+  auto left = limits.find(op.getLhs()), right = limits.find(op.getRhs());
+  if (left == limits.end() || right == limits.end())
+    return false;
+  // The tighter one of two bounds, the second of positions that are less by
+  // `more`.
+  std::map<std::tuple<void *, void *, int64_t>, Value> joined;
+  auto join = [&](Value x, Value y, int64_t more, bool isUpper) -> Value {
+    if (!y)
+      return x;
+    Value &bound =
+        joined[{x.getAsOpaquePointer(), y.getAsOpaquePointer(), more}];
+    if (bound)
+      return bound;
+    bound = addOffset(y, more);
+    if (x && isUpper)
+      bound = arith::MinSIOp::create(b, x, bound);
+    else if (x)
+      bound = arith::MaxSIOp::create(b, x, bound);
+    return bound;
+  };
+  SmallVector<Limits> list;
+  for (auto [x, y] : llvm::zip_equal(left->second, right->second)) {
+    int64_t more = x.position - y.position;
+    list.push_back({x.position, join(x.lower, y.lower, more, false),
+                    join(x.upper, y.upper, more, true)});
+  }
+  // As many bounds as elements would need a register each.
+  if (joined.size() > std::max<size_t>(4, list.size() / 8))
+    return false;
+  Elements conditions;
+  for (const Limits &element : list) {
+    Value position = arith::ConstantIntOp::create(b, element.position, 32);
+    auto compare = [&](Predicate predicate, Value bound) -> Value {
+      return arith::CmpIOp::create(b, predicate, position, bound);
+    };
+    Value condition;
+    if (element.lower)
+      condition = compare(Predicate::sge, element.lower);
+    if (element.upper) {
+      Value isBelow = compare(Predicate::sle, element.upper);
+      condition = condition
+                      ? arith::AndIOp::create(b, condition, isBelow).getResult()
+                      : isBelow;
+    }
+    conditions.push_back(condition);
+  }
+  values[op.getResult()] = conditions;
+  limits[op.getResult()] = list;
+  return true;
+}
