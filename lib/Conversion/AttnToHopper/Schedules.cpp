@@ -175,6 +175,11 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // long as their keys and values fit in the L2 cache with some room.
   constexpr int64_t cacheBytes = 32 << 20;
   int64_t headGroup = !isMasked ? 1 : dim <= 128 ? 16 : 8;
+  // Whether tiles of keys are passed over between others that are not. Then no
+  // more is known of which queries have the most keys than that it is the first
+  // or the last ones, if any, such as those of global tokens.
+  bool byClass =
+      op.getSparsityAttr() || (isMasked && !MaskBounds(op).areIntervals());
   int64_t headGroupKeys =
       isMasked ? cacheBytes / (getRowBytes(queryKeyDim) + getRowBytes(valueDim))
                : 0;
@@ -184,8 +189,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     auto get = [&](int64_t tileN) {
       return hopper::ScheduleAttr::get(
           op.getContext(), tileM, tileN, stages, registers, headGroup,
-          headGroupKeys, captureStages, /*reverse=*/isMasked,
-          (flags & Persistent) != 0, (flags & PingPong) != 0,
+          headGroupKeys, captureStages, /*reverse=*/isMasked && !byClass,
+          /*bothEnds=*/byClass, (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0, /*overlapTiles=*/false,
           (flags & Strided) != 0);
     };
@@ -206,9 +211,6 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   constexpr unsigned common = Persistent | PingPong;
   bool isDense = !readsPerPair(op, op.getScore(), kNumScoreArgs - 2) &&
                  !readsPerPair(op, op.getMask(), kNumMaskArgs - 2);
-  // Whether tiles of keys are passed over between others that are not.
-  bool byClass =
-      op.getSparsityAttr() || (isMasked && !MaskBounds(op).areIntervals());
   if (byClass && isDense && dim <= 128) {
     // Blocks of masks are multiples of 64 or 128 as a rule, and so are tiles,
     // which are in one block then. What finds the tiles takes registers.

@@ -43,8 +43,19 @@ static SmallVector<Value> emitOrder(IntBuilder &ib, Value number,
     tile = ib.div(rest, size);
     head = ib.add(first, ib.rem(rest, size));
   }
+  auto fromEnd = [&](Value number) {
+    return ib.sub(ib.sub(grid[2], ib.constant(1)), number);
+  };
   if (schedule.getReverse())
-    tile = ib.sub(ib.sub(grid[2], ib.constant(1)), tile);
+    tile = fromEnd(tile);
+  if (schedule.getBothEnds()) {
+    Value two = ib.constant(2), half = ib.div(tile, two);
+    Value isEven = arith::CmpIOp::create(ib.builder, ib.loc,
+                                         arith::CmpIPredicate::eq,
+                                         ib.rem(tile, two), ib.constant(0));
+    tile = arith::SelectOp::create(ib.builder, ib.loc, isEven, fromEnd(half),
+                                   half);
+  }
   return {ib.div(head, grid[1]), ib.rem(head, grid[1]), tile};
 }
 

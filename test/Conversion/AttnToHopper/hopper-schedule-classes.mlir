@@ -65,7 +65,7 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 1 : i64}]},
 // CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}]},
 // CHECK-SAME:   {bytes = 4 : i64, extents = [{extent = 2 : i64}, {extent = 1 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}]}]}
-// CHECK: %[[QS:.*]] = hopper.create_channel : <1x128x64xbf16, notes>
+// CHECK: %[[QS:.*]] = hopper.create_channel : <2x128x64xbf16, notes>
 // CHECK: %[[KS:.*]] = hopper.create_channel : <2x64x64xbf16, notes>
 // CHECK: %[[VS:.*]] = hopper.create_channel : <2x64x64xbf16>
 // CHECK: hopper.warp_specialize consumers 2 registers 240 producer_threads 32 producer {

@@ -157,3 +157,8 @@
 
 // expected-error@+1 {{expects a strided schedule to be without capture_stages}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 1, strided>
+
+// -----
+
+// expected-error@+1 {{expects reverse or both_ends, not both}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, reverse, both_ends>

@@ -42,8 +42,8 @@ bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0;
-  bool reverse = false, persistent = false, pingPong = false,
-       inRegisters = false, overlapTiles = false, strided = false;
+  bool reverse = false, bothEnds = false, persistent = false,
+       pingPong = false, inRegisters = false, overlapTiles = false, strided = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
@@ -52,6 +52,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
       return failure();
     for (auto [flag, value] :
          {std::pair<StringRef, bool *>{"reverse", &reverse},
+          {"both_ends", &bothEnds},
           {"persistent", &persistent},
           {"ping_pong", &pingPong},
           {"q_in_registers", &inRegisters},
@@ -80,8 +81,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      headGroupKeys, captureStages, reverse, persistent, pingPong, inRegisters,
-      overlapTiles, strided);
+      headGroupKeys, captureStages, reverse, bothEnds, persistent, pingPong,
+      inRegisters, overlapTiles, strided);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -94,6 +95,7 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", capture_stages = " << getCaptureStages();
   for (auto [flag, isSet] :
        {std::pair<StringRef, bool>{"reverse", getReverse()},
+        {"both_ends", getBothEnds()},
         {"persistent", getPersistent()},
         {"ping_pong", getPingPong()},
         {"q_in_registers", getQInRegisters()},
@@ -111,8 +113,10 @@ static bool isStageCount(int64_t stages) {
 LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
-    int64_t captureStages, bool, bool persistent, bool, bool inRegisters,
-    bool overlapTiles, bool strided) {
+    int64_t captureStages, bool reverse, bool bothEnds, bool persistent, bool,
+    bool inRegisters, bool overlapTiles, bool strided) {
+  if (reverse && bothEnds)
+    return emitError() << "expects reverse or both_ends, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "

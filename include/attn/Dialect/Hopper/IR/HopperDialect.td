@@ -56,6 +56,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `reverse`: the tiles of the last queries come first.
+    * `both_ends`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
+      together with `reverse`.
     * `persistent`: a thread block computes one tile after another.
     * `ping_pong`: warpgroups take turns in issuing matrix products.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
@@ -74,7 +76,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
       "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
       "int64_t":$captureStages, "bool":$reverse,
-      "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
+      "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$overlapTiles, "bool":$strided);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
