@@ -233,19 +233,13 @@ LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
     auto columns = scf::ForOp::create(builder, loc, begin, limit, by);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(columns.getBody());
-    SmallVector<Value> at, sums;
-    for (int64_t number = 0; number < numVectors; ++number) {
+    SmallVector<Value> at, sums(numVectors);
+    for (int64_t number = 0; number < numVectors; ++number)
       at.push_back(arith::AddIOp::create(
           builder, loc, columns.getInductionVar(), index(number * width)));
-      Value old = load(type, acc, at.back());
-      if (rescale)
-        old =
-            arith::MulFOp::create(builder, loc, old, broadcast(rescale, type));
-      sums.push_back(old);
-    }
-    // Two sums for each, as an addition takes longer than a key may.
-    SmallVector<Value> both(sums);
-    both.append(numVectors, splat(type, 0.0));
+    // Two sums for each, as an addition takes longer than a key may; and those
+    // of a step are added to acc as one number, as those of MicroKernel.cpp.
+    SmallVector<Value> both(2 * numVectors, splat(type, 0.0));
     auto addKey = [&](Value key, SmallVectorImpl<Value> &sums, int64_t from) {
       Value weight = broadcast(load(accType, probabilities, key), type);
       Value row = load(builder.getIndexType(), step.buffer, key);
@@ -272,8 +266,12 @@ LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
       sums[number] = arith::AddFOp::create(builder, loc, both[number],
                                            both[numVectors + number]);
     emitKeys(evenCount, step.count, 1, sums);
-    for (auto [sum, column] : llvm::zip_equal(sums, at))
-      store(sum, acc, column);
+    for (auto [sum, column] : llvm::zip_equal(sums, at)) {
+      Value old = load(type, acc, column);
+      store(rescale ? fma(old, broadcast(rescale, type), sum)
+                    : arith::AddFOp::create(builder, loc, old, sum),
+            acc, column);
+    }
   };
   int64_t width = getWidth(rows), numColumns = rows.numColumns;
   int64_t block = width * kMaxAccumulators;

@@ -157,6 +157,30 @@ static int64_t countCaptureTiles(Region &region, unsigned queryArgument) {
   return count;
 }
 
+/// Whether a condition that must hold bounds keys by the query, below, where
+/// `sign` is 1, or above, where it is -1.
+static bool boundsKeys(const MaskNode &node, AttentionLikeOpInterface op,
+                       int64_t sign) {
+  if (node.kind == MaskNode::Kind::And)
+    return llvm::any_of(node.operands, [&](const MaskNode *operand) {
+      return boundsKeys(*operand, op, sign);
+    });
+  Value query = op.getMask().getArgument(2), key = op.getMask().getArgument(3);
+  return node.kind == MaskNode::Kind::Compare &&
+         node.form.getCoefficient(key) * sign > 0 &&
+         node.form.getCoefficient(query) * sign < 0;
+}
+
+/// Whether the number of keys of a query does not grow with that of all keys,
+/// as in a window.
+static bool isBand(AttentionLikeOpInterface op) {
+  if (op.getMask().empty())
+    return false;
+  MaskBounds bounds(op);
+  return boundsKeys(bounds.getRoot(), op, 1) &&
+         boundsKeys(bounds.getRoot(), op, -1);
+}
+
 SmallVector<HopperSchedule>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
@@ -180,6 +204,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // or the last ones, if any, such as those of global tokens.
   bool byClass =
       op.getSparsityAttr() || (isMasked && !MaskBounds(op).areIntervals());
+  bool hasFewKeys = byClass || isBand(op);
   int64_t headGroupKeys =
       isMasked ? cacheBytes / (getRowBytes(queryKeyDim) + getRowBytes(valueDim))
                : 0;
@@ -203,9 +228,14 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
       tileN -= 16;
     if (!fits(get(tileN)))
       return;
-    // Half of the keys are masked as a rule.
-    schedules.push_back(
-        {get(tileN), tileCost, isMasked ? keyCost / 2 : keyCost});
+    // Half of the keys are masked as a rule. How many there are in a window, or
+    // in a document, is not known before a launch, but not all.
+    constexpr double few = 1024;
+    if (hasFewKeys)
+      schedules.push_back({get(tileN), tileCost + few * keyCost, 0});
+    else
+      schedules.push_back(
+          {get(tileN), tileCost, isMasked ? keyCost / 2 : keyCost});
   };
   constexpr unsigned all = Persistent | PingPong | QInRegisters;
   constexpr unsigned common = Persistent | PingPong;
@@ -214,11 +244,17 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   if (byClass && isDense && dim <= 128) {
     // Blocks of masks are multiples of 64 or 128 as a rule, and so are tiles,
     // which are in one block then. What finds the tiles takes registers.
-    int64_t columns = getMaskBlocks(op).columns;
+    auto [rows, columns] = getMaskBlocks(op);
     int64_t tileN = columns % 128 == 0 ? 128 : columns % 64 == 0 ? 64 : 32;
     if (dim <= 64) {
       stages = 4;
-      add(128, tileN, 208, common, 1.4, 7.5e-3);
+      // The more warpgroups, the more of them wait for one that has keys.
+      bool isTall = rows % 256 == 0 && tileN >= 64;
+      if (isTall)
+        add(256, 64, 112, common, 2.8, 15.0e-3);
+      if (isTall && columns % 96 == 0)
+        add(192, 96, 152, common, 3.3, 10.9e-3);
+      add(128, tileN, 208, common, 2.2, 8.5e-3);
       stages = 2;
     } else if (tileN < 128) {
       add(128, tileN, 216, all, 1.5, 12.5e-3);
@@ -231,11 +267,17 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     bool hasScore = !op.getScore().empty() &&
                     !readsPerKey(op.getScore(), kNumScoreArgs - 1);
     stages = 4;
-    add(192, 128, 160, common, isMasked ? 2.5 : 1.4,
+    add(192, 128, 160, common,
+        hasFewKeys ? 3.7
+        : isMasked ? 2.5
+                   : 1.4,
         hasScore   ? 13.5e-3
         : isMasked ? 10.9e-3
                    : 10.3e-3);
-    add(256, 64, 112, common, isMasked ? 3.4 : 2.6,
+    add(256, 64, 112, common,
+        hasFewKeys ? 2.8
+        : isMasked ? 3.4
+                   : 2.6,
         hasScore   ? 17.5e-3
         : isMasked ? 15.1e-3
                    : 14.3e-3);

@@ -2,9 +2,11 @@
 // driver shows that needs no GPU.
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --arg=doc='randint(0,4)' | FileCheck %s
-// Tiles of as many queries as keys have one table.
 // CHECK:      kernels
-// CHECK-NEXT:   documents {{.*}}tile_m = 128, tile_n = 128
+// CHECK-NEXT:   documents {{.*}}tile_m = 256, tile_n = 64
+// CHECK:        documents {{.*}}tile_m = 192, tile_n = 96
+// Tiles of as many queries as keys have one table.
+// CHECK:        documents {{.*}}tile_m = 128, tile_n = 128
 // CHECK-NEXT:   documents_summary0 {{.*}}128 threads {{.*}}fills tables before
 // CHECK-NEXT:   documents_summary1 {{.*}}128 threads {{.*}}fills tables before
 // CHECK-NEXT:   documents {{.*}}tile_m = 128, tile_n = 64
@@ -17,13 +19,13 @@
 // JSON:      "entry": "documents",
 // JSON:      "summaries": [
 // JSON-NEXT:   "documents_summary0",
-// JSON-NEXT:   "documents_summary1"
-// JSON-NEXT: ]
-// JSON:      "entry": "documents",
-// JSON:      "summaries": [
-// JSON-NEXT:   "documents_summary0",
 // JSON-NEXT:   "documents_summary1",
 // JSON-NEXT:   "documents_summary2"
+// JSON-NEXT: ]
+// JSON:      tile_m = 128, tile_n = 128
+// JSON:      "summaries": [
+// JSON-NEXT:   "documents_summary0",
+// JSON-NEXT:   "documents_summary1"
 // JSON-NEXT: ]
 
 func.func @documents(%q: tensor<1x2x300x64xbf16>, %doc: tensor<300xi32>)
