@@ -3,7 +3,7 @@
 what is said of times."""
 
 import argparse
-import functools
+import contextlib
 import itertools
 import json
 import pathlib
@@ -302,32 +302,61 @@ class Contest(unittest.TestCase):
 
 
 class Flex(unittest.TestCase):
-    def make_blocks(self, failing):
+    def test_timed_blocks(self):
+        """Made twice, the second time is measured."""
         calls = []
 
-        def create(mask, *extents, device, kind="plain"):
-            calls.append(kind)
-            if kind in failing:
-                raise RuntimeError("no")
+        def create(mask, *extents, device):
+            calls.append(extents)
             return extents
 
         module = argparse.Namespace(create_block_mask=create)
         fake = mock.Mock()
-        fake.compile = lambda function: functools.partial(function, kind="compiled")
         device = argparse.Namespace(type="cuda")
         with mock.patch.object(peers, "_flex_module", lambda: module):
-            blocks, ms = peers._make_blocks(fake, None, (1, None, 8, 8), device)
+            blocks, ms = peers._timed_blocks(fake, None, (1, None, 8, 8), device)
         self.assertEqual(blocks, (1, None, 8, 8))
+        self.assertEqual(calls, [blocks] * 2)
         self.assertGreaterEqual(ms, 0)
         self.assertEqual(fake.cuda.synchronize.call_count, 2)
-        return calls
 
-    def test_block_mask(self):
-        """Made twice, the second time is measured; compiled, if that works."""
-        self.assertEqual(self.make_blocks([]), ["compiled"] * 2)
-        self.assertEqual(self.make_blocks(["compiled"]), ["compiled", "plain", "plain"])
-        with self.assertRaisesRegex(RuntimeError, "no"):
-            self.make_blocks(["compiled", "plain"])
+    def make_by_size(self, length):
+        """What masked_flex makes the block mask with."""
+        names = ["_timed_blocks", "_blocks_by_rows"]
+        case = argparse.Namespace(length=length)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(peers, "_compiled"))
+            makers = [
+                stack.enter_context(
+                    mock.patch.object(peers, name, return_value=(name, 2.5))
+                )
+                for name in names
+            ]
+            tensors = [mock.Mock()] * 3
+            call = peers.masked_flex(None, case, *tensors, None, None, 2)
+        called = [name for name, maker in zip(names, makers) if maker.called]
+        return called, call.make_ms
+
+    def test_large_masks_are_made_by_rows(self):
+        self.assertEqual(self.make_by_size(4096), (["_timed_blocks"], 2.5))
+        self.assertEqual(self.make_by_size(65536), (["_blocks_by_rows"], None))
+
+    @unittest.skipUnless(torch, "needs PyTorch")
+    def test_blocks_by_rows(self):
+        starts = torch.tensor([[0, 300, 300], [0, 128, 129]])
+
+        def mask(b, h, i, j):
+            of = starts[b, h]
+            return (i >= of) & (j <= i) | (j < h)
+
+        extents, device = (2, 3, 640, 640), torch.device("cpu")
+        found = peers._blocks_by_rows(torch, mask, extents, device)
+        expected = peers._flex_module().create_block_mask(mask, *extents, device="cpu")
+        self.assertTrue(torch.equal(found.to_dense(), expected.to_dense()))
+        for name in ("kv_num_blocks", "full_kv_num_blocks"):
+            self.assertTrue(
+                torch.equal(getattr(found, name), getattr(expected, name)), name
+            )
 
 
 class Kernels(unittest.TestCase):
