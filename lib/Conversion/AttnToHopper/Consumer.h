@@ -91,7 +91,9 @@ private:
 
   Value startScores(Value keys);
   void emitCaptures(Value number);
+  SmallVector<GatherOp> getReads(Block &block);
   LogicalResult emitReads(Value key);
+  LogicalResult emitPartialReads(Value key, Value isFull);
   FailureOr<Scores> emitScores(Value product, Value key, bool isFirst,
                                Value isFull = {});
   FailureOr<Value> getIsFull(Value key);

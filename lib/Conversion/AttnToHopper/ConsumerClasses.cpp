@@ -46,10 +46,15 @@ LogicalResult Consumer::emitNeeded(const Work &work, Value first) {
   IntBuilder ib{builder, loc};
   hopper::GetOp keys = getWithNote(resources.keyChannel, work.keyNumber);
   // Without a turn; see emitKeys.
-  Value product = wait(startScores(keys.getTile()), 0);
+  Value pendingScores = startScores(keys.getTile());
+  WorkerCloner::State saved = cloner.save();
+  Value firstKey = TileCode{first}.getKey(ib);
+  if (failed(emitPartialReads(firstKey, /*isFull=*/Value())))
+    return failure();
+  Value product = wait(pendingScores, 0);
   release(resources.keyChannel, work.keyNumber);
-  FailureOr<SoftmaxState> start =
-      emitFirst(TileCode{first}.getKey(ib), work.keyNumber, product);
+  FailureOr<SoftmaxState> start = emitFirst(firstKey, work.keyNumber, product);
+  cloner.restore(std::move(saved));
   if (failed(start))
     return failure();
 

@@ -252,7 +252,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
       bool isTall = rows % 256 == 0 && tileN >= 64;
       if (isTall)
         add(256, 64, 112, common, 2.8, 15.0e-3);
-      if (isTall && columns % 96 == 0)
+      if (rows % 192 == 0 && columns % 96 == 0)
         add(192, 96, 152, common, 3.3, 10.9e-3);
       add(128, tileN, 208, common, 2.2, 8.5e-3);
       stages = 2;

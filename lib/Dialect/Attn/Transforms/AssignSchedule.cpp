@@ -4,6 +4,7 @@
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include <numeric>
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNASSIGNSCHEDULEPASS
@@ -79,13 +80,23 @@ MaskBlocks mlir::attn::getMaskBlocks(AttentionLikeOpInterface op) {
     return {sparsity.getBlockRows(), sparsity.getBlockColumns()};
   MaskBlocks blocks;
   Region &mask = op.getMask();
+  auto add = [&](Operation *quotient) {
+    bool isRow = quotient->getOperand(0) == mask.getArgument(2);
+    int64_t &size = isRow ? blocks.rows : blocks.columns;
+    size = std::gcd(size, *getDivisor(quotient));
+  };
   mask.walk([&](tensor::ExtractOp extract) {
     for (Value index : extract.getIndices())
-      if (isBlockNumber(op, index)) {
-        Operation *quotient = index.getDefiningOp();
-        bool isRow = quotient->getOperand(0) == mask.getArgument(2);
-        (isRow ? blocks.rows : blocks.columns) = *getDivisor(quotient);
-      }
+      if (isBlockNumber(op, index))
+        add(index.getDefiningOp());
+  });
+  // Of others, only such as tiles can be multiples of, or parts.
+  constexpr int64_t least = 32;
+  mask.walk([&](Operation *quotient) {
+    if (quotient->getNumResults() == 1 &&
+        isBlockNumber(op, quotient->getResult(0)) &&
+        *getDivisor(quotient) % least == 0)
+      add(quotient);
   });
   return blocks;
 }

@@ -65,7 +65,8 @@ struct MaskBlocks {
 };
 
 /// The blocks of the sparsity of `op`, or of what its mask reads at quotients
-/// of positions.
+/// of positions, or those that it makes of positions by quotients; the largest
+/// ones that divide all. 0 where there are none.
 MaskBlocks getMaskBlocks(AttentionLikeOpInterface op);
 
 /// Whether an index of a read in a mask of `op` is the number of a block.
