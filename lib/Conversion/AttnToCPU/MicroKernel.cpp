@@ -4,9 +4,9 @@
 //
 // A block of unrollN rows by unrollM vectors of queries stays in registers over
 // the whole sum. Elements of lhs are broadcast, so keys and values are read as
-// they lie in memory, whatever their strides, and are never packed. The sum of a
-// tile is added to acc as one number: the rounding of n products one after the
-// other grows as sqrt(n), that of sums of sums as the root of their lengths
+// they lie in memory, whatever their strides, and are never packed. The sum of
+// a tile is added to acc as one number: the rounding of n products one after
+// the other grows as sqrt(n), that of sums of sums as the root of their lengths
 // (N. Higham, "The accuracy of floating point summation", 1993).
 //
 //===----------------------------------------------------------------------===//

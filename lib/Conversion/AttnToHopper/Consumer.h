@@ -93,7 +93,7 @@ private:
   void emitCaptures(Value number);
   SmallVector<GatherOp> getReads(Block &block);
   LogicalResult emitReads(Value key);
-  LogicalResult emitPartialReads(Value key, Value isFull);
+  LogicalResult emitFirstReads(Value key);
   FailureOr<Scores> emitScores(Value product, Value key, bool isFirst,
                                Value isFull = {});
   FailureOr<Value> getIsFull(Value key);

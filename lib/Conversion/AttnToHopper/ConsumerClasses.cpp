@@ -49,7 +49,7 @@ LogicalResult Consumer::emitNeeded(const Work &work, Value first) {
   Value pendingScores = startScores(keys.getTile());
   WorkerCloner::State saved = cloner.save();
   Value firstKey = TileCode{first}.getKey(ib);
-  if (failed(emitPartialReads(firstKey, /*isFull=*/Value())))
+  if (failed(emitFirstReads(firstKey)))
     return failure();
   Value product = wait(pendingScores, 0);
   release(resources.keyChannel, work.keyNumber);

@@ -161,8 +161,7 @@ FailureOr<SoftmaxState> Consumer::emitStep(const Step &step,
   WorkerCloner::State saved = cloner.save();
   Value key = step.key ? step.key : step.getKey();
   emitCaptures(step.use);
-  if (failed(emitReads(key)) ||
-      (step.isFull && failed(emitPartialReads(key, step.isFull))))
+  if (failed(emitReads(key)))
     return failure();
   Value next = wait(pendingScores, 1);
   release(resources.keyChannel, step.use);

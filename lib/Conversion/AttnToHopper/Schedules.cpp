@@ -215,9 +215,9 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
       return hopper::ScheduleAttr::get(
           op.getContext(), tileM, tileN, stages, registers, headGroup,
           headGroupKeys, captureStages, /*reverse=*/isMasked && !byClass,
-          /*bothEnds=*/byClass, (flags & Persistent) != 0, (flags & PingPong) != 0,
-          (flags & QInRegisters) != 0, /*overlapTiles=*/false,
-          (flags & Strided) != 0);
+          /*bothEnds=*/byClass, (flags & Persistent) != 0,
+          (flags & PingPong) != 0, (flags & QInRegisters) != 0,
+          /*overlapTiles=*/false, (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) <=
@@ -248,12 +248,12 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     int64_t tileN = columns % 128 == 0 ? 128 : columns % 64 == 0 ? 64 : 32;
     if (dim <= 64) {
       stages = 4;
-      // The more warpgroups, the more of them wait for one that has keys.
-      bool isTall = rows % 256 == 0 && tileN >= 64;
-      if (isTall)
-        add(256, 64, 112, common, 2.8, 15.0e-3);
-      if (rows % 192 == 0 && columns % 96 == 0)
+      // The more queries, the fewer keys that some of them need are read again;
+      // but all of them compute with those.
+      if (rows == 0 && columns == 0)
         add(192, 96, 152, common, 3.3, 10.9e-3);
+      else if (rows % 256 == 0 && tileN >= 64)
+        add(256, 64, 112, common, 2.8, 15.0e-3);
       add(128, tileN, 208, common, 2.2, 8.5e-3);
       stages = 2;
     } else if (tileN < 128) {

@@ -50,9 +50,9 @@ static SmallVector<Value> emitOrder(IntBuilder &ib, Value number,
     tile = fromEnd(tile);
   if (schedule.getBothEnds()) {
     Value two = ib.constant(2), half = ib.div(tile, two);
-    Value isEven = arith::CmpIOp::create(ib.builder, ib.loc,
-                                         arith::CmpIPredicate::eq,
-                                         ib.rem(tile, two), ib.constant(0));
+    Value isEven =
+        arith::CmpIOp::create(ib.builder, ib.loc, arith::CmpIPredicate::eq,
+                              ib.rem(tile, two), ib.constant(0));
     tile = arith::SelectOp::create(ib.builder, ib.loc, isEven, fromEnd(half),
                                    half);
   }

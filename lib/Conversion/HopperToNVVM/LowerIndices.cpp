@@ -22,9 +22,8 @@ using hopper::kMaxPosition;
 // Intervals
 //===----------------------------------------------------------------------===//
 
-Interval
-Interval::combine(Interval a, Interval b,
-                  function_ref<bool(int64_t, int64_t, int64_t &)> op) {
+Interval Interval::combine(Interval a, Interval b,
+                           function_ref<bool(int64_t, int64_t, int64_t &)> op) {
   Interval result{INT64_MAX, INT64_MIN};
   for (int64_t x : {a.lo, a.hi})
     for (int64_t y : {b.lo, b.hi}) {
@@ -105,11 +104,14 @@ Interval ThreadProgram::computeInterval(Value value) {
   if (isa<vector::BroadcastOp>(op))
     return operand(0);
   if (isa<arith::AddIOp>(op))
-    return Interval::combine(operand(0), operand(1), llvm::AddOverflow<int64_t>);
+    return Interval::combine(operand(0), operand(1),
+                             llvm::AddOverflow<int64_t>);
   if (isa<arith::SubIOp>(op))
-    return Interval::combine(operand(0), operand(1), llvm::SubOverflow<int64_t>);
+    return Interval::combine(operand(0), operand(1),
+                             llvm::SubOverflow<int64_t>);
   if (isa<arith::MulIOp>(op))
-    return Interval::combine(operand(0), operand(1), llvm::MulOverflow<int64_t>);
+    return Interval::combine(operand(0), operand(1),
+                             llvm::MulOverflow<int64_t>);
   if (isa<arith::SelectOp>(op)) {
     Interval x = operand(1), y = operand(2);
     return {std::min(x.lo, y.lo), std::max(x.hi, y.hi)};

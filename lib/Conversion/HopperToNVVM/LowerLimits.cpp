@@ -1,7 +1,7 @@
 //===- LowerLimits.cpp - Conditions on the positions of a thread ----------===//
 //
-// A thread's elements of a tile differ by constants, so that a condition such as
-// key <= query is one on a constant, with a bound that many elements share:
+// A thread's elements of a tile differ by constants, so that a condition such
+// as key <= query is one on a constant, with a bound that many elements share:
 //
 //   key.base + 8 <= query.base + 1     as     7 <= query.base - key.base
 //
@@ -119,9 +119,9 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
   // Whether a difference of 32 bits says which one is less: as it is, or with
   // one that is out of reach of the other brought nearer.
   bool isExact = bits == 32 && difference.isWithin(kMostBound);
-  bool isClamped = !isExact && bits == 64 && areShared(lhs, rhs) &&
-                   (left.isWithin(kMostIndex / 2) ||
-                    right.isWithin(kMostIndex / 2));
+  bool isClamped =
+      !isExact && bits == 64 && areShared(lhs, rhs) &&
+      (left.isWithin(kMostIndex / 2) || right.isWithin(kMostIndex / 2));
   bool isSimple = isSigned(predicate) && areNear && (isExact || isClamped);
   std::map<std::pair<void *, void *>, Value> differences;
   auto getDifference = [&](Value x, Value y) {
@@ -131,8 +131,9 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
       return known;
     auto get = [&](Value base, Interval interval) {
       Value value = toInt({base, 0}, bits);
-      return isExact || interval.isWithin(kMostIndex) ? value
-                                                      : clamp(b, value, kMostIndex);
+      return isExact || interval.isWithin(kMostIndex)
+                 ? value
+                 : clamp(b, value, kMostIndex);
     };
     known = arith::SubIOp::create(b, get(y, right), get(x, left));
     if (isClamped)
@@ -144,8 +145,8 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
   for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
     bool shares = isClamped || (x.base && y.base && x.offset != y.offset);
     if (!isSimple || !shares) {
-      list.push_back(arith::CmpIOp::create(b, predicate, toInt(x, bits),
-                                           toInt(y, bits)));
+      list.push_back(
+          arith::CmpIOp::create(b, predicate, toInt(x, bits), toInt(y, bits)));
       continue;
     }
     Value position = arith::ConstantIntOp::create(b, x.offset - y.offset, 32);
@@ -163,8 +164,7 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
     auto [it, isNew] = bounds.try_emplace(own.getAsOpaquePointer());
     if (isNew)
       it->second = getLimits(b, predicate, own);
-    known.push_back(
-        {x.offset - y.offset, it->second.lower, it->second.upper});
+    known.push_back({x.offset - y.offset, it->second.lower, it->second.upper});
   }
   orient(b, known);
 }

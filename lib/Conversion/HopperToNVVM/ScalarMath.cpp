@@ -64,8 +64,9 @@ static Value emitTanh(ImplicitLocOpBuilder &b, Value x, bool isAccurate) {
 /// whatever x is.
 static Value emitAbsolute(ImplicitLocOpBuilder &b, Value x, Type type) {
   bool isWide = type.getIntOrFloatBitWidth() == 64;
-  StringRef text = isWide ? "{ .reg .b64 n; neg.s64 n, $1; max.s64 $0, $1, n; }"
-                          : "{ .reg .b32 n; neg.s32 n, $1; max.s32 $0, $1, n; }";
+  StringRef text = isWide
+                       ? "{ .reg .b64 n; neg.s64 n, $1; max.s64 $0, $1, n; }"
+                       : "{ .reg .b32 n; neg.s32 n, $1; max.s32 $0, $1, n; }";
   return LLVM::InlineAsmOp::create(
              b, type, x, text, isWide ? "=l,l" : "=r,r",
              /*has_side_effects=*/false, /*is_align_stack=*/false,

@@ -106,8 +106,12 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK:   %[[QT:.*]], %[[QN:.*]] = hopper.get %[[QS]]
 // CHECK:   %[[SOME:.*]] = arith.cmpi sge, %[[QN]], %c0_i32
 // CHECK:   scf.if %[[SOME]]
-// The first tile has its predicate.
+// The first tile has its predicate, whose keys are read beside the product.
 // CHECK:     %[[KT:.*]], %[[K1:.*]] = hopper.get %[[KS]]
+// CHECK:     %[[S:.*]] = hopper.mma {{.*}}, %[[KT]]
+// CHECK:     attn.gather {{.*}} -> vector<64x1xi32>
+// CHECK:     hopper.wait %[[S]]
+// CHECK-NOT: attn.gather
 // CHECK:     arith.select %{{.*}} : vector<64x64xi1>, vector<64x64xf32>
 // CHECK:     scf.while (%[[USE:.*]] = %{{.*}}, %[[TILE:.*]] = %[[K1]],
 // CHECK:       %[[IS:.*]] = arith.cmpi sge, %[[TILE]], %c0_i32
@@ -120,6 +124,7 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK:       hopper.get %[[VS]][%[[PREVIOUS]]]
 // CHECK:       hopper.release %[[KS]][%[[USE]]]
 // CHECK:       scf.if %[[FULL]]
+// CHECK:         attn.gather {{.*}} -> vector<64x1xi32>
 // CHECK:       hopper.release %[[VS]][%[[PREVIOUS]]]
 // CHECK:       %[[USE1:.*]] = arith.addi %[[USE]], %c1_i32
 // CHECK:       scf.yield %[[USE1]], %[[KNOTE]],

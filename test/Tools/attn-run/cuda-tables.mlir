@@ -3,8 +3,7 @@
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --arg=doc='randint(0,4)' | FileCheck %s
 // CHECK:      kernels
-// CHECK-NEXT:   documents {{.*}}tile_m = 256, tile_n = 64
-// CHECK:        documents {{.*}}tile_m = 192, tile_n = 96
+// CHECK-NEXT:   documents {{.*}}tile_m = 192, tile_n = 96
 // Tiles of as many queries as keys have one table.
 // CHECK:        documents {{.*}}tile_m = 128, tile_n = 128
 // CHECK-NEXT:   documents_summary0 {{.*}}128 threads {{.*}}fills tables before

@@ -42,8 +42,8 @@ bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0;
-  bool reverse = false, bothEnds = false, persistent = false,
-       pingPong = false, inRegisters = false, overlapTiles = false, strided = false;
+  bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
+       inRegisters = false, overlapTiles = false, strided = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;

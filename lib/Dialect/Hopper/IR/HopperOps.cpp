@@ -33,8 +33,8 @@ int64_t hopper::getProducerRegisters(int64_t numConsumers, int64_t registers) {
   int64_t threads = group * (1 + numConsumers);
   int64_t atStart = all / threads / granularity * granularity;
   int64_t left = atStart * threads / group - numConsumers * registers;
-  // As many as looking for tiles under a mask takes. It cannot have more than at
-  // the start, nor ptxas more than it uses anywhere.
+  // As many as looking for tiles under a mask takes. It cannot have more than
+  // at the start, nor ptxas more than it uses anywhere.
   constexpr int64_t most = 128;
   return std::min(left / granularity * granularity, most);
 }
