@@ -72,6 +72,7 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     * With `strided`, all threads of the producer copy tiles, for tensors that the hardware cannot map.
     * Results of a persistent kernel are staged in shared memory of their own, some columns at a time where there is not enough for
       all, so that the next queries can come early. Otherwise they are staged in place of the queries, which are released after that.
+    * A persistent kernel whose queries stay in shared memory until the last product has two tiles of them where there is memory for it.
     * Probabilities are rounded to the element type of the values before they are multiplied, as an eager program does.
 
     The arguments of the kernel say in attributes what the caller is to pass: `hopper.operand`, the number of an argument of the function;

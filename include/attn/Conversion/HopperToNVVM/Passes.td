@@ -20,6 +20,8 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
       errors of 2^-22, 2^-22, 2^-11, 2^-22 and 2^-23; subnormal numbers count as 0. `arith.divf` is a product with an approximate inverse. `accurate-tanh` computes the hyperbolic tangent from exponentials
       instead.
     * Index arithmetic is done in 32 bits where all values are known to fit, otherwise in 64.
+    * A comparison of positions becomes one of a constant with a bound that many elements of a thread share, in 32 bits whatever is asked for; bounds
+      of comparisons that must all hold are joined, so that an element takes at most two.
 
     The function's attribute `hopper.params` describes its parameters, `hopper.shared_bytes` is the dynamic shared memory, `hopper.threads` the size of a thread block;
     `hopper.schedule` and `hopper.grid` stay.

@@ -1,0 +1,74 @@
+// Schedules by what is known of a mask.
+
+// RUN: attn-opt %s --attn-hopper-assign-schedule=list --split-input-file -o /dev/null 2>&1 | grep "remark:" | FileCheck %s
+
+!t = tensor<1x1x?x64xbf16>
+
+// The last queries have the most keys.
+// CHECK:      schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} reverse
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} reverse
+// CHECK-NEXT: last resort:
+func.func @causal(%q: !t) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {
+    %p = arith.cmpi sle, %j, %i : index
+    attn.yield %p : i1
+  }
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x64xbf16>
+
+// It is not known which ones do.
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 96, {{.*}} both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
+// CHECK-NEXT: last resort:
+func.func @documents(%q: !t, %ids: tensor<?xi32>) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%ids : tensor<?xi32>) outs(%q : !t)
+      mask(%b, %h, %i, %j, %c) {
+    %x = tensor.extract %c[%i] : tensor<?xi32>
+    %y = tensor.extract %c[%j] : tensor<?xi32>
+    %p = arith.cmpi eq, %x, %y : i32
+    attn.yield %p : i1
+  }
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x64xbf16>
+
+// Tiles that are parts of the blocks that a mask makes.
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
+// CHECK-NEXT: last resort:
+func.func @blocks_256(%q: !t) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {
+    %c2 = arith.constant 2 : index
+    %c256 = arith.constant 256 : index
+    %x = arith.divui %i, %c256 : index
+    %y = arith.divui %j, %c256 : index
+    %d = arith.addi %x, %y : index
+    %e = arith.remui %d, %c2 : index
+    %c0 = arith.constant 0 : index
+    %p = arith.cmpi eq, %e, %c0 : index
+    attn.yield %p : i1
+  }
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x64xbf16>
+
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 64, {{.*}} both_ends
+// CHECK-NEXT: last resort:
+func.func @blocks_64(%q: !t, %bits: tensor<?x?xi1>) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t)
+      sparsity(#attn.sparsity<bits, block = 64x64> %bits : tensor<?x?xi1>) outs(%q : !t)
+  return %r : !t
+}
