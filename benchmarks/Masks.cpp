@@ -25,6 +25,8 @@ struct Mask {
   const char *name, *body;
   std::function<bool(int64_t, int64_t, const std::vector<int32_t> &)> allows;
   int64_t documentLength = 1;
+  /// What positions are divided by; tiles are parts of such blocks.
+  int64_t block = 0;
 };
 } // namespace
 
@@ -78,7 +80,8 @@ static std::vector<Mask> getMasks() {
        "%p = arith.cmpi eq, %r, %z : index\n",
        [](int64_t i, int64_t j, Documents) {
          return (i / 64 - j / 64) % 4 == 0;
-       }},
+       },
+       1, 64},
       {"neighbours within 4 on rows of 64",
        "%n = arith.constant 64 : index\n"
        "%four = arith.constant 4 : index\n"
@@ -96,7 +99,8 @@ static std::vector<Mask> getMasks() {
        [](int64_t i, int64_t j, Documents) {
          return std::abs(i / 64 - j / 64) <= 4 &&
                 std::abs(i % 64 - j % 64) <= 4;
-       }}};
+       },
+       1, 64}};
 }
 
 static std::string getProgram(const char *mask) {
@@ -151,19 +155,21 @@ void benchmarks::benchmarkMasks(int64_t heads, llvm::ArrayRef<int64_t> lengths,
     exitOn(target.takeError());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<mlir::attn::AttnDialect>();
-  mlir::attn::ScheduleAttr schedule = mlir::attn::chooseCPUSchedule(
-      mlir::Float32Type::get(&context), kDim, kDim,
-      {target->vectorBits, target->vectorRegisters, target->l1Bytes});
-  int64_t rows = schedule.getTileM(), keys = schedule.getTileN();
-  outs() << llvm::formatv("{0} heads, {1} threads, median of {2} runs, tiles "
-                          "of {3} queries by {4} keys\n\n",
-                          heads, threads, runs, rows, keys);
-  outs() << "| mask | S | ms | ms without a mask | tiles needed % | "
+  outs() << llvm::formatv("{0} heads, {1} threads, median of {2} runs\n\n",
+                          heads, threads, runs);
+  outs() << "| mask | S | ms | ms without a mask | tiles | tiles needed % | "
             "time / (part needed * time without) |\n"
-            "|---|---|---|---|---|---|\n";
+            "|---|---|---|---|---|---|---|\n";
   Kernel dense = compile(nullptr);
   for (const Mask &mask : getMasks()) {
     Kernel kernel = compile(mask.body);
+    mlir::attn::ScheduleAttr schedule = mlir::attn::chooseCPUSchedule(
+        mlir::Float32Type::get(&context), kDim, kDim,
+        {target->vectorBits,
+         target->vectorRegisters,
+         target->l1Bytes,
+         {mask.block, mask.block}});
+    int64_t rows = schedule.getTileM(), keys = schedule.getTileN();
     for (int64_t length : lengths) {
       std::vector<int32_t> documents(length);
       for (int64_t i = 0; i < length; ++i)
@@ -187,9 +193,10 @@ void benchmarks::benchmarkMasks(int64_t heads, llvm::ArrayRef<int64_t> lengths,
       }
       double needed = getNeeded(mask, length, rows, keys, documents);
       outs() << llvm::formatv(
-          "| {0} | {1} | {2:f2} | {3:f2} | {4:f1} | **{5:f2}** |\n", mask.name,
-          length, getMedian(times) * 1e3, getMedian(denseTimes) * 1e3,
-          100 * needed, getMedian(ratios) / needed);
+          "| {0} | {1} | {2:f2} | {3:f2} | {4}x{5} | {6:f1} | **{7:f2}** |\n",
+          mask.name, length, getMedian(times) * 1e3,
+          getMedian(denseTimes) * 1e3, rows, keys, 100 * needed,
+          getMedian(ratios) / needed);
       outs().flush();
     }
   }

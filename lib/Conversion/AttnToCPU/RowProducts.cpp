@@ -1,6 +1,7 @@
 //===- RowProducts.cpp - Products of a query and gathered rows ------------===//
 
 #include "RowLowering.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -14,15 +15,6 @@ static constexpr int64_t kMaxUnrolled = 8;
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
-
-/// The vector over rows that `tile` repeats along columns, or null.
-static Value matchRowVector(Value tile) {
-  if (auto broadcast = tile.getDefiningOp<vector::BroadcastOp>())
-    tile = broadcast.getSource();
-  auto cast = tile.getDefiningOp<vector::ShapeCastOp>();
-  return cast && cast.getSourceVectorType().getRank() == 1 ? cast.getSource()
-                                                           : Value();
-}
 
 FailureOr<RowLowering::GatheredRows> RowLowering::matchRows(Value tile,
                                                             Operation *user) {

@@ -1,6 +1,7 @@
 //===- RowKernelKeys.cpp - The loop over a list of keys -------------------===//
 
 #include "RowKernel.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -133,15 +134,6 @@ RowKernel::Columns RowKernel::loadColumns(const GatheredRows &rows,
 //===----------------------------------------------------------------------===//
 // Rows of a step
 //===----------------------------------------------------------------------===//
-
-/// The vector over rows that `tile` repeats along columns, or null.
-static Value matchRowVector(Value tile) {
-  if (auto broadcast = tile.getDefiningOp<vector::BroadcastOp>())
-    tile = broadcast.getSource();
-  auto cast = tile.getDefiningOp<vector::ShapeCastOp>();
-  return cast && cast.getSourceVectorType().getRank() == 1 ? cast.getSource()
-                                                           : Value();
-}
 
 FailureOr<RowKernel::GatheredRows> RowKernel::matchRows(Value tile,
                                                         Operation *user) {

@@ -16,6 +16,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+Value mlir::attn::matchRowVector(Value tile) {
+  if (auto broadcast = tile.getDefiningOp<vector::BroadcastOp>())
+    tile = broadcast.getSource();
+  auto cast = tile.getDefiningOp<vector::ShapeCastOp>();
+  return cast && cast.getSourceVectorType().getRank() == 1 ? cast.getSource()
+                                                           : Value();
+}
+
 bool mlir::attn::hasKeyLists(AttentionLikeOpInterface op) {
   SparsityAttr sparsity = op.getSparsityAttr();
   return sparsity && sparsity.isLists() && sparsity.isElementwise();

@@ -1,0 +1,130 @@
+//===- TablesTest.cpp - Tests of tables that are filled before a kernel ---===//
+
+#include "ExecutableFixture.h"
+
+using namespace attn;
+using namespace attn::cuda;
+
+namespace {
+/// A kernel that reads a table of batches and tiles of keys, and one that fills
+/// it.
+class TablesTest : public ExecutableTest {
+protected:
+  void SetUp() override {
+    ExecutableTest::SetUp();
+    const int sizes[] = {128, 128, 8, 4, 8};
+    fakeCudaSetParams(sizes, 5);
+  }
+
+  static CudaProgram makeProgram() {
+    CudaProgram program = ExecutableTest::makeProgram();
+    Variant &variant = getVariant(program);
+    variant.firstTable = 4;
+    TableInfo &table = variant.tables.emplace_back();
+    table.elementBytes = 8;
+    table.extents.resize(3);
+    table.extents[0].operand = 0;
+    table.extents[0].dim = 0;
+    table.extents[1].size = 1;
+    table.extents[2].operand = 1;
+    table.extents[2].dim = 2;
+    table.extents[2].divisor = 128;
+    variant.params.resize(2);
+    variant.params.push_back({ParamKind::Pointer, 4});
+    variant.params.push_back({ParamKind::Extent, 4, 2, {}, 32});
+    variant.params.push_back({ParamKind::Stride, 4, 0, {}, 64});
+    SummaryKernel &summary = variant.summaries.emplace_back();
+    summary.entry = "fill";
+    summary.threads = 128;
+    summary.elements = 4;
+    // As many as the kernel has, as the fake keeps so many.
+    summary.params.resize(5, {ParamKind::Pointer, 4});
+    return program;
+  }
+};
+} // namespace
+
+TEST_F(TablesTest, areFilledBeforeTheKernel) {
+  Executable executable = get(Executable::load(makeProgram()));
+  EXPECT_EQ(launch(executable), "");
+  // 2 batches of 4 tiles, a warp for each, and 4 warps in a block.
+  EXPECT_STREQ(fakeCudaGetLog(),
+               "capture mode 2\n"
+               "load cubin on 0\n"
+               "shared kernel 200000\n"
+               "capture mode 0\n"
+               "take 256 on 0\n"
+               "launch fill on 0 grid 2,1,1 block 128,1,1 shared 0\n"
+               "launch kernel on 0 grid 18,1,1 block 384,1,1 shared 200000\n"
+               "give back\n");
+  EXPECT_NE(getValue<DevicePtr>(2), 0u);
+  EXPECT_EQ(getValue<int32_t>(3), 4);
+  EXPECT_EQ(getValue<int64_t>(4), 4);
+  // What the caller gives is checked as before, and its number is.
+  EXPECT_EQ(executable.getProgram().getNumOperands(), 2);
+  EXPECT_EQ(
+      getText(executable.launch(llvm::ArrayRef(getViews()).take_front(1))),
+      "expects 2 operands, but got 1");
+  // The memory of tables needs no question to the driver.
+  fakeCudaClear();
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_EQ(fakeCudaGetCount("cuPointerGetAttribute"), 0);
+  EXPECT_EQ(fakeCudaGetCount("cuMemPoolCreate"), 0);
+}
+
+TEST_F(TablesTest, ofNothing) {
+  Executable executable = get(Executable::load(makeProgram()));
+  Operand none{device, {2, 1, 0, 64}};
+  std::vector<TensorView> views = getViews();
+  views[1] = none.getView();
+  EXPECT_EQ(getText(executable.launch(views)), "");
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch fill"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "take"));
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel"));
+}
+
+TEST_F(TablesTest, areGivenBackAfterAFailure) {
+  Executable executable = get(Executable::load(makeProgram()));
+  EXPECT_EQ(launch(executable), "");
+  fakeCudaClear();
+  fakeCudaFail("cuLaunchKernel", 2);
+  EXPECT_TRUE(contains(launch(executable), "launching @fill"));
+  EXPECT_STREQ(fakeCudaGetLog(), "take 256 on 0\ngive back\n");
+  fakeCudaClear();
+  fakeCudaFail("cuMemAllocFromPoolAsync", 2);
+  EXPECT_TRUE(contains(launch(executable), "taking 256 bytes for tables of a "
+                                           "mask"));
+  fakeCudaClear();
+  fakeCudaFail("cuMemFreeAsync", 2);
+  EXPECT_TRUE(contains(launch(executable), "giving back the memory of tables"));
+}
+
+TEST_F(TablesTest, onStreamsAndDevices) {
+  Executable executable = get(Executable::load(makeProgram()));
+  Stream stream = get(Stream::create(device));
+  LaunchOptions options;
+  options.stream = stream.getHandle();
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "take 256 on 0 stream\n"));
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "give back stream\n"));
+}
+
+TEST_F(TablesTest, thatCannotBe) {
+  CudaProgram program = makeProgram();
+  getVariant(program).tables[0].extents[2].dim = 9;
+  Executable executable = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(executable),
+            "expects operand 1 to have dimension 9, but got rank 4");
+  program = makeProgram();
+  for (TableExtent &extent : getVariant(program).tables[0].extents) {
+    extent.operand = -1;
+    extent.size = 1 << 20;
+  }
+  Executable large = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(large), "expects tables of at most 1099511627776 bytes; run "
+                           "a part of the batch at a time");
+  program = makeProgram();
+  getVariant(program).summaries[0].entry = "missing";
+  Executable missing = get(Executable::load(std::move(program)));
+  EXPECT_TRUE(contains(launch(missing), "looking for @missing in its code"));
+}
