@@ -100,6 +100,8 @@ struct Candidate {
   double tileCost = 0, keyCost = 0;
   bool isForAnyStrides = false;
   bool isLastResort = false;
+  /// Of queries with lists of keys, for which there is one schedule.
+  bool isOfRows = false;
 };
 } // namespace
 
@@ -124,8 +126,11 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
       candidate.isForAnyStrides = schedule.isForAnyStrides;
       candidate.isLastResort = schedule.isLastResort;
     }
-  if (candidates.empty())
+  if (candidates.empty()) {
     candidates.push_back({given});
+    candidates.back().isOfRows =
+        llvm::any_of(attentions, mlir::attn::hasKeyLists);
+  }
   return candidates;
 }
 
@@ -196,13 +201,6 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   // by its extents; those of last resort are tried one by one. The one for any
   // strides is made in any case, and assembled by the driver if it is needed.
   std::vector<Candidate> candidates = getCandidates(module, options.schedule);
-  bool isOfRows = module
-                      .walk([](mlir::attn::AttentionOp op) {
-                        return mlir::attn::hasKeyLists(op)
-                                   ? mlir::WalkResult::interrupt()
-                                   : mlir::WalkResult::advance();
-                      })
-                      .wasInterrupted();
   std::optional<Candidate> forAnyStrides;
   if (candidates.back().isForAnyStrides) {
     forAnyStrides = candidates.back();
@@ -269,8 +267,9 @@ Compilation::compileForCuda(mlir::ModuleOp module,
                        attempt.note);
       if (!attempt.verdict.isAccepted) {
         reason = variant.schedule + ": " + attempt.verdict.reason;
-        // The assembler chooses the registers of rows, for which there is one
-        // schedule: a few bytes are the price of more warps at a time.
+        // The assembler chooses the registers of rows: a few bytes are the
+        // price of more warps at a time.
+        bool isOfRows = attempt.candidate.isOfRows;
         emitRemark(module.getLoc(),
                    isOfRows ? "rows-spill" : "schedule-rejected",
                    metadata.entry, reason);

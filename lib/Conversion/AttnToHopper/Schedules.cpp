@@ -173,10 +173,7 @@ static bool boundsKeys(const MaskNode &node, AttentionLikeOpInterface op,
 
 /// Whether the number of keys of a query does not grow with that of all keys,
 /// as in a window.
-static bool isBand(AttentionLikeOpInterface op) {
-  if (op.getMask().empty())
-    return false;
-  MaskBounds bounds(op);
+static bool isBand(const MaskBounds &bounds, AttentionLikeOpInterface op) {
   return boundsKeys(bounds.getRoot(), op, 1) &&
          boundsKeys(bounds.getRoot(), op, -1);
 }
@@ -202,9 +199,11 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // Whether tiles of keys are passed over between others that are not. Then no
   // more is known of which queries have the most keys than that it is the first
   // or the last ones, if any, such as those of global tokens.
-  bool byClass =
-      op.getSparsityAttr() || (isMasked && !MaskBounds(op).areIntervals());
-  bool hasFewKeys = byClass || isBand(op);
+  std::optional<MaskBounds> bounds;
+  if (!op.getMask().empty())
+    bounds.emplace(op);
+  bool byClass = op.getSparsityAttr() || (bounds && !bounds->areIntervals());
+  bool hasFewKeys = byClass || (bounds && isBand(*bounds, op));
   int64_t headGroupKeys =
       isMasked ? cacheBytes / (getRowBytes(queryKeyDim) + getRowBytes(valueDim))
                : 0;

@@ -13,8 +13,6 @@
 
 #include "ThreadProgram.h"
 #include "llvm/Support/MathExtras.h"
-#include <map>
-#include <set>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -85,10 +83,9 @@ static void orient(ImplicitLocOpBuilder &b, MutableArrayRef<Limits> list) {
   });
   if (other == list.end() || other->position > first.position)
     return;
-  std::map<std::pair<void *, void *>, Limits> negated;
+  DenseMap<std::pair<Value, Value>, Limits> negated;
   for (Limits &limits : list) {
-    auto [it, isNew] = negated.try_emplace(
-        {limits.lower.getAsOpaquePointer(), limits.upper.getAsOpaquePointer()});
+    auto [it, isNew] = negated.try_emplace({limits.lower, limits.upper});
     if (isNew)
       it->second = negate(b, limits);
     limits = {-limits.position, it->second.lower, it->second.upper};
@@ -97,9 +94,9 @@ static void orient(ImplicitLocOpBuilder &b, MutableArrayRef<Limits> list) {
 
 /// Whether differences of bases are worth their registers.
 static bool areShared(ArrayRef<IndexElement> lhs, ArrayRef<IndexElement> rhs) {
-  std::set<std::pair<void *, void *>> bases;
+  DenseSet<std::pair<Value, Value>> bases;
   for (auto [x, y] : llvm::zip_equal(lhs, rhs))
-    bases.insert({x.base.getAsOpaquePointer(), y.base.getAsOpaquePointer()});
+    bases.insert({x.base, y.base});
   return bases.size() <= lhs.size() / 4;
 }
 
@@ -118,15 +115,15 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
   });
   // Whether a difference of 32 bits says which one is less: as it is, or with
   // one that is out of reach of the other brought nearer.
+  bool isShared = areShared(lhs, rhs);
   bool isExact = bits == 32 && difference.isWithin(kMostBound);
   bool isClamped =
-      !isExact && bits == 64 && areShared(lhs, rhs) &&
+      bits == 64 && isShared &&
       (left.isWithin(kMostIndex / 2) || right.isWithin(kMostIndex / 2));
   bool isSimple = isSigned(predicate) && areNear && (isExact || isClamped);
-  std::map<std::pair<void *, void *>, Value> differences;
+  DenseMap<std::pair<Value, Value>, Value> differences;
   auto getDifference = [&](Value x, Value y) {
-    Value &known =
-        differences[{x.getAsOpaquePointer(), y.getAsOpaquePointer()}];
+    Value &known = differences[{x, y}];
     if (known)
       return known;
     auto get = [&](Value base, Interval interval) {
@@ -154,14 +151,14 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
                                          getDifference(x.base, y.base)));
   }
   values[op.getResult()] = list;
-  if (!isSimple || !areShared(lhs, rhs) || predicate == Predicate::eq ||
+  if (!isSimple || !isShared || predicate == Predicate::eq ||
       predicate == Predicate::ne)
     return;
-  std::map<void *, Limits> bounds;
+  DenseMap<Value, Limits> bounds;
   SmallVector<Limits> &known = limits[op.getResult()];
   for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
     Value own = getDifference(x.base, y.base);
-    auto [it, isNew] = bounds.try_emplace(own.getAsOpaquePointer());
+    auto [it, isNew] = bounds.try_emplace(own);
     if (isNew)
       it->second = getLimits(b, predicate, own);
     known.push_back({x.offset - y.offset, it->second.lower, it->second.upper});
@@ -176,12 +173,11 @@ bool ThreadProgram::emitConjunction(arith::AndIOp op) {
     return false;
   // The tighter one of two bounds, the second of positions that are less by
   // `more`.
-  std::map<std::tuple<void *, void *, int64_t>, Value> joined;
+  DenseMap<std::tuple<Value, Value, int64_t, unsigned>, Value> joined;
   auto join = [&](Value x, Value y, int64_t more, bool isUpper) -> Value {
     if (!y)
       return x;
-    Value &bound =
-        joined[{x.getAsOpaquePointer(), y.getAsOpaquePointer(), more}];
+    Value &bound = joined[{x, y, more, isUpper}];
     if (bound)
       return bound;
     bound = addOffset(y, more);

@@ -57,31 +57,21 @@ LogicalResult ThreadProgram::emitBroadcast(Operation &op) {
   };
   if (from && from.getNumElements() == 1)
     return op.emitError("expects a vector of keys or queries");
-  int64_t count = getCount(to);
-  if (to.getElementType().isIndex()) {
-    SmallVector<IndexElement> list, elements = getIndices(source);
-    for (int64_t e = 0; e < count; ++e)
+  auto spread = [&](const auto &elements) {
+    std::decay_t<decltype(elements)> list;
+    for (int64_t e = 0, count = getCount(to); e < count; ++e)
       list.push_back(elements[select(e)]);
-    indices[result] = list;
+    return list;
+  };
+  if (to.getElementType().isIndex()) {
+    indices[result] = spread(getIndices(source));
     return success();
   }
-  Elements list, elements = get(source);
-  for (int64_t e = 0; e < count; ++e)
-    list.push_back(elements[select(e)]);
-  values[result] = list;
-  auto it = floatSums.find(source);
-  if (it != floatSums.end()) {
-    SmallVector<FloatSum> sums, sourceSums = it->second;
-    for (int64_t e = 0; e < count; ++e)
-      sums.push_back(sourceSums[select(e)]);
-    floatSums[result] = sums;
-  }
-  if (auto known = limits.find(source); known != limits.end()) {
-    SmallVector<Limits> list, sourceLimits = known->second;
-    for (int64_t e = 0; e < count; ++e)
-      list.push_back(sourceLimits[select(e)]);
-    limits[result] = list;
-  }
+  values[result] = spread(get(source));
+  if (auto known = floatSums.find(source); known != floatSums.end())
+    floatSums[result] = spread(known->second);
+  if (auto known = limits.find(source); known != limits.end())
+    limits[result] = spread(known->second);
   return success();
 }
 

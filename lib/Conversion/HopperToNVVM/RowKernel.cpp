@@ -114,15 +114,9 @@ Value RowKernel::emitLoad(Value address, Value condition, Type element) {
   std::string move = ("mov.b" + Twine(std::max(bits, 16u))).str();
   std::string text =
       "{ " + move + " $0, 0; @$2 ld.global.nc." + suffix + " $0, [$1]; }";
-  Value loaded =
-      LLVM::InlineAsmOp::create(
-          b, TypeRange(b.getIntegerType(std::max(bits, 16u))),
-          ValueRange{address, condition}, text, ("=&" + letter + ",l,b").str(),
-          /*has_side_effects=*/false, /*is_align_stack=*/false,
-          LLVM::TailCallKind::None,
-          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-          ArrayAttr())
-          .getResult(0);
+  Value loaded = emitPureAsm(b, text, ("=&" + letter + ",l,b").str(),
+                             ValueRange{address, condition},
+                             b.getIntegerType(std::max(bits, 16u)));
   if (isIndex)
     return arith::IndexCastOp::create(b, element, loaded);
   if (bits < 16 || isBool)

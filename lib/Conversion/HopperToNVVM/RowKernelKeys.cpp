@@ -1,6 +1,7 @@
 //===- RowKernelKeys.cpp - The loop over a list of keys -------------------===//
 
 #include "RowKernel.h"
+#include "ScalarMath.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -64,17 +65,12 @@ RowKernel::Columns RowKernel::loadChunk(Value pointer, Value condition,
                                         Type element) {
   SmallVector<Type> words(4, b.getI32Type());
   // Not read unless the predicate holds.
-  Value loaded =
-      LLVM::InlineAsmOp::create(
-          b, TypeRange(LLVM::LLVMStructType::getLiteral(b.getContext(), words)),
-          ValueRange{pointer, condition},
-          "{ mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0; "
-          "@$5 ld.global.nc.v4.b32 {$0, $1, $2, $3}, [$4]; }",
-          "=&r,=&r,=&r,=&r,l,b", /*has_side_effects=*/false,
-          /*is_align_stack=*/false, LLVM::TailCallKind::None,
-          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-          ArrayAttr())
-          .getResult(0);
+  Value loaded = emitPureAsm(
+      b,
+      "{ mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0; "
+      "@$5 ld.global.nc.v4.b32 {$0, $1, $2, $3}, [$4]; }",
+      "=&r,=&r,=&r,=&r,l,b", ValueRange{pointer, condition},
+      LLVM::LLVMStructType::getLiteral(b.getContext(), words));
   Columns list;
   for (int64_t number = 0; number < 4; ++number) {
     Value word = LLVM::ExtractValueOp::create(b, loaded, number);

@@ -24,20 +24,26 @@ static Value createIntrinsic(ImplicitLocOpBuilder &b, StringRef name,
       .getResult(0);
 }
 
+Value mlir::attn::emitPureAsm(ImplicitLocOpBuilder &b, StringRef text,
+                              StringRef constraints, ValueRange operands,
+                              Type type) {
+  return LLVM::InlineAsmOp::create(
+             b, TypeRange(type), operands, text, constraints,
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None,
+             LLVM::AsmDialectAttr::get(b.getContext(),
+                                       LLVM::AsmDialect::AD_ATT),
+             ArrayAttr())
+      .getResult(0);
+}
+
 static Value emitTanh(ImplicitLocOpBuilder &b, Value x, bool isAccurate) {
   auto f32 = [&](double value) { return createF32(b, value); };
   auto intrinsic = [&](StringRef name, Value operand, Type type) {
     return createIntrinsic(b, name, operand, type);
   };
   if (!isAccurate)
-    return LLVM::InlineAsmOp::create(
-               b, b.getF32Type(), x, "tanh.approx.f32 $0, $1;", "=f,f",
-               /*has_side_effects=*/false, /*is_align_stack=*/false,
-               LLVM::TailCallKind::None,
-               LLVM::AsmDialectAttr::get(b.getContext(),
-                                         LLVM::AsmDialect::AD_ATT),
-               ArrayAttr())
-        .getResult(0);
+    return emitPureAsm(b, "tanh.approx.f32 $0, $1;", "=f,f", x, b.getF32Type());
   // 1 - 2 / (1 + e^2x), and x for small x, where that loses digits.
   Value exponent = arith::MulFOp::create(b, x, f32(2 * kLog2E));
   Value power =
@@ -67,14 +73,7 @@ static Value emitAbsolute(ImplicitLocOpBuilder &b, Value x, Type type) {
   StringRef text = isWide
                        ? "{ .reg .b64 n; neg.s64 n, $1; max.s64 $0, $1, n; }"
                        : "{ .reg .b32 n; neg.s32 n, $1; max.s32 $0, $1, n; }";
-  return LLVM::InlineAsmOp::create(
-             b, type, x, text, isWide ? "=l,l" : "=r,r",
-             /*has_side_effects=*/false, /*is_align_stack=*/false,
-             LLVM::TailCallKind::None,
-             LLVM::AsmDialectAttr::get(b.getContext(),
-                                       LLVM::AsmDialect::AD_ATT),
-             ArrayAttr())
-      .getResult(0);
+  return emitPureAsm(b, text, isWide ? "=l,l" : "=r,r", x, type);
 }
 
 Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,

@@ -7,6 +7,10 @@
 
 namespace mlir::attn {
 
+/// The result of instructions in PTX that do nothing but compute it.
+Value emitPureAsm(ImplicitLocOpBuilder &b, StringRef text,
+                  StringRef constraints, ValueRange operands, Type type);
+
 /// One element of an elementwise operation, of `type`: functions on f32 are
 /// the approximations that the hardware has.
 Value emitScalarOp(ImplicitLocOpBuilder &b, Operation &op, ValueRange operands,

@@ -128,15 +128,7 @@ def _cases(options):
         for mask in masks:
             for dim in options.dims:
                 for length in options.lengths:
-                    yield variants.Case(
-                        variant=name,
-                        mask=mask,
-                        dtype=options.dtype,
-                        batch=max(1, options.tokens // length),
-                        heads=max(1, options.heads_total // dim),
-                        length=length,
-                        dim=dim,
-                    )
+                    yield variants.make_case(options, name, mask, length, dim)
 
 
 def _ours(torch, case, device, q, k, v, captures):

@@ -74,18 +74,8 @@ def cases(options):
                 continue
             for dim in options.dims or _DIMS[family]:
                 for length in options.lengths or pattern.lengths:
-                    yield (
-                        family,
-                        variants.Case(
-                            variant="none",
-                            mask=name,
-                            dtype=options.dtype,
-                            batch=max(1, options.tokens // length),
-                            heads=max(1, options.heads_total // dim),
-                            length=length,
-                            dim=dim,
-                        ),
-                    )
+                    case = variants.make_case(options, "none", name, length, dim)
+                    yield family, case
 
 
 # ===----------------------------------------------------------------------===

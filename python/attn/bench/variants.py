@@ -40,6 +40,20 @@ class Case:
         )
 
 
+def make_case(options, variant, mask, length, dim):
+    """With as many sequences and heads as the user's numbers of tokens and of
+    columns give, but at least one."""
+    return Case(
+        variant=variant,
+        mask=mask,
+        dtype=options.dtype,
+        batch=max(1, options.tokens // length),
+        heads=max(1, options.heads_total // dim),
+        length=length,
+        dim=dim,
+    )
+
+
 class Capture(typing.NamedTuple):
     """An input next to q, k and v. `make(torch, case, device)` is a tensor, or
     a number for a scalar; `{t}` in the type is the element type of q."""

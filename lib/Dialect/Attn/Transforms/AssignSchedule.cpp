@@ -80,23 +80,19 @@ MaskBlocks mlir::attn::getMaskBlocks(AttentionLikeOpInterface op) {
     return {sparsity.getBlockRows(), sparsity.getBlockColumns()};
   MaskBlocks blocks;
   Region &mask = op.getMask();
-  auto add = [&](Operation *quotient) {
+  mask.walk([&](Operation *quotient) {
+    if (quotient->getNumResults() != 1 ||
+        !isBlockNumber(op, quotient->getResult(0)))
+      return;
+    // Where nothing is read, only such as tiles can be multiples of, or parts.
+    constexpr int64_t least = 32;
+    int64_t divisor = *getDivisor(quotient);
+    if (divisor % least != 0 &&
+        llvm::none_of(quotient->getUsers(), llvm::IsaPred<tensor::ExtractOp>))
+      return;
     bool isRow = quotient->getOperand(0) == mask.getArgument(2);
     int64_t &size = isRow ? blocks.rows : blocks.columns;
-    size = std::gcd(size, *getDivisor(quotient));
-  };
-  mask.walk([&](tensor::ExtractOp extract) {
-    for (Value index : extract.getIndices())
-      if (isBlockNumber(op, index))
-        add(index.getDefiningOp());
-  });
-  // Of others, only such as tiles can be multiples of, or parts.
-  constexpr int64_t least = 32;
-  mask.walk([&](Operation *quotient) {
-    if (quotient->getNumResults() == 1 &&
-        isBlockNumber(op, quotient->getResult(0)) &&
-        *getDivisor(quotient) % least == 0)
-      add(quotient);
+    size = std::gcd(size, divisor);
   });
   return blocks;
 }

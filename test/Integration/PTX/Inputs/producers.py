@@ -13,6 +13,7 @@ import numpy
 import launch as launches
 import layouts
 import producer
+import shards
 import visits
 from programs import Case, program
 
@@ -253,19 +254,7 @@ def _check(test):
             raise visits.Problem("expects exactly the tiles that are needed")
 
 
-def main():
-    kind, (shard, shards) = sys.argv[1], map(int, sys.argv[2].split("/"))
-    tests = TESTS[kind][shard::shards]
-    wrong = 0
-    for test in tests:
-        try:
-            _check(test)
-        except (visits.Problem, producer.PtxError) as error:
-            print(f"{test}: {error}")
-            wrong += 1
-    print(f"{kind}: {len(tests)} tested, {wrong} wrong")
-    return 1 if wrong or not tests else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    kind, shard = sys.argv[1:3]
+    failures = (visits.Problem, producer.PtxError)
+    sys.exit(shards.run(kind, TESTS[kind], shard, _check, failures))

@@ -12,6 +12,7 @@ import numpy
 
 import launch as launches
 import operations
+import shards
 from ptx import PtxError
 
 _PROGRAM = """
@@ -254,19 +255,6 @@ def _check(test):
     numpy.testing.assert_allclose(got, expected[1], rtol=1e-4, atol=1e-4)
 
 
-def main():
-    shard, shards = map(int, sys.argv[1].split("/"))
-    tests = TESTS[shard::shards]
-    wrong = 0
-    for test in tests:
-        try:
-            _check(test)
-        except (AssertionError, PtxError) as error:
-            print(f"{test}: {error}")
-            wrong += 1
-    print(f"rows: {len(tests)} tested, {wrong} wrong")
-    return 1 if wrong or not tests else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    failures = (AssertionError, PtxError)
+    sys.exit(shards.run("rows", TESTS, sys.argv[1], _check, failures))
