@@ -143,7 +143,8 @@ static LogicalResult schedule(TileProgram &program) {
                                              : 1;
   auto roles = hopper::WarpSpecializeOp::create(
       builder, loc, program.schedule.getNumConsumers(),
-      program.schedule.getRegisters(), producerThreads);
+      program.schedule.getRegisters(), producerThreads,
+      program.schedule.getThreadBlocks());
   gpu::ReturnOp::create(builder, loc);
   builder.createBlock(&roles.getProducer());
   builder.createBlock(&roles.getConsumers());

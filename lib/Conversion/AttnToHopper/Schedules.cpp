@@ -16,8 +16,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The shared memory that a thread block may have, in bytes.
-static constexpr int64_t kSharedBytes = 232448;
+/// The shared memory that a thread block may have, in bytes: its part of that
+/// of a multiprocessor, but for what the hardware takes for each.
+static int64_t getSharedLimit(hopper::ScheduleAttr schedule) {
+  constexpr int64_t all = 233472, reserved = 1024;
+  return all / schedule.getThreadBlocks() - reserved;
+}
 
 static int64_t getRowBytes(int64_t columns) {
   return llvm::alignTo(columns, hopper::kChunkColumns) * 2;
@@ -41,7 +45,7 @@ int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
   bool fitsInQueries = queryKeyDim == valueDim;
   if (!schedule.getPersistent() && fitsInQueries)
     return 0;
-  int64_t free = kSharedBytes -
+  int64_t free = getSharedLimit(schedule) -
                  getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
   int64_t tileM = schedule.getTileM();
   int64_t part = llvm::alignDown(std::max<int64_t>(free / (tileM * 2), 0),
@@ -71,7 +75,7 @@ int64_t mlir::attn::getQueryStages(hopper::ScheduleAttr schedule,
     return 1;
   int64_t bytes = getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) +
                   schedule.getTileM() * getRowBytes(queryKeyDim);
-  return bytes <= kSharedBytes ? 2 : 1;
+  return bytes <= getSharedLimit(schedule) ? 2 : 1;
 }
 
 bool mlir::attn::isHeadDimSupported(int64_t dim) {
@@ -191,7 +195,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   };
   int64_t numCaptures = countCaptureTiles(op.getScore(), kNumScoreArgs - 2) +
                         countCaptureTiles(op.getMask(), kNumMaskArgs - 2);
-  int64_t stages = 2, captureStages = 0;
+  int64_t stages = 2, captureStages = 0, threadBlocks = 1;
   // The more heads take turns, the better is the work shared out in the end, as
   // long as their keys and values fit in the L2 cache with some room.
   constexpr int64_t cacheBytes = 32 << 20;
@@ -213,14 +217,15 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     auto get = [&](int64_t tileN) {
       return hopper::ScheduleAttr::get(
           op.getContext(), tileM, tileN, stages, registers, headGroup,
-          headGroupKeys, captureStages, /*reverse=*/isMasked && !byClass,
+          headGroupKeys, captureStages, threadBlocks,
+          /*reverse=*/isMasked && !byClass,
           /*bothEnds=*/byClass, (flags & Persistent) != 0,
           (flags & PingPong) != 0, (flags & QInRegisters) != 0,
           /*overlapTiles=*/false, (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) <=
-             kSharedBytes;
+             getSharedLimit(schedule);
     };
     // Smaller tiles for pairs of head dimensions that need more memory.
     while (tileN > 16 && !fits(get(tileN)))
@@ -240,23 +245,30 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   constexpr unsigned common = Persistent | PingPong;
   bool isDense = !readsPerPair(op, op.getScore(), kNumScoreArgs - 2) &&
                  !readsPerPair(op, op.getMask(), kNumMaskArgs - 2);
+  bool isShared = false;
   if (byClass && isDense && dim <= 128) {
     // Blocks of masks are multiples of 64 or 128 as a rule, and so are tiles,
     // which are in one block then. What finds the tiles takes registers.
     auto [rows, columns] = getMaskBlocks(op);
     int64_t tileN = columns % 128 == 0 ? 128 : columns % 64 == 0 ? 64 : 32;
-    if (dim <= 64) {
+    // All queries of a tile compute with the keys that some of them need. So
+    // tiles are small where blocks are, and several thread blocks compute at a
+    // time, each with keys of its own. That reads keys more often, which pays
+    // for documents with D = 64, but not where there is more to read of a key.
+    bool isSmall = rows % 128 != 0 || columns % 128 != 0;
+    isShared = isSmall || (rows == 0 && dim <= 64);
+    if (isShared) {
+      threadBlocks = dim <= 64 ? 3 : 2;
+      add(64, std::min<int64_t>(tileN, 64), dim <= 64 ? 112 : 184, Persistent,
+          dim <= 64 ? 1.1 : 2.0, dim <= 64 ? 4.6e-3 : 7.5e-3);
+      threadBlocks = 1;
+    } else if (dim <= 64) {
       stages = 4;
-      // The more queries, the fewer keys that some of them need are read again;
-      // but all of them compute with those.
-      if (rows == 0 && columns == 0)
-        add(192, 96, 152, common, 3.3, 10.9e-3);
-      else if (rows % 256 == 0 && tileN >= 64)
+      // The more queries, the fewer keys that some of them need are read again.
+      if (rows % 256 == 0)
         add(256, 64, 112, common, 2.8, 15.0e-3);
       add(128, tileN, 208, common, 2.2, 8.5e-3);
       stages = 2;
-    } else if (tileN < 128) {
-      add(128, tileN, 216, all, 1.5, 12.5e-3);
     } else {
       add(128, tileN, 232, all, 1.5, 11.0e-3);
       add(128, tileN, 232, common, 1.5, 11.4e-3);
@@ -306,6 +318,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   }
   // Addresses and what is read for each key take registers, too.
   size_t numFirst = std::max<size_t>(schedules.size(), 1);
+  if (isShared && dim <= 64)
+    add(128, 128, 208, common, 2.2, 8.5e-3);
   if (dim <= 192)
     add(128, dim <= 64 ? 96 : dim <= 128 ? 64 : 48, 232, common, 3.0, 20.0e-3);
   add(128, 32, 232, common, 3.0, 40.0e-3);

@@ -107,11 +107,12 @@ LogicalResult ThreadProgram::emit() {
     return failure();
   layOutMemory();
 
-  int64_t threads = 128 * (1 + roles.getNumConsumers());
+  int64_t threads = hopper::getNumThreads(roles.getNumConsumers());
   function->setAttr("nvvm.kernel", b.getUnitAttr());
   function->setAttr("nvvm.maxntid",
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));
-  function->setAttr("nvvm.minctasm", b.getI32IntegerAttr(1));
+  function->setAttr("nvvm.minctasm",
+                    b.getI32IntegerAttr(roles.getThreadBlocks()));
 
   threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   sharedBase = LLVM::AddressOfOp::create(
@@ -178,7 +179,8 @@ LogicalResult ThreadProgram::emitRoles() {
   NVVM::SetMaxRegisterOp::create(
       b,
       hopper::getProducerRegisters(roles.getNumConsumers(),
-                                   roles.getRegisters()),
+                                   roles.getRegisters(),
+                                   roles.getThreadBlocks()),
       NVVM::SetMaxRegisterAction::decrease);
   int64_t threads = roles.getProducerThreads();
   isLane0 =

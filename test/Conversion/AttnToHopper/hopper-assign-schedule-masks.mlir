@@ -20,11 +20,10 @@ func.func @causal(%q: !t) -> !t {
 
 !t = tensor<1x1x?x64xbf16>
 
-// It is not known which ones do.
+// It is not known which ones do, and each has keys of its own.
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 96, {{.*}} both_ends
-// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
-// CHECK-NEXT: last resort:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 3, both_ends
+// CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
 func.func @documents(%q: !t, %ids: tensor<?xi32>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%ids : tensor<?xi32>) outs(%q : !t)
       mask(%b, %h, %i, %j, %c) {
@@ -64,11 +63,56 @@ func.func @blocks_256(%q: !t) -> !t {
 
 !t = tensor<1x1x?x64xbf16>
 
+// Tiles as large as blocks.
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 64, {{.*}} both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 3, both_ends
 // CHECK-NEXT: last resort:
 func.func @blocks_64(%q: !t, %bits: tensor<?x?xi1>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t)
       sparsity(#attn.sparsity<bits, block = 64x64> %bits : tensor<?x?xi1>) outs(%q : !t)
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x128xbf16>
+
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 2, both_ends
+// CHECK-NEXT: last resort:
+func.func @blocks_64_of_128(%q: !t, %bits: tensor<?x?xi1>) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t)
+      sparsity(#attn.sparsity<bits, block = 64x64> %bits : tensor<?x?xi1>) outs(%q : !t)
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x64xbf16>
+
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 32, {{.*}} thread_blocks = 3, both_ends
+// CHECK-NEXT: last resort:
+func.func @blocks_32(%q: !t, %bits: tensor<?x?xi1>) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t)
+      sparsity(#attn.sparsity<bits, block = 32x32> %bits : tensor<?x?xi1>) outs(%q : !t)
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x128xbf16>
+
+// A key is more to read, so that more queries share it.
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
+func.func @documents_of_128(%q: !t, %ids: tensor<?xi32>) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%ids : tensor<?xi32>) outs(%q : !t)
+      mask(%b, %h, %i, %j, %c) {
+    %x = tensor.extract %c[%i] : tensor<?xi32>
+    %y = tensor.extract %c[%j] : tensor<?xi32>
+    %p = arith.cmpi eq, %x, %y : i32
+    attn.yield %p : i1
+  }
   return %r : !t
 }

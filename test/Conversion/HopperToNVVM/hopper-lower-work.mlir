@@ -64,4 +64,18 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // Two thread blocks share the registers of a multiprocessor: 80 for each of
+  // their 384 threads at the start.
+  // CHECK-LABEL: llvm.func @shared
+  // CHECK-SAME: nvvm.maxntid = array<i32: 384>, nvvm.minctasm = 2 : i32
+  // CHECK: nvvm.setmaxregister {{ *}}decrease 32
+  // CHECK: nvvm.setmaxregister {{ *}}increase 104
+  gpu.func @shared() kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 104, thread_blocks = 2>} {
+    hopper.warp_specialize consumers 2 registers 104 thread_blocks 2 producer {
+    } consumers {
+    }
+    gpu.return
+  }
 }

@@ -90,6 +90,21 @@
 
 // -----
 
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 144, which leave 16}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 144, thread_blocks = 3>
+
+// -----
+
+// expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 0}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 0>
+
+// -----
+
+// expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 5}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 5>
+
+// -----
+
 // expected-error@+1 {{expects head_group to be positive, but got 0}}
 #s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 0>
 

@@ -53,8 +53,28 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects consumers to leave at least 24 registers to each thread of the producer, but got 8}}
+  // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
   hopper.warp_specialize consumers 2 registers 248 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 112, which leave 16}}
+  hopper.warp_specialize consumers 2 registers 112 thread_blocks 2 producer {
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 5}}
+  hopper.warp_specialize consumers 1 registers 64 thread_blocks 5 producer {
   } consumers {
   }
   return

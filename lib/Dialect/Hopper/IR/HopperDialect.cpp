@@ -41,7 +41,7 @@ bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
-          headGroupKeys = 0, captureStages = 0;
+          headGroupKeys = 0, captureStages = 0, threadBlocks = 1;
   bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
        inRegisters = false, overlapTiles = false, strided = false;
   SMLoc loc = parser.getCurrentLocation();
@@ -69,7 +69,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"registers", &registers},
           {"head_group", &headGroup},
           {"head_group_keys", &headGroupKeys},
-          {"capture_stages", &captureStages}})
+          {"capture_stages", &captureStages},
+          {"thread_blocks", &threadBlocks}})
       if (name == number)
         return failure(parser.parseEqual() || parser.parseInteger(*value));
     return parser.emitError(memberLoc,
@@ -81,8 +82,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      headGroupKeys, captureStages, reverse, bothEnds, persistent, pingPong,
-      inRegisters, overlapTiles, strided);
+      headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, persistent,
+      pingPong, inRegisters, overlapTiles, strided);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -93,6 +94,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", head_group_keys = " << getHeadGroupKeys();
   if (getCaptureStages())
     printer << ", capture_stages = " << getCaptureStages();
+  if (getThreadBlocks() != 1)
+    printer << ", thread_blocks = " << getThreadBlocks();
   for (auto [flag, isSet] :
        {std::pair<StringRef, bool>{"reverse", getReverse()},
         {"both_ends", getBothEnds()},
@@ -113,8 +116,8 @@ static bool isStageCount(int64_t stages) {
 LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
-    int64_t captureStages, bool reverse, bool bothEnds, bool persistent, bool,
-    bool inRegisters, bool overlapTiles, bool strided) {
+    int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
+    bool persistent, bool, bool inRegisters, bool overlapTiles, bool strided) {
   if (reverse && bothEnds)
     return emitError() << "expects reverse or both_ends, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
@@ -127,15 +130,9 @@ LogicalResult hopper::ScheduleAttr::verify(
                        << tileN;
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
-  if (registers < 24 || registers > 256 || registers % 8 != 0)
-    return emitError() << "expects registers to be a multiple of 8 from 24 to "
-                          "256, but got "
-                       << registers;
-  if (int64_t left = getProducerRegisters(tileM / kWarpgroupRows, registers);
-      left < 24)
-    return emitError() << "expects registers to leave at least 24 to each "
-                          "thread of the producer, but got "
-                       << registers << ", which leave " << left;
+  if (failed(verifyRegisters(emitError, tileM / kWarpgroupRows, registers,
+                             threadBlocks)))
+    return failure();
   if (headGroup < 1)
     return emitError() << "expects head_group to be positive, but got "
                        << headGroup;

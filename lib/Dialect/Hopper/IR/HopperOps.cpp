@@ -28,33 +28,56 @@ static void printKeyword(OpAsmPrinter &printer, Operation *,
 // Roles
 //===----------------------------------------------------------------------===//
 
-int64_t hopper::getProducerRegisters(int64_t numConsumers, int64_t registers) {
-  constexpr int64_t all = 65536, group = 128, granularity = 8;
-  int64_t threads = group * (1 + numConsumers);
-  int64_t atStart = all / threads / granularity * granularity;
-  int64_t left = atStart * threads / group - numConsumers * registers;
+static constexpr int64_t kWarpgroupThreads = 4 * hopper::kWarpThreads;
+/// Registers come in such numbers for each thread.
+static constexpr int64_t kRegisterGranularity = 8;
+
+int64_t hopper::getNumThreads(int64_t numConsumers) {
+  return kWarpgroupThreads * (1 + numConsumers);
+}
+
+int64_t hopper::getProducerRegisters(int64_t numConsumers, int64_t registers,
+                                     int64_t threadBlocks) {
+  constexpr int64_t all = 65536;
+  int64_t threads = getNumThreads(numConsumers);
+  int64_t atStart =
+      llvm::alignDown(all / (threads * threadBlocks), kRegisterGranularity);
+  int64_t left = atStart * (1 + numConsumers) - numConsumers * registers;
   // As many as looking for tiles under a mask takes. It cannot have more than
   // at the start, nor ptxas more than it uses anywhere.
   constexpr int64_t most = 128;
-  return std::min(left / granularity * granularity, most);
+  return std::min(left / kRegisterGranularity * kRegisterGranularity, most);
+}
+
+LogicalResult
+hopper::verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t numConsumers, int64_t registers,
+                        int64_t threadBlocks) {
+  constexpr int64_t least = 24, most = 256, mostBlocks = 4;
+  if (registers < least || registers > most ||
+      registers % kRegisterGranularity != 0)
+    return emitError() << "expects registers to be a multiple of "
+                       << kRegisterGranularity << " from " << least << " to "
+                       << most << ", but got " << registers;
+  if (threadBlocks < 1 || threadBlocks > mostBlocks)
+    return emitError() << "expects thread_blocks to be from 1 to " << mostBlocks
+                       << ", but got " << threadBlocks;
+  int64_t left = getProducerRegisters(numConsumers, registers, threadBlocks);
+  if (left < least)
+    return emitError() << "expects registers to leave at least " << least
+                       << " to each thread of the producer, but got "
+                       << registers << ", which leave " << left;
+  return success();
 }
 
 LogicalResult WarpSpecializeOp::verify() {
   if (int64_t count = getNumConsumers(); count < 1 || count > 4)
     return emitOpError("expects 1 to 4 consumers, but got ") << count;
-  int64_t registers = getRegisters();
-  if (registers < 24 || registers > 256 || registers % 8 != 0)
-    return emitOpError("expects registers to be a multiple of 8 from 24 to "
-                       "256, but got ")
-           << registers;
-  constexpr int64_t least = 24;
-  int64_t left = getProducerRegisters(getNumConsumers(), registers);
-  if (left < least)
-    return emitOpError("expects consumers to leave at least ")
-           << least << " registers to each thread of the producer, but got "
-           << left;
-  if (int64_t threads = getProducerThreads();
-      threads != 1 && threads != 32 && threads != 128)
+  if (failed(verifyRegisters([&] { return emitOpError(); }, getNumConsumers(),
+                             getRegisters(), getThreadBlocks())))
+    return failure();
+  int64_t threads = getProducerThreads();
+  if (threads != 1 && threads != 32 && threads != 128)
     return emitOpError("expects 1, 32 or 128 threads of the producer, but got ")
            << threads;
   return success();

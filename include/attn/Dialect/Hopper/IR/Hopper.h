@@ -27,9 +27,20 @@ inline constexpr int64_t kWarpThreads = 32;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 
+/// The threads of a thread block: a warpgroup for each consumer, and one that
+/// is the producer.
+int64_t getNumThreads(int64_t numConsumers);
+
 /// The registers of a producer's thread: what consumers leave of those that the
-/// thread block starts with.
-int64_t getProducerRegisters(int64_t numConsumers, int64_t registers);
+/// thread block starts with, where so many blocks share a multiprocessor.
+int64_t getProducerRegisters(int64_t numConsumers, int64_t registers,
+                             int64_t threadBlocks);
+
+/// Whether the registers of consumers are such that a thread block can have
+/// them, with so many on a multiprocessor.
+LogicalResult verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
+                              int64_t numConsumers, int64_t registers,
+                              int64_t threadBlocks);
 
 /// Attributes of a kernel's arguments that say what the caller passes: the
 /// number of the function's operand, and for an extent the dimension.

@@ -48,7 +48,9 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `tile_n`: keys in one tile, a multiple of 16.
     * `stages`: tiles of keys, and as many of values, that are in shared memory at a time; 1, 2 or 4.
     * `registers`: registers of a thread of a consumer, a multiple of 8. All consumers together have no more than the thread block was
-      started with: up to 256 with one consumer, 240 with two, 160 with three, and 112 with four.
+      started with: up to 256 with one consumer, 240 with two, 160 with three, and 112 with four; less with `thread_blocks`.
+    * `thread_blocks`: so many thread blocks run on a multiprocessor at a time, from 1 (not written) to 4, and share its registers and
+      its shared memory. What one of them waits for, the others compute beside.
     * `head_group`: heads whose tiles take turns in the order of the grid, which lets long
       tiles of several heads run first.
     * `head_group_keys`: more heads take turns, up to 32, if they have together no more than so many keys, which are to fit in a cache; 0 (not
@@ -75,14 +77,13 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
       "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
-      "int64_t":$captureStages, "bool":$reverse,
+      "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
       "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$overlapTiles, "bool":$strided);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getNumConsumers() const { return getTileM() / 64; }
-    int64_t getNumThreads() const { return 128 * (1 + getNumConsumers()); }
   }];
 }
 

@@ -23,7 +23,8 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     One thread runs `producer`, or with `producer_threads` 32 a warp, whose threads decide together what to copy, or with 128 a
     warpgroup, which copies tiles of strided maps together; `num_consumers` warpgroups run `consumers`, each with the
     number of its warpgroup from `hopper.warpgroup_id`. Registers of the thread block are split so that each consumer thread
-    has `registers`. The operation ends its kernel.
+    has `registers`; with `thread_blocks`, they are this part of a multiprocessor's, so that so many of its thread blocks run there at a
+    time. The operation ends its kernel.
 
     Example:
 
@@ -36,15 +37,17 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     }
     ```
 
-    Errors: other than 1 to 4 consumers; registers that are not a multiple of 8 from 24 to 256; other than 1, 32 or 128 threads of
-    the producer, or 128 that claim work.
+    Errors: other than 1 to 4 consumers, or thread blocks; registers that are not a multiple of 8 from 24 to 256, or that leave less
+    than 24 to the producer; other than 1, 32 or 128 threads of the producer, or 128 that claim work.
   }];
   let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers,
-      DefaultValuedAttr<I64Attr, "1">:$producer_threads);
+      DefaultValuedAttr<I64Attr, "1">:$producer_threads,
+      DefaultValuedAttr<I64Attr, "1">:$thread_blocks);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
   let assemblyFormat = [{
     `consumers` $num_consumers `registers` $registers
-    (`producer_threads` $producer_threads^)? `producer` $producer
+    (`producer_threads` $producer_threads^)?
+    (`thread_blocks` $thread_blocks^)? `producer` $producer
     `consumers` $consumers attr-dict
   }];
   let hasVerifier = 1;
