@@ -200,13 +200,15 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // long as their keys and values fit in the L2 cache with some room.
   constexpr int64_t cacheBytes = 32 << 20;
   int64_t headGroup = !isMasked ? 1 : dim <= 128 ? 16 : 8;
-  // Whether tiles of keys are passed over between others that are not. Then no
-  // more is known of which queries have the most keys than that it is the first
-  // or the last ones, if any, such as those of global tokens.
+  // Whether tiles of keys are passed over between others that are not.
   std::optional<MaskBounds> bounds;
   if (!op.getMask().empty())
     bounds.emplace(op);
   bool byClass = op.getSparsityAttr() || (bounds && !bounds->areIntervals());
+  // The last queries have the most keys, unless it is not known that keys end
+  // with the query. Then it is the first or the last ones, if any, such as
+  // those of global tokens.
+  bool bothEnds = byClass && !(bounds && boundsKeys(bounds->getRoot(), op, -1));
   bool hasFewKeys = byClass || (bounds && isBand(*bounds, op));
   int64_t headGroupKeys =
       isMasked ? cacheBytes / (getRowBytes(queryKeyDim) + getRowBytes(valueDim))
@@ -218,9 +220,9 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
       return hopper::ScheduleAttr::get(
           op.getContext(), tileM, tileN, stages, registers, headGroup,
           headGroupKeys, captureStages, threadBlocks,
-          /*reverse=*/isMasked && !byClass,
-          /*bothEnds=*/byClass, (flags & Persistent) != 0,
-          (flags & PingPong) != 0, (flags & QInRegisters) != 0,
+          /*reverse=*/isMasked && !bothEnds, bothEnds,
+          (flags & Persistent) != 0, (flags & PingPong) != 0,
+          (flags & QInRegisters) != 0,
           /*overlapTiles=*/false, (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
