@@ -83,14 +83,16 @@ static std::optional<int64_t> getInt(mlir::DictionaryAttr dictionary,
 
 static bool readMap(mlir::DictionaryAttr from, cuda::Param &param) {
   auto dims = from.getAs<mlir::DenseI64ArrayAttr>("dims");
-  std::optional<int64_t> rows = getInt(from, "rows");
-  if (!dims || dims.size() != 4 || !rows)
+  std::optional<int64_t> rows = getInt(from, "rows"),
+                         columns = getInt(from, "columns");
+  if (!dims || dims.size() != 4 || !rows || !columns)
     return false;
   param.kind = cuda::ParamKind::TensorMap;
   // Innermost first, and one chunk of columns of one head at a time.
   for (int64_t dim : llvm::reverse(dims.asArrayRef()))
     param.map.dims.push_back(dim);
-  param.map.box = {hopper::kChunkColumns, static_cast<uint32_t>(*rows), 1, 1};
+  param.map.box = {static_cast<uint32_t>(*columns),
+                   static_cast<uint32_t>(*rows), 1, 1};
   return true;
 }
 

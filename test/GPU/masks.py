@@ -327,6 +327,19 @@ MASKS = [
         mask_of=lambda x, b, h, i, j, c: c.on[i, j] != 0,
     ),
     Variant(
+        "random-pairs-i1",
+        captures=(
+            Capture(
+                "on",
+                "tensor<?x?x?xi1>",
+                lambda draw, case: draw.random((case.batch, case.queries, case.keys))
+                < 0.3,
+            ),
+        ),
+        mask="%p = tensor.extract %on[%b, %i, %j] : tensor<?x?x?xi1>",
+        mask_of=lambda x, b, h, i, j, c: c.on[b, i, j],
+    ),
+    Variant(
         "batch-offset-causal",
         captures=(
             Capture(

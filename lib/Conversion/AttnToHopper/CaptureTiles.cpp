@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileProgram.h"
+#include "attn/Conversion/AttnToHopper/Schedules.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -53,7 +54,7 @@ static std::optional<TileAccess> matchCapture(GatherOp read,
   auto argument = dyn_cast<BlockArgument>(read.getSource());
   if (!type || type.getRank() != 2 || !argument ||
       argument.getOwner() != &program.function.getFunctionBody().front() ||
-      !isa<BFloat16Type, Float16Type>(type.getElementType()))
+      !isCaptureTileElement(type.getElementType()))
     return std::nullopt;
   TileAccess access;
   access.argument = argument.getArgNumber();

@@ -90,7 +90,7 @@ private:
   }
 
   Value startScores(Value keys);
-  void emitCaptures(Value number);
+  void emitCaptures(Value number, bool arePacked);
   SmallVector<GatherOp> getReads(Block &block);
   LogicalResult emitReads(Value key);
   LogicalResult emitFirstReads(Value key);

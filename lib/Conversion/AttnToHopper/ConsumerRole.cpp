@@ -139,7 +139,8 @@ void Consumer::holdQueries(const Work &work, Value tile) {
 FailureOr<SoftmaxState> Consumer::emitFirst(Value key, Value use,
                                             Value product) {
   WorkerCloner::State saved = cloner.save();
-  emitCaptures(use);
+  for (bool arePacked : {true, false})
+    emitCaptures(use, arePacked);
   cloner.setRarelyRun(true);
   FailureOr<Scores> scores = emitScores(product, key, /*isFirst=*/true);
   cloner.setRarelyRun(false);
@@ -160,11 +161,13 @@ FailureOr<SoftmaxState> Consumer::emitStep(const Step &step,
   passTurn();
   WorkerCloner::State saved = cloner.save();
   Value key = step.key ? step.key : step.getKey();
-  emitCaptures(step.use);
+  emitCaptures(step.use, /*arePacked=*/true);
   if (failed(emitReads(key)))
     return failure();
   Value next = wait(pendingScores, 1);
   release(resources.keyChannel, step.use);
+  // There are no registers for these beside the product.
+  emitCaptures(step.use, /*arePacked=*/false);
   FailureOr<Scores> scores =
       emitScores(next, key, /*isFirst=*/false, step.isFull);
   cloner.restore(std::move(saved));

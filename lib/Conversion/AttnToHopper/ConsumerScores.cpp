@@ -79,11 +79,14 @@ bool mlir::attn::dependsOn(Value value, Value product, DenseSet<Value> &seen) {
          });
 }
 
-/// Holds use `number` of the captures that come as tiles in registers.
-void Consumer::emitCaptures(Value number) {
+/// Holds use `number` of the captures that come as tiles in registers: of those
+/// of 16 bits, which are packed, or of the others.
+void Consumer::emitCaptures(Value number, bool arePacked) {
   for (auto [capture, channel] :
        llvm::zip_equal(program.captures, resources.captureChannels)) {
     const TileAccess &access = capture.access;
+    if ((hopper::getElementBytes(access.elementType) == 2) != arePacked)
+      continue;
     Value vector = hopper::LoadFragmentOp::create(
         builder, loc, getVectorType(access.columns, access.elementType),
         getRows(get(channel, number)));
@@ -95,12 +98,16 @@ void Consumer::emitCaptures(Value number) {
 
 /// The elements of captures by key that a side of the branch on the class of a
 /// tile reads, and that are not known yet. Along the queries alone nothing
-/// changes from tile to tile.
+/// changes from tile to tile, and what comes in tiles is read elsewhere.
 SmallVector<GatherOp> Consumer::getReads(Block &block) {
   SmallVector<GatherOp> reads;
   for (auto gather : block.getOps<GatherOp>()) {
     DenseSet<Value> seen;
-    if (isa<VectorType>(gather.getType()) &&
+    bool isInTile =
+        llvm::any_of(program.captures, [&](const TileCapture &capture) {
+          return llvm::is_contained(capture.reads, gather.getResult());
+        });
+    if (isa<VectorType>(gather.getType()) && !isInTile &&
         !cloner.isMapped(gather.getResult()) &&
         !cloner.isInvariant(gather.getResult()) &&
         !dependsOn(gather.getResult(), program.product, seen))

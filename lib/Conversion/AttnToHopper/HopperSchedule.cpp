@@ -33,9 +33,12 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
   resources.keyMap = arguments.getMap(program.key, tileN);
   resources.valueMap = arguments.getMap(program.value, tileN);
   bool byClass = static_cast<bool>(program.choice);
-  int64_t queryStages =
-      getQueryStages(schedule, program.query.columns, program.value.columns,
-                     program.captures.size());
+  SmallVector<Type> captures = llvm::map_to_vector(
+      program.captures, [](const TileCapture &capture) -> Type {
+        return capture.access.elementType;
+      });
+  int64_t queryStages = getQueryStages(schedule, program.query.columns,
+                                       program.value.columns, captures);
   resources.queryChannel =
       createChannel(builder, loc, queryStages, tileM, program.query, byClass);
   resources.keyChannel =
@@ -47,9 +50,8 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
     resources.captureChannels.push_back(createChannel(
         builder, loc, schedule.getCaptureStages(), tileM, capture.access));
   }
-  int64_t stagingColumns =
-      getStagingColumns(schedule, program.query.columns, program.value.columns,
-                        program.captures.size());
+  int64_t stagingColumns = getStagingColumns(schedule, program.query.columns,
+                                             program.value.columns, captures);
   resources.stagesInQueries = stagingColumns == 0;
   for (auto [number, result] : llvm::enumerate(program.results))
     if (result.hasColumns() && !resources.stagesInQueries)

@@ -23,30 +23,44 @@ static int64_t getSharedLimit(hopper::ScheduleAttr schedule) {
   return all / schedule.getThreadBlocks() - reserved;
 }
 
+/// The bytes of so many columns of a tile's row.
+static int64_t getRowBytes(int64_t columns, Type element) {
+  return llvm::alignTo(columns, hopper::getChunkColumns(element)) *
+         hopper::getElementBytes(element);
+}
+
+/// The same of 16 bits.
 static int64_t getRowBytes(int64_t columns) {
   return llvm::alignTo(columns, hopper::kChunkColumns) * 2;
+}
+
+bool mlir::attn::isCaptureTileElement(Type element) {
+  return isa<BFloat16Type, Float16Type, Float32Type>(element) ||
+         element.isInteger(1) || element.isInteger(8);
 }
 
 /// All but the staged results.
 static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
                                int64_t queryKeyDim, int64_t valueDim,
-                               int64_t numCaptures) {
+                               ArrayRef<Type> captures) {
   constexpr int64_t barrierBytes = 1024;
   int64_t keys = getRowBytes(queryKeyDim), values = getRowBytes(valueDim);
+  int64_t captureBytes = 0;
+  for (Type element : captures)
+    captureBytes += getRowBytes(schedule.getTileN(), element);
   return barrierBytes + schedule.getTileM() * keys +
          schedule.getStages() * schedule.getTileN() * (keys + values) +
-         numCaptures * schedule.getCaptureStages() * schedule.getTileM() *
-             getRowBytes(schedule.getTileN());
+         schedule.getCaptureStages() * schedule.getTileM() * captureBytes;
 }
 
 int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
                                       int64_t queryKeyDim, int64_t valueDim,
-                                      int64_t numCaptures) {
+                                      ArrayRef<Type> captures) {
   bool fitsInQueries = queryKeyDim == valueDim;
   if (!schedule.getPersistent() && fitsInQueries)
     return 0;
   int64_t free = getSharedLimit(schedule) -
-                 getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures);
+                 getChannelBytes(schedule, queryKeyDim, valueDim, captures);
   int64_t tileM = schedule.getTileM();
   int64_t part = llvm::alignDown(std::max<int64_t>(free / (tileM * 2), 0),
                                  hopper::kChunkColumns);
@@ -58,22 +72,20 @@ int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
 /// The shared memory that a kernel with this schedule takes, in bytes.
 static int64_t getSharedBytes(hopper::ScheduleAttr schedule,
                               int64_t queryKeyDim, int64_t valueDim,
-                              int64_t numCaptures) {
-  return getChannelBytes(schedule, queryKeyDim, valueDim, numCaptures) +
-         schedule.getTileM() *
-             getRowBytes(getStagingColumns(schedule, queryKeyDim, valueDim,
-                                           numCaptures));
+                              ArrayRef<Type> captures) {
+  return getChannelBytes(schedule, queryKeyDim, valueDim, captures) +
+         schedule.getTileM() * getRowBytes(getStagingColumns(
+                                   schedule, queryKeyDim, valueDim, captures));
 }
 
 int64_t mlir::attn::getQueryStages(hopper::ScheduleAttr schedule,
                                    int64_t queryKeyDim, int64_t valueDim,
-                                   int64_t numCaptures) {
+                                   ArrayRef<Type> captures) {
   // Queries in registers are out of the way of the next ones anyway.
   if (!schedule.getPersistent() || schedule.getQInRegisters() ||
-      getStagingColumns(schedule, queryKeyDim, valueDim, numCaptures) !=
-          valueDim)
+      getStagingColumns(schedule, queryKeyDim, valueDim, captures) != valueDim)
     return 1;
-  int64_t bytes = getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) +
+  int64_t bytes = getSharedBytes(schedule, queryKeyDim, valueDim, captures) +
                   schedule.getTileM() * getRowBytes(queryKeyDim);
   return bytes <= getSharedLimit(schedule) ? 2 : 1;
 }
@@ -136,29 +148,28 @@ static bool readsPerPair(AttentionLikeOpInterface attention, Region &region,
   return result.wasInterrupted();
 }
 
-/// Reads in a region of elements of 16 bits at [..., i, ..., j].
-static int64_t countCaptureTiles(Region &region, unsigned queryArgument) {
+/// The types of what a region reads at [..., i, ..., j] and may have in tiles.
+static void collectCaptureTiles(Region &region, unsigned queryArgument,
+                                SmallVectorImpl<Type> &types) {
   if (region.empty())
-    return 0;
+    return;
   Value query = region.getArgument(queryArgument),
         key = region.getArgument(queryArgument + 1);
   llvm::SetVector<Operation *> dependent;
   getForwardSlice(query, &dependent);
   getForwardSlice(key, &dependent);
-  int64_t count = 0;
   region.walk([&](tensor::ExtractOp op) {
     auto indices = op.getIndices();
     auto isScalar = [&](Value index) {
       return index != query && index != key &&
              !dependent.contains(index.getDefiningOp());
     };
-    if (isa<BFloat16Type, Float16Type>(op.getType()) && indices.size() >= 2 &&
+    if (isCaptureTileElement(op.getType()) && indices.size() >= 2 &&
         indices.size() <= 4 && indices.back() == key &&
         llvm::count(indices.drop_back(), query) == 1 &&
         llvm::count_if(indices, isScalar) == int64_t(indices.size()) - 2)
-      ++count;
+      types.push_back(op.getType());
   });
-  return count;
 }
 
 /// Whether a condition that must hold bounds keys by the query, below, where
@@ -193,8 +204,9 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     QInRegisters = 4,
     Strided = 8
   };
-  int64_t numCaptures = countCaptureTiles(op.getScore(), kNumScoreArgs - 2) +
-                        countCaptureTiles(op.getMask(), kNumMaskArgs - 2);
+  SmallVector<Type> captures;
+  collectCaptureTiles(op.getScore(), kNumScoreArgs - 2, captures);
+  collectCaptureTiles(op.getMask(), kNumMaskArgs - 2, captures);
   int64_t stages = 2, captureStages = 0, threadBlocks = 1;
   // The more heads take turns, the better is the work shared out in the end, as
   // long as their keys and values fit in the L2 cache with some room.
@@ -226,7 +238,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           /*overlapTiles=*/false, (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
-      return getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) <=
+      return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=
              getSharedLimit(schedule);
     };
     // Smaller tiles for pairs of head dimensions that need more memory.
@@ -309,14 +321,27 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // from 4096 on, but 2 to 10 % slower up to 2048.
     add(128, 64, 232, isMasked ? Persistent : common, 3.0, 21.0e-3);
   }
-  // A dense bias.
-  if (numCaptures > 0) {
+  // A dense bias, or a mask that is a tensor.
+  if (!captures.empty()) {
     captureStages = 2;
-    if (dim <= 64)
+    int64_t most = 0;
+    for (Type element : captures)
+      most = std::max(most, hopper::getElementBytes(element));
+    // Rows of bytes are 128 keys.
+    if (dim <= 64 && most == 1)
+      add(192, 128, 160, common, 3.0, 14.0e-3);
+    else if (dim <= 64)
       add(256, 64, 112, common, 3.4, 20.0e-3);
     else
-      add(128, dim <= 128 ? 128 : 64, 232, PingPong, 3.0, 14.0e-3);
+      add(128, dim <= 128 && most <= 2 ? 128 : 64, 232, PingPong, 3.0, 14.0e-3);
     captureStages = 0;
+    // Rows of bytes are often no multiple of 16, and cannot be copied then.
+    if (most == 1)
+      add(128,
+          dim <= 64    ? 96
+          : dim <= 128 ? 64
+                       : 32,
+          232, common, 3.0, 40.0e-3);
   }
   // Addresses and what is read for each key take registers, too.
   size_t numFirst = std::max<size_t>(schedules.size(), 1);

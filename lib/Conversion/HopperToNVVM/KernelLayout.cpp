@@ -68,7 +68,10 @@ LogicalResult ThreadProgram::emitSignature() {
       }
       // The box of the hardware is one chunk of columns.
       add("map", operand, pointer, -1,
-          {b.getNamedAttr("dims", dims),
+          {b.getNamedAttr("columns",
+                          b.getI64IntegerAttr(
+                              hopper::getChunkColumns(map.getElementType()))),
+           b.getNamedAttr("dims", dims),
            b.getNamedAttr("rows", b.getI64IntegerAttr(map.getRows()))});
     } else if (auto memref = dyn_cast<MemRefType>(type)) {
       add("pointer", operand, globalPointer);
@@ -148,15 +151,16 @@ void ThreadProgram::layOutMemory() {
     return at;
   };
   sharedBytes = kTileAlignment;
-  auto getBytes = [](int64_t rows, int64_t columns) {
-    return llvm::divideCeil(columns, hopper::kChunkColumns) * rows *
-           hopper::kChunkColumns * 2;
+  auto getBytes = [](auto type) {
+    return llvm::divideCeil(type.getColumns(),
+                            hopper::getChunkColumns(type.getElementType())) *
+           type.getRows() * kRowBytes;
   };
   for (Operation &op : kernel.getBody().front()) {
     if (auto channel = dyn_cast<hopper::CreateChannelOp>(op)) {
       hopper::ChannelType type = channel.getResult().getType();
       SharedTile &tile = shared[channel.getResult()];
-      tile.bytes = getBytes(type.getRows(), type.getColumns());
+      tile.bytes = getBytes(type);
       tile.offset = place(0);
       for (int64_t stage = 0; stage < type.getStages(); ++stage)
         place(tile.bytes);
@@ -177,7 +181,7 @@ void ThreadProgram::layOutMemory() {
     } else if (auto create = dyn_cast<hopper::CreateTileOp>(op)) {
       hopper::TileType type = create.getResult().getType();
       SharedTile &tile = shared[create.getResult()];
-      tile.bytes = getBytes(type.getRows(), type.getColumns());
+      tile.bytes = getBytes(type);
       tile.offset = place(tile.bytes);
       tiles[create.getResult()] = {};
     }

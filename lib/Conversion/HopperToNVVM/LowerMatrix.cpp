@@ -166,10 +166,65 @@ void ThreadProgram::emitWait(hopper::WaitOp op) {
       constraints, acc, types);
 }
 
+/// Loads two neighbours of each of two rows for 8 columns at a time: rows
+/// lane / 4 and 8 below, columns lane % 4 * 2 and the next one.
+void ThreadProgram::emitLoadPairs(hopper::LoadFragmentOp op) {
+  hopper::TileType type = op.getTile().getType();
+  Type element = type.getElementType();
+  int64_t size = hopper::getElementBytes(element);
+  int64_t chunkColumns = hopper::getChunkColumns(element);
+  // The first columns of a thread; those of other groups of 8 differ in the
+  // bits that are the segment of 16 bytes, which are swizzled, and in
+  // constants.
+  constexpr int64_t segmentBytes = 16, numSegments = 8;
+  Value inRow =
+      arith::AddIOp::create(b, arith::MulIOp::create(b, row, i32(kRowBytes)),
+                            arith::MulIOp::create(b, quad, i32(2 * size)));
+  Value swizzle = arith::MulIOp::create(
+      b, arith::AndIOp::create(b, row, i32(numSegments - 1)),
+      i32(segmentBytes));
+  Value first = arith::XOrIOp::create(b, inRow, swizzle);
+  Value base = getSharedPointer(tiles.at(op.getTile()), 0);
+  Type pair =
+      size == 4 ? Type(VectorType::get({2}, element)) : Type(b.getI16Type());
+  Elements list;
+  for (int64_t column = 0; column < type.getColumns(); column += 8) {
+    int64_t bytes = column % chunkColumns * size;
+    Value offset = arith::XOrIOp::create(
+        b, first, i32(llvm::alignDown(bytes, segmentBytes)));
+    Value start = offsetPointer(b, base, offset);
+    int64_t chunk = column / chunkColumns * type.getParentRows() * kRowBytes;
+    for (int64_t half : {0, 1}) {
+      int64_t constant = chunk + bytes % segmentBytes + half * 8 * kRowBytes;
+      Value both =
+          LLVM::LoadOp::create(b, pair, offsetPointer(b, start, i32(constant)));
+      for (int64_t e : {0, 1}) {
+        if (size == 4) {
+          list.push_back(LLVM::ExtractElementOp::create(b, both, i32(e)));
+          continue;
+        }
+        Value byte = e == 0
+                         ? both
+                         : arith::ShRUIOp::create(
+                               b, both, arith::ConstantIntOp::create(b, 8, 16))
+                               .getResult();
+        byte = arith::TruncIOp::create(b, b.getI8Type(), byte);
+        if (element.isInteger(1))
+          byte = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, byte,
+                                       arith::ConstantIntOp::create(b, 0, 8));
+        list.push_back(byte);
+      }
+    }
+  }
+  values[op.getResult()] = list;
+}
+
 /// Lane l reads the row of matrix l / 8: rows 0-7 and 8-15 of the left and the
 /// right half of 16 columns.
 void ThreadProgram::emitLoadFragment(hopper::LoadFragmentOp op) {
   hopper::TileType type = op.getTile().getType();
+  if (hopper::getElementBytes(type.getElementType()) != 2)
+    return emitLoadPairs(op);
   Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),
                                      arith::MulIOp::create(b, warp, i32(16)));
   Value half = arith::ShRUIOp::create(b, lane, i32(4));

@@ -15,7 +15,8 @@ static constexpr int64_t kTurnBarrier = 1, kGroupBarrier = 8;
 // Addresses
 //===----------------------------------------------------------------------===//
 
-static Value getPointer(ImplicitLocOpBuilder &b, Value base, Value offset) {
+Value mlir::attn::offsetPointer(ImplicitLocOpBuilder &b, Value base,
+                                Value offset) {
   return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
                              ArrayRef<LLVM::GEPArg>{offset});
 }
@@ -26,7 +27,7 @@ Value ThreadProgram::getBarrier(int64_t offset, Value stage) {
     base = LLVM::GEPOp::create(
         b, base.getType(), b.getI8Type(), base,
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-  return stage ? getPointer(b, base, arith::ShLIOp::create(b, stage, i32(3)))
+  return stage ? offsetPointer(b, base, arith::ShLIOp::create(b, stage, i32(3)))
                : base;
 }
 
@@ -50,11 +51,11 @@ Value ThreadProgram::getSharedPointer(const TileView &tile, int64_t offset) {
                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
                               tile.shared->offset + offset)});
   if (tile.stage)
-    pointer = getPointer(
+    pointer = offsetPointer(
         b, pointer,
         arith::MulIOp::create(b, tile.stage, i32(tile.shared->bytes)));
   if (tile.warpgroup)
-    pointer = getPointer(
+    pointer = offsetPointer(
         b, pointer,
         arith::MulIOp::create(b, tile.warpgroup,
                               i32(hopper::kWarpgroupRows * kRowBytes)));
@@ -81,8 +82,9 @@ Value ThreadProgram::getNote(const SharedTile &tile, Value stage) {
   Value first = LLVM::GEPOp::create(
       b, sharedBase.getType(), b.getI8Type(), sharedBase,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(tile.note)});
-  return stage ? getPointer(b, first, arith::ShLIOp::create(b, stage, i32(2)))
-               : first;
+  return stage
+             ? offsetPointer(b, first, arith::ShLIOp::create(b, stage, i32(2)))
+             : first;
 }
 
 /// The wait for a free tile is for the phase before, which passes at once on
@@ -135,7 +137,7 @@ void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
     firstColumn = getIndexInt(op.getColumn(), 32);
   int64_t chunkBytes = type.getRows() * kRowBytes;
   for (int64_t chunk = 0; chunk * chunkBytes < tile.bytes; ++chunk) {
-    int64_t column = chunk * hopper::kChunkColumns;
+    int64_t column = chunk * hopper::getChunkColumns(type.getElementType());
     SmallVector<Value> at = {firstColumn ? addOffset(firstColumn, column)
                                          : i32(column)};
     llvm::append_range(at, coordinates);
@@ -250,7 +252,7 @@ static Value getMessage(ImplicitLocOpBuilder &b, Value base,
       b, base.getType(), b.getI8Type(), base,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(mailbox.offset)});
   Value bytes = arith::ConstantIntOp::create(b, mailbox.bytes, 32);
-  return getPointer(b, first, arith::MulIOp::create(b, slot, bytes));
+  return offsetPointer(b, first, arith::MulIOp::create(b, slot, bytes));
 }
 
 static Value getNumber(ImplicitLocOpBuilder &b, Value message, size_t number) {

@@ -33,6 +33,9 @@ inline constexpr int64_t kTileAlignment = 1024;
 /// Messages that a mailbox holds.
 inline constexpr int64_t kMailboxSlots = 2;
 
+/// The address `offset` bytes behind another one.
+Value offsetPointer(ImplicitLocOpBuilder &b, Value base, Value offset);
+
 /// An index: `base + offset`, or `offset` without a base. The base is i32 or
 /// i64; the sum does not overflow its type.
 struct IndexElement {
@@ -158,6 +161,7 @@ private:
   void emitMma(hopper::MmaOp op);
   void emitWait(hopper::WaitOp op);
   void emitLoadFragment(hopper::LoadFragmentOp op);
+  void emitLoadPairs(hopper::LoadFragmentOp op);
   Value getDescriptor(const TileView &tile, uint64_t leadingBytes);
   SmallVector<Value> emitAsm(StringRef text, StringRef constraints,
                              ValueRange operands, TypeRange results);

@@ -54,14 +54,14 @@ func.func @bias(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tensor
 // -----
 
 // What is no box of queries by keys is read element by element: the transpose,
-// elements of 32 bits, another distance than 1, a diagonal, and columns alone.
+// elements of 64 bits, another distance than 1, a diagonal, and columns alone.
 
 // CHECK-LABEL: gpu.func @others(
 // CHECK-COUNT-3: hopper.create_channel
 // CHECK-NOT: hopper.create_channel
 // CHECK: } consumers {
 // CHECK-COUNT-5: attn.gather
-func.func @others(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tensor<?x4x?x64xbf16>, %t: tensor<?x?xbf16>, %w: tensor<?x?xf32>, %c: tensor<?xbf16>) -> tensor<?x4x?x64xbf16> {
+func.func @others(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tensor<?x4x?x64xbf16>, %t: tensor<?x?xbf16>, %w: tensor<?x?xi64>, %c: tensor<?xbf16>) -> tensor<?x4x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
   %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
@@ -69,13 +69,14 @@ func.func @others(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tens
   %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
   %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, capture_stages = 1>
       ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x4x?x64xbf16>, tensor<?x4x?x64xbf16>)
-      captures(%t, %w, %c : tensor<?x?xbf16>, tensor<?x?xf32>, tensor<?xbf16>)
+      captures(%t, %w, %c : tensor<?x?xbf16>, tensor<?x?xi64>, tensor<?xbf16>)
       outs(%o : tensor<?x4x?x64xbf16>)
       score(%x, %mb, %h, %i, %j, %ct, %cw, %cc) {
         %two = arith.constant 2 : index
         %j2 = arith.muli %j, %two : index
         %0 = tensor.extract %ct[%j, %i] : tensor<?x?xbf16>
-        %1 = tensor.extract %cw[%i, %j] : tensor<?x?xf32>
+        %n = tensor.extract %cw[%i, %j] : tensor<?x?xi64>
+        %1 = arith.sitofp %n : i64 to f32
         %2 = tensor.extract %ct[%i, %j2] : tensor<?x?xbf16>
         %3 = tensor.extract %ct[%j, %j] : tensor<?x?xbf16>
         %4 = tensor.extract %cc[%j] : tensor<?xbf16>
@@ -86,6 +87,45 @@ func.func @others(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tens
         %9 = arith.addf %1, %8 : f32
         %y = arith.addf %x, %9 : f32
         attn.yield %y : f32
+      }
+  return %r : tensor<?x4x?x64xbf16>
+}
+
+// -----
+
+// Of other than 16 bits, elements are held once the scores are there, as they
+// would take twice the registers beside the product.
+
+// CHECK-LABEL: gpu.func @floats(
+// CHECK-SAME: !hopper.map<128x64xi1> {hopper.dims = array<i64: 0, -1, 1, 2>, hopper.operand = 4 : i64}
+// CHECK-SAME: !hopper.map<128x64xf32> {hopper.dims = array<i64: -1, -1, 0, 1>, hopper.operand = 3 : i64}
+// CHECK-NOT: memref
+// CHECK: } consumers {
+// CHECK:   scf.for
+// CHECK:     hopper.mma
+// CHECK-NOT: hopper.load_fragment
+// CHECK:     hopper.wait %{{.*}} in_flight 1
+// CHECK-DAG: hopper.load_fragment %{{.*}} : <64x64xf32, of 128> -> vector<64x64xf32>
+// CHECK-DAG: hopper.load_fragment %{{.*}} : <64x64xi1, of 128> -> vector<64x64xi1>
+// CHECK-NOT: attn.gather
+func.func @floats(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tensor<?x4x?x64xbf16>, %bias: tensor<?x?xf32>, %on: tensor<?x?x?xi1>) -> tensor<?x4x?x64xbf16> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
+  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
+  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, capture_stages = 1>
+      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x4x?x64xbf16>, tensor<?x4x?x64xbf16>)
+      captures(%bias, %on : tensor<?x?xf32>, tensor<?x?x?xi1>)
+      outs(%o : tensor<?x4x?x64xbf16>)
+      score(%x, %mb, %h, %i, %j, %w, %m) {
+        %e = tensor.extract %w[%i, %j] : tensor<?x?xf32>
+        %y = arith.addf %x, %e : f32
+        attn.yield %y : f32
+      }
+      mask(%mb, %h, %i, %j, %w, %m) {
+        %p = tensor.extract %m[%mb, %i, %j] : tensor<?x?x?xi1>
+        attn.yield %p : i1
       }
   return %r : tensor<?x4x?x64xbf16>
 }

@@ -7,8 +7,8 @@
 // CHECK-SAME: %[[MAP:[^ ]*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
 // CHECK-SAME: %[[ONE:[^ ]*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
 // CHECK-SAME: %[[N:[^ ]*]]: i32, %[[X:[^ ]*]]: i32)
-// CHECK-SAME: hopper.params = [{dims = array<i64: 0, 1, 2, 3>, kind = "map", operand = 0 : i64, rows = 128 : i64}
-// CHECK-SAME: {dims = array<i64: 0, 2, 1, 3>, kind = "map", operand = 1 : i64, rows = 128 : i64}
+// CHECK-SAME: hopper.params = [{columns = 64 : i64, dims = array<i64: 0, 1, 2, 3>, kind = "map", operand = 0 : i64, rows = 128 : i64}
+// CHECK-SAME: {columns = 64 : i64, dims = array<i64: 0, 2, 1, 3>, kind = "map", operand = 1 : i64, rows = 128 : i64}
 // CHECK-SAME: {kind = "scalar", operand = 2 : i64}
 // CHECK-SAME: {dim = 2 : i64, kind = "extent", operand = 0 : i64}]
 // Barriers, four tiles of 32 KiB, and one of 16.

@@ -726,3 +726,14 @@ func.func @f() {
   }
   return
 }
+
+// -----
+
+func.func @f(%q: !hopper.tile<64x64xf32>, %k: !hopper.tile<16x64xf32>) {
+  hopper.warp_specialize consumers 1 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects operands of bf16 or f16, but got 'f32'}}
+    %0 = hopper.mma %q, %k : !hopper.tile<64x64xf32>, !hopper.tile<16x64xf32> -> !hopper.pending<vector<16x64xf32>>
+  }
+  return
+}

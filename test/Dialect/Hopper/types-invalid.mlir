@@ -20,12 +20,12 @@ func.func private @f(!hopper.map<?x64xbf16>)
 
 // -----
 
-// expected-error@+1 {{expects bf16 or f16, but got 'f32'}}
-func.func private @f(!hopper.map<64x64xf32>)
+// expected-error@+1 {{expects bf16, f16, f32, i8 or i1, but got 'f64'}}
+func.func private @f(!hopper.map<64x64xf64>)
 
 // -----
 
-// expected-error@+1 {{expects bf16 or f16, but got 'i16'}}
+// expected-error@+1 {{expects bf16, f16, f32, i8 or i1, but got 'i16'}}
 func.func private @f(!hopper.channel<2x64x64xi16>)
 
 // -----

@@ -35,18 +35,22 @@ SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 /// The schedule for an attention whose queries have lists of keys.
 RowScheduleAttr getRowSchedule(AttentionLikeOpInterface op);
 
+/// Whether captures with an element of this type for each query and key may
+/// come in tiles.
+bool isCaptureTileElement(Type element);
+
 /// How many columns of a result are staged in memory of their own at a time, so
 /// that a persistent kernel can read the next queries early: all, or a multiple
-/// of 64 if there is less memory, with this number of captures that come as
+/// of 64 if there is less memory, with captures of these types that come as
 /// tiles. 0 if they are staged in place of the queries.
 int64_t getStagingColumns(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                          int64_t valueDim, int64_t numCaptures);
+                          int64_t valueDim, ArrayRef<Type> captures);
 
 /// How many tiles of queries are in shared memory at a time: 2 where there is
 /// memory for it and they stay until the last product, so that the next ones
 /// come beside it.
 int64_t getQueryStages(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                       int64_t valueDim, int64_t numCaptures);
+                       int64_t valueDim, ArrayRef<Type> captures);
 
 } // namespace mlir::attn
 

@@ -157,7 +157,8 @@ LogicalResult hopper::ScheduleAttr::verify(
 // Types
 //===----------------------------------------------------------------------===//
 
-/// `numDims` extents and an element type of 16 bits.
+/// `numDims` extents and an element type: one that products have, or one that
+/// captures may have besides.
 static ParseResult parseShape(AsmParser &parser, unsigned numDims,
                               SmallVectorImpl<int64_t> &shape, Type &element) {
   SMLoc loc = parser.getCurrentLocation();
@@ -169,8 +170,10 @@ static ParseResult parseShape(AsmParser &parser, unsigned numDims,
     return parser.emitError(loc, "expects ")
            << numDims << " positive extents, but got "
            << llvm::interleaved(shape, "x");
-  if (!isa<BFloat16Type, Float16Type>(element))
-    return parser.emitError(loc, "expects bf16 or f16, but got ") << element;
+  if (!isa<BFloat16Type, Float16Type, Float32Type>(element) &&
+      !element.isInteger(1) && !element.isInteger(8))
+    return parser.emitError(loc, "expects bf16, f16, f32, i8 or i1, but got ")
+           << element;
   return success();
 }
 

@@ -25,6 +25,18 @@ static void printKeyword(OpAsmPrinter &printer, Operation *,
 #include "attn/Dialect/Hopper/IR/HopperOps.cpp.inc"
 
 //===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+int64_t hopper::getElementBytes(Type element) {
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+int64_t hopper::getChunkColumns(Type element) {
+  return kChunkColumns * 2 / getElementBytes(element);
+}
+
+//===----------------------------------------------------------------------===//
 // Roles
 //===----------------------------------------------------------------------===//
 
@@ -259,6 +271,8 @@ LogicalResult MmaOp::verify() {
   if (element != rhs.getElementType())
     return emitOpError("expects operands of one element type, but got ")
            << element << " and " << rhs.getElementType();
+  if (!isa<BFloat16Type, Float16Type>(element))
+    return emitOpError("expects operands of bf16 or f16, but got ") << element;
   if (inner != rhsInner)
     return emitOpError("expects operands to agree on the reduced extent, but "
                        "got ")

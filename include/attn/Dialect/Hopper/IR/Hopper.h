@@ -27,6 +27,11 @@ inline constexpr int64_t kWarpThreads = 32;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 
+/// The bytes of an element in memory, where an i1 is a byte.
+int64_t getElementBytes(Type element);
+/// The columns of a tile that are 128 bytes.
+int64_t getChunkColumns(Type element);
+
 /// The threads of a thread block: a warpgroup for each consumer, and one that
 /// is the producer.
 int64_t getNumThreads(int64_t numConsumers);

@@ -111,7 +111,8 @@ def Hopper_MapType : Hopper_Type<"Map", "map"> {
 def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
   let summary = "a tile in shared memory";
   let description = [{
-    `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of 64 columns whose rows of 128 bytes are swizzled.
+    `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of as many columns as are 128 bytes, whose rows are swizzled. T is bf16
+    or f16, of which products are, or f32, i8 or i1, an i1 being a byte.
     `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "int64_t":$parentRows);

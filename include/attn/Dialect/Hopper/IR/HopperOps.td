@@ -328,7 +328,7 @@ def Hopper_RowsOp : Hopper_Op<"rows", [Pure]> {
 def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>]> {
   let summary = "hold rows of a tile in registers";
   let description = [{
-    `result[c, m] = tile[m, c]` for the 64 rows of a tile.
+    `result[c, m] = tile[m, c]` for the 64 rows of a tile. Of an i8 or i1, what is not 0 in memory is an i1 that is set.
 
     ```mlir
     %q = hopper.load_fragment %r : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
@@ -337,7 +337,7 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>
     Errors: a tile of other than 64 rows; a result of other columns or element type; outside of `consumers`.
   }];
   let arguments = (ins Hopper_TileType:$tile);
-  let results = (outs VectorOfRankAndType<[2], [BF16, F16]>:$result);
+  let results = (outs VectorOfRankAndType<[2], [BF16, F16, F32, I8, I1]>:$result);
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
   let hasVerifier = 1;
 }
