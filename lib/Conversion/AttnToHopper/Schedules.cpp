@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "KeyBias.h"
 #include "attn/Analysis/MaskBounds.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -29,7 +30,11 @@ static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
                                int64_t numCaptures) {
   constexpr int64_t barrierBytes = 1024;
   int64_t keys = getRowBytes(queryKeyDim), values = getRowBytes(valueDim);
-  return barrierBytes + schedule.getTileM() * keys +
+  // Positions of keys in a tile.
+  int64_t ramp = schedule.getBiasInProduct()
+                     ? schedule.getTileN() * getRowBytes(hopper::kChunkColumns)
+                     : 0;
+  return barrierBytes + ramp + schedule.getTileM() * keys +
          schedule.getStages() * schedule.getTileN() * (keys + values) +
          numCaptures * schedule.getCaptureStages() * schedule.getTileM() *
              getRowBytes(schedule.getTileN());
@@ -191,6 +196,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   };
   int64_t numCaptures = countCaptureTiles(op.getScore(), kNumScoreArgs - 2) +
                         countCaptureTiles(op.getMask(), kNumMaskArgs - 2);
+  bool hasBias = hasKeyBias(op);
   int64_t stages = 2, captureStages = 0;
   // The more heads take turns, the better is the work shared out in the end, as
   // long as their keys and values fit in the L2 cache with some room.
@@ -216,7 +222,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           headGroupKeys, captureStages, /*reverse=*/isMasked && !byClass,
           /*bothEnds=*/byClass, (flags & Persistent) != 0,
           (flags & PingPong) != 0, (flags & QInRegisters) != 0,
-          /*overlapTiles=*/false, (flags & Strided) != 0);
+          /*overlapTiles=*/false, hasBias, (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) <=
@@ -263,7 +269,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     }
   } else if (isDense && dim <= 64) {
     // Arithmetic on each score is done best by four warpgroups.
-    bool hasScore = !op.getScore().empty() &&
+    bool hasScore = !op.getScore().empty() && !hasBias &&
                     !readsPerKey(op.getScore(), kNumScoreArgs - 1);
     stages = 4;
     add(192, 128, 160, common,

@@ -13,9 +13,6 @@
 
 namespace mlir::attn {
 
-/// What a vector of rank 1 is along; those of rank 2 are along both.
-enum class VectorKind { Query, Key, Both };
-
 /// A condition `key < limit`, or `key <= limit`, for each key and query.
 struct KeyLimit {
   /// vector<N>
