@@ -158,9 +158,9 @@ LogicalResult Consumer::holdSlopes() {
   double factor = program.bias->factor;
   WorkerCloner::State saved = cloner.save();
   cloner.map(program.keys.getInductionVar(), index(0));
-  FailureOr<Value> slope = emitTerms(
-      [&](Value term) { return emitSlope(term, VectorKind::Both); },
-      1 / factor);
+  FailureOr<Value> slope =
+      emitTerms([&](Value term) { return emitSlope(term, VectorKind::Both); },
+                1 / factor);
   FailureOr<Value> start = emitTerms(
       [&](Value term) { return emitStart(term, VectorKind::Both); }, 1);
   cloner.restore(std::move(saved));
@@ -172,13 +172,12 @@ LogicalResult Consumer::holdSlopes() {
     most = std::min(most, kMostInF16);
   // Also of what is no number.
   auto isMore = [&](Value value, double most) -> Value {
-    return arith::CmpFOp::create(
-        builder, loc, arith::CmpFPredicate::UGT,
-        math::AbsFOp::create(builder, loc, value), splat(type, most));
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
+                                 math::AbsFOp::create(builder, loc, value),
+                                 splat(type, most));
   };
-  Value isAny =
-      arith::OrIOp::create(builder, loc, isMore(*slope, most),
-                           isMore(*start, kMostStart));
+  Value isAny = arith::OrIOp::create(builder, loc, isMore(*slope, most),
+                                     isMore(*start, kMostStart));
   isBiasPlain = hopper::AnyOp::create(builder, loc, isAny);
   Value inProduct = arith::SelectOp::create(builder, loc, isBiasPlain,
                                             splat(type, 0), *slope);
@@ -194,16 +193,18 @@ LogicalResult Consumer::emitStarts(Value key) {
   cloner.map(program.keys.getInductionVar(), key);
   FailureOr<Value> start = emitTerms(
       [&](Value term) { return emitStart(term, VectorKind::Both); }, 1);
-  if (succeeded(start))
-    starts = *start;
-  return start;
+  if (failed(start))
+    return failure();
+  starts = arith::SelectOp::create(builder, loc, isBiasPlain,
+                                   splat(start->getType(), 0), *start);
+  return success();
 }
 
 /// The scores of a tile, whose first key is mapped, without a predicate.
 FailureOr<Scores> Consumer::emitBias(Value product) {
   double factor = program.bias->factor;
-  Type types[] = {product.getType(), starts.getType()};
-  auto branch = scf::IfOp::create(builder, loc, types, isBiasPlain,
+  Type type = product.getType();
+  auto branch = scf::IfOp::create(builder, loc, type, isBiasPlain,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
@@ -215,11 +216,9 @@ FailureOr<Scores> Consumer::emitBias(Value product) {
   cloner.restore(std::move(saved));
   if (failed(value))
     return failure();
-  scf::YieldOp::create(
-      builder, loc,
-      ValueRange{mul(*value, splat(types[0], plain.factor / factor)),
-                 splat(types[1], 0)});
+  scf::YieldOp::create(builder, loc,
+                       mul(*value, splat(type, plain.factor / factor)));
   builder.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(builder, loc, ValueRange{product, starts});
-  return Scores{branch.getResult(0), factor, branch.getResult(1)};
+  scf::YieldOp::create(builder, loc, product);
+  return Scores{branch.getResult(0), factor, starts};
 }

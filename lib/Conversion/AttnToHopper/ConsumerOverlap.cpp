@@ -56,8 +56,7 @@ FailureOr<SmallVector<Value>> Consumer::proceed(const Work &work,
 FailureOr<SmallVector<Value>> Consumer::end(const Work &work, const Work &next,
                                             ValueRange middle) {
   Value lastUse = add(work.valueNumber, work.last);
-  if (failed(
-          holdQueries(next, get(resources.queryChannel, next.queryNumber))))
+  if (failed(holdQueries(next, get(resources.queryChannel, next.queryNumber))))
     return failure();
   Value keys = get(resources.keyChannel, next.keyNumber);
   takeTurn();

@@ -217,8 +217,7 @@ FailureOr<SoftmaxState> Consumer::emitLoop(const Work &work, TileRange range,
 }
 
 LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
-  if (failed(
-          holdQueries(work, get(resources.queryChannel, work.queryNumber))))
+  if (failed(holdQueries(work, get(resources.queryChannel, work.queryNumber))))
     return failure();
   emitSkip(work, number(0), range.first);
   Value firstUse = add(work.keyNumber, range.first);

@@ -224,8 +224,7 @@ Value Consumer::emitShift(Scores scores, Value max, Value most) {
   Value factor = splat(max.getType(), -scores.factor);
   Value shift =
       scores.offset
-          ? fma(max, factor,
-                arith::NegFOp::create(builder, loc, scores.offset))
+          ? fma(max, factor, arith::NegFOp::create(builder, loc, scores.offset))
           : mul(max, factor);
   return arith::MinNumFOp::create(builder, loc, shift, most);
 }
@@ -251,8 +250,8 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
   Type sumType = getVectorType(4, builder.getF32Type());
   Value max =
       hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
-  Value growth = fma(max, splat(rowType, scores.factor),
-                     addOffset(scores, state.shift));
+  Value growth =
+      fma(max, splat(rowType, scores.factor), addOffset(scores, state.shift));
   Value grows =
       arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, growth,
                             splat(rowType, kRescaleThreshold));

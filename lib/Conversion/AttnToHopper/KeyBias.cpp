@@ -103,8 +103,7 @@ bool KeyForm::dependsOnKey(Value value) {
                                         })
                                ? WalkResult::interrupt()
                                : WalkResult::advance();
-                  })
-                    .wasInterrupted();
+                  }).wasInterrupted();
   return dependent[value] = result;
 }
 
@@ -112,8 +111,7 @@ Degree KeyForm::getDegree(Value value, VectorKind kind) {
   if (value == product)
     return Degree::Other;
   auto type = dyn_cast<VectorType>(value.getType());
-  bool isAlongKeys =
-      type && (type.getRank() == 2 || kind == VectorKind::Key);
+  bool isAlongKeys = type && (type.getRank() == 2 || kind == VectorKind::Key);
   // A scalar of the tile level is the same for all keys of a tile.
   bool isScalarOfTile = !type && !isa<BlockArgument>(product);
   if (isScalarOfTile || (type && !isAlongKeys))
@@ -153,9 +151,9 @@ Degree KeyForm::computeDegree(Value value, VectorKind kind) {
       })
       .Case([](vector::StepOp) { return Degree::Affine; })
       .Case<arith::AddIOp, arith::SubIOp>([&](Operation *op) {
-        return isWide(value) ? std::max(get(op->getOperand(0)),
-                                        get(op->getOperand(1)))
-                             : Degree::Other;
+        return isWide(value)
+                   ? std::max(get(op->getOperand(0)), get(op->getOperand(1)))
+                   : Degree::Other;
       })
       .Case<arith::IndexCastOp, arith::ExtSIOp>([&](Operation *op) {
         Value source = op->getOperand(0);
@@ -166,9 +164,9 @@ Degree KeyForm::computeDegree(Value value, VectorKind kind) {
                                                               : Degree::Other;
       })
       .Case<arith::AddFOp, arith::SubFOp>([&](Operation *op) {
-        return ofElement(value).isF32() ? std::max(get(op->getOperand(0)),
-                                                   get(op->getOperand(1)))
-                                        : Degree::Other;
+        return ofElement(value).isF32()
+                   ? std::max(get(op->getOperand(0)), get(op->getOperand(1)))
+                   : Degree::Other;
       })
       .Case([&](arith::NegFOp op) {
         return ofElement(value).isF32() ? get(op.getOperand()) : Degree::Other;
@@ -185,8 +183,7 @@ Degree KeyForm::computeDegree(Value value, VectorKind kind) {
           return Degree::Constant;
         // Values of a region; on tiles, those that do not depend on the key
         // have no rows for it.
-        bool isConstant =
-            isa<BlockArgument>(product) && !dependsOnKey(value);
+        bool isConstant = isa<BlockArgument>(product) && !dependsOnKey(value);
         return isConstant ? Degree::Constant : Degree::Other;
       });
 }

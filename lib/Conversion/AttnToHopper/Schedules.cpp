@@ -222,7 +222,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           headGroupKeys, captureStages, /*reverse=*/isMasked && !byClass,
           /*bothEnds=*/byClass, (flags & Persistent) != 0,
           (flags & PingPong) != 0, (flags & QInRegisters) != 0,
-          /*overlapTiles=*/false, hasBias, (flags & Strided) != 0);
+          /*overlapTiles=*/false, hasBias && !(flags & Strided),
+          (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, numCaptures) <=

@@ -201,8 +201,7 @@ void ThreadProgram::emitLoadFragment(hopper::LoadFragmentOp op) {
 /// The first thread of the four that share a row has the parts 0 and 1 of it,
 /// the second one part 2.
 void ThreadProgram::emitSplit(hopper::SplitOp op) {
-  Type element =
-      cast<VectorType>(op.getResult().getType()).getElementType();
+  Type element = cast<VectorType>(op.getResult().getType()).getElementType();
   auto round = [&](Value x) -> Value {
     Value rounded = arith::TruncFOp::create(b, element, x);
     return arith::ExtFOp::create(b, b.getF32Type(), rounded);
@@ -217,8 +216,8 @@ void ThreadProgram::emitSplit(hopper::SplitOp op) {
     Value last = arith::SubFOp::create(b, rest, round(rest));
     Value other = arith::SelectOp::create(
         b, isThread(1), packPair(last, f32(0), element), i32(0));
-    list.push_back(arith::SelectOp::create(
-        b, isThread(0), packPair(x, rest, element), other));
+    list.push_back(arith::SelectOp::create(b, isThread(0),
+                                           packPair(x, rest, element), other));
   }
   values[op.getResult()] = list;
 }
