@@ -324,8 +324,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // Threads that copy need registers for that.
   headGroup = isMasked ? 8 : 1;
   headGroupKeys = 0;
+  bool isWideBias = hasBias && dim > 192;
   if (isDense || dim <= 192)
-    add(128, isDense || dim <= 128 ? 64 : 32, 208, PingPong | Strided, 0, 0);
+    add(128, (isDense && !isWideBias) || dim <= 128 ? 64 : 32, 208,
+        PingPong | Strided, 0, 0);
   else
     add(64, 32, 232, Strided, 0, 0);
   schedules.back().isForAnyStrides = true;

@@ -23,7 +23,14 @@ DIMS = range(8, 257, 8)
 # Where the queries', keys' and the values' dimension differ.
 SOME = (8, 64, 96, 128, 192, 256)
 KINDS = ("plain", "causal")
-WITH_SCORES = ("bias", "alibi", "alibi-causal", "alibi-documents")
+# With more dimensions a bias, documents and queries in registers together take
+# more registers than there are, and a compilation takes a later schedule.
+WITH_SCORES = {
+    "bias": SOME,
+    "alibi": SOME,
+    "alibi-causal": SOME,
+    "alibi-documents": (8, 64, 96),
+}
 
 
 def run(command, **options):
@@ -38,7 +45,7 @@ def list_schedules(directory):
     schedule, and whether it is a last resort."""
     cases = [(kind, dim, dim) for kind in KINDS for dim in DIMS]
     cases += [(kind, a, b) for kind in KINDS for a in SOME for b in SOME if a != b]
-    cases += [(kind, dim, dim) for kind in WITH_SCORES for dim in SOME]
+    cases += [(kind, dim, dim) for kind, dims in WITH_SCORES.items() for dim in dims]
     path = os.path.join(directory, "table.mlir")
     starts, line = [], 1
     with open(path, "w") as file:
