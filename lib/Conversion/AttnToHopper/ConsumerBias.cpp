@@ -22,9 +22,8 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// What a bias may differ by within a tile, in base 2: sums in the product are
-/// wrong by 2^-23 of it. Twice as much is right, too, but near the diagonal
-/// less exact than f32.
+/// What a bias may differ by within a tile, in base 2. Sums in the product err
+/// by 2^-23 of that, 2^-13 here, which is far below what f16 rounds scores by.
 static constexpr double kMostInTile = 1024;
 
 /// What the first key may get, so that no shift overflows because of it.
@@ -209,10 +208,10 @@ FailureOr<Scores> Consumer::emitBias(Value product) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   WorkerCloner::State saved = cloner.save();
-  cloner.setRarelyRun(true);
+  bool wasRarelyRun = cloner.setRarelyRun(true);
   Scores plain = splitFactor(program.getScores());
   FailureOr<Value> value = cloner.getVector(plain.value, VectorKind::Both);
-  cloner.setRarelyRun(false);
+  cloner.setRarelyRun(wasRarelyRun);
   cloner.restore(std::move(saved));
   if (failed(value))
     return failure();
