@@ -1,5 +1,8 @@
 """Variants that differ in what becomes of a score."""
 
+import numpy
+
+from masks import MASKS
 from programs import Capture, Variant
 
 # The distance of a key behind a query, as %d and as the float %df.
@@ -19,6 +22,18 @@ def _slopes(draw, case):
 
 
 _SLOPES = Capture("slopes", "tensor<?xf32>", _slopes)
+
+
+def _some_slopes(draw, case):
+    """Some that no product can have, next to others that it can."""
+    slopes = [16.0, 0.0, 2.0**40, -0.5, 2.0**-20, 100.0, -5.0, 0.125]
+    return [slopes[h % len(slopes)] for h in range(case.heads)]
+
+
+def _row_slopes(draw, case):
+    """Some rows are steep."""
+    slopes = draw.standard_normal((case.heads, case.queries))
+    return numpy.where(draw.random(slopes.shape) < 0.02, 1000.0 * slopes, slopes)
 
 
 def _normal(name, type_, shape, factor=1.0):
@@ -50,6 +65,16 @@ def _dense(name, indices, shape):
     )
 
 
+_ALIBI = {
+    "captures": (_SLOPES,),
+    "score": _DISTANCE
+    + """%slope = tensor.extract %slopes[%h] : tensor<?xf32>
+         %x = arith.mulf %slope, %df : f32
+         %y = arith.addf %s, %x : f32""",
+    "score_of": lambda x, s, b, h, i, j, c: s + c.slopes[h] * (j - i),
+}
+_DOCUMENTS = next(mask for mask in MASKS if mask.name == "documents-causal")
+
 SCORES = [
     Variant("scale-given", scale=0.03125),
     Variant("scale-negative", scale=-0.21),
@@ -65,16 +90,7 @@ SCORES = [
         score_of=lambda x, s, b, h, i, j, c: s * s,
     ),
     # A slope for each head times the distance.
-    Variant(
-        "alibi",
-        captures=(_SLOPES,),
-        score=_DISTANCE
-        + """%slope = tensor.extract %slopes[%h] : tensor<?xf32>
-             %x = arith.mulf %slope, %df : f32
-             %y = arith.addf %s, %x : f32""",
-        score_of=lambda x, s, b, h, i, j, c: s + c.slopes[h] * (j - i),
-        **_CAUSAL_MASK,
-    ),
+    Variant("alibi", **_ALIBI, **_CAUSAL_MASK),
     Variant(
         "alibi-both-sides",
         captures=(_SLOPES,),
@@ -350,5 +366,55 @@ SCORES = [
                 %n = arith.index_cast %n64 : i64 to index
                 %p = arith.cmpi slt, %j, %n : index""",
         mask_of=lambda x, b, h, i, j, c: (j < c.length[b]) & (i >= 0),
+    ),
+    # Biases that are affine in the key, in other forms.
+    Variant("alibi-full", **_ALIBI),
+    Variant(
+        "alibi-documents",
+        **{**_ALIBI, "captures": (_SLOPES, *_DOCUMENTS.captures)},
+        mask=_DOCUMENTS.mask,
+        mask_of=_DOCUMENTS.mask_of,
+    ),
+    Variant(
+        "alibi-some-slopes",
+        **{**_ALIBI, "captures": (Capture("slopes", "tensor<?xf32>", _some_slopes),)},
+        **_CAUSAL_MASK,
+    ),
+    Variant(
+        "alibi-rows",
+        captures=(Capture("slopes", "tensor<?x?xf32>", _row_slopes),),
+        score=_DISTANCE
+        + """%slope = tensor.extract %slopes[%h, %i] : tensor<?x?xf32>
+             %x = arith.mulf %df, %slope : f32
+             %y = arith.subf %s, %x : f32""",
+        score_of=lambda x, s, b, h, i, j, c: s - c.slopes[h, i] * (j - i),
+        **_CAUSAL_MASK,
+    ),
+    # Queries that follow keys, slopes that are computed, and a bias of the row.
+    Variant(
+        "alibi-after",
+        captures=(
+            Capture("before", "index", lambda draw, case: case.keys - case.queries),
+            _normal("row", "tensor<?xf32>", lambda case: (case.queries,)),
+        ),
+        score="""%at = arith.addi %i, %before : index
+                 %d = arith.subi %j, %at : index
+                 %d64 = arith.index_cast %d : index to i64
+                 %df = arith.sitofp %d64 : i64 to f32
+                 %minus = arith.constant -1.0 : f32
+                 %h32 = arith.index_cast %h : index to i32
+                 %hf = arith.sitofp %h32 : i32 to f32
+                 %n = arith.mulf %hf, %minus : f32
+                 %slope = math.exp2 %n : f32
+                 %x = arith.mulf %slope, %df : f32
+                 %r = tensor.extract %row[%i] : tensor<?xf32>
+                 %z = arith.addf %s, %r : f32
+                 %y = arith.addf %x, %z : f32""",
+        score_of=lambda x, s, b, h, i, j, c: (
+            s + c.row[i] + 2.0**-h * (j - i - c.before)
+        ),
+        mask="""%end = arith.addi %i, %before : index
+                %p = arith.cmpi sle, %j, %end : index""",
+        mask_of=lambda x, b, h, i, j, c: j <= i + c.before,
     ),
 ]

@@ -2,11 +2,14 @@
 
 import math
 
+import attn
 import numpy
 import pytest
 
 import cases
+import programs
 import running
+from backends import namespace
 
 _RERUNS = 1000
 
@@ -138,6 +141,64 @@ def _with_rows(backend, reference, name, got, skip):
         else:
             got[:, :, :skip] = exact.to(got.dtype)
     return got
+
+
+_BIASES = ["alibi-full", "alibi-after", "alibi-some-slopes", "alibi-rows"]
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+@pytest.mark.parametrize("dim", [64, 96, 128, 256])
+@pytest.mark.parametrize("name", _BIASES)
+def test_far_keys(backend, seed, name, dim, dtype):
+    """Biases that grow with the position, on many keys: of all, of those before
+    the queries, and of those at the start."""
+    keys = 16384 if name in ("alibi-full", "alibi-after") else 1031
+    if backend.target == "cpu":
+        keys = min(keys, 2048)
+    sizes = (1, 8, 2, 261 if keys > 2048 else 1029, keys)
+    case = cases.make_case(name, dtype, dim=dim, sizes=sizes, seed=seed)
+    _, inputs, results = _run(backend, case)
+    assert inputs.explain(results, inputs.reference()) is None
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_slopes_that_are_no_number(backend, seed, dtype):
+    """They make NaN of their head, where the distance is 0, and change no other."""
+    case = cases.make_case("alibi", dtype, sizes=(1, 5, 5, 300, 300), seed=seed)
+    kernel, inputs, expected = _run(backend, case)
+    slopes = backend.double(*inputs.tensors[3])
+    for head, value in [(1, math.inf), (2, math.nan), (4, -math.inf)]:
+        slopes[head] = value
+    inputs.tensors[3] = (backend.tensor(numpy.array(slopes.tolist()), "f32"), "f32")
+    for (a, type_), (b, _) in zip(inputs.run(kernel), expected):
+        values = backend.double(a, type_)
+        for head in range(case.heads):
+            if head in (0, 3):
+                assert backend.same_bits(a[:, head], b[:, head])
+            else:
+                assert bool((values[:, head] != values[:, head]).all())
+
+
+@pytest.mark.parametrize("slope", [0.0, 2.0**-24, -(2.0**-5), 1.0, -5.5, 64.0])
+def test_bias_in_product(backend, seed, slope):
+    """A bias is as exact in the product as it is computed for each score."""
+    if backend.target == "cpu":
+        pytest.skip("schedules are for a GPU")
+    case = cases.make_case("alibi-full", sizes=(1, 4, 4, 300, 3001), seed=seed)
+    inputs = running.Inputs(backend, case)
+    slopes = numpy.full(case.heads, slope)
+    inputs.tensors[3] = (backend.tensor(slopes, "f32"), "f32")
+    captures = {"slopes": backend.double(*inputs.tensors[3])}
+    inputs.values = inputs.values[0], namespace(captures)
+    reference = inputs.reference()
+    common = "tile_m = 192, tile_n = 128, registers = 160, persistent"
+    for schedule in (common, f"{common}, bias_in_product"):
+        kernel = attn.compile(
+            programs.program(*case.kernel),
+            target=backend.target,
+            schedule=f"#hopper.schedule<{schedule}>",
+        )
+        assert inputs.explain(inputs.run(kernel), reference) is None, schedule
 
 
 @pytest.mark.parametrize("name", ["full", "causal"])

@@ -20,10 +20,12 @@ struct TileRange {
   Value first, end;
 };
 
-/// Scores of one tile, to be multiplied with `factor` for base 2.
+/// Scores of one tile, in base 2 `factor * value + offset`.
 struct Scores {
   Value value;
   double factor = 1;
+  /// vector<1 x 64>, or null for 0.
+  Value offset = {};
 };
 
 class Consumer : public OverlappedTiles {
@@ -66,7 +68,7 @@ private:
   FailureOr<OwnRows> mapOwnRows();
   FailureOr<TileRange> emitRange(const Work &work);
   void emitSkip(const Work &work, Value from, Value to);
-  void holdQueries(const Work &work, Value tile);
+  LogicalResult holdQueries(const Work &work, Value tile);
   FailureOr<SoftmaxState> emitFirst(Value key, Value use, Value product);
   struct Step {
     /// The tile of keys, and its first key; null where `getKey` gives it.
@@ -97,12 +99,24 @@ private:
   FailureOr<Scores> emitScores(Value product, Value key, bool isFirst,
                                Value isFull = {});
   FailureOr<Value> getIsFull(Value key);
-  FailureOr<Scores> getScores(Value scores);
+  FailureOr<Scores> getScores(Value scores, Scores biased);
+
+  LogicalResult holdSlopes();
+  LogicalResult emitStarts(Value key);
+  FailureOr<Scores> emitBias(Value product);
+  FailureOr<Value> emitTerms(function_ref<FailureOr<Value>(Value)> emitTerm,
+                             double scale);
+  FailureOr<Value> emitSlope(Value value, VectorKind kind);
+  FailureOr<Value> emitStart(Value value, VectorKind kind);
+  Value emitOnRows(OperationName name, Value a, Value b);
+  Value toRows(Value value);
+
   SoftmaxState emitFirstSoftmax(Scores scores);
   SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,
                            SoftmaxState state);
   Value emitProbabilities(Scores scores, Value shift);
-  Value emitShift(Value max, double factor, Value most);
+  Value emitShift(Scores scores, Value max, Value most);
+  Value addOffset(Scores scores, Value shift);
 
   // Short forms.
   Value index(int64_t value) {
@@ -196,7 +210,15 @@ private:
   std::optional<WorkerCloner> own;
   /// The queries of this consumer: a tile, or a vector.
   Value queries;
+  /// Of a bias that is in the product: its slope for each of them, and whether
+  /// it is computed for each score after all.
+  Value slopes, isBiasPlain;
+  /// What it is for the first key of the tile that scores are computed of.
+  Value starts;
 };
+
+/// A positive factor that `scores` of the tile level have in common.
+Scores splitFactor(Value scores);
 
 /// Whether a value of the tile level depends on another one; `seen` are values
 /// that are known not to.

@@ -25,8 +25,8 @@ FailureOr<Value> Consumer::emitTileByClass(const Work &work) {
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    holdQueries(work, get.getTile());
-    if (failed(emitNeeded(work, first.code)))
+    if (failed(holdQueries(work, get.getTile())) ||
+        failed(emitNeeded(work, first.code)))
       return failure();
     builder.setInsertionPointToStart(branch.elseBlock());
     releaseQueries(work);

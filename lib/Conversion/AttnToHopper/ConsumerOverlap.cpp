@@ -38,6 +38,8 @@ FailureOr<SmallVector<Value>> Consumer::proceed(const Work &work,
   if (failed(mapOwnRows()))
     return failure();
   queries = state[3];
+  if (failed(holdSlopes()))
+    return failure();
   Value acc = emitZeroAcc();
   for (WorkerCloner *each : {&cloner, &*own})
     each->setAnchor(acc.getDefiningOp());
@@ -54,7 +56,8 @@ FailureOr<SmallVector<Value>> Consumer::proceed(const Work &work,
 FailureOr<SmallVector<Value>> Consumer::end(const Work &work, const Work &next,
                                             ValueRange middle) {
   Value lastUse = add(work.valueNumber, work.last);
-  holdQueries(next, get(resources.queryChannel, next.queryNumber));
+  if (failed(holdQueries(next, get(resources.queryChannel, next.queryNumber))))
+    return failure();
   Value keys = get(resources.keyChannel, next.keyNumber);
   takeTurn();
   Value pendingScores = startScores(keys);

@@ -125,14 +125,17 @@ FailureOr<TileRange> Consumer::emitRange(const Work &work) {
       *first, arith::SelectOp::create(builder, loc, hasRows, *end, *first)};
 }
 
-void Consumer::holdQueries(const Work &work, Value tile) {
+LogicalResult Consumer::holdQueries(const Work &work, Value tile) {
   queries = getRows(tile);
+  if (failed(holdSlopes()))
+    return failure();
   if (!program.schedule.getQInRegisters())
-    return;
+    return success();
   queries = hopper::LoadFragmentOp::create(
       builder, loc,
       getVectorType(program.query.columns, program.query.elementType), queries);
   releaseQueries(work);
+  return success();
 }
 
 /// The softmax of the first tile.
@@ -141,6 +144,8 @@ FailureOr<SoftmaxState> Consumer::emitFirst(Value key, Value use,
   WorkerCloner::State saved = cloner.save();
   for (bool arePacked : {true, false})
     emitCaptures(use, arePacked);
+  if (failed(emitStarts(key)))
+    return failure();
   cloner.setRarelyRun(true);
   FailureOr<Scores> scores = emitScores(product, key, /*isFirst=*/true);
   cloner.setRarelyRun(false);
@@ -162,7 +167,7 @@ FailureOr<SoftmaxState> Consumer::emitStep(const Step &step,
   WorkerCloner::State saved = cloner.save();
   Value key = step.key ? step.key : step.getKey();
   emitCaptures(step.use, /*arePacked=*/true);
-  if (failed(emitReads(key)))
+  if (failed(emitReads(key)) || failed(emitStarts(key)))
     return failure();
   Value next = wait(pendingScores, 1);
   release(resources.keyChannel, step.use);
@@ -215,7 +220,8 @@ FailureOr<SoftmaxState> Consumer::emitLoop(const Work &work, TileRange range,
 }
 
 LogicalResult Consumer::emitKeys(const Work &work, TileRange range) {
-  holdQueries(work, get(resources.queryChannel, work.queryNumber));
+  if (failed(holdQueries(work, get(resources.queryChannel, work.queryNumber))))
+    return failure();
   emitSkip(work, number(0), range.first);
   Value firstUse = add(work.keyNumber, range.first);
   Value keys = get(resources.keyChannel, firstUse);

@@ -25,12 +25,17 @@ Value Consumer::startScores(Value keys) {
   auto result = hopper::PendingType::get(
       builder.getContext(),
       getVectorType(type.getRows(), builder.getF32Type()));
-  return hopper::MmaOp::create(builder, loc, result, queries, keys,
-                               /*acc=*/Value(), /*rhs_transposed=*/false);
+  Value product =
+      hopper::MmaOp::create(builder, loc, result, queries, keys,
+                            /*acc=*/Value(), /*rhs_transposed=*/false);
+  if (!program.bias)
+    return product;
+  // Last, as sums of large numbers lose more.
+  return hopper::MmaOp::create(builder, loc, result, slopes, resources.ramp,
+                               product, /*rhs_transposed=*/false);
 }
 
-/// A positive factor that `scores` of the tile level have in common.
-static Scores splitFactor(Value scores) {
+Scores mlir::attn::splitFactor(Value scores) {
   auto multiply = scores.getDefiningOp<arith::MulFOp>();
   DenseFPElementsAttr constant;
   if (multiply && matchPattern(multiply.getRhs(), m_Constant(&constant)) &&
@@ -42,28 +47,29 @@ static Scores splitFactor(Value scores) {
   return {scores, 1};
 }
 
-/// `scores` of the tile level without their factor. Entries that are replaced
-/// by -inf, which a positive factor keeps, are replaced after it.
-FailureOr<Scores> Consumer::getScores(Value scores) {
+/// `scores` of the tile level without their factor, or `biased` under their
+/// predicate, if it has a value. Entries that are replaced by -inf, which a
+/// positive factor keeps, are replaced after it.
+FailureOr<Scores> Consumer::getScores(Value scores, Scores biased) {
   auto select = scores.getDefiningOp<arith::SelectOp>();
-  DenseFPElementsAttr constant;
-  bool isMasked =
-      select && matchPattern(select.getFalseValue(), m_Constant(&constant)) &&
-      constant.isSplat() && constant.getSplatValue<APFloat>().isInfinity() &&
-      constant.getSplatValue<APFloat>().isNegative();
-  Scores split = splitFactor(isMasked ? select.getTrueValue() : scores);
-  FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
-  if (failed(value))
-    return failure();
-  split.value = *value;
+  bool isMasked = select && isNegativeInfinity(select.getFalseValue());
+  Scores split = biased;
+  if (!biased.value) {
+    split = splitFactor(isMasked ? select.getTrueValue() : scores);
+    FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
+    if (failed(value))
+      return failure();
+    split.value = *value;
+  }
   if (!isMasked)
     return split;
   FailureOr<Value> condition =
       cloner.getVector(select.getCondition(), VectorKind::Both);
   if (failed(condition))
     return failure();
-  split.value = arith::SelectOp::create(builder, loc, *condition, *value,
-                                        splat(value->getType(), -INFINITY));
+  split.value =
+      arith::SelectOp::create(builder, loc, *condition, split.value,
+                              splat(split.value.getType(), -INFINITY));
   return split;
 }
 
@@ -159,14 +165,21 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
   scf::ForOp loop = program.keys;
   cloner.map(loop.getInductionVar(), key);
   Value scores = OnlineStepOp(program.step).getScores();
+  Scores biased;
+  if (program.bias) {
+    FailureOr<Scores> sum = emitBias(product);
+    if (failed(sum))
+      return failure();
+    biased = *sum;
+  }
   TileBranch branch = program.getFullBranch();
   if (!branch)
-    return getScores(scores);
+    return getScores(scores, biased);
   // The predicate is right for tiles of any class.
   if (isFirst)
-    return getScores(branch.getYielded(false)[0]);
+    return getScores(branch.getYielded(false)[0], biased);
   if (program.isOnlyLastPartial)
-    return getScores(branch.getYielded(true)[0]);
+    return getScores(branch.getYielded(true)[0], biased);
   if (!isFull) {
     FailureOr<Value> computed = getIsFull(key);
     if (failed(computed))
@@ -183,7 +196,7 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
                                             : result.thenBlock());
     WorkerCloner::State saved = cloner.save();
     cloner.setRarelyRun(isElse);
-    FailureOr<Scores> side = getScores(branch.getYielded(!isElse)[0]);
+    FailureOr<Scores> side = getScores(branch.getYielded(!isElse)[0], biased);
     cloner.setRarelyRun(false);
     cloner.restore(std::move(saved));
     if (failed(side))
@@ -193,24 +206,33 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
   }
   if (factors[0] != factors[1])
     return branch.op.emitError("expects scores with one factor");
-  return Scores{result.getResult(0), factors[0]};
+  return Scores{result.getResult(0), factors[0], biased.offset};
 }
 
 //===----------------------------------------------------------------------===//
 // Softmax
 //===----------------------------------------------------------------------===//
 
-/// 2^(factor * scores + shift).
+/// What the values of scores are shifted by, times their factor.
+Value Consumer::addOffset(Scores scores, Value shift) {
+  return scores.offset ? add(shift, scores.offset) : shift;
+}
+
+/// 2^(scores + shift).
 Value Consumer::emitProbabilities(Scores scores, Value shift) {
   Type type = scores.value.getType();
-  Value exponent =
-      fma(scores.value, splat(type, scores.factor), broadcast(shift, type));
+  Value exponent = fma(scores.value, splat(type, scores.factor),
+                       broadcast(addOffset(scores, shift), type));
   return math::Exp2Op::create(builder, loc, exponent);
 }
 
-/// The shift that brings a maximum to 0.
-Value Consumer::emitShift(Value max, double factor, Value most) {
-  Value shift = mul(max, splat(max.getType(), -factor));
+/// The shift that brings scores with a maximum of values to 0.
+Value Consumer::emitShift(Scores scores, Value max, Value most) {
+  Value factor = splat(max.getType(), -scores.factor);
+  Value shift =
+      scores.offset
+          ? fma(max, factor, arith::NegFOp::create(builder, loc, scores.offset))
+          : mul(max, factor);
   return arith::MinNumFOp::create(builder, loc, shift, most);
 }
 
@@ -220,7 +242,7 @@ SoftmaxState Consumer::emitFirstSoftmax(Scores scores) {
   Value max =
       hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
   SoftmaxState state;
-  state.shift = emitShift(max, scores.factor, splat(rowType, kNoKeyShift));
+  state.shift = emitShift(scores, max, splat(rowType, kNoKeyShift));
   state.probabilities = emitProbabilities(scores, state.shift);
   state.sum = hopper::ReduceOp::create(builder, loc, sumType, "add",
                                        state.probabilities);
@@ -235,7 +257,8 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
   Type sumType = getVectorType(4, builder.getF32Type());
   Value max =
       hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
-  Value growth = fma(max, splat(rowType, scores.factor), state.shift);
+  Value growth =
+      fma(max, splat(rowType, scores.factor), addOffset(scores, state.shift));
   Value grows =
       arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, growth,
                             splat(rowType, kRescaleThreshold));
@@ -246,7 +269,7 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    Value shift = emitShift(max, scores.factor, state.shift);
+    Value shift = emitShift(scores, max, state.shift);
     // Exactly 1 where the shift is the same, so that no error adds up; 0 where
     // there was no key before.
     Value rescale = math::Exp2Op::create(

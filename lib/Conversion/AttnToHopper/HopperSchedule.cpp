@@ -59,6 +59,11 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
           builder, loc,
           hopper::TileType::get(builder.getContext(), tileM, stagingColumns,
                                 result.access.elementType, tileM));
+  if (program.bias)
+    resources.ramp = hopper::CreateRampOp::create(
+        builder, loc,
+        hopper::TileType::get(builder.getContext(), tileN, /*columns=*/8,
+                              program.key.elementType, tileN));
   if (schedule.getPersistent()) {
     resources.counter = arguments.getCounter();
     resources.mailbox = hopper::CreateMailboxOp::create(

@@ -17,6 +17,9 @@ struct KernelResources {
   Value queryMap, keyMap, valueMap;
   /// For each capture that is copied as tiles.
   SmallVector<Value> captureChannels, captureMaps;
+  /// What the slope of a bias is multiplied with; null without one that is in
+  /// the product.
+  Value ramp;
   /// Null if consumers do not take turns.
   Value turns;
   /// Of persistent kernels: what the producer claims tiles with, and how it

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "KeyBias.h"
 #include "attn/Analysis/MaskBounds.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -48,7 +49,11 @@ static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
   int64_t captureBytes = 0;
   for (Type element : captures)
     captureBytes += getRowBytes(schedule.getTileN(), element);
-  return barrierBytes + schedule.getTileM() * keys +
+  // Positions of keys in a tile.
+  int64_t ramp = schedule.getBiasInProduct()
+                     ? schedule.getTileN() * getRowBytes(hopper::kChunkColumns)
+                     : 0;
+  return barrierBytes + ramp + schedule.getTileM() * keys +
          schedule.getStages() * schedule.getTileN() * (keys + values) +
          schedule.getCaptureStages() * schedule.getTileM() * captureBytes;
 }
@@ -207,6 +212,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   SmallVector<Type> captures;
   collectCaptureTiles(op.getScore(), kNumScoreArgs - 2, captures);
   collectCaptureTiles(op.getMask(), kNumMaskArgs - 2, captures);
+  bool hasBias = hasKeyBias(op);
   int64_t stages = 2, captureStages = 0, threadBlocks = 1;
   // The more heads take turns, the better is the work shared out in the end, as
   // long as their keys and values fit in the L2 cache with some room.
@@ -235,7 +241,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           /*reverse=*/isMasked && !bothEnds, bothEnds,
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0,
-          /*overlapTiles=*/false, (flags & Strided) != 0);
+          /*overlapTiles=*/false, hasBias && !(flags & Strided),
+          (flags & Strided) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=
@@ -289,7 +296,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     }
   } else if (isDense && dim <= 64) {
     // Arithmetic on each score is done best by four warpgroups.
-    bool hasScore = !op.getScore().empty() &&
+    bool hasScore = !op.getScore().empty() && !hasBias &&
                     !readsPerKey(op.getScore(), kNumScoreArgs - 1);
     stages = 4;
     add(192, 128, 160, common,
@@ -358,8 +365,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // Threads that copy need registers for that.
   headGroup = isMasked ? 8 : 1;
   headGroupKeys = 0;
+  bool isWideBias = hasBias && dim > 192;
   if (isDense || dim <= 192)
-    add(128, isDense || dim <= 128 ? 64 : 32, 208, PingPong | Strided, 0, 0);
+    add(128, (isDense && !isWideBias) || dim <= 128 ? 64 : 32, 208,
+        PingPong | Strided, 0, 0);
   else
     add(64, 32, 232, Strided, 0, 0);
   schedules.back().isForAnyStrides = true;

@@ -124,6 +124,14 @@ static bool isLastAlonePartial(TileProgram &program) {
          isDiagonal(compare.getRhs(), loop.getUpperBound(), row, rowsOfTile);
 }
 
+bool mlir::attn::isNegativeInfinity(Value value) {
+  DenseFPElementsAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)) || !constant.isSplat())
+    return false;
+  APFloat splat = constant.getSplatValue<APFloat>();
+  return splat.isInfinity() && splat.isNegative();
+}
+
 static LogicalResult matchLoop(TileProgram &program) {
   scf::ForOp loop = program.keys;
   auto invalid = [&](StringRef what) {
@@ -236,6 +244,28 @@ static bool isSummary(scf::ForallOp grid) {
          });
 }
 
+Value TileProgram::getScores() {
+  if (TileBranch branch = getFullBranch())
+    return branch.getYielded(true)[0];
+  auto select = step.getScores().getDefiningOp<arith::SelectOp>();
+  return select && isNegativeInfinity(select.getFalseValue())
+             ? select.getTrueValue()
+             : step.getScores();
+}
+
+/// Finds a bias that the schedule has in the product. Parts of it in f16 are
+/// too small for scores of large factors.
+static void matchBias(TileProgram &program) {
+  if (!program.schedule.getBiasInProduct())
+    return;
+  KeyForm form(program.product, program.keys.getInductionVar());
+  program.bias = form.match(program.getScores());
+  constexpr double mostInF16 = 2;
+  if (program.bias && program.key.elementType.isF16() &&
+      program.bias->factor > mostInF16)
+    program.bias.reset();
+}
+
 FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   TileProgram program;
   program.function = function;
@@ -284,6 +314,7 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   if (failed(matchLoop(program)))
     return failure();
   matchCaptures(program);
+  matchBias(program);
   for (Operation &op : program.grid.getTerminator().getYieldingOps())
     if (failed(matchResult(program, cast<tensor::ParallelInsertSliceOp>(op))))
       return failure();

@@ -3,6 +3,7 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H
 
+#include "KeyBias.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -84,6 +85,9 @@ struct TileProgram {
   /// scores = product of keys and queries, in f32.
   Value product;
   OnlineStepOp step;
+  /// The scores without a predicate, if the schedule has their bias in the
+  /// product and it is affine in the key.
+  std::optional<KeyBias> bias;
   /// Whether all tiles are allowed entirely but the last one that a warpgroup
   /// computes with.
   bool isOnlyLastPartial = false;
@@ -114,9 +118,15 @@ struct TileProgram {
             branch && branch.thenYield()->hasAttr(attn::kMaskedAttrName)};
   }
 
+  /// The scores without a predicate.
+  Value getScores();
+
   /// Takes apart the only attention of a function, or fails with a diagnostic.
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
+
+/// Whether all elements of a vector are -inf, the score of masked keys.
+bool isNegativeInfinity(Value value);
 
 /// Finds the captures that the schedule has copied as tiles.
 void matchCaptures(TileProgram &program);

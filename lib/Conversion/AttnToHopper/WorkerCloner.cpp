@@ -3,6 +3,7 @@
 #include "WorkerCloner.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -42,9 +43,21 @@ bool WorkerCloner::isInvariant(Value value) {
   return invariant[value] = result;
 }
 
+/// Whether a value can be used where the builder stands. One that was computed
+/// where few tiles come cannot be by what is computed before all tiles.
+static bool isUsable(OpBuilder &builder, Value value) {
+  Block::iterator point = builder.getInsertionPoint();
+  Block *block = builder.getInsertionBlock();
+  if (point != block->end())
+    return DominanceInfo().properlyDominates(value, &*point);
+  Operation *parent = block->getParentOp();
+  return value.getParentBlock() == block ||
+         DominanceInfo().properlyDominates(value, parent);
+}
+
 FailureOr<Value> WorkerCloner::get(Value value, VectorKind kind) {
   auto it = values.find({value, kind});
-  if (it != values.end())
+  if (it != values.end() && isUsable(builder, it->second))
     return it->second;
   OpBuilder::InsertionGuard guard(builder);
   Operation *op = value.getDefiningOp();

@@ -13,9 +13,6 @@
 
 namespace mlir::attn {
 
-/// What a vector of rank 1 is along; those of rank 2 are along both.
-enum class VectorKind { Query, Key, Both };
-
 /// A condition `key < limit`, or `key <= limit`, for each key and query.
 struct KeyLimit {
   /// vector<N>
@@ -52,8 +49,9 @@ public:
   /// this operation; null for where the builder stands.
   void setAnchor(Operation *op) { anchor = op; }
   /// While code is emitted that few tiles run, only what is costly is computed
-  /// before: all else would take registers from the other tiles.
-  void setRarelyRun(bool value) { isRarelyRun = value; }
+  /// before: all else would take registers from the other tiles. Returns what
+  /// was set.
+  bool setRarelyRun(bool value) { return std::exchange(isRarelyRun, value); }
   /// From now on, loops of scalars are shared out to the threads of a warp,
   /// each of which gets the result: `lane` is the number of the thread.
   void setLane(Value value) { lane = value; }

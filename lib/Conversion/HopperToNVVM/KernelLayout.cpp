@@ -178,16 +178,50 @@ void ThreadProgram::layOutMemory() {
       tile.emptyBarrier = numBarrierBytes + 16;
       tile.offset = numBarrierBytes + 32;
       numBarrierBytes += 32 + llvm::alignTo(2 * tile.bytes, 8);
-    } else if (auto create = dyn_cast<hopper::CreateTileOp>(op)) {
-      hopper::TileType type = create.getResult().getType();
-      SharedTile &tile = shared[create.getResult()];
+    } else if (isa<hopper::CreateTileOp, hopper::CreateRampOp>(op)) {
+      Value result = op.getResult(0);
+      auto type = cast<hopper::TileType>(result.getType());
+      SharedTile &tile = shared[result];
       tile.bytes = getBytes(type);
       tile.offset = place(tile.bytes);
-      tiles[create.getResult()] = {};
+      tiles[result] = {};
     }
   }
   for (auto &[value, tile] : tiles)
     tile.shared = &shared[value];
+}
+
+/// All threads write the ramps, 16 bytes at a time. As all columns of a row are
+/// the same, those of a chunk may be in any order.
+void ThreadProgram::emitRamps() {
+  constexpr int64_t segmentBytes = 16;
+  int64_t threads = 128 * (1 + roles.getNumConsumers());
+  for (auto ramp : kernel.getBody().front().getOps<hopper::CreateRampOp>()) {
+    hopper::TileType type = ramp.getResult().getType();
+    constexpr int64_t numSegments = kRowBytes / segmentBytes;
+    auto loop = scf::ForOp::create(
+        b, threadId, i32(type.getRows() * numSegments), i32(threads));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value segment = loop.getInductionVar();
+    Value row = arith::UIToFPOp::create(
+        b, b.getF32Type(),
+        arith::DivUIOp::create(b, segment, i32(numSegments)));
+    Value pair = packPair(row, row, type.getElementType());
+    auto vector = VectorType::get({segmentBytes / 4}, b.getI32Type());
+    Value all = LLVM::UndefOp::create(b, vector);
+    for (int64_t e = 0; e < segmentBytes / 4; ++e)
+      all = LLVM::InsertElementOp::create(b, all, pair, i32(e));
+    Value address = LLVM::GEPOp::create(
+        b, sharedBase.getType(), b.getI8Type(),
+        getSharedPointer(tiles.at(ramp.getResult()), 0),
+        ArrayRef<LLVM::GEPArg>{
+            arith::MulIOp::create(b, segment, i32(segmentBytes)).getResult()});
+    LLVM::StoreOp::create(b, all, address, segmentBytes);
+    // Products read by another way than threads write.
+    b.setInsertionPointAfter(loop);
+    emitProxyFence();
+  }
 }
 
 /// One thread initialises the barriers: an arrival by each thread of the

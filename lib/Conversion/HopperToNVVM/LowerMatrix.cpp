@@ -252,3 +252,27 @@ void ThreadProgram::emitLoadFragment(hopper::LoadFragmentOp op) {
   list.truncate(type.getColumns() / 4);
   values[op.getResult()] = list;
 }
+
+/// The first thread of the four that share a row has the parts 0 and 1 of it,
+/// the second one part 2.
+void ThreadProgram::emitSplit(hopper::SplitOp op) {
+  Type element = cast<VectorType>(op.getResult().getType()).getElementType();
+  auto round = [&](Value x) -> Value {
+    Value rounded = arith::TruncFOp::create(b, element, x);
+    return arith::ExtFOp::create(b, b.getF32Type(), rounded);
+  };
+  auto isThread = [&](int64_t number) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, quad,
+                                 i32(number));
+  };
+  Elements list;
+  for (Value x : Elements(get(op.getSource()))) {
+    Value rest = arith::SubFOp::create(b, x, round(x));
+    Value last = arith::SubFOp::create(b, rest, round(rest));
+    Value other = arith::SelectOp::create(
+        b, isThread(1), packPair(last, f32(0), element), i32(0));
+    list.push_back(arith::SelectOp::create(b, isThread(0),
+                                           packPair(x, rest, element), other));
+  }
+  values[op.getResult()] = list;
+}

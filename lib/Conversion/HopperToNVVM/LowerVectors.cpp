@@ -129,6 +129,14 @@ LogicalResult ThreadProgram::emitExtension(Operation &op) {
   return success();
 }
 
+/// Two floats of 16 bits in one register.
+Value ThreadProgram::packPair(Value low, Value high, Type element) {
+  StringRef name =
+      element.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";
+  Value packed = intrinsic(name, {high, low}, VectorType::get({2}, element));
+  return LLVM::BitcastOp::create(b, b.getI32Type(), packed);
+}
+
 /// Two neighbouring floats in one register, the first in the lower half.
 LogicalResult ThreadProgram::emitRounding(Operation &op) {
   Value result = op.getResult(0);
@@ -136,14 +144,8 @@ LogicalResult ThreadProgram::emitRounding(Operation &op) {
   if (!type || getElementType(type) == type.getElementType())
     return emitElementwise(op);
   Elements source = get(op.getOperand(0)), list;
-  bool isBF16 = type.getElementType().isBF16();
-  auto pair = VectorType::get({2}, type.getElementType());
-  for (size_t e = 0; e < source.size(); e += 2) {
-    Value packed =
-        intrinsic(isBF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn",
-                  {source[e + 1], source[e]}, pair);
-    list.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), packed));
-  }
+  for (size_t e = 0; e < source.size(); e += 2)
+    list.push_back(packPair(source[e], source[e + 1], type.getElementType()));
   values[result] = list;
   return success();
 }

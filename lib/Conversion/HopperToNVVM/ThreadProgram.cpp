@@ -117,12 +117,13 @@ LogicalResult ThreadProgram::emit() {
   threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   sharedBase = LLVM::AddressOfOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 3), kSharedName);
+  emitRamps();
   emitBarriers();
   // What both roles use.
   for (Operation &op : kernel.getBody().front().without_terminator())
     if (!isa<hopper::WarpSpecializeOp, hopper::CreateChannelOp,
              hopper::CreateMailboxOp, hopper::CreateTileOp,
-             hopper::CreateTurnsOp>(op) &&
+             hopper::CreateRampOp, hopper::CreateTurnsOp>(op) &&
         failed(emitOp(op)))
       return failure();
   if (failed(emitRoles()))
@@ -269,6 +270,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::LoadFragmentOp op) {
         return emitLoadFragment(op), done();
       })
+      .Case([&](hopper::SplitOp op) { return emitSplit(op), done(); })
       .Case([&](hopper::MmaOp op) { return emitMma(op), done(); })
       .Case([&](hopper::WaitOp op) { return emitWait(op), done(); })
       .Case([&](hopper::InFlightOp op) {

@@ -106,6 +106,7 @@ private:
   // KernelLayout.cpp.
   LogicalResult emitSignature();
   void layOutMemory();
+  void emitRamps();
   void emitBarriers();
   // ThreadProgram.cpp: structure.
   LogicalResult emitRoles();
@@ -162,6 +163,8 @@ private:
   void emitWait(hopper::WaitOp op);
   void emitLoadFragment(hopper::LoadFragmentOp op);
   void emitLoadPairs(hopper::LoadFragmentOp op);
+  void emitSplit(hopper::SplitOp op);
+  Value packPair(Value low, Value high, Type element);
   Value getDescriptor(const TileView &tile, uint64_t leadingBytes);
   SmallVector<Value> emitAsm(StringRef text, StringRef constraints,
                              ValueRange operands, TypeRange results);

@@ -14,3 +14,24 @@ func.func @f(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
       outs(%q : tensor<1x1x?x256xbf16>)
   return %r : tensor<1x1x?x256xbf16>
 }
+
+// All schedules have an affine bias in the product but the one for any strides,
+// whose threads have no registers left for that.
+
+func.func @bias(%q: tensor<1x1x?x192xbf16>, %v: tensor<1x1x?x128xbf16>) -> tensor<1x1x?x128xbf16> {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 112, stages = 2, registers = 240, head_group = 1, persistent, ping_pong, bias_in_product>}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 48,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_group = 1, ping_pong, strided>}}
+  %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x192xbf16>, tensor<1x1x?x192xbf16>, tensor<1x1x?x128xbf16>)
+      outs(%v : tensor<1x1x?x128xbf16>)
+      score(%s, %b, %h, %i, %j) {
+        %ji = arith.index_cast %j : index to i32
+        %jf = arith.sitofp %ji : i32 to f32
+        %y = arith.addf %s, %jf : f32
+        attn.yield %y : f32
+      }
+  return %r : tensor<1x1x?x128xbf16>
+}

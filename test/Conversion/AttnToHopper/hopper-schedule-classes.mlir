@@ -128,3 +128,34 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK:       hopper.release %[[VS]][%[[PREVIOUS]]]
 // CHECK:       %[[USE1:.*]] = arith.addi %[[USE]], %c1_i32
 // CHECK:       scf.yield %[[USE1]], %[[KNOTE]],
+
+// What the predicate reads for the queries is read once, before all tiles, and
+// so is where, though the scores of the first tile have needed it before.
+
+func.func @distances(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: tensor<2x2x?x64xbf16>, %o: tensor<2x4x?x64xbf16>, %doc: tensor<2x?xi32>) -> tensor<2x4x?x64xbf16> {
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240, persistent, ping_pong>
+      ins(%q, %k, %v : tensor<2x4x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%o : tensor<2x4x?x64xbf16>)
+      score(%s, %b, %h, %i, %j, %c) {
+        %d = arith.subi %j, %i : index
+        %di = arith.index_cast %d : index to i32
+        %df = arith.sitofp %di : i32 to f32
+        %y = arith.addf %s, %df : f32
+        attn.yield %y : f32
+      }
+      mask(%b, %h, %i, %j, %c) {
+        %mine = tensor.extract %c[%b, %i] : tensor<2x?xi32>
+        %its = tensor.extract %c[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi eq, %mine, %its : i32
+        attn.yield %p : i1
+      }
+  return %r : tensor<2x4x?x64xbf16>
+}
+
+// CHECK-LABEL: gpu.func @distances(
+// CHECK: } consumers {
+// CHECK:   attn.gather {{.*}} -> vector<1x64xi32>
+// CHECK:   scf.if
+// CHECK-NOT: attn.gather {{.*}} -> vector<1x64xi32>
+// CHECK:   gpu.return

@@ -286,3 +286,43 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects a tile of 8 columns and up to 256 rows, but got '!hopper.tile<264x8xbf16>'}}
+  %0 = hopper.create_ramp : !hopper.tile<264x8xbf16>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects a tile of 8 columns and up to 256 rows, but got '!hopper.tile<64x16xbf16>'}}
+  %0 = hopper.create_ramp : !hopper.tile<64x16xbf16>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects a tile of 8 columns and up to 256 rows, but got '!hopper.tile<64x8xbf16, of 128>'}}
+  %0 = hopper.create_ramp : !hopper.tile<64x8xbf16, of 128>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<1x64xf32>) {
+  // expected-error@+1 {{expects 1x64 numbers as 8x64, but got 'vector<1x64xf32>' as 'vector<16x64xbf16>'}}
+  %0 = hopper.split %x : vector<1x64xf32> -> vector<16x64xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<4x64xf32>) {
+  // expected-error@+1 {{expects 1x64 numbers as 8x64, but got 'vector<4x64xf32>' as 'vector<8x64xbf16>'}}
+  %0 = hopper.split %x : vector<4x64xf32> -> vector<8x64xbf16>
+  return
+}

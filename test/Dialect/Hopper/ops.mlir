@@ -153,6 +153,20 @@ func.func @products(%n: i32, %flag: i1) {
   return
 }
 
+// CHECK-LABEL: func.func @slopes
+func.func @slopes(%x: vector<1x64xf32>, %acc: vector<32x64xf32>) {
+  // CHECK: %[[RAMP:.*]] = hopper.create_ramp : <32x8xf16>
+  %ramp = hopper.create_ramp : !hopper.tile<32x8xf16>
+  hopper.warp_specialize consumers 2 registers 24 producer {
+  } consumers {
+    // CHECK: %[[PARTS:.*]] = hopper.split %{{.*}} : vector<1x64xf32> -> vector<8x64xf16>
+    // CHECK: hopper.mma %[[PARTS]], %[[RAMP]] acc %{{.*}} : vector<8x64xf16>, <32x8xf16>, vector<32x64xf32> -> <vector<32x64xf32>>
+    %parts = hopper.split %x : vector<1x64xf32> -> vector<8x64xf16>
+    %s = hopper.mma %parts, %ramp acc %acc : vector<8x64xf16>, !hopper.tile<32x8xf16>, vector<32x64xf32> -> !hopper.pending<vector<32x64xf32>>
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @vectors
 func.func @vectors(%n: i32, %s: vector<128x64xf32>, %c: vector<1x64xi1>) {
   // CHECK: hopper.iota : vector<128x1xindex>

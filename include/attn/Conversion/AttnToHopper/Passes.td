@@ -8,7 +8,7 @@ include "mlir/Pass/PassBase.td"
 def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let summary = "choose how each attention runs on a Hopper GPU";
   let description = [{
-    Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask; one whose queries have lists of
+    Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask, and a bias that is affine in the key; one whose queries have lists of
     single keys gets an `#attn.row_schedule`.
 
     With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them.
@@ -65,6 +65,11 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     * Other loops of the function fill tables that the first one reads an element at a time. Each becomes a kernel that is to run before, with a warp for
       each iteration, which writes one element; the threads of the warp share out a loop of `minsi`, `maxsi`, `andi` or `ori` in it.
     * With `capture_stages`, captures of 16 bits that are read at `[..., i, ..., j]` come in tiles of queries by keys, too.
+    * With `bias_in_product`, scores `scale * product + bias`, or a positive multiple, whose bias is affine in the key with a slope that is the same for all
+      keys, get a second product: of the slopes of the queries, as sums of three numbers of the element type, and of the positions of keys in their tile, in shared
+      memory. What the first key of a tile gets is one number for each query, and goes where maxima do. Slopes by which scores in a tile differ by more than
+      2^10 in base 2, or which are no number, are left out by the warps that have them, which compute the bias for each score. Other scores, and those of f16 whose scale
+      is above 1.38, are computed as without it.
     * With `overlap_tiles`, each iteration of the loop over tiles of queries ends with the start of the next one, in both roles: scores of its
       first tile of keys, whose softmax runs beside the last product with values. All consumers then compute with all tiles of keys, and a tile of
       queries without keys gets one from beyond all keys, which reads as 0 and is masked. Before the first tile of queries and after the last one is a

@@ -43,7 +43,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0, threadBlocks = 1;
   bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
-       inRegisters = false, overlapTiles = false, strided = false;
+       inRegisters = false, overlapTiles = false, biasInProduct = false,
+       strided = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
@@ -57,6 +58,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"ping_pong", &pingPong},
           {"q_in_registers", &inRegisters},
           {"overlap_tiles", &overlapTiles},
+          {"bias_in_product", &biasInProduct},
           {"strided", &strided}})
       if (name == flag) {
         *value = true;
@@ -83,7 +85,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
       headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, persistent,
-      pingPong, inRegisters, overlapTiles, strided);
+      pingPong, inRegisters, overlapTiles, biasInProduct, strided);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -103,6 +105,7 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"ping_pong", getPingPong()},
         {"q_in_registers", getQInRegisters()},
         {"overlap_tiles", getOverlapTiles()},
+        {"bias_in_product", getBiasInProduct()},
         {"strided", getStrided()}})
     if (isSet)
       printer << ", " << flag;
@@ -117,7 +120,8 @@ LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
     int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
-    bool persistent, bool, bool inRegisters, bool overlapTiles, bool strided) {
+    bool persistent, bool, bool inRegisters, bool overlapTiles, bool,
+    bool strided) {
   if (reverse && bothEnds)
     return emitError() << "expects reverse or both_ends, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||

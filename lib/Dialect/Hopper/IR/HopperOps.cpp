@@ -299,6 +299,28 @@ LogicalResult MmaOp::verify() {
   return verifyRole(*this, /*isProducer=*/false);
 }
 
+LogicalResult CreateRampOp::verify() {
+  TileType tile = getResult().getType();
+  constexpr int64_t columns = 8, most = 256;
+  if (tile.getColumns() != columns || tile.getRows() > most ||
+      tile.getRows() != tile.getParentRows())
+    return emitOpError("expects a tile of ")
+           << columns << " columns and up to " << most << " rows, but got "
+           << tile;
+  return success();
+}
+
+LogicalResult SplitOp::verify() {
+  auto source = cast<VectorType>(getSource().getType());
+  auto result = cast<VectorType>(getResult().getType());
+  constexpr int64_t rows = 8;
+  if (source.getShape() != ArrayRef<int64_t>({1, kWarpgroupRows}) ||
+      result.getShape() != ArrayRef<int64_t>({rows, kWarpgroupRows}))
+    return emitOpError("expects 1x64 numbers as 8x64, but got ")
+           << source << " as " << result;
+  return success();
+}
+
 LogicalResult WaitOp::verify() {
   if (int64_t count = getInFlight(); count < 0 || count > 7)
     return emitOpError("expects 0 to 7 products in flight, but got ") << count;

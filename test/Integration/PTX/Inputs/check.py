@@ -22,7 +22,8 @@ def check_log(log):
     warnings = set(re.findall(r"C75\d\d", log)) - {"C7519"}
     expect(not warnings, f"no warning, but got {sorted(warnings)}:\n{log}")
     spills = [int(n) for n in re.findall(r"(\d+) bytes (?:spill|stack)", log)]
-    expect(len(spills) == 3 and not any(spills), f"no spills, but got:\n{log}")
+    # Three numbers for each function: that of the attention, and those of tables.
+    expect(spills and not any(spills), f"no spills, but got:\n{log}")
 
 
 def check_code(schedule, ptx, query_dim, value_dim):
@@ -39,7 +40,10 @@ def check_code(schedule, ptx, query_dim, value_dim):
     def divide(a, b):
         return (a + b - 1) // b
 
-    expect_count("wgmma.mma_async", 2 * divide(query_dim, 16) + 2 * (tile_n // 16))
+    steps = divide(query_dim, 16) + tile_n // 16
+    if "bias_in_product" in schedule:
+        steps += 1
+    expect_count("wgmma.mma_async", 2 * steps)
     # Where a maximum has grown there is one more.
     expect_count("wgmma.wait_group", 5)
     query_chunks, value_chunks = divide(query_dim, 64), divide(value_dim, 64)

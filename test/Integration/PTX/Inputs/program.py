@@ -1,6 +1,6 @@
 """Writes a program of one attention in bf16 with given head dimensions.
 
-Usage: program.py plain|causal|bias DIM [VALUE_DIM]
+Usage: program.py KIND DIM [VALUE_DIM]
 """
 
 import sys
@@ -20,28 +20,60 @@ func.func @{name}(%q: {q}, %k: {q}, %v: {v}{argument}) -> ({v}, tensor<?x?x?xf32
 {region}  return %r#0, %r#1 : {v}, tensor<?x?x?xf32>
 }}
 """
-BIAS = """      score(%x, %mb, %mh, %i, %j, %w) {
+BIAS = """      score(%x, %mb, %mh, %i, %j{arguments}) {{
         %e = tensor.extract %w[%mh, %i, %j] : tensor<?x?x?xbf16>
         %f = arith.extf %e : bf16 to f32
         %y = arith.addf %x, %f : f32
         attn.yield %y : f32
-      }
+      }}
 """
-CAUSAL = """      mask(%mb, %mh, %i, %j) {
+ALIBI = """      score(%x, %mb, %mh, %i, %j{arguments}) {{
+        %slope = tensor.extract %slopes[%mh] : tensor<?xf32>
+        %d = arith.subi %j, %i : index
+        %di = arith.index_cast %d : index to i32
+        %df = arith.sitofp %di : i32 to f32
+        %f = arith.mulf %slope, %df : f32
+        %y = arith.addf %x, %f : f32
+        attn.yield %y : f32
+      }}
+"""
+CAUSAL = """      mask(%mb, %mh, %i, %j{arguments}) {{
         %p = arith.cmpi sle, %j, %i : index
         attn.yield %p : i1
-      }
+      }}
 """
+DOCUMENTS = """      mask(%mb, %mh, %i, %j{arguments}) {{
+        %mine = tensor.extract %ids[%mb, %i] : tensor<?x?xi32>
+        %other = tensor.extract %ids[%mb, %j] : tensor<?x?xi32>
+        %same = arith.cmpi eq, %mine, %other : i32
+        %causal = arith.cmpi sle, %j, %i : index
+        %p = arith.andi %same, %causal : i1
+        attn.yield %p : i1
+      }}
+"""
+SLOPES = ("%slopes", "tensor<?xf32>")
+# Captures, and regions.
+KINDS = {
+    "plain": ([], ""),
+    "causal": ([], CAUSAL),
+    "bias": ([("%w", "tensor<?x?x?xbf16>")], BIAS),
+    "alibi": ([SLOPES], ALIBI),
+    "alibi-causal": ([SLOPES], ALIBI + CAUSAL),
+    "alibi-documents": ([SLOPES, ("%ids", "tensor<?x?xi32>")], ALIBI + DOCUMENTS),
+}
 
 
 def get_program(kind, query_dim, value_dim, name="attention"):
+    captures, regions = KINDS[kind]
+    names = ", ".join(name for name, _ in captures)
+    types = ", ".join(type_ for _, type_ in captures)
     return PROGRAM.format(
         name=name,
         q=f"tensor<?x?x?x{query_dim}xbf16>",
         v=f"tensor<?x?x?x{value_dim}xbf16>",
-        argument=", %w: tensor<?x?x?xbf16>" if kind == "bias" else "",
-        captures="      captures(%w : tensor<?x?x?xbf16>)\n" if kind == "bias" else "",
-        region={"causal": CAUSAL, "bias": BIAS}.get(kind, ""),
+        argument="".join(f", {name}: {type_}" for name, type_ in captures),
+        captures=f"      captures({names} : {types})\n" if captures else "",
+        region=regions.format(arguments=names and f", {names}"),
     )
 
 

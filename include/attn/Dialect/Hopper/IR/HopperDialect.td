@@ -65,6 +65,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `q_in_registers`: queries are held in registers, not read from shared memory.
     * `overlap_tiles`: the first scores of the next tile of queries are started with the last values of this one, and its first
       softmax runs beside them; with `persistent` and `q_in_registers`, not together with `capture_stages`.
+    * `bias_in_product`: a bias of the scores that is affine in the key, such as a slope times the distance, is part of the product of queries and
+      keys, not computed for each score; without effect on other scores.
     * `strided`: threads copy tiles element by element, so that queries, keys, values and results may have any strides but those of
       their columns; not together with `persistent` or `capture_stages`.
 
@@ -79,7 +81,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
       "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
       "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
-      "bool":$overlapTiles, "bool":$strided);
+      "bool":$overlapTiles, "bool":$biasInProduct, "bool":$strided);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

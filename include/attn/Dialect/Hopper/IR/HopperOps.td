@@ -358,8 +358,8 @@ def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
     * `rhs`: a tile of the same element type.
     * `acc`: `vector<N x 64>` of f32, or pending; absent for 0.
 
-    `N` is a multiple of 8 up to 256. `K` is a multiple of 16, or without `rhs_transposed` of 8; operands then come from tiles, which
-    hold 0 up to the next multiple of 16.
+    `N` is a multiple of 8 up to 256. `K` is a multiple of 16, or without `rhs_transposed` of 8; the last half of a step is 0 then, as tiles
+    hold 0 up to the next multiple of 16, and so does `lhs` in registers.
 
     ```mlir
     %s = hopper.mma %q, %k : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
@@ -377,6 +377,41 @@ def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
     $lhs `,` $rhs (`acc` $acc^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
     `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)
   }];
+  let hasVerifier = 1;
+}
+
+def Hopper_CreateRampOp : Hopper_Op<"create_ramp", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "a tile in shared memory whose rows hold their number";
+  let description = [{
+    `result[n, c] = n`, from the start of the kernel on. As an operand of a product, it multiplies what it meets with the position of a key in its tile.
+
+    ```mlir
+    %r = hopper.create_ramp : !hopper.tile<128x8xbf16>
+    ```
+
+    Errors: more than 256 rows, whose numbers bf16 does not have; other than 8 columns; rows of a larger tile.
+  }];
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Hopper_SplitOp : Hopper_Op<"split", [Pure]> {
+  let summary = "a number for each query as a sum of numbers of 16 bits";
+  let description = [{
+    `result[0, m] + result[1, m] + result[2, m]` is `source[0, m]` up to rounding of f32: each is what the ones before leave, rounded. The other
+    rows are 0. So a product with it is a product with f32 in place of numbers of 16 bits. A source that is no finite number of the element type gives NaN or
+    an infinity.
+
+    ```mlir
+    %p = hopper.split %x : vector<1x64xf32> -> vector<8x64xbf16>
+    ```
+
+    Errors: other than 8 rows of 64 queries, of one row.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$source);
+  let results = (outs VectorOfRankAndType<[2], [BF16, F16]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 
