@@ -77,6 +77,7 @@ static json::Value toJSON(const SummaryKernel &summary) {
   return json::Object{{"entry", toUTF8(summary.entry)},
                       {"threads", summary.threads},
                       {"elements", summary.elements},
+                      {"by_row", summary.byRow},
                       {"params", ::toJSON(llvm::ArrayRef(summary.params))}};
 }
 
@@ -259,6 +260,7 @@ static bool fromJSON(const json::Value &value, SummaryKernel &summary,
       .map("entry", summary.entry)
       .mapInteger("threads", summary.threads)
       .mapInteger("elements", summary.elements)
+      .map("by_row", summary.byRow)
       .map("params", summary.params)
       .ok();
 }

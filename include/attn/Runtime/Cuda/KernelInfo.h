@@ -119,8 +119,10 @@ struct SummaryKernel {
   std::string entry;
   /// Threads of a block, whole warps.
   int32_t threads = 0;
-  /// The table, by its operand, that has as many elements as warps are needed.
+  /// The table, by its operand, that has as many elements as warps are needed,
+  /// or as many rows: elements with the same indices but the last.
   int32_t elements = 0;
+  bool byRow = false;
   /// All but maps and counters.
   std::vector<Param> params;
 };
@@ -184,7 +186,7 @@ struct LaunchInfo {
 };
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 3;
+constexpr int64_t kProgramVersion = 4;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
