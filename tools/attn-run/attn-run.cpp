@@ -61,6 +61,7 @@ static CompileOptions getCompileOptions(const Options &options,
   compile.untilAfter = options.untilAfter;
   compile.device = device;
   compile.schedule = options.schedule;
+  compile.sparsity = options.sparsity;
   return compile;
 }
 

@@ -134,7 +134,7 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
         extents.push_back(*extent);
       }
       if (element->words) {
-        auto empty = loop.getTiedLoopInit(cast<OpResult>(table))
+        auto empty = loop.getTiedOpOperand(cast<OpResult>(table))
                          ->get()
                          .getDefiningOp<tensor::EmptyOp>();
         if (!empty)

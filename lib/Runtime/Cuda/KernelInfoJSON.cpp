@@ -98,6 +98,11 @@ static json::Value toJSON(const Variant &variant) {
       {"persistent", variant.persistent},
       {"tile_cost", variant.tileCost},
       {"key_cost", variant.keyCost},
+      {"row_cost", variant.rowCost},
+      {"pair_cost", variant.pairCost},
+      {"entry_cost", variant.entryCost},
+      {"table_cost", variant.tableCost},
+      {"of_lists", variant.ofLists},
       {"params", ::toJSON(llvm::ArrayRef(variant.params))},
       {"first_table", variant.firstTable},
       {"tables", std::move(tables)},
@@ -126,6 +131,10 @@ json::Value CudaProgram::toJSON() const {
                                            {"row_dim", grid.rowDim},
                                            {"key_operand", grid.keyOperand},
                                            {"key_dim", grid.keyDim}}},
+                     {"lists",
+                      json::Object{{"rows", launch.lists.rowsOperand},
+                                   {"columns", launch.lists.columnsOperand},
+                                   {"max_density", launch.lists.maxDensity}}},
                      {"variants", std::move(variants)}});
   }
   return json::Object{{"version", kProgramVersion},
@@ -287,6 +296,15 @@ static bool fromJSON(const json::Value &value, GridInfo &grid,
       .ok();
 }
 
+static bool fromJSON(const json::Value &value, ListsInfo &lists,
+                     json::Path path) {
+  return Reader(value, path)
+      .mapInteger("rows", lists.rowsOperand)
+      .mapInteger("columns", lists.columnsOperand)
+      .map("max_density", lists.maxDensity)
+      .ok();
+}
+
 /// A variant as JSON has it: the code elsewhere.
 struct StoredVariant {
   Variant variant;
@@ -294,6 +312,7 @@ struct StoredVariant {
 };
 struct StoredLaunch {
   GridInfo grid;
+  ListsInfo lists;
   std::vector<StoredVariant> variants;
 };
 
@@ -311,6 +330,11 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .map("persistent", variant.persistent)
       .map("tile_cost", variant.tileCost)
       .map("key_cost", variant.keyCost)
+      .map("row_cost", variant.rowCost)
+      .map("pair_cost", variant.pairCost)
+      .map("entry_cost", variant.entryCost)
+      .map("table_cost", variant.tableCost)
+      .map("of_lists", variant.ofLists)
       .map("params", variant.params)
       .mapInteger("first_table", variant.firstTable)
       .map("tables", variant.tables)
@@ -326,6 +350,7 @@ static bool fromJSON(const json::Value &value, StoredLaunch &launch,
                      json::Path path) {
   return Reader(value, path)
       .map("grid", launch.grid)
+      .map("lists", launch.lists)
       .map("variants", launch.variants)
       .ok();
 }
@@ -361,6 +386,7 @@ llvm::Expected<CudaProgram> CudaProgram::fromJSON(const json::Value &value,
   for (StoredLaunch &stored : launches) {
     LaunchInfo &launch = program.launches.emplace_back();
     launch.grid = stored.grid;
+    launch.lists = stored.lists;
     for (StoredVariant &item : stored.variants) {
       Variant &variant = launch.variants.emplace_back(std::move(item.variant));
       if (!takeBytes(rest, item.ptxBytes, variant.ptx) ||
