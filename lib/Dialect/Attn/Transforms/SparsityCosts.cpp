@@ -46,15 +46,16 @@ double ListCosts::getCrossover(double keys) const {
   return std::clamp(rest / gain, 0.0, 1.0);
 }
 
-/// Measured with one thread of an x86-64 processor with AVX-512, f32, D = 64
-/// and S = 1024 to 4096, lists of random keys (docs/benchmarks.md).
+/// Measured with one thread of an x86-64 processor with AVX-512, f32, D = 32 to
+/// 128, 1024 and 2048 queries and lists of 2 to 50 % of the keys, drawn at random
+/// (docs/benchmarks.md). Both forms take as many threads as there are.
 ListCosts mlir::attn::getCPUListCosts(AttentionLikeOpInterface op) {
   double columns = static_cast<double>(op.getQueryKeyDim() + op.getValueDim());
   ListCosts costs;
-  costs.pair = 4.0 + 0.11 * columns;
-  costs.row = 60.0;
-  costs.densePair = 2.0 + 0.045 * columns;
-  costs.entry = 1.0;
+  costs.pair = 0.9 + 0.044 * columns;
+  costs.row = 40;
+  costs.densePair = 0.7 + 0.0185 * columns;
+  costs.entry = 1.4;
   return costs;
 }
 
