@@ -146,8 +146,8 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
   bool isFree = options.schedule.empty() && attentions.size() == 1 &&
                 !attentions[0].getScheduleAttr();
   bool hasLists = llvm::any_of(attentions, mlir::attn::hasKeyLists);
-  bool hasBoth = isFree && hasLists && areBothForms(form) &&
-                 hasDenseForm(attentions[0]);
+  bool hasBoth =
+      isFree && hasLists && areBothForms(form) && hasDenseForm(attentions[0]);
   mlir::attn::ListCosts costs;
   if (hasLists)
     costs = mlir::attn::getCudaListCosts(
@@ -231,18 +231,18 @@ static void explainForms(const std::vector<Candidate> &candidates,
   std::string text = "lists: the only form that was asked for, or that a GPU "
                      "has for these elements";
   if (dense && lists.maxDensity >= 0) {
-    text = llvm::formatv("lists and dense: xFormers' rule has lists below {0:F1} "
-                         "% of all pairs",
-                         100 * lists.maxDensity);
+    text =
+        llvm::formatv("lists and dense: xFormers' rule has lists below {0:F1} "
+                      "% of all pairs",
+                      100 * lists.maxDensity);
   } else if (dense) {
     // Of many keys, each list of one head; an H200 has 132 multiprocessors.
     double tileRows = 0, keyCost = HUGE_VAL;
     for (const Candidate &candidate : candidates) {
-      auto schedule =
-          llvm::dyn_cast_or_null<mlir::attn::hopper::ScheduleAttr>(
-              candidate.isOfRows
-                  ? mlir::Attribute()
-                  : mlir::parseAttribute(candidate.schedule, loc.getContext()));
+      auto schedule = llvm::dyn_cast_or_null<mlir::attn::hopper::ScheduleAttr>(
+          candidate.isOfRows
+              ? mlir::Attribute()
+              : mlir::parseAttribute(candidate.schedule, loc.getContext()));
       if (schedule &&
           candidate.keyCost / double(schedule.getTileM()) < keyCost) {
         tileRows = double(schedule.getTileM());
@@ -325,9 +325,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   KernelMetadata described;
   auto compile = [&](const Candidate &candidate) -> llvm::Expected<CudaKernel> {
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-    llvm::Expected<CudaKernel> kernel =
-        compileSchedule(*copy, candidate.schedule, candidate.sparsity,
-                        diagnostics, tracker);
+    llvm::Expected<CudaKernel> kernel = compileSchedule(
+        *copy, candidate.schedule, candidate.sparsity, diagnostics, tracker);
     if (kernel && !withPlan)
       withPlan = std::move(copy);
     return kernel;

@@ -199,10 +199,10 @@ Compilation::printAfter(mlir::ModuleOp module,
   PassTracker tracker(module->getContext(), options, count);
   if (llvm::Error error = prepare(module, options, diagnostics))
     return error;
-  if (llvm::Error error = options.device == DeviceKind::Cuda
-                              ? runCudaPipeline(module, options.sparsity,
-                                                diagnostics, tracker)
-                              : runPipeline(module, diagnostics, tracker))
+  if (llvm::Error error =
+          options.device == DeviceKind::Cuda
+              ? runCudaPipeline(module, options.sparsity, diagnostics, tracker)
+              : runPipeline(module, diagnostics, tracker))
     return error;
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -247,8 +247,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     if (hasFewKeys && !hasWords)
       schedules.push_back({get(tileN), tileCost + few * keyCost, 0});
     else
-      schedules.push_back(
-          {get(tileN), tileCost, isMasked && !hasWords ? keyCost / 2 : keyCost});
+      schedules.push_back({get(tileN), tileCost,
+                           isMasked && !hasWords ? keyCost / 2 : keyCost});
   };
   constexpr unsigned all = Persistent | PingPong | QInRegisters;
   constexpr unsigned common = Persistent | PingPong;
@@ -278,14 +278,14 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   } else if (hasWords && isDense && dim <= 128) {
     // Not measured yet: a test of a bit is two instructions for each score, as
     // arithmetic on scores is. Tiles are multiples of words.
-    stages = dim <= 64 ? 4 : 2;
     if (dim <= 64) {
+      stages = 4;
       add(192, 128, 160, common, 2.5, 13.0e-3);
       add(256, 64, 112, common, 3.4, 16.5e-3);
+      stages = 2;
     } else {
-      add(128, dim <= 96 ? 128 : 96, 232, common, 2.2, 13.0e-3);
+      add(128, 128, 232, all, 2.2, 13.0e-3);
     }
-    stages = 2;
   } else if (isDense && dim <= 64) {
     // Arithmetic on each score is done best by four warpgroups.
     bool hasScore = !op.getScore().empty() &&

@@ -236,9 +236,9 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   auto getTable = [&](const TableElement &element) {
     auto *number = llvm::find(program.tables, element.table);
-    return arguments.getMemRef(
-        program.function.getNumArguments() + (number - program.tables.begin()),
-        cast<RankedTensorType>(element.table.getType()));
+    return arguments.getMemRef(program.function.getNumArguments() +
+                                   (number - program.tables.begin()),
+                               cast<RankedTensorType>(element.table.getType()));
   };
   auto getPosition = [&](const TableElement &element) {
     SmallVector<Value> at;

@@ -17,8 +17,8 @@ using namespace mlir::attn;
 /// and the assembler keeps both.
 bool ThreadProgram::emitBitTest(arith::CmpIOp op) {
   auto low = op.getLhs().getDefiningOp<arith::AndIOp>();
-  auto shift = low ? low.getLhs().getDefiningOp<arith::ShRUIOp>()
-                   : arith::ShRUIOp();
+  auto shift =
+      low ? low.getLhs().getDefiningOp<arith::ShRUIOp>() : arith::ShRUIOp();
   if (op.getPredicate() != arith::CmpIPredicate::ne || !shift ||
       !matchPattern(op.getRhs(), m_Zero()) ||
       !matchPattern(low.getRhs(), m_One()) ||
@@ -40,10 +40,10 @@ bool ThreadProgram::emitBitTest(arith::CmpIOp op) {
         known = arith::ShRUIOp::create(b, word, toInt({amount.base, 0}, 32));
       word = known;
     }
-    std::string text = ("{ .reg .b32 t; and.b32 t, $1, " +
-                        Twine(uint32_t(1) << amount.offset) +
-                        "; setp.ne.b32 $0, t, 0; }")
-                           .str();
+    std::string text =
+        ("{ .reg .b32 t; and.b32 t, $1, " +
+         Twine(uint32_t(1) << amount.offset) + "; setp.ne.b32 $0, t, 0; }")
+            .str();
     list.push_back(emitAsm(text, "=b,r", {word}, {b.getI1Type()})[0]);
   }
   values[op.getResult()] = list;

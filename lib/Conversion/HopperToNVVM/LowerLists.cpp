@@ -21,9 +21,9 @@ static constexpr StringLiteral kWordsName = "list_words";
 /// The words of this warp in shared memory.
 Value ThreadProgram::getOwnWords() {
   auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
-  int64_t numWarps = kernel->getAttrOfType<IntegerAttr>(hopper::kThreadsAttrName)
-                         .getInt() /
-                     hopper::kWarpThreads;
+  int64_t numWarps =
+      kernel->getAttrOfType<IntegerAttr>(hopper::kThreadsAttrName).getInt() /
+      hopper::kWarpThreads;
   if (!module.lookupSymbol(kWordsName)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
@@ -61,11 +61,10 @@ void ThreadProgram::emitListWords(ListWordsOp op) {
   auto sync = [&] { NVVM::SyncWarpOp::create(b, i32(-1)); };
   // No list is longer than positions in 32 bits reach, but where it starts is
   // any number.
-  Value begin = arith::MaxSIOp::create(b, getIndexInt(op.getBegin(), 64),
-                                       i64(0));
-  Value end =
-      arith::MinSIOp::create(b, getIndexInt(op.getEnd(), 64),
-                             toInt(list.extents.front(), 64));
+  Value begin =
+      arith::MaxSIOp::create(b, getIndexInt(op.getBegin(), 64), i64(0));
+  Value end = arith::MinSIOp::create(b, getIndexInt(op.getEnd(), 64),
+                                     toInt(list.extents.front(), 64));
   Value lane64 = zext64(lane);
   Value numWords = toInt(table.extents.back(), 32);
   loop(i32(0), numWords, i32(kPartWords), [&](Value part) {
@@ -84,27 +83,26 @@ void ThreadProgram::emitListWords(ListWordsOp op) {
       return bits == 64 ? zext64(value) : value;
     };
     Value first = widen(firstBit), most = widen(numBits);
-    loop(arith::AddIOp::create(b, begin, lane64), end,
-         i64(hopper::kWarpThreads), [&](Value number) {
-           Value column = LLVM::LoadOp::create(
-               b, element, getAddress(list, {{number, 0}}, bits / 8));
-           Value bit = arith::SubIOp::create(b, column, first);
-           Value isInside = arith::CmpIOp::create(
-               b, arith::CmpIPredicate::ult, bit, most);
-           emitIfThen(isInside, [&] {
-             Value place = bits == 64 ? arith::TruncIOp::create(
-                                            b, b.getI32Type(), bit)
-                                            .getResult()
-                                      : bit;
-             Value word = getWord(arith::ShRUIOp::create(b, place, i32(5)));
-             Value one = arith::ShLIOp::create(
-                 b, i32(1),
-                 arith::AndIOp::create(b, place, i32(kWordBits - 1)));
-             LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::_or, word, one,
-                                       LLVM::AtomicOrdering::monotonic,
-                                       "block");
-           });
-         });
+    loop(
+        arith::AddIOp::create(b, begin, lane64), end, i64(hopper::kWarpThreads),
+        [&](Value number) {
+          Value column = LLVM::LoadOp::create(
+              b, element, getAddress(list, {{number, 0}}, bits / 8));
+          Value bit = arith::SubIOp::create(b, column, first);
+          Value isInside =
+              arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bit, most);
+          emitIfThen(isInside, [&] {
+            Value place = bits == 64
+                              ? arith::TruncIOp::create(b, b.getI32Type(), bit)
+                                    .getResult()
+                              : bit;
+            Value word = getWord(arith::ShRUIOp::create(b, place, i32(5)));
+            Value one = arith::ShLIOp::create(
+                b, i32(1), arith::AndIOp::create(b, place, i32(kWordBits - 1)));
+            LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::_or, word, one,
+                                      LLVM::AtomicOrdering::monotonic, "block");
+          });
+        });
     sync();
     forWords([&](Value number) {
       SmallVector<IndexElement> position;

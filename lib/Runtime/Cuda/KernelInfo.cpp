@@ -190,9 +190,8 @@ static llvm::Error checkVariant(const Variant &variant) {
   if (llvm::Error error =
           checkRange("the blocks of a cluster", variant.clusterSize, 1, 8))
     return error;
-  for (double cost :
-       {variant.tileCost, variant.keyCost, variant.rowCost, variant.pairCost,
-        variant.entryCost, variant.tableCost})
+  for (double cost : {variant.tileCost, variant.keyCost, variant.rowCost,
+                      variant.pairCost, variant.entryCost, variant.tableCost})
     if (!std::isfinite(cost) || cost < 0)
       return makeArgumentError(
           "expects costs to be finite and not negative, but got " +
@@ -226,8 +225,8 @@ llvm::Error CudaProgram::validate() const {
       return error;
     for (int32_t operand :
          {launch.lists.rowsOperand, launch.lists.columnsOperand})
-      if (llvm::Error error = checkRange("the operand of lists", operand, -1,
-                                         kMaxOperands - 1))
+      if (llvm::Error error =
+              checkRange("the operand of lists", operand, -1, kMaxOperands - 1))
         return error;
     for (const Variant &variant : launch.variants)
       if (llvm::Error error = checkVariant(variant))
@@ -413,8 +412,8 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
             variant.entryCost * lists.entries + variant.tableCost * tableBytes;
     // Whether it can run, should have the memory that it needs, and is what the
     // density is for, in this order.
-    bool isForDensity = maxDensity < 0 || variant.ofLists ==
-                                              (lists.density < maxDensity);
+    bool isForDensity =
+        maxDensity < 0 || variant.ofLists == (lists.density < maxDensity);
     int rank = 4 * canMap(variant, operands) +
                2 * (tableBytes <= double(kMaxTableBytes)) + isForDensity;
     if (rank == bestRank ? cost < bestCost : rank > bestRank) {

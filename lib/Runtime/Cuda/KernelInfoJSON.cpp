@@ -124,18 +124,17 @@ json::Value CudaProgram::toJSON() const {
     json::Array variants;
     for (const Variant &variant : launch.variants)
       variants.push_back(::toJSON(variant));
-    array.push_back(
-        json::Object{{"grid", json::Object{{"operand", grid.operand},
-                                           {"batch_dim", grid.batchDim},
-                                           {"head_dim", grid.headDim},
-                                           {"row_dim", grid.rowDim},
-                                           {"key_operand", grid.keyOperand},
-                                           {"key_dim", grid.keyDim}}},
-                     {"lists",
-                      json::Object{{"rows", launch.lists.rowsOperand},
-                                   {"columns", launch.lists.columnsOperand},
-                                   {"max_density", launch.lists.maxDensity}}},
-                     {"variants", std::move(variants)}});
+    array.push_back(json::Object{
+        {"grid", json::Object{{"operand", grid.operand},
+                              {"batch_dim", grid.batchDim},
+                              {"head_dim", grid.headDim},
+                              {"row_dim", grid.rowDim},
+                              {"key_operand", grid.keyOperand},
+                              {"key_dim", grid.keyDim}}},
+        {"lists", json::Object{{"rows", launch.lists.rowsOperand},
+                               {"columns", launch.lists.columnsOperand},
+                               {"max_density", launch.lists.maxDensity}}},
+        {"variants", std::move(variants)}});
   }
   return json::Object{{"version", kProgramVersion},
                       {"chip", toUTF8(chip)},

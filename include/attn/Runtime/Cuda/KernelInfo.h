@@ -151,8 +151,8 @@ struct Variant {
   /// pickVariant.
   double tileCost = 0;
   double keyCost = 0;
-  /// What a row of a head of a batch, a pair in lists of single keys, an entry of
-  /// these, and a byte of a table cost.
+  /// What a row of a head of a batch, a pair in lists of single keys, an entry
+  /// of these, and a byte of a table cost.
   double rowCost = 0, pairCost = 0, entryCost = 0, tableCost = 0;
   /// Whether rows meet the keys of their lists, and no other.
   bool ofLists = false;

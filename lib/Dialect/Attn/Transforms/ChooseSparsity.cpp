@@ -59,8 +59,8 @@ public:
     return builder.createOrFold<arith::MulFOp>(loc, a, b);
   }
   Value less(Value a, Value b) {
-    return builder.createOrFold<arith::CmpFOp>(
-        loc, arith::CmpFPredicate::OLT, a, b);
+    return builder.createOrFold<arith::CmpFOp>(loc, arith::CmpFPredicate::OLT,
+                                               a, b);
   }
 
 private:
@@ -69,9 +69,9 @@ private:
 };
 } // namespace
 
-/// Whether the lists of `op` are to run as rows, by the extents of its operands:
-/// the costs of both forms are multiplied by the number of lists, so that nothing
-/// is divided.
+/// Whether the lists of `op` are to run as rows, by the extents of its
+/// operands: the costs of both forms are multiplied by the number of lists, so
+/// that nothing is divided.
 static Value emitAreRows(OpBuilder &builder, AttentionLikeOpInterface op,
                          SparsityForm form) {
   Location loc = op.getLoc();
@@ -81,8 +81,8 @@ static Value emitAreRows(OpBuilder &builder, AttentionLikeOpInterface op,
   Layout layout = op.getLayout(0);
   Value queries = n.dim(op.getQuery(), layout.s);
   Value keys = n.dim(op.getKey(), op.getLayout(1).s);
-  Value heads = n.mul(n.dim(op.getQuery(), layout.b),
-                      n.dim(op.getQuery(), layout.h));
+  Value heads =
+      n.mul(n.dim(op.getQuery(), layout.b), n.dim(op.getQuery(), layout.h));
   Value lists = n.get(1);
   for (int64_t dim = 0;
        dim < cast<RankedTensorType>(rows.getType()).getRank() - 1; ++dim)
@@ -94,15 +94,14 @@ static Value emitAreRows(OpBuilder &builder, AttentionLikeOpInterface op,
   if (form == SparsityForm::XFormers)
     return n.less(pairs, n.mul(all, n.get(kXFormersDensity)));
   ListCosts costs = getCPUListCosts(op);
-  Value ofRows = n.add(
-      n.mul(pairs, n.get(costs.pair)),
-      n.mul(n.mul(lists, heads), n.mul(queries, n.get(costs.row))));
+  Value ofRows =
+      n.add(n.mul(pairs, n.get(costs.pair)),
+            n.mul(n.mul(lists, heads), n.mul(queries, n.get(costs.row))));
   Value ofDense = n.add(n.mul(all, n.get(costs.densePair)),
                         n.mul(n.mul(entries, lists), n.get(costs.entry)));
-  Value bytes = n.mul(n.mul(lists, queries),
-                      n.mul(keys, n.get(4.0 / kWordKeys)));
-  Value areTooMany =
-      n.less(n.get(static_cast<double>(kMaxWordBytes)), bytes);
+  Value bytes =
+      n.mul(n.mul(lists, queries), n.mul(keys, n.get(4.0 / kWordKeys)));
+  Value areTooMany = n.less(n.get(static_cast<double>(kMaxWordBytes)), bytes);
   return builder.createOrFold<arith::OrIOp>(loc, n.less(ofRows, ofDense),
                                             areTooMany);
 }

@@ -293,8 +293,7 @@ SmallVector<Value> mlir::attn::getSharedIndices(OpBuilder &builder,
       Value extent = tensor::DimOp::create(builder, loc, capture, dim);
       Value isShared = arith::CmpIOp::create(
           builder, loc, arith::CmpIPredicate::eq, extent, index(1));
-      own =
-          arith::SelectOp::create(builder, loc, isShared, index(0), own);
+      own = arith::SelectOp::create(builder, loc, isShared, index(0), own);
     }
     indices.push_back(own);
   }
@@ -319,9 +318,9 @@ static void addBits(RewriterBase &rewriter, AttentionLikeOpInterface op,
   Block &mask = op.getMask().front();
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(mask.getTerminator());
-  SmallVector<Value> indices = getSharedIndices(
-      rewriter, loc, mask, capture,
-      cast<RankedTensorType>(bits.getType()).getRank() - 2);
+  SmallVector<Value> indices =
+      getSharedIndices(rewriter, loc, mask, capture,
+                       cast<RankedTensorType>(bits.getType()).getRank() - 2);
   for (auto [argument, block] :
        {std::pair<unsigned, int64_t>{2, sparsity.getBlockRows()},
         {3, sparsity.getBlockColumns()}})

@@ -1,8 +1,8 @@
 //===- KeyWords.cpp - Lists of single keys as a mask of words -------------===//
 //
 // Where many pairs are allowed, an attention with lists of keys is better a
-// dense one with a predicate: a bit for each pair of a query and a key, in words
-// of 32 keys. A loop over queries in front of the attention fills them.
+// dense one with a predicate: a bit for each pair of a query and a key, in
+// words of 32 keys. A loop over queries in front of the attention fills them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,15 +90,13 @@ Value ListsToWords::emitRow(Value row, Value begin, Value end) {
         auto set = scf::IfOp::create(
             builder, loc, isInside,
             [&](OpBuilder &, Location) {
-              Value old = tensor::ExtractOp::create(builder, loc, carried[0],
-                                                    at(own));
+              Value old =
+                  tensor::ExtractOp::create(builder, loc, carried[0], at(own));
               Value place = arith::IndexCastOp::create(
                   builder, loc, builder.getI32Type(),
-                  arith::RemUIOp::create(builder, loc, column,
-                                         index(kWordKeys))
+                  arith::RemUIOp::create(builder, loc, column, index(kWordKeys))
                       .getResult());
-              Value bit =
-                  arith::ShLIOp::create(builder, loc, word(1), place);
+              Value bit = arith::ShLIOp::create(builder, loc, word(1), place);
               Value with = arith::OrIOp::create(builder, loc, old, bit);
               Value next = tensor::InsertOp::create(builder, loc, with,
                                                     carried[0], at(own));
@@ -118,8 +116,8 @@ Value ListsToWords::emit(bool asOperation) {
   SmallVector<OpFoldResult> grid(2 - numLeading, one);
   for (int64_t dim = 0; dim < numLeading; ++dim)
     grid.push_back(tensor::getMixedSize(builder, loc, rows, dim));
-  grid.push_back(tensor::getMixedSize(builder, loc, op.getQuery(),
-                                      op.getLayout(0).s));
+  grid.push_back(
+      tensor::getMixedSize(builder, loc, op.getQuery(), op.getLayout(0).s));
   OpFoldResult numWords = affine::makeComposedFoldedAffineApply(
       builder, loc, builder.getAffineSymbolExpr(0).ceilDiv(kWordKeys),
       {tensor::getMixedSize(builder, loc, op.getKey(), op.getLayout(1).s)});

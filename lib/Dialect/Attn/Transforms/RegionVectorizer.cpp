@@ -156,8 +156,8 @@ std::optional<int64_t> mlir::attn::getDivisor(Operation *op) {
   return std::nullopt;
 }
 
-/// The positive constant of which `op` is the remainder where what it divides is
-/// not negative; nothing for other operations.
+/// The positive constant of which `op` is the remainder where what it divides
+/// is not negative; nothing for other operations.
 static std::optional<int64_t> getModulus(Operation &op) {
   APInt constant;
   if (op.getNumOperands() != 2 ||
@@ -199,8 +199,8 @@ bool RegionVectorizer::visitDivisionOfTile(Operation &op) {
       divisor == 1 || modulus == 1)
     return false;
   Type index = builder.getIndexType();
-  Value step = vector::StepOp::create(
-      builder, loc, cast<VectorType>(getType(index, kind)));
+  Value step = vector::StepOp::create(builder, loc,
+                                      cast<VectorType>(getType(index, kind)));
   Value by = splat(index, APInt(64, divisor ? *divisor : *modulus), kind);
   Value result;
   if (modulus) {
@@ -209,9 +209,9 @@ bool RegionVectorizer::visitDivisionOfTile(Operation &op) {
     Value first = arith::DivUIOp::create(
         builder, loc, start,
         arith::ConstantIndexOp::create(builder, loc, *divisor));
-    result = arith::AddIOp::create(
-        builder, loc, broadcast({first}, kind),
-        arith::DivUIOp::create(builder, loc, step, by));
+    result =
+        arith::AddIOp::create(builder, loc, broadcast({first}, kind),
+                              arith::DivUIOp::create(builder, loc, step, by));
   }
   values[op.getResult(0)] = {result, kind};
   return true;

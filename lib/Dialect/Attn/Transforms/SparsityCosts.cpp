@@ -6,8 +6,8 @@
 //   dense: densePair * (all pairs) + entry * (entries of the lists)
 //
 // A pair of a list reads a row of keys and one of values that no other query
-// uses; a pair of the dense form is a part of a product of tiles. Only the ratio
-// of these matters for the choice.
+// uses; a pair of the dense form is a part of a product of tiles. Only the
+// ratio of these matters for the choice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,8 +47,8 @@ double ListCosts::getCrossover(double keys) const {
 }
 
 /// Measured with one thread of an x86-64 processor with AVX-512, f32, D = 32 to
-/// 128, 1024 and 2048 queries and lists of 2 to 50 % of the keys, drawn at random
-/// (docs/benchmarks.md). Both forms take as many threads as there are.
+/// 128, 1024 and 2048 queries and lists of 2 to 50 % of the keys, drawn at
+/// random (docs/benchmarks.md). Both forms take as many threads as there are.
 ListCosts mlir::attn::getCPUListCosts(AttentionLikeOpInterface op) {
   double columns = static_cast<double>(op.getQueryKeyDim() + op.getValueDim());
   ListCosts costs;
@@ -60,10 +60,10 @@ ListCosts mlir::attn::getCPUListCosts(AttentionLikeOpInterface op) {
 }
 
 /// Measured on an H200 with bf16, D = 64, S = 4096, 16384 tokens and lists of
-/// random keys for each of 32 heads: 5.31 ms with 10 % of the pairs, 2.89 ms with
-/// 5 %, 0.944 ms with 1 %. Rows are bound by the bytes that they read from the L2
-/// cache, 256 for a pair. Entries that become words are read from memory at 3
-/// TB/s.
+/// random keys for each of 32 heads: 5.31 ms with 10 % of the pairs, 2.89 ms
+/// with 5 %, 0.944 ms with 1 %. Rows are bound by the bytes that they read from
+/// the L2 cache, 256 for a pair. Entries that become words are read from memory
+/// at 3 TB/s.
 ListCosts mlir::attn::getCudaListCosts(AttentionLikeOpInterface op) {
   double bytes =
       static_cast<double>((op.getQueryKeyDim() + op.getValueDim()) *
