@@ -110,9 +110,10 @@ cli::surveySparsity(Program &program, const Kernel &kernel,
     std::optional<ListSizes> sizes = getSizes(op, execution);
     if (!sizes)
       continue;
-    llvm::Expected<bool> areRows = areRowsOnCPU(op, *form, *sizes);
-    if (const auto &gpu = kernel.package().program)
-      areRows = areRowsOnGPU(*gpu, execution);
+    const std::optional<cuda::CudaProgram> &gpu = kernel.package().program;
+    llvm::Expected<bool> areRows =
+        gpu ? areRowsOnGPU(*gpu, execution)
+            : llvm::Expected<bool>(areRowsOnCPU(op, *form, *sizes));
     if (!areRows)
       return areRows.takeError();
     reports.push_back({*areRows ? "lists" : "dense", sizes->getDensity()});

@@ -49,7 +49,7 @@ static CudaProgram makeProgram() {
   other.persistent = false;
   CudaProgram program;
   program.chip = "sm_90a";
-  program.launches.push_back({GridInfo(), {variant, other}});
+  program.launches.push_back({GridInfo(), /*lists=*/{}, {variant, other}});
   return program;
 }
 
