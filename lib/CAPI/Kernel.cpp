@@ -55,6 +55,8 @@ static attnStatus readOptions(const attnCompileOptions *from,
     options.target = given.target;
   if (given.schedule)
     options.schedule = given.schedule;
+  if (given.sparsity)
+    options.sparsity = given.sparsity;
   options.boundsCheck = given.bounds_check != 0;
   if (given.opt_level != 0)
     options.optLevel = std::max(given.opt_level, 0);

@@ -58,7 +58,7 @@ private:
   void readEntryPoints(mlir::ModuleOp module);
 
   // CompileCuda.cpp.
-  llvm::Error runCudaPipeline(mlir::ModuleOp module,
+  llvm::Error runCudaPipeline(mlir::ModuleOp module, llvm::StringRef sparsity,
                               DiagnosticCollector &diagnostics,
                               PassTracker &tracker);
   llvm::Expected<KernelPackage> compileForCuda(mlir::ModuleOp module,
@@ -66,6 +66,7 @@ private:
                                                PassTracker &tracker);
   llvm::Expected<CudaKernel> compileSchedule(mlir::ModuleOp module,
                                              const std::string &schedule,
+                                             const std::string &sparsity,
                                              DiagnosticCollector &diagnostics,
                                              PassTracker &tracker);
   llvm::Expected<std::string> compilePlan(mlir::ModuleOp module,

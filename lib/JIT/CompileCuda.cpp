@@ -2,10 +2,15 @@
 
 #include "Compilation.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/AttnToNVVM.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 #include <deque>
 #include <thread>
 
@@ -15,9 +20,11 @@ using namespace attn;
 static constexpr double kAnyStridesCost = 1e9;
 
 llvm::Error Compilation::runCudaPipeline(mlir::ModuleOp module,
+                                         llvm::StringRef sparsity,
                                          DiagnosticCollector &diagnostics,
                                          PassTracker &tracker) {
   mlir::attn::AttnToNVVMOptions pipeline;
+  pipeline.sparsity = sparsity.str();
   return runStages(mlir::attn::getAttnToNVVMStages(), pipeline, module,
                    diagnostics, tracker);
 }
@@ -60,16 +67,18 @@ Compilation::compilePlan(mlir::ModuleOp module,
 }
 
 /// Compiles a module, which it changes, with a schedule; "" is the one that the
-/// compiler chooses.
+/// compiler chooses. `sparsity` is the form of sparse structures.
 llvm::Expected<CudaKernel>
 Compilation::compileSchedule(mlir::ModuleOp module, const std::string &schedule,
+                             const std::string &sparsity,
                              DiagnosticCollector &diagnostics,
                              PassTracker &tracker) {
   CompileOptions candidate = options;
   candidate.schedule = schedule;
   if (llvm::Error error = prepare(module, candidate, diagnostics))
     return error;
-  if (llvm::Error error = runCudaPipeline(module, diagnostics, tracker))
+  if (llvm::Error error =
+          runCudaPipeline(module, sparsity, diagnostics, tracker))
     return error;
   auto modules = module.getOps<mlir::gpu::GPUModuleOp>();
   if (!llvm::hasSingleElement(modules))
@@ -97,7 +106,10 @@ struct Candidate {
   std::string schedule;
   /// Of a thread that computes: the more, the longer the assembler takes.
   int64_t registers = 0;
+  /// The form of sparse structures.
+  std::string sparsity;
   double tileCost = 0, keyCost = 0;
+  double rowCost = 0, pairCost = 0, entryCost = 0, tableCost = 0;
   bool isForAnyStrides = false;
   bool isLastResort = false;
   /// Of queries with lists of keys, for which there is one schedule.
@@ -105,33 +117,155 @@ struct Candidate {
 };
 } // namespace
 
-/// The schedules to try for a program with one attention.
+/// What a byte of words costs in microseconds, on an H200: it is written once
+/// and read once, mostly beside the products.
+static constexpr double kWordByteCost = 0.5e-6;
+
+/// Of both forms of lists of single keys; Dense and Lists are forced.
+static bool areBothForms(mlir::attn::SparsityForm form) {
+  return form == mlir::attn::SparsityForm::Auto ||
+         form == mlir::attn::SparsityForm::XFormers;
+}
+
+/// Whether tiles of an attention are what matrix instructions take.
+static bool hasDenseForm(mlir::attn::AttentionOp op) {
+  mlir::Type element = op.getQuery().getType().getElementType();
+  return llvm::isa<mlir::BFloat16Type, mlir::Float16Type>(element) &&
+         mlir::attn::areHeadDimsSupported(op);
+}
+
+/// The schedules to try for a program with one attention, and its forms.
 static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
-                                            const std::string &given) {
+                                            const CompileOptions &options) {
+  using mlir::attn::SparsityForm;
   std::vector<Candidate> candidates;
   module.getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
   llvm::SmallVector<mlir::attn::AttentionOp> attentions;
   module.walk([&](mlir::attn::AttentionOp op) { attentions.push_back(op); });
-  if (given.empty() && attentions.size() == 1 &&
-      !attentions[0].getScheduleAttr() &&
-      !mlir::attn::hasKeyLists(attentions[0]) &&
-      mlir::attn::areHeadDimsSupported(attentions[0]))
+  SparsityForm form = *mlir::attn::parseSparsityForm(options.sparsity);
+  bool isFree = options.schedule.empty() && attentions.size() == 1 &&
+                !attentions[0].getScheduleAttr();
+  bool hasLists = llvm::any_of(attentions, mlir::attn::hasKeyLists);
+  bool hasBoth =
+      isFree && hasLists && areBothForms(form) && hasDenseForm(attentions[0]);
+  mlir::attn::ListCosts costs;
+  if (hasLists)
+    costs = mlir::attn::getCudaListCosts(
+        *llvm::find_if(attentions, mlir::attn::hasKeyLists));
+  constexpr double microseconds = 1e-3;
+  // Rows are a form of their own, in which alone there may be other elements.
+  if (hasLists && form != SparsityForm::Dense && (isFree || !hasBoth)) {
+    Candidate &rows = candidates.emplace_back();
+    rows.schedule = options.schedule;
+    rows.sparsity =
+        hasBoth || (isFree && areBothForms(form)) ? "lists" : options.sparsity;
+    rows.isOfRows = true;
+    rows.rowCost = costs.row * microseconds;
+    rows.pairCost = costs.pair * microseconds;
+  }
+  bool isDense = isFree && mlir::attn::areHeadDimsSupported(attentions[0]) &&
+                 (!hasLists || hasBoth || form == SparsityForm::Dense);
+  if (isDense) {
+    if (form == SparsityForm::Dense)
+      attentions[0]->setAttr(mlir::attn::kWholeAttrName,
+                             mlir::UnitAttr::get(module.getContext()));
     for (const mlir::attn::HopperSchedule &schedule :
          mlir::attn::getHopperSchedules(attentions[0])) {
+      // Rows are for any strides.
+      if (hasBoth && (schedule.isForAnyStrides || schedule.isLastResort))
+        continue;
       Candidate &candidate = candidates.emplace_back();
       llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
+      candidate.sparsity = hasLists ? "dense" : options.sparsity;
       candidate.registers = schedule.schedule.getRegisters();
       candidate.tileCost = schedule.tileCost;
       candidate.keyCost = schedule.keyCost;
       candidate.isForAnyStrides = schedule.isForAnyStrides;
       candidate.isLastResort = schedule.isLastResort;
+      if (hasLists) {
+        candidate.entryCost = costs.entry * microseconds;
+        candidate.tableCost = kWordByteCost;
+      }
     }
+  }
   if (candidates.empty()) {
-    candidates.push_back({given});
-    candidates.back().isOfRows =
-        llvm::any_of(attentions, mlir::attn::hasKeyLists);
+    Candidate &candidate = candidates.emplace_back();
+    candidate.schedule = options.schedule;
+    candidate.sparsity = options.sparsity;
   }
   return candidates;
+}
+
+/// Where a launch finds the lists of the one attention, if its operands are
+/// arguments of the function.
+static cuda::ListsInfo describeLists(mlir::ModuleOp module,
+                                     llvm::StringRef sparsity) {
+  cuda::ListsInfo lists;
+  module.walk([&](mlir::attn::AttentionOp op) {
+    if (!mlir::attn::hasKeyLists(op))
+      return;
+    auto getNumber = [](mlir::Value operand) -> int32_t {
+      while (auto cast = operand.getDefiningOp<mlir::tensor::CastOp>())
+        operand = cast.getSource();
+      auto argument = llvm::dyn_cast<mlir::BlockArgument>(operand);
+      return argument ? static_cast<int32_t>(argument.getArgNumber()) : -1;
+    };
+    lists.rowsOperand = getNumber(op.getSparsityOperands()[0]);
+    lists.columnsOperand = getNumber(op.getSparsityOperands()[1]);
+  });
+  if (sparsity ==
+      mlir::attn::getSparsityFormName(mlir::attn::SparsityForm::XFormers))
+    lists.maxDensity = mlir::attn::kXFormersDensity;
+  return lists;
+}
+
+/// Says which forms a kernel for lists of single keys has, and why.
+static void explainForms(const std::vector<Candidate> &candidates,
+                         const cuda::ListsInfo &lists, mlir::Location loc,
+                         llvm::StringRef entry) {
+  const Candidate *rows = nullptr, *dense = nullptr;
+  for (const Candidate &candidate : candidates)
+    (candidate.isOfRows ? rows : dense) = &candidate;
+  if (!rows || rows->pairCost == 0)
+    return;
+  std::string text = "lists: the only form that was asked for, or that a GPU "
+                     "has for these elements";
+  if (dense && lists.maxDensity >= 0) {
+    text =
+        llvm::formatv("lists and dense: xFormers' rule has lists below {0:F1} "
+                      "% of all pairs",
+                      100 * lists.maxDensity);
+  } else if (dense) {
+    // Of many keys, each list of one head; an H200 has 132 multiprocessors.
+    double tileRows = 0, keyCost = HUGE_VAL;
+    for (const Candidate &candidate : candidates) {
+      auto schedule = llvm::dyn_cast_or_null<mlir::attn::hopper::ScheduleAttr>(
+          candidate.isOfRows
+              ? mlir::Attribute()
+              : mlir::parseAttribute(candidate.schedule, loc.getContext()));
+      if (schedule &&
+          candidate.keyCost / double(schedule.getTileM()) < keyCost) {
+        tileRows = double(schedule.getTileM());
+        keyCost = candidate.keyCost / tileRows;
+      }
+    }
+    mlir::attn::ListCosts costs;
+    costs.pair = rows->pairCost;
+    costs.row = rows->rowCost;
+    costs.entry = dense->entryCost;
+    costs.densePair = keyCost / 132 + dense->tableCost / 8;
+    constexpr double keys = 4096;
+    text = llvm::formatv(
+        "lists and dense: a launch takes the one that costs less, lists below "
+        "some {0:F1} % of all pairs (of 4096 keys); a pair of a list costs "
+        "{1:F1} ps on an H200, and one of all {2:F2}",
+        100 * costs.getCrossover(keys), 1e6 * costs.pair,
+        1e6 * costs.densePair);
+  }
+  mlir::remark::passed(loc, mlir::remark::RemarkOpts::name("sparsity")
+                                .category(mlir::attn::kRemarkCategory)
+                                .function(entry))
+      << mlir::remark::add("{0}", text);
 }
 
 namespace {
@@ -191,8 +325,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   KernelMetadata described;
   auto compile = [&](const Candidate &candidate) -> llvm::Expected<CudaKernel> {
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-    llvm::Expected<CudaKernel> kernel =
-        compileSchedule(*copy, candidate.schedule, diagnostics, tracker);
+    llvm::Expected<CudaKernel> kernel = compileSchedule(
+        *copy, candidate.schedule, candidate.sparsity, diagnostics, tracker);
     if (kernel && !withPlan)
       withPlan = std::move(copy);
     return kernel;
@@ -200,7 +334,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   // All that ptxas compiles well become variants, of which a launch takes one
   // by its extents; those of last resort are tried one by one. The one for any
   // strides is made in any case, and assembled by the driver if it is needed.
-  std::vector<Candidate> candidates = getCandidates(module, options.schedule);
+  std::vector<Candidate> candidates = getCandidates(module, options);
+  cuda::ListsInfo lists = describeLists(module, options.sparsity);
   std::optional<Candidate> forAnyStrides;
   if (candidates.back().isForAnyStrides) {
     forAnyStrides = candidates.back();
@@ -277,9 +412,14 @@ Compilation::compileForCuda(mlir::ModuleOp module,
           continue;
       }
       if (program.launches.empty())
-        program.launches.push_back({attempt.kernel.grid, {}});
+        program.launches.push_back({attempt.kernel.grid, lists, {}});
       variant.tileCost = attempt.candidate.tileCost;
       variant.keyCost = attempt.candidate.keyCost;
+      variant.rowCost = attempt.candidate.rowCost;
+      variant.pairCost = attempt.candidate.pairCost;
+      variant.entryCost = attempt.candidate.entryCost;
+      variant.tableCost = attempt.candidate.tableCost;
+      variant.ofLists = attempt.candidate.isOfRows;
       program.launches.front().variants.push_back(std::move(variant));
     }
   }
@@ -288,6 +428,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
                             "registers for, but with " +
                             reason +
                             "; give another one, or compile for the CPU");
+  explainForms(candidates, lists, module.getLoc(), metadata.entry);
   if (strided) {
     // More than any other, which is taken where it can be.
     strided->tileCost = kAnyStridesCost;

@@ -4,6 +4,7 @@
 #include "Compilation.h"
 #include "Program.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/AttnToNVVM.h"
 #include "attn/Pipelines/RegisterDialects.h"
@@ -65,6 +66,10 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
     return makeCompileError("error: expects an optimisation level from 0 to 3, "
                             "but got " +
                             llvm::Twine(options.optLevel));
+  if (!mlir::attn::parseSparsityForm(options.sparsity))
+    return makeCompileError("error: expects a form of a sparsity to be auto, "
+                            "dense, blocks, lists or xformers, but got '" +
+                            options.sparsity + "'");
   metadata = KernelMetadata();
   metadata.triple = target.triple;
   metadata.cpu = target.cpu;
@@ -106,6 +111,7 @@ llvm::Error Compilation::runPipeline(mlir::ModuleOp module,
   pipeline.vectorRegisters = target.vectorRegisters;
   pipeline.l1Bytes = target.l1Bytes;
   pipeline.boundsCheck = options.boundsCheck;
+  pipeline.sparsity = options.sparsity;
   return runStages(mlir::attn::getAttnToCPUStages(), pipeline, module,
                    diagnostics, tracker);
 }
@@ -193,9 +199,10 @@ Compilation::printAfter(mlir::ModuleOp module,
   PassTracker tracker(module->getContext(), options, count);
   if (llvm::Error error = prepare(module, options, diagnostics))
     return error;
-  if (llvm::Error error = options.device == DeviceKind::Cuda
-                              ? runCudaPipeline(module, diagnostics, tracker)
-                              : runPipeline(module, diagnostics, tracker))
+  if (llvm::Error error =
+          options.device == DeviceKind::Cuda
+              ? runCudaPipeline(module, options.sparsity, diagnostics, tracker)
+              : runPipeline(module, diagnostics, tracker))
     return error;
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -267,7 +267,7 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
          {hopper::kParamsAttrName, hopper::kSharedBytesAttrName,
           hopper::kThreadsAttrName, hopper::kScheduleAttrName,
           hopper::kGridAttrName, hopper::kTablesAttrName,
-          hopper::kElementsAttrName})
+          hopper::kElementsAttrName, hopper::kRowsAttrName})
       copy->removeAttr(attribute);
   }
   std::unique_ptr<llvm::Module> code =
@@ -310,6 +310,7 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
     if (!elements)
       return reject(hopper::kElementsAttrName);
     info.elements = elements.getInt();
+    info.byRow = summary->hasAttr(hopper::kRowsAttrName);
     info.entry = makeKernelName(summary.getName());
   }
 

@@ -31,7 +31,8 @@ static void addCleanup(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void mlir::attn::buildTensorStage(OpPassManager &pm, const AttnToCPUOptions &) {
+void mlir::attn::buildTensorStage(OpPassManager &pm,
+                                  const AttnToCPUOptions &options) {
   // Without clean-up, so that locations in the plan are those of the program.
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
@@ -39,8 +40,11 @@ void mlir::attn::buildTensorStage(OpPassManager &pm, const AttnToCPUOptions &) {
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
-  pm.addPass(createAttnExpandSparsityPass());
   pm.addPass(createAttnCheckListsPass());
+  AttnChooseSparsityPassOptions sparsity;
+  sparsity.form = options.sparsity;
+  pm.addPass(createAttnChooseSparsityPass(sparsity));
+  pm.addPass(createAttnExpandSparsityPass());
   pm.addPass(createAttnCanonicalizeScorePass());
 }
 

@@ -22,12 +22,16 @@ static void addCleanup(OpPassManager &pm) {
 }
 
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,
-                                   const AttnToNVVMOptions &) {
+                                   const AttnToNVVMOptions &options) {
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
+  AttnChooseSparsityPassOptions choice;
+  choice.form = options.sparsity;
+  choice.onePerLaunch = true;
+  pm.addPass(createAttnChooseSparsityPass(choice));
   // As a kernel fills tables: an element at a time.
   AttnExpandSparsityPassOptions sparsity;
   sparsity.byElement = true;

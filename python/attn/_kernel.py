@@ -10,6 +10,7 @@ from ._errors import InvalidArgument
 
 _TARGETS = ("auto", "cpu", "cuda")
 _PROCESSORS = ("baseline", "avx2", "avx512")
+_SPARSITIES = ("auto", "dense", "blocks", "lists", "xformers")
 
 
 class TensorInfo(typing.NamedTuple):
@@ -249,6 +250,7 @@ def compile(
     *,
     processor=None,
     schedule=None,
+    sparsity="auto",
     bounds_check=False,
     opt_level=None,
     name=None,
@@ -263,6 +265,10 @@ def compile(
     processor     "baseline", "avx2" or "avx512" instead of this CPU
     schedule      one for all attentions, such as "#attn.schedule<tile_m = ...>",
                   or for a GPU "#hopper.schedule<tile_m = ...>"
+    sparsity      how sparse structures run: "auto" for what a model of their
+                  costs says, "dense" with a predicate, "blocks" of which tiles
+                  are passed over, "lists" of single keys, or "xformers", lists
+                  below 30 % of all pairs
     bounds_check  whether reads of captures are checked while the kernel runs
     opt_level     effort of LLVM, from 0 to 3
     name          that of the program in messages, by default the path
@@ -276,6 +282,11 @@ def compile(
         raise InvalidArgument(
             f"expects processor to be one of {', '.join(_PROCESSORS)}, but got"
             f" {processor!r}"
+        )
+    if _expect("sparsity", sparsity, str, "a string") not in _SPARSITIES:
+        raise InvalidArgument(
+            f"expects sparsity to be one of {', '.join(_SPARSITIES)}, but got"
+            f" {sparsity!r}"
         )
     _expect_text("entry", entry)
     _expect_text("schedule", schedule)
@@ -292,6 +303,7 @@ def compile(
         "name": path if name is None else name,
         "processor": processor,
         "schedule": schedule,
+        "sparsity": sparsity,
         "bounds_check": bounds_check,
         # 0 means the usual one there, and -1 none.
         "level": {None: 0, 0: -1}.get(opt_level, opt_level),
@@ -308,6 +320,7 @@ def compile(
                 "cuda",
                 processor=processor,
                 schedule=schedule,
+                sparsity=sparsity,
                 bounds_check=bounds_check,
                 opt_level=opt_level,
                 name=options["name"],

@@ -56,6 +56,7 @@ class _CompileOptions(ctypes.Structure):
         ("dump_user", c_void_p),
         ("device", c_int32),
         ("reserved", c_int32),
+        ("sparsity", c_char_p),
     ]
 
 
@@ -156,7 +157,16 @@ def version():
 
 
 def compile_kernel(
-    program, target, *, entry, name, processor, schedule, bounds_check, level
+    program,
+    target,
+    *,
+    entry,
+    name,
+    processor,
+    schedule,
+    sparsity,
+    bounds_check,
+    level,
 ):
     """A handle of a kernel, for `release`; `level` is that of the C struct."""
     options = _CompileOptions(
@@ -165,6 +175,7 @@ def compile_kernel(
         buffer_name=_encode(name),
         target=_encode(processor),
         schedule=_encode(schedule),
+        sparsity=_encode(sparsity),
         bounds_check=bool(bounds_check),
         opt_level=level,
         device=_DEVICES[target],

@@ -74,7 +74,9 @@ def _expected(q, k, v, w, bits):
     return o, lse
 
 
-def _check(backend, dtype, dims, sizes, leading, index, density, embedded=False):
+def _check(
+    backend, dtype, dims, sizes, leading, index, density, embedded=False, form="auto"
+):
     batch, heads, kv_heads, queries, keys = sizes
     draw = numpy.random.default_rng(7)
     shapes = [
@@ -106,7 +108,7 @@ def _check(backend, dtype, dims, sizes, leading, index, density, embedded=False)
         index=index,
         leading="".join(f"{extent}x" for extent in leading),
     )
-    kernel = attn.compile(text, target=backend.target)
+    kernel = attn.compile(text, target=backend.target, sparsity=form)
     out = tuple(backend.argument(*result) for result in results)
     kernel(*(backend.argument(*tensor) for tensor in tensors), out=out)
     backend.synchronize()
@@ -149,3 +151,73 @@ def test_density(backend, density):
 @pytest.mark.parametrize("dtype", ["bf16", "f32"])
 def test_strides(backend, dtype):
     _check(backend, dtype, (40, 40), _SIZES[0], "h", "i32", 0.2, embedded=True)
+
+
+_FORMS = ["lists", "dense", "xformers"]
+
+
+@pytest.mark.parametrize("sizes", _SIZES, ids=str)
+@pytest.mark.parametrize("form", _FORMS)
+def test_forms(backend, form, sizes):
+    _check(backend, "bf16", (64, 64), sizes, "h", "i32", 0.4, form=form)
+
+
+@pytest.mark.parametrize("dims", _DIMS, ids=str)
+def test_dense_dims(backend, dims):
+    _check(backend, "f16", dims, _SIZES[0], "bh", "i64", 0.3, form="dense")
+
+
+@pytest.mark.parametrize("leading", ["", "1", "h", "11", "1h", "b1", "bh"])
+def test_dense_shared_lists(backend, leading):
+    _check(backend, "bf16", (64, 64), _SIZES[0], leading, "i32", 0.2, form="dense")
+
+
+@pytest.mark.parametrize("density", [0, 0.01, 1])
+def test_dense_density(backend, density):
+    _check(backend, "bf16", (128, 128), _SIZES[0], "h", "i32", density, form="dense")
+
+
+def test_dense_strides(backend):
+    sizes = _SIZES[0]
+    _check(backend, "bf16", (40, 40), sizes, "h", "i32", 0.2, True, "dense")
+
+
+def test_dense_many_keys(backend):
+    """More words than a warp has in shared memory at a time."""
+    _check(backend, "bf16", (64, 64), (1, 1, 1, 5, 70001), "", "i32", 0.3, form="dense")
+
+
+@pytest.mark.parametrize("form", ["auto", *_FORMS])
+def test_invalid_lists(backend, form):
+    """What a GPU gives for them is not said, but nothing outside is read: memory
+    around the operands is full of NaN. A CPU reports them."""
+    heads, queries, keys = 2, 40, 100
+    text = _PROGRAM.format(
+        heads=heads, kv_heads=heads, dim=64, value_dim=64, dtype="bf16", index="i32",
+        leading=f"{heads}x",
+    )
+    kernel = attn.compile(text, target=backend.target, sparsity=form)
+    draw = numpy.random.default_rng(3)
+    shape = (1, heads, queries, 64)
+    numbers = draw.integers(-(2**31), 2**31, (heads, queries + 1))
+    columns = draw.integers(-(2**31), 2**31, 500)
+    tensors = [(draw.standard_normal(shape), "bf16")]
+    tensors += [(draw.standard_normal((1, heads, keys, 64)), "bf16")] * 2
+    tensors = [(backend.tensor(*t), t[1]) for t in tensors]
+    tensors = [(embed(backend, *t)[1], t[1]) for t in tensors]
+    tensors += [(backend.tensor(x, "i32"), "i32") for x in (numbers, columns)]
+    tensors.append((backend.tensor(draw.standard_normal(keys), "f32"), "f32"))
+    results = [
+        (backend.full(shape, float("nan"), "bf16"), "bf16"),
+        (backend.full(shape[:3], float("nan"), "f32"), "f32"),
+    ]
+    arguments = [backend.argument(*tensor) for tensor in tensors]
+    out = tuple(backend.argument(*result) for result in results)
+    try:
+        kernel(*arguments, out=out)
+    except attn.Error as error:
+        assert backend.target == "cpu" and "expects" in str(error)
+        return
+    backend.synchronize()
+    assert backend.target != "cpu"
+    assert not numpy.isnan(_to_numpy(backend, *results[0])).any()

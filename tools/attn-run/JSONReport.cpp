@@ -199,6 +199,14 @@ std::string cli::formatJSON(const Report &report) {
     json.attribute("seed", report.options.seed);
     json.attribute("threads", int64_t(report.options.threads));
     printArguments(json, report.execution);
+    if (!report.sparsity.empty())
+      json.attributeArray("sparsity", [&] {
+        for (const SparsityReport &sparsity : report.sparsity)
+          json.object([&] {
+            json.attribute("form", sparsity.form);
+            json.attribute("density", sparsity.density);
+          });
+      });
     if (report.hasRun)
       printResults(json, report.execution);
     printCompile(json, compile);

@@ -137,6 +137,14 @@ struct CommandLine {
                "'#attn.schedule<...>' or '#hopper.schedule<...>',\n"
                "instead of those that the compiler chooses"),
       cl::cat(category)};
+  cl::opt<std::string> sparsity{
+      "sparsity", cl::value_desc("form"),
+      cl::desc("How sparse structures run: auto, the default,\n"
+               "by a model of costs; dense, with a predicate;\n"
+               "blocks, whose tiles are passed over; lists of\n"
+               "single keys; or xformers, lists below 30 % of\n"
+               "all pairs"),
+      cl::init("auto"), cl::cat(category)};
   cl::opt<std::string> seed{
       "seed", cl::value_desc("n"),
       cl::desc("The seed of all random numbers, 0 by default"),
@@ -314,6 +322,7 @@ static Expected<Options> readOptions(const CommandLine &line) {
   options.schedule = line.schedule;
   if (line.schedule.getNumOccurrences() && options.schedule.empty())
     return makeError("expects an attribute for --schedule, but got ''");
+  options.sparsity = line.sparsity;
   options.check = line.check;
   options.boundsCheck = line.boundsCheck;
   options.bench = line.bench.getNumOccurrences();

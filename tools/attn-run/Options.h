@@ -27,6 +27,7 @@ struct Options {
   std::string dumpIR;
   /// An attribute, or "" for the compiler's choice.
   std::string schedule;
+  std::string sparsity;
   /// "ptx", "cubin", "llvm", or "" for a run.
   std::string emit;
   /// The file for that, or "" for standard output.

@@ -5,6 +5,7 @@
 
 #include "Checking.h"
 #include "MaskReport.h"
+#include "SparsityReport.h"
 #include "Timing.h"
 
 namespace attn::cli {
@@ -21,6 +22,7 @@ struct Report {
   std::optional<CheckReport> check;
   std::optional<BenchReport> bench;
   std::optional<MaskReport> mask;
+  std::vector<SparsityReport> sparsity = {};
 };
 
 std::string formatText(const Report &report);

@@ -186,6 +186,10 @@ std::string cli::formatText(const Report &report) {
     printKernels(os, *program);
   if (!report.execution.getArguments().empty())
     printArguments(os, report.execution);
+  for (const SparsityReport &sparsity : report.sparsity)
+    os << "sparsity\n  "
+       << formatv("{0}: {1:F2} % of all pairs are in lists\n", sparsity.form,
+                  100 * sparsity.density);
   if (report.hasRun && !report.execution.getResults().empty())
     printResults(os, report.execution);
   if (report.check)

@@ -61,6 +61,7 @@ static CompileOptions getCompileOptions(const Options &options,
   compile.untilAfter = options.untilAfter;
   compile.device = device;
   compile.schedule = options.schedule;
+  compile.sparsity = options.sparsity;
   return compile;
 }
 
@@ -243,6 +244,11 @@ static Error runTool(const Options &options, bool &passed) {
                      "caches, but this runs on the CPU");
   Report report{options, *kernel, *execution, program->name,
                 program->entry.getSymName().str()};
+  Expected<std::vector<SparsityReport>> sparsity =
+      surveySparsity(*program, *kernel, *execution, options);
+  if (!sparsity)
+    return sparsity.takeError();
+  report.sparsity = std::move(*sparsity);
   if (options.showMask) {
     Expected<MaskReport> mask =
         showMasks(options, *program, *kernel, *execution, progress);

@@ -41,6 +41,9 @@ struct CompileOptions {
   /// for a GPU, "#hopper.schedule<tile_m = ...>"; if empty, the compiler
   /// chooses.
   std::string schedule;
+  /// How sparse structures run: "auto" for what a model of costs says, or
+  /// "dense", "blocks", "lists", or "xformers" (see attn-choose-sparsity).
+  std::string sparsity = "auto";
   /// For printAfter: the pass whose result is wanted.
   std::string untilAfter;
   /// If set, is given the program after each pass that changed it.

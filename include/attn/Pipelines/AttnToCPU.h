@@ -29,6 +29,11 @@ struct AttnToCPUOptions : public PassPipelineOptions<AttnToCPUOptions> {
       *this, "bounds-check",
       llvm::cl::desc("Report indices of captures that are out of range"),
       llvm::cl::init(false)};
+  Option<std::string> sparsity{
+      *this, "sparsity",
+      llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "
+                     "or xformers"),
+      llvm::cl::init("auto")};
 };
 
 /// Calls are inlined, plans of the extents are made, results become

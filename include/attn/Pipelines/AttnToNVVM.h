@@ -19,6 +19,11 @@ struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
       *this, "accurate-tanh",
       llvm::cl::desc("Compute math.tanh from exponentials"),
       llvm::cl::init(false)};
+  Option<std::string> sparsity{
+      *this, "sparsity",
+      llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "
+                     "or xformers"),
+      llvm::cl::init("auto")};
 };
 
 /// Attentions are loops over tiles that carry a schedule for a GPU.

@@ -10,6 +10,7 @@
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "KeyBias.h"
 #include "attn/Analysis/MaskBounds.h"
+#include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -177,6 +178,16 @@ static void collectCaptureTiles(Region &region, unsigned queryArgument,
   });
 }
 
+/// Whether the mask reads bits of words, as lists of single keys become.
+static bool hasKeyWords(AttentionLikeOpInterface op) {
+  if (hasKeyLists(op))
+    return true;
+  WalkResult walk = op.getMask().walk([](tensor::ExtractOp read) {
+    return isKeyWord(read) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walk.wasInterrupted();
+}
+
 /// Whether a condition that must hold bounds keys by the query, below, where
 /// `sign` is 1, or above, where it is -1.
 static bool boundsKeys(const MaskNode &node, AttentionLikeOpInterface op,
@@ -222,7 +233,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   std::optional<MaskBounds> bounds;
   if (!op.getMask().empty())
     bounds.emplace(op);
-  bool byClass = op.getSparsityAttr() || (bounds && !bounds->areIntervals());
+  // Lists of single keys leave hardly a tile out.
+  bool hasWords = hasKeyWords(op);
+  bool byClass = !hasWords && !op->hasAttr(kWholeAttrName) &&
+                 (op.getSparsityAttr() || (bounds && !bounds->areIntervals()));
   // The last queries have the most keys, unless it is not known that keys end
   // with the query. Then it is the first or the last ones, if any, such as
   // those of global tokens.
@@ -256,11 +270,11 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // Half of the keys are masked as a rule. How many there are in a window, or
     // in a document, is not known before a launch, but not all.
     constexpr double few = 1024;
-    if (hasFewKeys)
+    if (hasFewKeys && !hasWords)
       schedules.push_back({get(tileN), tileCost + few * keyCost, 0});
     else
-      schedules.push_back(
-          {get(tileN), tileCost, isMasked ? keyCost / 2 : keyCost});
+      schedules.push_back({get(tileN), tileCost,
+                           isMasked && !hasWords ? keyCost / 2 : keyCost});
   };
   constexpr unsigned all = Persistent | PingPong | QInRegisters;
   constexpr unsigned common = Persistent | PingPong;
@@ -293,6 +307,17 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     } else {
       add(128, tileN, 232, all, 1.5, 11.0e-3);
       add(128, tileN, 232, common, 1.5, 11.4e-3);
+    }
+  } else if (hasWords && isDense && dim <= 128) {
+    // Not measured yet: a test of a bit is two instructions for each score, as
+    // arithmetic on scores is. Tiles are multiples of words.
+    if (dim <= 64) {
+      stages = 4;
+      add(192, 128, 160, common, 2.5, 13.0e-3);
+      add(256, 64, 112, common, 3.4, 16.5e-3);
+      stages = 2;
+    } else {
+      add(128, 128, 232, all, 2.2, 13.0e-3);
     }
   } else if (isDense && dim <= 64) {
     // Arithmetic on each score is done best by four warpgroups.

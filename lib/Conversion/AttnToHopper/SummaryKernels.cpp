@@ -56,9 +56,11 @@ static FailureOr<DictionaryAttr> describeExtent(Builder &builder,
 }
 
 namespace {
-/// What an iteration writes to a table: a scalar, at its own indices.
+/// What an iteration writes to a table: a scalar, at its own indices, or a row
+/// of words that one operation fills.
 struct TableElement {
   Value table, scalar;
+  ListWordsOp words;
   /// By dimension of the table which index of the loop it is; none for 0, in
   /// a dimension of extent 1.
   SmallVector<std::optional<unsigned>, 4> indices;
@@ -70,13 +72,20 @@ static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
   for (Operation &op : loop.getTerminator().getYieldingOps()) {
     auto insert = cast<tensor::ParallelInsertSliceOp>(op);
     auto scalar = insert.getSource().getDefiningOp<tensor::InsertOp>();
+    auto words = insert.getSource().getDefiningOp<ListWordsOp>();
+    SmallVector<OpFoldResult> sizes = insert.getMixedSizes(),
+                              offsets = insert.getMixedOffsets();
+    if (words) {
+      sizes.pop_back();
+      offsets.pop_back();
+    }
     bool isElement =
-        scalar && llvm::all_of(insert.getMixedSizes(), [](OpFoldResult size) {
+        (scalar || words) && llvm::all_of(sizes, [](OpFoldResult size) {
           return isConstantIntValue(size, 1);
         });
     TableElement &element = elements.emplace_back();
     unsigned next = 0;
-    for (OpFoldResult offset : insert.getMixedOffsets()) {
+    for (OpFoldResult offset : offsets) {
       if (isConstantIntValue(offset, 0)) {
         element.indices.push_back(std::nullopt);
         // The index of the loop may have become a constant.
@@ -92,7 +101,9 @@ static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
     if (!isElement || next != loop.getRank())
       return insert.emitError("expects one element of a table on a GPU, at the "
                               "indices of the loop; run with --target=cpu");
-    element.scalar = scalar.getScalar();
+    if (scalar)
+      element.scalar = scalar.getScalar();
+    element.words = words;
     element.table = loop.getTiedOpResult(
         loop.getTiedOpOperand(cast<BlockArgument>(insert.getDest())));
   }
@@ -122,6 +133,18 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
           return failure();
         extents.push_back(*extent);
       }
+      if (element->words) {
+        auto empty = loop.getTiedOpOperand(cast<OpResult>(table))
+                         ->get()
+                         .getDefiningOp<tensor::EmptyOp>();
+        if (!empty)
+          return loop.emitError("expects a table of words to be a new tensor");
+        FailureOr<DictionaryAttr> extent = describeExtent(
+            builder, program.function, empty.getMixedSizes().back(), loop);
+        if (failed(extent))
+          return failure();
+        extents.push_back(*extent);
+      }
       Type type = getElementTypeOrSelf(table.getType());
       int64_t bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
       tables.push_back(builder.getDictionaryAttr(
@@ -139,6 +162,28 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
+
+/// Whether a warp fills a row of words, in place of an element.
+static bool isOfRows(ArrayRef<TableElement> elements) {
+  return elements.size() == 1 && elements.front().words;
+}
+
+static LogicalResult emitWords(OpBuilder &builder, WorkerCloner &cloner,
+                               KernelArguments &arguments, ListWordsOp words,
+                               Value table, ValueRange position) {
+  std::optional<unsigned> operand = cloner.getOperand(words.getColumns());
+  FailureOr<Value> begin = cloner.getScalar(words.getBegin()),
+                   end = cloner.getScalar(words.getEnd());
+  if (!operand)
+    return words.emitError("expects a list that is an argument of the "
+                           "function; run with --target=cpu");
+  if (failed(begin) || failed(end))
+    return failure();
+  Value columns = arguments.getMemRef(*operand);
+  ListWordsOp::create(builder, words.getLoc(), Type(), columns, *begin, *end,
+                      table, position);
+  return success();
+}
 
 static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
                                  scf::ForallOp loop, KernelArguments &arguments,
@@ -188,6 +233,23 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
   if (failed(elements))
     return failure();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  auto getTable = [&](const TableElement &element) {
+    auto *number = llvm::find(program.tables, element.table);
+    return arguments.getMemRef(program.function.getNumArguments() +
+                                   (number - program.tables.begin()),
+                               cast<RankedTensorType>(element.table.getType()));
+  };
+  auto getPosition = [&](const TableElement &element) {
+    SmallVector<Value> at;
+    for (std::optional<unsigned> index : element.indices)
+      at.push_back(index ? ids[*index] : zero);
+    return at;
+  };
+  if (isOfRows(*elements))
+    return emitWords(builder, cloner, arguments, elements->front().words,
+                     getTable(elements->front()),
+                     getPosition(elements->front()));
   SmallVector<Value> values;
   for (const TableElement &element : *elements) {
     FailureOr<Value> value = cloner.getScalar(element.scalar);
@@ -200,17 +262,9 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   auto store = scf::IfOp::create(builder, loc, isFirst,
                                  /*withElseRegion=*/false);
   builder.setInsertionPointToStart(store.thenBlock());
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  for (auto [element, value] : llvm::zip_equal(*elements, values)) {
-    auto *number = llvm::find(program.tables, element.table);
-    Value memref = arguments.getMemRef(
-        program.function.getNumArguments() + (number - program.tables.begin()),
-        cast<RankedTensorType>(element.table.getType()));
-    SmallVector<Value> at;
-    for (std::optional<unsigned> index : element.indices)
-      at.push_back(index ? ids[*index] : zero);
-    memref::StoreOp::create(builder, loc, value, memref, at);
-  }
+  for (auto [element, value] : llvm::zip_equal(*elements, values))
+    memref::StoreOp::create(builder, loc, value, getTable(element),
+                            getPosition(element));
   return success();
 }
 
@@ -230,6 +284,11 @@ LogicalResult mlir::attn::emitSummaryKernels(OpBuilder &builder,
                     builder.getI64IntegerAttr(kThreads));
     kernel->setAttr(hopper::kElementsAttrName,
                     builder.getI64IntegerAttr(firstTable));
+    FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
+    if (failed(elements))
+      return failure();
+    if (isOfRows(*elements))
+      kernel->setAttr(hopper::kRowsAttrName, builder.getUnitAttr());
     firstTable += loop.getNumResults();
     KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
     builder.setInsertionPointToStart(&kernel.getBody().front());

@@ -70,6 +70,10 @@ public:
   /// A vector, in the shape that a warpgroup holds.
   FailureOr<Value> getVector(Value value, VectorKind kind);
 
+  /// The number of a tensor as an operand of a kernel: an argument of the
+  /// function, or a table after those.
+  std::optional<unsigned> getOperand(Value tensor);
+
   /// An extent of an argument.
   Value getExtent(unsigned argument, int64_t dim, Location loc);
 
@@ -91,9 +95,6 @@ private:
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
   FailureOr<Value> computeExtract(tensor::ExtractOp op);
-  /// The number of what a tensor is an operand of a kernel: an argument of the
-  /// function, or a table after those.
-  std::optional<unsigned> getOperand(Value tensor);
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
   LogicalResult yieldScalars(ValueRange from);

@@ -207,6 +207,31 @@ bool ThreadProgram::emitPositionsToFloat(arith::SIToFPOp op) {
   return true;
 }
 
+/// Quotients and remainders of a thread's positions in a tile by a constant: a
+/// period holds its base, so that quotients are constants.
+bool ThreadProgram::emitDivisionOfPositions(Operation &op) {
+  APInt divisor;
+  if (!isa<arith::DivUIOp, arith::RemUIOp>(op) ||
+      !matchPattern(op.getOperand(1), m_ConstantInt(&divisor)) ||
+      !divisor.isStrictlyPositive() || divisor.getSignificantBits() > 32)
+    return false;
+  int64_t period = divisor.getSExtValue();
+  SmallVector<IndexElement> list;
+  for (IndexElement element : getIndices(op.getOperand(0))) {
+    auto base = bases.find(element.base);
+    int64_t rest = element.offset % period;
+    if (element.offset < 0 || base == bases.end() || base->second.lo < 0 ||
+        rest + base->second.hi >= period)
+      return false;
+    if (isa<arith::DivUIOp>(op))
+      list.push_back({Value(), element.offset / period});
+    else
+      list.push_back({element.base, rest});
+  }
+  indices[op.getResult(0)] = list;
+  return true;
+}
+
 LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
   if (isa<hopper::WarpgroupIdOp>(op)) {
     indices[op.getResult(0)] = {{warpgroup, 0}};
@@ -273,6 +298,9 @@ LogicalResult ThreadProgram::emitIndexOp(Operation &op) {
     values[result] = list;
     return success();
   }
+
+  if (isIndexResult && emitDivisionOfPositions(op))
+    return success();
 
   // Operands that are to be computed with in as many bits as all of them need.
   bool fits = !isIndexResult || getInterval(result).fitsInt32();

@@ -70,6 +70,8 @@ LogicalResult ThreadProgram::emitBroadcast(Operation &op) {
   values[result] = spread(get(source));
   if (auto known = floatSums.find(source); known != floatSums.end())
     floatSums[result] = spread(known->second);
+  if (auto known = castIndices.find(source); known != castIndices.end())
+    castIndices[result] = spread(known->second);
   if (auto known = limits.find(source); known != limits.end())
     limits[result] = spread(known->second);
   return success();
@@ -241,6 +243,7 @@ void ThreadProgram::emitIota(hopper::IotaOp op) {
     list = {{row, 0}, {row, 8}};
   } else {
     Value first = arith::ShLIOp::create(b, quad, i32(1));
+    bases[first] = {0, 6};
     for (int64_t e = 0, count = getCount(type); e < count; ++e)
       list.push_back({first, 8 * (e / 2) + e % 2});
   }

@@ -161,7 +161,8 @@ void ThreadProgram::describeLaunch(int64_t threads) {
                     b.getI64IntegerAttr(sharedBytes));
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   for (StringRef name : {hopper::kScheduleAttrName, hopper::kGridAttrName,
-                         hopper::kTablesAttrName, hopper::kElementsAttrName})
+                         hopper::kTablesAttrName, hopper::kElementsAttrName,
+                         hopper::kRowsAttrName})
     if (Attribute attribute = kernel->getAttr(name))
       function->setAttr(name, attribute);
 }
@@ -287,6 +288,10 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](gpu::SubgroupReduceOp op) { return emitWarpReduce(op); })
       .Case([&](memref::StoreOp op) { return emitElementStore(op); })
       .Case([&](GatherOp op) { return emitGather(op); })
+      .Case([&](ListWordsOp op) {
+        emitListWords(op);
+        return success();
+      })
       .Case([&](vector::BroadcastOp op) { return emitBroadcast(*op); })
       .Case([&](arith::SIToFPOp op) {
         return emitPositionsToFloat(op) ? success() : emitElementwise(*op);
@@ -299,6 +304,9 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
           return emitConstant(*op);
         if (auto both = dyn_cast<arith::AndIOp>(op);
             both && emitConjunction(both))
+          return success();
+        if (auto compare = dyn_cast<arith::CmpIOp>(op);
+            compare && emitBitTest(compare))
           return success();
         bool isIndex = llvm::any_of(op->getOperandTypes(), [](Type type) {
           return getElementTypeOrSelf(type).isIndex();

@@ -128,6 +128,7 @@ private:
   Interval computeInterval(Value value);
   LogicalResult emitIndexOp(Operation &op);
   bool emitPositionsToFloat(arith::SIToFPOp op);
+  bool emitDivisionOfPositions(Operation &op);
   SmallVector<IndexElement> getIndices(Value value);
   /// An index as i32 or i64; of a value that is known to fit, for i32.
   Value toInt(IndexElement index, unsigned bits);
@@ -152,6 +153,11 @@ private:
   void emitIota(hopper::IotaOp op);
   LogicalResult emitGather(GatherOp op);
   LogicalResult emitStoreRows(hopper::StoreRowsOp op);
+  // LowerBits.cpp.
+  bool emitBitTest(arith::CmpIOp op);
+  // LowerLists.cpp.
+  void emitListWords(ListWordsOp op);
+  Value getOwnWords();
   // LowerSummaries.cpp.
   LogicalResult emitWarpReduce(gpu::SubgroupReduceOp op);
   LogicalResult emitElementStore(memref::StoreOp op);
@@ -238,6 +244,8 @@ private:
   /// The index that an integer was cast from.
   DenseMap<Value, SmallVector<IndexElement>> castIndices;
   DenseMap<Value, Interval> intervals;
+  /// What bases of positions may be.
+  DenseMap<Value, Interval> bases;
   DenseMap<Value, TileView> tiles;
   DenseMap<Value, BufferParameter> buffers;
   /// Channels, tiles and mailboxes; the tile of a mailbox is its numbers.

@@ -328,7 +328,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   return tables->release();
 }
 
-/// Starts the kernels that fill tables, a warp for each element.
+/// Starts the kernels that fill tables, a warp for each element or row.
 llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
                                               const Variant &variant,
                                               BindingTarget target,
@@ -337,9 +337,12 @@ llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
   for (auto [summary, function] :
        llvm::zip_equal(variant.summaries, code.summaries)) {
     target.id += kMaxParams;
-    int64_t warps = Tables::getNumElements(target.operands[summary.elements]);
+    const TensorView &table = target.operands[summary.elements];
+    int64_t warps = Tables::getNumElements(table);
     if (warps == 0)
       continue;
+    if (summary.byRow)
+      warps /= table.shape[table.rank - 1];
     int64_t blocks = llvm::divideCeil(warps, summary.threads / kWarpThreads);
     if (blocks > INT32_MAX)
       return makeArgumentError(

@@ -190,7 +190,8 @@ static llvm::Error checkVariant(const Variant &variant) {
   if (llvm::Error error =
           checkRange("the blocks of a cluster", variant.clusterSize, 1, 8))
     return error;
-  for (double cost : {variant.tileCost, variant.keyCost})
+  for (double cost : {variant.tileCost, variant.keyCost, variant.rowCost,
+                      variant.pairCost, variant.entryCost, variant.tableCost})
     if (!std::isfinite(cost) || cost < 0)
       return makeArgumentError(
           "expects costs to be finite and not negative, but got " +
@@ -222,6 +223,11 @@ llvm::Error CudaProgram::validate() const {
       return makeArgumentError("expects a launch to have a variant");
     if (llvm::Error error = checkGrid(launch.grid))
       return error;
+    for (int32_t operand :
+         {launch.lists.rowsOperand, launch.lists.columnsOperand})
+      if (llvm::Error error =
+              checkRange("the operand of lists", operand, -1, kMaxOperands - 1))
+        return error;
     for (const Variant &variant : launch.variants)
       if (llvm::Error error = checkVariant(variant))
         return error;
@@ -340,11 +346,57 @@ llvm::Expected<int64_t> cuda::getNumTiles(const LaunchExtents &extents,
       "; run a part of the batch at a time");
 }
 
+ListExtents cuda::getListExtents(const ListsInfo &lists,
+                                 const LaunchExtents &extents,
+                                 llvm::ArrayRef<TensorView> operands) {
+  ListExtents result;
+  auto count = static_cast<int64_t>(operands.size());
+  if (lists.rowsOperand < 0 || lists.columnsOperand < 0 ||
+      lists.rowsOperand >= count || lists.columnsOperand >= count)
+    return result;
+  const TensorView &rows = operands[lists.rowsOperand],
+                   &columns = operands[lists.columnsOperand];
+  double heads = double(extents.batch) * double(extents.heads), numLists = 1;
+  for (int64_t dim = 0; dim + 1 < rows.rank; ++dim)
+    numLists *= double(rows.shape[dim]);
+  result.entries = columns.rank == 1 ? double(columns.shape[0]) : 0;
+  result.pairs = numLists > 0 ? result.entries * heads / numLists : 0;
+  double all = heads * double(extents.rows) * double(extents.keys);
+  result.density = all > 0 ? result.pairs / all : 0;
+  return result;
+}
+
+/// The bytes of all tables of a variant.
+static double countTableBytes(const Variant &variant,
+                              llvm::ArrayRef<TensorView> operands) {
+  double total = 0;
+  for (const TableInfo &table : variant.tables) {
+    double bytes = table.elementBytes;
+    for (const TableExtent &extent : table.extents) {
+      int64_t size = extent.size;
+      if (extent.operand >= 0) {
+        if (static_cast<size_t>(extent.operand) >= operands.size() ||
+            extent.dim >= operands[extent.operand].rank)
+          return 0;
+        size = llvm::divideCeil(operands[extent.operand].shape[extent.dim],
+                                extent.divisor);
+      }
+      bytes *= double(size);
+    }
+    total += bytes;
+  }
+  return total;
+}
+
 size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
                          int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
   size_t best = 0;
   double bestCost = HUGE_VAL;
-  bool bestMaps = false;
+  int bestRank = -1;
+  ListExtents lists = getListExtents(launch.lists, extents, operands);
+  double maxDensity = launch.lists.maxDensity;
+  double allRows =
+      double(extents.batch) * double(extents.heads) * double(extents.rows);
   for (size_t i = 0; i < launch.variants.size(); ++i) {
     const Variant &variant = launch.variants[i];
     std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
@@ -355,11 +407,19 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
     double cost =
         static_cast<double>(waves) *
         (variant.tileCost + variant.keyCost * static_cast<double>(keys));
-    bool maps = canMap(variant, operands);
-    if (maps == bestMaps ? cost < bestCost : maps) {
+    double tableBytes = countTableBytes(variant, operands);
+    cost += variant.rowCost * allRows + variant.pairCost * lists.pairs +
+            variant.entryCost * lists.entries + variant.tableCost * tableBytes;
+    // Whether it can run, should have the memory that it needs, and is what the
+    // density is for, in this order.
+    bool isForDensity =
+        maxDensity < 0 || variant.ofLists == (lists.density < maxDensity);
+    int rank = 4 * canMap(variant, operands) +
+               2 * (tableBytes <= double(kMaxTableBytes)) + isForDensity;
+    if (rank == bestRank ? cost < bestCost : rank > bestRank) {
       best = i;
       bestCost = cost;
-      bestMaps = maps;
+      bestRank = rank;
     }
   }
   return best;

@@ -77,6 +77,7 @@ static json::Value toJSON(const SummaryKernel &summary) {
   return json::Object{{"entry", toUTF8(summary.entry)},
                       {"threads", summary.threads},
                       {"elements", summary.elements},
+                      {"by_row", summary.byRow},
                       {"params", ::toJSON(llvm::ArrayRef(summary.params))}};
 }
 
@@ -97,6 +98,11 @@ static json::Value toJSON(const Variant &variant) {
       {"persistent", variant.persistent},
       {"tile_cost", variant.tileCost},
       {"key_cost", variant.keyCost},
+      {"row_cost", variant.rowCost},
+      {"pair_cost", variant.pairCost},
+      {"entry_cost", variant.entryCost},
+      {"table_cost", variant.tableCost},
+      {"of_lists", variant.ofLists},
       {"params", ::toJSON(llvm::ArrayRef(variant.params))},
       {"first_table", variant.firstTable},
       {"tables", std::move(tables)},
@@ -118,14 +124,17 @@ json::Value CudaProgram::toJSON() const {
     json::Array variants;
     for (const Variant &variant : launch.variants)
       variants.push_back(::toJSON(variant));
-    array.push_back(
-        json::Object{{"grid", json::Object{{"operand", grid.operand},
-                                           {"batch_dim", grid.batchDim},
-                                           {"head_dim", grid.headDim},
-                                           {"row_dim", grid.rowDim},
-                                           {"key_operand", grid.keyOperand},
-                                           {"key_dim", grid.keyDim}}},
-                     {"variants", std::move(variants)}});
+    array.push_back(json::Object{
+        {"grid", json::Object{{"operand", grid.operand},
+                              {"batch_dim", grid.batchDim},
+                              {"head_dim", grid.headDim},
+                              {"row_dim", grid.rowDim},
+                              {"key_operand", grid.keyOperand},
+                              {"key_dim", grid.keyDim}}},
+        {"lists", json::Object{{"rows", launch.lists.rowsOperand},
+                               {"columns", launch.lists.columnsOperand},
+                               {"max_density", launch.lists.maxDensity}}},
+        {"variants", std::move(variants)}});
   }
   return json::Object{{"version", kProgramVersion},
                       {"chip", toUTF8(chip)},
@@ -259,6 +268,7 @@ static bool fromJSON(const json::Value &value, SummaryKernel &summary,
       .map("entry", summary.entry)
       .mapInteger("threads", summary.threads)
       .mapInteger("elements", summary.elements)
+      .map("by_row", summary.byRow)
       .map("params", summary.params)
       .ok();
 }
@@ -285,6 +295,15 @@ static bool fromJSON(const json::Value &value, GridInfo &grid,
       .ok();
 }
 
+static bool fromJSON(const json::Value &value, ListsInfo &lists,
+                     json::Path path) {
+  return Reader(value, path)
+      .mapInteger("rows", lists.rowsOperand)
+      .mapInteger("columns", lists.columnsOperand)
+      .map("max_density", lists.maxDensity)
+      .ok();
+}
+
 /// A variant as JSON has it: the code elsewhere.
 struct StoredVariant {
   Variant variant;
@@ -292,6 +311,7 @@ struct StoredVariant {
 };
 struct StoredLaunch {
   GridInfo grid;
+  ListsInfo lists;
   std::vector<StoredVariant> variants;
 };
 
@@ -309,6 +329,11 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .map("persistent", variant.persistent)
       .map("tile_cost", variant.tileCost)
       .map("key_cost", variant.keyCost)
+      .map("row_cost", variant.rowCost)
+      .map("pair_cost", variant.pairCost)
+      .map("entry_cost", variant.entryCost)
+      .map("table_cost", variant.tableCost)
+      .map("of_lists", variant.ofLists)
       .map("params", variant.params)
       .mapInteger("first_table", variant.firstTable)
       .map("tables", variant.tables)
@@ -324,6 +349,7 @@ static bool fromJSON(const json::Value &value, StoredLaunch &launch,
                      json::Path path) {
   return Reader(value, path)
       .map("grid", launch.grid)
+      .map("lists", launch.lists)
       .map("variants", launch.variants)
       .ok();
 }
@@ -359,6 +385,7 @@ llvm::Expected<CudaProgram> CudaProgram::fromJSON(const json::Value &value,
   for (StoredLaunch &stored : launches) {
     LaunchInfo &launch = program.launches.emplace_back();
     launch.grid = stored.grid;
+    launch.lists = stored.lists;
     for (StoredVariant &item : stored.variants) {
       Variant &variant = launch.variants.emplace_back(std::move(item.variant));
       if (!takeBytes(rest, item.ptxBytes, variant.ptx) ||

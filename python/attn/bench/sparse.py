@@ -21,6 +21,9 @@ DENSITY_BAR, CONSTANT_BAR = 1.15, 0.05
 # (lib/Conversion/HopperToNVVM/RowKernel.h).
 BANDWIDTH = 5500
 
+# What a choice among forms may take of the best one's time: measurements differ.
+CHOICE_BAR = 1.03
+
 # On a GPU, unless the user says.
 _DIMS = {"masks": (64, 128), "blocks": (128,), "keys": (64,)}
 
@@ -62,6 +65,11 @@ COLUMNS = {
         Column("dense/attn", "speedup", 12, ".3f"),
         Column("bytes ms", "bytes_ms", 10, ".4f"),
         Column("attn/bytes", "over_bytes", 12, ".3f"),
+        Column("rows ms", "rows_ms", 10, ".4f"),
+        Column("predicate ms", "predicate_ms", 14, ".4f"),
+        Column("xformers ms", "xformers_ms", 13, ".4f"),
+        Column("xformers/attn", "xformers_ratio", 15, ".3f"),
+        Column("best", "is_best", 6),
     ),
 }
 
@@ -109,9 +117,9 @@ def _contenders(torch, family, case, options, pattern, values):
         for allowed in (mask, None)
     ]
 
-    def ours(program, operands, judge):
+    def ours(program, operands, judge, choice="auto"):
         def make():
-            kernel = attn.compile(program, target=device)
+            kernel = attn.compile(program, target=device, sparsity=choice)
             out = torch.full_like(q, float("nan"))
             return kernel.bind(q, k, v, *operands, out=out)
 
@@ -119,9 +127,12 @@ def _contenders(torch, family, case, options, pattern, values):
 
     found = {
         name: ours(
-            pattern.program(case, name), pattern.operands(values, name), judges[0]
+            pattern.program(case, name),
+            pattern.operands(values, name),
+            judges[0],
+            form.choice,
         )
-        for name in pattern.forms
+        for name, form in pattern.forms.items()
     }
     if family == "masks" and "flex" in options.peers:
         extents = pattern.extents(case)
@@ -219,6 +230,15 @@ def _key_summary(case, facts, times, options):
         "speedup": _ratio(dense, ours),
         "bytes_ms": bound,
         "over_bytes": _ratio(ours, bound),
+        **{f"{name}_ms": times.get(name) for name in ("rows", "predicate", "xformers")},
+        "xformers_ratio": _ratio(times.get("xformers"), ours),
+        # Whether the compiler's choice is neither form's loss.
+        "is_best": ours
+        and all(
+            ours <= CHOICE_BAR * times[name]
+            for name in ("rows", "predicate", "xformers")
+            if times.get(name)
+        ),
     }
 
 

@@ -19,6 +19,8 @@ class Form(typing.NamedTuple):
 
     inputs: tuple
     sparsity: str = ""
+    # How a sparse structure runs, as attn.compile has it.
+    choice: str = "auto"
 
 
 class Pattern(typing.NamedTuple):
@@ -247,12 +249,21 @@ def random_blocks(block, density):
 
 
 def random_keys(sparsity):
-    """Lists of single keys of each query and head: a sparse matrix as CSR has it."""
+    """Lists of single keys of each query and head: a sparse matrix as CSR has it.
+
+    Next to what the compiler chooses, `attn`, each of the forms, and what the rule
+    of xFormers would choose, lists below a density of 30 %.
+    """
     density = 1 - sparsity / 100
     return Pattern(
         _random_bits(1, density),
         _of_blocks(1),
-        {"attn": _lists(1)},
+        {
+            "attn": _lists(1),
+            "rows": _lists(1)._replace(choice="lists"),
+            "predicate": _lists(1)._replace(choice="dense"),
+            "xformers": _lists(1)._replace(choice="xformers"),
+        },
         per_head=True,
         density=density,
         lengths=(4096,),
@@ -277,6 +288,6 @@ FAMILIES = {
         for block in (64, 128)
         for percent in (5, 10, 20, 30, 50)
     },
-    "keys": {f"keys-{percent}": random_keys(percent) for percent in (90, 95, 99)},
+    "keys": {f"keys-{percent}": random_keys(percent) for percent in (50, 70, 80, 90, 95, 97, 99)},
 }
 NAMES = (*FAMILIES, *(name for family in FAMILIES.values() for name in family))

@@ -531,3 +531,47 @@ func.func @report_site(%x: index, %p: i1) {
   attn.report site -1 (%x, %x) if %p
   return
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// attn.list_words
+//===----------------------------------------------------------------------===//
+
+func.func @words_columns(%c: tensor<?xf32>, %i: index, %w: tensor<4x?xi32>) {
+  // expected-error@+1 {{'attn.list_words' op expects columns to be a vector of i32 or i64, but got 'tensor<?xf32>'}}
+  %0 = attn.list_words %c[%i, %i] into %w[%i] : tensor<?xf32>, tensor<4x?xi32> -> tensor<4x?xi32>
+  return
+}
+
+// -----
+
+func.func @words_type(%c: tensor<?xi32>, %i: index, %w: tensor<4x?xi64>) {
+  // expected-error@+1 {{'attn.list_words' op expects words of i32 with a rank of at least 1, but got 'tensor<4x?xi64>'}}
+  %0 = attn.list_words %c[%i, %i] into %w[%i] : tensor<?xi32>, tensor<4x?xi64> -> tensor<4x?xi64>
+  return
+}
+
+// -----
+
+func.func @words_indices(%c: tensor<?xi32>, %i: index, %w: tensor<4x?xi32>) {
+  // expected-error@+1 {{'attn.list_words' op expects one index for each dimension of the words but the last, 1, but got 2}}
+  %0 = attn.list_words %c[%i, %i] into %w[%i, %i] : tensor<?xi32>, tensor<4x?xi32> -> tensor<4x?xi32>
+  return
+}
+
+// -----
+
+func.func @words_of_buffer(%c: memref<?xi32>, %i: index, %w: memref<4x?xi32>) {
+  // expected-error@+1 {{'attn.list_words' op expects no result, as the words are a buffer}}
+  %0 = attn.list_words %c[%i, %i] into %w[%i] : memref<?xi32>, memref<4x?xi32> -> tensor<4x?xi32>
+  return
+}
+
+// -----
+
+func.func @words_result(%c: tensor<?xi32>, %i: index, %w: tensor<4x?xi32>) {
+  // expected-error@+1 {{'attn.list_words' op expects a result of the type of the words, 'tensor<4x?xi32>'}}
+  attn.list_words %c[%i, %i] into %w[%i] : tensor<?xi32>, tensor<4x?xi32>
+  return
+}

@@ -49,7 +49,7 @@ static CudaProgram makeProgram() {
   other.persistent = false;
   CudaProgram program;
   program.chip = "sm_90a";
-  program.launches.push_back({GridInfo(), {variant, other}});
+  program.launches.push_back({GridInfo(), /*lists=*/{}, {variant, other}});
   return program;
 }
 
@@ -117,7 +117,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 7; }),
-            "expects a GPU program of version 3, but got version 7");
+            "expects a GPU program of version 4, but got version 7");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -375,6 +375,54 @@ TEST(KernelInfoTest, pickVariant) {
   EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 600}, 16), 1u);
   launch.variants[0].tileKeys = 100;
   EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 600}, 16), 0u);
+}
+
+TEST(KernelInfoTest, pickVariantOfLists) {
+  LaunchInfo launch;
+  launch.lists.rowsOperand = 0;
+  launch.lists.columnsOperand = 1;
+  launch.variants.resize(2);
+  // A pair of lists costs 50 times what one of all does.
+  launch.variants[0].tileRows = 4;
+  launch.variants[0].pairCost = 50;
+  launch.variants[0].ofLists = true;
+  launch.variants[1].tileRows = 64;
+  launch.variants[1].keyCost = 64 * 16;
+  TableInfo words;
+  words.extents.push_back({2, 0, 1, 1});
+  words.extents.push_back({2, 1, 32, 1});
+  launch.variants[1].tables.push_back(words);
+  int64_t rows[] = {2, 1025}, columns[] = {0}, all[] = {1024, 1000},
+          strides[] = {1025, 1}, one[] = {1};
+  auto i32 = static_cast<int32_t>(DType::I32);
+  TensorView views[] = {{nullptr, i32, 2, rows, strides},
+                        {nullptr, i32, 1, columns, one},
+                        {nullptr, i32, 2, all, strides}};
+  // Two heads with lists of their own, in each of 4 batches.
+  LaunchExtents extents{4, 2, 1024, 1000};
+  auto pick = [&](int64_t perCent) {
+    columns[0] = 2 * 1024 * 1000 * perCent / 100;
+    return pickVariant(launch, extents, 16, views);
+  };
+  EXPECT_EQ(pick(1), 0u);
+  EXPECT_EQ(getListExtents(launch.lists, extents, views).density, 0.01);
+  EXPECT_EQ(getListExtents(launch.lists, extents, views).pairs, 81920);
+  EXPECT_EQ(pick(3), 1u);
+  // Entries that become words cost, and so do words.
+  launch.variants[1].entryCost = 1000;
+  EXPECT_EQ(pick(3), 0u);
+  launch.variants[1].entryCost = 0;
+  launch.variants[1].tableCost = 1000;
+  EXPECT_EQ(pick(3), 0u);
+  launch.variants[1].tableCost = 0;
+  // More bytes than are taken.
+  all[1] = int64_t(1) << 40;
+  EXPECT_EQ(pick(3), 0u);
+  all[1] = 1000;
+  // A rule by the density alone.
+  launch.lists.maxDensity = 0.3;
+  EXPECT_EQ(pick(29), 0u);
+  EXPECT_EQ(pick(30), 1u);
 }
 
 TEST(KernelInfoTest, pickVariantThatMaps) {

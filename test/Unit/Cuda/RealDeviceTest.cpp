@@ -114,7 +114,7 @@ static CudaProgram makeProgram(Variant variant) {
   grid.keyOperand = 0;
   CudaProgram program;
   program.chip = "sm_90a";
-  program.launches.push_back({grid, {std::move(variant)}});
+  program.launches.push_back({grid, /*lists=*/{}, {std::move(variant)}});
   return program;
 }
 

@@ -119,8 +119,10 @@ struct SummaryKernel {
   std::string entry;
   /// Threads of a block, whole warps.
   int32_t threads = 0;
-  /// The table, by its operand, that has as many elements as warps are needed.
+  /// The table, by its operand, that has as many elements as warps are needed,
+  /// or as many rows: elements with the same indices but the last.
   int32_t elements = 0;
+  bool byRow = false;
   /// All but maps and counters.
   std::vector<Param> params;
 };
@@ -149,6 +151,11 @@ struct Variant {
   /// pickVariant.
   double tileCost = 0;
   double keyCost = 0;
+  /// What a row of a head of a batch, a pair in lists of single keys, an entry
+  /// of these, and a byte of a table cost.
+  double rowCost = 0, pairCost = 0, entryCost = 0, tableCost = 0;
+  /// Whether rows meet the keys of their lists, and no other.
+  bool ofLists = false;
   std::vector<Param> params;
   /// Tables are operands too: the first one is operand `firstTable`, and no
   /// operand of the caller has its number or a greater one.
@@ -177,14 +184,24 @@ struct GridInfo {
   int32_t keyDim = 2;
 };
 
+/// Lists of single keys, by the operands that say where they start and what
+/// they hold; -1 where there are none.
+struct ListsInfo {
+  int32_t rowsOperand = -1, columnsOperand = -1;
+  /// If not negative, variants of lists are for less than this part of all
+  /// pairs, and others from there, whatever they cost.
+  double maxDensity = -1;
+};
+
 /// A kernel launch in as many variants as the compiler made, at least one.
 struct LaunchInfo {
   GridInfo grid;
+  ListsInfo lists;
   std::vector<Variant> variants;
 };
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 3;
+constexpr int64_t kProgramVersion = 4;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
@@ -220,6 +237,14 @@ struct LaunchExtents {
 llvm::Expected<LaunchExtents>
 getLaunchExtents(const GridInfo &grid, llvm::ArrayRef<TensorView> operands);
 
+/// How many entries lists of single keys have, and how many pairs these are,
+/// with all heads and batches; what part of all pairs.
+struct ListExtents {
+  double entries = 0, pairs = 0, density = 0;
+};
+ListExtents getListExtents(const ListsInfo &lists, const LaunchExtents &extents,
+                           llvm::ArrayRef<TensorView> operands);
+
 /// batch * heads * ceil(rows / tileRows), or an error if that is more than a
 /// grid can have, 2^31 - 1.
 llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
@@ -230,9 +255,14 @@ llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
 /// without elements, or without the dimensions, is left to the launch.
 bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
 
+/// More memory for tables is not taken if there is another way.
+constexpr int64_t kMaxTableBytes = int64_t(2) << 30;
+
 /// The variant with the least
 ///
-///   ceil(tiles / numSMs) * (tileCost + keyCost * keys),
+///   ceil(tiles / numSMs) * (tileCost + keyCost * keys)
+///     + rowCost * rows + pairCost * pairs + entryCost * entries
+///     + tableCost * bytes of tables,
 ///
 /// of those that can map the operands, or of all if none can; the first one of
 /// several. Keys are rounded up to what a variant computes. The first factor is
@@ -244,7 +274,8 @@ bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
 /// variant much.
 ///
 /// The result is an index of `launch.variants`, which must not be empty. A
-/// variant with more tiles than a grid can have is only taken if all have.
+/// variant with more tiles than a grid can have, or more bytes of tables than
+/// kMaxTableBytes, is only taken if all have.
 size_t pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
                    int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
 

@@ -86,12 +86,13 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
            << attribute.getName().getValue()
            << "' to be an array of strings, but got " << attribute.getValue();
   }
-  if (attribute.getName() == kMaskedAttrName) {
+  for (StringRef name : {kMaskedAttrName, kWholeAttrName}) {
+    if (attribute.getName() != name)
+      continue;
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
     return op->emitError("expects '")
-           << kMaskedAttrName << "' to have no value, but got "
-           << attribute.getValue();
+           << name << "' to have no value, but got " << attribute.getValue();
   }
   return op->emitError("unknown attribute '")
          << attribute.getName().getValue() << "' of the attn dialect";

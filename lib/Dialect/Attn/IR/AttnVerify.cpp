@@ -482,6 +482,41 @@ LogicalResult GatherOp::verify() {
   return success();
 }
 
+LogicalResult ListWordsOp::verify() {
+  auto columns = cast<ShapedType>(getColumns().getType());
+  auto into = cast<ShapedType>(getInto().getType());
+  if (columns.getRank() != 1 || (!columns.getElementType().isInteger(32) &&
+                                 !columns.getElementType().isInteger(64)))
+    return emitOpError("expects columns to be a vector of i32 or i64, but got ")
+           << columns;
+  if (into.getRank() == 0 || !into.getElementType().isInteger(32))
+    return emitOpError("expects words of i32 with a rank of at least 1, but "
+                       "got ")
+           << into;
+  if (static_cast<int64_t>(getIndices().size()) != into.getRank() - 1)
+    return emitOpError("expects one index for each dimension of the words but "
+                       "the last, ")
+           << into.getRank() - 1 << ", but got " << getIndices().size();
+  if (isa<MemRefType>(into)) {
+    if (getResult())
+      return emitOpError("expects no result, as the words are a buffer");
+  } else if (!getResult() || getResult().getType() != into) {
+    return emitOpError("expects a result of the type of the words, ") << into;
+  }
+  return success();
+}
+
+void ListWordsOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (isa<MemRefType>(getColumns().getType()))
+    effects.emplace_back(MemoryEffects::Read::get(), &getColumnsMutable(),
+                         SideEffects::DefaultResource::get());
+  if (isa<MemRefType>(getInto().getType()))
+    effects.emplace_back(MemoryEffects::Write::get(), &getIntoMutable(),
+                         SideEffects::DefaultResource::get());
+}
+
 void GatherOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {

@@ -84,11 +84,17 @@ MaskBlocks mlir::attn::getMaskBlocks(AttentionLikeOpInterface op) {
     if (quotient->getNumResults() != 1 ||
         !isBlockNumber(op, quotient->getResult(0)))
       return;
+    // Words are read at quotients, but their bits differ.
+    SmallVector<tensor::ExtractOp> reads;
+    for (Operation *user : quotient->getUsers())
+      if (auto read = dyn_cast<tensor::ExtractOp>(user))
+        reads.push_back(read);
+    if (!reads.empty() && llvm::all_of(reads, isKeyWord))
+      return;
     // Where nothing is read, only such as tiles can be multiples of, or parts.
     constexpr int64_t least = 32;
     int64_t divisor = *getDivisor(quotient);
-    if (divisor % least != 0 &&
-        llvm::none_of(quotient->getUsers(), llvm::IsaPred<tensor::ExtractOp>))
+    if (divisor % least != 0 && reads.empty())
       return;
     bool isRow = quotient->getOperand(0) == mask.getArgument(2);
     int64_t &size = isRow ? blocks.rows : blocks.columns;

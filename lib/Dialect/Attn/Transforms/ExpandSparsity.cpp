@@ -1,6 +1,7 @@
 //===- ExpandSparsity.cpp - Explicit layouts of blocks as masks -----------===//
 
 #include "ListErrors.h"
+#include "MaskConditions.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -247,10 +248,9 @@ Value ListsToBits::emitByElement() {
 // Bits as a mask
 //===----------------------------------------------------------------------===//
 
-/// Adds a capture and gives the argument that the mask, which is made one that
-/// allows all where it is absent, has for it.
-static BlockArgument addCapture(RewriterBase &rewriter,
-                                AttentionLikeOpInterface op, Value capture) {
+BlockArgument mlir::attn::addMaskCapture(RewriterBase &rewriter,
+                                         AttentionLikeOpInterface op,
+                                         Value capture) {
   Region &mask = op.getMask();
   Location loc = op.getLoc();
   if (mask.empty()) {
@@ -276,42 +276,59 @@ static BlockArgument addCapture(RewriterBase &rewriter,
   return mask.front().getArguments().back();
 }
 
-/// Makes the mask ask for the bit of the block that a pair is in.
-static void addBits(RewriterBase &rewriter, AttentionLikeOpInterface op,
-                    Value bits) {
-  SparsityAttr sparsity = op.getSparsityAttr();
-  Location loc = op.getLoc();
-  BlockArgument capture = addCapture(rewriter, op, bits);
-  Block &mask = op.getMask().front();
-  Operation *yield = mask.getTerminator();
-  OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(yield);
+SmallVector<Value> mlir::attn::getSharedIndices(OpBuilder &builder,
+                                                Location loc, Block &mask,
+                                                Value capture,
+                                                int64_t numLeading) {
+  auto type = cast<RankedTensorType>(capture.getType());
   auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
+    return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  auto type = cast<RankedTensorType>(bits.getType());
-  int64_t numLeading = type.getRank() - 2;
   SmallVector<Value> indices;
   for (int64_t dim = 0; dim < numLeading; ++dim) {
     Value own = mask.getArgument(2 - numLeading + dim);
     if (type.getDimSize(dim) == 1) {
       own = index(0);
     } else if (type.isDynamicDim(dim)) {
-      Value extent = tensor::DimOp::create(rewriter, loc, capture, dim);
+      Value extent = tensor::DimOp::create(builder, loc, capture, dim);
       Value isShared = arith::CmpIOp::create(
-          rewriter, loc, arith::CmpIPredicate::eq, extent, index(1));
-      own = arith::SelectOp::create(rewriter, loc, isShared, index(0), own);
+          builder, loc, arith::CmpIPredicate::eq, extent, index(1));
+      own = arith::SelectOp::create(builder, loc, isShared, index(0), own);
     }
     indices.push_back(own);
   }
+  return indices;
+}
+
+void mlir::attn::addMaskCondition(RewriterBase &rewriter,
+                                  AttentionLikeOpInterface op,
+                                  Value condition) {
+  Operation *yield = op.getMask().front().getTerminator();
+  Value both = arith::AndIOp::create(rewriter, op.getLoc(),
+                                     yield->getOperand(0), condition);
+  rewriter.modifyOpInPlace(yield, [&] { yield->setOperand(0, both); });
+}
+
+/// Makes the mask ask for the bit of the block that a pair is in.
+static void addBits(RewriterBase &rewriter, AttentionLikeOpInterface op,
+                    Value bits) {
+  SparsityAttr sparsity = op.getSparsityAttr();
+  Location loc = op.getLoc();
+  BlockArgument capture = addMaskCapture(rewriter, op, bits);
+  Block &mask = op.getMask().front();
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(mask.getTerminator());
+  SmallVector<Value> indices =
+      getSharedIndices(rewriter, loc, mask, capture,
+                       cast<RankedTensorType>(bits.getType()).getRank() - 2);
   for (auto [argument, block] :
        {std::pair<unsigned, int64_t>{2, sparsity.getBlockRows()},
         {3, sparsity.getBlockColumns()}})
     indices.push_back(arith::DivUIOp::create(
-        rewriter, loc, mask.getArgument(argument), index(block)));
+        rewriter, loc, mask.getArgument(argument),
+        arith::ConstantIndexOp::create(rewriter, loc, block)));
   Value bit = tensor::ExtractOp::create(rewriter, loc, capture, indices);
-  Value both = arith::AndIOp::create(rewriter, loc, yield->getOperand(0), bit);
-  rewriter.modifyOpInPlace(yield, [&] { yield->setOperand(0, both); });
+  addMaskCondition(rewriter, op, bit);
 }
 
 //===----------------------------------------------------------------------===//

@@ -3,6 +3,7 @@
 #include "MaskLifter.h"
 #include "attn/Analysis/MaskBounds.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
@@ -18,7 +19,7 @@ namespace mlir::attn {
 void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
                           bool evenIntervals) {
   if (op.getMask().empty() || !op.getTiles().empty() ||
-      !op.getOffsets().empty())
+      !op.getOffsets().empty() || op->hasAttr(kWholeAttrName))
     return;
   if (!evenIntervals && MaskBounds(op).areIntervals())
     return;

@@ -52,6 +52,7 @@ FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
       op.getValue(), op.getCaptures(), op.getSparsityOperands(),
       op.getOffsets(), state, rewriter.getF64FloatAttr(op.getEffectiveScale()),
       op.getLayoutsAttr(), op.getScheduleAttr(), op.getSparsityAttr());
+  online->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.inlineRegionBefore(op.getScore(), online.getScore(),
                               online.getScore().end());
   rewriter.inlineRegionBefore(op.getMask(), online.getMask(),

@@ -156,24 +156,70 @@ std::optional<int64_t> mlir::attn::getDivisor(Operation *op) {
   return std::nullopt;
 }
 
-bool RegionVectorizer::visitUniformQuotient(Operation &op) {
+/// The positive constant of which `op` is the remainder where what it divides
+/// is not negative; nothing for other operations.
+static std::optional<int64_t> getModulus(Operation &op) {
+  APInt constant;
+  if (op.getNumOperands() != 2 ||
+      !matchPattern(op.getOperand(1), m_ConstantInt(&constant)) ||
+      !constant.isStrictlyPositive() || constant.getSignificantBits() > 63)
+    return std::nullopt;
+  if (isa<arith::RemUIOp, arith::RemSIOp>(op))
+    return constant.getSExtValue();
+  if (isa<arith::AndIOp>(op) && (constant + 1).isPowerOf2())
+    return constant.getSExtValue() + 1;
+  return std::nullopt;
+}
+
+/// A quotient that is the same for the tile though what it divides is not.
+bool RegionVectorizer::visitUniformQuotient(Operation &op, Value start,
+                                            int64_t size) {
   std::optional<int64_t> divisor = getDivisor(&op);
-  auto start = divisor ? starts.find(op.getOperand(0)) : starts.end();
-  if (start == starts.end())
-    return false;
-  auto [value, size] = start->second;
-  if (*divisor % size != 0)
+  if (!divisor || *divisor % size != 0)
     return false;
   IRMapping mapping;
-  mapping.map(op.getOperand(0), value);
+  mapping.map(op.getOperand(0), start);
   mapping.map(op.getOperand(1), lookup(op.getOperand(1)).value);
   values[op.getResult(0)] = {builder.clone(op, mapping)->getResult(0)};
   return true;
 }
 
+bool RegionVectorizer::visitDivisionOfTile(Operation &op) {
+  if (op.getNumOperands() != 2 || op.getNumResults() != 1)
+    return false;
+  auto found = starts.find(op.getOperand(0));
+  if (found == starts.end())
+    return false;
+  auto [start, size] = found->second;
+  if (visitUniformQuotient(op, start, size))
+    return true;
+  std::optional<int64_t> divisor = getDivisor(&op), modulus = getModulus(op);
+  TileKind kind = lookup(op.getOperand(0)).kind;
+  if ((!divisor && !modulus) || size % divisor.value_or(modulus.value_or(1)) ||
+      divisor == 1 || modulus == 1)
+    return false;
+  Type index = builder.getIndexType();
+  Value step = vector::StepOp::create(builder, loc,
+                                      cast<VectorType>(getType(index, kind)));
+  Value by = splat(index, APInt(64, divisor ? *divisor : *modulus), kind);
+  Value result;
+  if (modulus) {
+    result = arith::RemUIOp::create(builder, loc, step, by);
+  } else {
+    Value first = arith::DivUIOp::create(
+        builder, loc, start,
+        arith::ConstantIndexOp::create(builder, loc, *divisor));
+    result =
+        arith::AddIOp::create(builder, loc, broadcast({first}, kind),
+                              arith::DivUIOp::create(builder, loc, step, by));
+  }
+  values[op.getResult(0)] = {result, kind};
+  return true;
+}
+
 LogicalResult RegionVectorizer::visitElementwise(Operation &op,
                                                  TileValue active) {
-  if (visitUniformQuotient(op))
+  if (visitDivisionOfTile(op))
     return success();
   SmallVector<TileValue> operands;
   TileKind kind = TileKind::Uniform;

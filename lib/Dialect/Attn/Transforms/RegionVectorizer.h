@@ -77,7 +77,8 @@ public:
 
   /// The values of `argument` are from `start` on, a multiple of `size`, and
   /// less than the next one: quotients by a multiple of `size` are the same for
-  /// the tile.
+  /// the tile, and by a divisor of it those of the start and of what comes on
+  /// top of it, whose remainder is that of the whole.
   void setStart(Value argument, Value start, int64_t size) {
     starts[argument] = {start, size};
   }
@@ -93,8 +94,9 @@ private:
   LogicalResult visit(Operation &op, TileValue active);
   LogicalResult visitIf(Operation &op, TileValue active);
   LogicalResult visitElementwise(Operation &op, TileValue active);
-  /// A quotient that is the same for the tile though what it divides is not.
-  bool visitUniformQuotient(Operation &op);
+  /// A quotient or a remainder of an argument with a start.
+  bool visitDivisionOfTile(Operation &op);
+  bool visitUniformQuotient(Operation &op, Value start, int64_t size);
   void visitExtract(tensor::ExtractOp op, TileValue active);
   /// An integer division or remainder that is defined for all operands: by
   /// zero it gives 0, so that no input stops the process.

@@ -1,5 +1,6 @@
-"""key-lists.py FILE: runs programs whose queries have lists of keys, which it
-writes to FILE, against the reference, and prints which, and PASS or FAIL."""
+"""key-lists.py FILE FORM: runs programs whose queries have lists of keys, which it
+writes to FILE, against the reference, and prints which, and PASS or FAIL. FORM is
+that of --sparsity."""
 
 import subprocess
 import sys
@@ -96,6 +97,7 @@ for case in CASES:
         "attn-run",
         sys.argv[1],
         "--check",
+        "--sparsity=" + sys.argv[2],
         "--arg=q=randn:" + shape(b, h, queries, dims[0]),
         "--arg=k=randn:" + shape(bk, hk, keys, dims[0]),
         "--arg=v=randn:" + shape(bk, hk, keys, dims[1]),

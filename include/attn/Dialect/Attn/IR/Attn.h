@@ -43,6 +43,8 @@ inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
 /// Marks the end of what computes scores under the predicate, where a branch
 /// has them without it, too.
 inline constexpr llvm::StringLiteral kMaskedAttrName = "attn.masked";
+/// Of an attention whose mask is not asked which tiles it needs.
+inline constexpr llvm::StringLiteral kWholeAttrName = "attn.whole";
 /// The attribute of the function argument that these errors are reported to:
 /// memref<?xi64>, two elements for each number in `attn.sites`: an index that
 /// is out of range, and the extent that it should be below.

@@ -392,6 +392,43 @@ def Attn_GatherOp : Attn_Op<"gather", [
   let hasVerifier = 1;
 }
 
+def Attn_ListWordsOp : Attn_Op<"list_words", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "a list of numbers as bits of words";
+  let description = [{
+    Fills a row of words, `into[indices..., w]` for all `w`: bit `k` of word `w` says whether `32 * w + k` is one of
+    `columns[begin], ..., columns[end - 1]`. Numbers that no word has a bit for are left out, and nothing outside of `columns` is read, whatever the ends are.
+
+    Operands:
+
+    * `columns`: the list, with others, as a tensor or its buffer.
+    * `begin`, `end`: which part of it is the list.
+    * `into`: the words, of i32.
+    * `indices`: one for each dimension of `into` but the last.
+
+    The result is `into` with the words, if it is a tensor; a buffer is written, and there is no result.
+
+    Example:
+
+    ```mlir
+    %w = attn.list_words %columns[%begin, %end] into %row[%c0, %c0, %c0]
+        : tensor<?xi32>, tensor<1x1x1x?xi32> -> tensor<1x1x1x?xi32>
+    ```
+
+    Errors: columns that are no vector of i32 or i64; words of another type, or of rank 0; a number of indices other than the rank less one; a result
+    that is not there for a tensor, or there for a buffer.
+  }];
+  let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$columns,
+    Index:$begin, Index:$end,
+    AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$into, Variadic<Index>:$indices);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $columns `[` $begin `,` $end `]` `into` $into `[` $indices `]` attr-dict
+    `:` type($columns) `,` type($into) (`->` type($result)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 def Attn_ReportOp : Attn_Op<"report", [MemoryEffects<[MemWrite]>]> {
   let summary = "report an error in the data of a program that runs";
   let description = [{

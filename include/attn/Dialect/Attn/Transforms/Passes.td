@@ -74,6 +74,78 @@ def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
   ];
 }
 
+def AttnChooseSparsityPass : Pass<"attn-choose-sparsity"> {
+  let summary = "choose how each sparse structure runs";
+  let description = [{
+    An attention with lists of single keys (blocks of 1x1) has two forms:
+
+    * `lists`: a query is a row, which meets the keys of its list and no other. What it costs grows with the pairs in lists.
+    * `dense`: the lists become bits, one for each pair, in words of 32 keys, by a loop in front of the attention, and the mask asks for the bit of a pair.
+      What it costs grows with all pairs, each of which costs far less. Words are one bit for each pair of a query and a key of each list.
+
+    With `auto`, costs of both are computed from the extents of the operands, as a model has them that was measured
+    (`SparsityCosts.cpp`); where extents are not known, by the program when it runs, in which both forms stand then. Dense is not chosen where words would have more than 2 GiB.
+    `xformers` chooses by the rule of xFormers, a baseline: lists below 30 % of all pairs.
+    An attention that has a schedule has the form that the schedule is for.
+
+    With `one-per-launch`, as for a GPU, `auto` and `xformers` leave the lists: kernels of both forms are made from the same program, and a launch takes one.
+
+    A sparsity with blocks stays as it is: tiles are passed over wherever no block needs them (`blocks`). With `dense` the attention is marked `attn.whole`,
+    so that its mask is not asked which tiles it needs.
+
+    Precondition: lists were checked (`attn-check-lists`), as words are filled without reports. An attention with offsets is left alone.
+
+    Remarks: `sparsity`, which form, and why.
+
+    Before:
+
+    ```mlir
+    %r = attn.attention
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<4x?xi32>, tensor<?xi32>)
+        outs(%o : tensor<2x4x?x8xf32>)
+    ```
+
+    After, with `form=dense`:
+
+    ```mlir
+    %words = scf.forall (%b, %h, %i) in (1, 4, %queries) shared_outs(%w = %empty) -> (tensor<1x4x?x?xi32>) { ... }
+    %r = attn.attention
+        ins(%q, %k, %v : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+        captures(%words : tensor<1x4x?x?xi32>)
+        outs(%o : tensor<2x4x?x8xf32>)
+        mask(%b, %h, %i, %j, %w0) {
+          %true = arith.constant true
+          %c0 = arith.constant 0 : index
+          %c32 = arith.constant 32 : index
+          %n = arith.divui %j, %c32 : index
+          %word = tensor.extract %w0[%c0, %h, %i, %n] : tensor<1x4x?x?xi32>
+          %k = arith.remui %j, %c32 : index
+          %place = arith.index_cast %k : index to i32
+          %shifted = arith.shrui %word, %place : i32
+          %c1 = arith.constant 1 : i32
+          %bit = arith.andi %shifted, %c1 : i32
+          %none = arith.constant 0 : i32
+          %in = arith.cmpi ne, %bit, %none : i32
+          %p = arith.andi %true, %in : i1
+          attn.yield %p : i1
+        }
+    ```
+
+    Errors: a form of another name; `lists` for a sparsity with larger blocks, and `blocks` for lists of single keys.
+  }];
+  let options = [
+    Option<"form", "form", "std::string", /*default=*/"\"auto\"",
+           "auto, dense, blocks, lists, or xformers">,
+    Option<"onePerLaunch", "one-per-launch", "bool", /*default=*/"false",
+           "leave the choice to whoever launches one of several kernels, and fill words by one operation for each query">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def AttnCheckListsPass : Pass<"attn-check-lists"> {
   let summary = "check lists of single keys where the program runs";
   let description = [{

@@ -45,6 +45,19 @@ LogicalResult expandSparsity(RewriterBase &rewriter,
                              SmallVectorImpl<Attribute> &sites,
                              bool byElement = false);
 
+/// Keys of a word that lists of single keys become.
+inline constexpr int64_t kWordKeys = 32;
+
+/// Makes the lists of single keys of `op` a part of its mask, as bits of words
+/// of queries by keys (see attn-choose-sparsity). With `asOperation` an
+/// attn.list_words fills the words of a query, in place of a loop.
+LogicalResult expandKeyLists(RewriterBase &rewriter,
+                             AttentionLikeOpInterface op, bool asOperation);
+
+/// Whether `element` is read from words of which a position says which bit
+/// counts: it has no blocks.
+bool isKeyWord(Value element);
+
 /// Fills the `blocks` region of `op` from its mask, where the mask bounds
 /// anything (see attn-classify-blocks).
 void classifyBlocks(RewriterBase &rewriter, OnlineAttentionOp op);

@@ -78,6 +78,9 @@ inline constexpr llvm::StringLiteral kTablesAttrName = "hopper.tables";
 /// Of a kernel that fills tables, an operand that has as many elements as it
 /// needs warps.
 inline constexpr llvm::StringLiteral kElementsAttrName = "hopper.elements";
+/// Of such a kernel whose warps each fill a row of elements, those with the
+/// same indices but the last.
+inline constexpr llvm::StringLiteral kRowsAttrName = "hopper.rows";
 
 } // namespace mlir::attn::hopper
 
