@@ -26,8 +26,9 @@ using namespace mlir::attn;
 /// by 2^-23 of that, 2^-13 here, which is far below what f16 rounds scores by.
 static constexpr double kMostInTile = 1024;
 
-/// What the first key may get, so that no shift overflows because of it.
-static constexpr double kMostStart = 0x1p100;
+/// What the first key may get, so that no shift is rounded by so much that what
+/// is left overflows.
+static constexpr double kMostStart = 0x1p30;
 
 /// What f16 has with room for the sum of a product.
 static constexpr double kMostInF16 = 0x1p14;
