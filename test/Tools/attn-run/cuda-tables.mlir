@@ -3,9 +3,8 @@
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --arg=doc='randint(0,4)' | FileCheck %s
 // CHECK:      kernels
-// CHECK-NEXT:   documents {{.*}}tile_m = 192, tile_n = 96
 // Tiles of as many queries as keys have one table.
-// CHECK:        documents {{.*}}tile_m = 128, tile_n = 128
+// CHECK-NEXT:   documents {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 3
 // CHECK-NEXT:   documents_summary0 {{.*}}128 threads {{.*}}fills tables before
 // CHECK-NEXT:   documents_summary1 {{.*}}128 threads {{.*}}fills tables before
 // CHECK-NEXT:   documents {{.*}}tile_m = 128, tile_n = 64
@@ -18,8 +17,7 @@
 // JSON:      "entry": "documents",
 // JSON:      "summaries": [
 // JSON-NEXT:   "documents_summary0",
-// JSON-NEXT:   "documents_summary1",
-// JSON-NEXT:   "documents_summary2"
+// JSON-NEXT:   "documents_summary1"
 // JSON-NEXT: ]
 // JSON:      tile_m = 128, tile_n = 128
 // JSON:      "summaries": [
