@@ -19,10 +19,11 @@
 // JSON-NEXT:   "documents_summary0",
 // JSON-NEXT:   "documents_summary1"
 // JSON-NEXT: ]
-// JSON:      tile_m = 128, tile_n = 128
+// JSON:      tile_m = 128, tile_n = 64
 // JSON:      "summaries": [
 // JSON-NEXT:   "documents_summary0",
-// JSON-NEXT:   "documents_summary1"
+// JSON-NEXT:   "documents_summary1",
+// JSON-NEXT:   "documents_summary2"
 // JSON-NEXT: ]
 
 func.func @documents(%q: tensor<1x2x300x64xbf16>, %doc: tensor<300xi32>)
