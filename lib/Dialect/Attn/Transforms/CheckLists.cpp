@@ -1,6 +1,7 @@
 //===- CheckLists.cpp - Check lists of keys when a program runs -----------===//
 
 #include "ListErrors.h"
+#include "ListReads.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -49,9 +50,7 @@ private:
   void emitReports(Value begin, Value end);
 
   Value read(Value list, ValueRange indices) {
-    Value element = tensor::ExtractOp::create(builder, loc, list, indices);
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      element);
+    return readList(builder, loc, list, indices);
   }
   void report(ListsError error, Value first, Value second, Value condition) {
     ReportOp::create(builder, loc, firstSite + error, first, second, condition);

@@ -1,6 +1,7 @@
 //===- ExpandSparsity.cpp - Explicit layouts of blocks as masks -----------===//
 
 #include "ListErrors.h"
+#include "ListReads.h"
 #include "MaskConditions.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -38,11 +39,8 @@ public:
 
 private:
   Value findColumn(ValueRange ids);
-  std::pair<Value, Value> readEnds(ValueRange ids);
   Value emitRow(Value row, ValueRange ids);
   Value addColumn(Value row, Value previous, Value column);
-  /// Reads an element of lists as an index.
-  Value read(Value list, ValueRange indices);
   /// Reports an error where `condition` holds. Its numbers are such that those
   /// of two reports may be mixed.
   void report(unsigned which, Value first, Value second, Value condition) {
@@ -76,12 +74,6 @@ private:
 };
 } // namespace
 
-Value ListsToBits::read(Value list, ValueRange indices) {
-  Value element = tensor::ExtractOp::create(builder, loc, list, indices);
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    element);
-}
-
 /// Sets the bit of `column` in a row; where there is no such bit, any other, as
 /// that is reported.
 Value ListsToBits::addColumn(Value row, Value previous, Value column) {
@@ -95,17 +87,6 @@ Value ListsToBits::addColumn(Value row, Value previous, Value column) {
   Value safe = arith::SelectOp::create(builder, loc, isOutside, zero, column);
   return tensor::InsertOp::create(builder, loc, boolean(true), row,
                                   ValueRange{zero, zero, zero, safe});
-}
-
-/// Where the list of a row of blocks starts and ends.
-std::pair<Value, Value> ListsToBits::readEnds(ValueRange ids) {
-  // [row] , [head, row] or [batch, head, row]
-  SmallVector<Value> position(
-      ids.take_back(cast<RankedTensorType>(rows.getType()).getRank()));
-  Value begin = read(rows, position);
-  position.back() =
-      arith::AddIOp::create(builder, loc, position.back(), index(1));
-  return {begin, read(rows, position)};
 }
 
 /// Fills `row`, of 1x1x1xnJ, with the bits of a row of blocks.
@@ -122,7 +103,7 @@ Value ListsToBits::emitRow(Value row, ValueRange ids) {
         scf::YieldOp::create(builder, loc, next);
       });
 
-  auto [begin, end] = readEnds(ids);
+  auto [begin, end] = readListEnds(builder, loc, rows, ids);
   for (Value offset : {begin, end})
     report(OutsideOfColumns, offset, numColumns,
            compare(arith::CmpIPredicate::ugt, offset, numColumns));
@@ -133,7 +114,7 @@ Value ListsToBits::emitRow(Value row, ValueRange ids) {
   auto fill = scf::ForOp::create(
       builder, loc, low, high, one, ValueRange{clear.getResult(0), index(-1)},
       [&](OpBuilder &, Location, Value number, ValueRange carried) {
-        Value column = read(columns, number);
+        Value column = readList(builder, loc, columns, number);
         Value next = addColumn(carried[0], carried[1], column);
         scf::YieldOp::create(builder, loc, ValueRange{next, column});
       });
@@ -194,14 +175,15 @@ Value ListsToBits::emit() {
 /// Whether the block with these numbers is in the list of its row. Of lists
 /// with errors, as a set of what is in range.
 Value ListsToBits::findColumn(ValueRange ids) {
-  auto [begin, end] = readEnds(ids.drop_back());
+  auto [begin, end] = readListEnds(builder, loc, rows, ids.drop_back());
   Value low = arith::MaxSIOp::create(builder, loc, begin, index(0));
   Value high = arith::MinSIOp::create(builder, loc, end, numColumns);
   auto find = scf::ForOp::create(
       builder, loc, low, high, index(1), ValueRange{boolean(false)},
       [&](OpBuilder &, Location, Value number, ValueRange carried) {
-        Value isIt = compare(arith::CmpIPredicate::eq, read(columns, number),
-                             ids.back());
+        Value isIt =
+            compare(arith::CmpIPredicate::eq,
+                    readList(builder, loc, columns, number), ids.back());
         Value found = arith::OrIOp::create(builder, loc, carried[0], isIt);
         scf::YieldOp::create(builder, loc, found);
       });

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ListReads.h"
 #include "MaskConditions.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -30,11 +31,6 @@ public:
 private:
   std::pair<Value, Value> readEnds(ValueRange ids);
   Value emitRow(Value row, Value begin, Value end);
-  Value read(Value list, ValueRange indices) {
-    Value element = tensor::ExtractOp::create(builder, loc, list, indices);
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      element);
-  }
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
@@ -52,12 +48,7 @@ private:
 /// The part of the columns that is the list of a query: none of it is outside
 /// of them, whatever the rows hold.
 std::pair<Value, Value> ListsToWords::readEnds(ValueRange ids) {
-  SmallVector<Value> position(
-      ids.take_back(cast<RankedTensorType>(rows.getType()).getRank()));
-  Value begin = read(rows, position);
-  position.back() =
-      arith::AddIOp::create(builder, loc, position.back(), index(1));
-  Value end = read(rows, position);
+  auto [begin, end] = readListEnds(builder, loc, rows, ids);
   Value numColumns = tensor::DimOp::create(builder, loc, columns, 0);
   return {arith::MaxSIOp::create(builder, loc, begin, index(0)),
           arith::MinSIOp::create(builder, loc, end, numColumns)};
@@ -81,7 +72,7 @@ Value ListsToWords::emitRow(Value row, Value begin, Value end) {
   auto fill = scf::ForOp::create(
       builder, loc, begin, end, one, clear.getResults(),
       [&](OpBuilder &, Location, Value number, ValueRange carried) {
-        Value column = read(columns, number);
+        Value column = readList(builder, loc, columns, number);
         Value own =
             arith::DivUIOp::create(builder, loc, column, index(kWordKeys));
         // A wrong column, which is reported, sets no bit.
