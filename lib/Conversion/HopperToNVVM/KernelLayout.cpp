@@ -195,7 +195,7 @@ void ThreadProgram::layOutMemory() {
 /// the same, those of a chunk may be in any order.
 void ThreadProgram::emitRamps() {
   constexpr int64_t segmentBytes = 16;
-  int64_t threads = 128 * (1 + roles.getNumConsumers());
+  int64_t threads = hopper::getNumThreads(roles.getNumConsumers());
   for (auto ramp : kernel.getBody().front().getOps<hopper::CreateRampOp>()) {
     hopper::TileType type = ramp.getResult().getType();
     constexpr int64_t numSegments = kRowBytes / segmentBytes;
@@ -212,11 +212,9 @@ void ThreadProgram::emitRamps() {
     Value all = LLVM::UndefOp::create(b, vector);
     for (int64_t e = 0; e < segmentBytes / 4; ++e)
       all = LLVM::InsertElementOp::create(b, all, pair, i32(e));
-    Value address = LLVM::GEPOp::create(
-        b, sharedBase.getType(), b.getI8Type(),
-        getSharedPointer(tiles.at(ramp.getResult()), 0),
-        ArrayRef<LLVM::GEPArg>{
-            arith::MulIOp::create(b, segment, i32(segmentBytes)).getResult()});
+    Value address =
+        offsetPointer(b, getSharedPointer(tiles.at(ramp.getResult()), 0),
+                      arith::MulIOp::create(b, segment, i32(segmentBytes)));
     LLVM::StoreOp::create(b, all, address, segmentBytes);
     // Products read by another way than threads write.
     b.setInsertionPointAfter(loop);

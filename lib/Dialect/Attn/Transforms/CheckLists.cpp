@@ -1,7 +1,7 @@
 //===- CheckLists.cpp - Check lists of keys when a program runs -----------===//
 
 #include "ListErrors.h"
-#include "ListReads.h"
+#include "ListTables.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

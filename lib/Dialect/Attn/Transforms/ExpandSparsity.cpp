@@ -1,7 +1,7 @@
 //===- ExpandSparsity.cpp - Explicit layouts of blocks as masks -----------===//
 
 #include "ListErrors.h"
-#include "ListReads.h"
+#include "ListTables.h"
 #include "MaskConditions.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -134,10 +134,7 @@ Value ListsToBits::emit() {
                                     sparsity.getBlockColumns());
   numKeyBlocks = getValueOrCreateConstantIndexOp(builder, loc, numBlocks);
   numColumns = tensor::DimOp::create(builder, loc, columns, 0);
-  int64_t numLeading = cast<RankedTensorType>(rows.getType()).getRank() - 1;
-  SmallVector<OpFoldResult> grid(2 - numLeading, one);
-  for (int64_t dim = 0; dim < numLeading; ++dim)
-    grid.push_back(getLength(rows, dim));
+  SmallVector<OpFoldResult> grid = getListGrid(builder, loc, rows);
   grid.push_back(numRows);
   // Without keys, a bit that nothing reads is where a wrong column goes.
   OpFoldResult extent = numBlocks;
@@ -146,30 +143,9 @@ Value ListsToBits::emit() {
                  .getResult();
   else if (isZeroInteger(numBlocks))
     extent = one;
-  SmallVector<OpFoldResult> sizes(grid);
-  sizes.push_back(extent);
-  Value bits =
-      tensor::EmptyOp::create(builder, loc, sizes, builder.getI1Type());
-
-  SmallVector<Attribute> workers;
-  for (int64_t dim = 0; dim < 3; ++dim)
-    workers.push_back(WorkerAttr::get(builder.getContext(), dim));
-  auto forall = scf::ForallOp::create(builder, loc, grid, ValueRange{bits},
-                                      builder.getArrayAttr(workers));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(forall.getTerminator());
-  SmallVector<Value> ids(forall.getInductionVars());
-  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());
-  offsets.push_back(builder.getIndexAttr(0));
-  SmallVector<OpFoldResult> rowSizes = {one, one, one, extent}, strides(4, one);
-  Value table = forall.getRegionIterArgs()[0];
-  Value row = tensor::ExtractSliceOp::create(builder, loc, table, offsets,
-                                             rowSizes, strides);
-  Value filled = emitRow(row, ids);
-  builder.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(builder, loc, filled, table, offsets,
-                                        rowSizes, strides);
-  return forall.getResult(0);
+  return emitTable(
+      builder, loc, grid, extent, builder.getI1Type(), /*isMapped=*/true,
+      [&](Value row, ValueRange ids) { return emitRow(row, ids); });
 }
 
 /// Whether the block with these numbers is in the list of its row. Of lists
@@ -199,31 +175,18 @@ Value ListsToBits::emitByElement() {
         builder, loc, s0.ceilDiv(block),
         {tensor::getMixedSize(builder, loc, tensor, dim)});
   };
-  OpFoldResult one = builder.getIndexAttr(1);
-  int64_t numLeading = cast<RankedTensorType>(rows.getType()).getRank() - 1;
-  SmallVector<OpFoldResult> grid(2 - numLeading, one);
-  for (int64_t dim = 0; dim < numLeading; ++dim)
-    grid.push_back(tensor::getMixedSize(builder, loc, rows, dim));
+  SmallVector<OpFoldResult> grid = getListGrid(builder, loc, rows);
   grid.push_back(
       getNumBlocks(op.getQuery(), op.getLayout(0).s, sparsity.getBlockRows()));
   grid.push_back(
       getNumBlocks(op.getKey(), op.getLayout(1).s, sparsity.getBlockColumns()));
-  Value bits = tensor::EmptyOp::create(builder, loc, grid, builder.getI1Type());
-  auto forall = scf::ForallOp::create(builder, loc, grid, ValueRange{bits},
-                                      /*mapping=*/std::nullopt);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(forall.getTerminator());
-  SmallVector<Value> ids(forall.getInductionVars());
-  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end()), ones(4, one);
-  Value table = forall.getRegionIterArgs()[0];
-  Value slice =
-      tensor::ExtractSliceOp::create(builder, loc, table, offsets, ones, ones);
-  Value bit = tensor::InsertOp::create(builder, loc, findColumn(ids), slice,
-                                       SmallVector<Value>(4, index(0)));
-  builder.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(builder, loc, bit, table, offsets, ones,
-                                        ones);
-  return forall.getResult(0);
+  return emitTable(builder, loc, grid, /*rowSizes=*/{}, builder.getI1Type(),
+                   /*isMapped=*/false, [&](Value slice, ValueRange ids) {
+                     return tensor::InsertOp::create(
+                                builder, loc, findColumn(ids), slice,
+                                SmallVector<Value>(4, index(0)))
+                         .getResult();
+                   });
 }
 
 //===----------------------------------------------------------------------===//

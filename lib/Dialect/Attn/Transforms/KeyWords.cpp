@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ListReads.h"
+#include "ListTables.h"
 #include "MaskConditions.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -102,51 +102,22 @@ Value ListsToWords::emitRow(Value row, Value begin, Value end) {
 }
 
 Value ListsToWords::emit(bool asOperation) {
-  OpFoldResult one = builder.getIndexAttr(1);
-  int64_t numLeading = cast<RankedTensorType>(rows.getType()).getRank() - 1;
-  SmallVector<OpFoldResult> grid(2 - numLeading, one);
-  for (int64_t dim = 0; dim < numLeading; ++dim)
-    grid.push_back(tensor::getMixedSize(builder, loc, rows, dim));
+  SmallVector<OpFoldResult> grid = getListGrid(builder, loc, rows);
   grid.push_back(
       tensor::getMixedSize(builder, loc, op.getQuery(), op.getLayout(0).s));
   OpFoldResult numWords = affine::makeComposedFoldedAffineApply(
       builder, loc, builder.getAffineSymbolExpr(0).ceilDiv(kWordKeys),
       {tensor::getMixedSize(builder, loc, op.getKey(), op.getLayout(1).s)});
-  SmallVector<OpFoldResult> sizes(grid);
-  sizes.push_back(numWords);
-  Value words =
-      tensor::EmptyOp::create(builder, loc, sizes, builder.getI32Type());
-  ArrayAttr mapping;
-  if (!asOperation) {
-    SmallVector<Attribute> workers;
-    for (int64_t dim = 0; dim < 3; ++dim)
-      workers.push_back(WorkerAttr::get(builder.getContext(), dim));
-    mapping = builder.getArrayAttr(workers);
-  }
-  auto forall =
-      scf::ForallOp::create(builder, loc, grid, ValueRange{words}, mapping);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(forall.getTerminator());
-  SmallVector<Value> ids(forall.getInductionVars());
-  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());
-  offsets.push_back(builder.getIndexAttr(0));
-  SmallVector<OpFoldResult> rowSizes = {one, one, one, numWords},
-                            strides(4, one);
-  Value table = forall.getRegionIterArgs()[0];
-  Value row = tensor::ExtractSliceOp::create(builder, loc, table, offsets,
-                                             rowSizes, strides);
-  auto [begin, end] = readEnds(ids);
-  Value filled;
-  if (asOperation)
-    filled = ListWordsOp::create(builder, loc, row.getType(), columns, begin,
-                                 end, row, SmallVector<Value>(3, index(0)))
-                 .getResult();
-  else
-    filled = emitRow(row, begin, end);
-  builder.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(builder, loc, filled, table, offsets,
-                                        rowSizes, strides);
-  return forall.getResult(0);
+  return emitTable(
+      builder, loc, grid, numWords, builder.getI32Type(),
+      /*isMapped=*/!asOperation, [&](Value row, ValueRange ids) -> Value {
+        auto [begin, end] = readEnds(ids);
+        if (!asOperation)
+          return emitRow(row, begin, end);
+        return ListWordsOp::create(builder, loc, row.getType(), columns, begin,
+                                   end, row, SmallVector<Value>(3, index(0)))
+            .getResult();
+      });
 }
 
 /// Makes the mask ask for the bit of a pair.
