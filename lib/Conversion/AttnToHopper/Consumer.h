@@ -99,7 +99,7 @@ private:
   FailureOr<Scores> emitScores(Value product, Value key, bool isFirst,
                                Value isFull = {});
   FailureOr<Value> getIsFull(Value key);
-  FailureOr<Scores> getScores(Value scores, Scores biased);
+  FailureOr<Scores> getScores(Value scores, Scores biased, Value key);
 
   LogicalResult holdSlopes();
   LogicalResult emitStarts(Value key);

@@ -49,8 +49,9 @@ Scores mlir::attn::splitFactor(Value scores) {
 
 /// `scores` of the tile level without their factor, or `biased` under their
 /// predicate, if it has a value. Entries that are replaced by -inf, which a
-/// positive factor keeps, are replaced after it.
-FailureOr<Scores> Consumer::getScores(Value scores, Scores biased) {
+/// positive factor keeps, are replaced after it. `key` is the first of the
+/// tile.
+FailureOr<Scores> Consumer::getScores(Value scores, Scores biased, Value key) {
   auto select = scores.getDefiningOp<arith::SelectOp>();
   bool isMasked = select && isNegativeInfinity(select.getFalseValue());
   Scores split = biased;
@@ -63,13 +64,35 @@ FailureOr<Scores> Consumer::getScores(Value scores, Scores biased) {
   }
   if (!isMasked)
     return split;
-  FailureOr<Value> condition =
-      cloner.getVector(select.getCondition(), VectorKind::Both);
-  if (failed(condition))
+  FailureOr<TilePredicate> predicate =
+      cloner.getPredicate(select.getCondition());
+  if (failed(predicate))
     return failure();
-  split.value =
-      arith::SelectOp::create(builder, loc, *condition, split.value,
-                              splat(split.value.getType(), -INFINITY));
+  auto replace = [&](Value condition) -> Value {
+    return arith::SelectOp::create(builder, loc, condition, split.value,
+                                   splat(split.value.getType(), -INFINITY));
+  };
+  split.value = replace(predicate->condition);
+  if (!predicate->length)
+    return split;
+  // Only the last tile has keys that there are not.
+  Value isLast = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sgt,
+      add(key, index(program.schedule.getTileN())), predicate->end);
+  auto branch = scf::IfOp::create(builder, loc, split.value.getType(), isLast,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, split.value);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  WorkerCloner::State saved = cloner.save();
+  FailureOr<Value> isKey =
+      cloner.getVector(predicate->length, VectorKind::Both);
+  cloner.restore(std::move(saved));
+  if (failed(isKey))
+    return failure();
+  scf::YieldOp::create(builder, loc, replace(*isKey));
+  split.value = branch.getResult(0);
   return split;
 }
 
@@ -174,12 +197,12 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
   }
   TileBranch branch = program.getFullBranch();
   if (!branch)
-    return getScores(scores, biased);
+    return getScores(scores, biased, key);
   // The predicate is right for tiles of any class.
   if (isFirst)
-    return getScores(branch.getYielded(false)[0], biased);
+    return getScores(branch.getYielded(false)[0], biased, key);
   if (program.isOnlyLastPartial)
-    return getScores(branch.getYielded(true)[0], biased);
+    return getScores(branch.getYielded(true)[0], biased, key);
   if (!isFull) {
     FailureOr<Value> computed = getIsFull(key);
     if (failed(computed))
@@ -196,7 +219,8 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
                                             : result.thenBlock());
     WorkerCloner::State saved = cloner.save();
     cloner.setRarelyRun(isElse);
-    FailureOr<Scores> side = getScores(branch.getYielded(!isElse)[0], biased);
+    FailureOr<Scores> side =
+        getScores(branch.getYielded(!isElse)[0], biased, key);
     cloner.setRarelyRun(false);
     cloner.restore(std::move(saved));
     if (failed(side))

@@ -4,6 +4,10 @@
 // the length, make one comparison of each key with a limit that each row has
 // once, if nothing but conjunctions and disjunctions joins them.
 //
+// Of a predicate that asks for other things as well, such as the document of a
+// key, the conditions on positions are joined apart. If that is the length
+// alone, only the last tile needs it.
+//
 //===----------------------------------------------------------------------===//
 
 #include "WorkerCloner.h"
@@ -113,15 +117,21 @@ FailureOr<Value> WorkerCloner::computeKeyLimit(Value mask) {
   return arith::AddIOp::create(builder, loc, row, splat(1)).getResult();
 }
 
-/// The mask as one comparison, or null if it is something else.
-FailureOr<Value> WorkerCloner::computeKeyLimits(Value mask) {
+/// Both or all of `masks` as one comparison, or null if they are something
+/// else.
+FailureOr<Value> WorkerCloner::computeKeyLimits(ArrayRef<Value> masks) {
   Value keyVector;
-  if (!matchLimits(mask, keyVector))
+  if (!llvm::all_of(masks,
+                    [&](Value mask) { return matchLimits(mask, keyVector); }))
     return Value();
-  Location loc = mask.getLoc();
-  FailureOr<Value> limit = computeKeyLimit(mask);
-  if (failed(limit))
-    return failure();
+  Location loc = masks.front().getLoc();
+  Value limit;
+  for (Value mask : masks) {
+    FailureOr<Value> next = computeKeyLimit(mask);
+    if (failed(next))
+      return failure();
+    limit = limit ? arith::MinSIOp::create(builder, loc, limit, *next) : *next;
+  }
   FailureOr<Value> keys = getVector(keyVector, VectorKind::Key);
   if (failed(keys))
     return failure();
@@ -132,5 +142,65 @@ FailureOr<Value> WorkerCloner::computeKeyLimits(Value mask) {
     return vector::BroadcastOp::create(builder, loc, type, value);
   };
   return Value(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                     broadcast(*keys), broadcast(*limit)));
+                                     broadcast(*keys), broadcast(limit)));
+}
+
+/// Whether a condition compares positions, which takes few operations, and
+/// fewer together with others of its kind.
+static bool isOnPositions(Value mask) {
+  Value keys;
+  if (matchLimits(mask, keys))
+    return true;
+  Value source = getKeyVector(mask);
+  auto compare = (source ? source : mask).getDefiningOp<arith::CmpIOp>();
+  return compare && getElementTypeOrSelf(compare.getLhs().getType()).isIndex();
+}
+
+static void collectConditions(Value mask, SmallVectorImpl<Value> &positions,
+                              SmallVectorImpl<Value> &others) {
+  auto both = mask.getDefiningOp<arith::AndIOp>();
+  if (!both)
+    return (isOnPositions(mask) ? positions : others).push_back(mask);
+  collectConditions(both.getLhs(), positions, others);
+  collectConditions(both.getRhs(), positions, others);
+}
+
+FailureOr<TilePredicate> WorkerCloner::getPredicate(Value mask) {
+  SmallVector<Value> positions, others;
+  collectConditions(mask, positions, others);
+  TilePredicate result;
+  if (positions.empty() || others.empty()) {
+    FailureOr<Value> condition = getVector(mask, VectorKind::Both);
+    if (failed(condition))
+      return failure();
+    result.condition = *condition;
+    return result;
+  }
+  std::optional<KeyLimit> limit = matchLimit(positions.front());
+  if (positions.size() == 1 && limit && !limit->isInclusive &&
+      !isa<VectorType>(limit->limit.getType())) {
+    FailureOr<Value> end = getScalar(limit->limit);
+    if (failed(end))
+      return failure();
+    result.length = positions.front();
+    result.end = *end;
+    positions.clear();
+  } else {
+    FailureOr<Value> limits = computeKeyLimits(positions);
+    if (failed(limits))
+      return failure();
+    result.condition = *limits;
+    if (*limits)
+      positions.clear();
+  }
+  for (Value part : llvm::concat<Value>(positions, others)) {
+    FailureOr<Value> condition = getVector(part, VectorKind::Both);
+    if (failed(condition))
+      return failure();
+    result.condition = result.condition
+                           ? arith::AndIOp::create(builder, part.getLoc(),
+                                                   result.condition, *condition)
+                           : *condition;
+  }
+  return result;
 }

@@ -22,6 +22,15 @@ struct KeyLimit {
   bool isInclusive = false;
 };
 
+/// What says which pairs of a tile are allowed.
+struct TilePredicate {
+  /// For each key and query.
+  Value condition;
+  /// Of the tile level, for each key: whether it is before `end`, a scalar; to
+  /// be asked as well. Null if `condition` says it.
+  Value length, end;
+};
+
 class WorkerCloner {
 public:
   /// `warpgroup` is the number of the consumer, or null in the producer.
@@ -69,6 +78,8 @@ public:
   FailureOr<Value> getCondition(const TileBranch &branch);
   /// A vector, in the shape that a warpgroup holds.
   FailureOr<Value> getVector(Value value, VectorKind kind);
+  /// A condition of the tile level for each key and query, in parts.
+  FailureOr<TilePredicate> getPredicate(Value mask);
 
   /// The number of a tensor as an operand of a kernel: an argument of the
   /// function, or a table after those.
@@ -98,7 +109,7 @@ private:
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
   LogicalResult yieldScalars(ValueRange from);
-  FailureOr<Value> computeKeyLimits(Value mask);
+  FailureOr<Value> computeKeyLimits(ArrayRef<Value> masks);
   FailureOr<Value> computeKeyLimit(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind);
 
