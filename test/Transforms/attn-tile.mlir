@@ -178,14 +178,19 @@ func.func @offsets(%off: index, %q: tensor<1x1x16x8xf32>, %o: tensor<1x1x16x8xf3
 
 // Tiles that the mask tells apart: what belongs to the rows once, and one loop
 // that asks about each tile of keys. A predicate that no tile can do without has
-// no other side.
+// no other side. A tile has at least one query and one key.
 
 // CHECK-LABEL: func @tiles
-// CHECK: scf.forall
-// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %c1 : index
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %[[TILE:.*]]) in
+// CHECK: %[[ROW:.*]] = affine.apply {{.*}}[%[[TILE]]]
+// CHECK: %[[LEAST:.*]] = arith.addi %[[ROW]], %c1 : index
+// CHECK: %[[ROWS:.*]] = arith.maxsi %{{.*}}, %[[LEAST]] : index
+// CHECK: %[[LAST:.*]] = arith.subi %[[ROWS]], %c1 : index
 // CHECK: scf.for %[[J:.*]] = %{{.*}} to %{{.*}} step %c8
 // CHECK:   %[[END:.*]] = arith.addi %[[J]], %c8 : index
-// CHECK:   arith.minsi %[[END]], %[[SKV:.*]] : index
+// CHECK:   %[[KEYS:.*]] = arith.minsi %[[END]], %[[SKV:.*]] : index
+// CHECK:   %[[NEXT:.*]] = arith.addi %[[J]], %c1 : index
+// CHECK:   arith.maxsi %[[KEYS]], %[[NEXT]] : index
 // CHECK:   %[[MAY:.*]] = arith.cmpi sle, %[[J]], %[[LAST]]
 // CHECK:   %[[WHOLE:.*]] = arith.cmpi sle, %[[END]], %[[SKV]]
 // CHECK:   %[[FULL:.*]] = arith.andi %{{.*}}, %[[WHOLE]]

@@ -19,9 +19,9 @@ struct IntBuilder {
     return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
                                       value);
   }
-  Value toPosition(Value value) {
-    return hopper::PositionOp::create(builder, loc, builder.getIndexType(),
-                                      value);
+  /// Of the number of a tile of `tile` positions.
+  Value toPosition(Value value, int64_t tile = 1) {
+    return hopper::PositionOp::create(builder, loc, value, tile);
   }
   Value add(Value a, Value b) {
     return arith::AddIOp::create(builder, loc, a, b);

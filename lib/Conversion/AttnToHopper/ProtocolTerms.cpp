@@ -219,9 +219,9 @@ std::optional<ConstantIntRanges> TermTable::inferRange(Operation *op,
                                                        ArrayRef<Term> operands,
                                                        unsigned depth) const {
   unsigned bits = getBits(op->getResult(0).getType());
-  if (isa<hopper::PositionOp>(op))
+  if (auto position = dyn_cast<hopper::PositionOp>(op))
     return ConstantIntRanges::fromSigned(getInt(0, bits),
-                                         getInt(hopper::kMaxPosition, bits));
+                                         getInt(position.getMost(), bits));
   auto inferrable = dyn_cast<InferIntRangeInterface>(op);
   if (!inferrable || bits == 0 ||
       !llvm::all_of(op->getOperandTypes(), [](Type t) { return getBits(t); }))

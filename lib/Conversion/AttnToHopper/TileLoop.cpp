@@ -16,7 +16,7 @@ Value Work::getKeyNumber(OpBuilder &builder, Location loc, Value t,
 
 Value Work::getKey(OpBuilder &builder, Location loc, Value t,
                    int64_t tileN) const {
-  return hopper::PositionOp::create(builder, loc, builder.getIndexType(),
+  return hopper::PositionOp::create(builder, loc,
                                     getKeyNumber(builder, loc, t, tileN));
 }
 
@@ -147,8 +147,10 @@ LogicalResult TileLoop::start() {
 /// The work of a tile, whose indices are mapped from here on.
 FailureOr<Work> TileLoop::getWork(ValueRange ids, Value keyNumber,
                                   Value queryNumber) {
-  for (auto [from, to] : llvm::zip_equal(program.grid.getInductionVars(), ids))
-    cloner.map(from, ib.toPosition(to));
+  int64_t sizes[] = {1, 1, program.schedule.getTileM()};
+  for (auto [from, to, size] :
+       llvm::zip_equal(program.grid.getInductionVars(), ids, sizes))
+    cloner.map(from, ib.toPosition(to, size));
   if (failed(mapRow(cloner, program, ib)))
     return failure();
   FailureOr<Value> lo = cloner.getScalar(program.keys.getLowerBound());

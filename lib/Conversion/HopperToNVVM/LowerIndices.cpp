@@ -72,8 +72,8 @@ Interval ThreadProgram::computeInterval(Value value) {
     int64_t splat = elements.getSplatValue<APInt>().getSExtValue();
     return {splat, splat};
   }
-  if (isa<hopper::PositionOp>(op))
-    return {0, kMaxPosition};
+  if (auto position = dyn_cast<hopper::PositionOp>(op))
+    return {0, position.getMost()};
   if (isa<hopper::WarpgroupIdOp>(op))
     return {0, 3};
   if (isa<gpu::LaneIdOp>(op))
@@ -133,8 +133,18 @@ Interval ThreadProgram::computeInterval(Value value) {
   }
   if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
           arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op)) {
-    // Of a non-negative number by a positive one, or 0 by total division.
     Interval x = operand(0), y = operand(1);
+    // With a sign, by a number that is known.
+    if (y.lo == y.hi && y.lo > 0 && x.lo > INT64_MIN &&
+        isa<arith::DivSIOp, arith::RemSIOp, arith::CeilDivSIOp,
+            arith::FloorDivSIOp>(op)) {
+      if (isa<arith::RemSIOp>(op))
+        return {std::min<int64_t>(std::max(x.lo, 1 - y.lo), 0),
+                std::max<int64_t>(std::min(x.hi, y.lo - 1), 0)};
+      return {llvm::divideFloorSigned(x.lo, y.lo),
+              llvm::divideCeilSigned(x.hi, y.lo)};
+    }
+    // Of a non-negative number by a positive one, or 0 by total division.
     if (x.lo < 0 || y.lo < 0)
       return x.lo > INT64_MIN && y.lo > INT64_MIN && x.fitsInt32()
                  ? Interval{-(int64_t(1) << 32), int64_t(1) << 32}

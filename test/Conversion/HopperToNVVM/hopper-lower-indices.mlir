@@ -28,6 +28,17 @@
 // CHECK: arith.minsi %[[N]], %[[EXTENT]] : i32
 // CHECK: arith.trunci %[[PRODUCT]] : i64 to i32
 
+// A tile's first position is one, and what signed divisions by a number that is
+// known give is no more than that, in size.
+// CHECK: %[[START:.*]] = arith.muli %[[N]], %{{.*}} : i32
+// CHECK: %[[LEFT:.*]] = arith.subi %[[EXTENT]], %[[START]] : i32
+// CHECK: arith.divsi %[[LEFT]], %{{.*}} : i32
+// CHECK: %[[REST:.*]] = arith.remsi %[[LEFT]], %{{.*}} : i32
+// CHECK: arith.muli %[[REST]], %{{.*}} : i32
+// An unsigned one makes a large number of one that may be negative.
+// CHECK: %[[LEFT64:.*]] = arith.extsi %[[LEFT]] : i32 to i64
+// CHECK: arith.divui %[[LEFT64]], %{{.*}} : i64
+
 // The four keys of a thread share their base.
 // CHECK: %[[FIRST:.*]] = arith.shli
 // CHECK: %[[BASE:.*]] = arith.addi %[[FIRST]], %[[N]] : i32
@@ -58,6 +69,14 @@ gpu.module @m {
       %10 = arith.index_castui %n : i32 to index
       %11 = arith.minsi %9, %extent : index
       %12 = arith.index_cast %4 : index to i32
+      %tile = hopper.position %n of 128
+      %c128 = arith.constant 128 : index
+      %13 = arith.muli %tile, %c128 : index
+      %14 = arith.subi %extent, %13 : index
+      %15 = arith.divsi %14, %c3 : index
+      %16 = arith.remsi %14, %c3 : index
+      %17 = arith.muli %16, %c128 : index
+      %18 = arith.divui %14, %c3 : index
       %i = hopper.iota : vector<16x1xindex>
       %j = vector.broadcast %position : index to vector<16x1xindex>
       %k = arith.addi %i, %j : vector<16x1xindex>

@@ -326,3 +326,11 @@ func.func @f(%x: vector<4x64xf32>) {
   %0 = hopper.split %x : vector<4x64xf32> -> vector<8x64xbf16>
   return
 }
+
+// -----
+
+func.func @f(%n: i32) {
+  // expected-error@+1 {{expects tiles of at least one position, but got 0}}
+  %0 = hopper.position %n of 0
+  return
+}

@@ -171,7 +171,8 @@ func.func @slopes(%x: vector<1x64xf32>, %acc: vector<32x64xf32>) {
 func.func @vectors(%n: i32, %s: vector<128x64xf32>, %c: vector<1x64xi1>) {
   // CHECK: hopper.iota : vector<128x1xindex>
   // CHECK: hopper.iota : vector<1x64xindex>
-  // CHECK: hopper.position %{{.*}}
+  // CHECK: hopper.position %{{[0-9a-z]*}}{{$}}
+  // CHECK: hopper.position %{{[0-9a-z]*}} of 128{{$}}
   // CHECK: hopper.reduce max %{{.*}} : vector<128x64xf32> -> vector<1x64xf32>
   // CHECK: hopper.reduce add %{{.*}} : vector<128x64xf32> -> vector<1x64xf32>
   // CHECK: %[[PARTS:.*]] = hopper.reduce add %{{.*}} : vector<128x64xf32> -> vector<4x64xf32>
@@ -180,6 +181,7 @@ func.func @vectors(%n: i32, %s: vector<128x64xf32>, %c: vector<1x64xi1>) {
   %keys = hopper.iota : vector<128x1xindex>
   %queries = hopper.iota : vector<1x64xindex>
   %i = hopper.position %n
+  %tile = hopper.position %n of 128
   %max = hopper.reduce max %s : vector<128x64xf32> -> vector<1x64xf32>
   %sum = hopper.reduce add %s : vector<128x64xf32> -> vector<1x64xf32>
   %parts = hopper.reduce add %s : vector<128x64xf32> -> vector<4x64xf32>

@@ -42,10 +42,19 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   return success();
 }
 
+/// The end of a tile, which has at least one position: so its last position is
+/// known not to be negative, and that and its parts need no 64 bits on a GPU.
+Value TileClasses::emitEnd(Value begin, Value end) {
+  Value least = arith::AddIOp::create(
+      builder, loc, begin, arith::ConstantIndexOp::create(builder, loc, 1));
+  return arith::MaxSIOp::create(builder, loc, end, least);
+}
+
 LogicalResult TileClasses::emitRows() {
   Region &tiles = op.getTiles();
-  SmallVector<Value> arguments = {rows.batch,  rows.head, rows.row,
-                                  rows.rowEnd, Value(),   Value()};
+  SmallVector<Value> arguments = {rows.batch, rows.head,
+                                  rows.row,   emitEnd(rows.row, rows.rowEnd),
+                                  Value(),    Value()};
   llvm::append_range(arguments, op.getCaptures());
   for (auto [argument, value] :
        llvm::zip_equal(tiles.getArguments(), arguments))
@@ -61,7 +70,7 @@ LogicalResult TileClasses::emitRows() {
 FailureOr<TileClasses::TileClass> TileClasses::emit(Value begin, Value end) {
   Region &tiles = op.getTiles();
   values.set(tiles.getArgument(4), {begin});
-  values.set(tiles.getArgument(5), {end});
+  values.set(tiles.getArgument(5), {emitEnd(begin, end)});
   Value size = arith::ConstantIndexOp::create(builder, loc,
                                               op.getScheduleAttr().getTileN());
   Value keyTile = arith::DivUIOp::create(builder, loc, begin, size);

@@ -31,6 +31,7 @@ public:
 
 private:
   LogicalResult emitOperation(Operation &op, Value keyTile);
+  Value emitEnd(Value begin, Value end);
 
   OpBuilder &builder;
   OnlineAttentionOp op;

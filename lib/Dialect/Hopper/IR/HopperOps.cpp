@@ -134,6 +134,13 @@ static LogicalResult verifyNote(Operation *op, ChannelType channel,
          << (note ? "no note" : "a note") << " with " << channel;
 }
 
+LogicalResult PositionOp::verify() {
+  if (static_cast<int64_t>(getOf()) < 1)
+    return emitOpError("expects tiles of at least one position, but got ")
+           << getOf();
+  return success();
+}
+
 LogicalResult PutOp::verify() {
   ChannelType channel = getChannel().getType();
   MapType map = getMap().getType();

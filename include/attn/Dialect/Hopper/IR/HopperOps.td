@@ -475,15 +475,24 @@ def Hopper_PositionOp : Hopper_Op<"position", [Pure]> {
   let summary = "a position, an extent, or the number of a batch or head";
   let description = [{
     The index that a number stands for, of which it is known that `0 <= source <= 2^30`, so that threads can compute with it in
-    32 bits. The caller of a kernel ensures that lengths, batches and heads are in that range.
+    32 bits. The caller of a kernel ensures that lengths, batches and heads are in that range. Of the number of a tile of `of`
+    positions it is known that `of * source` is a position, too.
 
     ```mlir
     %i = hopper.position %n
+    %tile = hopper.position %t of 128
     ```
+
+    Errors: tiles of less than one position.
   }];
-  let arguments = (ins I32:$source);
+  let arguments = (ins I32:$source, DefaultValuedAttr<I64Attr, "1">:$of);
   let results = (outs Index:$result);
-  let assemblyFormat = "$source attr-dict";
+  let assemblyFormat = "$source (`of` $of^)? attr-dict";
+  let extraClassDeclaration = [{
+    /// The largest number it may be.
+    int64_t getMost() { return kMaxPosition / getOf(); }
+  }];
+  let hasVerifier = 1;
 }
 
 def Hopper_ReduceOp : Hopper_Op<"reduce", [Pure]> {
