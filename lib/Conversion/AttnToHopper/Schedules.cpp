@@ -332,8 +332,9 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
         hasScore   ? 13.5e-3
         : isMasked ? 10.9e-3
                    : 10.3e-3);
-    add(256, 64, 112, common,
-        hasFewKeys ? 2.8
+    // Of few keys, without turns.
+    add(256, 64, 112, hasFewKeys ? Persistent : common,
+        hasFewKeys ? 2.7
         : isMasked ? 3.4
                    : 2.6,
         hasScore   ? 17.5e-3
@@ -344,7 +345,11 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(192, 96, 160, isMasked ? common : Persistent, 3.0, 13.0e-3);
     add(128, 128, 232, all, 1.4, 10.0e-3);
   } else if (isDense && dim <= 128) {
-    add(192, 80, 160, Persistent, isMasked ? 5.0 : 3.0,
+    // The ends of a window are parts of tiles.
+    add(192, hasFewKeys ? 64 : 80, 160, Persistent,
+        hasFewKeys ? 4.0
+        : isMasked ? 5.0
+                   : 3.0,
         isMasked ? 15.2e-3 : 15.6e-3);
     add(128, 128, 232, all, isMasked ? 2.2 : 1.5, isMasked ? 11.0e-3 : 11.2e-3);
   } else if (isDense && dim <= 192) {

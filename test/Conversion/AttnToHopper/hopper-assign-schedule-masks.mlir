@@ -116,3 +116,42 @@ func.func @documents_of_128(%q: !t, %ids: tensor<?xi32>) -> !t {
   }
   return %r : !t
 }
+
+// -----
+
+!t = tensor<1x1x?x64xbf16>
+
+// A window: warpgroups take no turns in the few tiles of keys of each tile.
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} persistent, ping_pong>
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} persistent>
+func.func @window_64(%q: !t) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {
+    %c99 = arith.constant 99 : index
+    %end = arith.addi %j, %c99 : index
+    %near = arith.cmpi sge, %end, %i : index
+    %before = arith.cmpi sle, %j, %i : index
+    %p = arith.andi %near, %before : i1
+    attn.yield %p : i1
+  }
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x128xbf16>
+
+// CHECK: for any strides:
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 64, {{.*}} persistent>
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128,
+func.func @window_128(%q: !t) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {
+    %c99 = arith.constant 99 : index
+    %end = arith.addi %j, %c99 : index
+    %near = arith.cmpi sge, %end, %i : index
+    %before = arith.cmpi sle, %j, %i : index
+    %p = arith.andi %near, %before : i1
+    attn.yield %p : i1
+  }
+  return %r : !t
+}
