@@ -65,7 +65,7 @@ enum {
   /** Memory could not be had. */
   ATTN_OUT_OF_MEMORY = 3,
   /** A read of a capture left its tensor, in a kernel that checks bounds, or
-   * lists of blocks are none. */
+   * lists of blocks or keys are none. */
   ATTN_OUT_OF_RANGE = 4,
   /** The bytes of a kernel are none, or not for this version or processor. */
   ATTN_UNSUPPORTED = 5
@@ -294,8 +294,14 @@ typedef struct attnRunOptions {
    *  processor or as many as the variable ATTN_NUM_THREADS says. */
   attnThreadPool *pool;
   /** For a GPU, the CUstream that the run becomes work of; NULL is the default
-   *  stream. The other members mean nothing there. */
+   *  stream. The members above mean nothing there. */
   void *stream;
+  /** Not 0 to check the lists of a sparsity on a GPU, too, before anything else
+   *  runs: a list that is none is ATTN_OUT_OF_RANGE. The call waits for the
+   *  stream then, which may not be captured. A CPU always checks them. */
+  int32_t check_lists;
+  /** 0, for a later member. */
+  int32_t reserved;
 } attnRunOptions;
 
 /** The extents of all results for these inputs, of which types and extents are

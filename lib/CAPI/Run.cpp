@@ -74,6 +74,11 @@ attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
     return fail(error, ATTN_INVALID_ARGUMENT,
                 "expects 0 or more threads, but got " +
                     llvm::Twine(given.threads));
+  if (given.reserved != 0)
+    return fail(error, ATTN_UNSUPPORTED,
+                "expects the reserved member of attnRunOptions to be 0, but "
+                "got " +
+                    llvm::Twine(given.reserved));
   TensorViews inputViews, resultViews;
   if (attnStatus status = inputViews.read(inputs, num_inputs, "input", error))
     return status;
@@ -85,6 +90,7 @@ attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
   RunOptions ours;
   ours.threads = given.threads;
   ours.stream = given.stream;
+  ours.checkLists = given.check_lists != 0;
   if (given.pool) {
     executor.pool = &given.pool->pool;
     ours.executor = &executor;

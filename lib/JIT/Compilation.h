@@ -56,6 +56,9 @@ private:
                           DiagnosticCollector &diagnostics,
                           PassTracker &tracker);
   void readEntryPoints(mlir::ModuleOp module);
+  /// An attribute that is an array of strings; without it, none.
+  static std::vector<std::string> getTexts(mlir::Operation *op,
+                                           llvm::StringRef name);
 
   // CompileCuda.cpp.
   llvm::Error runCudaPipeline(mlir::ModuleOp module, llvm::StringRef sparsity,
@@ -69,6 +72,9 @@ private:
                                              const std::string &sparsity,
                                              DiagnosticCollector &diagnostics,
                                              PassTracker &tracker);
+  llvm::Expected<cuda::ListChecks>
+  compileChecks(mlir::ModuleOp module, DiagnosticCollector &diagnostics,
+                PassTracker &tracker, std::vector<std::string> &texts);
   llvm::Expected<std::string> compilePlan(mlir::ModuleOp module,
                                           DiagnosticCollector &diagnostics);
 

@@ -91,6 +91,41 @@ Compilation::compileSchedule(mlir::ModuleOp module, const std::string &schedule,
   return generateKernel(*modules.begin(), candidate, stage);
 }
 
+/// Whether there is a list of keys or blocks that may be none.
+static bool hasLists(mlir::ModuleOp module) {
+  auto walk = module.walk([](mlir::attn::AttentionOp op) {
+    mlir::attn::SparsityAttr sparsity = op.getSparsityAttr();
+    return sparsity && sparsity.isLists() ? mlir::WalkResult::interrupt()
+                                          : mlir::WalkResult::advance();
+  });
+  return walk.wasInterrupted();
+}
+
+/// The kernels that check the lists of a program, which this changes, and the
+/// texts of what they may find.
+llvm::Expected<cuda::ListChecks> Compilation::compileChecks(
+    mlir::ModuleOp module, DiagnosticCollector &diagnostics,
+    PassTracker &tracker, std::vector<std::string> &texts) {
+  if (llvm::Error error = prepare(module, options, diagnostics))
+    return error;
+  if (llvm::Error error = runStages(mlir::attn::getGPUCheckStages(),
+                                    mlir::attn::AttnToNVVMOptions(), module,
+                                    diagnostics, tracker))
+    return error;
+  auto modules = module.getOps<mlir::gpu::GPUModuleOp>();
+  // The lists may be those of an attention that the program does not need.
+  if (modules.empty())
+    return cuda::ListChecks();
+  if (!llvm::hasSingleElement(modules))
+    return makeCompileError("error: expects one function with lists");
+  texts = getTexts(module, mlir::attn::kSitesAttrName);
+  auto stage = [&](llvm::StringRef name,
+                   llvm::function_ref<llvm::Error()> work) {
+    return runStage(name, work);
+  };
+  return generateChecks(*modules.begin(), options, stage);
+}
+
 /// A remark on the program as a whole.
 static void emitRemark(mlir::Location loc, llvm::StringRef name,
                        llvm::StringRef entry, llvm::StringRef text) {
@@ -331,6 +366,19 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       withPlan = std::move(copy);
     return kernel;
   };
+  auto addChecks = [&]() -> llvm::Error {
+    if (!hasLists(module))
+      return llvm::Error::success();
+    if (options.dumpPart)
+      options.dumpPart("checks");
+    mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+    llvm::Expected<cuda::ListChecks> checks =
+        compileChecks(*copy, diagnostics, tracker, described.sites);
+    if (!checks)
+      return checks.takeError();
+    program.checks = std::move(*checks);
+    return llvm::Error::success();
+  };
   // All that ptxas compiles well become variants, of which a launch takes one
   // by its extents; those of last resort are tried one by one. The one for any
   // strides is made in any case, and assembled by the driver if it is needed.
@@ -383,6 +431,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
         return plan.takeError();
       object = std::move(*plan);
       described = metadata;
+      if (llvm::Error error = addChecks())
+        return error;
     }
     if (llvm::Error error =
             runStage("assemble", [&] { return assembleAll(attempts); }))

@@ -116,15 +116,17 @@ llvm::Error Compilation::runPipeline(mlir::ModuleOp module,
                    diagnostics, tracker);
 }
 
+std::vector<std::string> Compilation::getTexts(mlir::Operation *op,
+                                               llvm::StringRef name) {
+  std::vector<std::string> texts;
+  if (auto array = op->getAttrOfType<mlir::ArrayAttr>(name))
+    for (mlir::Attribute text : array)
+      texts.push_back(mlir::cast<mlir::StringAttr>(text).str());
+  return texts;
+}
+
 /// Fills in what only the lowered program tells.
 void Compilation::readEntryPoints(mlir::ModuleOp module) {
-  auto getTexts = [](mlir::Operation *op, llvm::StringRef name) {
-    std::vector<std::string> texts;
-    if (auto array = op->getAttrOfType<mlir::ArrayAttr>(name))
-      for (mlir::Attribute text : array)
-        texts.push_back(mlir::cast<mlir::StringAttr>(text).str());
-    return texts;
-  };
   auto lookup = [&](llvm::StringRef name) {
     return module.lookupSymbol<mlir::LLVM::LLVMFuncOp>(name);
   };

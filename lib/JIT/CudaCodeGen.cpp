@@ -174,6 +174,26 @@ static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
   std::optional<int64_t> first = getInt(from, "first");
   auto tables = from.getAs<mlir::ArrayAttr>("tables");
   if (!first || !tables)
+static bool readExtents(mlir::ArrayAttr from,
+                        llvm::SmallVectorImpl<cuda::TableExtent> &extents) {
+  for (auto extent : from.getAsRange<mlir::DictionaryAttr>()) {
+    cuda::TableExtent &result = extents.emplace_back();
+    if (std::optional<int64_t> size = getInt(extent, "extent")) {
+      result.size = *size;
+      continue;
+    }
+    std::optional<int64_t> operand = getInt(extent, "operand"),
+                           dim = getInt(extent, "dim"),
+                           divisor = getInt(extent, "divisor");
+    if (!operand || !dim || !divisor)
+      return false;
+    result.operand = *operand;
+    result.dim = *dim;
+    result.divisor = *divisor;
+  }
+  return true;
+}
+
     return false;
   variant.firstTable = *first;
   for (auto table : tables.getAsRange<mlir::DictionaryAttr>()) {
@@ -183,21 +203,8 @@ static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
       return false;
     cuda::TableInfo &info = variant.tables.emplace_back();
     info.elementBytes = *bytes;
-    for (auto extent : extents.getAsRange<mlir::DictionaryAttr>()) {
-      cuda::TableExtent &result = info.extents.emplace_back();
-      if (std::optional<int64_t> size = getInt(extent, "extent")) {
-        result.size = *size;
-        continue;
-      }
-      std::optional<int64_t> operand = getInt(extent, "operand"),
-                             dim = getInt(extent, "dim"),
-                             divisor = getInt(extent, "divisor");
-      if (!operand || !dim || !divisor)
-        return false;
-      result.operand = *operand;
-      result.dim = *dim;
-      result.divisor = *divisor;
-    }
+    if (!readExtents(extents, info.extents))
+      return false;
   }
   return true;
 }
@@ -267,7 +274,8 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
          {hopper::kParamsAttrName, hopper::kSharedBytesAttrName,
           hopper::kThreadsAttrName, hopper::kScheduleAttrName,
           hopper::kGridAttrName, hopper::kTablesAttrName,
-          hopper::kElementsAttrName, hopper::kRowsAttrName})
+          hopper::kElementsAttrName, hopper::kRowsAttrName,
+          hopper::kChecksAttrName})
       copy->removeAttr(attribute);
   }
   std::unique_ptr<llvm::Module> code =
@@ -283,9 +291,56 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
                                                 const CompileOptions &options,
                                                 StageRunner runStage) {
   mlir::LLVM::LLVMFuncOp function;
+static bool isKernel(mlir::LLVM::LLVMFuncOp function) {
+  return function->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName());
+}
+
+/// The kernels of a module as PTX.
+static llvm::Expected<std::string> emitPTX(mlir::gpu::GPUModuleOp module,
+                                           const CompileOptions &options,
+                                           StageRunner runStage) {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
+      createCudaMachine(options.optLevel);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code;
+  auto makeModule = [&]() -> llvm::Error {
+    llvm::Expected<std::unique_ptr<llvm::Module>> translated =
+        translate(module, context, **machine, options.bufferName);
+    if (!translated)
+      return translated.takeError();
+    code = std::move(*translated);
+    for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+      if (isKernel(function))
+        code->getFunction(function.getName())
+            ->setName(makeKernelName(function.getName()));
+    dumpModule(options, "llvm", *code);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = runStage("translate", makeModule))
+    return error;
+  // No optimisation of LLVM IR: the kernel is written as it is to run, and
+  // passes that move its instructions cost registers.
+  std::string text;
+  auto emit = [&]() -> llvm::Error {
+    llvm::Expected<std::string> ptx =
+        emitCode(*code, **machine, llvm::CodeGenFileType::AssemblyFile);
+    if (!ptx)
+      return ptx.takeError();
+    text = std::move(*ptx);
+    if (options.dumpLLVM)
+      options.dumpLLVM("ptx", text);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = runStage("codegen", emit))
+    return error;
+  return text;
+}
+
   llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries;
   for (auto candidate : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
-    if (!candidate->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName()))
+    if (!isKernel(candidate))
       continue;
     if (candidate->hasAttr(hopper::kElementsAttrName)) {
       summaries.push_back(candidate);
@@ -314,40 +369,48 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
     info.entry = makeKernelName(summary.getName());
   }
 
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
-      createCudaMachine(options.optLevel);
-  if (!machine)
-    return machine.takeError();
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code;
-  auto makeModule = [&]() -> llvm::Error {
-    llvm::Expected<std::unique_ptr<llvm::Module>> translated =
-        translate(module, context, **machine, options.bufferName);
-    if (!translated)
-      return translated.takeError();
-    code = std::move(*translated);
-    code->getFunction(function.getName())->setName(kernel.variant.entry);
-    for (auto [summary, info] :
-         llvm::zip_equal(summaries, kernel.variant.summaries))
-      code->getFunction(summary.getName())->setName(info.entry);
-    dumpModule(options, "llvm", *code);
-    return llvm::Error::success();
-  };
-  if (llvm::Error error = runStage("translate", makeModule))
-    return error;
-  // No optimisation of LLVM IR: the kernel is written as it is to run, and
-  // passes that move its instructions cost registers.
-  auto emit = [&]() -> llvm::Error {
-    llvm::Expected<std::string> ptx =
-        emitCode(*code, **machine, llvm::CodeGenFileType::AssemblyFile);
-    if (!ptx)
-      return ptx.takeError();
-    kernel.variant.ptx = std::move(*ptx);
-    if (options.dumpLLVM)
-      options.dumpLLVM("ptx", kernel.variant.ptx);
-    return llvm::Error::success();
-  };
-  if (llvm::Error error = runStage("codegen", emit))
-    return error;
+  llvm::Expected<std::string> ptx = emitPTX(module, options, runStage);
+  if (!ptx)
+    return ptx.takeError();
+  kernel.variant.ptx = std::move(*ptx);
   return kernel;
+}
+
+//===----------------------------------------------------------------------===//
+// Checks of lists
+//===----------------------------------------------------------------------===//
+
+static llvm::Error describeCheck(mlir::LLVM::LLVMFuncOp function,
+                                 cuda::ListChecks &checks) {
+  cuda::CheckKernel &kernel = checks.kernels.emplace_back();
+  kernel.entry = makeKernelName(function.getName());
+  if (llvm::Error error = describeCode(function, kernel.params, kernel.threads))
+    return error;
+  auto launch = function->getAttrOfType<mlir::DictionaryAttr>(
+      hopper::kChecksAttrName.str());
+  if (!launch)
+    return reject(hopper::kChecksAttrName);
+  auto extents = launch.getAs<mlir::ArrayAttr>("extents");
+  std::optional<int64_t> words = getInt(launch, "words"),
+                         sites = getInt(launch, "sites");
+  if (!extents || !words || !sites || !readExtents(extents, kernel.extents))
+    return reject(hopper::kChecksAttrName);
+  checks.words = *words;
+  checks.numSites = *sites;
+  return llvm::Error::success();
+}
+
+llvm::Expected<cuda::ListChecks>
+attn::generateChecks(mlir::gpu::GPUModuleOp module,
+                     const CompileOptions &options, StageRunner runStage) {
+  cuda::ListChecks checks;
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+    if (isKernel(function))
+      if (llvm::Error error = describeCheck(function, checks))
+        return error;
+  llvm::Expected<std::string> ptx = emitPTX(module, options, runStage);
+  if (!ptx)
+    return ptx.takeError();
+  checks.ptx = std::move(*ptx);
+  return checks;
 }

@@ -23,6 +23,11 @@ llvm::Expected<CudaKernel> generateKernel(mlir::gpu::GPUModuleOp module,
                                           const CompileOptions &options,
                                           StageRunner runStage);
 
+/// Compiles the kernels that check lists, as attn-hopper-checks makes them.
+llvm::Expected<cuda::ListChecks> generateChecks(mlir::gpu::GPUModuleOp module,
+                                                const CompileOptions &options,
+                                                StageRunner runStage);
+
 /// Whether code is worth running; if not, `reason` says why.
 struct CudaVerdict {
   bool isAccepted = true;

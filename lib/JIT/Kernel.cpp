@@ -37,7 +37,8 @@ private:
   llvm::Error checkCall(llvm::ArrayRef<TensorView> inputs,
                         llvm::ArrayRef<TensorView> results) const;
   llvm::Error launch(llvm::ArrayRef<TensorView> inputs,
-                     llvm::ArrayRef<TensorView> results, void *stream) const;
+                     llvm::ArrayRef<TensorView> results,
+                     const RunOptions &options) const;
 
   std::unique_ptr<LoadedCode> code;
   /// For a GPU, with the names of its operands for messages.
@@ -216,13 +217,21 @@ llvm::Error Kernel::Impl::checkCall(llvm::ArrayRef<TensorView> inputs,
 /// Runs the kernel on a GPU.
 llvm::Error Kernel::Impl::launch(llvm::ArrayRef<TensorView> inputs,
                                  llvm::ArrayRef<TensorView> results,
-                                 void *stream) const {
+                                 const RunOptions &options) const {
   llvm::SmallVector<TensorView, 16> operands(inputs);
   operands.append(results.begin(), results.end());
-  cuda::LaunchOptions options;
-  options.stream = stream;
-  options.names = operandNames;
-  return executable->launch(operands, options);
+  cuda::LaunchOptions launch;
+  launch.stream = options.stream;
+  launch.names = operandNames;
+  if (options.checkLists) {
+    llvm::SmallVector<int64_t, 0> status(2 * getMetadata().sites.size(),
+                                         kNoIndex);
+    if (llvm::Error error = executable->checkLists(operands, status, launch))
+      return error;
+    if (llvm::Error error = checkSites(status))
+      return error;
+  }
+  return executable->launch(operands, launch);
 }
 
 llvm::Error Kernel::Impl::run(llvm::ArrayRef<TensorView> inputs,
@@ -231,7 +240,7 @@ llvm::Error Kernel::Impl::run(llvm::ArrayRef<TensorView> inputs,
   if (llvm::Error error = checkCall(inputs, results))
     return error;
   if (executable)
-    return launch(inputs, results, options.stream);
+    return launch(inputs, results, options);
   const KernelMetadata &metadata = getMetadata();
   llvm::SmallVector<int64_t, 0> status(2 * metadata.sites.size(), kNoIndex);
   Descriptors descriptors(inputs.size() + results.size() + 1,

@@ -134,4 +134,8 @@ void mlir::attn::registerAttnPipelines() {
   PassPipelineRegistration<AttnToNVVMOptions>(
       "attn-to-nvvm", "Lower attention to kernels for Hopper GPUs",
       buildAttnToNVVMPipeline);
+  PassPipelineRegistration<AttnToNVVMOptions>(
+      "attn-checks-to-nvvm",
+      "Lower checks of the lists of a program to kernels for Hopper GPUs",
+      buildChecksToNVVMPipeline);
 }

@@ -21,13 +21,18 @@ static void addCleanup(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void mlir::attn::buildGPUTileStage(OpPassManager &pm,
-                                   const AttnToNVVMOptions &options) {
+/// The program as the host calls it, which decides the operands of kernels.
+static void addProgram(OpPassManager &pm) {
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
+}
+
+void mlir::attn::buildGPUTileStage(OpPassManager &pm,
+                                   const AttnToNVVMOptions &options) {
+  addProgram(pm);
   AttnChooseSparsityPassOptions choice;
   choice.form = options.sparsity;
   choice.onePerLaunch = true;
@@ -77,6 +82,23 @@ void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
+void mlir::attn::buildGPUCheckStage(OpPassManager &pm,
+                                    const AttnToNVVMOptions &) {
+  addProgram(pm);
+  AttnCheckListsPassOptions lists;
+  lists.byList = true;
+  pm.addPass(createAttnCheckListsPass(lists));
+  addCleanup(pm);
+  pm.addPass(createAttnHopperChecksPass());
+  addCleanup(pm);
+}
+
+ArrayRef<GPUPipelineStage> mlir::attn::getGPUCheckStages() {
+  static constexpr GPUPipelineStage stages[] = {
+      {"check", buildGPUCheckStage}, {"thread", buildGPUThreadStage}};
+  return stages;
+}
+
 ArrayRef<GPUPipelineStage> mlir::attn::getAttnToNVVMStages() {
   static constexpr GPUPipelineStage stages[] = {
       {"tile", buildGPUTileStage},
@@ -88,5 +110,11 @@ ArrayRef<GPUPipelineStage> mlir::attn::getAttnToNVVMStages() {
 void mlir::attn::buildAttnToNVVMPipeline(OpPassManager &pm,
                                          const AttnToNVVMOptions &options) {
   for (const GPUPipelineStage &stage : getAttnToNVVMStages())
+    stage.build(pm, options);
+}
+
+void mlir::attn::buildChecksToNVVMPipeline(OpPassManager &pm,
+                                           const AttnToNVVMOptions &options) {
+  for (const GPUPipelineStage &stage : getGPUCheckStages())
     stage.build(pm, options);
 }

@@ -21,7 +21,8 @@ class OutOfMemory(Error, MemoryError):
 
 
 class OutOfRange(Error, IndexError):
-    """A read of a capture left its tensor, in a kernel that checks bounds."""
+    """A read of a capture left its tensor, in a kernel that checks bounds, or
+    lists of blocks or keys are none."""
 
 
 class Unsupported(Error, NotImplementedError):

@@ -44,12 +44,13 @@ class BoundCall:
     what it returns.
     """
 
-    def __init__(self, kernel, inputs, results, out, stream, threads):
+    def __init__(self, kernel, inputs, results, out, stream, threads, check_lists):
         self._kernel = kernel
         self._inputs = inputs
         self._results = results
         self._stream = stream
         self._threads = threads
+        self._check_lists = check_lists
         self.out = out
 
     def __call__(self):
@@ -59,6 +60,7 @@ class BoundCall:
             self._results,
             stream=self._stream,
             threads=self._threads,
+            check_lists=self._check_lists,
         )
         return self.out
 
@@ -95,7 +97,7 @@ class Kernel:
         ranks = [len(info.shape) for info in self.results]
         return _native.result_shapes(self._handle, inputs, ranks)
 
-    def bind(self, *tensors, out=None, stream=None, threads=0):
+    def bind(self, *tensors, out=None, stream=None, threads=0, check_lists=False):
         """Checks and converts the arguments of a call once, for many runs."""
         if isinstance(threads, bool) or not isinstance(threads, int):
             raise InvalidArgument(
@@ -108,7 +110,13 @@ class Kernel:
         first, device, device_name = self._first_tensor(tensors, views)
         if device[0] == _native.CUDA and self._on_cuda is not None:
             kernel = self._on_cuda()
-            return kernel.bind(*tensors, out=out, stream=stream, threads=threads)
+            return kernel.bind(
+                *tensors,
+                out=out,
+                stream=stream,
+                threads=threads,
+                check_lists=check_lists,
+            )
         if stream is None and device[0] != _native.CPU:
             stream = _streams.current(device)
         inputs = _native.Tensors(views)
@@ -129,17 +137,22 @@ class Kernel:
         for view in views:
             self._check_device(view, device, device_name)
         results = _native.Tensors(views)
-        return BoundCall(self, inputs, results, out, stream, threads)
+        return BoundCall(self, inputs, results, out, stream, threads, check_lists)
 
-    def __call__(self, *tensors, out=None, stream=None, threads=0):
+    def __call__(self, *tensors, out=None, stream=None, threads=0, check_lists=False):
         """Runs the kernel on one argument for each input.
 
         Returns the result, or a tuple if there are several: new tensors like
         the first input, or those of `out`. `threads` bounds the threads of a
         CPU, and 0 means all. `stream` is one of the GPU, by default the
-        current one of PyTorch.
+        current one of PyTorch. With `check_lists` a GPU looks for errors in the
+        lists of a sparsity before it runs, as a CPU always does: the call then
+        waits for the stream, which may not be captured, and lists that are none
+        raise OutOfRange.
         """
-        return self.bind(*tensors, out=out, stream=stream, threads=threads)()
+        return self.bind(
+            *tensors, out=out, stream=stream, threads=threads, check_lists=check_lists
+        )()
 
     def _view_inputs(self, tensors, stream):
         if len(tensors) != len(self.inputs):

@@ -66,6 +66,8 @@ class _RunOptions(ctypes.Structure):
         ("threads", c_int32),
         ("pool", c_void_p),
         ("stream", c_void_p),
+        ("check_lists", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -285,11 +287,12 @@ def result_shapes(kernel, inputs, ranks):
     return tuple(shapes)
 
 
-def run(kernel, inputs, results, stream=None, threads=0):
+def run(kernel, inputs, results, stream=None, threads=0, check_lists=False):
     """Runs a kernel on `Tensors`.
 
     On a CPU the results are written when it returns. On a GPU they are when its
-    stream, an integer or None for the default one, has come to that.
+    stream, an integer or None for the default one, has come to that; with
+    `check_lists` it waits for the stream and for a check of lists first.
     """
     is_cuda = library().attnKernelDevice(kernel) == _DEVICES["cuda"]
     wanted = CUDA if is_cuda else CPU
@@ -306,7 +309,8 @@ def run(kernel, inputs, results, stream=None, threads=0):
                 )
     if stream is not None and not is_cuda:
         raise Unsupported("expects no stream, as kernels for a CPU have none")
-    options = _RunOptions(ctypes.sizeof(_RunOptions), threads, None, stream)
+    size = ctypes.sizeof(_RunOptions)
+    options = _RunOptions(size, threads, None, stream, bool(check_lists), 0)
     error = c_void_p()
     _check(
         library().attnKernelRun(

@@ -221,3 +221,185 @@ def test_invalid_lists(backend, form):
     backend.synchronize()
     assert backend.target != "cpu"
     assert not numpy.isnan(_to_numpy(backend, *results[0])).any()
+
+
+_BLOCK_PROGRAM = """
+!q = tensor<?x{heads}x?x64xbf16>
+!rows = tensor<{heads}x?x{index}>
+!columns = tensor<?x{index}>
+func.func @attention(%q: !q, %k: !q, %rows: !rows, %columns: !columns)
+    -> (!q {{attn.name = "o"}}) {{
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : !q
+  %s = tensor.dim %q, %c2 : !q
+  %oi = tensor.empty(%b, %s) : !q
+  %o = attn.attention ins(%q, %k, %k : !q, !q, !q)
+      sparsity(#attn.sparsity<lists, block = {block}> %rows, %columns : !rows, !columns)
+      outs(%oi : !q)
+  return %o : !q
+}}
+"""
+# The block, and how a kernel of it runs.
+_LAYOUTS = [
+    ("1x1", "auto"),
+    ("1x1", "lists"),
+    ("1x1", "dense"),
+    ("64x64", "auto"),
+    ("128x64", "dense"),
+]
+
+
+class _Checked:
+    """A kernel whose lists a test spoils: all heads have 5 rows of keys or blocks
+    0, 2, 4, ... 18."""
+
+    heads = 2
+    length = 20
+
+    def __init__(self, backend, layout, index="i32"):
+        block, form = layout
+        text = _BLOCK_PROGRAM.format(heads=self.heads, block=block, index=index)
+        self.backend, self.index = backend, index
+        self.kernel = attn.compile(text, target=backend.target, sparsity=form)
+        rows, columns = map(int, block.split("x"))
+        self.shapes = [(2, self.heads, n, 64) for n in (5 * rows, self.length * columns)]
+        self.columns = numpy.tile(numpy.arange(0, self.length, 2), self.heads * 5)
+        ends = 10 * numpy.arange(5 * self.heads).reshape(self.heads, 5) + 10
+        self.rows = numpy.concatenate([ends[:, :1] - 10, ends], 1)
+
+    def run(self, **options):
+        """The results, which are full of NaN before."""
+        backend = self.backend
+        draw = numpy.random.default_rng(5)
+        tensors = [(draw.standard_normal(shape), "bf16") for shape in self.shapes]
+        tensors += [(self.rows, self.index), (self.columns, self.index)]
+        tensors = [(backend.tensor(*t), t[1]) for t in tensors]
+        self.out = backend.full(self.shapes[0], float("nan"), "bf16")
+        self.kernel(
+            *(backend.argument(*t) for t in tensors),
+            out=backend.argument(self.out, "bf16"),
+            **options,
+        )
+        backend.synchronize()
+        return _to_numpy(backend, self.out, "bf16")
+
+    def expect(self, *texts):
+        """That a call with these lists tells all that is wrong with them."""
+        with pytest.raises(attn.OutOfRange) as info:
+            self.run(check_lists=True)
+        lines = str(info.value).splitlines()
+        assert len(lines) == len(texts), lines
+        for line, text in zip(lines, texts):
+            assert line.endswith(f"error: 'attn.attention' op expects {text}"), line
+        if self.backend.target != "cpu":
+            # Nothing else has run.
+            self.backend.synchronize()
+            assert numpy.isnan(_to_numpy(self.backend, self.out, "bf16")).all()
+
+
+@pytest.fixture(params=_LAYOUTS, ids="-".join)
+def checked(backend, request):
+    return _Checked(backend, request.param)
+
+
+def test_checked_lists(checked):
+    """Lists that are right pass, and the results are those without a check."""
+    results = checked.run(check_lists=True)
+    assert not numpy.isnan(results).any()
+    assert (results == checked.run()).all()
+
+
+@pytest.mark.parametrize("offset", [101, -3, 2**31 - 1])
+def test_rows_outside(checked, offset):
+    checked.rows[1, 5] = offset
+    text = f"rows of the sparsity to lie in the 100 columns, but got {offset}"
+    more = "rows of the sparsity not to decrease, but got -3 after a larger one"
+    checked.expect(text, *([more] if offset < 0 else []))
+
+
+def test_rows_that_decrease(checked):
+    checked.rows[0, 3] = 7
+    # The next list then has what belongs to others.
+    checked.expect(
+        "rows of the sparsity not to decrease, but got 7 after a larger one",
+        "the columns of a row of the sparsity to ascend, but got 0 after one that is"
+        " not less",
+    )
+
+
+@pytest.mark.parametrize("column", [20, -1, 2**31 - 1])
+def test_columns_out_of_range(checked, column):
+    checked.columns[99] = column
+    checked.expect(
+        f"columns of the sparsity to be from 0 to below 20, but got {column}"
+    )
+
+
+@pytest.mark.parametrize("column", [2, 4])
+def test_columns_without_order(checked, column):
+    checked.columns[53] = column
+    checked.expect(
+        "the columns of a row of the sparsity to ascend, but got"
+        f" {column} after one that is not less"
+    )
+
+
+def test_first_error(backend, checked):
+    """Of several errors of a kind the first is told, whoever finds it."""
+    if backend.target == "cpu":
+        pytest.skip("a CPU tells any of them")
+    checked.columns[30:90] = -numpy.arange(30, 90)
+    checked.columns[95:] = 0
+    for _ in range(20):
+        checked.expect(
+            "columns of the sparsity to be from 0 to below 20, but got -30",
+            "the columns of a row of the sparsity to ascend, but got 0 after one that"
+            " is not less",
+        )
+
+
+def test_errors_of_long_numbers(backend):
+    """Numbers of 64 bits are told as they are."""
+    for layout in _LAYOUTS:
+        checked = _Checked(backend, layout, "i64")
+        checked.columns[19] = 2**40
+        checked.expect(
+            f"columns of the sparsity to be from 0 to below 20, but got {2**40}"
+        )
+        checked = _Checked(backend, layout, "i64")
+        checked.rows[0, 0] = -(2**40)
+        checked.expect(
+            f"rows of the sparsity to lie in the 100 columns, but got {-(2**40)}"
+        )
+
+
+def test_unchecked_lists(backend, checked):
+    """Without a check a GPU reports nothing."""
+    if backend.target == "cpu":
+        pytest.skip("a CPU always checks")
+    checked.columns[53] = 500
+    assert not numpy.isnan(checked.run()).any()
+
+
+def test_capture_of_a_check(backend):
+    """Nobody can wait for a stream that is being captured."""
+    if backend.target != "cuda":
+        pytest.skip("needs a GPU")
+    import torch
+
+    checked = _Checked(backend, _LAYOUTS[0])
+    checked.run(check_lists=True)
+    tensors = [
+        backend.tensor(numpy.zeros(shape), "bf16") for shape in checked.shapes
+    ] + [backend.tensor(x, "i32") for x in (checked.rows, checked.columns)]
+    call = checked.kernel.bind(*tensors, out=checked.out, check_lists=True)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.graph(graph, stream=stream):
+        call = checked.kernel.bind(*tensors, out=checked.out, check_lists=True)
+        with pytest.raises(attn.InvalidArgument, match="not being captured"):
+            call()
+        # A call without a check can be captured.
+        checked.kernel(*tensors, out=checked.out)
+    graph.replay()
+    backend.synchronize()

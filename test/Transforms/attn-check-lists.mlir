@@ -6,6 +6,7 @@
 // CHECK: module attributes {attn.sites = ["{{.*}}error: 'attn.attention' op expects rows of the sparsity to lie in the %1 columns, but got %0", "{{.*}}rows of the sparsity not to decrease, but got %0 after a larger one", "{{.*}}columns of the sparsity to be from 0 to below %1, but got %0", "{{.*}}the columns of a row of the sparsity to ascend, but got %0 after one that is not less"]}
 // CHECK-LABEL: func @lists
 // CHECK: %[[NUM:.*]] = tensor.dim %[[COLUMNS:[^,]*]], %{{.*}} : tensor<?xi32>
+// CHECK: tensor.dim %arg0, %c2
 // CHECK: %[[KEYS:.*]] = tensor.dim %arg0, %c2
 // CHECK: scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}) in (1, 4, %{{.*}}) {
 // CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %c1

@@ -100,7 +100,8 @@ func.func @shared(%bits: tensor<1x?x?x?xi1>, %q: tensor<2x4x?x8xf32>) -> tensor<
 // EACH: %[[NEXT:.*]] = arith.addi %[[I]]
 // EACH: %[[END:.*]] = tensor.extract %[[ROWS]][%[[H]], %[[NEXT]]]
 // EACH: %[[HI:.*]] = arith.index_cast %[[END]]
-// EACH: %[[LOW:.*]] = arith.maxsi %[[LO]], %c0
+// EACH: %[[POSITIVE:.*]] = arith.maxsi %[[LO]], %c0
+// EACH: %[[LOW:.*]] = arith.minsi %[[POSITIVE]], %[[N]]
 // EACH: %[[HIGH:.*]] = arith.minsi %[[HI]], %[[N]]
 // EACH: %[[FOUND:.*]] = scf.for %[[AT:.*]] = %[[LOW]] to %[[HIGH]] step %{{.*}} iter_args(%[[BEFORE:.*]] = %false
 // EACH:   tensor.extract %[[COLUMNS]][%[[AT]]] : tensor<?xi64>

@@ -86,6 +86,7 @@ Expected<Execution> Execution::create(const Kernel &kernel, Arguments arguments,
   Execution execution(kernel);
   execution.threads = options.threads;
   execution.isCold = options.cold;
+  execution.checkLists = options.checkLists;
   execution.arguments = std::move(arguments);
   execution.resultNames = getNames(kernel.results());
   for (Argument &argument : *execution.arguments)
@@ -126,7 +127,7 @@ Error Execution::run(Poison poison) {
     else
       std::memset(tensor.getData(), 0x55, tensor.getSizeInBytes());
   }
-  return gpu ? gpu->run(kernel, results) : runOnCPU();
+  return gpu ? gpu->run(kernel, results, checkLists) : runOnCPU();
 }
 
 Expected<std::vector<double>> Execution::measure(size_t count) {

@@ -59,6 +59,7 @@ private:
   Kernel kernel;
   unsigned threads = 0;
   bool isCold = false;
+  bool checkLists = false;
   Arguments arguments;
   std::vector<std::string> resultNames;
   std::vector<Tensor> results;

@@ -53,11 +53,14 @@ Expected<GPU> GPU::create(const Kernel &kernel,
   return std::move(gpu);
 }
 
-Error GPU::run(const Kernel &kernel, std::vector<Tensor> &tensors) {
+Error GPU::run(const Kernel &kernel, std::vector<Tensor> &tensors,
+               bool checkLists) {
   for (auto [buffer, tensor] : llvm::zip_equal(results, tensors))
     if (Error error = buffer.copyFrom(tensor.getData(), buffer.getSize()))
       return error;
-  if (Error error = kernel.run(inputViews, resultViews))
+  RunOptions options;
+  options.checkLists = checkLists;
+  if (Error error = kernel.run(inputViews, resultViews, options))
     return error;
   if (Error error = device.synchronize())
     return error;

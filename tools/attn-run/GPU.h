@@ -19,8 +19,10 @@ public:
                                     llvm::ArrayRef<TensorView> inputs,
                                     llvm::ArrayRef<TensorView> results);
 
-  /// Copies the results to the GPU, runs the kernel and copies them back.
-  llvm::Error run(const Kernel &kernel, std::vector<Tensor> &results);
+  /// Copies the results to the GPU, runs the kernel, after a check of its lists
+  /// if asked for, and copies them back.
+  llvm::Error run(const Kernel &kernel, std::vector<Tensor> &results,
+                  bool checkLists);
 
   /// Runs the kernel repeatedly; the time of each run in seconds, between
   /// events of the GPU. Runs are enqueued one behind the other, so that the

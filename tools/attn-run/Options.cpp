@@ -208,6 +208,12 @@ struct CommandLine {
 
 static Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(message);
+  cl::opt<bool> checkLists{
+      "check-lists", cl::ValueDisallowed,
+      cl::desc("Let a GPU look for errors in the lists of a\n"
+               "sparsity before it runs, as --check does and a\n"
+               "CPU always does; runs that --bench times do not"),
+      cl::cat(category)};
 }
 
 static Error parseNamed(const cl::list<std::string> &list,
@@ -262,6 +268,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
   return Error::success();
 }
 
+      {"check-lists", line.checkLists.getNumOccurrences()},
 /// --show-mask and what goes with it.
 static Error readMask(const CommandLine &line, Options &options) {
   options.showMask = line.showMask.getNumOccurrences();
@@ -348,6 +355,7 @@ static Expected<Options> readOptions(const CommandLine &line) {
     return makeError("expects the name of a folder for --dump-ir, but got ''");
   options.json = line.format == "json";
   if (!options.json && line.format != "text")
+  options.checkLists = line.check || line.checkLists;
     return makeError("expects --format=text or --format=json, but got '" +
                      line.format + "'");
   if (line.seed.getNumOccurrences() &&

@@ -57,6 +57,8 @@ struct Options {
   uint64_t seed = 0;
   /// 0 for all.
   unsigned threads = 0;
+  /// Whether a GPU looks for errors in lists before a run that is not timed.
+  bool checkLists = false;
 };
 
 /// Begins each line with an error.

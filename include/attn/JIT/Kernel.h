@@ -15,7 +15,7 @@
 //   std::errc::invalid_argument     the tensors do not fit the kernel
 //   std::errc::not_enough_memory    scratch memory could not be had
 //   std::errc::result_out_of_range  a checked read left its tensor, or lists of
-//                                   blocks are none
+//                                   blocks or keys are none
 //
 // or llvm::inconvertibleErrorCode() for a program that does not compile.
 //
@@ -39,8 +39,13 @@ struct RunOptions {
   /// At most so many threads at once, the caller's among them; 0 for all.
   unsigned threads = 0;
   /// For a kernel on a GPU, the CUstream that it becomes work of; null is the
-  /// default stream. The other options mean nothing there.
+  /// default stream. The options above mean nothing there.
   void *stream = nullptr;
+  /// Whether the lists of a sparsity are checked on a GPU, too, before anything
+  /// else runs. The call then waits for what the stream has so far and for the
+  /// checks, and the stream may not be captured. On a CPU lists are always
+  /// checked.
+  bool checkLists = false;
 };
 
 /// Compiled code. Copies share it and are cheap. One kernel may run in several

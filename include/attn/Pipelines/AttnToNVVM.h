@@ -33,16 +33,25 @@ void buildGPUKernelStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 /// Kernels are in the LLVM and NVVM dialects.
 void buildGPUThreadStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 
+/// Checks of lists are kernels, and nothing else is left.
+void buildGPUCheckStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+
 /// A stage by its name: "tile", "kernel", "thread".
 struct GPUPipelineStage {
   llvm::StringLiteral name;
   void (*build)(OpPassManager &, const AttnToNVVMOptions &);
 };
 ArrayRef<GPUPipelineStage> getAttnToNVVMStages();
+/// The stages of the kernels that check the lists of a program: "check",
+/// "thread".
+ArrayRef<GPUPipelineStage> getGPUCheckStages();
 
-/// All stages.
+/// All stages of the kernels that compute.
 void buildAttnToNVVMPipeline(OpPassManager &pm,
                              const AttnToNVVMOptions &options);
+/// All stages of the kernels that check lists.
+void buildChecksToNVVMPipeline(OpPassManager &pm,
+                               const AttnToNVVMOptions &options);
 
 } // namespace mlir::attn
 

@@ -2,58 +2,11 @@
 
 #include "SummaryKernels.h"
 #include "IntBuilder.h"
-#include "WorkerCloner.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "WarpLoops.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static constexpr int64_t kThreads = 128;
-
-//===----------------------------------------------------------------------===//
-// Extents
-//===----------------------------------------------------------------------===//
-
-/// ceil(extent / divisor) of a dimension of an argument, or a constant.
-static FailureOr<DictionaryAttr> describeExtent(Builder &builder,
-                                                func::FuncOp function,
-                                                OpFoldResult extent,
-                                                Operation *user) {
-  auto getNumber = [&](StringRef name, int64_t number) {
-    return builder.getNamedAttr(name, builder.getI64IntegerAttr(number));
-  };
-  if (std::optional<int64_t> constant = getConstantIntValue(extent))
-    return builder.getDictionaryAttr(getNumber("extent", *constant));
-  auto value = cast<Value>(extent);
-  int64_t divisor = 1;
-  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
-    auto division =
-        dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
-    auto by = division && division.getKind() == AffineExprKind::CeilDiv
-                  ? dyn_cast<AffineConstantExpr>(division.getRHS())
-                  : AffineConstantExpr();
-    if (!by || apply.getMapOperands().size() != 1 ||
-        !isa<AffineDimExpr, AffineSymbolExpr>(division.getLHS()))
-      return user->emitError("expects the extents of a table to be those of "
-                             "arguments, or their quotients");
-    divisor = by.getValue();
-    value = apply.getMapOperands()[0];
-  }
-  auto dim = value.getDefiningOp<tensor::DimOp>();
-  Value source = dim ? dim.getSource() : Value();
-  while (auto cast =
-             source ? source.getDefiningOp<tensor::CastOp>() : tensor::CastOp())
-    source = cast.getSource();
-  auto argument = dyn_cast_if_present<BlockArgument>(source);
-  if (!argument || argument.getOwner() != &function.getBody().front() ||
-      !dim.getConstantIndex())
-    return user->emitError("expects the extents of a table to be those of "
-                           "arguments, or their quotients");
-  return builder.getDictionaryAttr(
-      {getNumber("dim", *dim.getConstantIndex()), getNumber("divisor", divisor),
-       getNumber("operand", argument.getArgNumber())});
-}
 
 namespace {
 /// What an iteration writes to a table: a scalar, at its own indices, or a row
@@ -198,38 +151,10 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   WorkerCloner cloner(builder, summary, arguments, /*warpgroup=*/nullptr);
   cloner.setLane(lane);
 
-  SmallVector<Value> extents;
-  for (OpFoldResult bound : loop.getMixedUpperBound()) {
-    FailureOr<Value> extent = cloner.getScalar(bound);
-    if (failed(extent))
-      return failure();
-    extents.push_back(ib.fromIndex(*extent));
-  }
-  auto getId = [&](auto op) { return ib.fromIndex(op); };
-  Value block = getId(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
-  Value thread =
-      getId(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
-  Value warp =
-      ib.add(ib.mul(block, ib.constant(kThreads / hopper::kWarpThreads)),
-             ib.div(thread, ib.constant(hopper::kWarpThreads)));
-  Value count = ib.constant(1);
-  for (Value extent : extents)
-    count = ib.mul(count, extent);
-  Value isElement = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::slt, warp, count);
-  auto branch = scf::IfOp::create(builder, loc, isElement,
-                                  /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> ids(extents.size());
-  Value rest = warp;
-  for (size_t dim = extents.size(); dim-- > 0;) {
-    ids[dim] = ib.toPosition(ib.rem(rest, extents[dim]));
-    rest = ib.div(rest, extents[dim]);
-  }
-  for (auto [from, to] : llvm::zip_equal(loop.getInductionVars(), ids))
-    cloner.map(from, to);
-
+  FailureOr<WarpIteration> iteration = emitWarpIteration(builder, loop, cloner);
+  if (failed(iteration))
+    return failure();
   FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
   if (failed(elements))
     return failure();
@@ -243,7 +168,7 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   auto getPosition = [&](const TableElement &element) {
     SmallVector<Value> at;
     for (std::optional<unsigned> index : element.indices)
-      at.push_back(index ? ids[*index] : zero);
+      at.push_back(index ? iteration->indices[*index] : zero);
     return at;
   };
   if (isOfRows(*elements))
@@ -274,14 +199,8 @@ LogicalResult mlir::attn::emitSummaryKernels(OpBuilder &builder,
   for (auto [number, loop] : llvm::enumerate(program.summaries)) {
     OpBuilder::InsertionGuard guard(builder);
     Location loc = loop.getLoc();
-    auto kernel = gpu::GPUFuncOp::create(
-        builder, loc,
-        (program.function.getName() + "_summary" + Twine(number)).str(),
-        FunctionType::get(builder.getContext(), {}, {}));
-    kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                    builder.getUnitAttr());
-    kernel->setAttr(hopper::kThreadsAttrName,
-                    builder.getI64IntegerAttr(kThreads));
+    gpu::GPUFuncOp kernel = createWarpKernel(
+        builder, loc, program.function.getName() + "_summary" + Twine(number));
     kernel->setAttr(hopper::kElementsAttrName,
                     builder.getI64IntegerAttr(firstTable));
     FailureOr<SmallVector<TableElement>> elements = matchElements(loop);

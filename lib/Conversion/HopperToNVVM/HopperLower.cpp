@@ -23,7 +23,8 @@ struct AttnHopperLower
     OpBuilder builder(&getContext());
     for (gpu::GPUFuncOp kernel : kernels) {
       if (!kernel->hasAttr(hopper::kScheduleAttrName) &&
-          !kernel->hasAttr(hopper::kElementsAttrName))
+          !kernel->hasAttr(hopper::kElementsAttrName) &&
+          !kernel->hasAttr(hopper::kChecksAttrName))
         continue;
       if (failed(ThreadProgram(builder, kernel, accurateTanh).emit()))
         return signalPassFailure();

@@ -1,4 +1,4 @@
-//===- LowerSummaries.cpp - What fills tables -----------------------------===//
+//===- LowerSummaries.cpp - What fills tables, and what checks lists ------===//
 
 #include "ThreadProgram.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -93,5 +93,20 @@ LogicalResult ThreadProgram::emitElementStore(memref::StoreOp op) {
     value = arith::ExtUIOp::create(b, b.getI8Type(), value);
   unsigned bytes = value.getType().getIntOrFloatBitWidth() / 8;
   LLVM::StoreOp::create(b, value, getAddress(buffer, position, bytes));
+  return success();
+}
+
+/// A minimum in memory that all thread blocks share.
+LogicalResult ThreadProgram::emitAtomicMinimum(memref::AtomicRMWOp op) {
+  if (op.getKind() != arith::AtomicRMWKind::minu || !op.getType().isInteger(64))
+    return op.emitError("expects a minimum of unsigned numbers of 64 bits");
+  SmallVector<IndexElement> position;
+  for (Value index : op.getIndices())
+    position.push_back(getIndices(index)[0]);
+  values[op.getResult()] = {LLVM::AtomicRMWOp::create(
+      b, LLVM::AtomicBinOp::umin,
+      getAddress(buffers.at(op.getMemref()), position, /*bytes=*/8),
+      get(op.getValue())[0], LLVM::AtomicOrdering::monotonic,
+      /*syncscope=*/"device")};
   return success();
 }

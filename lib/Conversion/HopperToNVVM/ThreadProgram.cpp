@@ -88,7 +88,8 @@ LogicalResult ThreadProgram::emit() {
   schedule =
       kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
   auto ops = kernel.getBody().front().getOps<hopper::WarpSpecializeOp>();
-  if (kernel->hasAttr(hopper::kElementsAttrName) && ops.empty())
+  if (ops.empty() && (kernel->hasAttr(hopper::kElementsAttrName) ||
+                      kernel->hasAttr(hopper::kChecksAttrName)))
     return emitPlain();
   if (!schedule || !llvm::hasSingleElement(ops))
     return kernel.emitError("expects a kernel with a schedule and one "
@@ -137,7 +138,7 @@ LogicalResult ThreadProgram::emit() {
 LogicalResult ThreadProgram::emitPlain() {
   auto threads = kernel->getAttrOfType<IntegerAttr>(hopper::kThreadsAttrName);
   if (!threads)
-    return kernel.emitError("expects a kernel that fills tables to have '")
+    return kernel.emitError("expects a kernel without roles to have '")
            << hopper::kThreadsAttrName << "'";
   if (failed(emitSignature()))
     return failure();
@@ -162,7 +163,7 @@ void ThreadProgram::describeLaunch(int64_t threads) {
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   for (StringRef name : {hopper::kScheduleAttrName, hopper::kGridAttrName,
                          hopper::kTablesAttrName, hopper::kElementsAttrName,
-                         hopper::kRowsAttrName})
+                         hopper::kRowsAttrName, hopper::kChecksAttrName})
     if (Attribute attribute = kernel->getAttr(name))
       function->setAttr(name, attribute);
 }
@@ -287,6 +288,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
       .Case([&](gpu::SubgroupReduceOp op) { return emitWarpReduce(op); })
       .Case([&](memref::StoreOp op) { return emitElementStore(op); })
+      .Case([&](memref::AtomicRMWOp op) { return emitAtomicMinimum(op); })
       .Case([&](GatherOp op) { return emitGather(op); })
       .Case([&](ListWordsOp op) {
         emitListWords(op);

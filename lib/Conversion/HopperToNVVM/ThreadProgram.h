@@ -161,6 +161,7 @@ private:
   // LowerSummaries.cpp.
   LogicalResult emitWarpReduce(gpu::SubgroupReduceOp op);
   LogicalResult emitElementStore(memref::StoreOp op);
+  LogicalResult emitAtomicMinimum(memref::AtomicRMWOp op);
   Value getAddress(const BufferParameter &buffer, ArrayRef<IndexElement> index,
                    unsigned bytes);
 

@@ -2,7 +2,9 @@
 
 #include "attn/Runtime/Cuda/Executable.h"
 #include "Binding.h"
+#include "Checker.h"
 #include "Counters.h"
+#include "Loading.h"
 #include "Tables.h"
 #include "attn/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
@@ -39,6 +41,7 @@ struct LoadedProgram {
 
   Device device;
   std::vector<LoadedVariant> variants;
+  Checker checker;
   LoadedProgram *next = nullptr;
 };
 } // namespace
@@ -61,6 +64,11 @@ struct Executable::Impl {
                    LoadedVariant &loaded);
   llvm::Expected<LoadedVariant *> getVariant(LoadedProgram &loaded,
                                              size_t launch, size_t variant);
+  /// Checks what all launches want of operands and stream, and does some work
+  /// with the context current.
+  llvm::Error onDevice(llvm::ArrayRef<TensorView> operands,
+                       const LaunchOptions &options,
+                       llvm::function_ref<llvm::Error(LoadedProgram &)> work);
   llvm::Error launch(LoadedProgram &loaded, size_t index,
                      llvm::ArrayRef<TensorView> operands,
                      const LaunchOptions &options);
@@ -85,6 +93,8 @@ Executable::Impl::~Impl() {
     for (LoadedVariant &variant : loaded->variants)
       if (variant.isReady && isIdle)
         (void)driver.cuModuleUnload(variant.module);
+    if (isIdle)
+      loaded->checker.unload(driver);
     delete std::exchange(loaded, loaded->next);
   }
 }
@@ -111,64 +121,6 @@ LoadedProgram &Executable::Impl::getLoaded(Device device) {
 //===----------------------------------------------------------------------===//
 // Loading
 //===----------------------------------------------------------------------===//
-
-/// Lets the thread load code while a stream of it is being captured.
-namespace {
-class RelaxedCapture {
-public:
-  explicit RelaxedCapture(const Driver &driver) : driver(driver) {
-    isRelaxed = driver.cuThreadExchangeStreamCaptureMode(&mode) == kSuccess;
-  }
-  ~RelaxedCapture() {
-    if (isRelaxed)
-      (void)driver.cuThreadExchangeStreamCaptureMode(&mode);
-  }
-  RelaxedCapture(const RelaxedCapture &) = delete;
-  RelaxedCapture &operator=(const RelaxedCapture &) = delete;
-
-private:
-  const Driver &driver;
-  int mode = kCaptureModeRelaxed;
-  bool isRelaxed;
-};
-} // namespace
-
-/// Lets the driver compile PTX.
-static llvm::Error loadPtx(const Driver &driver, const Variant &variant,
-                           ModuleHandle &module) {
-  // The driver wants a text that ends with a null, which strings have.
-  std::string log(8192, '\0');
-  int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
-  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-  Result result = driver.cuModuleLoadDataEx(&module, variant.ptx.c_str(), 2,
-                                            options, values);
-  if (result == kSuccess)
-    return llvm::Error::success();
-  llvm::StringRef text = llvm::StringRef(log.c_str()).trim();
-  std::string what = "compiling @" + variant.entry + " in the CUDA driver";
-  if (!text.empty())
-    what += (" (" + text + ")").str();
-  return driver.check(result, what);
-}
-
-static llvm::Error loadModule(const Driver &driver, const Variant &variant,
-                              ModuleHandle &module) {
-  if (variant.cubin.empty())
-    return loadPtx(driver, variant, module);
-  Result result = driver.cuModuleLoadData(&module, variant.cubin.data());
-  // A cubin may be of a newer toolkit than the driver; PTX may be not.
-  if ((result == kErrorInvalidImage || result == kErrorNoBinaryForGpu) &&
-      !variant.ptx.empty())
-    return loadPtx(driver, variant, module);
-  return driver.check(result, "loading the code of @" + variant.entry);
-}
-
-static llvm::Error findFunction(const Driver &driver, const std::string &entry,
-                                ModuleHandle module, FunctionHandle &function) {
-  return driver.check(
-      driver.cuModuleGetFunction(&function, module, entry.c_str()),
-      "looking for @" + entry + " in its code");
-}
 
 /// Finds the kernels in their module, and how many blocks of the main one run
 /// at once.
@@ -219,9 +171,6 @@ static llvm::Error resolve(const Variant &variant, Device device,
   return llvm::Error::success();
 }
 
-/// Numbers for BindingTarget; 0 means none.
-static std::atomic<uint64_t> nextId{kMaxParams};
-
 llvm::Error Executable::Impl::load(const Variant &variant, Device device,
                                    LoadedVariant &loaded) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -229,7 +178,8 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     return llvm::Error::success();
   const Driver &driver = device.getDriver();
   RelaxedCapture relaxed(driver);
-  if (llvm::Error error = loadModule(driver, variant, loaded.module))
+  if (llvm::Error error = loadModule(driver, variant.entry, variant.ptx,
+                                     variant.cubin, loaded.module))
     return error;
   if (llvm::Error error = resolve(variant, device, loaded)) {
     (void)driver.cuModuleUnload(loaded.module);
@@ -245,7 +195,7 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     }
     loaded.counters = *counters;
   }
-  loaded.id = nextId.fetch_add(kMaxParams * (1 + variant.summaries.size()));
+  loaded.id = takeBindingIds(1 + variant.summaries.size());
   loaded.isReady.store(true, std::memory_order_release);
   return llvm::Error::success();
 }
@@ -313,8 +263,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   }
   if (LLVM_LIKELY(variant.tables.empty()))
     return launchVariant(**code, variant, target, *tiles, options.stream);
-  llvm::Expected<Tables> tables =
-      Tables::allocate(device, options.stream, variant, operands);
+  llvm::Expected<Tables> tables = Tables::allocate(
+      device, options.stream, variant.firstTable, variant.tables, operands);
   if (!tables)
     return tables.takeError();
   target.operands = tables->getOperands();
@@ -333,7 +283,6 @@ llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
                                               const Variant &variant,
                                               BindingTarget target,
                                               void *stream) {
-  const Driver &driver = target.device.getDriver();
   for (auto [summary, function] :
        llvm::zip_equal(variant.summaries, code.summaries)) {
     target.id += kMaxParams;
@@ -343,22 +292,9 @@ llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
       continue;
     if (summary.byRow)
       warps /= table.shape[table.rank - 1];
-    int64_t blocks = llvm::divideCeil(warps, summary.threads / kWarpThreads);
-    if (blocks > INT32_MAX)
-      return makeArgumentError(
-          "expects tables of a mask to have at most " +
-          llvm::Twine(int64_t(INT32_MAX) * (summary.threads / kWarpThreads)) +
-          " elements, but got " + llvm::Twine(warps) +
-          "; run a part of the batch at a time");
-    ParamValues values;
-    if (llvm::Error error = bindParams(target, summary.params, values))
-      return error;
-    if (llvm::Error error = driver.check(
-            driver.cuLaunchKernel(function, static_cast<unsigned>(blocks), 1, 1,
-                                  summary.threads, 1, 1, /*sharedBytes=*/0,
-                                  static_cast<StreamHandle>(stream),
-                                  values.pointers, /*extra=*/nullptr),
-            "launching @" + summary.entry))
+    if (llvm::Error error =
+            launchWarps(target, {summary.entry, function, summary.threads},
+                        summary.params, warps, stream))
       return error;
   }
   return llvm::Error::success();
@@ -419,9 +355,10 @@ static llvm::Error checkStream(const Device &device, void *stream) {
                            "current");
 }
 
-llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
-                               const LaunchOptions &options) const {
-  if (llvm::Error error = checkOperands(operands, impl->numOperands))
+llvm::Error Executable::Impl::onDevice(
+    llvm::ArrayRef<TensorView> operands, const LaunchOptions &options,
+    llvm::function_ref<llvm::Error(LoadedProgram &)> work) {
+  if (llvm::Error error = checkOperands(operands, numOperands))
     return error;
   llvm::Expected<Device> device = options.device
                                       ? llvm::Expected<Device>(*options.device)
@@ -433,11 +370,34 @@ llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
     return error;
   if (llvm::Error error = checkStream(*device, options.stream))
     return error;
-  LoadedProgram &loaded = impl->getLoaded(*device);
-  for (size_t i = 0; i < impl->program.launches.size(); ++i)
-    if (llvm::Error error = impl->launch(loaded, i, operands, options))
-      return error;
-  return llvm::Error::success();
+  return work(getLoaded(*device));
+}
+
+llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
+                               const LaunchOptions &options) const {
+  auto launchAll = [&](LoadedProgram &loaded) -> llvm::Error {
+    for (size_t i = 0; i < impl->program.launches.size(); ++i)
+      if (llvm::Error error = impl->launch(loaded, i, operands, options))
+        return error;
+    return llvm::Error::success();
+  };
+  return impl->onDevice(operands, options, launchAll);
+}
+
+llvm::Error Executable::checkLists(llvm::ArrayRef<TensorView> operands,
+                                   llvm::MutableArrayRef<int64_t> numbers,
+                                   const LaunchOptions &options) const {
+  const ListChecks &checks = impl->program.checks;
+  if (checks.kernels.empty())
+    return llvm::Error::success();
+  if (numbers.size() != 2 * static_cast<size_t>(checks.numSites))
+    return makeArgumentError(
+        "expects room for the two numbers of " + llvm::Twine(checks.numSites) +
+        " sites, but got room for " + llvm::Twine(numbers.size()));
+  return impl->onDevice(operands, options, [&](LoadedProgram &loaded) {
+    return loaded.checker.run(checks, loaded.device, operands, numbers,
+                              options);
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -100,15 +100,12 @@ static llvm::Error checkParams(llvm::ArrayRef<Param> params) {
   return checkRange("the bytes of all parameters", bytes, 0, kMaxParamBytes);
 }
 
-static llvm::Error checkTable(const TableInfo &table, int32_t firstTable) {
-  if (!llvm::isPowerOf2_32(table.elementBytes) || table.elementBytes > 8)
-    return makeArgumentError("expects elements of a table to have 1, 2, 4 or 8 "
-                             "bytes, but got " +
-                             llvm::Twine(table.elementBytes));
-  if (llvm::Error error = checkRange("the rank of a table",
-                                     table.extents.size(), 1, kMaxTableRank))
+static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
+                                int32_t firstTable) {
+  if (llvm::Error error =
+          checkRange("the rank of a table", extents.size(), 1, kMaxTableRank))
     return error;
-  for (const TableExtent &extent : table.extents) {
+  for (const TableExtent &extent : extents) {
     if (llvm::Error error = checkRange("the operand of a table's extent",
                                        extent.operand, -1, firstTable - 1))
       return error;
@@ -125,6 +122,33 @@ static llvm::Error checkTable(const TableInfo &table, int32_t firstTable) {
   return llvm::Error::success();
 }
 
+static llvm::Error checkTable(const TableInfo &table, int32_t firstTable) {
+  if (!llvm::isPowerOf2_32(table.elementBytes) || table.elementBytes > 8)
+    return makeArgumentError("expects elements of a table to have 1, 2, 4 or 8 "
+                             "bytes, but got " +
+                             llvm::Twine(table.elementBytes));
+  return checkExtents(table.extents, firstTable);
+}
+
+/// A kernel whose warps do the same with different numbers.
+static llvm::Error checkWarpKernel(const std::string &entry, int32_t threads,
+                                   llvm::ArrayRef<Param> params,
+                                   const char *what) {
+  if (entry.empty() || entry.find('\0') != std::string::npos)
+    return makeArgumentError("expects a kernel to have a name");
+  if (llvm::Error error =
+          checkRange("the number of threads", threads, kWarpThreads, 1024))
+    return error;
+  if (llvm::Error error = checkParams(params))
+    return error;
+  for (const Param &param : params)
+    if (param.kind == ParamKind::TensorMap || param.kind == ParamKind::Counter)
+      return makeArgumentError(
+          llvm::Twine("expects no map and no counter of a kernel that ") +
+          what);
+  return llvm::Error::success();
+}
+
 static llvm::Error checkTables(const Variant &variant) {
   if (llvm::Error error = checkRange("the first table", variant.firstTable, 0,
                                      kMaxOperands - 1))
@@ -134,22 +158,13 @@ static llvm::Error checkTables(const Variant &variant) {
       return error;
   int64_t end = variant.firstTable + int64_t(variant.tables.size());
   for (const SummaryKernel &summary : variant.summaries) {
-    if (summary.entry.empty() || summary.entry.find('\0') != std::string::npos)
-      return makeArgumentError("expects a kernel to have a name");
-    if (llvm::Error error = checkRange("the number of threads", summary.threads,
-                                       kWarpThreads, 1024))
+    if (llvm::Error error = checkWarpKernel(summary.entry, summary.threads,
+                                            summary.params, "fills tables"))
       return error;
     if (llvm::Error error =
             checkRange("the table of a summary", summary.elements,
                        variant.firstTable, end - 1))
       return error;
-    if (llvm::Error error = checkParams(summary.params))
-      return error;
-    for (const Param &param : summary.params)
-      if (param.kind == ParamKind::TensorMap ||
-          param.kind == ParamKind::Counter)
-        return makeArgumentError(
-            "expects no map and no counter of a kernel that fills tables");
   }
   // Where there are tables, nothing else comes after the operands.
   if (variant.tables.empty())
@@ -166,6 +181,31 @@ static llvm::Error checkTables(const Variant &variant) {
   for (const SummaryKernel &summary : variant.summaries)
     if (llvm::Error error = check(summary.params))
       return error;
+  return llvm::Error::success();
+}
+
+static llvm::Error checkChecks(const ListChecks &checks) {
+  if (checks.kernels.empty())
+    return llvm::Error::success();
+  if (checks.ptx.empty())
+    return makeArgumentError("expects PTX of kernels that check lists");
+  if (llvm::Error error =
+          checkRange("the operand of words", checks.words, 0, kMaxOperands - 1))
+    return error;
+  if (llvm::Error error =
+          checkRange("the number of sites", checks.numSites, 1, kMaxOperands))
+    return error;
+  for (const CheckKernel &kernel : checks.kernels) {
+    if (llvm::Error error = checkWarpKernel(kernel.entry, kernel.threads,
+                                            kernel.params, "checks lists"))
+      return error;
+    if (llvm::Error error = checkExtents(kernel.extents, checks.words))
+      return error;
+    for (const Param &param : kernel.params)
+      if (llvm::Error error = checkRange("the operand of a parameter",
+                                         param.operand, 0, checks.words))
+        return error;
+  }
   return llvm::Error::success();
 }
 
@@ -232,7 +272,7 @@ llvm::Error CudaProgram::validate() const {
       if (llvm::Error error = checkVariant(variant))
         return error;
   }
-  return llvm::Error::success();
+  return checkChecks(checks);
 }
 
 int64_t CudaProgram::getNumOperands() const {
@@ -255,6 +295,8 @@ int64_t CudaProgram::getNumOperands() const {
           add(extent.operand);
     }
   }
+  if (!checks.kernels.empty())
+    last = std::max<int64_t>(last, checks.words - 1);
   return last + 1;
 }
 

@@ -55,15 +55,19 @@ static json::Value toJSON(const Param &param) {
   return object;
 }
 
+static json::Array toJSON(llvm::ArrayRef<TableExtent> extents) {
+  json::Array array;
+  for (const TableExtent &extent : extents)
+    array.push_back(json::Object{{"operand", extent.operand},
+                                 {"dim", extent.dim},
+                                 {"divisor", extent.divisor},
+                                 {"size", extent.size}});
+  return array;
+}
+
 static json::Value toJSON(const TableInfo &table) {
-  json::Array extents;
-  for (const TableExtent &extent : table.extents)
-    extents.push_back(json::Object{{"operand", extent.operand},
-                                   {"dim", extent.dim},
-                                   {"divisor", extent.divisor},
-                                   {"size", extent.size}});
   return json::Object{{"element_bytes", table.elementBytes},
-                      {"extents", std::move(extents)}};
+                      {"extents", ::toJSON(llvm::ArrayRef(table.extents))}};
 }
 
 static json::Array toJSON(llvm::ArrayRef<Param> params) {
@@ -79,6 +83,20 @@ static json::Value toJSON(const SummaryKernel &summary) {
                       {"elements", summary.elements},
                       {"by_row", summary.byRow},
                       {"params", ::toJSON(llvm::ArrayRef(summary.params))}};
+}
+
+static json::Value toJSON(const ListChecks &checks) {
+  json::Array kernels;
+  for (const CheckKernel &kernel : checks.kernels)
+    kernels.push_back(
+        json::Object{{"entry", toUTF8(kernel.entry)},
+                     {"threads", kernel.threads},
+                     {"extents", ::toJSON(llvm::ArrayRef(kernel.extents))},
+                     {"params", ::toJSON(llvm::ArrayRef(kernel.params))}});
+  return json::Object{{"words", checks.words},
+                      {"sites", checks.numSites},
+                      {"kernels", std::move(kernels)},
+                      {"ptx_bytes", static_cast<int64_t>(checks.ptx.size())}};
 }
 
 static json::Value toJSON(const Variant &variant) {
@@ -138,7 +156,8 @@ json::Value CudaProgram::toJSON() const {
   }
   return json::Object{{"version", kProgramVersion},
                       {"chip", toUTF8(chip)},
-                      {"launches", std::move(array)}};
+                      {"launches", std::move(array)},
+                      {"checks", ::toJSON(checks)}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,6 +292,19 @@ static bool fromJSON(const json::Value &value, SummaryKernel &summary,
       .ok();
 }
 
+static bool fromJSON(const json::Value &value, CheckKernel &kernel,
+                     json::Path path) {
+  std::vector<TableExtent> extents;
+  bool isOk = Reader(value, path)
+                  .map("entry", kernel.entry)
+                  .mapInteger("threads", kernel.threads)
+                  .map("extents", extents)
+                  .map("params", kernel.params)
+                  .ok();
+  kernel.extents.assign(extents.begin(), extents.end());
+  return isOk;
+}
+
 static bool fromJSON(const json::Value &value, Resources &resources,
                      json::Path path) {
   return Reader(value, path)
@@ -314,6 +346,10 @@ struct StoredLaunch {
   ListsInfo lists;
   std::vector<StoredVariant> variants;
 };
+struct StoredChecks {
+  ListChecks checks;
+  uint64_t ptxBytes = 0;
+};
 
 static bool fromJSON(const json::Value &value, StoredVariant &stored,
                      json::Path path) {
@@ -343,6 +379,16 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       // An optional may be absent.
       .map("resources", variant.resources);
   return reader.ok();
+}
+
+static bool fromJSON(const json::Value &value, StoredChecks &stored,
+                     json::Path path) {
+  return Reader(value, path)
+      .mapInteger("words", stored.checks.words)
+      .mapInteger("sites", stored.checks.numSites)
+      .map("kernels", stored.checks.kernels)
+      .mapInteger("ptx_bytes", stored.ptxBytes)
+      .ok();
 }
 
 static bool fromJSON(const json::Value &value, StoredLaunch &launch,
@@ -379,9 +425,19 @@ llvm::Expected<CudaProgram> CudaProgram::fromJSON(const json::Value &value,
                                    llvm::Twine(kProgramVersion) +
                                    ", but got version " + llvm::Twine(version));
   std::vector<StoredLaunch> launches;
-  if (!reader.map("chip", program.chip).map("launches", launches).ok())
+  StoredChecks checks;
+  if (!reader.map("chip", program.chip)
+           .map("launches", launches)
+           .map("checks", checks)
+           .ok())
     return root.getError();
+  program.checks = std::move(checks.checks);
   llvm::StringRef rest = code;
+  auto makeError = [&] {
+    return llvm::createStringError("expects the code of all variants, but got "
+                                   "only " +
+                                   llvm::Twine(code.size()) + " bytes");
+  };
   for (StoredLaunch &stored : launches) {
     LaunchInfo &launch = program.launches.emplace_back();
     launch.grid = stored.grid;
@@ -390,11 +446,11 @@ llvm::Expected<CudaProgram> CudaProgram::fromJSON(const json::Value &value,
       Variant &variant = launch.variants.emplace_back(std::move(item.variant));
       if (!takeBytes(rest, item.ptxBytes, variant.ptx) ||
           !takeBytes(rest, item.cubinBytes, variant.cubin))
-        return llvm::createStringError(
-            "expects the code of all variants, but got only " +
-            llvm::Twine(code.size()) + " bytes");
+        return makeError();
     }
   }
+  if (!takeBytes(rest, checks.ptxBytes, program.checks.ptx))
+    return makeError();
   if (!rest.empty())
     return llvm::createStringError(
         "expects code of " + llvm::Twine(code.size() - rest.size()) +
@@ -426,7 +482,7 @@ std::string CudaProgram::toBytes() const {
       bytes += variant.ptx;
       bytes += variant.cubin;
     }
-  return bytes;
+  return bytes + checks.ptx;
 }
 
 llvm::Expected<CudaProgram> CudaProgram::fromBytes(llvm::StringRef bytes) {

@@ -85,6 +85,21 @@ static llvm::Expected<int64_t> getExtent(const TableExtent &extent,
   return llvm::divideCeil(view.shape[extent.dim], extent.divisor);
 }
 
+llvm::Expected<int64_t>
+Tables::getProduct(llvm::ArrayRef<TableExtent> extents,
+                   llvm::ArrayRef<TensorView> operands) {
+  int64_t product = 1;
+  for (const TableExtent &extent : extents) {
+    llvm::Expected<int64_t> factor = getExtent(extent, operands);
+    if (!factor)
+      return factor.takeError();
+    if (llvm::MulOverflow(product, *factor, product))
+      return makeArgumentError("expects less than 2^63 lists; run a part of "
+                               "the batch at a time");
+  }
+  return product;
+}
+
 static DType getTableType(int32_t bytes) {
   switch (bytes) {
   case 1:
@@ -99,14 +114,14 @@ static DType getTableType(int32_t bytes) {
 }
 
 llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
-                                        const Variant &variant,
+                                        int32_t firstTable,
+                                        llvm::ArrayRef<TableInfo> infos,
                                         llvm::ArrayRef<TensorView> operands) {
   Tables tables(device.getDriver(), stream);
-  tables.operands.assign(operands.begin(),
-                         operands.begin() + variant.firstTable);
+  tables.operands.assign(operands.begin(), operands.begin() + firstTable);
   int64_t total = 0;
   std::vector<int64_t> offsets;
-  for (const TableInfo &table : variant.tables) {
+  for (const TableInfo &table : infos) {
     size_t first = tables.extents.size(), rank = table.extents.size();
     tables.extents.resize(first + 2 * rank);
     int64_t bytes = table.elementBytes;
@@ -137,7 +152,7 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
   }
   // The numbers stay where they are from here on.
   const int64_t *next = tables.extents.data();
-  for (auto [table, offset] : llvm::zip_equal(variant.tables, offsets)) {
+  for (auto [table, offset] : llvm::zip_equal(infos, offsets)) {
     auto rank = static_cast<int64_t>(table.extents.size());
     tables.operands.push_back(
         {reinterpret_cast<void *>(tables.memory + offset),

@@ -18,9 +18,11 @@ namespace attn::cuda {
 /// of the device is current while it lives.
 class Tables {
 public:
-  /// `operands` are those of the caller, in host memory.
+  /// `operands` are those of the caller, in host memory, and the first table is
+  /// operand `firstTable`.
   static llvm::Expected<Tables> allocate(const Device &device, void *stream,
-                                         const Variant &variant,
+                                         int32_t firstTable,
+                                         llvm::ArrayRef<TableInfo> infos,
                                          llvm::ArrayRef<TensorView> operands);
   Tables(Tables &&other) noexcept;
   Tables &operator=(Tables &&) = delete;
@@ -31,6 +33,10 @@ public:
   llvm::ArrayRef<TensorView> getOperands() const { return operands; }
   /// How many elements an operand has.
   static int64_t getNumElements(const TensorView &view);
+  /// The product of extents.
+  static llvm::Expected<int64_t>
+  getProduct(llvm::ArrayRef<TableExtent> extents,
+             llvm::ArrayRef<TensorView> operands);
   /// Gives the memory back once what the stream has so far is done.
   llvm::Error release();
 

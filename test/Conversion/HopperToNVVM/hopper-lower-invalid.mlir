@@ -206,7 +206,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error@+1 {{expects a kernel that fills tables to have 'hopper.threads'}}
+  // expected-error@+1 {{expects a kernel without roles to have 'hopper.threads'}}
   gpu.func @summary() kernel attributes {hopper.elements = 1 : i64} {
     gpu.return
   }
@@ -218,6 +218,18 @@ gpu.module @m {
   gpu.func @summary(%x: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
     // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers over a warp}}
     %sum = gpu.subgroup_reduce add %x uniform : (i32) -> i32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @check(%x: i64 {hopper.operand = 0 : i64}, %words: memref<3xi64, strided<[1]>> {hopper.operand = 1 : i64}) kernel
+      attributes {hopper.checks = {}, hopper.threads = 128 : i64} {
+    %c0 = arith.constant 0 : index
+    // expected-error@+1 {{expects a minimum of unsigned numbers of 64 bits}}
+    %before = memref.atomic_rmw addi %x, %words[%c0] : (i64, memref<3xi64, strided<[1]>>) -> i64
     gpu.return
   }
 }

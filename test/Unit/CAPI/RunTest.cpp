@@ -178,6 +178,18 @@ TEST(Run, TakesThreadsAndPools) {
   EXPECT_EQ(outcome.status, ATTN_INVALID_ARGUMENT);
   EXPECT_EQ(outcome.message, "expects 0 or more threads, but got -1");
   options.threads = 0;
+  // A CPU checks lists in any case, and where there are none too.
+  options.check_lists = 1;
+  EXPECT_EQ(run(kernel, tensors, &options).status, ATTN_OK);
+  options.reserved = 1;
+  outcome = run(kernel, tensors, &options);
+  EXPECT_EQ(outcome.status, ATTN_UNSUPPORTED);
+  EXPECT_NE(outcome.message.find("reserved member of attnRunOptions"),
+            std::string::npos);
+  // As it was when it ended with the stream.
+  options.struct_size = offsetof(attnRunOptions, check_lists);
+  EXPECT_EQ(run(kernel, tensors, &options).status, ATTN_OK);
+  options.reserved = 0;
   options.struct_size = 4;
   outcome = run(kernel, tensors, &options);
   EXPECT_EQ(outcome.status, ATTN_INVALID_ARGUMENT);

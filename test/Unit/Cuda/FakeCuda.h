@@ -1,7 +1,8 @@
 /*===- FakeCuda.h - What tests ask of the fake driver -------------*- C -*-===*\
 |*
 |* The fake has three GPUs: 0 and 2 of compute capability 9.0 with 4
-|* multiprocessors, 1 of 8.0. Their memory is the host's. Kernels do nothing.
+|* multiprocessors, 1 of 8.0. Their memory is the host's. Kernels do nothing but
+|* what a test has them do.
 |*
 \*===----------------------------------------------------------------------===*/
 
@@ -24,6 +25,10 @@ void fakeCudaFail(const char *function, int result);
 void fakeCudaSetParams(const int *sizes, int count);
 /* The value of the last launch. */
 const void *fakeCudaGetParam(int index);
+
+/* Lets kernels of a name call a function with the values of their parameters;
+ * NULL for nothing again. One name at a time. */
+void fakeCudaSetKernel(const char *name, void (*work)(void **values));
 
 /* Whether streams are being captured from now on. */
 void fakeCudaSetCapturing(int value);

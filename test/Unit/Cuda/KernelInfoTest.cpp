@@ -117,7 +117,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 7; }),
-            "expects a GPU program of version 4, but got version 7");
+            "expects a GPU program of version 5, but got version 7");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));

@@ -151,8 +151,8 @@ TEST_F(CudaKernel, Launches) {
   EXPECT_EQ(numScalars, 1u);
 }
 
-TEST_F(CudaKernel, LaunchesLists) {
-  Kernel kernel = get(Kernel::compile(R"(
+// Queries with lists of keys, in the layout bshd.
+static const char *const kLists = R"mlir(
 !q = tensor<?x?x4x64xbf16>
 !k = tensor<?x?x2x64xbf16>
 !rows = tensor<4x?xi32>
@@ -167,8 +167,10 @@ func.func @attn(%q: !q, %k: !k, %v: !k, %rows: !rows, %columns: !columns) -> !q 
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : !rows, !columns)
       outs(%init : !q)
   return %o : !q
-})",
-                                      getOptions()));
+})mlir";
+
+TEST_F(CudaKernel, LaunchesLists) {
+  Kernel kernel = get(Kernel::compile(kLists, getOptions()));
   DeviceTensor rows(device, DType::I32, {4, 301});
   DeviceTensor columns(device, DType::I32, {1000});
   const cuda::Variant &variant =
@@ -196,6 +198,55 @@ func.func @attn(%q: !q, %k: !k, %v: !k, %rows: !rows, %columns: !columns) -> !q 
   }
   // Other kernels have fewer.
   fakeCudaSetParams(sizes.data(), 0);
+}
+
+TEST_F(CudaKernel, ChecksLists) {
+  Kernel kernel = get(Kernel::compile(kLists, getOptions()));
+  const cuda::ListChecks &checks = kernel.package().program->checks;
+  ASSERT_EQ(checks.kernels.size(), 1u);
+  EXPECT_EQ(checks.words, 6);
+  EXPECT_EQ(checks.numSites, 4);
+  EXPECT_EQ(kernel.package().metadata.sites.size(), 4u);
+  DeviceTensor rows(device, DType::I32, {4, 301});
+  DeviceTensor columns(device, DType::I32, {1000});
+  std::vector<TensorView> inputs = {q.view(), k.view(), v.view(), rows.view(),
+                                    columns.view()};
+  RunOptions options;
+  EXPECT_EQ(getText(kernel.run(inputs, {o.view()}, options)), "");
+  EXPECT_FALSE(llvm::StringRef(fakeCudaGetLog()).contains("attn_check0"));
+  options.checkLists = true;
+  EXPECT_EQ(getText(kernel.run(inputs, {o.view()}, options)), "");
+  // A warp for each of the 4 * 300 lists, which batches share.
+  EXPECT_TRUE(llvm::StringRef(fakeCudaGetLog())
+                  .contains("launch attn_check0 on 0 grid 300,1,1 block 128"))
+      << fakeCudaGetLog();
+
+  // The parameter that is the words.
+  static int wordsParam;
+  wordsParam = llvm::find_if(checks.kernels[0].params,
+                             [](const cuda::Param &param) {
+                               return param.operand == 6;
+                             }) -
+               checks.kernels[0].params.begin();
+  fakeCudaClear();
+  fakeCudaSetKernel("attn_check0", [](void **values) {
+    uint64_t *words = *static_cast<uint64_t **>(values[wordsParam]);
+    const uint64_t found[] = {17, 500, 499, 20, 3, 3};
+    std::copy(std::begin(found), std::end(found), words + 6);
+  });
+  llvm::Error error = kernel.run(inputs, {o.view()}, options);
+  fakeCudaSetKernel("", nullptr);
+  llvm::handleAllErrors(std::move(error), [](const llvm::StringError &info) {
+    EXPECT_EQ(info.convertToErrorCode(),
+              std::make_error_code(std::errc::result_out_of_range));
+    EXPECT_EQ(info.getMessage(),
+              "<input>:12:8: error: 'attn.attention' op expects columns of the "
+              "sparsity to be from 0 to below 499, but got 500\n"
+              "<input>:12:8: error: 'attn.attention' op expects the columns of "
+              "a row of the sparsity to ascend, but got 3 after one that is "
+              "not less");
+  });
+  EXPECT_FALSE(llvm::StringRef(fakeCudaGetLog()).contains("launch attn on"));
 }
 
 TEST_F(CudaKernel, ChecksCalls) {

@@ -131,6 +131,64 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
   ];
 }
 
+def AttnHopperChecksPass : Pass<"attn-hopper-checks", "::mlir::ModuleOp"> {
+  let summary = "turn loops that check lists into kernels";
+  let description = [{
+    Each function in which a loop reports errors (`attn.report`), as `attn-check-lists` makes it with `by-list`, becomes a `gpu.module` of its name and `.checks`, with a
+    kernel for each such loop and nothing else: all that does not report anything is left out, attention, too.
+
+    A warp has an iteration of the loop, and its threads share out the loops in it that have no results. A report becomes a minimum in memory, so that it does not
+    depend on who comes first: of each site there are three words of 64 bits, the place of an error, by the number of the iteration of the innermost loop that it is in, and its two
+    numbers. Where the words are all ones first, and the kernel runs once more with the words that it has left, they hold the first error of each site.
+
+    The words are an operand after those of the function. The attribute `hopper.checks` of a kernel gives its number (`words`), how many sites there are (`sites`), and as in `hopper.tables` the
+    `extents` whose product is the number of warps that are needed.
+
+    Precondition: results are destination arguments (`attn-destination-arguments`); lists are arguments. Postcondition: such functions are gone.
+
+    Before, without the rest of the function:
+
+    ```mlir
+    scf.forall (%b, %h, %i) in (1, 1, %queries) {
+      ...
+      scf.for %n = %begin to %end step %c1 {
+        %column = tensor.extract %columns[%n] : tensor<?xi32>
+        ...
+        attn.report site 2(%at, %keys) if %isOutside
+      }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    gpu.module @f.checks {
+      gpu.func @f_check0(...) kernel {
+        ...
+        scf.for %n = %first to %end step %c32 {
+          %column = attn.gather %columns[%n] ...
+          scf.if %isOutside {
+            %before = memref.atomic_rmw minu %place, %words[%c6] : (i64, memref<12xi64, strided<[1]>>) -> i64
+            %isFirst = arith.cmpi uge, %before, %place : i64
+            scf.if %isFirst {
+              memref.store %0, %words[%c7] : memref<12xi64, strided<[1]>>
+              memref.store %1, %words[%c8] : memref<12xi64, strided<[1]>>
+            }
+          }
+        }
+        gpu.return
+      }
+    }
+    ```
+
+    Errors: lists that are not arguments; operations with effects other than reports.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"
+  ];
+}
+
 def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::gpu::GPUModuleOp"> {
   let summary = "prove that the roles of a kernel fit together";
   let description = [{

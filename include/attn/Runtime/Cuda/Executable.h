@@ -70,6 +70,15 @@ public:
   llvm::Error launch(llvm::ArrayRef<TensorView> operands,
                      const LaunchOptions &options = {}) const;
 
+  /// Looks for errors in lists, with the operands of a launch, and waits for
+  /// what is found: the stream may not be captured. `numbers` has two for each
+  /// site of CudaProgram::checks; where a site has an error, those of the first
+  /// one are written. Does nothing for a program without lists. The first call
+  /// in a context lets the driver compile the checks.
+  llvm::Error checkLists(llvm::ArrayRef<TensorView> operands,
+                         llvm::MutableArrayRef<int64_t> numbers,
+                         const LaunchOptions &options = {}) const;
+
 private:
   struct Impl;
   explicit Executable(std::unique_ptr<Impl> impl);

@@ -200,19 +200,50 @@ struct LaunchInfo {
   std::vector<Variant> variants;
 };
 
+/// A kernel that checks lists, a warp for each.
+struct CheckKernel {
+  std::string entry;
+  /// Threads of a block, whole warps.
+  int32_t threads = 0;
+  /// Their product is the number of lists.
+  llvm::SmallVector<TableExtent, 4> extents;
+  /// All but maps and counters.
+  std::vector<Param> params;
+};
+
+/// Kernels that look for errors in the lists of a program, which run only for
+/// who asks. Each error that there may be is a site by its number. What is
+/// found goes to words of 64 bits, three for each site, that are all ones
+/// before: the place of an error, as a number, and the two numbers that its
+/// text tells. After a second run on what the first has left it is the first
+/// error of the site, see HopperChecks.cpp.
+struct ListChecks {
+  /// The operand that is the words, after all of the caller.
+  int32_t words = 0;
+  int32_t numSites = 0;
+  std::vector<CheckKernel> kernels;
+  /// The code of all, which the driver compiles when it is first needed.
+  std::string ptx;
+};
+/// Words of a site.
+constexpr int64_t kWordsOfSite = 3;
+
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 4;
+constexpr int64_t kProgramVersion = 5;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
   /// As ptxas names it: "sm_90a".
   std::string chip;
   std::vector<LaunchInfo> launches;
+  /// Without kernels where there are no lists.
+  ListChecks checks;
 
   /// Everything but the code, of which there are only the sizes.
   llvm::json::Value toJSON() const;
   /// The inverse, where `code` is the code of all variants: the PTX and the
-  /// cubin of the first, of the second, and so on. Fails if validate does.
+  /// cubin of the first, of the second, and so on, then the PTX of the checks.
+  /// Fails if validate does.
   static llvm::Expected<CudaProgram> fromJSON(const llvm::json::Value &json,
                                               llvm::StringRef code);
 

@@ -153,6 +153,8 @@ Value ListsToBits::emit() {
 Value ListsToBits::findColumn(ValueRange ids) {
   auto [begin, end] = readListEnds(builder, loc, rows, ids.drop_back());
   Value low = arith::MaxSIOp::create(builder, loc, begin, index(0));
+  // No number near where a list begins overflows.
+  low = arith::MinSIOp::create(builder, loc, low, numColumns);
   Value high = arith::MinSIOp::create(builder, loc, end, numColumns);
   auto find = scf::ForOp::create(
       builder, loc, low, high, index(1), ValueRange{boolean(false)},

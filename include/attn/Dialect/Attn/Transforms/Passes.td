@@ -147,11 +147,15 @@ def AttnChooseSparsityPass : Pass<"attn-choose-sparsity"> {
 }
 
 def AttnCheckListsPass : Pass<"attn-check-lists"> {
-  let summary = "check lists of single keys where the program runs";
+  let summary = "check lists of keys or blocks where the program runs";
   let description = [{
     Before each attention whose queries have lists of keys (a sparsity of lists with blocks of 1x1) comes a loop over workers that reads the lists once, and reports
     what is wrong with them (`attn.report`, `attn.sites`): rows that decrease or leave the columns, columns that do not ascend or are out of range.
     Lists that heads or batches share are read once for all of them. An attention with offsets, which is a part of another one, is not checked.
+    Lists of blocks are checked where they become bits (`attn-expand-sparsity`).
+
+    With `by-list`, which suits a GPU (`attn-hopper-checks`), lists of blocks are checked here, too, and an iteration of the loop over workers has one list, whose columns are
+    looked at one by one, in any order.
 
     What is computed of lists with errors is undefined, but nothing outside of the operands is read (`attn-tile`).
 
@@ -177,8 +181,11 @@ def AttnCheckListsPass : Pass<"attn-check-lists"> {
     %r = attn.attention ...
     ```
   }];
+  let options = [
+    Option<"byList", "by-list", "bool", "false", "An iteration checks one list, of blocks, too, column by column">
+  ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
   ];
 }
 

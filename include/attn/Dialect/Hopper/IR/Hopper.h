@@ -82,6 +82,13 @@ inline constexpr llvm::StringLiteral kElementsAttrName = "hopper.elements";
 /// same indices but the last.
 inline constexpr llvm::StringLiteral kRowsAttrName = "hopper.rows";
 
+/// Of a kernel that checks data: a dictionary of the operand that takes what it
+/// reports, `words`, of the number of `sites`, and of `extents` as tables have
+/// them, whose product is the number of warps.
+inline constexpr llvm::StringLiteral kChecksAttrName = "hopper.checks";
+/// Words of 64 bits for each site: the place of an error, and its two numbers.
+inline constexpr int64_t kWordsOfSite = 3;
+
 } // namespace mlir::attn::hopper
 
 #include "attn/Dialect/Hopper/IR/HopperDialect.h.inc"

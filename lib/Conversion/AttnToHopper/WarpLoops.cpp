@@ -1,0 +1,99 @@
+//===- WarpLoops.cpp - Loops of which a warp has an iteration -------------===//
+
+#include "WarpLoops.h"
+#include "IntBuilder.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+FailureOr<DictionaryAttr> mlir::attn::describeExtent(Builder &builder,
+                                                     func::FuncOp function,
+                                                     OpFoldResult extent,
+                                                     Operation *user) {
+  auto getNumber = [&](StringRef name, int64_t number) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(number));
+  };
+  if (std::optional<int64_t> constant = getConstantIntValue(extent))
+    return builder.getDictionaryAttr(getNumber("extent", *constant));
+  auto value = cast<Value>(extent);
+  int64_t divisor = 1;
+  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
+    auto division =
+        dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
+    auto by = division && division.getKind() == AffineExprKind::CeilDiv
+                  ? dyn_cast<AffineConstantExpr>(division.getRHS())
+                  : AffineConstantExpr();
+    if (!by || apply.getMapOperands().size() != 1 ||
+        !isa<AffineDimExpr, AffineSymbolExpr>(division.getLHS()))
+      return user->emitError("expects the extents of a table to be those of "
+                             "arguments, or their quotients");
+    divisor = by.getValue();
+    value = apply.getMapOperands()[0];
+  }
+  auto dim = value.getDefiningOp<tensor::DimOp>();
+  Value source = dim ? dim.getSource() : Value();
+  while (auto cast =
+             source ? source.getDefiningOp<tensor::CastOp>() : tensor::CastOp())
+    source = cast.getSource();
+  auto argument = dyn_cast_if_present<BlockArgument>(source);
+  if (!argument || argument.getOwner() != &function.getBody().front() ||
+      !dim.getConstantIndex())
+    return user->emitError("expects the extents of a table to be those of "
+                           "arguments, or their quotients");
+  return builder.getDictionaryAttr(
+      {getNumber("dim", *dim.getConstantIndex()), getNumber("divisor", divisor),
+       getNumber("operand", argument.getArgNumber())});
+}
+
+gpu::GPUFuncOp mlir::attn::createWarpKernel(OpBuilder &builder, Location loc,
+                                            const Twine &name) {
+  auto kernel =
+      gpu::GPUFuncOp::create(builder, loc, name.str(),
+                             FunctionType::get(builder.getContext(), {}, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                  builder.getUnitAttr());
+  kernel->setAttr(hopper::kThreadsAttrName,
+                  builder.getI64IntegerAttr(kWarpLoopThreads));
+  return kernel;
+}
+
+FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
+                                                       scf::ForallOp loop,
+                                                       WorkerCloner &cloner) {
+  Location loc = loop.getLoc();
+  IntBuilder ib{builder, loc};
+  SmallVector<Value> extents;
+  for (OpFoldResult bound : loop.getMixedUpperBound()) {
+    FailureOr<Value> extent = cloner.getScalar(bound);
+    if (failed(extent))
+      return failure();
+    extents.push_back(ib.fromIndex(*extent));
+  }
+  auto getId = [&](auto op) { return ib.fromIndex(op); };
+  Value block = getId(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  Value thread =
+      getId(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
+  WarpIteration result;
+  result.number = ib.add(
+      ib.mul(block, ib.constant(kWarpLoopThreads / hopper::kWarpThreads)),
+      ib.div(thread, ib.constant(hopper::kWarpThreads)));
+  Value count = ib.constant(1);
+  for (Value extent : extents)
+    count = ib.mul(count, extent);
+  Value isIteration = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::slt, result.number, count);
+  auto branch = scf::IfOp::create(builder, loc, isIteration,
+                                  /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  result.indices.resize(extents.size());
+  Value rest = result.number;
+  for (size_t dim = extents.size(); dim-- > 0;) {
+    result.indices[dim] = ib.toPosition(ib.rem(rest, extents[dim]));
+    rest = ib.div(rest, extents[dim]);
+  }
+  for (auto [from, to] :
+       llvm::zip_equal(loop.getInductionVars(), result.indices))
+    cloner.map(from, to);
+  return std::move(result);
+}

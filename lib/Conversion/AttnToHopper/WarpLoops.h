@@ -1,0 +1,38 @@
+//===- WarpLoops.h - Loops of which a warp has an iteration -----*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_WARPLOOPS_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_WARPLOOPS_H
+
+#include "WorkerCloner.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace mlir::attn {
+
+/// Threads of a block of kernels whose threads are all alike.
+inline constexpr int64_t kWarpLoopThreads = 128;
+
+/// An extent of a loop or a table, which a launch has to know: a constant, or
+/// ceil(extent / divisor) of a dimension of an argument. A dictionary as
+/// hopper::kTablesAttrName has it.
+FailureOr<DictionaryAttr> describeExtent(Builder &builder,
+                                         func::FuncOp function,
+                                         OpFoldResult extent, Operation *user);
+
+/// An empty kernel of such threads.
+gpu::GPUFuncOp createWarpKernel(OpBuilder &builder, Location loc,
+                                const Twine &name);
+
+/// An iteration of a loop: its number, as i32, and its indices.
+struct WarpIteration {
+  Value number;
+  SmallVector<Value> indices;
+};
+
+/// Sets the builder to where a warp has its iteration of `loop`, and maps the
+/// indices. Warps beyond the last iteration have none.
+FailureOr<WarpIteration>
+emitWarpIteration(OpBuilder &builder, scf::ForallOp loop, WorkerCloner &cloner);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_WARPLOOPS_H
