@@ -164,9 +164,19 @@ struct CommandLine {
       cl::desc("Print the code for a GPU as PTX or as a binary, or\n"
                "the LLVM IR, and do not run it; this needs no GPU"),
       cl::cat(category)};
-  cl::opt<std::string> emitTo{"emit-to", cl::value_desc("file"),
-                              cl::desc("Write what --emit prints to a file"),
-                              cl::cat(category)};
+  cl::opt<std::string> emitTo{
+      "emit-to", cl::value_desc("file"),
+      cl::desc("Write what --emit prints to a file; of binaries\n"
+               "with --variant=all, to files in a folder"),
+      cl::cat(category)};
+  cl::opt<std::string> variant{
+      "variant", cl::value_desc("n|all|checks"),
+      cl::desc("With --emit, which of the variants of a kernel for\n"
+               "a GPU, of which a launch takes one: its number,\n"
+               "the first by default; all, with a comment before\n"
+               "each; or checks, the kernels that look for errors\n"
+               "in lists"),
+      cl::cat(category)};
   cl::opt<std::string> dumpIR{
       "dump-ir", cl::value_desc("folder"),
       cl::desc("Write the program after each pass that changes it,\n"
@@ -198,6 +208,12 @@ struct CommandLine {
       "bounds-check", cl::ValueDisallowed,
       cl::desc("Report reads outside of captured tensors as errors"),
       cl::cat(category)};
+  cl::opt<bool> checkLists{
+      "check-lists", cl::ValueDisallowed,
+      cl::desc("Let a GPU look for errors in the lists of a\n"
+               "sparsity before it runs, as --check does and a\n"
+               "CPU always does; runs that --bench times do not"),
+      cl::cat(category)};
   cl::extrahelp help{argumentHelp};
 };
 } // namespace
@@ -208,12 +224,6 @@ struct CommandLine {
 
 static Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(message);
-  cl::opt<bool> checkLists{
-      "check-lists", cl::ValueDisallowed,
-      cl::desc("Let a GPU look for errors in the lists of a\n"
-               "sparsity before it runs, as --check does and a\n"
-               "CPU always does; runs that --bench times do not"),
-      cl::cat(category)};
 }
 
 static Error parseNamed(const cl::list<std::string> &list,
@@ -241,9 +251,24 @@ static Error readTarget(const CommandLine &line, Options &options) {
       (options.emit.empty() || options.emitTo.empty()))
     return makeError("expects the name of a file for --emit-to, together with "
                      "--emit");
+  options.variant = line.variant;
+  int64_t number;
+  if (line.variant.getNumOccurrences() && line.variant != "all" &&
+      line.variant != "checks" &&
+      (StringRef(line.variant).getAsInteger(10, number) || number < 0))
+    return makeError("expects --variant=all, --variant=checks or a number for "
+                     "--variant, but got '" +
+                     options.variant + "'");
+  if (line.variant.getNumOccurrences() && options.emit.empty())
+    return makeError("expects --variant together with --emit");
+  if (options.variant == "all" && options.emit == "cubin" &&
+      options.emitTo.empty())
+    return makeError("expects the name of a folder for --emit-to with "
+                     "--emit=cubin and --variant=all");
   const std::pair<const char *, int> runs[] = {
       {"check", line.check.getNumOccurrences()},
       {"bench", line.bench.getNumOccurrences()},
+      {"check-lists", line.checkLists.getNumOccurrences()},
       {"out", line.out.getNumOccurrences()},
       {"show-mask", line.showMask.getNumOccurrences()},
       {"until-after", line.untilAfter.getNumOccurrences()}};
@@ -268,7 +293,6 @@ static Error readTarget(const CommandLine &line, Options &options) {
   return Error::success();
 }
 
-      {"check-lists", line.checkLists.getNumOccurrences()},
 /// --show-mask and what goes with it.
 static Error readMask(const CommandLine &line, Options &options) {
   options.showMask = line.showMask.getNumOccurrences();
@@ -331,6 +355,7 @@ static Expected<Options> readOptions(const CommandLine &line) {
     return makeError("expects an attribute for --schedule, but got ''");
   options.sparsity = line.sparsity;
   options.check = line.check;
+  options.checkLists = line.check || line.checkLists;
   options.boundsCheck = line.boundsCheck;
   options.bench = line.bench.getNumOccurrences();
   constexpr int64_t maxRuns = 1000000;
@@ -355,7 +380,6 @@ static Expected<Options> readOptions(const CommandLine &line) {
     return makeError("expects the name of a folder for --dump-ir, but got ''");
   options.json = line.format == "json";
   if (!options.json && line.format != "text")
-  options.checkLists = line.check || line.checkLists;
     return makeError("expects --format=text or --format=json, but got '" +
                      line.format + "'");
   if (line.seed.getNumOccurrences() &&

@@ -30,8 +30,11 @@ struct Options {
   std::string sparsity;
   /// "ptx", "cubin", "llvm", or "" for a run.
   std::string emit;
-  /// The file for that, or "" for standard output.
+  /// The file for that, or "" for standard output; for several binaries, a
+  /// folder.
   std::string emitTo;
+  /// Of which variant: a number, "all", "checks", or "" for the first.
+  std::string variant;
   std::vector<NamedOption> arguments;
   std::vector<NamedOption> outputs;
   bool check = false;
@@ -54,11 +57,11 @@ struct Options {
   int64_t maskColumns = 128;
   bool json = false;
   bool boundsCheck = false;
+  /// Whether a GPU looks for errors in lists before a run that is not timed.
+  bool checkLists = false;
   uint64_t seed = 0;
   /// 0 for all.
   unsigned threads = 0;
-  /// Whether a GPU looks for errors in lists before a run that is not timed.
-  bool checkLists = false;
 };
 
 /// Begins each line with an error.

@@ -37,6 +37,9 @@ static DeviceKind findDeviceToPrint(const Options &options) {
 
 /// What --target asks for; a run needs the device.
 static Expected<DeviceKind> findDevice(const Options &options) {
+  if (!options.variant.empty() && findDeviceToPrint(options) == DeviceKind::CPU)
+    return makeError("expects --target=cuda with --variant, as code for a CPU "
+                     "has no variants");
   if (!options.emit.empty() || !options.untilAfter.empty())
     return findDeviceToPrint(options);
   if (options.target == "cpu")
@@ -91,14 +94,14 @@ static Error printUntilAfter(const Options &options, Program &program,
 /// --emit.
 static Error printCode(const Options &options, Program &program,
                        DeviceKind device, Dump &dump) {
-  Expected<std::string> code =
+  Expected<std::vector<EmittedCode>> code =
       emitCode(program.buffer->getBuffer(), options,
                getCompileOptions(options, program, device), dump);
   if (!code)
     return makeCompileError(program, code.takeError());
   if (Error error = dump.takeError())
     return error;
-  return writeOutput(*code, options.emitTo);
+  return writeCode(*code, options);
 }
 
 /// Compiles a program to run it.

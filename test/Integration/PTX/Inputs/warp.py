@@ -35,6 +35,13 @@ class Ended(Exception):
     """A warp has come to where it is not to be followed."""
 
 
+# The type, and what memory becomes.
+_ATOMICS = {
+    "atom.global.add.u32": ("u4", numpy.add),
+    "atom.global.min.u64": ("u8", numpy.minimum),
+}
+
+
 class Warp:
     """An entry with its arguments, of which warps are run one at a time.
 
@@ -217,9 +224,9 @@ class Warp:
             return self._make_together(opcode, operands)
         if opcode == "cvta.param.u64":
             opcode = "mov.b64"
-        if opcode == "atom.global.add.u32":
-            return lambda active: self._add_atomically(
-                operands, active, instruction.text
+        if opcode in _ATOMICS:
+            return lambda active: self._change_atomically(
+                *_ATOMICS[opcode], operands, active, instruction.text
             )
         if opcode.startswith("mov.b") and any(isinstance(x, Vector) for x in operands):
             return self._make_parts(operands, int(opcode[5:]))
@@ -286,18 +293,18 @@ class Warp:
     def stored(self, space, where, columns, active):
         """Called after threads have written to memory."""
 
-    def _add_atomically(self, operands, active, text):
+    def _change_atomically(self, type_, change, operands, active, text):
         to, where, what = operands
+        type_ = numpy.dtype(type_)
         addresses = self.addresses(where, "global")
-        added = self.value(what, operations.type_of("u32"))
-        old = numpy.zeros(LANES, numpy.uint32)
+        given = self.value(what, type_)
+        old = numpy.zeros(LANES, type_)
         for lane in numpy.nonzero(active)[0]:
-            one = addresses[lane : lane + 1]
-            old[lane] = self.memory.load(one, 4, "global", text).view(numpy.uint32)[
-                0, 0
-            ]
-            new = (old[lane : lane + 1] + added[lane]).view(numpy.uint8)[None]
-            self.memory.store(one, new, "global", text)
+            one, only = addresses[lane : lane + 1], slice(lane, lane + 1)
+            bytes_ = self.memory.load(one, type_.itemsize, "global", text)
+            old[only] = bytes_.view(type_)[0]
+            new = change(old[only], given[only]).astype(type_)
+            self.memory.store(one, new.view(numpy.uint8)[None], "global", text)
         self.assign(to, old, active)
 
     def _make_together(self, opcode, operands):
