@@ -41,6 +41,10 @@ static llvm::cl::Option *getShortPointers() {
 
 void attn::keepCompilerOptions() { getShortPointers(); }
 
+/// The first version of PTX that has this chip, and all that kernels are made
+/// of: 8.0, of CUDA 12.0, as old as the driver may be.
+static constexpr llvm::StringLiteral kPTXVersion = "+ptx80";
+
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createCudaMachine(unsigned optLevel) {
   static std::once_flag once;
@@ -63,7 +67,7 @@ createCudaMachine(unsigned optLevel) {
   // A multiplication and an addition become one instruction.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple, kCudaChip, "+ptx86", options, /*RM=*/std::nullopt,
+      triple, kCudaChip, kPTXVersion, options, /*RM=*/std::nullopt,
       /*CM=*/std::nullopt, getCodeGenLevel(optLevel)));
   if (!machine)
     return makeCompileError("error: no code can be made for " + kCudaChip);
@@ -170,10 +174,6 @@ static llvm::Error describeCode(mlir::LLVM::LLVMFuncOp function,
   return llvm::Error::success();
 }
 
-static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
-  std::optional<int64_t> first = getInt(from, "first");
-  auto tables = from.getAs<mlir::ArrayAttr>("tables");
-  if (!first || !tables)
 static bool readExtents(mlir::ArrayAttr from,
                         llvm::SmallVectorImpl<cuda::TableExtent> &extents) {
   for (auto extent : from.getAsRange<mlir::DictionaryAttr>()) {
@@ -194,6 +194,10 @@ static bool readExtents(mlir::ArrayAttr from,
   return true;
 }
 
+static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
+  std::optional<int64_t> first = getInt(from, "first");
+  auto tables = from.getAs<mlir::ArrayAttr>("tables");
+  if (!first || !tables)
     return false;
   variant.firstTable = *first;
   for (auto table : tables.getAsRange<mlir::DictionaryAttr>()) {
@@ -287,10 +291,6 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
   return code;
 }
 
-llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
-                                                const CompileOptions &options,
-                                                StageRunner runStage) {
-  mlir::LLVM::LLVMFuncOp function;
 static bool isKernel(mlir::LLVM::LLVMFuncOp function) {
   return function->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName());
 }
@@ -338,6 +338,10 @@ static llvm::Expected<std::string> emitPTX(mlir::gpu::GPUModuleOp module,
   return text;
 }
 
+llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
+                                                const CompileOptions &options,
+                                                StageRunner runStage) {
+  mlir::LLVM::LLVMFuncOp function;
   llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries;
   for (auto candidate : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
     if (!isKernel(candidate))

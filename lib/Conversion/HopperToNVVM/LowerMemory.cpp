@@ -122,6 +122,18 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
   });
 }
 
+/// An address of this thread block's shared memory as one of the cluster's,
+/// which is the same number.
+static Value toCluster(ImplicitLocOpBuilder &b, Value shared) {
+  Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), shared);
+  return LLVM::IntToPtrOp::create(
+      b,
+      LLVM::LLVMPointerType::get(
+          b.getContext(),
+          static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster)),
+      address);
+}
+
 /// The hardware arrives when all bytes are there.
 void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
                                    Value stage, Value full) {
@@ -141,11 +153,14 @@ void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
     SmallVector<Value> at = {firstColumn ? addOffset(firstColumn, column)
                                          : i32(column)};
     llvm::append_range(at, coordinates);
+    // A copy to the cluster's memory is the same instruction as one to the
+    // thread block's, and in PTX since 8.0 in place of 8.6.
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, getSharedPointer({&tile, stage, {}}, chunk * chunkBytes),
+        b,
+        toCluster(b, getSharedPointer({&tile, stage, {}}, chunk * chunkBytes)),
         get(op.getMap())[0], at, full, /*im2colOffsets=*/ValueRange(),
         /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/true, /*group=*/nullptr,
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
         /*predicate=*/Value());
   }
 }

@@ -53,10 +53,12 @@
 // CHECK:   %[[TILES:.*]] = llvm.getelementptr %[[SHARED]][1024]
 // CHECK:   %[[AT:.*]] = arith.muli %[[STAGE]], %[[BYTES]]
 // CHECK:   %[[LEFT:.*]] = llvm.getelementptr %[[TILES]][%[[AT]]]
-// CHECK:   nvvm.cp.async.bulk.tensor.shared.cluster.global %[[LEFT]], %[[MAP]], %[[FULL]], box[%c0_i32, %[[X]], %[[X]], %[[X]]] {isCTAOnly = true}
+// CHECK:   %[[NUMBER:.*]] = llvm.ptrtoint %[[LEFT]] : !llvm.ptr<3> to i32
+// CHECK:   %[[THERE:.*]] = llvm.inttoptr %[[NUMBER]] : i32 to !llvm.ptr<7>
+// CHECK:   nvvm.cp.async.bulk.tensor.shared.cluster.global %[[THERE]], %[[MAP]], %[[FULL]], box[%c0_i32, %[[X]], %[[X]], %[[X]]] : !llvm.ptr<7>, !llvm.ptr
 // CHECK:   %[[RIGHT0:.*]] = llvm.getelementptr %[[SHARED]][17408]
 // CHECK:   %[[RIGHT:.*]] = llvm.getelementptr %[[RIGHT0]][%[[AT]]]
-// CHECK:   nvvm.cp.async.bulk.tensor.shared.cluster.global %[[RIGHT]], %[[MAP]], %[[FULL]], box[%c64_i32, %[[X]], %[[X]], %[[X]]]
+// CHECK:   nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[MAP]], %[[FULL]], box[%c64_i32, %[[X]], %[[X]], %[[X]]]
 
 // A single stage has no offset, and each use is another phase.
 // CHECK:   %[[BIT:.*]] = arith.andi %[[N]], %c1_i32

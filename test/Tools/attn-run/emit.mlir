@@ -7,7 +7,7 @@
 // RUN: grep -c wgmma.mma_async %t.ptx | FileCheck %s --check-prefix=PRODUCTS
 // RUN: grep -c setmaxnreg %t.ptx | FileCheck %s --check-prefix=ROLES
 // Queries, keys and values come in chunks of 64 columns, results leave so.
-// RUN: grep -c 'cp.async.bulk.tensor.4d.shared::cta.global' %t.ptx | FileCheck %s --check-prefix=LOADS
+// RUN: grep -c 'cp.async.bulk.tensor.4d.shared::cluster.global' %t.ptx | FileCheck %s --check-prefix=LOADS
 // RUN: grep -c 'cp.async.bulk.tensor.4d.global.shared::cta' %t.ptx | FileCheck %s --check-prefix=STORES
 
 // PTX:       .target sm_90a

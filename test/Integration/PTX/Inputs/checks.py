@@ -34,7 +34,7 @@ _PUT = """
   st.shared.b32 [attn_shared+16], 129;
   mbarrier.arrive.expect_tx.shared.b64 %rd5, [attn_shared], {bytes};
   mov.b64 %rd6, kernel_param_1;
-  cp.async.bulk.tensor.4d.shared::cta.global.tile.mbarrier::complete_tx::bytes
+  cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
     [attn_shared+{to}], [%rd6, {0, 128, 2, 1}], [attn_shared];
   $end: ret; }
 """

@@ -15,7 +15,7 @@ import operations
 import warp
 from ptx import Address, PtxError
 
-_COPY = "cp.async.bulk.tensor.4d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
+_COPY = "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 # Tiles are copied in chunks of so many bytes of each row.
 _CHUNK_BYTES = 128
 # Other warps, which these are for, are not there.
