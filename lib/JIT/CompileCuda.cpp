@@ -144,8 +144,11 @@ struct Candidate {
   /// The form of sparse structures.
   std::string sparsity;
   double tileCost = 0, keyCost = 0;
+  double typicalKeys = 0, longKeyCost = 0, partRowCost = 0;
   double rowCost = 0, pairCost = 0, entryCost = 0, tableCost = 0;
   bool isForAnyStrides = false;
+  bool isForFewTiles = false;
+  bool fewAreLong = false;
   bool isLastResort = false;
   /// Of queries with lists of keys, for which there is one schedule.
   bool isOfRows = false;
@@ -155,6 +158,11 @@ struct Candidate {
 /// What a byte of words costs in microseconds, on an H200: it is written once
 /// and read once, mostly beside the products.
 static constexpr double kWordByteCost = 0.5e-6;
+
+/// What a kernel that merges parts costs in microseconds, on an H200: to start,
+/// and for each element of a row of a part, which is written, read, and written
+/// again as a result.
+static constexpr double kMergeCost = 6.0, kPartElementCost = 2.0e-6;
 
 /// Of both forms of lists of single keys; Dense and Lists are forced.
 static bool areBothForms(mlir::attn::SparsityForm form) {
@@ -209,12 +217,23 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
       // Rows are for any strides.
       if (hasBoth && (schedule.isForAnyStrides || schedule.isLastResort))
         continue;
+      // They are one form of several; few tiles of them are not shared out.
+      if (schedule.isForFewTiles && hasLists)
+        continue;
       Candidate &candidate = candidates.emplace_back();
       llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
       candidate.sparsity = hasLists ? "dense" : options.sparsity;
       candidate.registers = schedule.schedule.getRegisters();
       candidate.tileCost = schedule.tileCost;
       candidate.keyCost = schedule.keyCost;
+      candidate.typicalKeys = schedule.typicalKeys;
+      candidate.longKeyCost = schedule.longKeyCost;
+      candidate.fewAreLong = schedule.fewAreLong;
+      candidate.isForFewTiles = schedule.isForFewTiles;
+      candidate.partRowCost =
+          kPartElementCost * double(mlir::attn::AttentionLikeOpInterface(
+                                        attentions[0])
+                                        .getValueDim());
       candidate.isForAnyStrides = schedule.isForAnyStrides;
       candidate.isLastResort = schedule.isLastResort;
       if (hasLists) {
@@ -334,8 +353,10 @@ struct Attempt {
 };
 } // namespace
 
-static std::string getPartName(size_t schedule) {
-  return "schedule-" + std::to_string(schedule);
+static std::string getPartName(const Attempt &attempt, size_t schedule) {
+  return attempt.candidate.isForFewTiles
+             ? "few-tiles"
+             : "schedule-" + std::to_string(schedule);
 }
 
 static llvm::Error assembleAll(std::deque<Attempt> &attempts) {
@@ -389,7 +410,14 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     forAnyStrides = candidates.back();
     candidates.pop_back();
   }
-  std::optional<cuda::Variant> strided;
+  // The one that shares out keys is compiled with the first ones, and of use
+  // beside others alone.
+  std::optional<Candidate> forFewTiles;
+  if (candidates.size() > 1 && candidates.back().isForFewTiles) {
+    forFewTiles = candidates.back();
+    candidates.pop_back();
+  }
+  std::optional<cuda::Variant> strided, split;
   for (size_t next = 0; next < candidates.size() && program.launches.empty();) {
     std::deque<Attempt> attempts;
     size_t first = next;
@@ -397,6 +425,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       attempts.emplace_back().candidate = candidates[next++];
     while (next < candidates.size() && !candidates[next].isLastResort &&
            !attempts.back().candidate.isLastResort);
+    if (forFewTiles)
+      attempts.emplace_back().candidate = *std::exchange(forFewTiles, {});
     // The one that will take longest is first.
     llvm::SmallVector<size_t> order =
         llvm::to_vector(llvm::seq<size_t>(0, attempts.size()));
@@ -407,7 +437,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     });
     for (size_t number : order) {
       if (options.dumpPart)
-        options.dumpPart(getPartName(first + number));
+        options.dumpPart(getPartName(attempts[number], first + number));
       Attempt &attempt = attempts[number];
       llvm::Expected<CudaKernel> kernel = compile(attempt.candidate);
       if (!kernel)
@@ -441,7 +471,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       if (attempts[i].verdict.log.empty())
         continue;
       if (options.dumpPart)
-        options.dumpPart(getPartName(first + i));
+        options.dumpPart(getPartName(attempts[i], first + i));
       options.dumpLLVM("ptxas", attempts[i].verdict.log);
     }
     for (Attempt &attempt : attempts) {
@@ -461,10 +491,19 @@ Compilation::compileForCuda(mlir::ModuleOp module,
         if (!isOfRows)
           continue;
       }
-      if (program.launches.empty())
-        program.launches.push_back({attempt.kernel.grid, lists, {}});
       variant.tileCost = attempt.candidate.tileCost;
       variant.keyCost = attempt.candidate.keyCost;
+      variant.typicalKeys = attempt.candidate.typicalKeys;
+      variant.longKeyCost = attempt.candidate.longKeyCost;
+      variant.fewAreLong = attempt.candidate.fewAreLong;
+      if (attempt.candidate.isForFewTiles) {
+        variant.merge->cost = kMergeCost;
+        variant.merge->rowCost = attempt.candidate.partRowCost;
+        split = std::move(variant);
+        continue;
+      }
+      if (program.launches.empty())
+        program.launches.push_back({attempt.kernel.grid, lists, {}});
       variant.rowCost = attempt.candidate.rowCost;
       variant.pairCost = attempt.candidate.pairCost;
       variant.entryCost = attempt.candidate.entryCost;
@@ -479,6 +518,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
                             reason +
                             "; give another one, or compile for the CPU");
   explainForms(candidates, lists, module.getLoc(), metadata.entry);
+  if (split)
+    program.launches.front().variants.push_back(std::move(*split));
   if (strided) {
     // More than any other, which is taken where it can be.
     strided->tileCost = kAnyStridesCost;

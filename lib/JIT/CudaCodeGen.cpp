@@ -178,6 +178,10 @@ static bool readExtents(mlir::ArrayAttr from,
                         llvm::SmallVectorImpl<cuda::TableExtent> &extents) {
   for (auto extent : from.getAsRange<mlir::DictionaryAttr>()) {
     cuda::TableExtent &result = extents.emplace_back();
+    if (extent.contains("parts")) {
+      result.isParts = true;
+      continue;
+    }
     if (std::optional<int64_t> size = getInt(extent, "extent")) {
       result.size = *size;
       continue;
@@ -211,6 +215,21 @@ static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
       return false;
   }
   return true;
+}
+
+/// Reads what a kernel that merges results of parts has.
+static llvm::Error describeMerge(mlir::LLVM::LLVMFuncOp function,
+                                 cuda::MergeKernel &merge) {
+  static_assert(cuda::kLeastPartTiles == hopper::kLeastPartTiles,
+                "a launch has no more parts than kernels share out keys to");
+  if (llvm::Error error = describeCode(function, merge.params, merge.threads))
+    return error;
+  auto warps =
+      function->getAttrOfType<mlir::IntegerAttr>(hopper::kMergeAttrName);
+  if (!warps)
+    return reject(hopper::kMergeAttrName);
+  merge.warpsPerRow = warps.getInt();
+  return llvm::Error::success();
 }
 
 /// Reads all but the code from the attributes that attn-hopper-lower leaves.
@@ -279,7 +298,7 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
           hopper::kThreadsAttrName, hopper::kScheduleAttrName,
           hopper::kGridAttrName, hopper::kTablesAttrName,
           hopper::kElementsAttrName, hopper::kRowsAttrName,
-          hopper::kChecksAttrName})
+          hopper::kChecksAttrName, hopper::kMergeAttrName})
       copy->removeAttr(attribute);
   }
   std::unique_ptr<llvm::Module> code =
@@ -341,13 +360,17 @@ static llvm::Expected<std::string> emitPTX(mlir::gpu::GPUModuleOp module,
 llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
                                                 const CompileOptions &options,
                                                 StageRunner runStage) {
-  mlir::LLVM::LLVMFuncOp function;
+  mlir::LLVM::LLVMFuncOp function, merge;
   llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries;
   for (auto candidate : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
     if (!isKernel(candidate))
       continue;
     if (candidate->hasAttr(hopper::kElementsAttrName)) {
       summaries.push_back(candidate);
+      continue;
+    }
+    if (candidate->hasAttr(hopper::kMergeAttrName)) {
+      merge = candidate;
       continue;
     }
     if (function)
@@ -371,6 +394,12 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
     info.elements = elements.getInt();
     info.byRow = summary->hasAttr(hopper::kRowsAttrName);
     info.entry = makeKernelName(summary.getName());
+  }
+  if (merge) {
+    cuda::MergeKernel &info = kernel.variant.merge.emplace();
+    if (llvm::Error error = describeMerge(merge, info))
+      return error;
+    info.entry = makeKernelName(merge.getName());
   }
 
   llvm::Expected<std::string> ptx = emitPTX(module, options, runStage);

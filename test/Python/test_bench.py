@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 try:
@@ -14,7 +15,7 @@ except ImportError:
     torch = None
 
 import attn
-from attn.bench import variants
+from attn.bench import parts, variants
 from attn.bench.variants import Case
 
 
@@ -46,6 +47,16 @@ class Programs(unittest.TestCase):
         }
         self.assertEqual(len(programs), 1)
 
+    def test_parts(self):
+        options = types.SimpleNamespace(dtype="bf16", dims=[64], lengths=[512])
+        cases = list(parts.cases(options))
+        self.assertEqual({case.queries for case in cases}, {1, 16, 128, 512})
+        for case in cases[0], cases[-1]:
+            kernel = attn.compile(parts.program(case), target="cuda")
+            schedules = [each["schedule"] for each in kernel.report["kernels"]]
+            self.assertEqual(sum("split_keys" in each for each in schedules), 1)
+            self.assertNotIn("split_keys", parts.whole_schedule(kernel))
+
     def test_flops(self):
         full = Case("none", "full", "f32", 2, 3, 4, 5)
         self.assertEqual(full.flops, 4 * 2 * 3 * 16 * 5)
@@ -61,6 +72,7 @@ class Program(unittest.TestCase):
             (["--peers=pallas"], "got 'pallas'"),
             (["--dims=64,x"], "expects a positive number, but got 'x'"),
             (["--rounds=0"], "expects a positive number, but got '0'"),
+            (["--parts", "--device=cpu"], "argument --parts: expects a GPU"),
         ]:
             run = bench(*arguments)
             self.assertEqual(run.returncode, 2)

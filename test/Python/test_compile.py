@@ -78,8 +78,8 @@ class Options(unittest.TestCase):
         kernel = attn.compile(WINDOW, target="cuda")
         self.assertEqual(kernel.target, "cuda")
         self.assertIn("cuda", kernel.report["target"])
-        # One for long sequences, one for short ones, and one for any strides.
-        self.assertEqual(len(kernel.report["kernels"]), 3)
+        # For long sequences, for short ones, for few queries, and for any strides.
+        self.assertEqual(len(kernel.report["kernels"]), 4)
         with self.assertRaisesRegex(attn.CompileError, "bf16 or f16 on a GPU"):
             attn.compile(CAUSAL, target="cuda")
 

@@ -64,7 +64,10 @@ private:
   FailureOr<Value> emitTile(const Work &work);
   FailureOr<Value> emitTileByClass(const Work &work);
   LogicalResult emitNeeded(const Work &work, Value first);
-  LogicalResult emitTileResults(const Work &work, ValueRange state);
+  LogicalResult emitTileResults(const Work &work, ValueRange state,
+                                Value hasKeys = {});
+  LogicalResult emitPartResults(const Work &work, Value hasKeys, Value acc,
+                                Value max, Value sum);
   FailureOr<OwnRows> mapOwnRows();
   FailureOr<TileRange> emitRange(const Work &work);
   void emitSkip(const Work &work, Value from, Value to);

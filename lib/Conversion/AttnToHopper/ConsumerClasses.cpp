@@ -19,7 +19,8 @@ FailureOr<Value> Consumer::emitTileByClass(const Work &work) {
                   builder.getI32Type()};
   hopper::GetOp get = getWithNote(resources.queryChannel, work.queryNumber);
   TileCode first = {get.getNote()};
-  auto branch = scf::IfOp::create(builder, loc, types, first.isTile(ib),
+  Value hasKeys = first.isTile(ib);
+  auto branch = scf::IfOp::create(builder, loc, types, hasKeys,
                                   /*withElseRegion=*/true);
   cloner.setAnchor(branch);
   {
@@ -36,7 +37,7 @@ FailureOr<Value> Consumer::emitTileByClass(const Work &work) {
                                     splat(types[2], 0), work.keyNumber});
   }
   cloner.setAnchor(nullptr);
-  if (failed(emitTileResults(work, branch.getResults())))
+  if (failed(emitTileResults(work, branch.getResults(), hasKeys)))
     return failure();
   return branch.getResult(3);
 }

@@ -283,16 +283,19 @@ FailureOr<Value> Consumer::emitTile(const Work &work) {
                                     splat(types[2], 0)});
   }
   cloner.setAnchor(nullptr);
-  if (failed(emitTileResults(work, branch.getResults())))
+  if (failed(emitTileResults(work, branch.getResults(), hasKeys)))
     return failure();
   return add(work.keyNumber, work.count);
 }
 
 /// Writes what a tile of queries has come to: acc, maximum, and parts of the
 /// sum.
-LogicalResult Consumer::emitTileResults(const Work &work, ValueRange state) {
+LogicalResult Consumer::emitTileResults(const Work &work, ValueRange state,
+                                        Value hasKeys) {
   Value sum = hopper::ReduceOp::create(builder, loc, state[1].getType(), "add",
                                        state[2]);
+  if (work.part)
+    return emitPartResults(work, hasKeys, state[0], state[1], sum);
   if (failed(emitResults(state[0], state[1], sum)))
     return failure();
   if (resources.stagesInQueries) {

@@ -36,6 +36,7 @@ struct AttnHopperAssignSchedule
       if (list)
         for (const HopperSchedule &schedule : schedules)
           op.emitRemark(schedule.isForAnyStrides ? "for any strides: "
+                        : schedule.isForFewTiles ? "for few tiles: "
                         : schedule.isLastResort  ? "last resort: "
                                                  : "schedule: ")
               << schedule.schedule;

@@ -1,5 +1,6 @@
 //===- HopperSchedule.cpp - Loops over tiles become kernels ---------------===//
 
+#include "MergeKernel.h"
 #include "Roles.h"
 #include "SummaryKernels.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
@@ -50,11 +51,13 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
     resources.captureChannels.push_back(createChannel(
         builder, loc, schedule.getCaptureStages(), tileM, capture.access));
   }
+  if (schedule.getSplitKeys())
+    resources.parts = getPartResults(program, arguments);
   int64_t stagingColumns = getStagingColumns(schedule, program.query.columns,
                                              program.value.columns, captures);
-  resources.stagesInQueries = stagingColumns == 0;
+  resources.stagesInQueries = stagingColumns == 0 && !schedule.getSplitKeys();
   for (auto [number, result] : llvm::enumerate(program.results))
-    if (result.hasColumns() && !resources.stagesInQueries)
+    if (result.hasColumns() && stagingColumns != 0)
       resources.staging[number] = hopper::CreateTileOp::create(
           builder, loc,
           hopper::TileType::get(builder.getContext(), tileM, stagingColumns,
@@ -124,6 +127,10 @@ static LogicalResult schedule(TileProgram &program) {
   builder.setInsertionPointToStart(module.getBody());
   FailureOr<DictionaryAttr> tables = describeTables(program);
   if (failed(tables) || failed(emitSummaryKernels(builder, program)))
+    return failure();
+  if (program.schedule.getSplitKeys() &&
+      (failed(getUnroundedOutput(program)) ||
+       failed(emitMergeKernel(builder, program))))
     return failure();
   auto kernel =
       gpu::GPUFuncOp::create(builder, loc, function.getName(),

@@ -7,6 +7,7 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_ROLES_H
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_ROLES_H
 
+#include "MergeKernel.h"
 #include "WorkerCloner.h"
 
 namespace mlir::attn {
@@ -29,6 +30,8 @@ struct KernelResources {
   bool stagesInQueries = false;
   /// Where they are staged otherwise, by number of the result.
   DenseMap<unsigned, Value> staging;
+  /// Where the keys of a tile are shared out.
+  std::optional<PartResults> parts;
 };
 
 /// A tile of queries at a point of a role.
@@ -38,6 +41,8 @@ struct Work {
   Value keyNumber, valueNumber, queryNumber;
   /// Keys from `lo` in `count` tiles, as i32 like the numbers.
   Value lo, count, last;
+  /// Which part of the keys of its queries these are, as i32; null if all.
+  Value part;
 
   /// The first key of the tile that is visited as number `t`, as a position,
   /// and as i32.

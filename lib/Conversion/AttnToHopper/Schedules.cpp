@@ -62,6 +62,9 @@ static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
 int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
                                       int64_t queryKeyDim, int64_t valueDim,
                                       ArrayRef<Type> captures) {
+  // Results of parts go to memory as they are.
+  if (schedule.getSplitKeys())
+    return 0;
   bool fitsInQueries = queryKeyDim == valueDim;
   if (!schedule.getPersistent() && fitsInQueries)
     return 0;
@@ -209,6 +212,41 @@ static bool isBand(const MaskBounds &bounds, AttentionLikeOpInterface op) {
          boundsKeys(bounds.getRoot(), op, -1);
 }
 
+/// Whether some queries see keys that others do not, by a condition on the query
+/// alone, as global tokens do.
+static bool hasGlobalQueries(const MaskNode &node, AttentionLikeOpInterface op,
+                             bool isChoice = false) {
+  if (node.kind == MaskNode::Kind::And || node.kind == MaskNode::Kind::Or)
+    return llvm::any_of(node.operands, [&](const MaskNode *operand) {
+      return hasGlobalQueries(*operand, op,
+                              isChoice || node.kind == MaskNode::Kind::Or);
+    });
+  Value query = op.getMask().getArgument(2), key = op.getMask().getArgument(3);
+  return isChoice && node.kind == MaskNode::Kind::Compare &&
+         node.form.getCoefficient(key) == 0 &&
+         node.form.getCoefficient(query) != 0;
+}
+
+/// Whether a launch may share out keys: there are not known to be so few that a
+/// tile is not shared out, nor so many tiles that all multiprocessors have
+/// several, unless some may take longer than others.
+static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles) {
+  constexpr int64_t tileM = 64, leastTileN = 64, mostProcessors = 132;
+  Layout query = op.getLayout(0), key = op.getLayout(1);
+  ArrayRef<int64_t> shape = op.getQueryType().getShape();
+  int64_t keys = op.getKeyType().getDimSize(key.s);
+  if (!ShapedType::isDynamic(keys) &&
+      keys <= leastTileN * hopper::kLeastPartTiles)
+    return false;
+  if (hasLongTiles || ShapedType::isDynamic(shape[query.b]) ||
+      ShapedType::isDynamic(shape[query.h]) ||
+      ShapedType::isDynamic(shape[query.s]))
+    return true;
+  return shape[query.b] * shape[query.h] *
+             llvm::divideCeil(shape[query.s], tileM) <
+         2 * mostProcessors;
+}
+
 SmallVector<HopperSchedule>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
@@ -218,7 +256,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     Persistent = 1,
     PingPong = 2,
     QInRegisters = 4,
-    Strided = 8
+    Strided = 8,
+    SplitKeys = 16
   };
   SmallVector<Type> captures;
   collectCaptureTiles(op.getScore(), kNumScoreArgs - 2, captures);
@@ -241,7 +280,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // with the query. Then it is the first or the last ones, if any, such as
   // those of global tokens.
   bool bothEnds = byClass && !(bounds && boundsKeys(bounds->getRoot(), op, -1));
-  bool hasFewKeys = byClass || (bounds && isBand(*bounds, op));
+  bool isInBand = bounds && isBand(*bounds, op);
+  bool hasFewKeys = byClass || isInBand;
   int64_t headGroupKeys =
       isMasked ? cacheBytes / (getRowBytes(queryKeyDim) + getRowBytes(valueDim))
                : 0;
@@ -256,7 +296,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0,
           /*overlapTiles=*/false, hasBias && !(flags & Strided),
-          (flags & Strided) != 0);
+          (flags & Strided) != 0, (flags & SplitKeys) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=
@@ -270,11 +310,26 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // Half of the keys are masked as a rule. How many there are in a window, or
     // in a document, is not known before a launch, but not all.
     constexpr double few = 1024;
-    if (hasFewKeys && !hasWords)
-      schedules.push_back({get(tileN), tileCost + few * keyCost, 0});
-    else
-      schedules.push_back({get(tileN), tileCost,
-                           isMasked && !hasWords ? keyCost / 2 : keyCost});
+    HopperSchedule &added = schedules.emplace_back();
+    added.schedule = get(tileN);
+    added.tileCost = tileCost;
+    added.keyCost = keyCost;
+    added.isForFewTiles = (flags & SplitKeys) != 0;
+    if (hasFewKeys && !hasWords) {
+      added.typicalKeys = few;
+      // A tile that is left alone takes less than its part of what blocks take
+      // beside each other, as much as they take more than their part.
+      constexpr double alone = 1.7;
+      bool isBesides = threadBlocks > 1 && !added.isForFewTiles;
+      added.fewAreLong = bounds && hasGlobalQueries(bounds->getRoot(), op);
+      added.longKeyCost = isInBand ? 0 : keyCost * (isBesides ? alone : 1);
+      if (!added.isForFewTiles) {
+        added.tileCost += few * keyCost;
+        added.keyCost = 0;
+      }
+    } else if (isMasked && !hasWords) {
+      added.keyCost /= 2;
+    }
   };
   constexpr unsigned all = Persistent | PingPong | QInRegisters;
   constexpr unsigned common = Persistent | PingPong;
@@ -393,6 +448,18 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   for (HopperSchedule &schedule :
        MutableArrayRef(schedules).drop_front(numFirst))
     schedule.isLastResort = true;
+  // Few tiles of queries are small. Two thread blocks compute beside each other,
+  // as some have no keys.
+  if (!hasWords && maySplitKeys(op, hasFewKeys && !isInBand)) {
+    captureStages = captures.empty() ? 0 : 2;
+    threadBlocks = dim <= 128 ? 2 : 1;
+    add(64, dim <= 64 ? 128 : 64, dim <= 128 ? 208 : 232, SplitKeys, 2.5,
+        dim <= 64    ? 7.0e-3
+        : dim <= 128 ? 10.5e-3
+                     : 16.0e-3);
+    threadBlocks = 1;
+    captureStages = 0;
+  }
   // Threads that copy need registers for that.
   headGroup = isMasked ? 8 : 1;
   headGroupKeys = 0;

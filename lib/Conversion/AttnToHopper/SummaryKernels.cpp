@@ -2,6 +2,7 @@
 
 #include "SummaryKernels.h"
 #include "IntBuilder.h"
+#include "MergeKernel.h"
 #include "WarpLoops.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -64,7 +65,8 @@ static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
 }
 
 FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
-  if (program.tables.empty())
+  bool hasParts = program.schedule.getSplitKeys();
+  if (program.tables.empty() && !hasParts)
     return DictionaryAttr();
   Builder builder(program.function.getContext());
   SmallVector<Attribute> tables;
@@ -106,6 +108,8 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
            builder.getNamedAttr("extents", builder.getArrayAttr(extents))}));
     }
   }
+  if (hasParts)
+    describePartResults(program, tables);
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("first", builder.getI64IntegerAttr(
                                          program.function.getNumArguments())),

@@ -89,6 +89,7 @@ public:
 
 private:
   LogicalResult start();
+  void takePart(Work &work);
   FailureOr<Work> getWork(ValueRange ids, Value keyNumber, Value queryNumber);
   Value getBlock() {
     return ib.fromIndex(
@@ -107,6 +108,9 @@ private:
   SmallVector<Value> grid;
   /// How many heads take turns; null for one.
   Value groupHeads;
+  /// Which part of the keys of a tile this thread block has, of how many; null
+  /// if it has all.
+  Value part, numParts;
 };
 } // namespace
 
@@ -179,8 +183,26 @@ FailureOr<Work> TileLoop::getWork(ValueRange ids, Value keyNumber,
   int64_t tileN = program.schedule.getTileN();
   work.count =
       ib.div(ib.add(length, ib.constant(tileN - 1)), ib.constant(tileN));
+  if (part)
+    takePart(work);
   work.last = ib.sub(work.count, one);
   return work;
+}
+
+/// Of the tiles of keys, those of this thread block: all parts have as many, but
+/// for the last ones, which may have fewer or none.
+void TileLoop::takePart(Work &work) {
+  Value size =
+      ib.div(ib.add(work.count, ib.sub(numParts, one)), numParts);
+  size = arith::MaxUIOp::create(builder, loc, size,
+                                ib.constant(hopper::kLeastPartTiles));
+  Value first = ib.mul(part, size);
+  Value count = arith::MinSIOp::create(builder, loc,
+                                       ib.sub(work.count, first), size);
+  work.part = part;
+  work.lo = ib.add(
+      work.lo, ib.mul(first, ib.constant(program.schedule.getTileN())));
+  work.count = arith::MaxSIOp::create(builder, loc, count, zero);
 }
 
 /// Which tile is the next one: the producer finds out, by its `number`, and
@@ -212,9 +234,16 @@ TileLoop::emit(function_ref<FailureOr<Value>(const Work &)> body) {
   if (failed(start()))
     return failure();
   if (!program.schedule.getPersistent()) {
+    Value number = getBlock();
+    // The parts of a tile are neighbours, so that they end together.
+    if (resources.parts) {
+      numParts = ib.fromIndex(resources.parts->numParts);
+      part = ib.rem(number, numParts);
+      number = ib.div(number, numParts);
+    }
     FailureOr<Work> work =
-        getWork(emitOrder(ib, getBlock(), grid, groupHeads, program.schedule),
-                zero, zero);
+        getWork(emitOrder(ib, number, grid, groupHeads, program.schedule), zero,
+                zero);
     return failure(failed(work) || failed(body(*work)));
   }
 

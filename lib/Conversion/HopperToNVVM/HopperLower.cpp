@@ -24,7 +24,8 @@ struct AttnHopperLower
     for (gpu::GPUFuncOp kernel : kernels) {
       if (!kernel->hasAttr(hopper::kScheduleAttrName) &&
           !kernel->hasAttr(hopper::kElementsAttrName) &&
-          !kernel->hasAttr(hopper::kChecksAttrName))
+          !kernel->hasAttr(hopper::kChecksAttrName) &&
+          !kernel->hasAttr(hopper::kMergeAttrName))
         continue;
       if (failed(ThreadProgram(builder, kernel, accurateTanh).emit()))
         return signalPassFailure();

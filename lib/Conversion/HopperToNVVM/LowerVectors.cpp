@@ -375,26 +375,3 @@ LogicalResult ThreadProgram::emitGather(GatherOp op) {
     values[op.getResult()] = list;
   return success();
 }
-
-/// The first thread of the four that share a row writes it.
-LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
-  const BufferParameter &buffer = buffers.at(op.getMemref());
-  Elements list = get(op.getVector());
-  SmallVector<IndexElement> position;
-  for (Value index : op.getIndices())
-    position.push_back(getIndices(index)[0]);
-  Value first = toInt(position[op.getDim()], 64);
-  Value end = getIndexInt(op.getEnd(), 64);
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, quad, i32(0));
-  for (int64_t r : {0, 1}) {
-    Value at = arith::AddIOp::create(b, first, zext64(addOffset(row, 8 * r)));
-    Value inRange =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, end);
-    emitIfThen(arith::AndIOp::create(b, isFirst, inRange), [&] {
-      position[op.getDim()] = {at, 0};
-      LLVM::StoreOp::create(b, list[r], getAddress(buffer, position, 4));
-    });
-  }
-  return success();
-}

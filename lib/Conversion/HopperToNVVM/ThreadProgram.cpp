@@ -89,7 +89,8 @@ LogicalResult ThreadProgram::emit() {
       kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
   auto ops = kernel.getBody().front().getOps<hopper::WarpSpecializeOp>();
   if (ops.empty() && (kernel->hasAttr(hopper::kElementsAttrName) ||
-                      kernel->hasAttr(hopper::kChecksAttrName)))
+                      kernel->hasAttr(hopper::kChecksAttrName) ||
+                      kernel->hasAttr(hopper::kMergeAttrName)))
     return emitPlain();
   if (!schedule || !llvm::hasSingleElement(ops))
     return kernel.emitError("expects a kernel with a schedule and one "
@@ -163,7 +164,8 @@ void ThreadProgram::describeLaunch(int64_t threads) {
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
   for (StringRef name : {hopper::kScheduleAttrName, hopper::kGridAttrName,
                          hopper::kTablesAttrName, hopper::kElementsAttrName,
-                         hopper::kRowsAttrName, hopper::kChecksAttrName})
+                         hopper::kRowsAttrName, hopper::kChecksAttrName,
+                         hopper::kMergeAttrName})
     if (Attribute attribute = kernel->getAttr(name))
       function->setAttr(name, attribute);
 }
@@ -286,6 +288,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::StoreOp op) { return emitStore(op), done(); })
       .Case([&](hopper::DrainOp) { return emitDrain(), done(); })
       .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
+      .Case([&](hopper::MergeOp op) { return emitMerge(op), done(); })
       .Case([&](gpu::SubgroupReduceOp op) { return emitWarpReduce(op); })
       .Case([&](memref::StoreOp op) { return emitElementStore(op); })
       .Case([&](memref::AtomicRMWOp op) { return emitAtomicMinimum(op); })

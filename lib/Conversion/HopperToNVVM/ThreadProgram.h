@@ -152,7 +152,9 @@ private:
   void emitAny(hopper::AnyOp op);
   void emitIota(hopper::IotaOp op);
   LogicalResult emitGather(GatherOp op);
+  // LowerParts.cpp.
   LogicalResult emitStoreRows(hopper::StoreRowsOp op);
+  void emitMerge(hopper::MergeOp op);
   // LowerBits.cpp.
   bool emitBitTest(arith::CmpIOp op);
   // LowerLists.cpp.

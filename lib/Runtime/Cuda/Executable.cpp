@@ -8,8 +8,10 @@
 #include "Tables.h"
 #include "attn/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 
 using namespace attn;
@@ -26,6 +28,7 @@ struct LoadedVariant {
   ModuleHandle module = nullptr;
   FunctionHandle function = nullptr;
   std::vector<FunctionHandle> summaries;
+  FunctionHandle merge = nullptr;
   /// Blocks that a multiprocessor runs at the same time.
   int occupancy = 0;
   /// See BindingTarget.
@@ -76,6 +79,9 @@ struct Executable::Impl {
                               BindingTarget target, void *stream);
   llvm::Error launchVariant(const LoadedVariant &code, const Variant &variant,
                             BindingTarget target, int64_t tiles, void *stream);
+  llvm::Error launchMerge(const LoadedVariant &code, const Variant &variant,
+                          BindingTarget target, const LaunchExtents &extents,
+                          void *stream);
 };
 
 Executable::Impl::~Impl() {
@@ -136,6 +142,10 @@ static llvm::Error resolve(const Variant &variant, Device device,
     if (llvm::Error error =
             findFunction(driver, summary.entry, loaded.module, function))
       return error;
+  if (variant.merge)
+    if (llvm::Error error = findFunction(driver, variant.merge->entry,
+                                         loaded.module, loaded.merge))
+      return error;
   int staticBytes = 0;
   if (llvm::Error error =
           driver.check(driver.cuFuncGetAttribute(
@@ -195,7 +205,7 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     }
     loaded.counters = *counters;
   }
-  loaded.id = takeBindingIds(1 + variant.summaries.size());
+  loaded.id = takeBindingIds(2 + variant.summaries.size());
   loaded.isReady.store(true, std::memory_order_release);
   return llvm::Error::success();
 }
@@ -263,8 +273,11 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   }
   if (LLVM_LIKELY(variant.tables.empty()))
     return launchVariant(**code, variant, target, *tiles, options.stream);
-  llvm::Expected<Tables> tables = Tables::allocate(
-      device, options.stream, variant.firstTable, variant.tables, operands);
+  int64_t parts =
+      getNumParts(variant, *extents, device.getNumSMs(), operands);
+  llvm::Expected<Tables> tables =
+      Tables::allocate(device, options.stream, variant.firstTable,
+                       variant.tables, operands, parts);
   if (!tables)
     return tables.takeError();
   target.operands = tables->getOperands();
@@ -272,9 +285,13 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (llvm::Error error =
           launchSummaries(**code, variant, target, options.stream))
     return error;
-  if (llvm::Error error =
-          launchVariant(**code, variant, target, *tiles, options.stream))
+  if (llvm::Error error = launchVariant(**code, variant, target,
+                                        *tiles * parts, options.stream))
     return error;
+  if (variant.merge)
+    if (llvm::Error error =
+            launchMerge(**code, variant, target, *extents, options.stream))
+      return error;
   return tables->release();
 }
 
@@ -298,6 +315,28 @@ llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
       return error;
   }
   return llvm::Error::success();
+}
+
+/// Starts the kernel that merges the results of parts.
+llvm::Error Executable::Impl::launchMerge(const LoadedVariant &code,
+                                          const Variant &variant,
+                                          BindingTarget target,
+                                          const LaunchExtents &extents,
+                                          void *stream) {
+  target.id += kMaxParams * (1 + variant.summaries.size());
+  int64_t warps = 0;
+  if (llvm::MulOverflow(extents.batch * extents.heads,
+                        extents.rows * variant.merge->warpsPerRow, warps))
+    warps = std::numeric_limits<int64_t>::max();
+  // Threads compute the numbers of warps in 32 bits.
+  if (warps > INT32_MAX)
+    return makeArgumentError("expects @" + variant.merge->entry +
+                             " to need at most " + llvm::Twine(INT32_MAX) +
+                             " warps, but got " + llvm::Twine(warps) +
+                             "; run a part of the batch at a time");
+  return launchWarps(target,
+                     {variant.merge->entry, code.merge, variant.merge->threads},
+                     variant.merge->params, warps, stream);
 }
 
 llvm::Error Executable::Impl::launchVariant(const LoadedVariant &code,

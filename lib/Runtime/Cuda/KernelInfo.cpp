@@ -1,4 +1,4 @@
-//===- KernelInfo.cpp - Checks of kernels, and the choice of one ----------===//
+//===- KernelInfo.cpp - Checks of kernels ---------------------------------===//
 
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "attn/Runtime/Cuda/Driver.h"
@@ -101,7 +101,7 @@ static llvm::Error checkParams(llvm::ArrayRef<Param> params) {
 }
 
 static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
-                                int32_t firstTable) {
+                                int32_t firstTable, bool hasParts = false) {
   if (llvm::Error error =
           checkRange("the rank of a table", extents.size(), 1, kMaxTableRank))
     return error;
@@ -118,16 +118,20 @@ static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
     if (llvm::Error error =
             checkRange("an extent of a table", extent.size, 0, kMaxExtent))
       return error;
+    if (extent.isParts && !hasParts)
+      return makeArgumentError(
+          "expects a merge kernel with tables of parts of the keys");
   }
   return llvm::Error::success();
 }
 
-static llvm::Error checkTable(const TableInfo &table, int32_t firstTable) {
+static llvm::Error checkTable(const TableInfo &table, int32_t firstTable,
+                              bool hasParts) {
   if (!llvm::isPowerOf2_32(table.elementBytes) || table.elementBytes > 8)
     return makeArgumentError("expects elements of a table to have 1, 2, 4 or 8 "
                              "bytes, but got " +
                              llvm::Twine(table.elementBytes));
-  return checkExtents(table.extents, firstTable);
+  return checkExtents(table.extents, firstTable, hasParts);
 }
 
 /// A kernel whose warps do the same with different numbers.
@@ -154,7 +158,8 @@ static llvm::Error checkTables(const Variant &variant) {
                                      kMaxOperands - 1))
     return error;
   for (const TableInfo &table : variant.tables)
-    if (llvm::Error error = checkTable(table, variant.firstTable))
+    if (llvm::Error error = checkTable(table, variant.firstTable,
+                                       variant.merge.has_value()))
       return error;
   int64_t end = variant.firstTable + int64_t(variant.tables.size());
   for (const SummaryKernel &summary : variant.summaries) {
@@ -165,6 +170,17 @@ static llvm::Error checkTables(const Variant &variant) {
             checkRange("the table of a summary", summary.elements,
                        variant.firstTable, end - 1))
       return error;
+  }
+  if (const std::optional<MergeKernel> &merge = variant.merge) {
+    if (llvm::Error error = checkWarpKernel(merge->entry, merge->threads,
+                                            merge->params, "merges parts"))
+      return error;
+    if (llvm::Error error = checkRange("the warps of a row",
+                                       merge->warpsPerRow, 1, 1024))
+      return error;
+    if (variant.persistent)
+      return makeArgumentError(
+          "expects a kernel with a merge kernel not to be persistent");
   }
   // Where there are tables, nothing else comes after the operands.
   if (variant.tables.empty())
@@ -181,7 +197,8 @@ static llvm::Error checkTables(const Variant &variant) {
   for (const SummaryKernel &summary : variant.summaries)
     if (llvm::Error error = check(summary.params))
       return error;
-  return llvm::Error::success();
+  return variant.merge ? check(variant.merge->params)
+                       : llvm::Error::success();
 }
 
 static llvm::Error checkChecks(const ListChecks &checks) {
@@ -230,8 +247,11 @@ static llvm::Error checkVariant(const Variant &variant) {
   if (llvm::Error error =
           checkRange("the blocks of a cluster", variant.clusterSize, 1, 8))
     return error;
-  for (double cost : {variant.tileCost, variant.keyCost, variant.rowCost,
-                      variant.pairCost, variant.entryCost, variant.tableCost})
+  MergeKernel merge = variant.merge.value_or(MergeKernel());
+  for (double cost :
+       {variant.tileCost, variant.keyCost, variant.typicalKeys,
+        variant.longKeyCost, variant.rowCost, variant.pairCost,
+        variant.entryCost, variant.tableCost, merge.cost, merge.rowCost})
     if (!std::isfinite(cost) || cost < 0)
       return makeArgumentError(
           "expects costs to be finite and not negative, but got " +
@@ -290,6 +310,9 @@ int64_t CudaProgram::getNumOperands() const {
       for (const SummaryKernel &summary : variant.summaries)
         for (const Param &param : summary.params)
           add(param.operand);
+      if (variant.merge)
+        for (const Param &param : variant.merge->params)
+          add(param.operand);
       for (const TableInfo &table : variant.tables)
         for (const TableExtent &extent : table.extents)
           add(extent.operand);
@@ -319,150 +342,4 @@ std::optional<int32_t> cuda::getBlocksPerSM(const Variant &variant) {
   return std::min({maxBlocks, maxThreads / (warps * kWarpThreads),
                    maxRegisters / std::max<int64_t>(registers, 1),
                    maxSharedBytes / shared});
-}
-
-//===----------------------------------------------------------------------===//
-// The grid and the variant
-//===----------------------------------------------------------------------===//
-
-llvm::Expected<LaunchExtents>
-cuda::getLaunchExtents(const GridInfo &grid,
-                       llvm::ArrayRef<TensorView> operands) {
-  LaunchExtents result;
-  auto read = [&](int32_t operand, int32_t dim, int64_t &extent) {
-    if (dim < 0)
-      return true;
-    if (static_cast<size_t>(operand) >= operands.size() ||
-        dim >= operands[operand].rank)
-      return false;
-    extent = operands[operand].shape[dim];
-    return extent >= 0;
-  };
-  if (grid.rowDim < 0)
-    result.rows = 1;
-  if (!read(grid.operand, grid.batchDim, result.batch) ||
-      !read(grid.operand, grid.headDim, result.heads) ||
-      !read(grid.operand, grid.rowDim, result.rows) ||
-      !read(grid.keyOperand, grid.keyDim, result.keys))
-    return makeArgumentError(
-        "expects operands " + llvm::Twine(grid.operand) + " and " +
-        llvm::Twine(grid.keyOperand) +
-        " to have the dimensions of the grid, with extents of 0 or more");
-  for (auto [what, extent] :
-       {std::pair<const char *, int64_t>{"batches", result.batch},
-        {"heads", result.heads},
-        {"queries", result.rows},
-        {"keys", result.keys}})
-    if (extent > kMaxExtent)
-      return makeArgumentError("expects at most " + llvm::Twine(kMaxExtent) +
-                               " " + what + " on a GPU, but got " +
-                               llvm::Twine(extent) +
-                               "; run a part of them at a time, or on the CPU");
-  return result;
-}
-
-/// The number of tiles, or nullopt if it does not fit int64_t.
-static std::optional<int64_t> countTiles(const LaunchExtents &extents,
-                                         int32_t tileRows) {
-  int64_t tiles =
-      extents.rows / tileRows + (extents.rows % tileRows != 0 ? 1 : 0);
-  if (tiles == 0 || extents.batch == 0 || extents.heads == 0)
-    return 0;
-  if (llvm::MulOverflow(tiles, extents.heads, tiles) ||
-      llvm::MulOverflow(tiles, extents.batch, tiles))
-    return std::nullopt;
-  return tiles;
-}
-
-static constexpr int64_t kMaxTiles = (int64_t(1) << 31) - 1;
-
-llvm::Expected<int64_t> cuda::getNumTiles(const LaunchExtents &extents,
-                                          int32_t tileRows) {
-  std::optional<int64_t> tiles = countTiles(extents, tileRows);
-  if (tiles && *tiles <= kMaxTiles)
-    return *tiles;
-  return makeArgumentError(
-      "expects at most " + llvm::Twine(kMaxTiles) + " tiles, but got " +
-      llvm::Twine(extents.batch) + " x " + llvm::Twine(extents.heads) + " x " +
-      llvm::Twine(extents.rows) + " rows in tiles of " + llvm::Twine(tileRows) +
-      "; run a part of the batch at a time");
-}
-
-ListExtents cuda::getListExtents(const ListsInfo &lists,
-                                 const LaunchExtents &extents,
-                                 llvm::ArrayRef<TensorView> operands) {
-  ListExtents result;
-  auto count = static_cast<int64_t>(operands.size());
-  if (lists.rowsOperand < 0 || lists.columnsOperand < 0 ||
-      lists.rowsOperand >= count || lists.columnsOperand >= count)
-    return result;
-  const TensorView &rows = operands[lists.rowsOperand],
-                   &columns = operands[lists.columnsOperand];
-  double heads = double(extents.batch) * double(extents.heads), numLists = 1;
-  for (int64_t dim = 0; dim + 1 < rows.rank; ++dim)
-    numLists *= double(rows.shape[dim]);
-  result.entries = columns.rank == 1 ? double(columns.shape[0]) : 0;
-  result.pairs = numLists > 0 ? result.entries * heads / numLists : 0;
-  double all = heads * double(extents.rows) * double(extents.keys);
-  result.density = all > 0 ? result.pairs / all : 0;
-  return result;
-}
-
-/// The bytes of all tables of a variant.
-static double countTableBytes(const Variant &variant,
-                              llvm::ArrayRef<TensorView> operands) {
-  double total = 0;
-  for (const TableInfo &table : variant.tables) {
-    double bytes = table.elementBytes;
-    for (const TableExtent &extent : table.extents) {
-      int64_t size = extent.size;
-      if (extent.operand >= 0) {
-        if (static_cast<size_t>(extent.operand) >= operands.size() ||
-            extent.dim >= operands[extent.operand].rank)
-          return 0;
-        size = llvm::divideCeil(operands[extent.operand].shape[extent.dim],
-                                extent.divisor);
-      }
-      bytes *= double(size);
-    }
-    total += bytes;
-  }
-  return total;
-}
-
-size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
-                         int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
-  size_t best = 0;
-  double bestCost = HUGE_VAL;
-  int bestRank = -1;
-  ListExtents lists = getListExtents(launch.lists, extents, operands);
-  double maxDensity = launch.lists.maxDensity;
-  double allRows =
-      double(extents.batch) * double(extents.heads) * double(extents.rows);
-  for (size_t i = 0; i < launch.variants.size(); ++i) {
-    const Variant &variant = launch.variants[i];
-    std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
-    if (!tiles || *tiles > kMaxTiles)
-      continue;
-    int64_t waves = llvm::divideCeil(*tiles, std::max(numSMs, 1));
-    int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
-    double cost =
-        static_cast<double>(waves) *
-        (variant.tileCost + variant.keyCost * static_cast<double>(keys));
-    double tableBytes = countTableBytes(variant, operands);
-    cost += variant.rowCost * allRows + variant.pairCost * lists.pairs +
-            variant.entryCost * lists.entries + variant.tableCost * tableBytes;
-    // Whether it can run, should have the memory that it needs, and is what the
-    // density is for, in this order.
-    bool isForDensity =
-        maxDensity < 0 || variant.ofLists == (lists.density < maxDensity);
-    int rank = 4 * canMap(variant, operands) +
-               2 * (tableBytes <= double(kMaxTableBytes)) + isForDensity;
-    if (rank == bestRank ? cost < bestCost : rank > bestRank) {
-      best = i;
-      bestCost = cost;
-      bestRank = rank;
-    }
-  }
-  return best;
 }

@@ -61,7 +61,8 @@ static json::Array toJSON(llvm::ArrayRef<TableExtent> extents) {
     array.push_back(json::Object{{"operand", extent.operand},
                                  {"dim", extent.dim},
                                  {"divisor", extent.divisor},
-                                 {"size", extent.size}});
+                                 {"size", extent.size},
+                                 {"is_parts", extent.isParts}});
   return array;
 }
 
@@ -99,6 +100,15 @@ static json::Value toJSON(const ListChecks &checks) {
                       {"ptx_bytes", static_cast<int64_t>(checks.ptx.size())}};
 }
 
+static json::Value toJSON(const MergeKernel &merge) {
+  return json::Object{{"entry", toUTF8(merge.entry)},
+                      {"threads", merge.threads},
+                      {"warps_per_row", merge.warpsPerRow},
+                      {"cost", merge.cost},
+                      {"row_cost", merge.rowCost},
+                      {"params", ::toJSON(llvm::ArrayRef(merge.params))}};
+}
+
 static json::Value toJSON(const Variant &variant) {
   json::Array tables, summaries;
   for (const TableInfo &table : variant.tables)
@@ -116,6 +126,9 @@ static json::Value toJSON(const Variant &variant) {
       {"persistent", variant.persistent},
       {"tile_cost", variant.tileCost},
       {"key_cost", variant.keyCost},
+      {"typical_keys", variant.typicalKeys},
+      {"long_key_cost", variant.longKeyCost},
+      {"few_are_long", variant.fewAreLong},
       {"row_cost", variant.rowCost},
       {"pair_cost", variant.pairCost},
       {"entry_cost", variant.entryCost},
@@ -132,6 +145,8 @@ static json::Value toJSON(const Variant &variant) {
                                        {"shared_bytes", resources->sharedBytes},
                                        {"spill_bytes", resources->spillBytes},
                                        {"stack_bytes", resources->stackBytes}};
+  if (variant.merge)
+    object["merge"] = ::toJSON(*variant.merge);
   return object;
 }
 
@@ -267,6 +282,7 @@ static bool fromJSON(const json::Value &value, TableExtent &extent,
       .mapInteger("dim", extent.dim)
       .mapInteger("divisor", extent.divisor)
       .mapInteger("size", extent.size)
+      .map("is_parts", extent.isParts)
       .ok();
 }
 
@@ -303,6 +319,18 @@ static bool fromJSON(const json::Value &value, CheckKernel &kernel,
                   .ok();
   kernel.extents.assign(extents.begin(), extents.end());
   return isOk;
+}
+
+static bool fromJSON(const json::Value &value, MergeKernel &merge,
+                     json::Path path) {
+  return Reader(value, path)
+      .map("entry", merge.entry)
+      .mapInteger("threads", merge.threads)
+      .mapInteger("warps_per_row", merge.warpsPerRow)
+      .map("cost", merge.cost)
+      .map("row_cost", merge.rowCost)
+      .map("params", merge.params)
+      .ok();
 }
 
 static bool fromJSON(const json::Value &value, Resources &resources,
@@ -365,6 +393,9 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .map("persistent", variant.persistent)
       .map("tile_cost", variant.tileCost)
       .map("key_cost", variant.keyCost)
+      .map("typical_keys", variant.typicalKeys)
+      .map("long_key_cost", variant.longKeyCost)
+      .map("few_are_long", variant.fewAreLong)
       .map("row_cost", variant.rowCost)
       .map("pair_cost", variant.pairCost)
       .map("entry_cost", variant.entryCost)
@@ -377,7 +408,8 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .mapInteger("ptx_bytes", stored.ptxBytes)
       .mapInteger("cubin_bytes", stored.cubinBytes)
       // An optional may be absent.
-      .map("resources", variant.resources);
+      .map("resources", variant.resources)
+      .map("merge", variant.merge);
   return reader.ok();
 }
 

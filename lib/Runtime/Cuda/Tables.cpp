@@ -74,7 +74,10 @@ int64_t Tables::getNumElements(const TensorView &view) {
 static constexpr int64_t kMaxBytes = int64_t(1) << 40;
 
 static llvm::Expected<int64_t> getExtent(const TableExtent &extent,
+                                         int64_t parts,
                                          llvm::ArrayRef<TensorView> operands) {
+  if (extent.isParts)
+    return parts;
   if (extent.operand < 0)
     return extent.size;
   const TensorView &view = operands[extent.operand];
@@ -90,7 +93,7 @@ Tables::getProduct(llvm::ArrayRef<TableExtent> extents,
                    llvm::ArrayRef<TensorView> operands) {
   int64_t product = 1;
   for (const TableExtent &extent : extents) {
-    llvm::Expected<int64_t> factor = getExtent(extent, operands);
+    llvm::Expected<int64_t> factor = getExtent(extent, /*parts=*/1, operands);
     if (!factor)
       return factor.takeError();
     if (llvm::MulOverflow(product, *factor, product))
@@ -116,7 +119,8 @@ static DType getTableType(int32_t bytes) {
 llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
                                         int32_t firstTable,
                                         llvm::ArrayRef<TableInfo> infos,
-                                        llvm::ArrayRef<TensorView> operands) {
+                                        llvm::ArrayRef<TensorView> operands,
+                                        int64_t parts) {
   Tables tables(device.getDriver(), stream);
   tables.operands.assign(operands.begin(), operands.begin() + firstTable);
   int64_t total = 0;
@@ -126,7 +130,8 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
     tables.extents.resize(first + 2 * rank);
     int64_t bytes = table.elementBytes;
     for (size_t dim = rank; dim-- > 0;) {
-      llvm::Expected<int64_t> extent = getExtent(table.extents[dim], operands);
+      llvm::Expected<int64_t> extent =
+          getExtent(table.extents[dim], parts, operands);
       if (!extent)
         return extent.takeError();
       tables.extents[first + dim] = *extent;
@@ -147,7 +152,7 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
     if (llvm::Error error = driver.check(
             driver.cuMemAllocFromPoolAsync(&tables.memory, total, *pool,
                                            static_cast<StreamHandle>(stream)),
-            "taking " + llvm::Twine(total) + " bytes for tables of a mask"))
+            "taking " + llvm::Twine(total) + " bytes for tables of a launch"))
       return std::move(error);
   }
   // The numbers stay where they are from here on.

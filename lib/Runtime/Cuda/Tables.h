@@ -19,11 +19,12 @@ namespace attn::cuda {
 class Tables {
 public:
   /// `operands` are those of the caller, in host memory, and the first table is
-  /// operand `firstTable`.
+  /// operand `firstTable`. The keys of a tile have so many parts.
   static llvm::Expected<Tables> allocate(const Device &device, void *stream,
                                          int32_t firstTable,
                                          llvm::ArrayRef<TableInfo> infos,
-                                         llvm::ArrayRef<TensorView> operands);
+                                         llvm::ArrayRef<TensorView> operands,
+                                         int64_t parts = 1);
   Tables(Tables &&other) noexcept;
   Tables &operator=(Tables &&) = delete;
   /// Gives the memory back, unless release() has.

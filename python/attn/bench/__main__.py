@@ -8,7 +8,7 @@ import sys
 
 import attn
 
-from . import check, contest, measure, peers, sparse, sparsity, variants
+from . import check, contest, measure, parts, peers, sparse, sparsity, variants
 
 
 def _list(known):
@@ -61,6 +61,11 @@ def _parse(arguments):
         + ", ".join(name for family in sparsity.FAMILIES.values() for name in family),
     )
     add(
+        "--parts",
+        action="store_true",
+        help="few tiles of queries with many keys, instead of variants",
+    )
+    add(
         "--kernels",
         action="store_true",
         help="with --sparsity on a GPU, what each kernel of a call takes",
@@ -84,7 +89,10 @@ def _parse(arguments):
         " one after the other",
     )
     add("--json", metavar="FILE", help="writes all measurements there")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.parts and options.device == "cpu":
+        parser.error("argument --parts: expects a GPU, whose blocks share out keys")
+    return options
 
 
 # What fits the device, where the user does not say.
@@ -112,12 +120,15 @@ def _complete(options, torch):
     if options.device is None:
         options.device = "cuda" if torch.cuda.is_available() else "cpu"
     for name, value in _DEFAULTS[options.device].items():
-        if options.sparsity and options.device == "cuda" and name in _OF_PATTERNS:
+        is_of_pattern = options.sparsity and options.device == "cuda"
+        if (is_of_pattern or options.parts) and name in _OF_PATTERNS:
             continue
         if getattr(options, name) is None:
             setattr(options, name, value)
     if options.peers is None:
         options.peers = list(peers.DEFAULT[options.device])
+        if options.parts:
+            options.peers.remove("flex")
     if options.seed is None:
         options.seed = int.from_bytes(os.urandom(4), "little")
 
@@ -251,6 +262,8 @@ def main(arguments=None):
                 json.dump({**environment, "rows": rows}, file, indent=1)
 
     run = sparse.run if options.sparsity else _run_variants
+    if options.parts:
+        run = parts.run
     with torch.no_grad():
         failed = run(torch, options, timer, save)
     return 1 if failed else 0

@@ -18,15 +18,16 @@ class Judge:
     """The exact rows of a case, and what eager execution makes of them.
 
     `score` and `mask` are functions as FlexAttention has them, or None. A row
-    without an allowed key is 0.
+    without an allowed key is 0. There are as many queries as keys unless `queries`
+    says how many.
     """
 
-    def __init__(self, torch, case, q, k, v, score, mask, rows):
+    def __init__(self, torch, case, q, k, v, score, mask, rows, queries=None):
         self.torch = torch
         device = q.device
         self.at = [
             torch.randint(0, extent, (rows,)).tolist()
-            for extent in (case.batch, case.heads, case.length)
+            for extent in (case.batch, case.heads, queries or case.length)
         ]
         keys = torch.arange(case.length, device=device)
         exact, eager, floors = [], [], []

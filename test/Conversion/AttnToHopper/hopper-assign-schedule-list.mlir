@@ -8,6 +8,7 @@ func.func @f(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
+  // expected-remark @below {{for few tiles: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1, split_keys>}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_group = 1, ping_pong, strided>}}
   %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
       ins(%q, %q, %q : tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>)
@@ -24,6 +25,7 @@ func.func @bias(%q: tensor<1x1x?x192xbf16>, %v: tensor<1x1x?x128xbf16>) -> tenso
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
+  // expected-remark @below {{for few tiles: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1, bias_in_product, split_keys>}}
   // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_group = 1, ping_pong, strided>}}
   %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x192xbf16>, tensor<1x1x?x192xbf16>, tensor<1x1x?x128xbf16>)
       outs(%v : tensor<1x1x?x128xbf16>)
@@ -34,4 +36,29 @@ func.func @bias(%q: tensor<1x1x?x192xbf16>, %v: tensor<1x1x?x128xbf16>) -> tenso
         attn.yield %y : f32
       }
   return %r : tensor<1x1x?x128xbf16>
+}
+
+// There are known to be so many tiles of queries, or so few keys, that a launch
+// would share out none.
+
+!many = tensor<4x64x4096x256xbf16>
+func.func @many_tiles(%q: !many) -> !many {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  %r = attn.attention ins(%q, %q, %q : !many, !many, !many) outs(%q : !many)
+  return %r : !many
+}
+
+!few = tensor<1x1x256x256xbf16>
+func.func @few_keys(%q: tensor<1x1x?x256xbf16>, %k: !few, %o: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  %r = attn.attention ins(%q, %k, %k : tensor<1x1x?x256xbf16>, !few, !few) outs(%o : tensor<1x1x?x256xbf16>)
+  return %r : tensor<1x1x?x256xbf16>
 }

@@ -183,3 +183,69 @@ func.func @overlap_of_one_tile(%q: tensor<1x4x100x64xbf16>, %k: tensor<1x4x?x64x
       outs(%o : tensor<1x4x100x64xbf16>)
   return %r : tensor<1x4x100x64xbf16>
 }
+
+// -----
+
+#map = affine_map<(d0, d1, d2, d3) -> (d3, d2)>
+#map1 = affine_map<(d0, d1, d2) -> (d0, d2)>
+#map2 = affine_map<(d0, d1, d2) -> (d2, d1)>
+#map3 = affine_map<(d0, d1, d2) -> (d0, d1)>
+#map4 = affine_map<(d0, d1, d2) -> (d2, d0)>
+
+// What is done after the last step would have to be done after the merge.
+func.func @not_normalised(%arg0: tensor<1x1x64x8xbf16>, %arg1: tensor<1x1x?x8xbf16>, %arg2: tensor<1x1x64x8xbf16>) -> tensor<1x1x64x8xbf16> {
+  %cst = arith.constant dense<1.000000e+00> : vector<64xf32>
+  %cst_0 = arith.constant dense<0xFF800000> : vector<16x64xf32>
+  %cst_1 = arith.constant dense<0.510069728> : vector<16x64xf32>
+  %cst_2 = arith.constant dense<0.000000e+00> : vector<16x64xf32>
+  %c16 = arith.constant 16 : index
+  %cst_3 = arith.constant 0.000000e+00 : bf16
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %cst_4 = arith.constant dense<0.000000e+00> : vector<64xf32>
+  %cst_5 = arith.constant dense<0xFF800000> : vector<64xf32>
+  %cst_6 = arith.constant dense<0.000000e+00> : vector<8x64xf32>
+  // expected-error@+1 {{expects the results of attn.finalize with split_keys, which can be merged; leave out split_keys}}
+  %0 = scf.forall (%arg3, %arg4, %arg5) in (1, 1, 1) shared_outs(%arg6 = %arg2) -> (tensor<1x1x64x8xbf16>) {
+    %dim = tensor.dim %arg1, %c2 : tensor<1x1x?x8xbf16>
+    %1 = vector.transfer_read %arg0[%c0, %c0, %c0, %c0], %cst_3 {in_bounds = [true, true], permutation_map = #map} : tensor<1x1x64x8xbf16>, vector<8x64xbf16>
+    %2 = arith.extf %1 : vector<8x64xbf16> to vector<8x64xf32>
+    %3:3 = scf.for %arg7 = %c0 to %dim step %c16 iter_args(%arg8 = %cst_6, %arg9 = %cst_5, %arg10 = %cst_4) -> (vector<8x64xf32>, vector<64xf32>, vector<64xf32>) {
+      %11 = vector.transfer_read %arg1[%c0, %c0, %arg7, %c0], %cst_3 {in_bounds = [false, true]} : tensor<1x1x?x8xbf16>, vector<16x8xbf16>
+      %12 = arith.extf %11 : vector<16x8xbf16> to vector<16x8xf32>
+      %13 = vector.contract {indexing_maps = [#map1, #map2, #map3], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %12, %2, %cst_2 : vector<16x8xf32>, vector<8x64xf32> into vector<16x64xf32>
+      %14 = arith.addi %arg7, %c16 : index
+      %15 = arith.cmpi sle, %14, %dim : index
+      %16 = scf.if %15 -> (vector<16x64xf32>) {
+        %18 = arith.mulf %13, %cst_1 : vector<16x64xf32>
+        scf.yield %18 : vector<16x64xf32>
+      } else {
+        %18 = vector.step : vector<16xindex>
+        %19 = vector.broadcast %arg7 : index to vector<16xindex>
+        %20 = arith.addi %19, %18 : vector<16xindex>
+        %21 = vector.broadcast %dim : index to vector<16xindex>
+        %22 = arith.cmpi slt, %20, %21 : vector<16xindex>
+        %23 = arith.mulf %13, %cst_1 : vector<16x64xf32>
+        %24 = vector.shape_cast %22 : vector<16xi1> to vector<16x1xi1>
+        %25 = vector.broadcast %24 : vector<16x1xi1> to vector<16x64xi1>
+        %26 = arith.select %25, %23, %cst_0 : vector<16x64xi1>, vector<16x64xf32>
+        scf.yield {attn.masked} %26 : vector<16x64xf32>
+      }
+      %probabilities, %newAcc, %newMax, %newSum = attn.online_step %16, %arg8, %arg9, %arg10 : vector<16x64xf32>, vector<8x64xf32>, vector<64xf32>
+      %17 = vector.contract {indexing_maps = [#map4, #map2, #map3], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %12, %probabilities, %newAcc : vector<16x8xf32>, vector<16x64xf32> into vector<8x64xf32>
+      scf.yield %17, %newMax, %newSum : vector<8x64xf32>, vector<64xf32>, vector<64xf32>
+    }
+    %4 = arith.cmpf oeq, %3#2, %cst_4 : vector<64xf32>
+    %5 = arith.select %4, %cst, %3#2 : vector<64xi1>, vector<64xf32>
+    %6 = arith.divf %cst, %5 : vector<64xf32>
+    %7 = vector.broadcast %6 : vector<64xf32> to vector<8x64xf32>
+    %8 = arith.mulf %3#0, %7 : vector<8x64xf32>
+    %neg = arith.negf %8 : vector<8x64xf32>
+    %9 = arith.truncf %neg : vector<8x64xf32> to vector<8x64xbf16>
+    %10 = vector.transfer_write %9, %arg6[%c0, %c0, %c0, %c0] {in_bounds = [true, true], permutation_map = #map} : vector<8x64xbf16>, tensor<1x1x64x8xbf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %10 into %arg6[0, 0, 0, 0] [1, 1, 64, 8] [1, 1, 1, 1] : tensor<1x1x64x8xbf16> into tensor<1x1x64x8xbf16>
+    }
+  } {attn.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, split_keys>, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
+  return %0 : tensor<1x1x64x8xbf16>
+}

@@ -177,3 +177,13 @@
 
 // expected-error@+1 {{expects reverse or both_ends, not both}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, reverse, both_ends>
+
+// -----
+
+// expected-error@+1 {{expects a schedule with split_keys to be without persistent}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, split_keys>
+
+// -----
+
+// expected-error@+1 {{expects a schedule with split_keys to be without strided}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, strided, split_keys>

@@ -7,6 +7,7 @@
 // CHECK-SAME: order = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_group = 1, both_ends>
 // CHECK-SAME: shared = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 112, head_group = 1, thread_blocks = 3>
 // CHECK-SAME: some = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 160, head_group = 1, reverse, ping_pong>
+// CHECK-SAME: split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_group = 1, thread_blocks = 2, split_keys>
 // CHECK-SAME: strides = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_group = 1, ping_pong, strided>
 func.func private @holder() attributes {
   all = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 240, head_group = 8, head_group_keys = 65536, reverse, persistent, ping_pong, q_in_registers, overlap_tiles, bias_in_product>,
@@ -18,5 +19,6 @@ func.func private @holder() attributes {
   shared = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 3>,
   // Members are in any order.
   some = #hopper.schedule<ping_pong, registers = 160, tile_n = 128, reverse, tile_m = 192>,
+  split = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 208, split_keys, thread_blocks = 2>,
   strides = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 208, strided, ping_pong>
 }

@@ -334,3 +334,100 @@ func.func @f(%n: i32) {
   %0 = hopper.position %n of 0
   return
 }
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects the vector to be 'vector<72x64xf32>', but got 'vector<64x64xf32>'}}
+    hopper.store_rows %v, %l[%x, %x] dim 0 end %x : vector<64x64xf32>, memref<?x?x72xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<72x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects 2 indices, but got 3}}
+    hopper.store_rows %v, %l[%x, %x, %x] dim 0 end %x : vector<72x64xf32>, memref<?x?x72xf32>
+  }
+  return
+}
+
+// -----
+
+// The columns are no dimension of rows.
+func.func @f(%v: vector<72x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a dimension of the memref, but got 2}}
+    hopper.store_rows %v, %l[%x, %x] dim 2 end %x : vector<72x64xf32>, memref<?x?x72xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
+  // expected-error@+1 {{expects 3 indices, but got 2}}
+  hopper.merge %parts, %lses[%x, %x] into %o[%x, %x, %x, %x] dim 3
+      : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
+  // expected-error@+1 {{expects 4 indices, but got 3}}
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x] dim 3
+      : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %l: memref<?x?x?xf32>, %x: index) {
+  // expected-error@+1 {{expects 3 indices, but got 4}}
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3 lse %l[%x, %x, %x, %x]
+      : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>, memref<?x?x?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
+  // expected-error@+1 {{expects a dimension of the memref, but got 4}}
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 4
+      : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%parts: memref<?x?x?x?x60xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x60xf16>, %x: index) {
+  // expected-error@+1 {{expects rows of a multiple of 8 columns in parts and result, but got 'memref<?x?x?x?x60xf32>' and 'memref<?x?x?x60xf16>'}}
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+      : memref<?x?x?x?x60xf32>, memref<?x?x?x?xf32>, memref<?x?x?x60xf16>
+  return
+}
+
+// -----
+
+func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x72xf16>, %x: index) {
+  // expected-error@+1 {{expects rows of a multiple of 8 columns in parts and result, but got 'memref<?x?x?x?x64xf32>' and 'memref<?x?x?x72xf16>'}}
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+      : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x72xf16>
+  return
+}
+
+// -----
+
+func.func @f(%parts: memref<?x?x?x?x64xf16>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
+  // expected-error@+1 {{operand #0 must be 5D memref of 32-bit float values}}
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+      : memref<?x?x?x?x64xf16>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
+  return
+}

@@ -191,7 +191,8 @@ func.func @vectors(%n: i32, %s: vector<128x64xf32>, %c: vector<1x64xi1>) {
 }
 
 // CHECK-LABEL: func.func @results
-func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<[?, 1]>>, %x: index, %n: i32) {
+func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<[?, 1]>>,
+                   %parts: memref<?x?x64xf32>, %x: index, %n: i32) {
   // CHECK: %[[CH:.*]] = hopper.create_channel : <1x128x64xbf16>
   // CHECK: %[[TILE:.*]] = hopper.create_tile : <128x64xbf16>
   %ch = hopper.create_channel : !hopper.channel<1x128x64xbf16>
@@ -200,6 +201,7 @@ func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<
   } consumers {
     %wg = hopper.warpgroup_id
     %v = arith.constant dense<0.0> : vector<64x64xbf16>
+    %f = arith.constant dense<0.0> : vector<64x64xf32>
     %m = arith.constant dense<0.0> : vector<1x64xf32>
     // CHECK: hopper.reuse %[[CH]] : <1x128x64xbf16> -> <128x64xbf16>
     // CHECK: hopper.store %{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : vector<64x64xbf16>, <64x64xbf16, of 128>, <64x64xbf16>
@@ -211,6 +213,20 @@ func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<
     %others = hopper.rows %tile[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
     hopper.store %v, %others, %map[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
     hopper.store_rows %m, %lse[%x, %x] dim 1 end %x : vector<1x64xf32>, memref<?x?xf32, strided<[?, 1]>>
+    // CHECK: hopper.store_rows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] dim 0 end %{{.*}} : vector<64x64xf32>, memref<?x?x64xf32>
+    hopper.store_rows %f, %parts[%x, %x] dim 0 end %x : vector<64x64xf32>, memref<?x?x64xf32>
   }
+  return
+}
+
+// CHECK-LABEL: func.func @merges
+func.func @merges(%parts: memref<?x?x?x?x40xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x40xf16>, %lse: memref<?x?x?xf32>,
+                  %x: index) {
+  // CHECK: hopper.merge %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] dim 3 : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>
+  // CHECK: hopper.merge %{{.*}} into %{{.*}} dim 3 lse %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>, memref<?x?x?xf32>
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+      : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>
+  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3 lse %lse[%x, %x, %x]
+      : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>, memref<?x?x?xf32>
   return
 }

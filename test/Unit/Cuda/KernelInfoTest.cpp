@@ -117,7 +117,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 7; }),
-            "expects a GPU program of version 5, but got version 7");
+            "expects a GPU program of version 6, but got version 7");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -283,6 +283,166 @@ TEST(KernelInfoTest, validateTables) {
       "expects the operand of a parameter to be from 0 to 5, but got 6");
   EXPECT_EQ(getErrorWith([](Variant &v) { v.params[0].operand = 6; }),
             "expects the operand of a parameter to be from 0 to 5, but got 6");
+}
+
+/// A variant that shares out keys: of rows of 64 columns, in tiles of 64 by 64.
+static Variant makeVariantOfParts() {
+  Variant variant;
+  variant.entry = "kernel";
+  variant.threads = 256;
+  variant.tileRows = 64;
+  variant.tileKeys = 64;
+  variant.tileCost = 2;
+  variant.keyCost = 0.01;
+  variant.ptx = "ptx";
+  variant.firstTable = 1;
+  TableInfo &table = variant.tables.emplace_back();
+  table.extents.resize(5);
+  for (int32_t dim : {0, 1, 2})
+    table.extents[dim] = {0, dim};
+  table.extents[3].isParts = true;
+  table.extents[4].size = 64;
+  MergeKernel &merge = variant.merge.emplace();
+  merge.entry = "merge";
+  merge.threads = 128;
+  merge.warpsPerRow = 3;
+  merge.cost = 4;
+  merge.rowCost = 0.001;
+  merge.params = {makeParam(ParamKind::Pointer, 1)};
+  return variant;
+}
+
+TEST(KernelInfoTest, partsAsBytes) {
+  CudaProgram program;
+  program.chip = "sm_90a";
+  program.launches.push_back({GridInfo(), /*lists=*/{}, {makeVariantOfParts()}});
+  Variant &variant = program.launches[0].variants[0];
+  variant.typicalKeys = 1024;
+  variant.longKeyCost = 0.5;
+  variant.fewAreLong = true;
+  CudaProgram copy = get(CudaProgram::fromBytes(program.toBytes()));
+  EXPECT_EQ(copy.toBytes(), program.toBytes());
+  const Variant &read = copy.launches[0].variants[0];
+  EXPECT_EQ(read.typicalKeys, 1024);
+  EXPECT_EQ(read.longKeyCost, 0.5);
+  EXPECT_TRUE(read.fewAreLong);
+  EXPECT_TRUE(read.tables[0].extents[3].isParts);
+  EXPECT_FALSE(read.tables[0].extents[4].isParts);
+  ASSERT_TRUE(read.merge.has_value());
+  EXPECT_EQ(read.merge->entry, "merge");
+  EXPECT_EQ(read.merge->threads, 128);
+  EXPECT_EQ(read.merge->warpsPerRow, 3);
+  EXPECT_EQ(read.merge->cost, 4);
+  EXPECT_EQ(read.merge->rowCost, 0.001);
+  ASSERT_EQ(read.merge->params.size(), 1u);
+
+  auto getErrorWith = [&](const std::function<void(Variant &)> &edit) {
+    CudaProgram edited = program;
+    edit(edited.launches[0].variants[0]);
+    return getText(edited.validate());
+  };
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge.reset(); }),
+            "expects a merge kernel with tables of parts of the keys");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->entry.clear(); }),
+            "expects a kernel to have a name");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->threads = 2048; }),
+            "expects the number of threads to be from 32 to 1024, but got "
+            "2048");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->warpsPerRow = 0; }),
+            "expects the warps of a row to be from 1 to 1024, but got 0");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.persistent = true; }),
+            "expects a kernel with a merge kernel not to be persistent");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->cost = -1; }),
+            "expects costs to be finite and not negative, but got -1.000000");
+  EXPECT_EQ(getErrorWith([](Variant &v) {
+              v.merge->params[0].kind = ParamKind::TensorMap;
+              v.merge->params[0].map.dims = {0};
+              v.merge->params[0].map.box = {64};
+            }),
+            "expects no map and no counter of a kernel that merges parts");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->params[0].operand = 2; }),
+            "expects the operand of a parameter to be from 0 to 1, but got 2");
+}
+
+TEST(KernelInfoTest, getNumParts) {
+  Variant variant = makeVariantOfParts();
+  auto get = [&](const LaunchExtents &extents) {
+    return getNumParts(variant, extents, 132);
+  };
+  // One wave of all parts.
+  EXPECT_EQ(get({1, 1, 1, 1 << 20}), 132);
+  EXPECT_EQ(get({1, 8, 64, 1 << 20}), 16);
+  EXPECT_EQ(get({1, 8, 65, 1 << 20}), 8);
+  // No fewer than two, and none of less than 4 tiles of 64 keys.
+  EXPECT_EQ(get({4, 32, 64, 1 << 20}), 2);
+  EXPECT_EQ(get({1, 1, 1, 1024}), 4);
+  EXPECT_EQ(get({1, 1, 1, 1025}), 5);
+  EXPECT_EQ(get({1, 1, 1, 256}), 1);
+  EXPECT_EQ(get({1, 1, 1, 0}), 1);
+  EXPECT_EQ(get({1, 1, 0, 1000}), 1);
+  // Where tiles have 1024 keys as a rule: as many parts as all have work of a
+  // multiprocessor, but some are enough.
+  variant.typicalKeys = 1024;
+  EXPECT_EQ(get({1, 1, 1 << 17, 1 << 17}), 9);
+  EXPECT_EQ(get({1, 4, 1 << 17, 1 << 17}), 3);
+  EXPECT_EQ(get({1, 16, 1 << 17, 1 << 17}), 2);
+  EXPECT_EQ(get({1, 1, 1, 1 << 20}), 132);
+  EXPECT_EQ(get({1, 1, 1 << 13, 1 << 17}), 16);
+  // Their memory is limited: rows of 256 bytes.
+  int64_t shape[] = {1, 1, 1 << 20, 64};
+  TensorView view{nullptr, static_cast<int32_t>(DType::BF16), 4, shape, shape};
+  EXPECT_EQ(getNumParts(variant, {1, 1, 1 << 20, 1 << 24}, 132, view), 4);
+  // Others have no parts.
+  variant.merge.reset();
+  EXPECT_EQ(get({1, 1, 1, 1 << 20}), 1);
+}
+
+TEST(KernelInfoTest, pickVariantOfParts) {
+  LaunchInfo launch;
+  Variant whole;
+  whole.tileRows = 128;
+  whole.tileKeys = 128;
+  whole.tileCost = 2;
+  whole.keyCost = 0.01;
+  launch.variants = {whole, makeVariantOfParts()};
+  auto pick = [&](const LaunchExtents &extents) {
+    return pickVariant(launch, extents, 132);
+  };
+  // Few tiles of many keys, but not of few keys or many tiles.
+  EXPECT_EQ(pick({1, 1, 1, 1 << 16}), 1u);
+  EXPECT_EQ(pick({1, 16, 128, 1 << 14}), 1u);
+  EXPECT_EQ(pick({1, 1, 1, 256}), 0u);
+  EXPECT_EQ(pick({1, 1, 1, 512}), 0u);
+  EXPECT_EQ(pick({1, 132, 128, 1 << 14}), 0u);
+  EXPECT_EQ(pick({4, 64, 4096, 4096}), 0u);
+  // Where a merge costs more than it saves.
+  launch.variants[1].merge->cost = 1000;
+  EXPECT_EQ(pick({1, 1, 1, 1 << 16}), 0u);
+  launch.variants[1].merge->cost = 4;
+  launch.variants[1].merge->rowCost = 1;
+  EXPECT_EQ(pick({1, 16, 128, 1 << 14}), 0u);
+  launch.variants[1].merge->rowCost = 0.001;
+
+  // Tiles of 1024 keys as a rule, of which some may need all keys.
+  launch.variants[0].tileCost += 1024 * whole.keyCost;
+  launch.variants[0].keyCost = 0;
+  for (Variant &variant : launch.variants)
+    variant.typicalKeys = 1024;
+  EXPECT_EQ(pick({1, 1, 1 << 17, 1 << 17}), 0u);
+  for (Variant &variant : launch.variants)
+    variant.longKeyCost = 0.01;
+  // Where these are not known to be few, only if all tiles are.
+  EXPECT_EQ(pick({1, 1, 1 << 17, 1 << 17}), 0u);
+  EXPECT_EQ(pick({1, 1, 8192, 1 << 17}), 1u);
+  for (Variant &variant : launch.variants)
+    variant.fewAreLong = true;
+  EXPECT_EQ(pick({1, 1, 1 << 17, 1 << 17}), 1u);
+  EXPECT_EQ(pick({1, 32, 1 << 17, 1 << 17}), 0u);
+  EXPECT_EQ(pick({1, 1, 4096, 4096}), 1u);
+  EXPECT_EQ(pick({1, 16, 4096, 4096}), 0u);
+  // What cannot be mapped is not taken, but if there is nothing else, it is.
+  launch.variants.erase(launch.variants.begin());
+  EXPECT_EQ(pick({1, 32, 1 << 17, 1 << 17}), 0u);
 }
 
 TEST(KernelInfoTest, extentsOfOperands) {

@@ -93,7 +93,7 @@ TEST_F(TablesTest, areGivenBackAfterAFailure) {
   fakeCudaClear();
   fakeCudaFail("cuMemAllocFromPoolAsync", 2);
   EXPECT_TRUE(contains(launch(executable), "taking 256 bytes for tables of a "
-                                           "mask"));
+                                           "launch"));
   fakeCudaClear();
   fakeCudaFail("cuMemFreeAsync", 2);
   EXPECT_TRUE(contains(launch(executable), "giving back the memory of tables"));
@@ -127,4 +127,92 @@ TEST_F(TablesTest, thatCannotBe) {
   getVariant(program).summaries[0].entry = "missing";
   Executable missing = get(Executable::load(std::move(program)));
   EXPECT_TRUE(contains(launch(missing), "looking for @missing in its code"));
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of the keys
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A kernel that shares out keys, whose results of parts are a table.
+class PartsTest : public ExecutableTest {
+protected:
+  void SetUp() override {
+    ExecutableTest::SetUp();
+    const int sizes[] = {128, 128, 8, 4};
+    fakeCudaSetParams(sizes, 4);
+  }
+
+  static CudaProgram makeProgram() {
+    CudaProgram program = ExecutableTest::makeProgram();
+    Variant &variant = getVariant(program);
+    variant.tileKeys = 16;
+    variant.firstTable = 4;
+    TableInfo &table = variant.tables.emplace_back();
+    table.extents.resize(4);
+    for (int dim : {0, 1, 2}) {
+      table.extents[dim].operand = 0;
+      table.extents[dim].dim = dim;
+    }
+    table.extents[3].isParts = true;
+    variant.params.resize(2);
+    variant.params.push_back({ParamKind::Pointer, 4});
+    variant.params.push_back({ParamKind::Extent, 4, 3, {}, 32});
+    MergeKernel &merge = variant.merge.emplace();
+    merge.entry = "merge";
+    merge.threads = 128;
+    merge.warpsPerRow = 2;
+    // As many as the kernel has, as the fake keeps so many.
+    merge.params.resize(4, {ParamKind::Pointer, 4});
+    merge.params[3] = {ParamKind::Extent, 4, 3, {}, 32};
+    return program;
+  }
+};
+} // namespace
+
+TEST_F(PartsTest, areMergedBehindTheKernel) {
+  Executable executable = get(Executable::load(makeProgram()));
+  EXPECT_EQ(launch(executable), "");
+  // 18 tiles are more than there are multiprocessors, so that there are two
+  // parts. Two warps for each of 1800 rows, 4 in a block.
+  EXPECT_STREQ(fakeCudaGetLog(),
+               "capture mode 2\n"
+               "load cubin on 0\n"
+               "shared kernel 200000\n"
+               "capture mode 0\n"
+               "take 14592 on 0\n"
+               "launch kernel on 0 grid 36,1,1 block 384,1,1 shared 200000\n"
+               "launch merge on 0 grid 900,1,1 block 128,1,1 shared 0\n"
+               "give back\n");
+  EXPECT_EQ(getValue<int32_t>(3), 2);
+  EXPECT_EQ(executable.getProgram().getNumOperands(), 2);
+}
+
+TEST_F(PartsTest, areGivenBackAfterAFailure) {
+  CudaProgram program = makeProgram();
+  getVariant(program).merge->params[0].operand = 2;
+  Executable executable = get(Executable::load(std::move(program)));
+  std::vector<TensorView> views = getViews();
+  views[2].data = nullptr;
+  EXPECT_TRUE(contains(getText(executable.launch(views)), "operand 2"));
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch merge"));
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "give back\n"));
+}
+
+TEST_F(PartsTest, thatCannotBe) {
+  CudaProgram program = makeProgram();
+  getVariant(program).merge->entry = "missing";
+  Executable missing = get(Executable::load(std::move(program)));
+  EXPECT_TRUE(contains(launch(missing), "looking for @missing in its code"));
+  program = makeProgram();
+  getVariant(program).merge->warpsPerRow = 1024;
+  Executable large = get(Executable::load(std::move(program)));
+  std::vector<TensorView> views = getViews();
+  int64_t shape[] = {1, 1, int64_t(1) << 22, 64}, strides[] = {64, 64, 64, 1};
+  views[0].shape = shape;
+  views[0].strides = strides;
+  EXPECT_EQ(getText(large.launch(views)),
+            "expects @merge to need at most 2147483647 warps, but got "
+            "4294967296; run a part of the batch at a time");
 }

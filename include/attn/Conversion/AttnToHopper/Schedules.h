@@ -13,6 +13,15 @@ namespace mlir::attn {
 struct HopperSchedule {
   hopper::ScheduleAttr schedule;
   double tileCost = 0, keyCost = 0;
+  /// Where the keys of a tile do not grow with all keys as a rule, how many they
+  /// are, and what each costs of a tile that needs all of them nevertheless, or
+  /// 0 if none does. Their cost is in `tileCost`, but for `isForFewTiles`.
+  double typicalKeys = 0, longKeyCost = 0;
+  /// Whether tiles that need all keys are known to be few.
+  bool fewAreLong = false;
+  /// Whether it shares out the keys of a tile, so that a launch takes it where
+  /// there are too few tiles, or where some take too long.
+  bool isForFewTiles = false;
   /// Whether it is for tensors that the others cannot copy, so that a launch
   /// takes it only then.
   bool isForAnyStrides = false;
@@ -27,9 +36,9 @@ bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
 /// The schedules that may serve an attention, whose head dimensions are
 /// multiples of 8 up to 256: the best for long sequences first, then those that
-/// are better for short ones, then smaller ones for kernels that turn out to
-/// need more registers than there are, then one for tensors of any strides. All
-/// fit the shared memory.
+/// are better for short ones, smaller ones for kernels that turn out to need more
+/// registers than there are, one that shares out keys if that may serve, and one
+/// for tensors of any strides. All fit the shared memory.
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
 /// The schedule for an attention whose queries have lists of keys.
@@ -42,7 +51,7 @@ bool isCaptureTileElement(Type element);
 /// How many columns of a result are staged in memory of their own at a time, so
 /// that a persistent kernel can read the next queries early: all, or a multiple
 /// of 64 if there is less memory, with captures of these types that come as
-/// tiles. 0 if they are staged in place of the queries.
+/// tiles. 0 if they are staged in place of the queries, or not at all.
 int64_t getStagingColumns(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
                           int64_t valueDim, ArrayRef<Type> captures);
 

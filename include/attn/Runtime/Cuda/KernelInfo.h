@@ -98,15 +98,18 @@ struct Resources {
 };
 
 /// An extent of a table: ceil(shape[dim] / divisor) of an operand, or without
-/// an operand, -1, `size`.
+/// an operand, -1, `size`, or if `isParts`, how many parts the keys of a tile
+/// have.
 struct TableExtent {
   int32_t operand = -1;
   int32_t dim = 0;
   int64_t divisor = 1;
   int64_t size = 1;
+  bool isParts = false;
 };
 
-/// Memory of one launch, which summary kernels fill and the kernel reads.
+/// Memory of one launch, which summary kernels fill and the kernel reads, or
+/// which the kernel fills and a merge kernel reads.
 struct TableInfo {
   /// Of an element, 1, 2, 4 or 8.
   int32_t elementBytes = 4;
@@ -123,6 +126,21 @@ struct SummaryKernel {
   /// or as many rows: elements with the same indices but the last.
   int32_t elements = 0;
   bool byRow = false;
+  /// All but maps and counters.
+  std::vector<Param> params;
+};
+
+/// A kernel that runs behind that of a variant and merges the results of parts
+/// of the keys.
+struct MergeKernel {
+  std::string entry;
+  /// Threads of a block, whole warps.
+  int32_t threads = 0;
+  /// Warps that each row of a head needs.
+  int32_t warpsPerRow = 1;
+  /// What it costs, in the unit of the variant's costs, and what each row of a
+  /// part adds.
+  double cost = 0, rowCost = 0;
   /// All but maps and counters.
   std::vector<Param> params;
 };
@@ -151,6 +169,15 @@ struct Variant {
   /// pickVariant.
   double tileCost = 0;
   double keyCost = 0;
+  /// Where the keys of a tile do not grow with all keys as a rule, how many they
+  /// are, 0 elsewhere; and what each key costs a tile that needs all of them
+  /// nevertheless, 0 if none does. `tileCost` has the cost of the typical keys,
+  /// but where there is a merge kernel.
+  double typicalKeys = 0;
+  double longKeyCost = 0;
+  /// Whether those that need all keys are few, so that they may take longer than
+  /// all others; otherwise they count only where there are few tiles.
+  bool fewAreLong = false;
   /// What a row of a head of a batch, a pair in lists of single keys, an entry
   /// of these, and a byte of a table cost.
   double rowCost = 0, pairCost = 0, entryCost = 0, tableCost = 0;
@@ -163,6 +190,9 @@ struct Variant {
   std::vector<TableInfo> tables;
   /// In the code of this variant.
   std::vector<SummaryKernel> summaries;
+  /// If the keys of a tile are shared out to several blocks, as many as
+  /// getNumParts says: block i computes part i % parts of tile i / parts.
+  std::optional<MergeKernel> merge;
   /// The code as text, and as a binary for one chip; one of them may be empty.
   std::string ptx;
   std::string cubin;
@@ -229,7 +259,7 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 5;
+constexpr int64_t kProgramVersion = 6;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
@@ -288,6 +318,18 @@ bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
 
 /// More memory for tables is not taken if there is another way.
 constexpr int64_t kMaxTableBytes = int64_t(2) << 30;
+/// Nor is more for the results of parts, of which there are fewer then.
+constexpr int64_t kMaxPartBytes = int64_t(1) << 30;
+
+/// The fewest tiles of keys of a part, as kernels have it.
+constexpr int64_t kLeastPartTiles = 4;
+
+/// How many parts the keys of a tile have in a variant with a merge kernel, and
+/// 1 in others: so many that no part takes longer than the work of a
+/// multiprocessor, as far as it is known, at least 2, and no more than there are
+/// keys for. It depends on the extents alone, so that results do.
+int64_t getNumParts(const Variant &variant, const LaunchExtents &extents,
+                    int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
 
 /// The variant with the least
 ///
@@ -303,6 +345,15 @@ constexpr int64_t kMaxTableBytes = int64_t(2) << 30;
 /// rounds. More than one block on a multiprocessor is not modelled: they share
 /// what it can do. Masked keys are not modelled either, as they favour no
 /// variant much.
+///
+/// A variant with a merge kernel is taken if it costs less than that one, each
+/// with the cost of the longest tile that there may be:
+///
+///   max(ceil(tiles * parts / numSMs) * (tileCost + keyCost * keys / parts),
+///       tileCost + longKeyCost * keys / parts) + merge
+///
+/// where there are `typicalKeys`, each multiprocessor has that many of its
+/// tiles, and parts without keys.
 ///
 /// The result is an index of `launch.variants`, which must not be empty. A
 /// variant with more tiles than a grid can have, or more bytes of tables than

@@ -44,7 +44,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           headGroupKeys = 0, captureStages = 0, threadBlocks = 1;
   bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
        inRegisters = false, overlapTiles = false, biasInProduct = false,
-       strided = false;
+       strided = false, splitKeys = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
@@ -59,7 +59,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"q_in_registers", &inRegisters},
           {"overlap_tiles", &overlapTiles},
           {"bias_in_product", &biasInProduct},
-          {"strided", &strided}})
+          {"strided", &strided},
+          {"split_keys", &splitKeys}})
       if (name == flag) {
         *value = true;
         return success();
@@ -85,7 +86,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
       headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, persistent,
-      pingPong, inRegisters, overlapTiles, biasInProduct, strided);
+      pingPong, inRegisters, overlapTiles, biasInProduct, strided, splitKeys);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -106,7 +107,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"q_in_registers", getQInRegisters()},
         {"overlap_tiles", getOverlapTiles()},
         {"bias_in_product", getBiasInProduct()},
-        {"strided", getStrided()}})
+        {"strided", getStrided()},
+        {"split_keys", getSplitKeys()}})
     if (isSet)
       printer << ", " << flag;
   printer << ">";
@@ -121,7 +123,7 @@ LogicalResult hopper::ScheduleAttr::verify(
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
     int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
     bool persistent, bool, bool inRegisters, bool overlapTiles, bool,
-    bool strided) {
+    bool strided, bool splitKeys) {
   if (reverse && bothEnds)
     return emitError() << "expects reverse or both_ends, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
@@ -154,6 +156,9 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (strided && (persistent || captureStages != 0))
     return emitError() << "expects a strided schedule to be without "
                        << (persistent ? "persistent" : "capture_stages");
+  if (splitKeys && (persistent || strided))
+    return emitError() << "expects a schedule with split_keys to be without "
+                       << (persistent ? "persistent" : "strided");
   return success();
 }
 

@@ -404,16 +404,47 @@ LogicalResult StoreOp::verify() {
 
 LogicalResult StoreRowsOp::verify() {
   auto type = cast<MemRefType>(getMemref().getType());
-  auto expected = VectorType::get({1, kWarpgroupRows}, type.getElementType());
+  int64_t rows = cast<VectorType>(getVector().getType()).getDimSize(0);
+  bool hasColumns = rows > 1 && type.getRank() > 0 &&
+                    !ShapedType::isDynamic(type.getShape().back());
+  auto expected =
+      VectorType::get({hasColumns ? type.getShape().back() : 1, kWarpgroupRows},
+                      Float32Type::get(getContext()));
+  int64_t numIndices = type.getRank() - (hasColumns ? 1 : 0);
   if (!type.getElementType().isF32())
     return emitOpError("expects a buffer of f32, but got ") << type;
-  if (getVector().getType() != expected)
+  if (getVector().getType() != expected || (hasColumns && rows % 8 != 0))
     return emitOpError("expects the vector to be ")
            << expected << ", but got " << getVector().getType();
-  if (static_cast<int64_t>(getIndices().size()) != type.getRank())
+  if (static_cast<int64_t>(getIndices().size()) != numIndices)
     return emitOpError("expects ")
-           << type.getRank() << " indices, but got " << getIndices().size();
-  if (int64_t dim = getDim(); dim < 0 || dim >= type.getRank())
+           << numIndices << " indices, but got " << getIndices().size();
+  if (int64_t dim = getDim(); dim < 0 || dim >= numIndices)
     return emitOpError("expects a dimension of the memref, but got ") << dim;
   return verifyRole(*this, /*isProducer=*/false);
+}
+
+LogicalResult MergeOp::verify() {
+  auto parts = cast<MemRefType>(getParts().getType());
+  auto into = cast<MemRefType>(getInto().getType());
+  auto verifyIndices = [&](ValueRange indices, int64_t count) -> LogicalResult {
+    if (static_cast<int64_t>(indices.size()) == count)
+      return success();
+    return emitOpError("expects ")
+           << count << " indices, but got " << indices.size();
+  };
+  if (failed(verifyIndices(getRow(), 3)) ||
+      failed(verifyIndices(getIndices(), into.getRank())) ||
+      failed(verifyIndices(getLseIndices(), getLse() ? 3 : 0)))
+    return failure();
+  int64_t dim = getDim();
+  if (dim < 0 || dim >= into.getRank())
+    return emitOpError("expects a dimension of the memref, but got ") << dim;
+  int64_t columns = parts.getShape().back();
+  if (ShapedType::isDynamic(columns) || columns % 8 != 0 ||
+      columns != into.getDimSize(dim))
+    return emitOpError("expects rows of a multiple of 8 columns in parts and "
+                       "result, but got ")
+           << parts << " and " << into;
+  return success();
 }

@@ -37,7 +37,8 @@ def strides_of(shape):
 
 class Program:
     """The kernels of a program, with the schedule that the compiler chooses or
-    another one: those that fill tables, and the one of the attention."""
+    another one: those that fill tables, the one of the attention, and the one
+    that merges the results of parts of the keys, if there is one."""
 
     def __init__(self, text, schedule=None):
         with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +51,9 @@ class Program:
             lowered = _run(path, "--until-after=reconcile-unrealized-casts", *options)
         kernels = attributes.kernels_of(lowered)
         self.summaries = {n: x for n, x in kernels.items() if "elements" in x}
-        rest = [name for name in kernels if name not in self.summaries]
+        self.merges = {n: x for n, x in kernels.items() if "merge" in x}
+        helpers = {**self.summaries, **self.merges}
+        rest = [name for name in kernels if name not in helpers]
         if len(rest) != 1:
             raise ptx.PtxError(f"expects one kernel of the attention, not {rest}")
         self.name, self.kernel = rest[0], kernels[rest[0]]
@@ -80,8 +83,10 @@ def _run(path, *options):
 class Launch:
     """A program on operands: their memory, the tables, and the counter."""
 
-    def __init__(self, program):
+    def __init__(self, program, parts=1):
+        """The keys of a tile have so many parts, if they are shared out."""
         self.program = program
+        self.parts = parts
         self.memory = memories.Memory()
         self.operands = []
         # Zero between launches, as the kernel leaves it.
@@ -118,6 +123,8 @@ class Launch:
             self.operands.append(Operand(shape, strides_of(shape), region))
 
     def _extent(self, extent):
+        if "parts" in extent:
+            return self.parts
         if "extent" in extent:
             return extent["extent"]
         size = self.operands[extent["operand"]].shape[extent["dim"]]
@@ -165,6 +172,9 @@ class Launch:
         # Kernels that follow only read them.
         result = []
         for operand, table in zip(self.operands[tables["first"] :], tables["tables"]):
+            # The kernel itself fills those of parts.
+            if any("parts" in extent for extent in table["extents"]):
+                continue
             result.append(operand.region.values(kinds[table["bytes"]], operand.shape))
             operand.region.writable[:] = False
         return result
@@ -176,6 +186,18 @@ class Launch:
         batch, heads, rows = (shape[dim] for dim in grid["dims"])
         of_head = -(-rows // self.program.schedule("tile_m"))
         return of_head, batch * heads * of_head
+
+    def run_merge(self):
+        """Runs the kernel that merges parts: so many warps for each row, and some
+        that have none."""
+        ((name, kernel),) = self.program.merges.items()
+        grid = self.program.kernel["grid"]
+        shape = self.operands[grid["operand"]].shape
+        rows = int(numpy.prod([shape[dim] for dim in grid["dims"]]))
+        warps = kernel["threads"] // warp.LANES
+        blocks = -(-rows * kernel["merge"] // warps) + 1
+        entry = self.program.entry(name)
+        warp.launch(entry, self.memory, self.arguments(kernel), blocks, warps)
 
     def run_rows(self):
         """Runs a kernel of which each warp computes one query."""

@@ -21,6 +21,10 @@ _BLOCK = (
     "#hopper.schedule<tile_m = 128, tile_n = {}, stages = 2, registers = 240, "
     "head_group = 8, reverse>"
 )
+_SPLIT = (
+    "#hopper.schedule<tile_m = 64, tile_n = {}, stages = 2, registers = 208, "
+    "head_group = 8, reverse, split_keys>"
+)
 _PERSISTENT = (
     "#hopper.schedule<tile_m = 128, tile_n = {}, stages = 2, registers = 240, "
     "head_group = 8, reverse, persistent, q_in_registers>"
@@ -41,6 +45,8 @@ class Test(typing.NamedTuple):
     schedule: typing.Optional[str] = None
     # Keys and values of the first batch are those of all.
     shared: bool = False
+    # How many the keys of a tile are shared out to.
+    parts: int = 1
 
 
 # A producer looks at 32 tiles of keys at a time: there are 71 of 128 keys here.
@@ -77,6 +83,10 @@ TESTS = {
         ),
         Test("global-tokens", [_LONG, (1, 1, 1, 900, 500)], True),
         Test("global-tokens", [(2, 2, 1, 300, 900)], True, schedule=_BLOCK.format(128)),
+        # Parts of tiles that are searched: of some there is nothing to find.
+        Test("dilated-blocks", [_LONG, *_SMALL], schedule=_SPLIT.format(64), parts=5),
+        Test("documents-sorted", [_WIDE], schedule=_SPLIT.format(32), parts=3),
+        Test("global-tokens", [_LONG], schedule=_SPLIT.format(64), parts=16),
         Test("neighbourhood-2d", [(1, 2, 1, 700, 900)]),
         Test("random-rows", [(2, 2, 1, 500, 900), *_SMALL]),
         Test("negation", [_LONG, (1, 1, 1, 500, 500)], True),
@@ -89,6 +99,8 @@ TESTS = {
         Test("full", [_WIDE, *_SMALL], True),
         Test("causal", [_WIDE, (1, 1, 1, 2500, 1200), *_SMALL], True),
         Test("causal", [_WIDE, *_SMALL], True, schedule=_BLOCK.format(64)),
+        Test("causal", [_WIDE, *_SMALL], True, schedule=_SPLIT.format(32), parts=4),
+        Test("window-both-sides", [_WIDE], True, schedule=_SPLIT.format(16), parts=3),
         Test("causal", [_WIDE], True, shared=True, schedule=_PERSISTENT.format(128)),
         Test("causal", [(1, 2, 1, 300, 500)], True, dim=256),
         Test("causal", [(1, 2, 1, 300, 500)], True, dim=40),
@@ -139,7 +151,7 @@ def _set_variant(test, variant, compiled, case):
         value = capture.make(draw, case)
         setattr(values, capture.name, value)
         captures.append((capture.name, capture.element_type("bf16"), value))
-    launch = launches.Launch(compiled)
+    launch = launches.Launch(compiled, test.parts)
     _operands(launch, case, captures, test.shared)
     i, j = numpy.arange(case.queries)[:, None], numpy.arange(case.keys)[None]
 
@@ -164,7 +176,7 @@ def _set_variant(test, variant, compiled, case):
 def _set_lists(test, compiled, case):
     draw = numpy.random.default_rng(case.seed)
     bits, rows, columns = test.mask.draw(draw, case)
-    launch = launches.Launch(compiled)
+    launch = launches.Launch(compiled, test.parts)
     captures = [("rows", "i32", rows), ("columns", "i32", columns)]
     _operands(launch, case, captures, test.shared)
     # It has no other result.
@@ -245,7 +257,7 @@ def _check(test):
         # Blocks that are persistent have several tiles, and some have none.
         is_persistent = launch.program.schedule("persistent")
         blocks = [3, tiles + 1] if is_persistent and tiles < 20 else [5]
-        for number in blocks if is_persistent else [tiles]:
+        for number in blocks if is_persistent else [tiles * test.parts]:
             copied = producer.run(launch, number)
             counts = visits.check(copied, setting.mask_of, launch)
         name = test.mask.name if is_lists else test.mask

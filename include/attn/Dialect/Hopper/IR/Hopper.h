@@ -73,7 +73,8 @@ inline constexpr llvm::StringLiteral kThreadsAttrName = "hopper.threads";
 /// those of the function: a dictionary of the number of the `first` one and of
 /// `tables`, an array of dictionaries of the `bytes` of an element and the
 /// `extents`. Each extent is a dictionary of a constant `extent`, or of
-/// `operand`, `dim` and `divisor`: ceil(shape[dim] / divisor).
+/// `operand`, `dim` and `divisor`: ceil(shape[dim] / divisor), or of `parts`:
+/// how many the keys of a tile are shared out to, which is chosen at a launch.
 inline constexpr llvm::StringLiteral kTablesAttrName = "hopper.tables";
 /// Of a kernel that fills tables, an operand that has as many elements as it
 /// needs warps.
@@ -88,6 +89,14 @@ inline constexpr llvm::StringLiteral kRowsAttrName = "hopper.rows";
 inline constexpr llvm::StringLiteral kChecksAttrName = "hopper.checks";
 /// Words of 64 bits for each site: the place of an error, and its two numbers.
 inline constexpr int64_t kWordsOfSite = 3;
+
+/// Of a kernel that runs behind the kernel and merges the parts of its results,
+/// how many warps it needs for each row of a head.
+inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
+/// The columns of a row that a warp merges at most.
+inline constexpr int64_t kMergeColumns = 64;
+/// The fewest tiles of keys of a part: what has fewer is not shared out.
+inline constexpr int64_t kLeastPartTiles = 4;
 
 } // namespace mlir::attn::hopper
 

@@ -69,6 +69,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       keys, not computed for each score; without effect on other scores.
     * `strided`: threads copy tiles element by element, so that queries, keys, values and results may have any strides but those of
       their columns; not together with `persistent` or `capture_stages`.
+    * `split_keys`: the keys of a tile of queries are shared out to several thread blocks, each of which writes a result of its own in f32, and a
+      second kernel merges them. How many there are is chosen at a launch, which may be one; not together with `persistent` or `strided`.
 
     Example:
 
@@ -81,7 +83,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
       "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
       "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
-      "bool":$overlapTiles, "bool":$biasInProduct, "bool":$strided);
+      "bool":$overlapTiles, "bool":$biasInProduct, "bool":$strided,
+      "bool":$splitKeys);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -600,22 +600,56 @@ def Hopper_DrainOp : Hopper_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 
 def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [MemoryEffects<[MemWrite]>]> {
-  let summary = "write one element for each query of a consumer";
+  let summary = "write one element, or one row, for each query of a consumer";
   let description = [{
-    `memref[indices..., row + m] = vector[0, m]`, with `row + m` as the index of dimension `dim`, where it is below `end`.
+    `memref[indices..., row + m] = vector[0, m]`, with `row + m` as the index of dimension `dim`, where it is below `end`. A vector of more
+    rows than one is written along the last dimension of the buffer, whose extent it has, and whose index is left out:
+    `memref[indices..., row + m, ..., c] = vector[c, m]`. Rows of such a buffer are aligned to 8 bytes.
 
     ```mlir
     hopper.store_rows %v, %lse[%b, %h, %r] dim 2 end %e : vector<1x64xf32>, memref<?x?x?xf32>
+    hopper.store_rows %o, %parts[%b, %h, %r, %part] dim 2 end %e : vector<128x64xf32>, memref<?x?x?x?x128xf32>
     ```
 
-    Errors: another shape of the vector; a buffer of other elements; a number of indices other than the rank; a dimension that is not one of
-    the buffer; outside of `consumers`.
+    Errors: another shape of the vector; a buffer of other elements; a number of indices other than the rank, or than the rank without the columns;
+    a dimension that is not that of an index; outside of `consumers`.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref,
       Variadic<Index>:$indices, I64Attr:$dim, Index:$end);
   let assemblyFormat = [{
     $vector `,` $memref `[` $indices `]` `dim` $dim `end` $end attr-dict
     `:` type($vector) `,` type($memref)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_MergeOp : Hopper_Op<"merge", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "merge the parts of a row of a result";
+  let description = [{
+    What a warp does: up to 64 columns of a row, from the parts that its keys were shared out to. A part is a normalised row of f32 in `parts`, and
+    the log-sum-exp of its scores in base 2 in `lses`, which is -inf where the part has no key for the row; the part is not read then.
+    With `w[p] = 2^lses[row..., p]`, and for `c` from the column that is the index of dimension `dim` of the result,
+
+    * `into[..., c] = sum_p w[p] * parts[row..., p, c] / sum_p w[p]`, or 0 if all parts are empty,
+    * `lse[lse_indices...] = log(sum_p w[p])`, in base e, or -inf; by the warp that has column 0.
+
+    Sums are taken in an order that depends on the number of parts alone. Rows of parts are contiguous and aligned to 16 bytes.
+
+    ```mlir
+    hopper.merge %parts, %lses[%b, %h, %r] into %o[%b, %h, %r, %c] dim 3 lse %lse[%b, %h, %r]
+        : memref<?x?x?x?x128xf32>, memref<?x?x?x?xf32>, memref<?x?x?x128xbf16>, memref<?x?x?xf32>
+    ```
+
+    Errors: parts whose rows are not of a multiple of 8 columns, or not as long as those of the result; a number of indices other than the rank, or
+    for `row` other than three; a dimension that is not one of the result.
+  }];
+  let arguments = (ins MemRefRankOf<[F32], [5]>:$parts, MemRefRankOf<[F32], [4]>:$lses,
+      Variadic<Index>:$row, MemRefRankOf<[BF16, F16, F32], [4]>:$into, Variadic<Index>:$indices, I64Attr:$dim,
+      Optional<MemRefRankOf<[F32], [3]>>:$lse, Variadic<Index>:$lse_indices);
+  let assemblyFormat = [{
+    $parts `,` $lses `[` $row `]` `into` $into `[` $indices `]` `dim` $dim
+    (`lse` $lse^ `[` $lse_indices `]`)? attr-dict
+    `:` type($parts) `,` type($lses) `,` type($into) (`,` type($lse)^)?
   }];
   let hasVerifier = 1;
 }

@@ -1,0 +1,66 @@
+//===- ConsumerParts.cpp - What a part of the keys comes to ---------------===//
+
+#include "Consumer.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The log-sum-exp of scores in base 2, as the rows of a tile have it; -inf for
+/// rows without keys.
+static Value emitLse(OpBuilder &builder, Location loc, Value max, Value sum) {
+  auto type = cast<VectorType>(sum.getType());
+  auto splat = [&](double value) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            type, builder.getFloatAttr(type.getElementType(), value)));
+  };
+  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                        sum, splat(0));
+  Value positive =
+      arith::SelectOp::create(builder, loc, isEmpty, splat(1), sum);
+  Value lse = arith::AddFOp::create(
+      builder, loc, max, math::Log2Op::create(builder, loc, positive));
+  return arith::SelectOp::create(builder, loc, isEmpty, splat(-INFINITY), lse);
+}
+
+/// The result of a part, as if its keys were all: the row of the output before
+/// it is rounded, which is written if there are keys, and its log-sum-exp.
+LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
+                                        Value acc, Value max, Value sum) {
+  scf::ForOp keys = program.keys;
+  cloner.map(keys.getResult(0), acc);
+  cloner.map(keys.getResult(1), VectorKind::Query, max);
+  cloner.map(keys.getResult(2), VectorKind::Query, sum);
+  const TileResult &output = *program.getOutput();
+  SmallVector<Value> position;
+  for (OpFoldResult offset : ArrayRef(output.access.position).take_front(3)) {
+    FailureOr<Value> value = cloner.getScalar(offset);
+    if (failed(value))
+      return failure();
+    position.push_back(*value);
+  }
+  FailureOr<Value> numRows = cloner.getScalar(output.numRows);
+  FailureOr<Value> unrounded = getUnroundedOutput(program);
+  if (failed(numRows) || failed(unrounded))
+    return failure();
+  constexpr int64_t rowDim = 2;
+  Value end = add(position[rowDim], *numRows);
+  position[rowDim] =
+      add(position[rowDim], arith::MulIOp::create(
+                                builder, loc, warpgroup,
+                                index(hopper::kWarpgroupRows)));
+  position.push_back(hopper::PositionOp::create(builder, loc, work.part));
+  hopper::StoreRowsOp::create(builder, loc, emitLse(builder, loc, max, sum),
+                              resources.parts->lses, position, rowDim, end);
+  auto branch = scf::IfOp::create(builder, loc, hasKeys,
+                                  /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  FailureOr<Value> rows = cloner.getVector(*unrounded, VectorKind::Query);
+  if (failed(rows))
+    return failure();
+  hopper::StoreRowsOp::create(builder, loc, *rows, resources.parts->rows,
+                              position, rowDim, end);
+  return success();
+}

@@ -1,0 +1,246 @@
+//===- VariantChoice.cpp - Which variant a launch takes -------------------===//
+
+#include "attn/Runtime/Cuda/Driver.h"
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace attn;
+using namespace attn::cuda;
+
+//===----------------------------------------------------------------------===//
+// The grid
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<LaunchExtents>
+cuda::getLaunchExtents(const GridInfo &grid,
+                       llvm::ArrayRef<TensorView> operands) {
+  LaunchExtents result;
+  auto read = [&](int32_t operand, int32_t dim, int64_t &extent) {
+    if (dim < 0)
+      return true;
+    if (static_cast<size_t>(operand) >= operands.size() ||
+        dim >= operands[operand].rank)
+      return false;
+    extent = operands[operand].shape[dim];
+    return extent >= 0;
+  };
+  if (grid.rowDim < 0)
+    result.rows = 1;
+  if (!read(grid.operand, grid.batchDim, result.batch) ||
+      !read(grid.operand, grid.headDim, result.heads) ||
+      !read(grid.operand, grid.rowDim, result.rows) ||
+      !read(grid.keyOperand, grid.keyDim, result.keys))
+    return makeArgumentError(
+        "expects operands " + llvm::Twine(grid.operand) + " and " +
+        llvm::Twine(grid.keyOperand) +
+        " to have the dimensions of the grid, with extents of 0 or more");
+  for (auto [what, extent] :
+       {std::pair<const char *, int64_t>{"batches", result.batch},
+        {"heads", result.heads},
+        {"queries", result.rows},
+        {"keys", result.keys}})
+    if (extent > kMaxExtent)
+      return makeArgumentError("expects at most " + llvm::Twine(kMaxExtent) +
+                               " " + what + " on a GPU, but got " +
+                               llvm::Twine(extent) +
+                               "; run a part of them at a time, or on the CPU");
+  return result;
+}
+
+/// The number of tiles, or nullopt if it does not fit int64_t.
+static std::optional<int64_t> countTiles(const LaunchExtents &extents,
+                                         int32_t tileRows) {
+  int64_t tiles =
+      extents.rows / tileRows + (extents.rows % tileRows != 0 ? 1 : 0);
+  if (tiles == 0 || extents.batch == 0 || extents.heads == 0)
+    return 0;
+  if (llvm::MulOverflow(tiles, extents.heads, tiles) ||
+      llvm::MulOverflow(tiles, extents.batch, tiles))
+    return std::nullopt;
+  return tiles;
+}
+
+static constexpr int64_t kMaxTiles = (int64_t(1) << 31) - 1;
+
+llvm::Expected<int64_t> cuda::getNumTiles(const LaunchExtents &extents,
+                                          int32_t tileRows) {
+  std::optional<int64_t> tiles = countTiles(extents, tileRows);
+  if (tiles && *tiles <= kMaxTiles)
+    return *tiles;
+  return makeArgumentError(
+      "expects at most " + llvm::Twine(kMaxTiles) + " tiles, but got " +
+      llvm::Twine(extents.batch) + " x " + llvm::Twine(extents.heads) + " x " +
+      llvm::Twine(extents.rows) + " rows in tiles of " + llvm::Twine(tileRows) +
+      "; run a part of the batch at a time");
+}
+
+ListExtents cuda::getListExtents(const ListsInfo &lists,
+                                 const LaunchExtents &extents,
+                                 llvm::ArrayRef<TensorView> operands) {
+  ListExtents result;
+  auto count = static_cast<int64_t>(operands.size());
+  if (lists.rowsOperand < 0 || lists.columnsOperand < 0 ||
+      lists.rowsOperand >= count || lists.columnsOperand >= count)
+    return result;
+  const TensorView &rows = operands[lists.rowsOperand],
+                   &columns = operands[lists.columnsOperand];
+  double heads = double(extents.batch) * double(extents.heads), numLists = 1;
+  for (int64_t dim = 0; dim + 1 < rows.rank; ++dim)
+    numLists *= double(rows.shape[dim]);
+  result.entries = columns.rank == 1 ? double(columns.shape[0]) : 0;
+  result.pairs = numLists > 0 ? result.entries * heads / numLists : 0;
+  double all = heads * double(extents.rows) * double(extents.keys);
+  result.density = all > 0 ? result.pairs / all : 0;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of the keys
+//===----------------------------------------------------------------------===//
+
+/// The bytes of all tables of a variant, those of parts for so many of them.
+static double countTableBytes(const Variant &variant, int64_t parts,
+                              llvm::ArrayRef<TensorView> operands) {
+  double total = 0;
+  for (const TableInfo &table : variant.tables) {
+    double bytes = table.elementBytes;
+    for (const TableExtent &extent : table.extents) {
+      int64_t size = extent.isParts ? parts : extent.size;
+      if (extent.operand >= 0) {
+        if (static_cast<size_t>(extent.operand) >= operands.size() ||
+            extent.dim >= operands[extent.operand].rank)
+          return 0;
+        size = llvm::divideCeil(operands[extent.operand].shape[extent.dim],
+                                extent.divisor);
+      }
+      bytes *= double(size);
+    }
+    total += bytes;
+  }
+  return total;
+}
+
+/// The keys of a tile as a rule.
+static double getTypicalKeys(const Variant &variant, double keys) {
+  return variant.typicalKeys > 0 ? std::min(variant.typicalKeys, keys) : keys;
+}
+
+int64_t cuda::getNumParts(const Variant &variant, const LaunchExtents &extents,
+                          int32_t numSMs,
+                          llvm::ArrayRef<TensorView> operands) {
+  std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
+  if (!variant.merge || !tiles || *tiles == 0 || extents.keys == 0)
+    return 1;
+  // Beyond what fills the GPU at once, some parts are enough to make the longest
+  // tile one among many.
+  constexpr int64_t enough = 16;
+  numSMs = std::max(numSMs, 1);
+  auto keys = double(extents.keys);
+  double balanced = std::ceil(keys * numSMs / double(*tiles) /
+                              getTypicalKeys(variant, keys));
+  int64_t parts = numSMs / *tiles;
+  if (variant.typicalKeys > 0)
+    parts = static_cast<int64_t>(
+        std::min(balanced, double(std::max(parts, enough))));
+  parts = std::max<int64_t>(parts, 2);
+  // What has few tiles of keys is not shared out.
+  int64_t keyTiles = llvm::divideCeil(extents.keys, variant.tileKeys);
+  parts = std::min<int64_t>(parts,
+                            llvm::divideCeil(keyTiles, kLeastPartTiles));
+  double bytes = countTableBytes(variant, 1, operands);
+  if (bytes * double(parts) > double(kMaxPartBytes))
+    parts = static_cast<int64_t>(double(kMaxPartBytes) / bytes);
+  return std::clamp<int64_t>(parts, 1, std::max<int64_t>(kMaxTiles / *tiles, 1));
+}
+
+//===----------------------------------------------------------------------===//
+// The variant
+//===----------------------------------------------------------------------===//
+
+/// What a launch with a merge kernel costs.
+static double getSplitCost(const Variant &variant, const LaunchExtents &extents,
+                           int64_t tiles, int64_t parts, int32_t numSMs) {
+  // What it takes to find that there are no keys, of tiles beside each other.
+  constexpr double emptyTile = 0.25;
+  auto keys = double(extents.keys);
+  auto getWaves = [&](int64_t blocks) {
+    return double(llvm::divideCeil(blocks, std::max(numSMs, 1)));
+  };
+  double rows = double(extents.batch) * double(extents.heads) *
+                double(extents.rows),
+         rowsOfParts = rows * double(parts);
+  double longest =
+      variant.tileCost + variant.longKeyCost * keys / double(parts);
+  double cost = 0;
+  if (variant.typicalKeys > 0) {
+    cost = getWaves(tiles) *
+               (variant.tileCost +
+                variant.keyCost * getTypicalKeys(variant, keys)) +
+           getWaves(tiles * (parts - 1)) * emptyTile * variant.tileCost;
+    rowsOfParts = rows * double(std::min<int64_t>(parts, 2));
+  } else {
+    cost = getWaves(tiles * parts) *
+           (variant.tileCost + variant.keyCost * keys / double(parts));
+  }
+  return std::max(cost, longest) + variant.merge->cost +
+         variant.merge->rowCost * rowsOfParts;
+}
+
+size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
+                         int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
+  struct {
+    size_t index = 0;
+    double cost = HUGE_VAL;
+    int rank = -1;
+  } best;
+  ListExtents lists = getListExtents(launch.lists, extents, operands);
+  double maxDensity = launch.lists.maxDensity;
+  double allRows =
+      double(extents.batch) * double(extents.heads) * double(extents.rows);
+  auto consider = [&](size_t index) {
+    const Variant &variant = launch.variants[index];
+    std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
+    if (!tiles || *tiles > kMaxTiles)
+      return;
+    int64_t parts = getNumParts(variant, extents, numSMs, operands);
+    int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
+    double cost = 0;
+    if (variant.merge)
+      cost = getSplitCost(variant, extents, *tiles, parts, numSMs);
+    else
+      cost = static_cast<double>(
+                 llvm::divideCeil(*tiles, std::max(numSMs, 1))) *
+             (variant.tileCost + variant.keyCost * static_cast<double>(keys));
+    double tableBytes = countTableBytes(variant, parts, operands);
+    cost += variant.rowCost * allRows + variant.pairCost * lists.pairs +
+            variant.entryCost * lists.entries + variant.tableCost * tableBytes;
+    // Whether it can run, should have the memory that it needs, and is what the
+    // density is for, in this order.
+    bool isForDensity =
+        maxDensity < 0 || variant.ofLists == (lists.density < maxDensity);
+    int rank = 4 * canMap(variant, operands) +
+               2 * (tableBytes <= double(kMaxTableBytes)) + isForDensity;
+    if (rank == best.rank ? cost < best.cost : rank > best.rank)
+      best = {index, cost, rank};
+  };
+  for (size_t i = 0; i < launch.variants.size(); ++i)
+    if (!launch.variants[i].merge)
+      consider(i);
+  // Against what shares out keys counts the longest tile, too.
+  const Variant &whole = launch.variants[best.index];
+  bool isLong = best.rank >= 0 &&
+                (whole.fewAreLong ||
+                 2 * countTiles(extents, whole.tileRows).value_or(0) <= numSMs);
+  if (isLong)
+    best.cost = std::max(best.cost,
+                         whole.longKeyCost * static_cast<double>(extents.keys));
+  for (size_t i = 0; i < launch.variants.size(); ++i)
+    if (launch.variants[i].merge &&
+        (best.rank < 0 ||
+         getNumParts(launch.variants[i], extents, numSMs, operands) > 1))
+      consider(i);
+  return best.index;
+}
