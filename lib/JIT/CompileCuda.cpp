@@ -231,9 +231,9 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
       candidate.fewAreLong = schedule.fewAreLong;
       candidate.isForFewTiles = schedule.isForFewTiles;
       candidate.partRowCost =
-          kPartElementCost * double(mlir::attn::AttentionLikeOpInterface(
-                                        attentions[0])
-                                        .getValueDim());
+          kPartElementCost *
+          double(mlir::attn::AttentionLikeOpInterface(attentions[0])
+                     .getValueDim());
       candidate.isForAnyStrides = schedule.isForAnyStrides;
       candidate.isLastResort = schedule.isLastResort;
       if (hasLists) {

@@ -46,10 +46,9 @@ LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
     return failure();
   constexpr int64_t rowDim = 2;
   Value end = add(position[rowDim], *numRows);
-  position[rowDim] =
-      add(position[rowDim], arith::MulIOp::create(
-                                builder, loc, warpgroup,
-                                index(hopper::kWarpgroupRows)));
+  position[rowDim] = add(position[rowDim],
+                         arith::MulIOp::create(builder, loc, warpgroup,
+                                               index(hopper::kWarpgroupRows)));
   position.push_back(hopper::PositionOp::create(builder, loc, work.part));
   hopper::StoreRowsOp::create(builder, loc, emitLse(builder, loc, max, sum),
                               resources.parts->lses, position, rowDim, end);

@@ -68,7 +68,8 @@ FailureOr<Value> mlir::attn::getUnroundedOutput(TileProgram &program) {
   auto numRows = llvm::count_if(program.results, [](const TileResult &result) {
     return !result.hasColumns();
   });
-  if (product && llvm::is_contained(product->getOperands(), keys.getResult(0)) &&
+  if (product &&
+      llvm::is_contained(product->getOperands(), keys.getResult(0)) &&
       numRows <= 1)
     return value;
   return program.grid.emitError(
@@ -87,10 +88,9 @@ LogicalResult mlir::attn::emitMergeKernel(OpBuilder &builder,
   const TileResult &output = *program.getOutput();
   int64_t warpsPerRow =
       llvm::divideCeil(output.access.columns, hopper::kMergeColumns);
-  auto kernel =
-      gpu::GPUFuncOp::create(builder, loc,
-                             (program.function.getName() + "_merge").str(),
-                             FunctionType::get(builder.getContext(), {}, {}));
+  auto kernel = gpu::GPUFuncOp::create(
+      builder, loc, (program.function.getName() + "_merge").str(),
+      FunctionType::get(builder.getContext(), {}, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kThreadsAttrName,
@@ -107,10 +107,10 @@ LogicalResult mlir::attn::emitMergeKernel(OpBuilder &builder,
   for (unsigned dim = 0; dim < kNumRowDims; ++dim)
     extents.push_back(
         ib.fromIndex(arguments.getExtent(getFirstOperand(program), dim)));
-  Value block = ib.fromIndex(
-      gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
-  Value thread = ib.fromIndex(
-      gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
+  Value block =
+      ib.fromIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  Value thread =
+      ib.fromIndex(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
   Value warp =
       ib.add(ib.mul(block, ib.constant(kThreads / hopper::kWarpThreads)),
              ib.div(thread, ib.constant(hopper::kWarpThreads)));

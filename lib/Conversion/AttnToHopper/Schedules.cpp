@@ -212,8 +212,8 @@ static bool isBand(const MaskBounds &bounds, AttentionLikeOpInterface op) {
          boundsKeys(bounds.getRoot(), op, -1);
 }
 
-/// Whether some queries see keys that others do not, by a condition on the query
-/// alone, as global tokens do.
+/// Whether some queries see keys that others do not, by a condition on the
+/// query alone, as global tokens do.
 static bool hasGlobalQueries(const MaskNode &node, AttentionLikeOpInterface op,
                              bool isChoice = false) {
   if (node.kind == MaskNode::Kind::And || node.kind == MaskNode::Kind::Or)
@@ -448,8 +448,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   for (HopperSchedule &schedule :
        MutableArrayRef(schedules).drop_front(numFirst))
     schedule.isLastResort = true;
-  // Few tiles of queries are small. Two thread blocks compute beside each other,
-  // as some have no keys.
+  // Few tiles of queries are small. Two thread blocks compute beside each
+  // other, as some have no keys.
   if (!hasWords && maySplitKeys(op, hasFewKeys && !isInBand)) {
     captureStages = captures.empty() ? 0 : 2;
     threadBlocks = dim <= 128 ? 2 : 1;

@@ -189,19 +189,18 @@ FailureOr<Work> TileLoop::getWork(ValueRange ids, Value keyNumber,
   return work;
 }
 
-/// Of the tiles of keys, those of this thread block: all parts have as many, but
-/// for the last ones, which may have fewer or none.
+/// Of the tiles of keys, those of this thread block: all parts have as many,
+/// but for the last ones, which may have fewer or none.
 void TileLoop::takePart(Work &work) {
-  Value size =
-      ib.div(ib.add(work.count, ib.sub(numParts, one)), numParts);
+  Value size = ib.div(ib.add(work.count, ib.sub(numParts, one)), numParts);
   size = arith::MaxUIOp::create(builder, loc, size,
                                 ib.constant(hopper::kLeastPartTiles));
   Value first = ib.mul(part, size);
-  Value count = arith::MinSIOp::create(builder, loc,
-                                       ib.sub(work.count, first), size);
+  Value count =
+      arith::MinSIOp::create(builder, loc, ib.sub(work.count, first), size);
   work.part = part;
-  work.lo = ib.add(
-      work.lo, ib.mul(first, ib.constant(program.schedule.getTileN())));
+  work.lo =
+      ib.add(work.lo, ib.mul(first, ib.constant(program.schedule.getTileN())));
   work.count = arith::MaxSIOp::create(builder, loc, count, zero);
 }
 
@@ -241,9 +240,8 @@ TileLoop::emit(function_ref<FailureOr<Value>(const Work &)> body) {
       part = ib.rem(number, numParts);
       number = ib.div(number, numParts);
     }
-    FailureOr<Work> work =
-        getWork(emitOrder(ib, number, grid, groupHeads, program.schedule), zero,
-                zero);
+    FailureOr<Work> work = getWork(
+        emitOrder(ib, number, grid, groupHeads, program.schedule), zero, zero);
     return failure(failed(work) || failed(body(*work)));
   }
 

@@ -113,8 +113,8 @@ private:
   template <typename Op>
   Value reduce(Value value, int64_t least, int64_t most) {
     for (int64_t bit = most; bit >= least; bit /= 2)
-      value = Op::create(b, value,
-                         shuffle(value, i32(bit), NVVM::ShflKind::bfly));
+      value =
+          Op::create(b, value, shuffle(value, i32(bit), NVVM::ShflKind::bfly));
     return value;
   }
   Value getAddress(Value base, Value bytes) {
@@ -182,9 +182,9 @@ Value Merge::emitMax() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value part = arith::AddIOp::create(b, loop.getInductionVar(), lane);
-    scf::YieldOp::create(b, arith::MaxNumFOp::create(
-                                b, loop.getRegionIterArg(0), loadLse(part))
-                                .getResult());
+    scf::YieldOp::create(
+        b, arith::MaxNumFOp::create(b, loop.getRegionIterArg(0), loadLse(part))
+               .getResult());
   }
   return reduce<arith::MaxNumFOp>(loop.getResult(0), 1,
                                   hopper::kWarpThreads / 2);
@@ -194,11 +194,11 @@ Value Merge::emitMax() {
 /// each second one. Each thread of a half has the log-sum-exp of one of them.
 void Merge::addBatch(Value first, Value lse, Value shift, Value offset,
                      Value hasColumns, Sums &sums) {
-  Value weight = LLVM::CallIntrinsicOp::create(
-                     b, b.getF32Type(),
-                     b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
-                     ValueRange(arith::SubFOp::create(b, lse, shift)))
-                     .getResult(0);
+  Value weight =
+      LLVM::CallIntrinsicOp::create(
+          b, b.getF32Type(), b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
+          ValueRange(arith::SubFOp::create(b, lse, shift)))
+          .getResult(0);
   sums.weights = arith::AddFOp::create(b, sums.weights, weight);
   Value hasKeys =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, lse, f32(-INFINITY));
@@ -222,10 +222,9 @@ void Merge::addBatch(Value first, Value lse, Value shift, Value offset,
         i32(0));
     Value row = arith::MulIOp::create(
         b, arith::AddIOp::create(b, first, number), i32(rowBytes));
-    part.values =
-        load(getAddress(parts, arith::AddIOp::create(b, row, offset)),
-             arith::AndIOp::create(b, reads, hasColumns), kColumns,
-             "0f00000000");
+    part.values = load(getAddress(parts, arith::AddIOp::create(b, row, offset)),
+                       arith::AndIOp::create(b, reads, hasColumns), kColumns,
+                       "0f00000000");
   }
   for (const Part &part : list)
     for (auto [sum, value] : llvm::zip_equal(sums.values, part.values))
@@ -258,8 +257,8 @@ Merge::Sums Merge::emitSums(Value shift, Value offset, Value hasColumns) {
   // Both halves have the same weights, but other columns.
   sums.weights = reduce<arith::AddFOp>(loop.getResult(0), 1, kHalfThreads / 2);
   for (Value sum : loop.getResults().drop_front().drop_back())
-    sums.values.push_back(reduce<arith::AddFOp>(sum, kHalfThreads,
-                                                hopper::kWarpThreads / 2));
+    sums.values.push_back(
+        reduce<arith::AddFOp>(sum, kHalfThreads, hopper::kWarpThreads / 2));
   return sums;
 }
 
@@ -283,8 +282,8 @@ void ThreadProgram::emitMerge(hopper::MergeOp op) {
   Value inHalf = arith::AndIOp::create(b, lane, i32(kHalfThreads - 1));
   Value column = arith::AddIOp::create(
       b, firstColumn, arith::MulIOp::create(b, inHalf, i32(kColumns)));
-  Value hasColumns = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                           column, i32(numColumns));
+  Value hasColumns = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column,
+                                           i32(numColumns));
   Value max = merge.emitMax();
   auto isEqual = [&](Value value, double other) {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value,
@@ -303,8 +302,7 @@ void ThreadProgram::emitMerge(hopper::MergeOp op) {
                                             i32(kHalfThreads));
   constexpr int64_t perHalf = kColumns / kNumHalves;
   Value own = arith::AddIOp::create(
-      b, column,
-      arith::SelectOp::create(b, isFirstHalf, i32(0), i32(perHalf)));
+      b, column, arith::SelectOp::create(b, isFirstHalf, i32(0), i32(perHalf)));
   Type element = cast<MemRefType>(op.getInto().getType()).getElementType();
   emitIfThen(hasColumns, [&] {
     SmallVector<IndexElement> at;
@@ -323,20 +321,19 @@ void ThreadProgram::emitMerge(hopper::MergeOp op) {
   });
   if (!op.getLse())
     return;
-  Value isFirst = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq, arith::OrIOp::create(b, firstColumn, lane),
-      i32(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                            arith::OrIOp::create(b, firstColumn, lane), i32(0));
   emitIfThen(isFirst, [&] {
     constexpr double ln2 = 0.69314718055994530942;
-    Value log = intrinsic("llvm.nvvm.lg2.approx.ftz.f", weights,
-                          b.getF32Type());
+    Value log =
+        intrinsic("llvm.nvvm.lg2.approx.ftz.f", weights, b.getF32Type());
     Value lse = arith::MulFOp::create(b, arith::AddFOp::create(b, shift, log),
                                       f32(ln2));
     lse = arith::SelectOp::create(b, isEmpty, f32(-INFINITY), lse);
     SmallVector<IndexElement> at;
     for (Value index : op.getLseIndices())
       at.push_back(getIndices(index)[0]);
-    LLVM::StoreOp::create(b, lse,
-                          getAddress(buffers.at(op.getLse()), at, 4));
+    LLVM::StoreOp::create(b, lse, getAddress(buffers.at(op.getLse()), at, 4));
   });
 }

@@ -273,8 +273,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   }
   if (LLVM_LIKELY(variant.tables.empty()))
     return launchVariant(**code, variant, target, *tiles, options.stream);
-  int64_t parts =
-      getNumParts(variant, *extents, device.getNumSMs(), operands);
+  int64_t parts = getNumParts(variant, *extents, device.getNumSMs(), operands);
   llvm::Expected<Tables> tables =
       Tables::allocate(device, options.stream, variant.firstTable,
                        variant.tables, operands, parts);
@@ -285,8 +284,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (llvm::Error error =
           launchSummaries(**code, variant, target, options.stream))
     return error;
-  if (llvm::Error error = launchVariant(**code, variant, target,
-                                        *tiles * parts, options.stream))
+  if (llvm::Error error = launchVariant(**code, variant, target, *tiles * parts,
+                                        options.stream))
     return error;
   if (variant.merge)
     if (llvm::Error error =

@@ -158,8 +158,8 @@ static llvm::Error checkTables(const Variant &variant) {
                                      kMaxOperands - 1))
     return error;
   for (const TableInfo &table : variant.tables)
-    if (llvm::Error error = checkTable(table, variant.firstTable,
-                                       variant.merge.has_value()))
+    if (llvm::Error error =
+            checkTable(table, variant.firstTable, variant.merge.has_value()))
       return error;
   int64_t end = variant.firstTable + int64_t(variant.tables.size());
   for (const SummaryKernel &summary : variant.summaries) {
@@ -175,8 +175,8 @@ static llvm::Error checkTables(const Variant &variant) {
     if (llvm::Error error = checkWarpKernel(merge->entry, merge->threads,
                                             merge->params, "merges parts"))
       return error;
-    if (llvm::Error error = checkRange("the warps of a row",
-                                       merge->warpsPerRow, 1, 1024))
+    if (llvm::Error error =
+            checkRange("the warps of a row", merge->warpsPerRow, 1, 1024))
       return error;
     if (variant.persistent)
       return makeArgumentError(
@@ -197,8 +197,7 @@ static llvm::Error checkTables(const Variant &variant) {
   for (const SummaryKernel &summary : variant.summaries)
     if (llvm::Error error = check(summary.params))
       return error;
-  return variant.merge ? check(variant.merge->params)
-                       : llvm::Error::success();
+  return variant.merge ? check(variant.merge->params) : llvm::Error::success();
 }
 
 static llvm::Error checkChecks(const ListChecks &checks) {

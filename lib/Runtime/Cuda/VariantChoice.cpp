@@ -129,18 +129,17 @@ static double getTypicalKeys(const Variant &variant, double keys) {
 }
 
 int64_t cuda::getNumParts(const Variant &variant, const LaunchExtents &extents,
-                          int32_t numSMs,
-                          llvm::ArrayRef<TensorView> operands) {
+                          int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
   std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
   if (!variant.merge || !tiles || *tiles == 0 || extents.keys == 0)
     return 1;
-  // Beyond what fills the GPU at once, some parts are enough to make the longest
-  // tile one among many.
+  // Beyond what fills the GPU at once, some parts are enough to make the
+  // longest tile one among many.
   constexpr int64_t enough = 16;
   numSMs = std::max(numSMs, 1);
   auto keys = double(extents.keys);
-  double balanced = std::ceil(keys * numSMs / double(*tiles) /
-                              getTypicalKeys(variant, keys));
+  double balanced =
+      std::ceil(keys * numSMs / double(*tiles) / getTypicalKeys(variant, keys));
   int64_t parts = numSMs / *tiles;
   if (variant.typicalKeys > 0)
     parts = static_cast<int64_t>(
@@ -148,12 +147,12 @@ int64_t cuda::getNumParts(const Variant &variant, const LaunchExtents &extents,
   parts = std::max<int64_t>(parts, 2);
   // What has few tiles of keys is not shared out.
   int64_t keyTiles = llvm::divideCeil(extents.keys, variant.tileKeys);
-  parts = std::min<int64_t>(parts,
-                            llvm::divideCeil(keyTiles, kLeastPartTiles));
+  parts = std::min<int64_t>(parts, llvm::divideCeil(keyTiles, kLeastPartTiles));
   double bytes = countTableBytes(variant, 1, operands);
   if (bytes * double(parts) > double(kMaxPartBytes))
     parts = static_cast<int64_t>(double(kMaxPartBytes) / bytes);
-  return std::clamp<int64_t>(parts, 1, std::max<int64_t>(kMaxTiles / *tiles, 1));
+  return std::clamp<int64_t>(parts, 1,
+                             std::max<int64_t>(kMaxTiles / *tiles, 1));
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,9 +175,8 @@ static double getSplitCost(const Variant &variant, const LaunchExtents &extents,
       variant.tileCost + variant.longKeyCost * keys / double(parts);
   double cost = 0;
   if (variant.typicalKeys > 0) {
-    cost = getWaves(tiles) *
-               (variant.tileCost +
-                variant.keyCost * getTypicalKeys(variant, keys)) +
+    cost = getWaves(tiles) * (variant.tileCost +
+                              variant.keyCost * getTypicalKeys(variant, keys)) +
            getWaves(tiles * (parts - 1)) * emptyTile * variant.tileCost;
     rowsOfParts = rows * double(std::min<int64_t>(parts, 2));
   } else {
@@ -211,9 +209,9 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
     if (variant.merge)
       cost = getSplitCost(variant, extents, *tiles, parts, numSMs);
     else
-      cost = static_cast<double>(
-                 llvm::divideCeil(*tiles, std::max(numSMs, 1))) *
-             (variant.tileCost + variant.keyCost * static_cast<double>(keys));
+      cost =
+          static_cast<double>(llvm::divideCeil(*tiles, std::max(numSMs, 1))) *
+          (variant.tileCost + variant.keyCost * static_cast<double>(keys));
     double tableBytes = countTableBytes(variant, parts, operands);
     cost += variant.rowCost * allRows + variant.pairCost * lists.pairs +
             variant.entryCost * lists.entries + variant.tableCost * tableBytes;

@@ -315,7 +315,8 @@ static Variant makeVariantOfParts() {
 TEST(KernelInfoTest, partsAsBytes) {
   CudaProgram program;
   program.chip = "sm_90a";
-  program.launches.push_back({GridInfo(), /*lists=*/{}, {makeVariantOfParts()}});
+  program.launches.push_back(
+      {GridInfo(), /*lists=*/{}, {makeVariantOfParts()}});
   Variant &variant = program.launches[0].variants[0];
   variant.typicalKeys = 1024;
   variant.longKeyCost = 0.5;

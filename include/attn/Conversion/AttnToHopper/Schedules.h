@@ -13,9 +13,10 @@ namespace mlir::attn {
 struct HopperSchedule {
   hopper::ScheduleAttr schedule;
   double tileCost = 0, keyCost = 0;
-  /// Where the keys of a tile do not grow with all keys as a rule, how many they
-  /// are, and what each costs of a tile that needs all of them nevertheless, or
-  /// 0 if none does. Their cost is in `tileCost`, but for `isForFewTiles`.
+  /// Where the keys of a tile do not grow with all keys as a rule, how many
+  /// they are, and what each costs of a tile that needs all of them
+  /// nevertheless, or 0 if none does. Their cost is in `tileCost`, but for
+  /// `isForFewTiles`.
   double typicalKeys = 0, longKeyCost = 0;
   /// Whether tiles that need all keys are known to be few.
   bool fewAreLong = false;
@@ -36,9 +37,9 @@ bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
 /// The schedules that may serve an attention, whose head dimensions are
 /// multiples of 8 up to 256: the best for long sequences first, then those that
-/// are better for short ones, smaller ones for kernels that turn out to need more
-/// registers than there are, one that shares out keys if that may serve, and one
-/// for tensors of any strides. All fit the shared memory.
+/// are better for short ones, smaller ones for kernels that turn out to need
+/// more registers than there are, one that shares out keys if that may serve,
+/// and one for tensors of any strides. All fit the shared memory.
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
 /// The schedule for an attention whose queries have lists of keys.

@@ -169,14 +169,14 @@ struct Variant {
   /// pickVariant.
   double tileCost = 0;
   double keyCost = 0;
-  /// Where the keys of a tile do not grow with all keys as a rule, how many they
-  /// are, 0 elsewhere; and what each key costs a tile that needs all of them
-  /// nevertheless, 0 if none does. `tileCost` has the cost of the typical keys,
-  /// but where there is a merge kernel.
+  /// Where the keys of a tile do not grow with all keys as a rule, how many
+  /// they are, 0 elsewhere; and what each key costs a tile that needs all of
+  /// them nevertheless, 0 if none does. `tileCost` has the cost of the typical
+  /// keys, but where there is a merge kernel.
   double typicalKeys = 0;
   double longKeyCost = 0;
-  /// Whether those that need all keys are few, so that they may take longer than
-  /// all others; otherwise they count only where there are few tiles.
+  /// Whether those that need all keys are few, so that they may take longer
+  /// than all others; otherwise they count only where there are few tiles.
   bool fewAreLong = false;
   /// What a row of a head of a batch, a pair in lists of single keys, an entry
   /// of these, and a byte of a table cost.
@@ -326,8 +326,8 @@ constexpr int64_t kLeastPartTiles = 4;
 
 /// How many parts the keys of a tile have in a variant with a merge kernel, and
 /// 1 in others: so many that no part takes longer than the work of a
-/// multiprocessor, as far as it is known, at least 2, and no more than there are
-/// keys for. It depends on the extents alone, so that results do.
+/// multiprocessor, as far as it is known, at least 2, and no more than there
+/// are keys for. It depends on the extents alone, so that results do.
 int64_t getNumParts(const Variant &variant, const LaunchExtents &extents,
                     int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
 
