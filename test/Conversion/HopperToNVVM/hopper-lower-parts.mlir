@@ -27,9 +27,9 @@
 // CHECK-SAME: hopper.threads = 128 : i64
 // CHECK-SAME: nvvm.maxntid = array<i32: 128>
 // CHECK: %[[LANE:.*]] = arith.andi %{{.*}}, %c31_i32
+// CHECK: %[[INHALF:.*]] = arith.andi %[[LANE]], %c15_i32
 // CHECK: %[[HALF:.*]] = arith.shrui %[[LANE]], %c4_i32
 // Of 72 columns there are 8 from column 64 on, of two threads of each half.
-// CHECK: %[[INHALF:.*]] = arith.andi %[[LANE]], %c15_i32
 // CHECK: %[[OWN:.*]] = arith.muli %[[INHALF]], %c4_i32
 // CHECK: %[[COLUMN:.*]] = arith.addi %c64_i32, %[[OWN]]
 // CHECK: %[[HAS:.*]] = arith.cmpi slt, %[[COLUMN]], %c72_i32
