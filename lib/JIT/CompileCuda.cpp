@@ -223,7 +223,10 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
       Candidate &candidate = candidates.emplace_back();
       llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
       candidate.sparsity = hasLists ? "dense" : options.sparsity;
-      candidate.registers = schedule.schedule.getRegisters();
+      // Small tiles are assembled last, as others take longer.
+      candidate.registers = schedule.schedule.getPackHeads()
+                                ? 0
+                                : schedule.schedule.getRegisters();
       candidate.tileCost = schedule.tileCost;
       candidate.keyCost = schedule.keyCost;
       candidate.typicalKeys = schedule.typicalKeys;
@@ -320,6 +323,31 @@ static void explainForms(const std::vector<Candidate> &candidates,
                                 .category(mlir::attn::kRemarkCategory)
                                 .function(entry))
       << mlir::remark::add("{0}", text);
+}
+
+/// Says whether tiles of a variant have heads that share their keys, or why
+/// not, where the compiler chooses and heads may share keys at all.
+static void explainPacking(mlir::ModuleOp module, const CompileOptions &options,
+                           llvm::StringRef entry) {
+  llvm::SmallVector<mlir::attn::AttentionOp> attentions;
+  module.walk([&](mlir::attn::AttentionOp op) { attentions.push_back(op); });
+  if (!options.schedule.empty() || attentions.size() != 1 ||
+      attentions[0].getScheduleAttr() ||
+      mlir::attn::hasKeyLists(attentions[0]) ||
+      !mlir::attn::areHeadDimsSupported(attentions[0]) ||
+      !mlir::attn::mayShareKeys(attentions[0]))
+    return;
+  llvm::StringRef obstacle = mlir::attn::getPackingObstacle(attentions[0]);
+  auto opts = mlir::remark::RemarkOpts::name("pack-heads")
+                  .category(mlir::attn::kRemarkCategory)
+                  .function(entry);
+  if (obstacle.empty())
+    mlir::remark::passed(module.getLoc(), opts)
+        << mlir::remark::add("where queries are few, tiles have those of "
+                             "several heads, whose keys are read once");
+  else
+    mlir::remark::missed(module.getLoc(), opts) << mlir::remark::add(
+        "{0}", "tiles have the queries of one head: " + obstacle.str());
 }
 
 namespace {
@@ -504,6 +532,9 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       }
       if (program.launches.empty())
         program.launches.push_back({attempt.kernel.grid, lists, {}});
+      // The grid of packed heads says more, and the same otherwise.
+      if (variant.mostPackedHeads > 1)
+        program.launches.front().grid = attempt.kernel.grid;
       variant.rowCost = attempt.candidate.rowCost;
       variant.pairCost = attempt.candidate.pairCost;
       variant.entryCost = attempt.candidate.entryCost;
@@ -520,6 +551,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   explainForms(candidates, lists, module.getLoc(), metadata.entry);
   if (split)
     program.launches.front().variants.push_back(std::move(*split));
+  explainPacking(module, options, metadata.entry);
   if (strided) {
     // More than any other, which is taken where it can be.
     strided->tileCost = kAnyStridesCost;

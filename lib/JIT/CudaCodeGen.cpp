@@ -97,6 +97,12 @@ static bool readMap(mlir::DictionaryAttr from, cuda::Param &param) {
     param.map.dims.push_back(dim);
   param.map.box = {static_cast<uint32_t>(*columns),
                    static_cast<uint32_t>(*rows), 1, 1};
+  // Heads before rows.
+  param.map.packed = from.contains("packed");
+  if (param.map.packed) {
+    std::swap(param.map.dims[1], param.map.dims[2]);
+    std::swap(param.map.box[1], param.map.box[2]);
+  }
   return true;
 }
 
@@ -105,6 +111,11 @@ static bool readParam(mlir::Attribute attribute, cuda::Param &param) {
   auto kind = from ? from.getAs<mlir::StringAttr>("kind") : mlir::StringAttr();
   if (kind && kind == "counter") {
     param.kind = cuda::ParamKind::Counter;
+    return true;
+  }
+  if (kind && kind == "packed_count") {
+    param.kind = cuda::ParamKind::PackedCount;
+    param.bits = 32;
     return true;
   }
   std::optional<int64_t> operand;
@@ -147,6 +158,8 @@ static bool readGrid(mlir::DictionaryAttr from, cuda::GridInfo &grid) {
   grid.rowDim = dims[2];
   grid.keyOperand = *keyOperand;
   grid.keyDim = *keyDim;
+  // Only where heads are packed.
+  grid.keyHeadDim = getInt(from, "key_head_dim").value_or(-1);
   return true;
 }
 
@@ -253,6 +266,7 @@ static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
     variant.tileRows = tiles.getTileM();
     variant.tileKeys = tiles.getTileN();
     variant.persistent = tiles.getPersistent();
+    variant.mostPackedHeads = tiles.getMostPackedHeads();
   } else if (auto rows = llvm::dyn_cast_or_null<mlir::attn::RowScheduleAttr>(
                  schedule)) {
     variant.tileRows = rows.getRows();

@@ -46,6 +46,7 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnLiftMaskPass());
   pm.addPass(createAttnHopperAssignSchedulePass());
+  pm.addPass(createAttnPackHeadsPass());
   pm.addPass(createAttnTilePass());
   // The loop over tiles of keys stays one where it is known to have one
   // iteration, or none, as its tiles come by way of channels.

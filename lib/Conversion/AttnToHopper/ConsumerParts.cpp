@@ -50,8 +50,12 @@ LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
                          arith::MulIOp::create(builder, loc, warpgroup,
                                                index(hopper::kWarpgroupRows)));
   position.push_back(hopper::PositionOp::create(builder, loc, work.part));
-  hopper::StoreRowsOp::create(builder, loc, emitLse(builder, loc, max, sum),
-                              resources.parts->lses, position, rowDim, end);
+  auto store = [&](Value vector, Value buffer) {
+    hopper::StoreRowsOp::create(builder, loc, vector, buffer, position,
+                                builder.getI64IntegerAttr(rowDim), end,
+                                /*packed=*/Value(), /*heads=*/IntegerAttr());
+  };
+  store(emitLse(builder, loc, max, sum), resources.parts->lses);
   auto branch = scf::IfOp::create(builder, loc, hasKeys,
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
@@ -59,7 +63,6 @@ LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
   FailureOr<Value> rows = cloner.getVector(*unrounded, VectorKind::Query);
   if (failed(rows))
     return failure();
-  hopper::StoreRowsOp::create(builder, loc, *rows, resources.parts->rows,
-                              position, rowDim, end);
+  store(*rows, resources.parts->rows);
   return success();
 }

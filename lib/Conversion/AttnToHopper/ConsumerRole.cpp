@@ -331,6 +331,14 @@ LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
     int64_t rowDim = isRows ? result.rowDim : 2;
     if (!isRows) {
       position[2] = add(position[2], first);
+      if (result.packing) {
+        FailureOr<SmallVector<Value>> unpacked = cloner.getUnpackedPosition(
+            result.packing, position[1], position[2], loc);
+        if (failed(unpacked))
+          return failure();
+        std::tie(position[1], position[2]) =
+            std::pair((*unpacked)[0], (*unpacked)[1]);
+      }
       Value staging = resources.staging.lookup(number);
       if (resources.stagesInQueries) {
         auto channel =
@@ -349,9 +357,18 @@ LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
       return failure();
     Value end = add(position[rowDim], *numRows);
     position[rowDim] = add(position[rowDim], first);
-    hopper::StoreRowsOp::create(builder, loc, *vector,
-                                arguments.getMemRef(result.argument), position,
-                                rowDim, end);
+    Value packed;
+    IntegerAttr heads;
+    if (PackedCountOp packing = result.packing) {
+      FailureOr<Value> count = cloner.getScalar(packing.getCount());
+      if (failed(count))
+        return failure();
+      packed = *count;
+      heads = builder.getI64IntegerAttr(result.headDim);
+    }
+    hopper::StoreRowsOp::create(
+        builder, loc, *vector, arguments.getMemRef(result.argument), position,
+        builder.getI64IntegerAttr(rowDim), end, packed, heads);
   }
   return success();
 }

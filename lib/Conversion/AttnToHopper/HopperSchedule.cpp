@@ -81,7 +81,7 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
 
 /// Where a launch finds the number of tiles and of keys, as a dictionary: the
 /// dimensions of batch, head and row of an operand that has all rows, and the
-/// one of the keys.
+/// one of the keys, and of their heads where heads of queries are packed.
 static DictionaryAttr describeGrid(Builder &builder,
                                    const TileProgram &program) {
   const TileAccess *rows = &program.query;
@@ -91,11 +91,16 @@ static DictionaryAttr describeGrid(Builder &builder,
     return builder.getI64IntegerAttr(number);
   };
   auto dims = ArrayRef<int64_t>(rows->dims).take_front(3);
-  return builder.getDictionaryAttr(
-      {builder.getNamedAttr("operand", getNumber(rows->argument)),
-       builder.getNamedAttr("dims", builder.getDenseI64ArrayAttr(dims)),
-       builder.getNamedAttr("key_operand", getNumber(program.key.argument)),
-       builder.getNamedAttr("key_dim", getNumber(program.key.dims[2]))});
+  SmallVector<NamedAttribute> members = {
+      builder.getNamedAttr("operand", getNumber(rows->argument)),
+      builder.getNamedAttr("dims", builder.getDenseI64ArrayAttr(dims)),
+      builder.getNamedAttr("key_operand", getNumber(program.key.argument)),
+      builder.getNamedAttr("key_dim", getNumber(program.key.dims[2]))};
+  if (PackedCountOp packing = program.query.packing)
+    members.push_back(builder.getNamedAttr(
+        "key_head_dim",
+        getNumber(static_cast<int64_t>(packing.getKeyHeads()))));
+  return builder.getDictionaryAttr(members);
 }
 
 /// Whether it is known that there is no tile of queries.

@@ -20,7 +20,8 @@ Value KernelArguments::add(Type type, unsigned argument,
 
 Value KernelArguments::getMap(const TileAccess &access, int64_t rows) {
   auto type = hopper::MapType::get(kernel.getContext(), rows, access.columns,
-                                   access.elementType, isStrided);
+                                   access.elementType, isStrided,
+                                   /*packed=*/access.packing != nullptr);
   Value &value = values[{type, access.argument, -1}];
   Builder builder(kernel.getContext());
   if (!value)
@@ -49,19 +50,28 @@ Value KernelArguments::getScalar(unsigned argument) {
   return value;
 }
 
-Value KernelArguments::getCounter() {
+/// What is not of an argument of the function.
+Value KernelArguments::addOwn(Type type, StringRef attribute) {
   Builder builder(kernel.getContext());
-  auto type = MemRefType::get({2}, builder.getI32Type());
   Value &value = values[{type, ~0u, -1}];
   if (value)
     return value;
   unsigned number = kernel.getNumArguments();
-  (void)kernel.insertArgument(
-      number, type,
-      builder.getDictionaryAttr(builder.getNamedAttr(hopper::kCounterAttrName,
-                                                     builder.getUnitAttr())),
-      function.getLoc());
+  (void)kernel.insertArgument(number, type,
+                              builder.getDictionaryAttr(builder.getNamedAttr(
+                                  attribute, builder.getUnitAttr())),
+                              function.getLoc());
   return value = kernel.getArgument(number);
+}
+
+Value KernelArguments::getPackedCount() {
+  return addOwn(IndexType::get(kernel.getContext()),
+                hopper::kPackedCountAttrName);
+}
+
+Value KernelArguments::getCounter() {
+  Type i32 = IntegerType::get(kernel.getContext(), 32);
+  return addOwn(MemRefType::get({2}, i32), hopper::kCounterAttrName);
 }
 
 Value KernelArguments::getMemRef(unsigned operand, RankedTensorType tensor) {

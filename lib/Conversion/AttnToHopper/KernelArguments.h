@@ -21,6 +21,8 @@ public:
   Value getExtent(unsigned argument, int64_t dim);
   /// A scalar.
   Value getScalar(unsigned argument);
+  /// How many heads are packed.
+  Value getPackedCount();
   /// What thread blocks claim work with.
   Value getCounter();
   /// A tensor that is read or written element by element: an argument, or a
@@ -30,6 +32,7 @@ public:
 
 private:
   Value add(Type type, unsigned argument, ArrayRef<NamedAttribute> attributes);
+  Value addOwn(Type type, StringRef attribute);
 
   func::FuncOp function;
   gpu::GPUFuncOp kernel;

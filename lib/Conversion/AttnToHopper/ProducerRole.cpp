@@ -113,7 +113,13 @@ LogicalResult Producer::getPosition(const TileAccess &access, Value key,
       return failure();
     position.push_back(*value);
   }
-  return success();
+  if (!access.packing)
+    return success();
+  FailureOr<SmallVector<Value>> first =
+      cloner.getUnpackedPosition(access.packing, position[1], position[2], loc);
+  if (succeeded(first))
+    std::tie(position[1], position[2]) = std::pair((*first)[0], (*first)[1]);
+  return failure(failed(first));
 }
 
 LogicalResult Producer::putQueries(const Work &work, Value note) {

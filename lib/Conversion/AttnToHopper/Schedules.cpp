@@ -257,7 +257,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     PingPong = 2,
     QInRegisters = 4,
     Strided = 8,
-    SplitKeys = 16
+    SplitKeys = 16,
+    PackHeads = 32
   };
   SmallVector<Type> captures;
   collectCaptureTiles(op.getScore(), kNumScoreArgs - 2, captures);
@@ -296,7 +297,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0,
           /*overlapTiles=*/false, hasBias && !(flags & Strided),
-          (flags & Strided) != 0, (flags & SplitKeys) != 0);
+          (flags & Strided) != 0, (flags & SplitKeys) != 0,
+          (flags & PackHeads) != 0);
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=
@@ -413,6 +415,22 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // Under a mask, without turns. A thread block for each tile is 1 % faster
     // from 4096 on, but 2 to 10 % slower up to 2048.
     add(128, 64, 232, isMasked ? Persistent : common, 3.0, 21.0e-3);
+  }
+  if (getPackingObstacle(op).empty()) {
+    // For few queries. Several thread blocks of a multiprocessor read as fast
+    // as there is memory for; with one, and larger tiles or more stages, it is
+    // 3 to 9 % faster where each has one tile, but half as slow again with
+    // many.
+    if (dim <= 64) {
+      threadBlocks = 3;
+      add(64, 64, 120, PackHeads, 1.1, 4.6e-3);
+    } else if (dim <= 128) {
+      threadBlocks = 2;
+      add(64, 80, 184, PackHeads, 2.0, 6.6e-3);
+    } else {
+      add(64, 64, 240, PackHeads, 3.0, 13.5e-3);
+    }
+    threadBlocks = 1;
   }
   // A dense bias, or a mask that is a tensor.
   if (!captures.empty()) {

@@ -8,12 +8,20 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The argument of the function that `tensor` is, behind casts.
+/// The argument of the function that `tensor` is, behind casts and, at most
+/// once, packed heads, which `packing` is set to.
 static FailureOr<unsigned> getArgument(func::FuncOp function, Value tensor,
-                                       Operation *user, StringRef what) {
+                                       Operation *user, StringRef what,
+                                       PackHeadsOp &packing) {
   Value source = tensor;
-  while (auto cast = source.getDefiningOp<tensor::CastOp>())
-    source = cast.getSource();
+  while (Operation *view = source.getDefiningOp()) {
+    auto packed = dyn_cast<PackHeadsOp>(view);
+    if (packed && !packing && packed.getCount().getDefiningOp<PackedCountOp>())
+      packing = packed;
+    else if (!isa<tensor::CastOp>(view))
+      break;
+    source = view->getOperand(0);
+  }
   auto argument = dyn_cast<BlockArgument>(source);
   if (argument && argument.getOwner() == &function.getBody().front())
     return argument.getArgNumber();
@@ -43,11 +51,14 @@ static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
     return read.emitError("expects ")
            << what << " of bf16 or f16 on a GPU, but got " << element
            << "; convert it, or run with --target=cpu";
+  PackHeadsOp packing;
   FailureOr<unsigned> argument =
-      getArgument(function, read.getBase(), read, what);
+      getArgument(function, read.getBase(), read, what, packing);
   if (failed(argument))
     return failure();
   TileAccess access;
+  if (packing)
+    access.packing = packing.getCount().getDefiningOp<PackedCountOp>();
   access.argument = *argument;
   access.elementType = element;
   AffineMap map = read.getPermutationMap();
@@ -58,6 +69,9 @@ static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
   for (int64_t dim = 0; dim < 4; ++dim)
     if (dim != row && dim != column)
       access.dims.push_back(dim);
+  // Where heads are packed, it matters which the head is.
+  if (packing && access.dims[0] == static_cast<int64_t>(packing.getHeads()))
+    std::swap(access.dims[0], access.dims[1]);
   access.dims.push_back(row);
   access.dims.push_back(column);
   for (int64_t dim : access.dims)
@@ -206,12 +220,17 @@ static LogicalResult matchResult(TileProgram &program,
     return insert.emitError("expects a tile that is written as attn-tile does");
   TileResult result;
   result.vector = write.getValueToStore();
+  PackHeadsOp packing;
   FailureOr<unsigned> number = getArgument(
       program.function, program.grid.getTiedOpOperand(argument)->get(), insert,
-      "the result");
+      "the result", packing);
   if (failed(number))
     return failure();
   result.argument = *number;
+  if (packing) {
+    result.packing = packing.getCount().getDefiningOp<PackedCountOp>();
+    result.headDim = packing.getHeads();
+  }
   result.offsets = insert.getMixedOffsets();
   AffineMap map = write.getPermutationMap();
   result.rowDim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
@@ -227,6 +246,9 @@ static LogicalResult matchResult(TileProgram &program,
     for (int64_t dim = 0; dim < 4; ++dim)
       if (dim != result.rowDim && dim != column)
         access.dims.push_back(dim);
+    if (access.dims[0] == result.headDim)
+      std::swap(access.dims[0], access.dims[1]);
+    access.packing = result.packing;
     access.dims.push_back(result.rowDim);
     access.dims.push_back(column);
     for (int64_t dim : access.dims)
@@ -296,7 +318,8 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   // Around it, only extents, views of them, and the way to the results.
   for (Operation &op : function.getBody().front()) {
     if (isa<scf::ForallOp, tensor::DimOp, tensor::CastOp, tensor::EmptyOp,
-            func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
+            PackedCountOp, PackHeadsOp, UnpackHeadsOp, func::ReturnOp,
+            bufferization::MaterializeInDestinationOp>(op) ||
         isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
             op.getDialect()))
       continue;

@@ -21,6 +21,9 @@ struct TileAccess {
   SmallVector<OpFoldResult, 4> position;
   int64_t columns = 0;
   Type elementType;
+  /// How many heads are one of which these are rows, at the tile level; null
+  /// for one. The position is that among packed heads.
+  PackedCountOp packing;
 };
 
 /// A vector that is written to rows of a result: vector<Dv x M> or vector<M>.
@@ -32,6 +35,9 @@ struct TileResult {
   /// Which of them is the row, and how many rows there are.
   int64_t rowDim = 0;
   OpFoldResult numRows;
+  /// Of packed heads, how many are one, and the dimension of heads.
+  PackedCountOp packing;
+  int64_t headDim = -1;
   /// For vector<Dv x M>.
   TileAccess access;
 

@@ -1,6 +1,7 @@
 //===- WorkerCloner.cpp - Computations of a tile in one role --------------===//
 
 #include "WorkerCloner.h"
+#include "IntBuilder.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
@@ -122,12 +123,45 @@ FailureOr<Value> WorkerCloner::getTensorScalar(Operation *op) {
   if (auto argument = dyn_cast<BlockArgument>(source))
     if (program.grid && argument.getOwner() == program.grid.getBody())
       source = program.grid.getTiedOpOperand(argument)->get();
+  if (auto packed = source.getDefiningOp<PackHeadsOp>(); packed && number)
+    return getPackedExtent(packed, *number, op->getLoc());
   std::optional<unsigned> operand = getOperand(source);
   if (!operand || !number)
     return op->emitError("expects the extent of an argument");
   if (*operand >= program.function.getNumArguments())
     return arguments.getExtent(*operand, *number);
   return getExtent(*operand, *number, op->getLoc());
+}
+
+/// An extent of packed heads.
+FailureOr<Value> WorkerCloner::getPackedExtent(PackHeadsOp op, int64_t dim,
+                                               Location loc) {
+  std::optional<unsigned> operand = getOperand(op.getSource());
+  if (!operand || *operand >= program.function.getNumArguments())
+    return op.emitError("expects packed heads of an argument");
+  Value extent = getExtent(*operand, dim, loc);
+  auto number = static_cast<uint64_t>(dim);
+  if (number != op.getHeads() && number != op.getRows())
+    return extent;
+  FailureOr<Value> count = getScalar(op.getCount());
+  if (failed(count))
+    return failure();
+  // A launch has seen to it that all rows are positions.
+  IntBuilder ib{builder, loc};
+  Value a = ib.fromIndex(extent), b = ib.fromIndex(*count);
+  return ib.toPosition(number == op.getHeads() ? ib.div(a, b) : ib.mul(a, b));
+}
+
+FailureOr<SmallVector<Value>>
+WorkerCloner::getUnpackedPosition(PackedCountOp packing, Value head, Value row,
+                                  Location loc) {
+  FailureOr<Value> count = getScalar(packing.getCount());
+  if (failed(count))
+    return failure();
+  IntBuilder ib{builder, loc};
+  Value size = ib.fromIndex(*count);
+  return SmallVector<Value>{ib.toPosition(ib.mul(ib.fromIndex(head), size)),
+                            ib.toPosition(ib.div(ib.fromIndex(row), size))};
 }
 
 Value WorkerCloner::getExtent(unsigned argument, int64_t dim, Location loc) {
@@ -209,6 +243,8 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
   }
   if (isa<tensor::DimOp>(op))
     return getTensorScalar(op);
+  if (isa<PackedCountOp>(op))
+    return arguments.getPackedCount();
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
     return computeExtract(extract);
   if (auto loop = dyn_cast<scf::ForOp>(op))

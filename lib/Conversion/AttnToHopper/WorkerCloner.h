@@ -85,6 +85,11 @@ public:
   /// function, or a table after those.
   std::optional<unsigned> getOperand(Value tensor);
 
+  /// The first head and the first query of rows of packed heads.
+  FailureOr<SmallVector<Value>> getUnpackedPosition(PackedCountOp packing,
+                                                    Value head, Value row,
+                                                    Location loc);
+
   /// An extent of an argument.
   Value getExtent(unsigned argument, int64_t dim, Location loc);
 
@@ -105,6 +110,7 @@ private:
   FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
+  FailureOr<Value> getPackedExtent(PackHeadsOp op, int64_t dim, Location loc);
   FailureOr<Value> computeExtract(tensor::ExtractOp op);
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);

@@ -44,6 +44,14 @@ LogicalResult ThreadProgram::emitSignature() {
       attributes.push_back(none);
       continue;
     }
+    if (kernel.getArgAttr(number, hopper::kPackedCountAttrName)) {
+      starts.push_back({argument, static_cast<unsigned>(types.size())});
+      describe(b.getDictionaryAttr(
+          b.getNamedAttr("kind", b.getStringAttr("packed_count"))));
+      types.push_back(b.getI32Type());
+      attributes.push_back(none);
+      continue;
+    }
     auto operandAttr =
         kernel.getArgAttrOfType<IntegerAttr>(number, hopper::kOperandAttrName);
     if (!operandAttr)
@@ -67,12 +75,14 @@ LogicalResult ThreadProgram::emitSignature() {
         continue;
       }
       // The box of the hardware is one chunk of columns.
-      add("map", operand, pointer, -1,
-          {b.getNamedAttr("columns",
-                          b.getI64IntegerAttr(
-                              hopper::getChunkColumns(map.getElementType()))),
-           b.getNamedAttr("dims", dims),
-           b.getNamedAttr("rows", b.getI64IntegerAttr(map.getRows()))});
+      SmallVector<NamedAttribute> members = {
+          b.getNamedAttr("columns", b.getI64IntegerAttr(hopper::getChunkColumns(
+                                        map.getElementType()))),
+          b.getNamedAttr("dims", dims),
+          b.getNamedAttr("rows", b.getI64IntegerAttr(map.getRows()))};
+      if (map.getPacked())
+        members.push_back(b.getNamedAttr("packed", b.getUnitAttr()));
+      add("map", operand, pointer, -1, members);
     } else if (auto memref = dyn_cast<MemRefType>(type)) {
       add("pointer", operand, globalPointer);
       SmallVector<int64_t> strides;

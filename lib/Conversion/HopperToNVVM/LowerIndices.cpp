@@ -50,10 +50,15 @@ Interval ThreadProgram::getInterval(Value value) {
 Interval ThreadProgram::computeInterval(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *parent = argument.getOwner()->getParentOp();
-    if (parent == kernel)
-      return kernel.getArgAttr(argument.getArgNumber(), hopper::kDimAttrName)
-                 ? Interval{0, kMaxPosition}
+    if (parent == kernel) {
+      auto has = [&](StringRef name) {
+        return kernel.getArgAttr(argument.getArgNumber(), name) != nullptr;
+      };
+      return has(hopper::kDimAttrName) ? Interval{0, kMaxPosition}
+             : has(hopper::kPackedCountAttrName)
+                 ? Interval{1, hopper::kWarpgroupRows}
                  : Interval{};
+    }
     auto loop = dyn_cast<scf::ForOp>(parent);
     if (loop && value == loop.getInductionVar())
       return {getInterval(loop.getLowerBound()).lo,

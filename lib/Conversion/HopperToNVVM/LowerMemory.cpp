@@ -134,6 +134,18 @@ static Value toCluster(ImplicitLocOpBuilder &b, Value shared) {
       address);
 }
 
+/// Where a box starts, but for the column, innermost first. In that of packed
+/// heads, heads come before rows.
+SmallVector<Value> ThreadProgram::getCoordinates(hopper::MapType map,
+                                                 Value batch, Value head,
+                                                 Value row) {
+  SmallVector<Value> result = {getIndexInt(row, 32), getIndexInt(head, 32),
+                               getIndexInt(batch, 32)};
+  if (map.getPacked())
+    std::swap(result[0], result[1]);
+  return result;
+}
+
 /// The hardware arrives when all bytes are there.
 void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
                                    Value stage, Value full) {
@@ -141,9 +153,8 @@ void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
   NVVM::MBarrierArriveExpectTxOp::create(
       b, TypeRange(), full, i32(tile.bytes), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, /*predicate=*/Value());
-  Value coordinates[] = {getIndexInt(op.getRow(), 32),
-                         getIndexInt(op.getHead(), 32),
-                         getIndexInt(op.getBatch(), 32)};
+  SmallVector<Value> coordinates = getCoordinates(
+      op.getMap().getType(), op.getBatch(), op.getHead(), op.getRow());
   Value firstColumn;
   if (op.getColumn())
     firstColumn = getIndexInt(op.getColumn(), 32);
@@ -409,9 +420,8 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
     emitProxyFence();
     emitGroupBarrier();
     emitIfThen(isGroupLeader, [&] {
-      Value coordinates[] = {getIndexInt(op.getRow(), 32),
-                             getIndexInt(op.getHead(), 32),
-                             getIndexInt(op.getBatch(), 32)};
+      SmallVector<Value> coordinates = getCoordinates(
+          op.getMap().getType(), op.getBatch(), op.getHead(), op.getRow());
       int64_t end = std::min(columns, first + type.getColumns());
       for (int64_t column = first; column < end;
            column += hopper::kChunkColumns) {

@@ -26,6 +26,20 @@ static constexpr int64_t kBatch = 8;
 // Rows
 //===----------------------------------------------------------------------===//
 
+/// The head and the query of row `at` of packed heads.
+void ThreadProgram::unpackPosition(hopper::StoreRowsOp op, Value at,
+                                   SmallVectorImpl<IndexElement> &position) {
+  // Rows are positions.
+  Value row32 = toInt({at, 0}, 32), count = getIndexInt(op.getPacked(), 32);
+  int64_t heads = static_cast<int64_t>(*op.getHeads());
+  Value head = getIndexInt(op.getIndices()[heads], 32);
+  position[heads] = {
+      arith::AddIOp::create(b, arith::MulIOp::create(b, head, count),
+                            arith::RemUIOp::create(b, row32, count)),
+      0};
+  position[op.getDim()] = {arith::DivUIOp::create(b, row32, count), 0};
+}
+
 /// One element for each query is written by the first thread of the four that
 /// share a row; of rows each thread writes its own, two at a time.
 LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
@@ -51,6 +65,8 @@ LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
       inRange = arith::AndIOp::create(b, isOwn, inRange);
     emitIfThen(inRange, [&] {
       position[op.getDim()] = {at, 0};
+      if (op.getPacked())
+        unpackPosition(op, at, position);
       Value address = getAddress(buffer, position, 4);
       if (!hasColumns) {
         LLVM::StoreOp::create(b, list[r], address);

@@ -155,6 +155,8 @@ private:
   // LowerParts.cpp.
   LogicalResult emitStoreRows(hopper::StoreRowsOp op);
   void emitMerge(hopper::MergeOp op);
+  void unpackPosition(hopper::StoreRowsOp op, Value at,
+                      SmallVectorImpl<IndexElement> &position);
   // LowerBits.cpp.
   bool emitBitTest(arith::CmpIOp op);
   // LowerLists.cpp.
@@ -190,6 +192,8 @@ private:
   void emitClaim(hopper::ClaimOp op);
   void emitRetire(hopper::RetireOp op);
   void emitRetirement(hopper::RetireOp op);
+  SmallVector<Value> getCoordinates(hopper::MapType map, Value batch,
+                                    Value head, Value row);
   void emitTensorCopy(hopper::PutOp op, const SharedTile &tile, Value stage,
                       Value full);
   void emitPost(hopper::PostOp op);

@@ -25,12 +25,14 @@ struct BoundOperand {
   int64_t dtype;
   int64_t extents[kMaxMapRank];
   int64_t strides[kMaxMapRank];
+  /// Heads of a box.
+  int64_t packedHeads;
 
   bool operator==(const BoundOperand &other) const {
     return std::memcmp(this, &other, sizeof(*this)) == 0;
   }
 };
-static_assert(sizeof(BoundOperand) == (3 + 2 * kMaxMapRank) * 8,
+static_assert(sizeof(BoundOperand) == (4 + 2 * kMaxMapRank) * 8,
               "no padding, which would be compared too");
 
 struct CacheEntry {
@@ -234,11 +236,16 @@ static llvm::Error encodeMap(const BindingTarget &target, const Param &param,
     }
     dense = i == 0 ? size * extents[0] : strides[i - 1] * extents[i];
   }
+  llvm::SmallVector<uint32_t, kMaxMapRank> box(info.box);
+  if (info.packed) {
+    box[1] = target.packedHeads;
+    box[2] /= target.packedHeads;
+  }
   const Driver &driver = target.device.getDriver();
   return driver.check(
       driver.cuTensorMapEncodeTiled(
           &map, getMapType(dtype), rank, const_cast<void *>(bound.address),
-          extents, strides, info.box.data(), elementStrides,
+          extents, strides, box.data(), elementStrides,
           /*interleave=*/0, static_cast<int32_t>(info.swizzle),
           static_cast<int32_t>(info.promotion), /*oobFill=*/0),
       "encoding a tensor map of " + getName(target, param.operand));
@@ -273,6 +280,7 @@ static llvm::Error bindMap(const BindingTarget &target, const Param &param,
   bound.id = id;
   bound.address = view.data;
   bound.dtype = view.dtype;
+  bound.packedHeads = param.map.packed ? target.packedHeads : 1;
   for (size_t i = 0; i < param.map.dims.size(); ++i) {
     int32_t dim = param.map.dims[i];
     if (dim < 0) {
@@ -407,6 +415,9 @@ llvm::Error cuda::bindParams(const BindingTarget &target,
       break;
     case ParamKind::Counter:
       std::memcpy(value, &target.counter, sizeof(target.counter));
+      break;
+    case ParamKind::PackedCount:
+      std::memcpy(value, &target.packedHeads, sizeof(target.packedHeads));
       break;
     case ParamKind::Extent:
     case ParamKind::Stride:

@@ -27,6 +27,8 @@ struct BindingTarget {
   llvm::ArrayRef<std::string> names;
   /// Of the launch; 0 if the kernel has no counter.
   DevicePtr counter = 0;
+  /// How many heads a tile has.
+  int32_t packedHeads = 1;
   /// Operands from here on are memory of ours, which need no check.
   int32_t firstTable = INT32_MAX;
 };

@@ -255,7 +255,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
                              llvm::Twine(info.variants.size() - 1) +
                              ", but got " + llvm::Twine(which));
   const Variant &variant = info.variants[which];
-  llvm::Expected<int64_t> tiles = getNumTiles(*extents, variant.tileRows);
+  llvm::Expected<int64_t> tiles = getNumTiles(*extents, variant);
   if (!tiles)
     return tiles.takeError();
   if (*tiles == 0)
@@ -265,6 +265,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (!code)
     return code.takeError();
   BindingTarget target{device, (*code)->id, info.grid, operands, options.names};
+  target.packedHeads = countPackedHeads(*extents, variant.mostPackedHeads);
   if (Counters *counters = (*code)->counters) {
     llvm::Expected<DevicePtr> counter = counters->take(options.stream);
     if (!counter)

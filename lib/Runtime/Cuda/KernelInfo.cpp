@@ -50,6 +50,10 @@ static llvm::Error checkMap(const TensorMapInfo &map) {
             checkRange("an extent of a tensor map's box", map.box[i], 1, 256))
       return error;
   }
+  if (map.packed && (map.dims.size() < 3 || map.box[1] != 1))
+    return makeArgumentError(
+        "expects a tensor map of packed heads to have rank "
+        "3 at least, and a box with one head");
   return llvm::Error::success();
 }
 
@@ -62,6 +66,7 @@ static llvm::Error checkParam(const Param &param) {
     return checkMap(param.map);
   case ParamKind::Pointer:
   case ParamKind::Counter:
+  case ParamKind::PackedCount:
     return llvm::Error::success();
   case ParamKind::Extent:
   case ParamKind::Stride:
@@ -242,6 +247,20 @@ static llvm::Error checkVariant(const Variant &variant) {
   if (llvm::Error error =
           checkRange("the keys of a tile", variant.tileKeys, 1, 1 << 20))
     return error;
+  if (!llvm::isPowerOf2_32(variant.mostPackedHeads) ||
+      variant.tileRows % variant.mostPackedHeads != 0)
+    return makeArgumentError("expects the most packed heads to be a power of "
+                             "two that divides the rows of a tile, but got " +
+                             llvm::Twine(variant.mostPackedHeads));
+  for (const Param &param : variant.params)
+    if (param.kind == ParamKind::TensorMap && param.map.packed &&
+        param.map.box.size() > 2 &&
+        param.map.box[2] % variant.mostPackedHeads != 0)
+      return makeArgumentError(
+          "expects the most packed heads to divide the rows of a tensor map, "
+          "but got " +
+          llvm::Twine(variant.mostPackedHeads) + " and " +
+          llvm::Twine(param.map.box[2]));
   // More is not portable, and needs an attribute that is not set.
   if (llvm::Error error =
           checkRange("the blocks of a cluster", variant.clusterSize, 1, 8))
@@ -267,7 +286,8 @@ static llvm::Error checkGrid(const GridInfo &grid) {
   if (llvm::Error error = checkRange("the operand with the keys",
                                      grid.keyOperand, 0, kMaxOperands - 1))
     return error;
-  for (int32_t dim : {grid.batchDim, grid.headDim, grid.rowDim, grid.keyDim})
+  for (int32_t dim :
+       {grid.batchDim, grid.headDim, grid.rowDim, grid.keyDim, grid.keyHeadDim})
     if (llvm::Error error =
             checkRange("a dimension of the grid", dim, -1, kMaxOperandRank - 1))
       return error;

@@ -12,7 +12,8 @@ using namespace attn::cuda;
 namespace json = llvm::json;
 
 static constexpr llvm::StringLiteral kKindNames[] = {
-    "tensor_map", "pointer", "extent", "stride", "scalar", "counter"};
+    "tensor_map", "pointer", "extent",      "stride",
+    "scalar",     "counter", "packed_count"};
 
 //===----------------------------------------------------------------------===//
 // Writing
@@ -39,9 +40,11 @@ static json::Value toJSON(const Param &param) {
     object["box"] = toJSONArray(param.map.box);
     object["swizzle"] = static_cast<int32_t>(param.map.swizzle);
     object["promotion"] = static_cast<int32_t>(param.map.promotion);
+    object["packed"] = param.map.packed;
     break;
   case ParamKind::Pointer:
   case ParamKind::Counter:
+  case ParamKind::PackedCount:
     break;
   case ParamKind::Extent:
   case ParamKind::Stride:
@@ -122,6 +125,7 @@ static json::Value toJSON(const Variant &variant) {
       {"dynamic_shared_bytes", variant.dynamicSharedBytes},
       {"tile_rows", variant.tileRows},
       {"tile_keys", variant.tileKeys},
+      {"most_packed_heads", variant.mostPackedHeads},
       {"cluster_size", variant.clusterSize},
       {"persistent", variant.persistent},
       {"tile_cost", variant.tileCost},
@@ -163,7 +167,8 @@ json::Value CudaProgram::toJSON() const {
                               {"head_dim", grid.headDim},
                               {"row_dim", grid.rowDim},
                               {"key_operand", grid.keyOperand},
-                              {"key_dim", grid.keyDim}}},
+                              {"key_dim", grid.keyDim},
+                              {"key_head_dim", grid.keyHeadDim}}},
         {"lists", json::Object{{"rows", launch.lists.rowsOperand},
                                {"columns", launch.lists.columnsOperand},
                                {"max_density", launch.lists.maxDensity}}},
@@ -259,10 +264,12 @@ static bool fromJSON(const json::Value &value, Param &param, json::Path path) {
     reader.mapIntegers("dims", param.map.dims)
         .mapIntegers("box", param.map.box)
         .mapEnum("swizzle", 4, param.map.swizzle)
-        .mapEnum("promotion", 4, param.map.promotion);
+        .mapEnum("promotion", 4, param.map.promotion)
+        .map("packed", param.map.packed);
     break;
   case ParamKind::Pointer:
   case ParamKind::Counter:
+  case ParamKind::PackedCount:
     break;
   case ParamKind::Extent:
   case ParamKind::Stride:
@@ -352,6 +359,7 @@ static bool fromJSON(const json::Value &value, GridInfo &grid,
       .mapInteger("row_dim", grid.rowDim)
       .mapInteger("key_operand", grid.keyOperand)
       .mapInteger("key_dim", grid.keyDim)
+      .mapInteger("key_head_dim", grid.keyHeadDim)
       .ok();
 }
 
@@ -389,6 +397,7 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .mapInteger("dynamic_shared_bytes", variant.dynamicSharedBytes)
       .mapInteger("tile_rows", variant.tileRows)
       .mapInteger("tile_keys", variant.tileKeys)
+      .mapInteger("most_packed_heads", variant.mostPackedHeads)
       .mapInteger("cluster_size", variant.clusterSize)
       .map("persistent", variant.persistent)
       .map("tile_cost", variant.tileCost)

@@ -32,7 +32,8 @@ cuda::getLaunchExtents(const GridInfo &grid,
   if (!read(grid.operand, grid.batchDim, result.batch) ||
       !read(grid.operand, grid.headDim, result.heads) ||
       !read(grid.operand, grid.rowDim, result.rows) ||
-      !read(grid.keyOperand, grid.keyDim, result.keys))
+      !read(grid.keyOperand, grid.keyDim, result.keys) ||
+      !read(grid.keyOperand, grid.keyHeadDim, result.keyHeads))
     return makeArgumentError(
         "expects operands " + llvm::Twine(grid.operand) + " and " +
         llvm::Twine(grid.keyOperand) +
@@ -50,31 +51,48 @@ cuda::getLaunchExtents(const GridInfo &grid,
   return result;
 }
 
-/// The number of tiles, or nullopt if it does not fit int64_t.
-static std::optional<int64_t> countTiles(const LaunchExtents &extents,
-                                         int32_t tileRows) {
-  int64_t tiles =
-      extents.rows / tileRows + (extents.rows % tileRows != 0 ? 1 : 0);
-  if (tiles == 0 || extents.batch == 0 || extents.heads == 0)
-    return 0;
-  if (llvm::MulOverflow(tiles, extents.heads, tiles) ||
-      llvm::MulOverflow(tiles, extents.batch, tiles))
-    return std::nullopt;
-  return tiles;
+int32_t cuda::countPackedHeads(const LaunchExtents &extents, int32_t most) {
+  int64_t group = extents.keyHeads > 0 ? extents.heads / extents.keyHeads : 0;
+  return group > 0
+             ? static_cast<int32_t>(std::min<int64_t>(group & -group, most))
+             : 1;
 }
 
 static constexpr int64_t kMaxTiles = (int64_t(1) << 31) - 1;
 
+/// The number of tiles, or nullopt if a kernel cannot count them, or its rows.
+static std::optional<int64_t> countTiles(const LaunchExtents &extents,
+                                         const Variant &variant) {
+  int32_t packed = countPackedHeads(extents, variant.mostPackedHeads);
+  int64_t heads = extents.heads / packed, rows;
+  if (llvm::MulOverflow<int64_t>(extents.rows, packed, rows) ||
+      (packed > 1 && rows > kMaxExtent))
+    return std::nullopt;
+  int64_t tiles = rows / variant.tileRows + (rows % variant.tileRows != 0);
+  if (tiles == 0 || extents.batch == 0 || heads == 0)
+    return 0;
+  if (llvm::MulOverflow(tiles, heads, tiles) ||
+      llvm::MulOverflow(tiles, extents.batch, tiles) || tiles > kMaxTiles)
+    return std::nullopt;
+  return tiles;
+}
+
 llvm::Expected<int64_t> cuda::getNumTiles(const LaunchExtents &extents,
-                                          int32_t tileRows) {
-  std::optional<int64_t> tiles = countTiles(extents, tileRows);
-  if (tiles && *tiles <= kMaxTiles)
+                                          const Variant &variant) {
+  if (std::optional<int64_t> tiles = countTiles(extents, variant))
     return *tiles;
+  int32_t packed = countPackedHeads(extents, variant.mostPackedHeads);
+  if (packed > 1 && extents.rows > kMaxExtent / packed)
+    return makeArgumentError(
+        "expects at most " + llvm::Twine(kMaxExtent / packed) +
+        " queries where tiles have " + llvm::Twine(packed) +
+        " heads, but got " + llvm::Twine(extents.rows) +
+        "; run a part of them at a time");
   return makeArgumentError(
       "expects at most " + llvm::Twine(kMaxTiles) + " tiles, but got " +
       llvm::Twine(extents.batch) + " x " + llvm::Twine(extents.heads) + " x " +
-      llvm::Twine(extents.rows) + " rows in tiles of " + llvm::Twine(tileRows) +
-      "; run a part of the batch at a time");
+      llvm::Twine(extents.rows) + " rows in tiles of " +
+      llvm::Twine(variant.tileRows) + "; run a part of the batch at a time");
 }
 
 ListExtents cuda::getListExtents(const ListsInfo &lists,
@@ -130,7 +148,7 @@ static double getTypicalKeys(const Variant &variant, double keys) {
 
 int64_t cuda::getNumParts(const Variant &variant, const LaunchExtents &extents,
                           int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
-  std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
+  std::optional<int64_t> tiles = countTiles(extents, variant);
   if (!variant.merge || !tiles || *tiles == 0 || extents.keys == 0)
     return 1;
   // Beyond what fills the GPU at once, some parts are enough to make the
@@ -200,8 +218,8 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
       double(extents.batch) * double(extents.heads) * double(extents.rows);
   auto consider = [&](size_t index) {
     const Variant &variant = launch.variants[index];
-    std::optional<int64_t> tiles = countTiles(extents, variant.tileRows);
-    if (!tiles || *tiles > kMaxTiles)
+    std::optional<int64_t> tiles = countTiles(extents, variant);
+    if (!tiles)
       return;
     int64_t parts = getNumParts(variant, extents, numSMs, operands);
     int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
@@ -231,7 +249,7 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
   const Variant &whole = launch.variants[best.index];
   bool isLong = best.rank >= 0 &&
                 (whole.fewAreLong ||
-                 2 * countTiles(extents, whole.tileRows).value_or(0) <= numSMs);
+                 2 * countTiles(extents, whole).value_or(0) <= numSMs);
   if (isLong)
     best.cost = std::max(best.cost,
                          whole.longKeyCost * static_cast<double>(extents.keys));

@@ -175,6 +175,21 @@
 
 // -----
 
+// expected-error@+1 {{expects pack_heads to be without strided}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, strided, pack_heads>
+
+// -----
+
+// expected-error@+1 {{expects pack_heads to be without capture_stages}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 1, pack_heads>
+
+// -----
+
+// expected-error@+1 {{expects pack_heads to be without overlap_tiles}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, q_in_registers, overlap_tiles, pack_heads>
+
+// -----
+
 // expected-error@+1 {{expects reverse or both_ends, not both}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, reverse, both_ends>
 

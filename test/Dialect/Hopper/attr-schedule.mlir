@@ -5,6 +5,7 @@
 // CHECK-SAME: four = #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112, head_group = 1>
 // CHECK-SAME: one = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_group = 1>
 // CHECK-SAME: order = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_group = 1, both_ends>
+// CHECK-SAME: packed = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 184, head_group = 1, thread_blocks = 2, pack_heads>
 // CHECK-SAME: shared = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 112, head_group = 1, thread_blocks = 3>
 // CHECK-SAME: some = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 160, head_group = 1, reverse, ping_pong>
 // CHECK-SAME: split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_group = 1, thread_blocks = 2, split_keys>
@@ -16,6 +17,7 @@ func.func private @holder() attributes {
   // Two stages and groups of one head unless something else is written.
   one = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256>,
   order = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, both_ends>,
+  packed = #hopper.schedule<pack_heads, tile_m = 64, tile_n = 64, registers = 184, thread_blocks = 2>,
   shared = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 3>,
   // Members are in any order.
   some = #hopper.schedule<ping_pong, registers = 160, tile_n = 128, reverse, tile_m = 192>,

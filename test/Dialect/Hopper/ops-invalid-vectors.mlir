@@ -234,6 +234,39 @@ func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: 
 
 // -----
 
+func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a dimension of heads of the memref beside that of rows, but got 1}}
+    hopper.store_rows %v, %l[%x, %x] dim 1 end %x packed %x heads 1 : vector<1x64xf32>, memref<?x?xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects a dimension of heads of the memref beside that of rows, but got 2}}
+    hopper.store_rows %v, %l[%x, %x] dim 1 end %x packed %x heads 2 : vector<1x64xf32>, memref<?x?xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
+  hopper.warp_specialize consumers 2 registers 240 producer {
+  } consumers {
+    // expected-error@+1 {{expects packed heads and their dimension together}}
+    "hopper.store_rows"(%v, %l, %x, %x, %x) <{dim = 1 : i64, heads = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 2, 1, 0>}> : (vector<1x64xf32>, memref<?x?xf32>, index, index, index) -> ()
+  }
+  return
+}
+
+// -----
+
 func.func @f(%v: vector<1x64xf32>, %l: memref<?xf16>, %x: index) {
   hopper.warp_specialize consumers 2 registers 240 producer {
   } consumers {

@@ -190,6 +190,27 @@ func.func @vectors(%n: i32, %s: vector<128x64xf32>, %c: vector<1x64xi1>) {
   return
 }
 
+// Boxes have rows of several heads.
+
+// CHECK-LABEL: func.func @packed
+// CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<64x64xbf16, packed>
+func.func @packed(%map: !hopper.map<64x64xbf16, packed>, %lse: memref<?x?x?xf32>, %p: index, %x: index, %n: i32) {
+  %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
+  %tile = hopper.create_tile : !hopper.tile<64x64xbf16>
+  hopper.warp_specialize consumers 1 registers 240 producer {
+    // CHECK: hopper.put %{{.*}}, %[[MAP]][%{{.*}}, %{{.*}}, %{{.*}}] : <1x64x64xbf16>, <64x64xbf16, packed>
+    hopper.put %ch[%n], %map[%x, %x, %x] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16, packed>
+  } consumers {
+    %v = arith.constant dense<0.0> : vector<64x64xbf16>
+    %m = arith.constant dense<0.0> : vector<1x64xf32>
+    // CHECK: hopper.store %{{.*}} : vector<64x64xbf16>, <64x64xbf16>, <64x64xbf16, packed>
+    // CHECK: hopper.store_rows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] dim 2 end %{{.*}} packed %{{.*}} heads 1 : vector<1x64xf32>, memref<?x?x?xf32>
+    hopper.store %v, %tile, %map[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16, packed>
+    hopper.store_rows %m, %lse[%x, %x, %x] dim 2 end %x packed %p heads 1 : vector<1x64xf32>, memref<?x?x?xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @results
 func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<[?, 1]>>,
                    %parts: memref<?x?x64xf32>, %x: index, %n: i32) {

@@ -173,6 +173,57 @@ TEST_F(ExecutableTest, variants) {
             "expects a variant from 0 to 1, but got 2");
 }
 
+TEST_F(ExecutableTest, packedHeads) {
+  CudaProgram program = makeProgram();
+  program.launches[0].grid.keyHeadDim = 1;
+  Variant &variant = getVariant(program);
+  variant.tileRows = 64;
+  variant.mostPackedHeads = 64;
+  TensorMapInfo &map = variant.params[0].map;
+  map.dims = {3, 1, 2, 0};
+  map.box = {64, 1, 64, 1};
+  map.packed = true;
+  // In place of the number of keys.
+  variant.params[3].kind = ParamKind::PackedCount;
+  Executable executable = get(Executable::load(program));
+  auto launchWith = [&](const Operand &queries, const Operand &results) {
+    std::vector<TensorView> views = getViews();
+    views[0] = queries.getView();
+    views[2] = results.getView();
+    EXPECT_EQ(getText(executable.launch(views)), "");
+  };
+  struct Map {
+    uint64_t words[16];
+  };
+  // 12 heads on 1: tiles of 16 queries of 4 heads.
+  Operand twelve{device, {2, 12, 300, 64}};
+  Operand ofTwelve{device, {2, 12, 300}, DType::F32};
+  launchWith(twelve, ofTwelve);
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel on 0 grid 114,"));
+  EXPECT_EQ(getValue<int32_t>(3), 4);
+  Map box = getValue<Map>(0);
+  EXPECT_EQ(box.words[12], 4u);
+  EXPECT_EQ(box.words[13], 16u);
+  // 3 heads on 1: of one head, by another map.
+  fakeCudaClear();
+  launchWith(q, lse);
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel on 0 grid 30,"));
+  EXPECT_EQ(getValue<int32_t>(3), 1);
+  EXPECT_EQ(getValue<Map>(0).words[13], 64u);
+  // The same queries with another number of heads of keys are another map, too.
+  fakeCudaClear();
+  Operand sixKeys{device, {2, 6, 500, 64}};
+  std::vector<TensorView> views = getViews();
+  views[0] = twelve.getView();
+  views[1] = sixKeys.getView();
+  views[2] = ofTwelve.getView();
+  EXPECT_EQ(getText(executable.launch(views)), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel on 0 grid 120,"));
+  EXPECT_EQ(getValue<int32_t>(3), 2);
+  EXPECT_EQ(getValue<Map>(0).words[12], 2u);
+  EXPECT_EQ(getValue<Map>(0).words[13], 32u);
+}
+
 TEST_F(ExecutableTest, prepare) {
   Executable executable = get(Executable::load(makeProgram()));
   expectSuccess(executable.prepare(device));

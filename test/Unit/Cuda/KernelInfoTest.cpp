@@ -38,7 +38,9 @@ static CudaProgram makeProgram() {
                     makeParam(ParamKind::Extent, 1, 2, 32),
                     makeParam(ParamKind::Stride, 2, 1),
                     makeParam(ParamKind::Scalar, 4, 0, 0),
-                    makeParam(ParamKind::Counter, 0)};
+                    makeParam(ParamKind::Counter, 0),
+                    makeParam(ParamKind::PackedCount, 0)};
+  variant.mostPackedHeads = 16;
   variant.ptx = "ptx text";
   variant.cubin = std::string("\177ELF\0binary", 11);
   variant.resources = Resources{168, 1024, 0, 16};
@@ -73,6 +75,8 @@ TEST(KernelInfoTest, bytesRoundTrip) {
   EXPECT_EQ(variant.params[2].bits, 32);
   EXPECT_EQ(variant.params[4].kind, ParamKind::Scalar);
   EXPECT_EQ(variant.params[5].kind, ParamKind::Counter);
+  EXPECT_EQ(variant.params[6].kind, ParamKind::PackedCount);
+  EXPECT_EQ(variant.mostPackedHeads, 16);
   EXPECT_EQ(variant.resources->stackBytes, 16);
   EXPECT_TRUE(variant.persistent);
   EXPECT_FALSE(copy.launches[0].variants[1].resources);
@@ -192,7 +196,7 @@ TEST(KernelInfoTest, validate) {
   EXPECT_EQ(
       getErrorWithVariant([](Variant &v) { v.params.resize(40, v.params[0]); }),
       "expects the bytes of all parameters to be from 0 to 4096, but got "
-      "4544");
+      "4416");
 }
 
 /// With a table of two dimensions and a kernel that fills it.
@@ -446,6 +450,98 @@ TEST(KernelInfoTest, pickVariantOfParts) {
   EXPECT_EQ(pick({1, 32, 1 << 17, 1 << 17}), 0u);
 }
 
+/// A variant whose tiles have so many rows, of so many heads at most.
+static Variant makeTiles(int32_t rows, int32_t mostPackedHeads = 1) {
+  Variant variant;
+  variant.tileRows = rows;
+  variant.mostPackedHeads = mostPackedHeads;
+  return variant;
+}
+
+TEST(KernelInfoTest, packedHeads) {
+  auto count = [](int64_t heads, int64_t keyHeads, int32_t most = 64) {
+    LaunchExtents extents;
+    extents.heads = heads;
+    extents.keyHeads = keyHeads;
+    return countPackedHeads(extents, most);
+  };
+  // The largest power of two that divides the heads of a group.
+  EXPECT_EQ(count(8, 8), 1);
+  EXPECT_EQ(count(8, 2), 4);
+  EXPECT_EQ(count(6, 2), 1);
+  EXPECT_EQ(count(12, 1), 4);
+  EXPECT_EQ(count(32, 1), 32);
+  EXPECT_EQ(count(128, 1), 64);
+  EXPECT_EQ(count(32, 1, 8), 8);
+  EXPECT_EQ(count(32, 1, 1), 1);
+  // No heads, or none known of the keys.
+  EXPECT_EQ(count(0, 4), 1);
+  EXPECT_EQ(count(8, 0), 1);
+
+  LaunchExtents extents{2, 12, 17, 1000, 1};
+  EXPECT_EQ(get(getNumTiles(extents, makeTiles(64))), 2 * 12);
+  // 4 heads of 17 queries are 68 rows.
+  EXPECT_EQ(get(getNumTiles(extents, makeTiles(64, 64))), 2 * 3 * 2);
+  extents.rows = kMaxExtent / 4 + 1;
+  EXPECT_EQ(getText(getNumTiles(extents, makeTiles(64, 64))),
+            "expects at most 268435456 queries where tiles have 4 heads, but "
+            "got 268435457; run a part of them at a time");
+}
+
+TEST(KernelInfoTest, validatePackedHeads) {
+  auto getErrorWith = [](const std::function<void(Variant &)> &edit) {
+    CudaProgram program = makeProgram();
+    Variant &variant = program.launches[0].variants[0];
+    variant.mostPackedHeads = 64;
+    variant.params[0].map.box = {64, 1, 128, 1};
+    variant.params[0].map.packed = true;
+    variant.params.push_back(makeParam(ParamKind::PackedCount, 0, 0, 32));
+    edit(variant);
+    return getText(program.validate());
+  };
+  EXPECT_EQ(getErrorWith([](Variant &) {}), "");
+  for (int32_t most : {0, 48, 256})
+    EXPECT_EQ(getErrorWith([&](Variant &v) { v.mostPackedHeads = most; }),
+              "expects the most packed heads to be a power of two that divides "
+              "the rows of a tile, but got " +
+                  std::to_string(most));
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.params[0].map.box[2] = 32; }),
+            "expects the most packed heads to divide the rows of a tensor map, "
+            "but got 64 and 32");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.params[0].map.box[1] = 2; }),
+            "expects a tensor map of packed heads to have rank 3 at least, and "
+            "a box with one head");
+  EXPECT_EQ(getErrorWith([](Variant &v) {
+              v.params[0].map.box.resize(2);
+              v.params[0].map.dims.resize(2);
+            }),
+            "expects a tensor map of packed heads to have rank 3 at least, and "
+            "a box with one head");
+}
+
+TEST(KernelInfoTest, pickVariantOfPackedHeads) {
+  LaunchInfo launch;
+  launch.variants = {makeTiles(128), makeTiles(64, 64)};
+  launch.variants[0].keyCost = 11;
+  launch.variants[1].keyCost = 7.5;
+  auto pick = [&](int64_t batch, int64_t heads, int64_t keyHeads,
+                  int64_t rows) {
+    return pickVariant(launch, {batch, heads, rows, 8192, keyHeads}, 132);
+  };
+  // 512 tiles of one head, 64 of 8 heads: four waves and one.
+  EXPECT_EQ(pick(16, 32, 4, 1), 1u);
+  EXPECT_EQ(pick(16, 32, 4, 8), 1u);
+  // 64 rows of 8 heads are 8 tiles for a group, as 8 tiles of one head.
+  EXPECT_EQ(pick(16, 32, 4, 64), 1u);
+  EXPECT_EQ(pick(16, 32, 4, 128), 0u);
+  // Without a group, small tiles of one head.
+  EXPECT_EQ(pick(16, 32, 32, 128), 0u);
+  // Too many rows to pack.
+  launch.variants[0].keyCost = 1000;
+  EXPECT_EQ(pick(1, 2, 1, kMaxExtent / 2), 1u);
+  EXPECT_EQ(pick(1, 2, 1, kMaxExtent / 2 + 1), 0u);
+}
+
 TEST(KernelInfoTest, extentsOfOperands) {
   int64_t shape[] = {2, 8, 1000, 64}, keyShape[] = {2, 2, 500, 64};
   TensorView views[] = {{nullptr, 3, 4, shape, shape},
@@ -455,8 +551,12 @@ TEST(KernelInfoTest, extentsOfOperands) {
   EXPECT_EQ(extents.heads, 8);
   EXPECT_EQ(extents.rows, 1000);
   EXPECT_EQ(extents.keys, 500);
-  EXPECT_EQ(get(getNumTiles(extents, 128)), 2 * 8 * 8);
-  EXPECT_EQ(get(getNumTiles(extents, 1000)), 2 * 8);
+  EXPECT_EQ(extents.keyHeads, 0);
+  GridInfo grouped;
+  grouped.keyHeadDim = 1;
+  EXPECT_EQ(get(getLaunchExtents(grouped, views)).keyHeads, 2);
+  EXPECT_EQ(get(getNumTiles(extents, makeTiles(128))), 2 * 8 * 8);
+  EXPECT_EQ(get(getNumTiles(extents, makeTiles(1000))), 2 * 8);
 
   GridInfo flat;
   flat.batchDim = flat.headDim = flat.keyDim = -1;
@@ -474,13 +574,14 @@ TEST(KernelInfoTest, extentsOfOperands) {
   EXPECT_EQ(getText(getLaunchExtents(GridInfo(), views)),
             "expects at most 1073741824 keys on a GPU, but got 1073741825; run "
             "a part of them at a time, or on the CPU");
-  EXPECT_EQ(get(getNumTiles({0, 5, 5, 5}, 1)), 0);
-  EXPECT_EQ(get(getNumTiles({5, 5, 0, 5}, 1)), 0);
-  EXPECT_TRUE(contains(getText(getNumTiles({1 << 20, 1 << 20, 1, 1}, 1)),
-                       "expects at most 2147483647 tiles, but got"));
+  EXPECT_EQ(get(getNumTiles({0, 5, 5, 5}, makeTiles(1))), 0);
+  EXPECT_EQ(get(getNumTiles({5, 5, 0, 5}, makeTiles(1))), 0);
   EXPECT_TRUE(
-      contains(getText(getNumTiles({INT64_MAX, INT64_MAX, INT64_MAX, 1}, 1)),
-               "run a part of the batch at a time"));
+      contains(getText(getNumTiles({1 << 20, 1 << 20, 1, 1}, makeTiles(1))),
+               "expects at most 2147483647 tiles, but got"));
+  EXPECT_TRUE(contains(
+      getText(getNumTiles({INT64_MAX, INT64_MAX, INT64_MAX, 1}, makeTiles(1))),
+      "run a part of the batch at a time"));
 }
 
 TEST(KernelInfoTest, getBlocksPerSM) {

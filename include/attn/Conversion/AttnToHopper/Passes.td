@@ -84,6 +84,8 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     `hopper.dim`, for an extent of it; `hopper.dims`, for a map, the dimensions of the operand in the order batch, head, row, column.
     Tables are operands after those of the function; `hopper.tables` gives their extents, and `hopper.elements` of a kernel that fills some, the operand that has as many elements as it needs warps.
     The kernel's attribute `hopper.grid` says which extents give the number of tiles (`operand` and its `dims`: batch, head, row) and of keys (`key_operand`, `key_dim`).
+    Where heads are packed (`attn.pack_heads`), it says where the heads of keys are (`key_head_dim`), and an argument `hopper.packed_count` is how many are one.
+    Boxes of queries and results have rows of so many heads then.
 
     Precondition: results are destination arguments (`attn-destination-arguments`); queries, keys, values and captures are arguments.
     Postcondition: such functions are gone.

@@ -35,6 +35,14 @@ bool isHeadDimSupported(int64_t dim);
 /// Whether there are for both of an attention.
 bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
+/// Whether several heads of an attention may have the same keys, as far as its
+/// types tell.
+bool mayShareKeys(AttentionLikeOpInterface op);
+
+/// Why tiles of an attention have queries of one head only; empty if a variant
+/// of its kernel has those of several, which read their keys together.
+StringRef getPackingObstacle(AttentionLikeOpInterface op);
+
 /// The schedules that may serve an attention, whose head dimensions are
 /// multiples of 8 up to 256: the best for long sequences first, then those that
 /// are better for short ones, smaller ones for kernels that turn out to need

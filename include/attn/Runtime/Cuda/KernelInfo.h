@@ -50,6 +50,9 @@ enum class ParamKind : int32_t {
   /// The device address of two 32-bit numbers, 0 at the start of the launch and
   /// again at its end, that no other launch uses meanwhile. No operand.
   Counter,
+  /// How many heads a tile of packed heads has; see countPackedHeads. 32 bits,
+  /// no operand.
+  PackedCount,
 };
 
 /// How the hardware places a tile's 16-byte pieces in shared memory. Numbers
@@ -69,6 +72,9 @@ struct TensorMapInfo {
   llvm::SmallVector<uint32_t, kMaxMapRank> box;
   Swizzle swizzle = Swizzle::B128;
   L2Promotion promotion = L2Promotion::B128;
+  /// Whether a launch divides the box's rows, box[2], among the heads of a
+  /// tile, which become box[1].
+  bool packed = false;
 };
 
 /// A parameter. Parameters lie in the kernel's order, each aligned to its size
@@ -158,6 +164,9 @@ struct Variant {
   /// 1 if that is not known.
   int32_t tileRows = 0;
   int32_t tileKeys = 1;
+  /// How many heads with the same keys have rows in a tile at most, a power of
+  /// two; see countPackedHeads.
+  int32_t mostPackedHeads = 1;
   /// Blocks of a cluster. The kernel says the same (.reqnctapercluster); the
   /// launch only makes the number of blocks a multiple, so blocks find no tile
   /// where tiles are no multiple.
@@ -206,12 +215,14 @@ struct Variant {
 std::optional<int32_t> getBlocksPerSM(const Variant &variant);
 
 /// Where the number of tiles comes from: B * H * ceil(S / tileRows). A
-/// dimension of -1 counts as extent 1, except that there are 0 keys then.
+/// dimension of -1 counts as extent 1, except that there are 0 keys, and 0
+/// heads of keys, then.
 struct GridInfo {
   int32_t operand = 0;
   int32_t batchDim = 0, headDim = 1, rowDim = 2;
   int32_t keyOperand = 1;
   int32_t keyDim = 2;
+  int32_t keyHeadDim = -1;
 };
 
 /// Lists of single keys, by the operands that say where they start and what
@@ -292,6 +303,8 @@ struct CudaProgram {
 /// The extents that decide the grid and the variant.
 struct LaunchExtents {
   int64_t batch = 1, heads = 1, rows = 0, keys = 0;
+  /// Of keys and values; 0 if that is not known.
+  int64_t keyHeads = 0;
 };
 
 /// Reads them from operands. Fails where an operand has no such dimension.
@@ -306,10 +319,16 @@ struct ListExtents {
 ListExtents getListExtents(const ListsInfo &lists, const LaunchExtents &extents,
                            llvm::ArrayRef<TensorView> operands);
 
-/// batch * heads * ceil(rows / tileRows), or an error if that is more than a
-/// grid can have, 2^31 - 1.
+/// How many heads have rows in a tile: the largest power of two up to `most`
+/// that divides the number of heads which use the same keys. With fewer there
+/// would be as many tiles or more, and each would read the keys again.
+int32_t countPackedHeads(const LaunchExtents &extents, int32_t most);
+
+/// batch * heads * ceil(rows / tileRows), where heads that are packed are one
+/// with all their rows; or an error if that is more than a grid can have, 2^31
+/// - 1, or if these are more rows than a kernel can count.
 llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
-                                    int32_t tileRows);
+                                    const Variant &variant);
 
 /// Whether the hardware can map the operands as the tensor maps of a variant
 /// say: their strides and addresses are multiples of 16 bytes. An operand

@@ -39,12 +39,17 @@ void HopperDialect::initialize() {
 
 bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 
+/// Each consumer has all heads of its queries.
+int64_t hopper::ScheduleAttr::getMostPackedHeads() const {
+  return getPackHeads() ? kWarpgroupRows : 1;
+}
+
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0, threadBlocks = 1;
   bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
        inRegisters = false, overlapTiles = false, biasInProduct = false,
-       strided = false, splitKeys = false;
+       strided = false, splitKeys = false, packHeads = false;
   SMLoc loc = parser.getCurrentLocation();
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
@@ -60,7 +65,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"overlap_tiles", &overlapTiles},
           {"bias_in_product", &biasInProduct},
           {"strided", &strided},
-          {"split_keys", &splitKeys}})
+          {"split_keys", &splitKeys},
+          {"pack_heads", &packHeads}})
       if (name == flag) {
         *value = true;
         return success();
@@ -86,7 +92,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
       headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, persistent,
-      pingPong, inRegisters, overlapTiles, biasInProduct, strided, splitKeys);
+      pingPong, inRegisters, overlapTiles, biasInProduct, strided, splitKeys,
+      packHeads);
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -108,7 +115,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"overlap_tiles", getOverlapTiles()},
         {"bias_in_product", getBiasInProduct()},
         {"strided", getStrided()},
-        {"split_keys", getSplitKeys()}})
+        {"split_keys", getSplitKeys()},
+        {"pack_heads", getPackHeads()}})
     if (isSet)
       printer << ", " << flag;
   printer << ">";
@@ -123,7 +131,7 @@ LogicalResult hopper::ScheduleAttr::verify(
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
     int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
     bool persistent, bool, bool inRegisters, bool overlapTiles, bool,
-    bool strided, bool splitKeys) {
+    bool strided, bool splitKeys, bool packHeads) {
   if (reverse && bothEnds)
     return emitError() << "expects reverse or both_ends, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
@@ -159,6 +167,12 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (splitKeys && (persistent || strided))
     return emitError() << "expects a schedule with split_keys to be without "
                        << (persistent ? "persistent" : "strided");
+  if (packHeads && (captureStages != 0 || overlapTiles || strided || splitKeys))
+    return emitError() << "expects pack_heads to be without "
+                       << (strided        ? "strided"
+                           : overlapTiles ? "overlap_tiles"
+                           : splitKeys    ? "split_keys"
+                                          : "capture_stages");
   return success();
 }
 
@@ -191,15 +205,23 @@ Type MapType::parse(AsmParser &parser) {
   Type element;
   if (parser.parseLess() || parseShape(parser, 2, shape, element))
     return {};
-  bool strided = succeeded(parser.parseOptionalComma());
-  if ((strided && parser.parseKeyword("strided")) || parser.parseGreater())
+  bool strided = false, packed = false;
+  if (succeeded(parser.parseOptionalComma())) {
+    packed = succeeded(parser.parseOptionalKeyword("packed"));
+    strided = !packed;
+    if (strided && parser.parseKeyword("strided"))
+      return {};
+  }
+  if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), shape[0], shape[1], element, strided);
+  return get(parser.getContext(), shape[0], shape[1], element, strided, packed);
 }
 
 void MapType::print(AsmPrinter &printer) const {
   printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType()
-          << (getStrided() ? ", strided>" : ">");
+          << (getStrided()  ? ", strided>"
+              : getPacked() ? ", packed>"
+                            : ">");
 }
 
 Type TileType::parse(AsmParser &parser) {

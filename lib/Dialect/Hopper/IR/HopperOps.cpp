@@ -421,6 +421,14 @@ LogicalResult StoreRowsOp::verify() {
            << numIndices << " indices, but got " << getIndices().size();
   if (int64_t dim = getDim(); dim < 0 || dim >= numIndices)
     return emitOpError("expects a dimension of the memref, but got ") << dim;
+  if (static_cast<bool>(getPacked()) != getHeads().has_value())
+    return emitOpError("expects packed heads and their dimension together");
+  if (std::optional<uint64_t> heads = getHeads();
+      heads &&
+      (*heads == getDim() || *heads >= static_cast<uint64_t>(type.getRank())))
+    return emitOpError("expects a dimension of heads of the memref beside that "
+                       "of rows, but got ")
+           << *heads;
   return verifyRole(*this, /*isProducer=*/false);
 }
 

@@ -84,7 +84,10 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<"Keys in one tile.", "int64_t", "getTileN">,
     InterfaceMethod<[{Whether tiles of all classes share one loop over keys, whose body
       branches on the class of the tile, rather than a loop for each class.}],
-      "bool", "hasSingleKeyLoop">
+      "bool", "hasSingleKeyLoop">,
+    InterfaceMethod<[{How many query heads of a group a tile has at most, a power of two
+      that divides the rows of a tile; 1 where each tile is of one head.}],
+      "int64_t", "getMostPackedHeads", (ins), [{}], [{ return 1; }]>
   ];
 }
 

@@ -597,6 +597,42 @@ def AttnAssignSchedulePass : Pass<"attn-assign-schedule"> {
 // Online to tile level
 //===----------------------------------------------------------------------===//
 
+def AttnPackHeadsPass : Pass<"attn-pack-heads"> {
+  let summary = "make rows of one head of those of heads that share keys";
+  let description = [{
+    Where the schedule packs heads (`pack_heads` of `#hopper.schedule`), an `attn.online_attention` and the `attn.finalize` of its state become
+    those of fewer heads with more rows: P heads of a group become one (`attn.pack_heads`), where a group is what has one head of keys and values.
+    P is a power of two that divides the heads of a group, up to what the schedule says; a launch chooses it
+    (`attn.packed_count`), so that one program serves any extents.
+
+    The regions get P as one more capture. Of row `r` of packed head `u` the query is `r / P` and the head `u * P + r mod P`; bounds of
+    keys are those of all queries that some row is of.
+
+    Precondition: attentions have no `sparsity`, no `offsets` and no `tiles` region, and bounds in `blocks` do not depend on the head;
+    the state starts filled, and one `attn.finalize` takes it. Anything else is an error.
+    Postcondition: attentions compute with `attn.pack_heads` of queries and destinations; `attn.unpack_heads` gives the results.
+
+    Before, with 8 heads of queries for 2 of keys:
+
+    ```mlir
+    %r:3 = attn.online_attention ... mask(%b, %h, %i, %j) { %p = arith.cmpi sle, %j, %i : index ... }
+    ```
+
+    After:
+
+    ```mlir
+    %p = attn.packed_count %q heads 1 of %k heads 1 most 64 : tensor<2x8x?x64xbf16>, tensor<2x2x?x64xbf16>
+    %packed = attn.pack_heads %q by %p heads 1 rows 2 : tensor<2x8x?x64xbf16> -> tensor<2x?x?x64xbf16>
+    %r:3 = attn.online_attention ... ins(%packed, %k, %v, %p : ...)
+        mask(%b, %h, %i, %j, %n) { %q = arith.divui %i, %n : index  %p = arith.cmpi sle, %j, %q : index ... }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def AttnTilePass : Pass<"attn-tile"> {
   let summary = "cut attentions into loops over tiles of queries and keys";
   let description = [{
@@ -627,7 +663,7 @@ def AttnTilePass : Pass<"attn-tile"> {
     Precondition: attentions carry a schedule (`attn-assign-schedule`), regions
     are canonical (`attn-canonicalize-score`), no `attn.attention` is left.
     An attention has no `sparsity` left (`attn-expand-sparsity`).
-    Postcondition: of the dialect only `attn.online_step`, `attn.gather` and `attn.report` are left.
+    Postcondition: of the dialect only `attn.online_step`, `attn.gather`, `attn.report` and views of packed heads are left.
 
     With `bounds-check`, each read of a capture gets a number, and an
     index out of range reports it at run time; the functions get the

@@ -56,11 +56,15 @@ inline constexpr llvm::StringLiteral kDimsAttrName = "hopper.dims";
 /// Of an argument that is not an operand: two i32 in global memory that are 0
 /// between launches and that no other launch uses at the same time.
 inline constexpr llvm::StringLiteral kCounterAttrName = "hopper.counter";
+/// Of an argument that is not an operand: how many heads are packed, which the
+/// launch chooses.
+inline constexpr llvm::StringLiteral kPackedCountAttrName =
+    "hopper.packed_count";
 /// The schedule of a kernel.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "hopper.schedule";
 /// Where a launch of a kernel finds the number of tiles and of keys: a
 /// dictionary of `operand` and its `dims` for batch, head and row, of
-/// `key_operand` and `key_dim`.
+/// `key_operand` and `key_dim`, and where heads are packed of `key_head_dim`.
 inline constexpr llvm::StringLiteral kGridAttrName = "hopper.grid";
 /// What a launch of a lowered kernel needs: what each parameter is made from,
 /// the bytes of dynamic shared memory, and the threads of a block.

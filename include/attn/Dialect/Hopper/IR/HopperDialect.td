@@ -40,7 +40,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
@@ -71,6 +71,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       their columns; not together with `persistent` or `capture_stages`.
     * `split_keys`: the keys of a tile of queries are shared out to several thread blocks, each of which writes a result of its own in f32, and a
       second kernel merges them. How many there are is chosen at a launch, which may be one; not together with `persistent` or `strided`.
+    * `pack_heads`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
+      divides the number of query heads for each head of keys; not together with `capture_stages`, `overlap_tiles` or `strided`.
 
     Example:
 
@@ -84,7 +86,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
       "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$overlapTiles, "bool":$biasInProduct, "bool":$strided,
-      "bool":$splitKeys);
+      "bool":$splitKeys, "bool":$packHeads);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -108,8 +110,10 @@ def Hopper_MapType : Hopper_Type<"Map", "map"> {
     `R` rows and `C` columns of one head are copied. What a box has outside of the tensor reads as 0 and is not written.
     The hardware copies boxes of tensors whose strides are multiples of 16 bytes; those of
     `!hopper.map<R x C x T, strided>` are copied by threads, from any strides, in whole rows of the tensor.
+    A box of `!hopper.map<R x C x T, packed>` has rows of P heads that follow each other: for each of R / P rows, that of each head.
+    P, a power of two that divides R, is what a launch makes the map with.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "bool":$strided);
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "bool":$strided, "bool":$packed);
   let hasCustomAssemblyFormat = 1;
 }
 

@@ -99,7 +99,8 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
   let description = [{
     Use `number` of the channel: waits until the tile that was in its place has been released by all consumers, and
     starts the copy of the box at row `row` and column `column`, or 0, of a head. Rows and columns out of range become 0.
-    A note, which all threads of the producer have, goes with the tile.
+    A note, which all threads of the producer have, goes with the tile. The box of a packed map starts at head `head` and at row
+    `row` of each of its heads.
 
     ```mlir
     hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
@@ -564,7 +565,8 @@ def Hopper_ReuseOp : Hopper_Op<"reuse", [MemoryEffects<[MemAlloc]>]> {
 def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "write the rows of a consumer to a tensor";
   let description = [{
-    `map[batch, head, row + m, c] = vector[c, m]` where row and column are in range, by way of the tile `staging`,
+    `map[batch, head, row + m, c] = vector[c, m]` where row and column are in range, for a packed map of P heads
+    `map[batch, head + m mod P, row + m / P, c] = vector[c, m]`, by way of the tile `staging`,
     64 rows that belong to this consumer. The copy is asynchronous; `hopper.drain`, the next store, and the end of the
     kernel wait for it. A tile with fewer columns, in multiples of 64, is used for one part after the other; for a strided map it has all.
 
@@ -599,7 +601,7 @@ def Hopper_DrainOp : Hopper_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [MemoryEffects<[MemWrite]>]> {
+def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "write one element, or one row, for each query of a consumer";
   let description = [{
     `memref[indices..., row + m] = vector[0, m]`, with `row + m` as the index of dimension `dim`, where it is below `end`. A vector of more
@@ -609,15 +611,20 @@ def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [MemoryEffects<[MemWrite]>]> {
     ```mlir
     hopper.store_rows %v, %lse[%b, %h, %r] dim 2 end %e : vector<1x64xf32>, memref<?x?x?xf32>
     hopper.store_rows %o, %parts[%b, %h, %r, %part] dim 2 end %e : vector<128x64xf32>, memref<?x?x?x?x128xf32>
+    hopper.store_rows %v, %lse[%b, %h, %r] dim 2 end %e packed %p heads 1 : vector<1x64xf32>, memref<?x?x?xf32>
     ```
 
+    With `packed`, the indices and the end count heads and rows as `attn.pack_heads` of so many heads does, with the heads in dimension `heads`.
+
     Errors: another shape of the vector; a buffer of other elements; a number of indices other than the rank, or than the rank without the columns;
-    a dimension that is not that of an index; outside of `consumers`.
+    a dimension that is not that of an index, or heads in that of the rows; outside of `consumers`.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref,
-      Variadic<Index>:$indices, I64Attr:$dim, Index:$end);
+      Variadic<Index>:$indices, I64Attr:$dim, Index:$end, Optional<Index>:$packed,
+      OptionalAttr<I64Attr>:$heads);
   let assemblyFormat = [{
-    $vector `,` $memref `[` $indices `]` `dim` $dim `end` $end attr-dict
+    $vector `,` $memref `[` $indices `]` `dim` $dim `end` $end
+    (`packed` $packed^ `heads` $heads)? attr-dict
     `:` type($vector) `,` type($memref)
   }];
   let hasVerifier = 1;
