@@ -199,8 +199,8 @@ typedef struct attnCompileOptions {
   attnDevice device;
   /** 0, for a later member. */
   int32_t reserved;
-  /** How sparse structures run: "auto", "dense", "blocks", "lists" or
-   *  "xformers"; NULL for "auto", what a model of their costs says. */
+  /** How sparse structures run: "auto", "dense", "blocks", "lists", "gathered"
+   *  or "xformers"; NULL for "auto", what a model of their costs says. */
   const char *sparsity;
 } attnCompileOptions;
 

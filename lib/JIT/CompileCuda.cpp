@@ -197,7 +197,9 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
         *llvm::find_if(attentions, mlir::attn::hasKeyLists));
   constexpr double microseconds = 1e-3;
   // Rows are a form of their own, in which alone there may be other elements.
-  if (hasLists && form != SparsityForm::Dense && (isFree || !hasBoth)) {
+  bool isGathered = hasLists && form == SparsityForm::Gathered;
+  if (hasLists && form != SparsityForm::Dense && !isGathered &&
+      (isFree || !hasBoth)) {
     Candidate &rows = candidates.emplace_back();
     rows.schedule = options.schedule;
     rows.sparsity =
@@ -206,9 +208,13 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
     rows.rowCost = costs.row * microseconds;
     rows.pairCost = costs.pair * microseconds;
   }
-  bool isDense = isFree && mlir::attn::areHeadDimsSupported(attentions[0]) &&
-                 (!hasLists || hasBoth || form == SparsityForm::Dense);
-  if (isDense) {
+  bool areTiles =
+      isFree && mlir::attn::areHeadDimsSupported(attentions[0]) &&
+      (!hasLists || hasBoth || form == SparsityForm::Dense || isGathered);
+  if (areTiles) {
+    if (isGathered)
+      attentions[0]->setAttr(mlir::attn::kGatheredAttrName,
+                             mlir::UnitAttr::get(module.getContext()));
     if (form == SparsityForm::Dense)
       attentions[0]->setAttr(mlir::attn::kWholeAttrName,
                              mlir::UnitAttr::get(module.getContext()));
@@ -222,7 +228,7 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
         continue;
       Candidate &candidate = candidates.emplace_back();
       llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
-      candidate.sparsity = hasLists ? "dense" : options.sparsity;
+      candidate.sparsity = hasLists && !isGathered ? "dense" : options.sparsity;
       // Small tiles are assembled last, as others take longer.
       candidate.registers = schedule.schedule.getPackHeads()
                                 ? 0
@@ -239,7 +245,7 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
                      .getValueDim());
       candidate.isForAnyStrides = schedule.isForAnyStrides;
       candidate.isLastResort = schedule.isLastResort;
-      if (hasLists) {
+      if (hasLists && !isGathered) {
         candidate.entryCost = costs.entry * microseconds;
         candidate.tableCost = kWordByteCost;
       }

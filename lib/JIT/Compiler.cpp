@@ -67,9 +67,10 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
                             "but got " +
                             llvm::Twine(options.optLevel));
   if (!mlir::attn::parseSparsityForm(options.sparsity))
-    return makeCompileError("error: expects a form of a sparsity to be auto, "
-                            "dense, blocks, lists or xformers, but got '" +
-                            options.sparsity + "'");
+    return makeCompileError(
+        "error: expects a form of a sparsity to be auto, "
+        "dense, blocks, lists, gathered or xformers, but got '" +
+        options.sparsity + "'");
   metadata = KernelMetadata();
   metadata.triple = target.triple;
   metadata.cpu = target.cpu;

@@ -124,6 +124,8 @@ static bool readParam(mlir::Attribute attribute, cuda::Param &param) {
   param.operand = *operand;
   if (kind == "map")
     return readMap(from, param);
+  if (std::optional<int64_t> alignment = getInt(from, "alignment"))
+    param.alignment = *alignment;
   if (kind == "pointer") {
     param.kind = cuda::ParamKind::Pointer;
     return true;
@@ -195,6 +197,8 @@ static bool readExtents(mlir::ArrayAttr from,
       result.isParts = true;
       continue;
     }
+    if (std::optional<int64_t> more = getInt(extent, "plus_rows"))
+      result.plusRows = *more;
     if (std::optional<int64_t> size = getInt(extent, "extent")) {
       result.size = *size;
       continue;
@@ -312,7 +316,8 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
           hopper::kThreadsAttrName, hopper::kScheduleAttrName,
           hopper::kGridAttrName, hopper::kTablesAttrName,
           hopper::kElementsAttrName, hopper::kRowsAttrName,
-          hopper::kChecksAttrName, hopper::kMergeAttrName})
+          hopper::kBlocksAttrName, hopper::kChecksAttrName,
+          hopper::kMergeAttrName})
       copy->removeAttr(attribute);
   }
   std::unique_ptr<llvm::Module> code =
@@ -407,6 +412,7 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
       return reject(hopper::kElementsAttrName);
     info.elements = elements.getInt();
     info.byRow = summary->hasAttr(hopper::kRowsAttrName);
+    info.byBlock = summary->hasAttr(hopper::kBlocksAttrName);
     info.entry = makeKernelName(summary.getName());
   }
   if (merge) {

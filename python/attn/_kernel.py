@@ -10,7 +10,7 @@ from ._errors import InvalidArgument
 
 _TARGETS = ("auto", "cpu", "cuda")
 _PROCESSORS = ("baseline", "avx2", "avx512")
-_SPARSITIES = ("auto", "dense", "blocks", "lists", "xformers")
+_SPARSITIES = ("auto", "dense", "blocks", "lists", "gathered", "xformers")
 
 
 class TensorInfo(typing.NamedTuple):
@@ -280,8 +280,9 @@ def compile(
                   or for a GPU "#hopper.schedule<tile_m = ...>"
     sparsity      how sparse structures run: "auto" for what a model of their
                   costs says, "dense" with a predicate, "blocks" of which tiles
-                  are passed over, "lists" of single keys, or "xformers", lists
-                  below 30 % of all pairs
+                  are passed over, "lists" of single keys, "gathered", tiles of
+                  the keys in such lists, on a GPU, or "xformers", lists below
+                  30 % of all pairs
     bounds_check  whether reads of captures are checked while the kernel runs
     opt_level     effort of LLVM, from 0 to 3
     name          that of the program in messages, by default the path

@@ -59,12 +59,12 @@ def _make_lists(draw, leading, queries, keys, density):
     return bits, rows, columns
 
 
-def _expected(q, k, v, w, bits):
+def _expected(q, k, v, w, bits, own_too=False):
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat(group, 1), v.repeat(group, 1)
     scores = numpy.einsum("bhid,bhjd->bhij", q, k) / numpy.sqrt(q.shape[-1]) + w
     own = numpy.arange(q.shape[2])[:, None] != numpy.arange(k.shape[2])
-    scores = numpy.where(bits & own, scores, -numpy.inf)
+    scores = numpy.where(bits & (own | own_too), scores, -numpy.inf)
     top = scores.max(-1, keepdims=True, initial=-numpy.inf)
     powers = numpy.exp(scores - numpy.where(numpy.isinf(top), 0, top))
     total = powers.sum(-1, keepdims=True)

@@ -38,6 +38,7 @@ SMALL = {
     # Some rows of blocks are empty.
     "few-blocks": sparsity.random_blocks(128, 0.1),
     "keys": sparsity.random_keys(95),
+    "shared": sparsity.shared_keys(10),
 }
 ALL = [
     (family, name, pattern)
@@ -239,6 +240,19 @@ class Summaries(unittest.TestCase):
         self.assertAlmostEqual(found["over_bytes"], 2)
         self.assertAlmostEqual(found["speedup"], 2)
 
+    def test_shared(self):
+        facts = {"density": 0.1, "union": 0.12}
+        times = {"gathered": 0.5, "rows": 2.0, "predicate": 1.5, "dense": 1.0}
+        found, _ = self.summarize("shared", "shared-10", facts, times)
+        self.assertEqual((found["rows_ratio"], found["predicate_ratio"]), (4, 3))
+        self.assertAlmostEqual(found["union_percent"], 12)
+
+    @unittest.skipIf(numpy is None, "needs NumPy")
+    def test_union(self):
+        bits = numpy.zeros((1, 100, 10), bool)
+        bits[0, :64, :5] = bits[0, 70, 3] = True
+        self.assertAlmostEqual(sparsity.mean_union(bits), (0.5 + 0.1) / 2)
+
     def test_kernels(self):
         row = {"attn": {"ms": 1.0, "kernels": {"f_summary0": 0.25, "f": 0.75}}}
         lines = sparse.lines("keys", make_case("keys-90"), {}, row)
@@ -398,7 +412,7 @@ class Program(unittest.TestCase):
             check=False,
         )
         self.assertEqual(run.returncode, 2)
-        self.assertIn("expects some of masks, blocks, keys, window-1024", run.stderr)
+        self.assertIn("expects some of masks, blocks, keys, shared, window-1024", run.stderr)
 
     def test_rows_that_fail(self):
         """One is no reason to lose the next."""

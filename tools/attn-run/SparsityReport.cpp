@@ -110,6 +110,11 @@ cli::surveySparsity(Program &program, const Kernel &kernel,
     std::optional<ListSizes> sizes = getSizes(op, execution);
     if (!sizes)
       continue;
+    // Of a form that is asked for there is no other.
+    if (*form == SparsityForm::Gathered) {
+      reports.push_back({"gathered", sizes->getDensity()});
+      continue;
+    }
     const std::optional<cuda::CudaProgram> &gpu = kernel.package().program;
     llvm::Expected<bool> areRows =
         gpu ? areRowsOnGPU(*gpu, execution)

@@ -10,7 +10,7 @@ namespace attn::cli {
 
 /// An attention with lists of single keys, with these arguments.
 struct SparsityReport {
-  /// "lists" or "dense".
+  /// "lists", "dense" or "gathered".
   std::string form;
   /// The part of all pairs that is in lists.
   double density = 0;

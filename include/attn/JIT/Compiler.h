@@ -42,7 +42,8 @@ struct CompileOptions {
   /// chooses.
   std::string schedule;
   /// How sparse structures run: "auto" for what a model of costs says, or
-  /// "dense", "blocks", "lists", or "xformers" (see attn-choose-sparsity).
+  /// "dense", "blocks", "lists", "gathered", or "xformers" (see
+  /// attn-choose-sparsity).
   std::string sparsity = "auto";
   /// For printAfter: the pass whose result is wanted.
   std::string untilAfter;

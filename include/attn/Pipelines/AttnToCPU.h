@@ -32,7 +32,7 @@ struct AttnToCPUOptions : public PassPipelineOptions<AttnToCPUOptions> {
   Option<std::string> sparsity{
       *this, "sparsity",
       llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "
-                     "or xformers"),
+                     "gathered, or xformers"),
       llvm::cl::init("auto")};
 };
 

@@ -22,7 +22,7 @@ struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
   Option<std::string> sparsity{
       *this, "sparsity",
       llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "
-                     "or xformers"),
+                     "gathered, or xformers"),
       llvm::cl::init("auto")};
 };
 

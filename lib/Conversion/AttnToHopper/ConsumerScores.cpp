@@ -136,7 +136,10 @@ SmallVector<GatherOp> Consumer::getReads(Block &block) {
         llvm::any_of(program.captures, [&](const TileCapture &capture) {
           return llvm::is_contained(capture.reads, gather.getResult());
         });
-    if (isa<VectorType>(gather.getType()) && !isInTile &&
+    // Rows of keys and values are for products.
+    bool isOperand =
+        gather == program.key.gather || gather == program.value.gather;
+    if (isa<VectorType>(gather.getType()) && !isInTile && !isOperand &&
         !cloner.isMapped(gather.getResult()) &&
         !cloner.isInvariant(gather.getResult()) &&
         !dependsOn(gather.getResult(), program.product, seen))

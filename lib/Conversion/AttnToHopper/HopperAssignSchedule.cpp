@@ -27,7 +27,7 @@ struct AttnHopperAssignSchedule
               << dim << "; run with --target=cpu";
           return WalkResult::interrupt();
         }
-      if (hasKeyLists(op)) {
+      if (hasKeyLists(op) && !op->hasAttr(kGatheredAttrName)) {
         if (!op->hasAttr("schedule"))
           op->setAttr("schedule", getRowSchedule(op));
         return WalkResult::advance();

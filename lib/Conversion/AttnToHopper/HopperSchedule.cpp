@@ -156,10 +156,12 @@ static LogicalResult schedule(TileProgram &program) {
   KernelResources resources;
   if (!isEmpty)
     resources = createResources(builder, loc, program, arguments);
-  // A warp finds the tiles that are needed.
-  int64_t producerThreads = isStrided        ? 128
-                            : program.choice ? hopper::kWarpThreads
-                                             : 1;
+  // A warpgroup copies what the hardware does not, and a warp finds the tiles
+  // that are needed.
+  bool areRowsListed = static_cast<bool>(program.key.list);
+  int64_t producerThreads = isStrided || areRowsListed ? 128
+                            : program.choice           ? hopper::kWarpThreads
+                                                       : 1;
   auto roles = hopper::WarpSpecializeOp::create(
       builder, loc, program.schedule.getNumConsumers(),
       program.schedule.getRegisters(), producerThreads,

@@ -19,8 +19,11 @@ Value KernelArguments::add(Type type, unsigned argument,
 }
 
 Value KernelArguments::getMap(const TileAccess &access, int64_t rows) {
+  // Rows of a list are for threads to copy, whatever copies the others.
+  bool isListed = static_cast<bool>(access.list);
   auto type = hopper::MapType::get(kernel.getContext(), rows, access.columns,
-                                   access.elementType, isStrided,
+                                   access.elementType, isStrided || isListed,
+                                   /*aligned=*/isListed && !isStrided,
                                    /*packed=*/access.packing != nullptr);
   Value &value = values[{type, access.argument, -1}];
   Builder builder(kernel.getContext());

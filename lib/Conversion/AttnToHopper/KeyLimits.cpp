@@ -177,8 +177,9 @@ FailureOr<TilePredicate> WorkerCloner::getPredicate(Value mask) {
     return result;
   }
   std::optional<KeyLimit> limit = matchLimit(positions.front());
+  // Gathered keys are anywhere, whichever tile they are in.
   if (positions.size() == 1 && limit && !limit->isInclusive &&
-      !isa<VectorType>(limit->limit.getType())) {
+      !isa<VectorType>(limit->limit.getType()) && !program.key.gather) {
     FailureOr<Value> end = getScalar(limit->limit);
     if (failed(end))
       return failure();

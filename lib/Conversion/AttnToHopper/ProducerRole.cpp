@@ -15,8 +15,8 @@ class Producer : public OverlappedTiles {
 public:
   Producer(OpBuilder &builder, TileProgram &program, KernelArguments &arguments,
            const KernelResources &resources)
-      : builder(builder), program(program), resources(resources),
-        loc(program.grid.getLoc()), ib{builder, loc},
+      : builder(builder), program(program), arguments(arguments),
+        resources(resources), loc(program.grid.getLoc()), ib{builder, loc},
         cloner(builder, program, arguments, /*warpgroup=*/nullptr) {}
 
   LogicalResult emit() {
@@ -64,11 +64,14 @@ private:
   LogicalResult getPosition(const TileAccess &access, Value key,
                             SmallVectorImpl<Value> &position);
   void put(Value channel, Value number, Value map, ValueRange position,
-           Value note = {}) {
+           Value note = {}, Value list = {}, ValueRange inList = {}) {
     hopper::PutOp::create(builder, loc, channel, number, map, position[0],
                           position[1], position[2],
-                          position.size() > 3 ? position[3] : Value(), note);
+                          position.size() > 3 ? position[3] : Value(), list,
+                          inList, note);
   }
+  LogicalResult putListed(Value channel, Value number, Value map,
+                          const TileAccess &access, Value key);
   LogicalResult putQueries(const Work &work, Value note = {});
   LogicalResult putTile(Value channel, Value number, Value map,
                         const TileAccess &access, Value key, Value note = {});
@@ -91,6 +94,7 @@ private:
 
   OpBuilder &builder;
   TileProgram &program;
+  KernelArguments &arguments;
   const KernelResources &resources;
   Location loc;
   IntBuilder ib;
@@ -131,9 +135,38 @@ LogicalResult Producer::putQueries(const Work &work, Value note) {
   return success();
 }
 
+/// The rows that a list names for the tile from `key`.
+LogicalResult Producer::putListed(Value channel, Value number, Value map,
+                                  const TileAccess &access, Value key) {
+  SmallVector<Value> position, inList;
+  GatherOp list = access.list;
+  if (failed(getPosition(access, Value(), position)))
+    return failure();
+  std::optional<unsigned> operand = cloner.getOperand(list.getSource());
+  if (!operand)
+    return program.keys.emitError("expects a list of keys that is a table");
+  WorkerCloner::State saved = cloner.save();
+  scf::ForOp loop = program.keys;
+  cloner.map(loop.getInductionVar(), key);
+  for (Value index : list.getIndices().drop_back()) {
+    FailureOr<Value> value = cloner.getScalar(index);
+    if (failed(value))
+      return failure();
+    inList.push_back(*value);
+  }
+  cloner.restore(std::move(saved));
+  put(channel, number, map, position, /*note=*/Value(),
+      arguments.getMemRef(*operand,
+                          cast<RankedTensorType>(list.getSource().getType())),
+      inList);
+  return success();
+}
+
 LogicalResult Producer::putTile(Value channel, Value number, Value map,
                                 const TileAccess &access, Value key,
                                 Value note) {
+  if (access.list)
+    return putListed(channel, number, map, access, key);
   SmallVector<Value> position;
   if (failed(getPosition(access, key, position)))
     return failure();

@@ -247,8 +247,56 @@ static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles) {
          2 * mostProcessors;
 }
 
+/// Schedules for tiles of queries that gather their keys. The fewer queries,
+/// the fewer keys, and another thread block computes while one waits for rows.
+static SmallVector<HopperSchedule>
+getGatheredSchedules(AttentionLikeOpInterface op) {
+  int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
+  int64_t dim = std::max(queryKeyDim, valueDim);
+  SmallVector<HopperSchedule> schedules;
+  auto add = [&](int64_t tileN, int64_t stages, int64_t registers,
+                 int64_t threadBlocks, bool isStrided = false) {
+    auto get = [&](int64_t tileN) {
+      return hopper::ScheduleAttr::get(
+          op.getContext(), /*tileM=*/64, tileN, stages, registers,
+          /*headGroup=*/1, /*headGroupKeys=*/0, /*captureStages=*/0,
+          threadBlocks, /*reverse=*/false, /*bothEnds=*/false,
+          /*persistent=*/false, /*pingPong=*/false, /*qInRegisters=*/false,
+          /*overlapTiles=*/false, /*biasInProduct=*/false, isStrided,
+          /*splitKeys=*/false, /*packHeads=*/false);
+    };
+    // Pages are whole words.
+    while (tileN > kWordKeys &&
+           getSharedBytes(get(tileN), queryKeyDim, valueDim, {}) >
+               getSharedLimit(get(tileN)))
+      tileN -= kWordKeys;
+    HopperSchedule &schedule = schedules.emplace_back();
+    schedule.schedule = get(tileN);
+    schedule.isForAnyStrides = isStrided;
+  };
+  if (dim <= 64)
+    add(64, 4, 112, 3);
+  else if (dim <= 128)
+    add(64, 2, 184, 2);
+  else
+    add(64, 2, 232, 1);
+  // Score and mask may take more registers.
+  size_t numFirst = schedules.size();
+  if (dim <= 64)
+    add(64, 2, 184, 2);
+  add(dim <= 128 ? 64 : 32, 2, 232, 1);
+  add(32, 2, 232, 1);
+  for (HopperSchedule &schedule :
+       MutableArrayRef(schedules).drop_front(numFirst))
+    schedule.isLastResort = true;
+  add(dim <= 128 ? 64 : 32, 2, 208, 1, /*isStrided=*/true);
+  return schedules;
+}
+
 SmallVector<HopperSchedule>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
+  if (op->hasAttr(kGatheredAttrName))
+    return getGatheredSchedules(op);
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
   bool isMasked = !op.getMask().empty() || op.getSparsityAttr();

@@ -9,6 +9,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Threads of the kernel that finds the keys of tiles.
+static constexpr int64_t kUnionThreads = 256;
+
 namespace {
 /// What an iteration writes to a table: a scalar, at its own indices, or a row
 /// of words that one operation fills.
@@ -64,6 +67,62 @@ static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
   return elements;
 }
 
+static Attribute describeTable(Builder &builder, Type element,
+                               ArrayRef<Attribute> extents) {
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr(
+           "bytes", builder.getI64IntegerAttr(std::max<int64_t>(bits / 8, 1))),
+       builder.getNamedAttr("extents", builder.getArrayAttr(extents))});
+}
+
+/// The tables of attn.list_unions, of which `first` is the number of the first.
+static LogicalResult describeUnions(Builder &builder, TileProgram &program,
+                                    int64_t first,
+                                    SmallVectorImpl<Attribute> &tables) {
+  ListUnionsOp unions = program.unions;
+  auto getConstant = [&](int64_t extent) -> Attribute {
+    return builder.getDictionaryAttr(
+        builder.getNamedAttr("extent", builder.getI64IntegerAttr(extent)));
+  };
+  OpBuilder before(unions);
+  auto getDim = [&](Value tensor, int64_t dim) {
+    return tensor::getMixedSize(before, unions.getLoc(), tensor, dim);
+  };
+  auto describe = [&](OpFoldResult extent, int64_t divisor) {
+    return describeExtent(builder, program.function, extent, unions, divisor);
+  };
+  Value rows = unions.getRows();
+  int64_t numLeading = cast<RankedTensorType>(rows.getType()).getRank() - 1;
+  SmallVector<Attribute> places(2 - numLeading, getConstant(1));
+  for (int64_t dim = 0; dim < numLeading; ++dim) {
+    FailureOr<DictionaryAttr> extent = describe(getDim(rows, dim), 1);
+    if (failed(extent))
+      return failure();
+    places.push_back(*extent);
+  }
+  FailureOr<DictionaryAttr> tiles =
+      describe(getAsOpFoldResult(unions.getQueries()), unions.getTileQueries());
+  FailureOr<DictionaryAttr> pages =
+      describe(getDim(unions.getColumns(), 0), unions.getTileKeys());
+  if (failed(tiles) || failed(pages))
+    return failure();
+  llvm::append_values(places, Attribute(*tiles), getConstant(2));
+  // A page more for each tile.
+  NamedAttrList more(*pages);
+  more.set("plus_rows", builder.getI64IntegerAttr(first));
+  Attribute allPages = more.getDictionary(builder.getContext());
+  Type number = builder.getI32Type();
+  tables.push_back(describeTable(builder, number, places));
+  tables.push_back(describeTable(
+      builder, number, {allPages, getConstant(unions.getTileKeys())}));
+  tables.push_back(
+      describeTable(builder, number,
+                    {allPages, getConstant(unions.getTileKeys() / kWordKeys),
+                     getConstant(unions.getTileQueries())}));
+  return success();
+}
+
 FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
   bool hasParts = program.schedule.getSplitKeys();
   if (program.tables.empty() && !hasParts)
@@ -100,14 +159,15 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
           return failure();
         extents.push_back(*extent);
       }
-      Type type = getElementTypeOrSelf(table.getType());
-      int64_t bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-      tables.push_back(builder.getDictionaryAttr(
-          {builder.getNamedAttr("bytes", builder.getI64IntegerAttr(
-                                             std::max<int64_t>(bits / 8, 1))),
-           builder.getNamedAttr("extents", builder.getArrayAttr(extents))}));
+      tables.push_back(describeTable(
+          builder, getElementTypeOrSelf(table.getType()), extents));
     }
   }
+  if (program.unions &&
+      failed(describeUnions(builder, program,
+                            program.function.getNumArguments() + tables.size(),
+                            tables)))
+    return failure();
   if (hasParts)
     describePartResults(program, tables);
   return builder.getDictionaryAttr(
@@ -197,6 +257,48 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   return success();
 }
 
+/// The kernel that finds the keys of tiles of queries, a thread block for each.
+static LogicalResult emitUnions(OpBuilder &builder, TileProgram &program,
+                                unsigned firstTable) {
+  ListUnionsOp unions = program.unions;
+  if (!unions)
+    return success();
+  OpBuilder::InsertionGuard guard(builder);
+  Location loc = unions.getLoc();
+  gpu::GPUFuncOp kernel = createWarpKernel(
+      builder, loc,
+      program.function.getName() + "_summary" + Twine(program.summaries.size()),
+      kUnionThreads);
+  kernel->setAttr(hopper::kElementsAttrName,
+                  builder.getI64IntegerAttr(firstTable));
+  kernel->setAttr(hopper::kRowsAttrName, builder.getUnitAttr());
+  kernel->setAttr(hopper::kBlocksAttrName, builder.getUnitAttr());
+  KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
+  builder.setInsertionPointToStart(&kernel.getBody().front());
+  TileProgram summary;
+  summary.function = program.function;
+  summary.grid = program.grid;
+  WorkerCloner cloner(builder, summary, arguments, /*warpgroup=*/nullptr);
+  std::optional<unsigned> rows = cloner.getOperand(unions.getRows()),
+                          columns = cloner.getOperand(unions.getColumns());
+  if (!rows || !columns)
+    return unions.emitError("expects lists that are arguments of the function; "
+                            "leave the choice to the compiler with auto");
+  FailureOr<Value> queries = cloner.getScalar(unions.getQueries()),
+                   keys = cloner.getScalar(unions.getKeys());
+  if (failed(queries) || failed(keys))
+    return failure();
+  SmallVector<Value> tables;
+  for (auto [number, table] : llvm::enumerate(unions.getTables()))
+    tables.push_back(arguments.getMemRef(
+        firstTable + number, cast<RankedTensorType>(table.getType())));
+  ListUnionsOp::create(builder, loc, TypeRange(), arguments.getMemRef(*rows),
+                       arguments.getMemRef(*columns), *queries, *keys, tables,
+                       unions.getTileQueries(), unions.getTileKeys());
+  gpu::ReturnOp::create(builder, loc);
+  return success();
+}
+
 LogicalResult mlir::attn::emitSummaryKernels(OpBuilder &builder,
                                              TileProgram &program) {
   unsigned firstTable = program.function.getNumArguments();
@@ -222,5 +324,5 @@ LogicalResult mlir::attn::emitSummaryKernels(OpBuilder &builder,
     builder.setInsertionPointToEnd(&kernel.getBody().front());
     gpu::ReturnOp::create(builder, loc);
   }
-  return success();
+  return emitUnions(builder, program, firstTable);
 }

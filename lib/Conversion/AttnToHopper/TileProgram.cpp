@@ -1,6 +1,7 @@
 //===- TileProgram.cpp - The parts of a loop over tiles -------------------===//
 
 #include "TileProgram.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -37,11 +38,57 @@ static Value skipExtension(Value value) {
   return value;
 }
 
+/// Rows of a head of a tensor that a list names.
+static FailureOr<TileAccess> matchGather(func::FuncOp function, GatherOp gather,
+                                         StringRef what) {
+  TileAccess access;
+  std::optional<int64_t> row, column;
+  GatherOp list;
+  auto type = cast<RankedTensorType>(gather.getSource().getType());
+  for (auto [dim, index] : llvm::enumerate(gather.getIndices())) {
+    if (!isa<VectorType>(index.getType())) {
+      access.dims.push_back(dim);
+      access.position.push_back(index);
+      continue;
+    }
+    Value numbers = matchRowVector(index);
+    auto cast = numbers ? numbers.getDefiningOp<arith::IndexCastOp>() : nullptr;
+    if (cast)
+      list = cast.getIn().getDefiningOp<GatherOp>();
+    (cast ? row : column) = dim;
+  }
+  bool isList = list && row && column && access.dims.size() == 2 &&
+                list.getIndices().back().getDefiningOp<vector::StepOp>();
+  if (!isList)
+    return gather.emitError("expects ")
+           << what << " to be gathered by numbers that are a row of a table";
+  // With lists, heads are not packed.
+  PackHeadsOp packing;
+  FailureOr<unsigned> argument =
+      getArgument(function, gather.getSource(), gather, what, packing);
+  if (failed(argument))
+    return failure();
+  if (packing)
+    return gather.emitError("expects ")
+           << what << " that are gathered not to have packed heads";
+  OpFoldResult zero = Builder(gather.getContext()).getIndexAttr(0);
+  access.argument = *argument;
+  llvm::append_values(access.dims, *row, *column);
+  access.position.append(2, zero);
+  access.columns = type.getDimSize(*column);
+  access.elementType = type.getElementType();
+  access.gather = gather;
+  access.list = list;
+  return access;
+}
+
 /// The read behind an operand of a product, whose dimension `columnResult` is
 /// the column.
 static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
                                        unsigned columnResult, Operation *user,
                                        StringRef what) {
+  if (auto gather = skipExtension(operand).getDefiningOp<GatherOp>())
+    return matchGather(function, gather, what);
   auto read = skipExtension(operand).getDefiningOp<vector::TransferReadOp>();
   if (!read)
     return user->emitError("expects a product of tiles that are read from ")
@@ -199,6 +246,13 @@ static LogicalResult matchLoop(TileProgram &program) {
   program.query = *query;
   program.key = *key;
   program.value = *value;
+  if (static_cast<bool>(key->list) != static_cast<bool>(value->list))
+    return invalid("only one of keys and values is gathered");
+  if (key->list &&
+      (program.schedule.getPersistent() || program.schedule.getOverlapTiles()))
+    return loop.emitError("expects a schedule that is not persistent for "
+                          "gathered keys, which a warpgroup copies, but got ")
+           << program.schedule << "; leave it out";
   // The state starts as that of no keys.
   auto isSplat = [](Value value, double expected) {
     DenseFPElementsAttr splat;
@@ -302,6 +356,10 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
                             "make it two functions, or run with --target=cpu");
     program.grid = grid;
   }
+  for (auto unions : function.getOps<ListUnionsOp>()) {
+    program.unions = unions;
+    llvm::append_range(program.tables, unions.getTables());
+  }
   if (!program.grid)
     return function.emitError("expects an attention, but '")
            << function.getName() << "' has none; run with --target=cpu";
@@ -317,9 +375,9 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
                                   "attn-hopper-assign-schedule");
   // Around it, only extents, views of them, and the way to the results.
   for (Operation &op : function.getBody().front()) {
-    if (isa<scf::ForallOp, tensor::DimOp, tensor::CastOp, tensor::EmptyOp,
-            PackedCountOp, PackHeadsOp, UnpackHeadsOp, func::ReturnOp,
-            bufferization::MaterializeInDestinationOp>(op) ||
+    if (isa<scf::ForallOp, ListUnionsOp, tensor::DimOp, tensor::CastOp,
+            tensor::EmptyOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
+            func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
         isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
             op.getDialect()))
       continue;

@@ -24,6 +24,9 @@ struct TileAccess {
   /// How many heads are one of which these are rows, at the tile level; null
   /// for one. The position is that among packed heads.
   PackedCountOp packing;
+  /// Of rows that a row of a table names, what reads that, and what gathers
+  /// them; null otherwise.
+  GatherOp list, gather;
 };
 
 /// A vector that is written to rows of a result: vector<Dv x M> or vector<M>.
@@ -79,6 +82,9 @@ struct TileProgram {
   /// Loops before it, which fill tables that it reads an element at a time: all
   /// of their results, in order.
   SmallVector<scf::ForallOp> summaries;
+  /// What finds the keys of tiles of queries with lists, or null; its results
+  /// are tables after the others.
+  ListUnionsOp unions;
   SmallVector<Value> tables;
   /// The one loop over tiles of keys.
   scf::ForOp keys;

@@ -10,14 +10,15 @@ using namespace mlir::attn;
 FailureOr<DictionaryAttr> mlir::attn::describeExtent(Builder &builder,
                                                      func::FuncOp function,
                                                      OpFoldResult extent,
-                                                     Operation *user) {
+                                                     Operation *user,
+                                                     int64_t divisor) {
   auto getNumber = [&](StringRef name, int64_t number) {
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(number));
   };
   if (std::optional<int64_t> constant = getConstantIntValue(extent))
-    return builder.getDictionaryAttr(getNumber("extent", *constant));
+    return builder.getDictionaryAttr(
+        getNumber("extent", llvm::divideCeil(*constant, divisor)));
   auto value = cast<Value>(extent);
-  int64_t divisor = 1;
   if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
     auto division =
         dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
@@ -28,7 +29,7 @@ FailureOr<DictionaryAttr> mlir::attn::describeExtent(Builder &builder,
         !isa<AffineDimExpr, AffineSymbolExpr>(division.getLHS()))
       return user->emitError("expects the extents of a table to be those of "
                              "arguments, or their quotients");
-    divisor = by.getValue();
+    divisor *= by.getValue();
     value = apply.getMapOperands()[0];
   }
   auto dim = value.getDefiningOp<tensor::DimOp>();
@@ -47,14 +48,14 @@ FailureOr<DictionaryAttr> mlir::attn::describeExtent(Builder &builder,
 }
 
 gpu::GPUFuncOp mlir::attn::createWarpKernel(OpBuilder &builder, Location loc,
-                                            const Twine &name) {
+                                            const Twine &name,
+                                            int64_t threads) {
   auto kernel =
       gpu::GPUFuncOp::create(builder, loc, name.str(),
                              FunctionType::get(builder.getContext(), {}, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   builder.getUnitAttr());
-  kernel->setAttr(hopper::kThreadsAttrName,
-                  builder.getI64IntegerAttr(kWarpLoopThreads));
+  kernel->setAttr(hopper::kThreadsAttrName, builder.getI64IntegerAttr(threads));
   return kernel;
 }
 

@@ -13,14 +13,16 @@ inline constexpr int64_t kWarpLoopThreads = 128;
 
 /// An extent of a loop or a table, which a launch has to know: a constant, or
 /// ceil(extent / divisor) of a dimension of an argument. A dictionary as
-/// hopper::kTablesAttrName has it.
+/// hopper::kTablesAttrName has it. `divisor` is one more.
 FailureOr<DictionaryAttr> describeExtent(Builder &builder,
                                          func::FuncOp function,
-                                         OpFoldResult extent, Operation *user);
+                                         OpFoldResult extent, Operation *user,
+                                         int64_t divisor = 1);
 
 /// An empty kernel of such threads.
 gpu::GPUFuncOp createWarpKernel(OpBuilder &builder, Location loc,
-                                const Twine &name);
+                                const Twine &name,
+                                int64_t threads = kWarpLoopThreads);
 
 /// An iteration of a loop: its number, as i32, and its indices.
 struct WarpIteration {

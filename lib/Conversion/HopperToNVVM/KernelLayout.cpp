@@ -68,9 +68,13 @@ LogicalResult ThreadProgram::emitSignature() {
         return kernel.emitError("expects a map to have four '")
                << hopper::kDimsAttrName << "'";
       if (map.getStrided()) {
-        add("pointer", operand, globalPointer);
+        SmallVector<NamedAttribute> alignment;
+        if (map.getAligned())
+          alignment.push_back(
+              b.getNamedAttr("alignment", b.getI64IntegerAttr(kSegmentBytes)));
+        add("pointer", operand, globalPointer, -1, alignment);
         for (int64_t dim : ArrayRef(dims.asArrayRef()).take_front(3))
-          add("stride", operand, b.getI64Type(), dim);
+          add("stride", operand, b.getI64Type(), dim, alignment);
         add("extent", operand, b.getI32Type(), dims[2]);
         continue;
       }
@@ -199,16 +203,21 @@ void ThreadProgram::layOutMemory() {
   }
   for (auto &[value, tile] : tiles)
     tile.shared = &shared[value];
+  roles.getProducer().walk([&](hopper::PutOp put) {
+    SharedTile &tile = shared[put.getChannel()];
+    if (put.getMap().getType().getStrided())
+      tile.fullArrivals = roles.getProducerThreads();
+    tile.isWrittenByThreads |= put.getMap().getType().getAligned();
+  });
 }
 
 /// All threads write the ramps, 16 bytes at a time. As all columns of a row are
 /// the same, those of a chunk may be in any order.
 void ThreadProgram::emitRamps() {
-  constexpr int64_t segmentBytes = 16;
   int64_t threads = hopper::getNumThreads(roles.getNumConsumers());
   for (auto ramp : kernel.getBody().front().getOps<hopper::CreateRampOp>()) {
     hopper::TileType type = ramp.getResult().getType();
-    constexpr int64_t numSegments = kRowBytes / segmentBytes;
+    constexpr int64_t numSegments = kRowBytes / kSegmentBytes;
     auto loop = scf::ForOp::create(
         b, threadId, i32(type.getRows() * numSegments), i32(threads));
     OpBuilder::InsertionGuard guard(b);
@@ -218,14 +227,14 @@ void ThreadProgram::emitRamps() {
         b, b.getF32Type(),
         arith::DivUIOp::create(b, segment, i32(numSegments)));
     Value pair = packPair(row, row, type.getElementType());
-    auto vector = VectorType::get({segmentBytes / 4}, b.getI32Type());
+    auto vector = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
     Value all = LLVM::UndefOp::create(b, vector);
-    for (int64_t e = 0; e < segmentBytes / 4; ++e)
+    for (int64_t e = 0; e < kSegmentBytes / 4; ++e)
       all = LLVM::InsertElementOp::create(b, all, pair, i32(e));
     Value address =
         offsetPointer(b, getSharedPointer(tiles.at(ramp.getResult()), 0),
-                      arith::MulIOp::create(b, segment, i32(segmentBytes)));
-    LLVM::StoreOp::create(b, all, address, segmentBytes);
+                      arith::MulIOp::create(b, segment, i32(kSegmentBytes)));
+    LLVM::StoreOp::create(b, all, address, kSegmentBytes);
     // Products read by another way than threads write.
     b.setInsertionPointAfter(loop);
     emitProxyFence();
@@ -233,7 +242,7 @@ void ThreadProgram::emitRamps() {
 }
 
 /// One thread initialises the barriers: an arrival by each thread of the
-/// producer that copies, and one by each warp of the consumers.
+/// producer that copies to a channel, and one by each warp of the consumers.
 void ThreadProgram::emitBarriers() {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
@@ -248,7 +257,7 @@ void ThreadProgram::emitBarriers() {
       for (int64_t stage = 0; stage < stages; ++stage) {
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.fullBarrier + 8 * stage, {}),
-            i32(roles.getProducerThreads() == 128 ? 128 : 1), Value());
+            i32(tile.fullArrivals), Value());
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.emptyBarrier + 8 * stage, {}),
             i32(4 * roles.getNumConsumers()), Value());

@@ -1,18 +1,21 @@
 //===- LowerCopies.cpp - Copies by threads --------------------------------===//
 //
-// Tiles of tensors whose strides the copy engine of the hardware does not take
-// are copied by the 128 threads of a warpgroup: each has a segment of 8 columns
-// of every 16th row. Elements are read and written one by one, as 16 bits are
-// all that an address is a multiple of.
+// Tiles that the copy engine of the hardware does not copy, of tensors with any
+// strides, or of rows that a list names, are copied by the 128 threads of a
+// warpgroup: each has a segment of 8 columns of every 16th row. Where rows are
+// aligned, a segment is one asynchronous copy, and tiles of several uses are
+// under way at a time; otherwise elements are read and written one by one, as
+// 16 bits are all that an address is a multiple of.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ThreadProgram.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kSegmentColumns = 8, kSegmentBytes = 16;
+static constexpr int64_t kSegmentColumns = 8;
 static constexpr int64_t kElementBytes = 2;
 /// Rows that a warpgroup copies at a time.
 static constexpr int64_t kRowsAtOnce = 16;
@@ -27,16 +30,31 @@ Value ThreadProgram::getHeadPointer(const BufferParameter &buffer, Value batch,
                              buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
 }
 
+/// Which row of the tensor becomes a row of the tile.
+Value ThreadProgram::getRow(hopper::PutOp op, Value rowInTile) {
+  Value first = getIndexInt(op.getRow(), 32);
+  Value row = arith::AddIOp::create(b, first, rowInTile);
+  if (!op.getList())
+    return row;
+  SmallVector<IndexElement> position;
+  for (Value index : op.getPosition())
+    position.push_back(getIndices(index)[0]);
+  position.push_back({row, 0});
+  return LLVM::LoadOp::create(
+      b, b.getI32Type(),
+      getAddress(buffers.at(op.getList()), position, /*bytes=*/4));
+}
+
 /// Calls `copy` for the segments of a row of a tile that this thread has, each
 /// with its address in shared memory, its address in global memory, and whether
 /// that is in the tensor.
 void ThreadProgram::forEachSegment(
     const BufferParameter &buffer, int64_t columns, int64_t chunkBytes,
-    Value shared, Value head, Value tileRow, Value rowInTile,
+    Value shared, Value head, Value row, Value rowInTile,
     function_ref<void(Value, Value, Value)> copy) {
   Value segment = arith::AndIOp::create(b, threadId, i32(7));
-  Value row = arith::AddIOp::create(b, tileRow, rowInTile);
-  Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row,
+  // A list may name negative rows.
+  Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
                                       toInt(buffer.extents[0], 32));
   Value wide = arith::ExtSIOp::create(b, b.getI64Type(), row);
   Value rowPointer = LLVM::GEPOp::create(
@@ -79,7 +97,6 @@ void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
   const BufferParameter &buffer = buffers.at(op.getMap());
   hopper::ChannelType type = op.getChannel().getType();
   Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
-  Value firstRow = getIndexInt(op.getRow(), 32);
   auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
   Value none = arith::ConstantOp::create(
       b, DenseElementsAttr::get(segmentType, b.getI16IntegerAttr(0)));
@@ -109,10 +126,54 @@ void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
       LLVM::StoreOp::create(b, branch.getResult(0), to, kSegmentBytes);
     };
     forEachSegment(buffer, type.getColumns(), type.getRows() * kRowBytes,
-                   sharedTile, head, firstRow, row, copy);
+                   sharedTile, head, getRow(op, row), row, copy);
   }
   emitProxyFence();
   emitArrive(full);
+}
+
+/// The rows of the tensor that this thread copies segments of.
+SmallVector<Value> ThreadProgram::getOwnRows(hopper::PutOp op) {
+  SmallVector<Value> rows;
+  Value own = arith::ShRUIOp::create(b, threadId, i32(3));
+  for (int64_t first = 0; first < op.getChannel().getType().getRows();
+       first += kRowsAtOnce)
+    rows.push_back(getRow(op, addOffset(own, first)));
+  return rows;
+}
+
+/// The producer's threads together, each of which arrives when its copies are
+/// done, without waiting for them.
+void ThreadProgram::emitAsyncCopyIn(hopper::PutOp op, Value sharedTile,
+                                    ArrayRef<Value> rows, Value full) {
+  const BufferParameter &buffer = buffers.at(op.getMap());
+  hopper::ChannelType type = op.getChannel().getType();
+  Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
+  Value own = arith::ShRUIOp::create(b, threadId, i32(3));
+  auto copy = [&](Value to, Value from, Value isInside) {
+    // Of fewer bytes than the segment has, the rest becomes 0.
+    Value bytes =
+        arith::SelectOp::create(b, isInside, i32(kSegmentBytes), i32(0));
+    NVVM::CpAsyncOp::create(b, to, from, kSegmentBytes,
+                            NVVM::LoadCacheModifierKind::CG, bytes);
+  };
+  int64_t first = 0;
+  for (Value row : rows) {
+    Value rowInTile = addOffset(own, first);
+    // The last rows may be no multiple of those at once.
+    auto emitRow = [&] {
+      forEachSegment(buffer, type.getColumns(), type.getRows() * kRowBytes,
+                     sharedTile, head, row, rowInTile, copy);
+    };
+    first += kRowsAtOnce;
+    if (first <= type.getRows())
+      emitRow();
+    else
+      emitIfThen(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, rowInTile,
+                                       i32(type.getRows())),
+                 emitRow);
+  }
+  NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
 }
 
 /// The threads of a consumer together, from the rows that they have staged.
@@ -140,5 +201,6 @@ void ThreadProgram::emitCopyOut(hopper::StoreOp op, const TileView &tile) {
     });
   };
   forEachSegment(buffer, type.getColumns(), type.getParentRows() * kRowBytes,
-                 sharedTile, head, firstRow, row, copy);
+                 sharedTile, head, arith::AddIOp::create(b, firstRow, row), row,
+                 copy);
 }

@@ -157,9 +157,12 @@ Interval ThreadProgram::computeInterval(Value value) {
     return {0, x.hi};
   }
   if (isa<arith::AndIOp>(op)) {
+    // At most what one of them is that is not negative.
     Interval x = operand(0), y = operand(1);
+    if (x.lo >= 0 && y.lo >= 0)
+      return {0, std::min(x.hi, y.hi)};
     if (x.lo >= 0 || y.lo >= 0)
-      return {0, std::max(x.hi, y.hi)};
+      return {0, x.lo >= 0 ? x.hi : y.hi};
   }
   return {};
 }

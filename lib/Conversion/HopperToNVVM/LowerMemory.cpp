@@ -107,7 +107,16 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
     if (op.getNote())
       LLVM::StoreOp::create(b, get(op.getNote())[0], getNote(tile, stage));
   };
-  if (op.getMap().getType().getStrided()) {
+  hopper::MapType map = op.getMap().getType();
+  if (map.getAligned()) {
+    // Which rows they are is read while the tile is waited for.
+    SmallVector<Value> rows = getOwnRows(op);
+    Value full = wait();
+    emitByLeader(writeNote);
+    emitAsyncCopyIn(op, getSharedPointer({&tile, stage, {}}, 0), rows, full);
+    return;
+  }
+  if (map.getStrided()) {
     Value full = wait();
     emitByLeader(writeNote);
     emitCopyIn(op, getSharedPointer({&tile, stage, {}}, 0), full);
@@ -184,6 +193,8 @@ void ThreadProgram::emitGet(hopper::GetOp op) {
   NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.fullBarrier, stage),
                                         getPhase(number, type.getStages()),
                                         i32(kSuspendTime));
+  if (tile.isWrittenByThreads)
+    emitProxyFence();
   tiles[op.getTile()] = {&tile, stage, {}};
   if (!op.getNote())
     return;

@@ -162,10 +162,10 @@ void ThreadProgram::describeLaunch(int64_t threads) {
   function->setAttr(hopper::kSharedBytesAttrName,
                     b.getI64IntegerAttr(sharedBytes));
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
-  for (StringRef name :
-       {hopper::kScheduleAttrName, hopper::kGridAttrName,
-        hopper::kTablesAttrName, hopper::kElementsAttrName,
-        hopper::kRowsAttrName, hopper::kChecksAttrName, hopper::kMergeAttrName})
+  for (StringRef name : {hopper::kScheduleAttrName, hopper::kGridAttrName,
+                         hopper::kTablesAttrName, hopper::kElementsAttrName,
+                         hopper::kRowsAttrName, hopper::kBlocksAttrName,
+                         hopper::kChecksAttrName, hopper::kMergeAttrName})
     if (Attribute attribute = kernel->getAttr(name))
       function->setAttr(name, attribute);
 }
@@ -198,10 +198,18 @@ LogicalResult ThreadProgram::emitRoles() {
   }
   LogicalResult result = success();
   Block &producer = roles.getProducer().front();
-  if (threads == 128)
+  if (threads == 128) {
     result = emitBlock(producer);
-  else
+    // A thread does not end before its copies have.
+    if (llvm::any_of(shared, [](const auto &entry) {
+          return entry.second.isWrittenByThreads;
+        })) {
+      NVVM::CpAsyncCommitGroupOp::create(b);
+      NVVM::CpAsyncWaitGroupOp::create(b, 0);
+    }
+  } else {
     emitIfThen(isIn, [&] { result = emitBlock(producer); });
+  }
   if (failed(result))
     return failure();
 
@@ -295,6 +303,10 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](GatherOp op) { return emitGather(op); })
       .Case([&](ListWordsOp op) {
         emitListWords(op);
+        return success();
+      })
+      .Case([&](ListUnionsOp op) {
+        emitListUnions(op);
         return success();
       })
       .Case([&](vector::BroadcastOp op) { return emitBroadcast(*op); })

@@ -28,6 +28,8 @@ namespace mlir::attn {
 
 /// Bytes of a row of a chunk of columns, which are swizzled.
 inline constexpr int64_t kRowBytes = 128;
+/// Bytes that are swizzled together, and that a thread copies at a time.
+inline constexpr int64_t kSegmentBytes = 16;
 /// Tiles with swizzled rows start at multiples of this.
 inline constexpr int64_t kTileAlignment = 1024;
 /// Messages that a mailbox holds.
@@ -82,6 +84,11 @@ struct SharedTile {
   int64_t bytes = 0;
   // Of a channel, the barriers of the first stage, and its note.
   int64_t fullBarrier = 0, emptyBarrier = 0, note = 0;
+  /// How many arrivals make a tile full.
+  int64_t fullArrivals = 1;
+  /// Whether tiles arrive as writes by threads, which matrix instructions do
+  /// not see by themselves.
+  bool isWrittenByThreads = false;
 };
 
 /// A tile at some point of the program.
@@ -162,6 +169,8 @@ private:
   // LowerLists.cpp.
   void emitListWords(ListWordsOp op);
   Value getOwnWords();
+  // LowerUnions.cpp.
+  void emitListUnions(ListUnionsOp op);
   // LowerSummaries.cpp.
   LogicalResult emitWarpReduce(gpu::SubgroupReduceOp op);
   LogicalResult emitElementStore(memref::StoreOp op);
@@ -205,12 +214,16 @@ private:
   void emitDrain();
   void emitStoreEnd();
   // LowerCopies.cpp.
+  Value getRow(hopper::PutOp op, Value rowInTile);
+  SmallVector<Value> getOwnRows(hopper::PutOp op);
   void emitCopyIn(hopper::PutOp op, Value sharedTile, Value full);
+  void emitAsyncCopyIn(hopper::PutOp op, Value sharedTile, ArrayRef<Value> rows,
+                       Value full);
   void emitCopyOut(hopper::StoreOp op, const TileView &tile);
   Value getHeadPointer(const BufferParameter &buffer, Value batch, Value head);
   void forEachSegment(const BufferParameter &buffer, int64_t columns,
-                      int64_t chunkBytes, Value shared, Value head,
-                      Value tileRow, Value rowInTile,
+                      int64_t chunkBytes, Value shared, Value head, Value row,
+                      Value rowInTile,
                       function_ref<void(Value, Value, Value)> copy);
 
   Value getStage(Value number, int64_t stages);

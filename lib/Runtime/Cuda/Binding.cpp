@@ -169,11 +169,27 @@ static bool canMap(const TensorMapInfo &map, const TensorView &view) {
   return isMappable;
 }
 
+/// Whether an operand is aligned as a parameter asks for.
+static bool isAligned(const Param &param, const TensorView &view) {
+  if (isEmpty(view))
+    return true;
+  if (param.kind == ParamKind::Pointer)
+    return reinterpret_cast<uintptr_t>(view.data) % param.alignment == 0;
+  if (param.kind != ParamKind::Stride || param.dim >= view.rank ||
+      view.shape[param.dim] == 1)
+    return true;
+  return view.strides[param.dim] * getSize(static_cast<DType>(view.dtype)) %
+             param.alignment ==
+         0;
+}
+
 bool cuda::canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands) {
   return llvm::all_of(variant.params, [&](const Param &param) {
-    return param.kind != ParamKind::TensorMap ||
-           static_cast<size_t>(param.operand) >= operands.size() ||
-           ::canMap(param.map, operands[param.operand]);
+    if (static_cast<size_t>(param.operand) >= operands.size())
+      return true;
+    const TensorView &view = operands[param.operand];
+    return param.kind == ParamKind::TensorMap ? ::canMap(param.map, view)
+                                              : isAligned(param, view);
   });
 }
 

@@ -295,7 +295,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   return tables->release();
 }
 
-/// Starts the kernels that fill tables, a warp for each element or row.
+/// Starts the kernels that fill tables, a warp or a block for each element or
+/// row.
 llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
                                               const Variant &variant,
                                               BindingTarget target,
@@ -309,6 +310,8 @@ llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
       continue;
     if (summary.byRow)
       warps /= table.shape[table.rank - 1];
+    if (summary.byBlock)
+      warps *= summary.threads / kWarpThreads;
     if (llvm::Error error =
             launchWarps(target, {summary.entry, function, summary.threads},
                         summary.params, warps, stream))

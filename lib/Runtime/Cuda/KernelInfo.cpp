@@ -58,6 +58,12 @@ static llvm::Error checkMap(const TensorMapInfo &map) {
 }
 
 static llvm::Error checkParam(const Param &param) {
+  constexpr int64_t mostBytes = 16;
+  if (param.alignment < 1 || !llvm::isPowerOf2_32(param.alignment) ||
+      param.alignment > mostBytes)
+    return makeArgumentError("expects the alignment of a parameter to be 1, 2, "
+                             "4, 8 or 16, but got " +
+                             llvm::Twine(param.alignment));
   if (llvm::Error error = checkRange("the operand of a parameter",
                                      param.operand, 0, kMaxOperands - 1))
     return error;
@@ -105,8 +111,10 @@ static llvm::Error checkParams(llvm::ArrayRef<Param> params) {
   return checkRange("the bytes of all parameters", bytes, 0, kMaxParamBytes);
 }
 
+/// Of a table that is operand `number`.
 static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
-                                int32_t firstTable, bool hasParts = false) {
+                                int32_t firstTable, int32_t number,
+                                bool hasParts = false) {
   if (llvm::Error error =
           checkRange("the rank of a table", extents.size(), 1, kMaxTableRank))
     return error;
@@ -126,17 +134,22 @@ static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
     if (extent.isParts && !hasParts)
       return makeArgumentError(
           "expects a merge kernel with tables of parts of the keys");
+    if (extent.plusRows >= 0)
+      if (llvm::Error error =
+              checkRange("the table whose rows an extent has more",
+                         extent.plusRows, firstTable, number - 1))
+        return error;
   }
   return llvm::Error::success();
 }
 
 static llvm::Error checkTable(const TableInfo &table, int32_t firstTable,
-                              bool hasParts) {
+                              int32_t number, bool hasParts) {
   if (!llvm::isPowerOf2_32(table.elementBytes) || table.elementBytes > 8)
     return makeArgumentError("expects elements of a table to have 1, 2, 4 or 8 "
                              "bytes, but got " +
                              llvm::Twine(table.elementBytes));
-  return checkExtents(table.extents, firstTable, hasParts);
+  return checkExtents(table.extents, firstTable, number, hasParts);
 }
 
 /// A kernel whose warps do the same with different numbers.
@@ -162,9 +175,11 @@ static llvm::Error checkTables(const Variant &variant) {
   if (llvm::Error error = checkRange("the first table", variant.firstTable, 0,
                                      kMaxOperands - 1))
     return error;
-  for (const TableInfo &table : variant.tables)
+  for (auto [number, table] : llvm::enumerate(variant.tables))
     if (llvm::Error error =
-            checkTable(table, variant.firstTable, variant.merge.has_value()))
+            checkTable(table, variant.firstTable,
+                       variant.firstTable + static_cast<int32_t>(number),
+                       variant.merge.has_value()))
       return error;
   int64_t end = variant.firstTable + int64_t(variant.tables.size());
   for (const SummaryKernel &summary : variant.summaries) {
@@ -220,7 +235,8 @@ static llvm::Error checkChecks(const ListChecks &checks) {
     if (llvm::Error error = checkWarpKernel(kernel.entry, kernel.threads,
                                             kernel.params, "checks lists"))
       return error;
-    if (llvm::Error error = checkExtents(kernel.extents, checks.words))
+    if (llvm::Error error =
+            checkExtents(kernel.extents, checks.words, checks.words))
       return error;
     for (const Param &param : kernel.params)
       if (llvm::Error error = checkRange("the operand of a parameter",

@@ -44,12 +44,15 @@ static json::Value toJSON(const Param &param) {
     break;
   case ParamKind::Pointer:
   case ParamKind::Counter:
+    object["alignment"] = param.alignment;
+    break;
   case ParamKind::PackedCount:
     break;
   case ParamKind::Extent:
   case ParamKind::Stride:
     object["dim"] = param.dim;
     object["bits"] = param.bits;
+    object["alignment"] = param.alignment;
     break;
   case ParamKind::Scalar:
     object["bits"] = param.bits;
@@ -65,7 +68,8 @@ static json::Array toJSON(llvm::ArrayRef<TableExtent> extents) {
                                  {"dim", extent.dim},
                                  {"divisor", extent.divisor},
                                  {"size", extent.size},
-                                 {"is_parts", extent.isParts}});
+                                 {"is_parts", extent.isParts},
+                                 {"plus_rows", extent.plusRows}});
   return array;
 }
 
@@ -86,6 +90,7 @@ static json::Value toJSON(const SummaryKernel &summary) {
                       {"threads", summary.threads},
                       {"elements", summary.elements},
                       {"by_row", summary.byRow},
+                      {"by_block", summary.byBlock},
                       {"params", ::toJSON(llvm::ArrayRef(summary.params))}};
 }
 
@@ -269,11 +274,14 @@ static bool fromJSON(const json::Value &value, Param &param, json::Path path) {
     break;
   case ParamKind::Pointer:
   case ParamKind::Counter:
+    reader.mapInteger("alignment", param.alignment);
+    break;
   case ParamKind::PackedCount:
     break;
   case ParamKind::Extent:
   case ParamKind::Stride:
-    reader.mapInteger("dim", param.dim);
+    reader.mapInteger("dim", param.dim)
+        .mapInteger("alignment", param.alignment);
     [[fallthrough]];
   case ParamKind::Scalar:
     reader.mapInteger("bits", param.bits);
@@ -290,6 +298,7 @@ static bool fromJSON(const json::Value &value, TableExtent &extent,
       .mapInteger("divisor", extent.divisor)
       .mapInteger("size", extent.size)
       .map("is_parts", extent.isParts)
+      .mapInteger("plus_rows", extent.plusRows)
       .ok();
 }
 
@@ -311,6 +320,7 @@ static bool fromJSON(const json::Value &value, SummaryKernel &summary,
       .mapInteger("threads", summary.threads)
       .mapInteger("elements", summary.elements)
       .map("by_row", summary.byRow)
+      .map("by_block", summary.byBlock)
       .map("params", summary.params)
       .ok();
 }

@@ -73,19 +73,24 @@ int64_t Tables::getNumElements(const TensorView &view) {
 /// The bytes of a table with all extents at their most; more is no table.
 static constexpr int64_t kMaxBytes = int64_t(1) << 40;
 
+/// `numRows` are those of the tables before.
 static llvm::Expected<int64_t> getExtent(const TableExtent &extent,
+                                         int32_t firstTable,
+                                         llvm::ArrayRef<int64_t> numRows,
                                          int64_t parts,
                                          llvm::ArrayRef<TensorView> operands) {
   if (extent.isParts)
     return parts;
+  int64_t more =
+      extent.plusRows < 0 ? 0 : numRows[extent.plusRows - firstTable];
   if (extent.operand < 0)
-    return extent.size;
+    return extent.size + more;
   const TensorView &view = operands[extent.operand];
   if (extent.dim >= view.rank)
     return makeArgumentError("expects operand " + llvm::Twine(extent.operand) +
                              " to have dimension " + llvm::Twine(extent.dim) +
                              ", but got rank " + llvm::Twine(view.rank));
-  return llvm::divideCeil(view.shape[extent.dim], extent.divisor);
+  return llvm::divideCeil(view.shape[extent.dim], extent.divisor) + more;
 }
 
 llvm::Expected<int64_t>
@@ -93,7 +98,8 @@ Tables::getProduct(llvm::ArrayRef<TableExtent> extents,
                    llvm::ArrayRef<TensorView> operands) {
   int64_t product = 1;
   for (const TableExtent &extent : extents) {
-    llvm::Expected<int64_t> factor = getExtent(extent, /*parts=*/1, operands);
+    llvm::Expected<int64_t> factor = getExtent(
+        extent, /*firstTable=*/0, /*numRows=*/{}, /*parts=*/1, operands);
     if (!factor)
       return factor.takeError();
     if (llvm::MulOverflow(product, *factor, product))
@@ -124,14 +130,14 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
   Tables tables(device.getDriver(), stream);
   tables.operands.assign(operands.begin(), operands.begin() + firstTable);
   int64_t total = 0;
-  std::vector<int64_t> offsets;
+  std::vector<int64_t> offsets, numRows;
   for (const TableInfo &table : infos) {
     size_t first = tables.extents.size(), rank = table.extents.size();
     tables.extents.resize(first + 2 * rank);
     int64_t bytes = table.elementBytes;
     for (size_t dim = rank; dim-- > 0;) {
       llvm::Expected<int64_t> extent =
-          getExtent(table.extents[dim], parts, operands);
+          getExtent(table.extents[dim], firstTable, numRows, parts, operands);
       if (!extent)
         return extent.takeError();
       tables.extents[first + dim] = *extent;
@@ -141,6 +147,10 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
                                  llvm::Twine(kMaxBytes) +
                                  " bytes; run a part of the batch at a time");
     }
+    int64_t rows = 1;
+    for (size_t dim = 0; dim + 1 < rank; ++dim)
+      rows *= tables.extents[first + dim];
+    numRows.push_back(rows);
     offsets.push_back(total);
     total += llvm::alignTo(bytes, kAlignment);
   }

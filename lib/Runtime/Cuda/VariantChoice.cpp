@@ -6,6 +6,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 using namespace attn;
 using namespace attn::cuda;
@@ -123,8 +124,9 @@ ListExtents cuda::getListExtents(const ListsInfo &lists,
 static double countTableBytes(const Variant &variant, int64_t parts,
                               llvm::ArrayRef<TensorView> operands) {
   double total = 0;
+  std::vector<double> rows;
   for (const TableInfo &table : variant.tables) {
-    double bytes = table.elementBytes;
+    double bytes = table.elementBytes, ofRow = bytes;
     for (const TableExtent &extent : table.extents) {
       int64_t size = extent.isParts ? parts : extent.size;
       if (extent.operand >= 0) {
@@ -134,8 +136,12 @@ static double countTableBytes(const Variant &variant, int64_t parts,
         size = llvm::divideCeil(operands[extent.operand].shape[extent.dim],
                                 extent.divisor);
       }
-      bytes *= double(size);
+      double more =
+          extent.plusRows < 0 ? 0 : rows[extent.plusRows - variant.firstTable];
+      ofRow = bytes;
+      bytes *= double(size) + more;
     }
+    rows.push_back(ofRow / table.elementBytes);
     total += bytes;
   }
   return total;
@@ -247,9 +253,9 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
       consider(i);
   // Against what shares out keys counts the longest tile, too.
   const Variant &whole = launch.variants[best.index];
-  bool isLong = best.rank >= 0 &&
-                (whole.fewAreLong ||
-                 2 * countTiles(extents, whole).value_or(0) <= numSMs);
+  bool isLong =
+      best.rank >= 0 && (whole.fewAreLong ||
+                         2 * countTiles(extents, whole).value_or(0) <= numSMs);
   if (isLong)
     best.cost = std::max(best.cost,
                          whole.longKeyCost * static_cast<double>(extents.keys));

@@ -25,7 +25,7 @@ BANDWIDTH = 5500
 CHOICE_BAR = 1.03
 
 # On a GPU, unless the user says.
-_DIMS = {"masks": (64, 128), "blocks": (128,), "keys": (64,)}
+_DIMS = {"masks": (64, 128), "blocks": (128,), "keys": (64,), "shared": (64, 128)}
 
 
 class Column(typing.NamedTuple):
@@ -70,6 +70,16 @@ COLUMNS = {
         Column("xformers ms", "xformers_ms", 13, ".4f"),
         Column("xformers/attn", "xformers_ratio", 15, ".3f"),
         Column("best", "is_best", 6),
+    ),
+    "shared": (
+        Column("pairs %", "density_percent", 9, ".2f"),
+        Column("union %", "union_percent", 9, ".2f"),
+        _TIMES[1],
+        Column("gathered ms", "gathered_ms", 13, ".4f"),
+        Column("rows ms", "rows_ms", 10, ".4f"),
+        Column("predicate ms", "predicate_ms", 14, ".4f"),
+        Column("rows/gathered", "rows_ratio", 15, ".3f"),
+        Column("predicate/gathered", "predicate_ratio", 20, ".3f"),
     ),
 }
 
@@ -160,8 +170,10 @@ def _run_case(torch, family, case, options, timer):
         facts["density"] = float(arrays["bits"].mean())
         facts["listed"] = len(arrays["columns"])
     values = _to_device(torch, arrays, options.device)
+    if family == "shared":
+        facts["union"] = sparsity.mean_union(arrays["bits"])
     # A tile of single keys says nothing.
-    if family != "keys":
+    if family not in ("keys", "shared"):
         facts["visited"] = _visited(torch, case, pattern, values, options.device)
     contenders = _contenders(torch, family, case, options, pattern, values)
     row, functions = contest.run(contenders, timer, options.rounds)
@@ -242,7 +254,27 @@ def _key_summary(case, facts, times, options):
     }
 
 
-_SUMMARIES = {"masks": _mask_summary, "blocks": _block_summary, "keys": _key_summary}
+def _shared_summary(case, facts, times, options):
+    gathered = times.get("gathered")
+    return {
+        "dense_ms": times.get("dense"),
+        "density_percent": 100 * facts["density"],
+        "union_percent": 100 * facts["union"],
+        "gathered_ms": gathered,
+        **{f"{name}_ms": times.get(name) for name in ("rows", "predicate")},
+        **{
+            f"{name}_ratio": _ratio(times.get(name), gathered)
+            for name in ("rows", "predicate")
+        },
+    }
+
+
+_SUMMARIES = {
+    "masks": _mask_summary,
+    "blocks": _block_summary,
+    "keys": _key_summary,
+    "shared": _shared_summary,
+}
 
 
 def summarize(family, case, facts, row, options):

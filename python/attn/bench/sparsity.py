@@ -270,6 +270,60 @@ def random_keys(sparsity):
     )
 
 
+# Queries next to each other that have keys in common.
+SHARING_QUERIES = 64
+
+
+def _shared_bits(density, own=2):
+    def make(draw, case):
+        import numpy
+
+        from .. import layouts
+
+        tiles = -(-case.length // SHARING_QUERIES)
+        bits = numpy.empty((case.heads, case.length, case.length), bool)
+        for head in bits:
+            common = draw.random((tiles, case.length), "float32") < density
+            head[...] = numpy.repeat(common, SHARING_QUERIES, 0)[: case.length]
+            head &= draw.random(head.shape, "float32") < 0.9
+            head |= draw.random(head.shape, "float32") < own / case.length
+        rows, columns = layouts.to_lists(bits)
+        return {"bits": bits, "rows": rows, "columns": columns}
+
+    return make
+
+
+def mean_union(bits):
+    """The part of all keys that some query of a block has, over all blocks."""
+    tiles = [
+        head[first : first + SHARING_QUERIES].any(0).mean()
+        for head in bits
+        for first in range(0, len(head), SHARING_QUERIES)
+    ]
+    return float(sum(tiles) / len(tiles))
+
+
+def shared_keys(percent):
+    """Lists of single keys of each query and head, which have most of them in common
+    with the other queries of a block of 64: a part of all keys that the block draws,
+    of which a query has nine in ten, and two keys of its own.
+
+    Each of the forms that lists may have.
+    """
+    return Pattern(
+        _shared_bits(percent / 100),
+        _of_blocks(1),
+        {
+            "gathered": _lists(1)._replace(choice="gathered"),
+            "rows": _lists(1)._replace(choice="lists"),
+            "predicate": _lists(1)._replace(choice="dense"),
+        },
+        per_head=True,
+        density=percent / 100,
+        lengths=(4096,),
+    )
+
+
 # By family and name.
 FAMILIES = {
     "masks": {
@@ -289,5 +343,6 @@ FAMILIES = {
         for percent in (5, 10, 20, 30, 50)
     },
     "keys": {f"keys-{percent}": random_keys(percent) for percent in (50, 70, 80, 90, 95, 97, 99)},
+    "shared": {f"shared-{percent}": shared_keys(percent) for percent in (2, 5, 10, 20, 35, 50)},
 }
 NAMES = (*FAMILIES, *(name for family in FAMILIES.values() for name in family))

@@ -25,7 +25,7 @@
 // CHECK: scf.for %[[R:.*]] = %c0_i32 to %c64_i32 step %c16_i32
 // CHECK:   %[[T:.*]] = arith.shrui %[[TID]], %c3_i32
 // CHECK:   %[[ROW:.*]] = arith.addi %[[R]], %[[T]]
-// CHECK:   arith.cmpi slt, %{{.*}}, %[[ROWS]] : i32
+// CHECK:   arith.cmpi ult, %{{.*}}, %[[ROWS]] : i32
 // CHECK:   arith.muli %{{.*}}, %[[SR]] : i64
 // CHECK:   %[[SWIZZLE:.*]] = arith.andi %[[ROW]], %c7_i32
 // CHECK:   arith.xori %{{.*}}, %[[SWIZZLE]]

@@ -603,10 +603,45 @@ func.func @f() {
 
 // -----
 
-func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %a: !hopper.map<128x64xbf16, strided>, %x: index) {
   hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
-    // expected-error@+1 {{expects a producer of 1 or 32 threads for '!hopper.map<128x64xbf16>', but got 128}}
+    // expected-note@+1 {{filled from '!hopper.map<128x64xbf16>'}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+    // expected-error@+1 {{expects a map of the kind that the channel is filled from elsewhere, but got '!hopper.map<128x64xbf16, strided>'}}
+    hopper.put %c[%n], %a[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index, %l: memref<?xi32>) {
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    // expected-error@+1 {{expects a strided map for rows of a list, but got '!hopper.map<128x64xbf16>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] rows %l[] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>, memref<?xi32>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index, %l: memref<?xi64>) {
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    // expected-error@+1 {{expects a list of i32 with a rank of at least 1, but got 'memref<?xi64>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] rows %l[] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>, memref<?xi64>
+  } consumers {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index, %l: memref<?x?xi32>) {
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    // expected-error@+1 {{expects one position for each dimension of the list but the last, 1, but got 0}}
+    hopper.put %c[%n], %m[%x, %x, %x] rows %l[] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>, memref<?x?xi32>
   } consumers {
   }
   return

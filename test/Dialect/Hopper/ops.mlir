@@ -57,6 +57,24 @@ func.func @copies(%map: !hopper.map<128x64xbf16>, %any: !hopper.map<128x64xbf16,
   return
 }
 
+// Rows that a list names are copied 16 bytes at a time where they are aligned.
+
+// CHECK-LABEL: func.func @gathered_rows
+// CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16, strided, aligned>, %[[LIST:[^ ]*]]: memref<?x128xi32>
+// CHECK: hopper.put %{{.*}}[%{{.*}}], %[[MAP]][%[[B:.*]], %[[B]], %[[B]]] rows %[[LIST]][%[[B]]] : <2x128x64xbf16>, <128x64xbf16, strided, aligned>, memref<?x128xi32>
+// CHECK: hopper.put %{{.*}} rows %{{.*}}[] note %{{.*}} : <2x128x64xbf16, notes>, <128x64xbf16, strided>, memref<?xi32>
+func.func @gathered_rows(%map: !hopper.map<128x64xbf16, strided, aligned>, %list: memref<?x128xi32>,
+                         %any: !hopper.map<128x64xbf16, strided>, %other: memref<?xi32>, %b: index, %n: i32) {
+  %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
+  %with_notes = hopper.create_channel : !hopper.channel<2x128x64xbf16, notes>
+  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+    hopper.put %ch[%n], %map[%b, %b, %b] rows %list[%b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided, aligned>, memref<?x128xi32>
+    hopper.put %with_notes[%n], %any[%b, %b, %b] rows %other[] note %n : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16, strided>, memref<?xi32>
+  } consumers {
+  }
+  return
+}
+
 // The end of a role may be written.
 
 // CHECK-LABEL: func.func @notes

@@ -15,8 +15,8 @@
 // LISTS: lists: 100.00 % of all pairs are in lists
 // LISTS: PASS
 // JSON: "form": "dense"
-// BLOCKS: error: expects dense or lists for lists of single keys, but got blocks; leave the choice to the compiler with auto
-// NAME: error: expects a form of a sparsity to be auto, dense, blocks, lists or xformers, but got 'sparse'
+// BLOCKS: error: expects dense, lists or gathered for lists of single keys, but got blocks; leave the choice to the compiler with auto
+// NAME: error: expects a form of a sparsity to be auto, dense, blocks, lists, gathered or xformers, but got 'sparse'
 !q = tensor<?x2x?x64xf32>
 func.func @f(%q: !q, %k: !q, %v: !q, %rows: tensor<2x?xi32>, %columns: tensor<?xi32>) -> !q {
   %c0 = arith.constant 0 : index

@@ -211,12 +211,17 @@ static CudaProgram makeProgramWithTables() {
   table.extents[0].dim = 2;
   table.extents[0].divisor = 96;
   table.extents[1].size = 7;
+  TableInfo &other = variant.tables.emplace_back();
+  other.extents.resize(1);
+  other.extents[0].plusRows = 5;
   SummaryKernel &summary = variant.summaries.emplace_back();
   summary.entry = "fill";
   summary.threads = 64;
   summary.elements = 5;
+  summary.byBlock = true;
   summary.params.resize(2);
   summary.params[0].operand = 4;
+  summary.params[0].alignment = 16;
   summary.params[1].operand = 5;
   return program;
 }
@@ -227,7 +232,9 @@ TEST(KernelInfoTest, tablesAsBytes) {
   EXPECT_EQ(copy.toBytes(), program.toBytes());
   const Variant &variant = copy.launches[0].variants[0];
   EXPECT_EQ(variant.firstTable, 5);
-  ASSERT_EQ(variant.tables.size(), 1u);
+  ASSERT_EQ(variant.tables.size(), 2u);
+  EXPECT_EQ(variant.tables[0].extents[0].plusRows, -1);
+  EXPECT_EQ(variant.tables[1].extents[0].plusRows, 5);
   EXPECT_EQ(variant.tables[0].elementBytes, 8);
   ASSERT_EQ(variant.tables[0].extents.size(), 2u);
   EXPECT_EQ(variant.tables[0].extents[0].operand, 1);
@@ -239,7 +246,10 @@ TEST(KernelInfoTest, tablesAsBytes) {
   EXPECT_EQ(variant.summaries[0].entry, "fill");
   EXPECT_EQ(variant.summaries[0].threads, 64);
   EXPECT_EQ(variant.summaries[0].elements, 5);
-  EXPECT_EQ(variant.summaries[0].params.size(), 2u);
+  ASSERT_EQ(variant.summaries[0].params.size(), 2u);
+  EXPECT_TRUE(variant.summaries[0].byBlock);
+  EXPECT_EQ(variant.summaries[0].params[0].alignment, 16);
+  EXPECT_EQ(variant.summaries[0].params[1].alignment, 1);
   // Tables are no operands of the caller.
   EXPECT_EQ(copy.getNumOperands(), 5);
 }
@@ -276,17 +286,24 @@ TEST(KernelInfoTest, validateTables) {
             "expects a kernel to have a name");
   EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].threads = 31; }),
             "expects the number of threads to be from 32 to 1024, but got 31");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].elements = 6; }),
-            "expects the table of a summary to be from 5 to 5, but got 6");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].elements = 7; }),
+            "expects the table of a summary to be from 5 to 6, but got 7");
   EXPECT_EQ(getErrorWith([](Variant &v) {
               v.summaries[0].params[0].kind = ParamKind::Counter;
             }),
             "expects no map and no counter of a kernel that fills tables");
   EXPECT_EQ(
-      getErrorWith([](Variant &v) { v.summaries[0].params[0].operand = 6; }),
-      "expects the operand of a parameter to be from 0 to 5, but got 6");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.params[0].operand = 6; }),
-            "expects the operand of a parameter to be from 0 to 5, but got 6");
+      getErrorWith([](Variant &v) { v.summaries[0].params[0].operand = 7; }),
+      "expects the operand of a parameter to be from 0 to 6, but got 7");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.params[0].operand = 7; }),
+            "expects the operand of a parameter to be from 0 to 6, but got 7");
+  EXPECT_EQ(
+      getErrorWith([](Variant &v) { v.tables[1].extents[0].plusRows = 6; }),
+      "expects the table whose rows an extent has more to be from 5 to 5, but "
+      "got 6");
+  EXPECT_EQ(
+      getErrorWith([](Variant &v) { v.summaries[0].params[0].alignment = 3; }),
+      "expects the alignment of a parameter to be 1, 2, 4, 8 or 16, but got 3");
 }
 
 /// A variant that shares out keys: of rows of 64 columns, in tiles of 64 by 64.
@@ -685,6 +702,35 @@ TEST(KernelInfoTest, pickVariantOfLists) {
   launch.lists.maxDensity = 0.3;
   EXPECT_EQ(pick(29), 0u);
   EXPECT_EQ(pick(30), 1u);
+}
+
+TEST(KernelInfoTest, pickVariantThatIsAligned) {
+  LaunchInfo launch;
+  launch.variants.resize(2);
+  launch.variants[0].tileRows = launch.variants[1].tileRows = 64;
+  launch.variants[1].tileCost = 1e9;
+  for (ParamKind kind : {ParamKind::Pointer, ParamKind::Stride}) {
+    Param &param = launch.variants[0].params.emplace_back();
+    param.kind = kind;
+    param.alignment = 16;
+  }
+  alignas(16) char data[64] = {};
+  int64_t shape[] = {3, 64}, strides[] = {64, 1};
+  TensorView view{data, static_cast<int32_t>(DType::BF16), 2, shape, strides};
+  LaunchExtents extents{1, 1, 64, 64};
+  auto pick = [&] { return pickVariant(launch, extents, 16, view); };
+  EXPECT_EQ(pick(), 0u);
+  strides[0] = -72;
+  EXPECT_EQ(pick(), 0u);
+  strides[0] = 65;
+  EXPECT_EQ(pick(), 1u);
+  // Where there is one row the distance does not matter.
+  shape[0] = 1;
+  EXPECT_EQ(pick(), 0u);
+  view.data = data + 8;
+  EXPECT_EQ(pick(), 1u);
+  shape[0] = 0;
+  EXPECT_EQ(pick(), 0u);
 }
 
 TEST(KernelInfoTest, pickVariantThatMaps) {

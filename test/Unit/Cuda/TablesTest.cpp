@@ -72,6 +72,26 @@ TEST_F(TablesTest, areFilledBeforeTheKernel) {
   EXPECT_EQ(fakeCudaGetCount("cuMemPoolCreate"), 0);
 }
 
+TEST_F(TablesTest, withMoreForEachRow) {
+  // As many pages as rows of the first table besides 3, and a block for each
+  // row of the first one.
+  CudaProgram program = makeProgram();
+  Variant &variant = getVariant(program);
+  TableInfo &pages = variant.tables.emplace_back();
+  pages.elementBytes = 8;
+  pages.extents.resize(2);
+  pages.extents[0].size = 3;
+  pages.extents[0].plusRows = 4;
+  pages.extents[1].size = 100;
+  variant.summaries[0].byRow = true;
+  variant.summaries[0].byBlock = true;
+  Executable executable = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(executable), "");
+  // Two rows, and five pages of 800 bytes.
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "take 4352 on 0"));
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill on 0 grid 2,1,1"));
+}
+
 TEST_F(TablesTest, ofNothing) {
   Executable executable = get(Executable::load(makeProgram()));
   Operand none{device, {2, 1, 0, 64}};

@@ -64,6 +64,8 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
       next one: the position of its first key, and 1 more if it needs the predicate, or -1 for none. All consumers compute with all of these tiles.
     * Other loops of the function fill tables that the first one reads an element at a time. Each becomes a kernel that is to run before, with a warp for
       each iteration, which writes one element; the threads of the warp share out a loop of `minsi`, `maxsi`, `andi` or `ori` in it.
+    * Where keys and values are rows that a row of a table names, a warpgroup copies them (`hopper.put` with a list), and `attn.list_unions`, which fills
+      such tables, becomes a kernel that is to run before, with a thread block for each tile of queries. Such a schedule is not `persistent`.
     * With `capture_stages`, captures of 16 bits that are read at `[..., i, ..., j]` come in tiles of queries by keys, too.
     * With `bias_in_product`, scores `scale * product + bias`, or a positive multiple, whose bias is affine in the key with a slope that is the same for all
       keys, get a second product: of the slopes of the queries, as sums of three numbers of the element type, and of the positions of keys in their tile, in shared

@@ -91,6 +91,9 @@ struct Param {
   /// those of the operand's element type. Numbers of 32 bits are signed, and
   /// extents that do not fit are an error of the launch.
   int32_t bits = 64;
+  /// Of Pointer and Stride: bytes that the address, or the distance between
+  /// elements, is a multiple of, in operands that the kernel is for.
+  int32_t alignment = 1;
 };
 
 /// What code takes of a multiprocessor, in bytes where it says so.
@@ -105,13 +108,16 @@ struct Resources {
 
 /// An extent of a table: ceil(shape[dim] / divisor) of an operand, or without
 /// an operand, -1, `size`, or if `isParts`, how many parts the keys of a tile
-/// have.
+/// have. If not negative, `plusRows` is the operand that a table before is, and
+/// the extent has as many more as that has rows: elements with the same indices
+/// but the last.
 struct TableExtent {
   int32_t operand = -1;
   int32_t dim = 0;
   int64_t divisor = 1;
   int64_t size = 1;
   bool isParts = false;
+  int32_t plusRows = -1;
 };
 
 /// Memory of one launch, which summary kernels fill and the kernel reads, or
@@ -129,9 +135,11 @@ struct SummaryKernel {
   /// Threads of a block, whole warps.
   int32_t threads = 0;
   /// The table, by its operand, that has as many elements as warps are needed,
-  /// or as many rows: elements with the same indices but the last.
+  /// or as many rows: elements with the same indices but the last. Or blocks
+  /// are needed, in place of warps.
   int32_t elements = 0;
   bool byRow = false;
+  bool byBlock = false;
   /// All but maps and counters.
   std::vector<Param> params;
 };
@@ -270,7 +278,7 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 6;
+constexpr int64_t kProgramVersion = 7;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
@@ -331,7 +339,8 @@ llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
                                     const Variant &variant);
 
 /// Whether the hardware can map the operands as the tensor maps of a variant
-/// say: their strides and addresses are multiples of 16 bytes. An operand
+/// say, and threads can read them as its parameters say: their strides and
+/// addresses are multiples of 16 bytes. An operand
 /// without elements, or without the dimensions, is left to the launch.
 bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
 

@@ -164,23 +164,47 @@ static FailureOr<SparsityForm> getForm(AttentionLikeOpInterface op,
                                        SparsityForm given) {
   SparsityAttr sparsity = op.getSparsityAttr();
   if (!hasKeyLists(op)) {
-    if (given == SparsityForm::Lists)
+    if (given == SparsityForm::Lists || given == SparsityForm::Gathered)
       return op.emitError("expects dense or blocks for a sparsity with blocks "
                           "of ")
              << sparsity.getBlockRows() << "x" << sparsity.getBlockColumns()
-             << ", but got lists; leave the choice to the compiler with auto";
+             << ", but got " << getSparsityFormName(given)
+             << "; leave the choice to the compiler with auto";
     return given == SparsityForm::Dense ? SparsityForm::Dense
                                         : SparsityForm::Blocks;
   }
   if (given == SparsityForm::Blocks)
-    return op.emitError("expects dense or lists for lists of single keys, but "
-                        "got blocks; leave the choice to the compiler with "
-                        "auto");
+    return op.emitError("expects dense, lists or gathered for lists of single "
+                        "keys, but got blocks; leave the choice to the "
+                        "compiler with auto");
   Attribute schedule = op->getAttr("schedule");
   if (schedule && given == SparsityForm::Auto)
     return isa<RowScheduleAttr>(schedule) ? SparsityForm::Lists
                                           : SparsityForm::Dense;
   return given;
+}
+
+/// Marks an attention whose tiles of queries are to gather their keys.
+static LogicalResult markGathered(AttentionLikeOpInterface op, bool isForGPU) {
+  constexpr StringLiteral wayOut =
+      "; leave the choice to the compiler with auto";
+  if (!isForGPU)
+    return op.emitError("expects dense or lists for lists of single keys on a "
+                        "CPU, but got gathered, which is for the tensor cores "
+                        "of a GPU")
+           << wayOut;
+  Type element = op.getQueryType().getElementType();
+  if (!isa<BFloat16Type, Float16Type>(element))
+    return op.emitError("expects queries of bf16 or f16 for gathered keys, but "
+                        "got ")
+           << element << wayOut;
+  if (Attribute schedule = op->getAttr("schedule");
+      isa_and_nonnull<RowScheduleAttr>(schedule))
+    return op.emitError("expects a schedule of tiles for gathered keys, but "
+                        "got ")
+           << schedule << wayOut;
+  op->setAttr(kGatheredAttrName, UnitAttr::get(op.getContext()));
+  return success();
 }
 
 namespace {
@@ -193,8 +217,9 @@ struct ChooseSparsity
   void runOnOperation() override {
     std::optional<SparsityForm> given = parseSparsityForm(form);
     if (!given) {
-      getOperation()->emitError("expects a form of a sparsity to be auto, "
-                                "dense, blocks, lists or xformers, but got '")
+      getOperation()->emitError(
+          "expects a form of a sparsity to be auto, "
+          "dense, blocks, lists, gathered or xformers, but got '")
           << form << "'";
       return signalPassFailure();
     }
@@ -230,6 +255,8 @@ LogicalResult ChooseSparsity::choose(RewriterBase &rewriter,
   }
   if (*form == SparsityForm::Lists)
     return success();
+  if (*form == SparsityForm::Gathered)
+    return markGathered(op, /*isForGPU=*/onePerLaunch);
   if (*form == SparsityForm::Dense)
     return expandKeyLists(rewriter, op, /*asOperation=*/onePerLaunch);
   // A GPU has a kernel of each form, and a launch takes one of them.

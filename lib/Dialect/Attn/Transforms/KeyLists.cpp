@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KeyLists.h"
+#include "TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -62,8 +63,6 @@ private:
   Value dim(Value tensor, unsigned number) {
     return tensor::DimOp::create(builder, loc, tensor, number);
   }
-  /// 0 where the extent is 1, which serves all, otherwise `position`.
-  Value shared(Value tensor, unsigned number, Value position);
   Value withOffset(Value local, unsigned which) {
     if (op.getOffsets().empty())
       return local;
@@ -82,25 +81,12 @@ private:
       type = vector.clone(type);
     return arith::IndexCastOp::create(builder, loc, type, value);
   }
-  Value splat(Type type, double value) {
-    return arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(cast<VectorType>(type),
-                               Attribute(FloatAttr::get(accType, value))));
-  }
-  Value multiply(Value value, double factor) {
-    if (factor == 1.0)
-      return value;
-    return arith::MulFOp::create(builder, loc, value,
-                                 splat(value.getType(), factor));
-  }
   Value extend(Value value) {
     auto type = cast<VectorType>(value.getType());
     if (type.getElementType() == accType)
       return value;
     return arith::ExtFOp::create(builder, loc, type.clone(accType), value);
   }
-  Value contract(Value lhs, Value rhs, Value acc, bool isTransposed);
 
   OpBuilder &builder;
   OnlineAttentionOp op;
@@ -117,17 +103,6 @@ private:
   Value begin, end;
 };
 } // namespace
-
-Value KeyListLoop::shared(Value tensor, unsigned number, Value position) {
-  int64_t extent = cast<RankedTensorType>(tensor.getType()).getDimSize(number);
-  if (extent == 1)
-    return index(0);
-  if (!ShapedType::isDynamic(extent))
-    return position;
-  Value isOne = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                      dim(tensor, number), index(1));
-  return arith::SelectOp::create(builder, loc, isOne, index(0), position);
-}
 
 /// The query as vector<D x 1>.
 Value KeyListLoop::emitQuery() {
@@ -149,12 +124,10 @@ Value KeyListLoop::emitQuery() {
 }
 
 void KeyListLoop::emitPrologue() {
-  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
-  numAllKeys = dim(op.getKey(), kLayout.s);
-  keyBatch = shared(op.getKey(), kLayout.b, rows.batch);
-  Value group = arith::DivUIOp::create(
-      builder, loc, dim(op.getQuery(), qLayout.h), dim(op.getKey(), kLayout.h));
-  keyHead = arith::DivUIOp::create(builder, loc, rows.head, group);
+  KeyPlace place = emitKeyPlace(builder, op, rows);
+  numAllKeys = place.numKeys;
+  keyBatch = place.batch;
+  keyHead = place.head;
   query = emitQuery();
 
   Value offsets = op.getSparsityOperands()[0];
@@ -165,7 +138,8 @@ void KeyListLoop::emitPrologue() {
                                  withOffset(rows.row, 2)};
   position.erase(position.begin(), position.end() - rank);
   for (int64_t number = 0; number + 1 < rank; ++number)
-    position[number] = shared(offsets, number, position[number]);
+    position[number] =
+        emitShared(builder, loc, offsets, number, position[number]);
   Value always =
       arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
   auto read = [&] {
@@ -225,79 +199,36 @@ Value KeyListLoop::gatherRows(Value tensor, Layout layout, const Keys &keys) {
                                  IntegerAttr()));
 }
 
-/// lhs * rhs + acc, with lhs transposed or not.
-Value KeyListLoop::contract(Value lhs, Value rhs, Value acc,
-                            bool isTransposed) {
-  AffineExpr row, query, inner;
-  bindDims(builder.getContext(), row, query, inner);
-  auto map = [&](AffineExpr a, AffineExpr b) {
-    return AffineMap::get(3, 0, {a, b}, builder.getContext());
-  };
-  auto iterator = [&](vector::IteratorType type) {
-    return vector::IteratorTypeAttr::get(builder.getContext(), type);
-  };
-  Attribute parallel = iterator(vector::IteratorType::parallel);
-  Attribute reduction = iterator(vector::IteratorType::reduction);
-  return vector::ContractionOp::create(
-      builder, loc, lhs, rhs, acc,
-      builder.getAffineMapArrayAttr(
-          {isTransposed ? map(inner, row) : map(row, inner), map(inner, query),
-           map(row, query)}),
-      builder.getArrayAttr({parallel, parallel, reduction}));
-}
-
-/// Scales the products, vector<N>, applies score and mask, and changes to base
-/// 2.
+/// The scores of products, vector<N>.
 FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
-  constexpr double log2e = 1.4426950408889634074;
-  double scale = op.getScale().convertToDouble();
   RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
-  TileValue allowed = {keys.exist, TileKind::Key};
-  SmallVector<TileValue> arguments = {{withOffset(rows.batch, 0)},
-                                      {withOffset(rows.head, 1)},
-                                      {withOffset(rows.row, 2)},
-                                      {keys.positions, TileKind::Key}};
-  for (Value capture : op.getCaptures())
-    arguments.push_back({capture});
-  if (!op.getMask().empty()) {
-    FailureOr<TileValue> mask =
-        vectorizer.run(op.getMask(), arguments, allowed);
-    if (failed(mask))
-      return failure();
-    allowed = vectorizer.logicalAnd(allowed, *mask);
-  }
-  Value scores;
-  if (op.getScore().empty()) {
-    scores = multiply(products, scale * log2e);
-  } else {
-    arguments.insert(arguments.begin(),
-                     {multiply(products, scale), TileKind::Key});
-    FailureOr<TileValue> score =
-        vectorizer.run(op.getScore(), arguments, allowed);
-    if (failed(score))
-      return failure();
-    scores = multiply(vectorizer.broadcast(*score, TileKind::Key), log2e);
-  }
-  return arith::SelectOp::create(builder, loc, allowed.value, scores,
-                                 splat(scores.getType(), -INFINITY))
-      .getResult();
+  TilePairs pairs;
+  pairs.batch = {withOffset(rows.batch, 0)};
+  pairs.head = {withOffset(rows.head, 1)};
+  pairs.query = {withOffset(rows.row, 2)};
+  pairs.key = {keys.positions, TileKind::Key};
+  pairs.allowed = {keys.exist, TileKind::Key};
+  return emitTileScores(builder, op, vectorizer, pairs, products,
+                        TileKind::Key);
 }
 
 FailureOr<TileState> KeyListLoop::emitStep(Value first, TileState state) {
   Keys keys = emitKeys(first);
-  Value products =
-      contract(gatherRows(op.getKey(), attention.getLayout(1), keys), query,
-               splat(VectorType::get({numKeys, 1}, accType), 0.0),
-               /*isTransposed=*/false);
+  Value zero =
+      createFloat(builder, loc, VectorType::get({numKeys, 1}, accType), 0.0);
+  Value products = contractTiles(
+      builder, loc, gatherRows(op.getKey(), attention.getLayout(1), keys),
+      query, zero, /*isTransposed=*/false);
   FailureOr<Value> scores = emitScores(keys, castShape(products, {numKeys}));
   if (failed(scores))
     return failure();
   auto step =
       OnlineStepOp::create(builder, loc, castShape(*scores, {numKeys, 1}),
                            state.acc, state.max, state.sum);
-  Value acc = contract(gatherRows(op.getValue(), attention.getLayout(2), keys),
-                       step.getProbabilities(), step.getNewAcc(),
-                       /*isTransposed=*/true);
+  Value acc = contractTiles(
+      builder, loc, gatherRows(op.getValue(), attention.getLayout(2), keys),
+      step.getProbabilities(), step.getNewAcc(),
+      /*isTransposed=*/true);
   return TileState{acc, step.getNewMax(), step.getNewSum()};
 }
 

@@ -1,5 +1,6 @@
 //===- Tile.cpp - Cut attentions into loops over tiles --------------------===//
 
+#include "GatheredKeys.h"
 #include "KeyLists.h"
 #include "TileBody.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
@@ -215,6 +216,16 @@ static LogicalResult requireSchedule(OnlineAttentionOp op) {
   if (!schedule)
     return op.emitError("expects a schedule: run attn-assign-schedule before "
                         "attn-tile");
+  if (gathersKeys(op)) {
+    if (!op.getOffsets().empty())
+      return op.emitError("expects no offsets with gathered keys: run "
+                          "attn-tile before the attention is cut");
+    if (schedule.getTileN() % kWordKeys == 0)
+      return success();
+    return op.emitError("expects tile_n to be a multiple of ")
+           << kWordKeys << " for gathered keys, but got " << schedule
+           << "; leave it out, and the compiler chooses one";
+  }
   if (hasLists == isa<RowScheduleAttr>(schedule))
     return success();
   return op.emitError("expects ")

@@ -1,8 +1,10 @@
 //===- TileBody.cpp - The program of one worker ---------------------------===//
 
 #include "TileBody.h"
+#include "GatheredKeys.h"
 #include "KeyLists.h"
 #include "TileClasses.h"
+#include "TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,24 +22,6 @@ using namespace mlir::attn;
 
 static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
-}
-
-/// A float constant, splat if `type` is a vector.
-static Value createFloat(OpBuilder &builder, Location loc, Type type,
-                         APFloat value) {
-  auto element = cast<FloatType>(getElementTypeOrSelf(type));
-  bool losesInfo;
-  value.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                &losesInfo);
-  TypedAttr attribute = FloatAttr::get(element, value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    attribute = DenseElementsAttr::get(vector, Attribute(attribute));
-  return arith::ConstantOp::create(builder, loc, attribute);
-}
-
-static Value createFloat(OpBuilder &builder, Location loc, Type type,
-                         double value) {
-  return createFloat(builder, loc, type, APFloat(value));
 }
 
 static Value createNegativeInfinity(OpBuilder &builder, Location loc,
@@ -164,8 +148,6 @@ private:
   /// `base + offset[which] + step` as a vector of `length` indices.
   Value emitPositions(Value base, unsigned which, int64_t length);
   Value withOffset(Value local, unsigned which);
-  Value contract(Value lhs, Value rhs, Value acc, AffineMap lhsMap,
-                 AffineMap rhsMap, AffineMap accMap);
 
   OpBuilder &builder;
   OnlineAttentionOp op;
@@ -203,29 +185,14 @@ Value KeyLoops::emitPositions(Value base, unsigned which, int64_t length) {
 
 /// What is computed once for the tile of queries.
 void KeyLoops::emitPrologue() {
-  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
-  auto dim = [&](Value tensor, unsigned number) -> Value {
-    return tensor::DimOp::create(builder, loc, tensor, number);
-  };
-  numAllKeys = dim(op.getKey(), kLayout.s);
-  // The batch of k and v is that of q, or 1 for all.
-  keyBatch = rows.batch;
-  int64_t staticBatch = attention.getKeyType().getDimSize(kLayout.b);
-  if (staticBatch == 1) {
-    keyBatch = index(0);
-  } else if (ShapedType::isDynamic(staticBatch)) {
-    Value isOne = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        dim(op.getKey(), kLayout.b), index(1));
-    keyBatch =
-        arith::SelectOp::create(builder, loc, isOne, index(0), rows.batch);
-  }
-  Value group = arith::DivUIOp::create(
-      builder, loc, dim(op.getQuery(), qLayout.h), dim(op.getKey(), kLayout.h));
-  keyHead = arith::DivUIOp::create(builder, loc, rows.head, group);
-  queries = convertFloat(
-      builder, loc,
-      readColumns(builder, loc, op.getQuery(), qLayout, rows, numQueries),
-      accType);
+  KeyPlace place = emitKeyPlace(builder, op, rows);
+  numAllKeys = place.numKeys;
+  keyBatch = place.batch;
+  keyHead = place.head;
+  queries = convertFloat(builder, loc,
+                         readColumns(builder, loc, op.getQuery(),
+                                     attention.getLayout(0), rows, numQueries),
+                         accType);
   queryPositions = emitPositions(rows.row, 2, numQueries);
   auto type = VectorType::get({numQueries}, builder.getIndexType());
   Value end = vector::BroadcastOp::create(builder, loc, type,
@@ -418,26 +385,8 @@ FailureOr<TileState> KeyLoops::emitLoopByClass(Value lo, Value hi,
   return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
-Value KeyLoops::contract(Value lhs, Value rhs, Value acc, AffineMap lhsMap,
-                         AffineMap rhsMap, AffineMap accMap) {
-  auto parallel = vector::IteratorTypeAttr::get(builder.getContext(),
-                                                vector::IteratorType::parallel);
-  auto reduction = vector::IteratorTypeAttr::get(
-      builder.getContext(), vector::IteratorType::reduction);
-  return vector::ContractionOp::create(
-      builder, loc, lhs, rhs, acc,
-      builder.getAffineMapArrayAttr({lhsMap, rhsMap, accMap}),
-      builder.getArrayAttr({parallel, parallel, reduction}));
-}
-
 FailureOr<TileState> KeyLoops::emitStep(Value key, Predicate predicate,
                                         TileState state) {
-  MLIRContext *context = builder.getContext();
-  AffineExpr row, query, inner;
-  bindDims(context, row, query, inner);
-  auto map = [&](AffineExpr a, AffineExpr b) {
-    return AffineMap::get(3, 0, {a, b}, context);
-  };
   auto read = [&](Value tensor, Layout layout) {
     auto type = cast<RankedTensorType>(tensor.getType());
     Value tile =
@@ -450,10 +399,9 @@ FailureOr<TileState> KeyLoops::emitStep(Value key, Predicate predicate,
   };
 
   auto scoreType = VectorType::get({numKeys, numQueries}, accType);
-  Value products =
-      contract(read(op.getKey(), attention.getLayout(1)), queries,
-               createFloat(builder, loc, scoreType, 0.0), map(row, inner),
-               map(inner, query), map(row, query));
+  Value products = contractTiles(
+      builder, loc, read(op.getKey(), attention.getLayout(1)), queries,
+      createFloat(builder, loc, scoreType, 0.0), /*isTransposed=*/false);
   FailureOr<Value> scores =
       predicate == Predicate::ByTile
           ? emitScoresByTile(key, products)
@@ -462,42 +410,28 @@ FailureOr<TileState> KeyLoops::emitStep(Value key, Predicate predicate,
     return failure();
   auto step = OnlineStepOp::create(builder, loc, *scores, state.acc, state.max,
                                    state.sum);
-  Value acc = contract(read(op.getValue(), attention.getLayout(2)),
-                       step.getProbabilities(), step.getNewAcc(),
-                       map(inner, row), map(inner, query), map(row, query));
+  Value acc = contractTiles(
+      builder, loc, read(op.getValue(), attention.getLayout(2)),
+      step.getProbabilities(), step.getNewAcc(), /*isTransposed=*/true);
   return TileState{acc, step.getNewMax(), step.getNewSum()};
 }
 
-/// Scales the products, applies score and mask, and changes to base 2.
 FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
-  constexpr double log2e = 1.4426950408889634074;
-  double scale = op.getScale().convertToDouble();
   RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
-  auto multiply = [&](Value value, double factor) -> Value {
-    if (factor == 1.0)
-      return value;
-    return arith::MulFOp::create(
-        builder, loc, value,
-        createFloat(builder, loc, value.getType(), factor));
-  };
-
-  TileValue keyPositions = {emitPositions(key, 3, numKeys), TileKind::Key};
-  TileValue active = rowActive;
-  TileValue allowed = {
-      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
+  TilePairs pairs;
+  pairs.batch = {withOffset(rows.batch, 0)};
+  pairs.head = {withOffset(rows.head, 1)};
+  pairs.query = {queryPositions, TileKind::Query};
+  pairs.key = {emitPositions(key, 3, numKeys), TileKind::Key};
+  pairs.active = rowActive;
   if (masked) {
     Value end = vector::BroadcastOp::create(
-        builder, loc, keyPositions.value.getType(), withOffset(numAllKeys, 3));
-    allowed = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                     keyPositions.value, end),
-               TileKind::Key};
+        builder, loc, pairs.key.value.getType(), withOffset(numAllKeys, 3));
+    pairs.allowed = {arith::CmpIOp::create(builder, loc,
+                                           arith::CmpIPredicate::slt,
+                                           pairs.key.value, end),
+                     TileKind::Key};
   }
-  SmallVector<TileValue> arguments = {{withOffset(rows.batch, 0)},
-                                      {withOffset(rows.head, 1)},
-                                      {queryPositions, TileKind::Query},
-                                      keyPositions};
-  for (Value capture : op.getCaptures())
-    arguments.push_back({capture});
   // Tiles start at multiples of their size, unless they count from elsewhere.
   for (Region *region : {&op.getMask(), &op.getScore()}) {
     if (region->empty() || !op.getOffsets().empty())
@@ -506,32 +440,8 @@ FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
     vectorizer.setStart(region->getArgument(first), rows.row, numQueries);
     vectorizer.setStart(region->getArgument(first + 1), key, numKeys);
   }
-  if (masked && !op.getMask().empty()) {
-    FailureOr<TileValue> mask = vectorizer.run(
-        op.getMask(), arguments, vectorizer.logicalAnd(active, allowed));
-    if (failed(mask))
-      return failure();
-    allowed = vectorizer.logicalAnd(allowed, *mask);
-  }
-
-  Value scores;
-  if (op.getScore().empty()) {
-    scores = multiply(products, scale * log2e);
-  } else {
-    arguments.insert(arguments.begin(),
-                     {multiply(products, scale), TileKind::Tile});
-    FailureOr<TileValue> score = vectorizer.run(
-        op.getScore(), arguments, vectorizer.logicalAnd(active, allowed));
-    if (failed(score))
-      return failure();
-    scores = multiply(vectorizer.broadcast(*score, TileKind::Tile), log2e);
-  }
-  if (!masked)
-    return scores;
-  return arith::SelectOp::create(
-             builder, loc, vectorizer.broadcast(allowed, TileKind::Tile),
-             scores, createNegativeInfinity(builder, loc, scores.getType()))
-      .getResult();
+  return emitTileScores(builder, op, vectorizer, pairs, products,
+                        TileKind::Tile);
 }
 
 /// Whether all pairs of a tile are allowed.
@@ -571,6 +481,8 @@ FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
 FailureOr<TileState> mlir::attn::emitKeyLoops(
     OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
     TileState state, const TileSummaries &summaries, BoundsCheckSites *sites) {
+  if (summaries.unions)
+    return emitGatheredLoop(builder, op, rows, state, summaries.unions, sites);
   if (hasKeyLists(op))
     return emitKeyListLoop(builder, op, rows, state, sites);
   return KeyLoops(builder, op, rows, summaries, sites).emit(state);

@@ -1,6 +1,7 @@
 //===- TileSummaries.cpp - Ranges of captures for tiles of keys -----------===//
 
 #include "TileSummaries.h"
+#include "GatheredKeys.h"
 #include "RegionSlice.h"
 #include "RegionVectorizer.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -268,6 +269,10 @@ static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
 FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
                                                        OnlineAttentionOp op) {
   TileSummaries summaries;
+  if (gathersKeys(op)) {
+    summaries.unions = emitListUnions(rewriter, op);
+    return summaries;
+  }
   if (!hasTileClasses(op))
     return summaries;
   DenseMap<Value, TileDependence> dependence = getTileDependence(op.getTiles());

@@ -37,6 +37,8 @@ struct TileSummaries {
   /// The first and the last tile of keys that a tile of queries needs; if it
   /// needs none, the first one is their number. i32.
   std::optional<TileSummary> needed;
+  /// The keys of tiles of queries with lists of keys, if tiles gather them.
+  ListUnionsOp unions;
 };
 
 /// Computes the elements of both tables for the rows, or keys, from `begin` to

@@ -205,23 +205,28 @@ Type MapType::parse(AsmParser &parser) {
   Type element;
   if (parser.parseLess() || parseShape(parser, 2, shape, element))
     return {};
-  bool strided = false, packed = false;
+  bool strided = false, aligned = false, packed = false;
   if (succeeded(parser.parseOptionalComma())) {
     packed = succeeded(parser.parseOptionalKeyword("packed"));
     strided = !packed;
     if (strided && parser.parseKeyword("strided"))
       return {};
+    aligned = strided && succeeded(parser.parseOptionalComma());
+    if (aligned && parser.parseKeyword("aligned"))
+      return {};
   }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), shape[0], shape[1], element, strided, packed);
+  return get(parser.getContext(), shape[0], shape[1], element, strided, aligned,
+             packed);
 }
 
 void MapType::print(AsmPrinter &printer) const {
   printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType()
-          << (getStrided()  ? ", strided>"
-              : getPacked() ? ", packed>"
-                            : ">");
+          << (getPacked()    ? ", packed"
+              : getStrided() ? ", strided"
+                             : "")
+          << (getAligned() ? ", aligned>" : ">");
 }
 
 Type TileType::parse(AsmParser &parser) {

@@ -95,6 +95,26 @@ LogicalResult WarpSpecializeOp::verify() {
   return success();
 }
 
+/// All uses of a channel arrive in the same way.
+LogicalResult WarpSpecializeOp::verifyRegions() {
+  DenseMap<Value, PutOp> puts;
+  WalkResult result = getProducer().walk([&](PutOp put) {
+    auto [first, isNew] = puts.try_emplace(put.getChannel(), put);
+    MapType own = put.getMap().getType(),
+            other = first->second.getMap().getType();
+    if (isNew || (own.getStrided() == other.getStrided() &&
+                  own.getAligned() == other.getAligned()))
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        put.emitOpError("expects a map of the kind that the channel is filled "
+                        "from elsewhere, but got ")
+        << own;
+    diag.attachNote(first->second.getLoc()) << "filled from " << other;
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 void WarpSpecializeOp::getSuccessorRegions(
     RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &regions) {
   if (point.isParent()) {
@@ -153,12 +173,26 @@ LogicalResult PutOp::verify() {
   if (failed(verifyRole(*this, /*isProducer=*/true)))
     return failure();
   auto roles = (*this)->getParentOfType<WarpSpecializeOp>();
-  if (map.getStrided() != (roles.getProducerThreads() == 128))
+  if (map.getStrided() && roles.getProducerThreads() != kWarpgroupThreads)
     return emitOpError("expects a producer of ")
-           << (map.getStrided() ? "128 threads" : "1 or 32 threads") << " for "
-           << map << ", but got " << roles.getProducerThreads();
+           << kWarpgroupThreads << " threads for " << map << ", but got "
+           << roles.getProducerThreads();
   if (map.getStrided() && getColumn())
     return emitOpError("expects no column of a strided map");
+  if (getList()) {
+    auto list = cast<MemRefType>(getList().getType());
+    if (!map.getStrided())
+      return emitOpError("expects a strided map for rows of a list, but got ")
+             << map;
+    if (!list.getElementType().isInteger(32) || list.getRank() < 1)
+      return emitOpError("expects a list of i32 with a rank of at least 1, but "
+                         "got ")
+             << list;
+    if (static_cast<int64_t>(getPosition().size()) != list.getRank() - 1)
+      return emitOpError("expects one position for each dimension of the list "
+                         "but the last, ")
+             << list.getRank() - 1 << ", but got " << getPosition().size();
+  }
   return verifyNote(*this, channel, getNote());
 }
 

@@ -45,6 +45,9 @@ inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
 inline constexpr llvm::StringLiteral kMaskedAttrName = "attn.masked";
 /// Of an attention whose mask is not asked which tiles it needs.
 inline constexpr llvm::StringLiteral kWholeAttrName = "attn.whole";
+/// Of an attention with lists of single keys whose tiles of queries gather the
+/// keys that they have.
+inline constexpr llvm::StringLiteral kGatheredAttrName = "attn.gathered";
 /// The attribute of the function argument that these errors are reported to:
 /// memref<?xi64>, two elements for each number in `attn.sites`: an index that
 /// is out of range, and the extent that it should be below.
@@ -52,6 +55,9 @@ inline constexpr llvm::StringLiteral kStatusAttrName = "attn.status";
 /// The attribute of a function `F.plan` that holds one text for each constraint
 /// on extents (see attn-plan).
 inline constexpr llvm::StringLiteral kConstraintsAttrName = "attn.constraints";
+
+/// Keys of a word that lists of single keys become.
+inline constexpr int64_t kWordKeys = 32;
 
 /// Number of leading arguments of each region, before the captures:
 /// (s, b, h, i, j), (b, h, i, j), (b, h, i0, i1, skv), and

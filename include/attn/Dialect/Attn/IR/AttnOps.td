@@ -429,6 +429,59 @@ def Attn_ListWordsOp : Attn_Op<"list_words", [
   let hasVerifier = 1;
 }
 
+def Attn_ListUnionsOp : Attn_Op<"list_unions", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "the keys that some query of a tile has in its list";
+  let description = [{
+    Of lists in the format CSR (see `attn.attention`), each with what it is for a batch and a head, three tables by tiles of queries:
+
+    * `places[b, h, t]`: the first page of tile `t`, and the number of its keys: those that the list of some of its queries holds, once each, in ascending order.
+    * `numbers[page, n]`: key `n` of a page, the pages of a tile one after the other. Where a page is longer than what is left of the keys, the rest is the number of all keys, which is no key.
+    * `words[page, n / 32, m]`: bit `n mod 32` says whether query `m` of the tile has key `n` of the page in its list; not set beyond the keys.
+
+    A list is the set of its columns that are in range, and nothing outside of `rows` and `columns` is read, whatever they hold. Tables have `ceil(E / tile_keys)` pages for the
+    `E` columns, and one more for each tile. So lists of different heads and batches must be the same, or be different parts of `columns`: the number of keys of tiles for which that is not so is -1.
+
+    Operands:
+
+    * `rows`, `columns`: the lists, as tensors or their buffers.
+    * `queries`, `keys`: how many there are of each.
+    * `into`: none, or the tables, if they are buffers. Then thread block `n` of a kernel fills what belongs to tile `n`.
+
+    The results are the tables if they are tensors.
+
+    Example:
+
+    ```mlir
+    %places, %numbers, %words = attn.list_unions %rows, %columns queries %nq keys %nk tile [64, 128]
+        : tensor<4x?xi32>, tensor<?xi32> -> tensor<1x4x?x2xi32>, tensor<?x128xi32>, tensor<?x4x64xi32>
+    ```
+
+    Errors: rows of other than 1 to 3 dimensions, columns of other than one, or elements of these other than i32 or i64; a tile whose queries are no multiple of 8, or whose
+    keys are no multiple of 32; tables of other types; tables as results that are buffers, or the other way round.
+  }];
+  let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$rows,
+    AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$columns, Index:$queries, Index:$keys,
+    Variadic<AnyMemRef>:$into, I64Attr:$tile_queries, I64Attr:$tile_keys);
+  let results = (outs Variadic<AnyRankedTensor>:$tables);
+  let assemblyFormat = [{
+    $rows `,` $columns `queries` $queries `keys` $keys
+    `tile` `[` $tile_queries `,` $tile_keys `]`
+    (`into` `(` $into^ `:` type($into) `)`)? attr-dict
+    `:` type($rows) `,` type($columns) (`->` type($tables)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The tables, in whichever form they are.
+    ::mlir::Value getTable(unsigned number) {
+      return getTables().empty() ? getInto()[number] : getTables()[number];
+    }
+    /// The types of tables for lists, as tensors.
+    static ::llvm::SmallVector<::mlir::Type> getTableTypes(
+        ::mlir::ShapedType rows, int64_t tileQueries, int64_t tileKeys);
+  }];
+}
+
 def Attn_ReportOp : Attn_Op<"report", [MemoryEffects<[MemWrite]>]> {
   let summary = "report an error in the data of a program that runs";
   let description = [{

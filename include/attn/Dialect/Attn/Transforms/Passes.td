@@ -77,13 +77,16 @@ def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
 def AttnChooseSparsityPass : Pass<"attn-choose-sparsity"> {
   let summary = "choose how each sparse structure runs";
   let description = [{
-    An attention with lists of single keys (blocks of 1x1) has two forms:
+    An attention with lists of single keys (blocks of 1x1) has three forms:
 
     * `lists`: a query is a row, which meets the keys of its list and no other. What it costs grows with the pairs in lists.
     * `dense`: the lists become bits, one for each pair, in words of 32 keys, by a loop in front of the attention, and the mask asks for the bit of a pair.
       What it costs grows with all pairs, each of which costs far less. Words are one bit for each pair of a query and a key of each list.
 
-    With `auto`, costs of both are computed from the extents of the operands, as a model has them that was measured
+    * `gathered`: with `one-per-launch`, as for a GPU. The lists stay, but the attention is marked `attn.gathered`: tiles of queries meet the keys that some of their lists hold.
+      What it costs grows with these. It is taken only if it is asked for.
+
+    With `auto`, costs of the first two are computed from the extents of the operands, as a model has them that was measured
     (`SparsityCosts.cpp`); where extents are not known, by the program when it runs, in which both forms stand then. Dense is not chosen where words would have more than 2 GiB.
     `xformers` chooses by the rule of xFormers, a baseline: lists below 30 % of all pairs.
     An attention that has a schedule has the form that the schedule is for.
@@ -132,11 +135,12 @@ def AttnChooseSparsityPass : Pass<"attn-choose-sparsity"> {
         }
     ```
 
-    Errors: a form of another name; `lists` for a sparsity with larger blocks, and `blocks` for lists of single keys.
+    Errors: a form of another name; `lists` and `gathered` for a sparsity with larger blocks, and `blocks` for lists of single keys; `gathered` without `one-per-launch`, for elements
+    other than bf16 and f16, or with a schedule for rows.
   }];
   let options = [
     Option<"form", "form", "std::string", /*default=*/"\"auto\"",
-           "auto, dense, blocks, lists, or xformers">,
+           "auto, dense, blocks, lists, gathered, or xformers">,
     Option<"onePerLaunch", "one-per-launch", "bool", /*default=*/"false",
            "leave the choice to whoever launches one of several kernels, and fill words by one operation for each query">
   ];
@@ -657,13 +661,16 @@ def AttnTilePass : Pass<"attn-tile"> {
     With lists of single keys (a sparsity of lists with blocks of 1x1) and a `#attn.row_schedule`, a tile has one query, and the loop is over its list, in steps
     of `tile_n` keys, whose rows of k and v are gathered. Whatever the lists hold, nothing outside of the operands is read. `blocks` and `tiles` are ignored.
 
+    With such lists and another schedule of one loop over keys, `attn.list_unions` in front of the loop over workers finds the keys that some query of each tile has. The loop over keys counts those, in steps of
+    `tile_n`, whose rows of k and v are gathered; words say which pairs take part, and regions see the positions of the keys. A tile whose keys are not known gives NaN. `blocks` and `tiles` are ignored.
+
     The score and mask regions become operations on vectors. A value that depends on
     the query or the key alone stays one-dimensional.
 
     Precondition: attentions carry a schedule (`attn-assign-schedule`), regions
     are canonical (`attn-canonicalize-score`), no `attn.attention` is left.
     An attention has no `sparsity` left (`attn-expand-sparsity`).
-    Postcondition: of the dialect only `attn.online_step`, `attn.gather`, `attn.report` and views of packed heads are left.
+    Postcondition: of the dialect only `attn.online_step`, `attn.gather`, `attn.list_unions`, `attn.report` and views of packed heads are left.
 
     With `bounds-check`, each read of a capture gets a number, and an
     index out of range reports it at run time; the functions get the

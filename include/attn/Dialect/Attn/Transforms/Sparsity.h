@@ -24,12 +24,14 @@ enum class SparsityForm {
   Blocks,
   /// Rows with lists of single keys.
   Lists,
+  /// Tiles of queries, each with the keys that the lists of some of them hold.
+  Gathered,
   /// Lists of single keys below a fixed density, otherwise dense, as xFormers
   /// has it: a baseline.
   XFormers
 };
 
-/// "auto", "dense", "blocks", "lists", "xformers".
+/// "auto", "dense", "blocks", "lists", "gathered", "xformers".
 std::optional<SparsityForm> parseSparsityForm(StringRef name);
 StringRef getSparsityFormName(SparsityForm form);
 

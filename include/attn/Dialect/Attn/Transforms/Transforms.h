@@ -45,9 +45,6 @@ LogicalResult expandSparsity(RewriterBase &rewriter,
                              SmallVectorImpl<Attribute> &sites,
                              bool byElement = false);
 
-/// Keys of a word that lists of single keys become.
-inline constexpr int64_t kWordKeys = 32;
-
 /// Makes the lists of single keys of `op` a part of its mask, as bits of words
 /// of queries by keys (see attn-choose-sparsity). With `asOperation` an
 /// attn.list_words fills the words of a query, in place of a loop.

@@ -78,7 +78,9 @@ inline constexpr llvm::StringLiteral kThreadsAttrName = "hopper.threads";
 /// `tables`, an array of dictionaries of the `bytes` of an element and the
 /// `extents`. Each extent is a dictionary of a constant `extent`, or of
 /// `operand`, `dim` and `divisor`: ceil(shape[dim] / divisor), or of `parts`:
-/// how many the keys of a tile are shared out to, which is chosen at a launch.
+/// how many the keys of a tile are shared out to, which is chosen at a launch;
+/// with `plus_rows` as many more as that operand, a table before, has rows:
+/// elements with the same indices but the last.
 inline constexpr llvm::StringLiteral kTablesAttrName = "hopper.tables";
 /// Of a kernel that fills tables, an operand that has as many elements as it
 /// needs warps.
@@ -86,6 +88,8 @@ inline constexpr llvm::StringLiteral kElementsAttrName = "hopper.elements";
 /// Of such a kernel whose warps each fill a row of elements, those with the
 /// same indices but the last.
 inline constexpr llvm::StringLiteral kRowsAttrName = "hopper.rows";
+/// Of such a kernel that has a thread block where others have a warp.
+inline constexpr llvm::StringLiteral kBlocksAttrName = "hopper.blocks";
 
 /// Of a kernel that checks data: a dictionary of the operand that takes what it
 /// reports, `words`, of the number of `sites`, and of `extents` as tables have

@@ -109,11 +109,13 @@ def Hopper_MapType : Hopper_Type<"Map", "map"> {
     `!hopper.map<R x C x T>` is a parameter of a kernel: a tensor of batch, head, row and column, of which boxes of
     `R` rows and `C` columns of one head are copied. What a box has outside of the tensor reads as 0 and is not written.
     The hardware copies boxes of tensors whose strides are multiples of 16 bytes; those of
-    `!hopper.map<R x C x T, strided>` are copied by threads, from any strides, in whole rows of the tensor.
+    `!hopper.map<R x C x T, strided>` are copied by threads, from any strides, in whole rows of the tensor. With `strided, aligned` the rows of the tensor
+    start at multiples of 16 bytes, which threads copy at a time.
     A box of `!hopper.map<R x C x T, packed>` has rows of P heads that follow each other: for each of R / P rows, that of each head.
     P, a power of two that divides R, is what a launch makes the map with.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "bool":$strided, "bool":$packed);
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "bool":$strided, "bool":$aligned,
+      "bool":$packed);
   let hasCustomAssemblyFormat = 1;
 }
 

@@ -38,7 +38,7 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     ```
 
     Errors: other than 1 to 4 consumers, or thread blocks; registers that are not a multiple of 8 from 24 to 256, or that leave less
-    than 24 to the producer; other than 1, 32 or 128 threads of the producer, or 128 that claim work.
+    than 24 to the producer; other than 1, 32 or 128 threads of the producer, or 128 that claim work; a channel that is filled both by threads and by the hardware.
   }];
   let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers,
       DefaultValuedAttr<I64Attr, "1">:$producer_threads,
@@ -51,6 +51,7 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     `consumers` $consumers attr-dict
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def Hopper_YieldOp : Hopper_Op<"yield", [Pure, ReturnLike, Terminator,
@@ -102,22 +103,29 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
     A note, which all threads of the producer have, goes with the tile. The box of a packed map starts at head `head` and at row
     `row` of each of its heads.
 
+    With a list, row `r` of the box is not that of number `row + r`, but of number `list[position..., row + r]`: what is copied is gathered from rows in any order, some of
+    them more than once.
+
     ```mlir
     hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
     hopper.put %ch[%n], %map[%b, %h, %r] column %c : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
     hopper.put %ch[%n], %map[%b, %h, %r] note %x : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+    hopper.put %ch[%n], %map[%b, %h, %r] rows %list[%p] : !hopper.channel<2x128x64xbf16>,
+        !hopper.map<128x64xbf16, strided, aligned>, memref<?x128xi32>
     ```
 
     Errors: a box of another shape or element type than the channel's tiles; outside of `producer`; a strided map where the
-    producer is no warpgroup or with a column, or another map where it is one; a note without a channel with notes, or the
-    other way round.
+    producer is no warpgroup or with a column; a list with another map, or of other elements than i32, or with a number of positions other than the rank less one; a
+    note without a channel with notes, or the other way round.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
       Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
-      Optional<Index>:$column, Optional<I32>:$note);
+      Optional<Index>:$column, Optional<AnyMemRef>:$list,
+      Variadic<Index>:$position, Optional<I32>:$note);
   let assemblyFormat = [{
     $channel `[` $number `]` `,` $map `[` $batch `,` $head `,` $row `]`
-    (`column` $column^)? (`note` $note^)? attr-dict `:` type($channel) `,` type($map)
+    (`column` $column^)? (`rows` $list^ `[` $position `]`)? (`note` $note^)? attr-dict
+    `:` type($channel) `,` type($map) (`,` type($list)^)?
   }];
   let hasVerifier = 1;
 }

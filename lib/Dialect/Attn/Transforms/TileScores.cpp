@@ -1,0 +1,127 @@
+//===- TileScores.cpp - Scores of a tile ----------------------------------===//
+
+#include "TileScores.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Value mlir::attn::createFloat(OpBuilder &builder, Location loc, Type type,
+                              double value) {
+  auto element = cast<FloatType>(getElementTypeOrSelf(type));
+  TypedAttr attribute = FloatAttr::get(element, value);
+  if (auto vector = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+Value mlir::attn::contractTiles(OpBuilder &builder, Location loc, Value lhs,
+                                Value rhs, Value acc, bool isTransposed) {
+  AffineExpr row, query, inner;
+  bindDims(builder.getContext(), row, query, inner);
+  auto map = [&](AffineExpr a, AffineExpr b) {
+    return AffineMap::get(3, 0, {a, b}, builder.getContext());
+  };
+  auto iterator = [&](vector::IteratorType type) {
+    return vector::IteratorTypeAttr::get(builder.getContext(), type);
+  };
+  Attribute parallel = iterator(vector::IteratorType::parallel);
+  Attribute reduction = iterator(vector::IteratorType::reduction);
+  return vector::ContractionOp::create(
+      builder, loc, lhs, rhs, acc,
+      builder.getAffineMapArrayAttr(
+          {isTransposed ? map(inner, row) : map(row, inner), map(inner, query),
+           map(row, query)}),
+      builder.getArrayAttr({parallel, parallel, reduction}));
+}
+
+Value mlir::attn::emitShared(OpBuilder &builder, Location loc, Value tensor,
+                             unsigned number, Value position) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  int64_t extent = cast<RankedTensorType>(tensor.getType()).getDimSize(number);
+  if (extent == 1)
+    return index(0);
+  if (!ShapedType::isDynamic(extent))
+    return position;
+  Value isOne = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::eq,
+      tensor::DimOp::create(builder, loc, tensor, number), index(1));
+  return arith::SelectOp::create(builder, loc, isOne, index(0), position);
+}
+
+KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder, OnlineAttentionOp op,
+                                  const TileRows &rows) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
+  auto dim = [&](Value tensor, unsigned number) -> Value {
+    return tensor::DimOp::create(builder, loc, tensor, number);
+  };
+  KeyPlace place;
+  place.numKeys = dim(op.getKey(), kLayout.s);
+  // The batch of k and v is that of q, or 1 for all.
+  place.batch = emitShared(builder, loc, op.getKey(), kLayout.b, rows.batch);
+  Value group = arith::DivUIOp::create(
+      builder, loc, dim(op.getQuery(), qLayout.h), dim(op.getKey(), kLayout.h));
+  place.head = arith::DivUIOp::create(builder, loc, rows.head, group);
+  return place;
+}
+
+FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,
+                                            OnlineAttentionOp op,
+                                            RegionVectorizer &vectorizer,
+                                            const TilePairs &pairs,
+                                            Value products, TileKind kind) {
+  constexpr double log2e = 1.4426950408889634074;
+  Location loc = op.getLoc();
+  double scale = op.getScale().convertToDouble();
+  auto multiply = [&](Value value, double factor) -> Value {
+    if (factor == 1.0)
+      return value;
+    return arith::MulFOp::create(
+        builder, loc, value,
+        createFloat(builder, loc, value.getType(), factor));
+  };
+  bool isMasked = static_cast<bool>(pairs.allowed.value);
+  TileValue allowed = pairs.allowed;
+  if (!isMasked)
+    allowed = {
+        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
+  auto getActive = [&] {
+    return pairs.active.value ? vectorizer.logicalAnd(pairs.active, allowed)
+                              : allowed;
+  };
+  SmallVector<TileValue> arguments = {pairs.batch, pairs.head, pairs.query,
+                                      pairs.key};
+  for (Value capture : op.getCaptures())
+    arguments.push_back({capture});
+  if (isMasked && !op.getMask().empty()) {
+    FailureOr<TileValue> mask =
+        vectorizer.run(op.getMask(), arguments, getActive());
+    if (failed(mask))
+      return failure();
+    allowed = vectorizer.logicalAnd(allowed, *mask);
+  }
+
+  Value scores;
+  if (op.getScore().empty()) {
+    scores = multiply(products, scale * log2e);
+  } else {
+    arguments.insert(arguments.begin(), {multiply(products, scale), kind});
+    FailureOr<TileValue> score =
+        vectorizer.run(op.getScore(), arguments, getActive());
+    if (failed(score))
+      return failure();
+    scores = multiply(vectorizer.broadcast(*score, kind), log2e);
+  }
+  if (!isMasked)
+    return scores;
+  return arith::SelectOp::create(
+             builder, loc, vectorizer.broadcast(allowed, kind), scores,
+             createFloat(builder, loc, scores.getType(), -INFINITY))
+      .getResult();
+}

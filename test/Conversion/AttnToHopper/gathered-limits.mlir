@@ -1,0 +1,36 @@
+// RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=attn-hopper-schedule | FileCheck %s
+
+// Keys that a tile gathers may be anywhere, so that a limit of positions holds
+// in every tile, not in the last one alone.
+
+// CHECK: } consumers {
+// CHECK-NOT: -> (vector<64x64xf32>) {
+// CHECK: %[[NUMBERS:.*]] = attn.gather %{{.*}} : memref<?x64xi32, {{.*}} -> vector<64x1xi32>
+// CHECK-NOT: -> (vector<64x64xf32>) {
+// CHECK: %[[BITS:.*]] = arith.cmpi ne, %{{.*}} : vector<64x64xi32>
+// CHECK-NOT: -> (vector<64x64xf32>) {
+// CHECK: arith.andi %{{.*}} : vector<64x64xi1>
+// CHECK-NEXT: arith.constant
+// CHECK-NEXT: arith.select
+// CHECK-NOT: -> (vector<64x64xf32>) {
+// CHECK: gpu.return
+!q = tensor<?x?x?x64xbf16>
+!lists = tensor<?xi32>
+func.func @f(%q: !q, %k: !q, %v: !q, %rows: !lists, %columns: !lists, %n: index) -> !q {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : !q
+  %h = tensor.dim %q, %c1 : !q
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%b, %h, %s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q)
+      captures(%n : index)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : !lists, !lists)
+      outs(%init : !q)
+      mask(%b0, %h0, %i, %j, %end) {
+        %p = arith.cmpi slt, %j, %end : index
+        attn.yield %p : i1
+      }
+  return %o : !q
+}
