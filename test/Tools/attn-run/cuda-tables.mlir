@@ -7,6 +7,11 @@
 // CHECK-NEXT:   documents {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 3
 // CHECK-NEXT:   documents_summary0 {{.*}}128 threads {{.*}}fills tables before
 // CHECK-NEXT:   documents_summary1 {{.*}}128 threads {{.*}}fills tables before
+// What shares out the keys of few tiles has tables of its own, too.
+// CHECK-NEXT:   documents {{.*}}tile_m = 64, tile_n = 128, {{.*}}split_keys
+// CHECK-NEXT:   documents_summary0 {{.*}}fills tables before
+// CHECK-NEXT:   documents_summary1 {{.*}}fills tables before
+// CHECK-NEXT:   documents_summary2 {{.*}}fills tables before
 // CHECK-NEXT:   documents {{.*}}tile_m = 128, tile_n = 64
 // CHECK-NEXT:   documents_summary0 {{.*}}fills tables before
 // CHECK-NEXT:   documents_summary1 {{.*}}fills tables before

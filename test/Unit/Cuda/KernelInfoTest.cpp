@@ -120,8 +120,8 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
-  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 7; }),
-            "expects a GPU program of version 6, but got version 7");
+  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 8; }),
+            "expects a GPU program of version 7, but got version 8");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
