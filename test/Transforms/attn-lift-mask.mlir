@@ -17,11 +17,11 @@
 // CHECK-NEXT:   %[[V1:.*]] = arith.subi %[[J1]], %[[C1]] : index
 // CHECK-NEXT:   %[[V2:.*]] = arith.subi %[[I0]], %[[V1]] : index
 // CHECK-NEXT:   %[[V3:.*]] = arith.subi %[[V0]], %[[J0]] : index
-// CHECK-NEXT:   %[[V4:.*]] = arith.subi %[[C0]], %[[V3]] : index
-// CHECK-NEXT:   %[[V5:.*]] = arith.subi %[[C0]], %[[V2]] : index
-// CHECK-NEXT:   %[[V6:.*]] = arith.maxsi %[[V2]], %[[V4]] : index
-// CHECK-NEXT:   %[[V7:.*]] = arith.maxsi %[[V6]], %[[C0]] : index
-// CHECK-NEXT:   %[[V8:.*]] = arith.maxsi %[[V5]], %[[V3]] : index
+// CHECK-NEXT:   %[[V4:.*]] = arith.maxsi %[[V2]], %[[C0]] : index
+// CHECK-NEXT:   %[[V5:.*]] = arith.minsi %[[V3]], %[[C0]] : index
+// CHECK-NEXT:   %[[V7:.*]] = arith.subi %[[V4]], %[[V5]] : index
+// CHECK-NEXT:   %[[V6:.*]] = arith.subi %[[C0]], %[[V2]] : index
+// CHECK-NEXT:   %[[V8:.*]] = arith.maxsi %[[V6]], %[[V3]] : index
 // CHECK-NEXT:   %[[V9:.*]] = arith.cmpi slt, %[[V7]], %[[C128]] : index
 // CHECK-NEXT:   %[[V10:.*]] = arith.cmpi slt, %[[V8]], %[[C128]] : index
 // CHECK-NEXT:   %[[V11:.*]] = arith.cmpi slt, %[[J0]], %[[C4]] : index

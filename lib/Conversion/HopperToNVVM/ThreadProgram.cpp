@@ -147,6 +147,11 @@ LogicalResult ThreadProgram::emitPlain() {
   function->setAttr(
       "nvvm.maxntid",
       b.getDenseI32ArrayAttr({static_cast<int32_t>(threads.getInt())}));
+  // For more thread blocks, as many as their shared memory leaves room for,
+  // ptxas would spill registers.
+  constexpr int32_t blocksPerSM = 4;
+  if (kernel->hasAttr(hopper::kBlocksAttrName))
+    function->setAttr("nvvm.minctasm", b.getI32IntegerAttr(blocksPerSM));
   threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   lane = arith::AndIOp::create(b, threadId, i32(hopper::kWarpThreads - 1));
   if (failed(emitBlock(kernel.getBody().front())))

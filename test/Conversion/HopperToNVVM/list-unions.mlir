@@ -22,6 +22,7 @@
 // Rows must be aligned for the kernel, and there is a page for each tile besides
 // those that the entries fill.
 // LAUNCH: hopper.blocks
+// LAUNCH-SAME: nvvm.maxntid = array<i32: 256>, nvvm.minctasm = 4 : i32
 // LAUNCH: {alignment = 16 : i64, kind = "pointer", operand = 1 : i64}, {alignment = 16 : i64, dim = 0 : i64, kind = "stride", operand = 1 : i64}
 // LAUNCH-SAME: hopper.tables = {first = 6 : i64, tables = [
 // LAUNCH-SAME: {bytes = 4 : i64, extents = [{extent = 1 : i64}, {dim = 0 : i64, divisor = 1 : i64, operand = 3 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 0 : i64}, {extent = 2 : i64}]}
