@@ -52,6 +52,9 @@ def check_code(schedule, ptx, query_dim, value_dim):
         loads += 2 * divide(tile_n, 64)
     if "strided" in schedule:
         loads = stores = 0
+    # Threads write what a part of the keys gives.
+    if "split_keys" in schedule:
+        stores = 0
     expect_count("cp.async.bulk.tensor.4d.shared", loads)
     expect_count("cp.async.bulk.tensor.4d.global", stores)
     threads = 128 + 2 * tile_m
