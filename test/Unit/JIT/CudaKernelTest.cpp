@@ -60,7 +60,11 @@ struct DeviceTensor {
 
 class CudaKernel : public ::testing::Test {
 protected:
-  void SetUp() override { fakeCudaClear(); }
+  void SetUp() override {
+    fakeCudaClear();
+    // Of no kernel of another test.
+    fakeCudaSetParams(nullptr, 0);
+  }
 
   static CompileOptions getOptions() {
     CompileOptions options;
