@@ -313,11 +313,9 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
     // Nothing that translates to code.
     for (llvm::StringRef attribute :
          {hopper::kParamsAttrName, hopper::kSharedBytesAttrName,
-          hopper::kThreadsAttrName, hopper::kScheduleAttrName,
-          hopper::kGridAttrName, hopper::kTablesAttrName,
-          hopper::kElementsAttrName, hopper::kRowsAttrName,
-          hopper::kBlocksAttrName, hopper::kChecksAttrName,
-          hopper::kMergeAttrName})
+          hopper::kThreadsAttrName})
+      copy->removeAttr(attribute);
+    for (llvm::StringRef attribute : hopper::kLaunchAttrNames)
       copy->removeAttr(attribute);
   }
   std::unique_ptr<llvm::Module> code =

@@ -2,11 +2,10 @@
 
 #include "MergeKernel.h"
 #include "IntBuilder.h"
+#include "WarpLoops.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static constexpr int64_t kThreads = 128;
 
 /// Batch, head and row.
 static constexpr unsigned kNumRowDims = 3;
@@ -52,9 +51,7 @@ void mlir::attn::describePartResults(TileProgram &program,
   withColumns.push_back(
       builder.getDictionaryAttr(getNumber("extent", output.columns)));
   for (ArrayRef<Attribute> all : {ArrayRef(withColumns), ArrayRef(extents)})
-    tables.push_back(builder.getDictionaryAttr(
-        {getNumber("bytes", 4),
-         builder.getNamedAttr("extents", builder.getArrayAttr(all))}));
+    tables.push_back(describeTable(builder, builder.getF32Type(), all));
 }
 
 FailureOr<Value> mlir::attn::getUnroundedOutput(TileProgram &program) {
@@ -88,13 +85,8 @@ LogicalResult mlir::attn::emitMergeKernel(OpBuilder &builder,
   const TileResult &output = *program.getOutput();
   int64_t warpsPerRow =
       llvm::divideCeil(output.access.columns, hopper::kMergeColumns);
-  auto kernel = gpu::GPUFuncOp::create(
-      builder, loc, (program.function.getName() + "_merge").str(),
-      FunctionType::get(builder.getContext(), {}, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                  builder.getUnitAttr());
-  kernel->setAttr(hopper::kThreadsAttrName,
-                  builder.getI64IntegerAttr(kThreads));
+  gpu::GPUFuncOp kernel =
+      createWarpKernel(builder, loc, program.function.getName() + "_merge");
   kernel->setAttr(hopper::kMergeAttrName,
                   builder.getI64IntegerAttr(warpsPerRow));
   KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
@@ -107,30 +99,13 @@ LogicalResult mlir::attn::emitMergeKernel(OpBuilder &builder,
   for (unsigned dim = 0; dim < kNumRowDims; ++dim)
     extents.push_back(
         ib.fromIndex(arguments.getExtent(getFirstOperand(program), dim)));
-  Value block =
-      ib.fromIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
-  Value thread =
-      ib.fromIndex(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
-  Value warp =
-      ib.add(ib.mul(block, ib.constant(kThreads / hopper::kWarpThreads)),
-             ib.div(thread, ib.constant(hopper::kWarpThreads)));
+  Value warp = emitWarpNumber(builder, loc);
   Value row = ib.div(warp, ib.constant(warpsPerRow));
   Value column = ib.mul(ib.rem(warp, ib.constant(warpsPerRow)),
                         ib.constant(hopper::kMergeColumns));
-  Value count = ib.mul(ib.mul(extents[0], extents[1]), extents[2]);
-  Value isRow = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                      row, count);
-  auto branch = scf::IfOp::create(builder, loc, isRow,
-                                  /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard inBranch(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    SmallVector<Value> position(kNumRowDims);
-    Value rest = row;
-    for (unsigned dim = kNumRowDims; dim-- > 0;) {
-      position[dim] = ib.toPosition(ib.rem(rest, extents[dim]));
-      rest = ib.div(rest, extents[dim]);
-    }
+    SmallVector<Value> position = emitIteration(builder, loc, row, extents);
     ArrayRef<int64_t> dims = output.access.dims;
     SmallVector<Value> indices(dims.size()), lseIndices;
     for (unsigned dim = 0; dim < kNumRowDims; ++dim)

@@ -67,15 +67,6 @@ static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
   return elements;
 }
 
-static Attribute describeTable(Builder &builder, Type element,
-                               ArrayRef<Attribute> extents) {
-  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
-  return builder.getDictionaryAttr(
-      {builder.getNamedAttr(
-           "bytes", builder.getI64IntegerAttr(std::max<int64_t>(bits / 8, 1))),
-       builder.getNamedAttr("extents", builder.getArrayAttr(extents))});
-}
-
 /// The tables of attn.list_unions, of which `first` is the number of the first.
 static LogicalResult describeUnions(Builder &builder, TileProgram &program,
                                     int64_t first,

@@ -47,6 +47,15 @@ FailureOr<DictionaryAttr> mlir::attn::describeExtent(Builder &builder,
        getNumber("operand", argument.getArgNumber())});
 }
 
+DictionaryAttr mlir::attn::describeTable(Builder &builder, Type element,
+                                         ArrayRef<Attribute> extents) {
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr(
+           "bytes", builder.getI64IntegerAttr(std::max<int64_t>(bits / 8, 1))),
+       builder.getNamedAttr("extents", builder.getArrayAttr(extents))});
+}
+
 gpu::GPUFuncOp mlir::attn::createWarpKernel(OpBuilder &builder, Location loc,
                                             const Twine &name,
                                             int64_t threads) {
@@ -57,6 +66,38 @@ gpu::GPUFuncOp mlir::attn::createWarpKernel(OpBuilder &builder, Location loc,
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kThreadsAttrName, builder.getI64IntegerAttr(threads));
   return kernel;
+}
+
+Value mlir::attn::emitWarpNumber(OpBuilder &builder, Location loc) {
+  IntBuilder ib{builder, loc};
+  Value block =
+      ib.fromIndex(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  Value thread =
+      ib.fromIndex(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
+  return ib.add(
+      ib.mul(block, ib.constant(kWarpLoopThreads / hopper::kWarpThreads)),
+      ib.div(thread, ib.constant(hopper::kWarpThreads)));
+}
+
+SmallVector<Value> mlir::attn::emitIteration(OpBuilder &builder, Location loc,
+                                             Value number,
+                                             ArrayRef<Value> extents) {
+  IntBuilder ib{builder, loc};
+  Value count = ib.constant(1);
+  for (Value extent : extents)
+    count = ib.mul(count, extent);
+  Value isIteration = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::slt, number, count);
+  auto branch = scf::IfOp::create(builder, loc, isIteration,
+                                  /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> indices(extents.size());
+  Value rest = number;
+  for (size_t dim = extents.size(); dim-- > 0;) {
+    indices[dim] = ib.toPosition(ib.rem(rest, extents[dim]));
+    rest = ib.div(rest, extents[dim]);
+  }
+  return indices;
 }
 
 FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
@@ -71,28 +112,9 @@ FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
       return failure();
     extents.push_back(ib.fromIndex(*extent));
   }
-  auto getId = [&](auto op) { return ib.fromIndex(op); };
-  Value block = getId(gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
-  Value thread =
-      getId(gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
   WarpIteration result;
-  result.number = ib.add(
-      ib.mul(block, ib.constant(kWarpLoopThreads / hopper::kWarpThreads)),
-      ib.div(thread, ib.constant(hopper::kWarpThreads)));
-  Value count = ib.constant(1);
-  for (Value extent : extents)
-    count = ib.mul(count, extent);
-  Value isIteration = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::slt, result.number, count);
-  auto branch = scf::IfOp::create(builder, loc, isIteration,
-                                  /*withElseRegion=*/false);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  result.indices.resize(extents.size());
-  Value rest = result.number;
-  for (size_t dim = extents.size(); dim-- > 0;) {
-    result.indices[dim] = ib.toPosition(ib.rem(rest, extents[dim]));
-    rest = ib.div(rest, extents[dim]);
-  }
+  result.number = emitWarpNumber(builder, loc);
+  result.indices = emitIteration(builder, loc, result.number, extents);
   for (auto [from, to] :
        llvm::zip_equal(loop.getInductionVars(), result.indices))
     cloner.map(from, to);

@@ -19,10 +19,23 @@ FailureOr<DictionaryAttr> describeExtent(Builder &builder,
                                          OpFoldResult extent, Operation *user,
                                          int64_t divisor = 1);
 
+/// A table of elements of a type with such extents, as hopper::kTablesAttrName
+/// has it.
+DictionaryAttr describeTable(Builder &builder, Type element,
+                             ArrayRef<Attribute> extents);
+
 /// An empty kernel of such threads.
 gpu::GPUFuncOp createWarpKernel(OpBuilder &builder, Location loc,
                                 const Twine &name,
                                 int64_t threads = kWarpLoopThreads);
+
+/// The number of a warp among all of a kernel of kWarpLoopThreads, as i32.
+Value emitWarpNumber(OpBuilder &builder, Location loc);
+
+/// Sets the builder to where there is iteration `number` of a loop with these
+/// extents, all i32, and gives its indices.
+SmallVector<Value> emitIteration(OpBuilder &builder, Location loc, Value number,
+                                 ArrayRef<Value> extents);
 
 /// An iteration of a loop: its number, as i32, and its indices.
 struct WarpIteration {

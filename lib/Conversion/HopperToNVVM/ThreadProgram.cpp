@@ -167,10 +167,7 @@ void ThreadProgram::describeLaunch(int64_t threads) {
   function->setAttr(hopper::kSharedBytesAttrName,
                     b.getI64IntegerAttr(sharedBytes));
   function->setAttr(hopper::kThreadsAttrName, b.getI64IntegerAttr(threads));
-  for (StringRef name : {hopper::kScheduleAttrName, hopper::kGridAttrName,
-                         hopper::kTablesAttrName, hopper::kElementsAttrName,
-                         hopper::kRowsAttrName, hopper::kBlocksAttrName,
-                         hopper::kChecksAttrName, hopper::kMergeAttrName})
+  for (StringRef name : hopper::kLaunchAttrNames)
     if (Attribute attribute = kernel->getAttr(name))
       function->setAttr(name, attribute);
 }

@@ -239,22 +239,12 @@ Value GatheredLoop::poison(Value sum) {
 
 FailureOr<TileState> GatheredLoop::emit(TileState state) {
   emitPrologue();
-  auto loop = scf::ForOp::create(builder, loc, index(0), count, index(numKeys),
-                                 ValueRange{state.acc, state.max, state.sum});
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    FailureOr<TileState> next =
-        emitStep(loop.getInductionVar(),
-                 {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
-                  loop.getRegionIterArg(2)});
-    if (failed(next))
-      return failure();
-    scf::YieldOp::create(builder, loc,
-                         ValueRange{next->acc, next->max, next->sum});
-  }
-  return TileState{loop.getResult(0), loop.getResult(1),
-                   poison(loop.getResult(2))};
+  FailureOr<TileState> after = emitKeyLoop(
+      builder, loc, index(0), count, index(numKeys), state,
+      [&](Value place, TileState before) { return emitStep(place, before); });
+  if (succeeded(after))
+    after->sum = poison(after->sum);
+  return after;
 }
 
 FailureOr<TileState>

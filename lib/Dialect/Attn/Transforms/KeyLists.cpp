@@ -234,19 +234,9 @@ FailureOr<TileState> KeyListLoop::emitStep(Value first, TileState state) {
 
 FailureOr<TileState> KeyListLoop::emit(TileState state) {
   emitPrologue();
-  auto loop = scf::ForOp::create(builder, loc, begin, end, index(numKeys),
-                                 ValueRange{state.acc, state.max, state.sum});
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  FailureOr<TileState> next =
-      emitStep(loop.getInductionVar(),
-               {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
-                loop.getRegionIterArg(2)});
-  if (failed(next))
-    return failure();
-  scf::YieldOp::create(builder, loc,
-                       ValueRange{next->acc, next->max, next->sum});
-  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  return emitKeyLoop(
+      builder, loc, begin, end, index(numKeys), state,
+      [&](Value key, TileState before) { return emitStep(key, before); });
 }
 
 FailureOr<TileState> mlir::attn::emitKeyListLoop(OpBuilder &builder,

@@ -283,19 +283,10 @@ Value KeyLoops::emitBegin(const Bounds &bounds) {
 
 FailureOr<TileState> KeyLoops::emitLoop(Value lo, Value hi, Predicate predicate,
                                         TileState state) {
-  auto loop = scf::ForOp::create(builder, loc, lo, hi, index(numKeys),
-                                 ValueRange{state.acc, state.max, state.sum});
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  FailureOr<TileState> next =
-      emitStep(loop.getInductionVar(), predicate,
-               {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
-                loop.getRegionIterArg(2)});
-  if (failed(next))
-    return failure();
-  scf::YieldOp::create(builder, loc,
-                       ValueRange{next->acc, next->max, next->sum});
-  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  return emitKeyLoop(builder, loc, lo, hi, index(numKeys), state,
+                     [&](Value key, TileState before) {
+                       return emitStep(key, predicate, before);
+                     });
 }
 
 /// The part of the keys from `lo` to `hi` that has the tiles that are needed.

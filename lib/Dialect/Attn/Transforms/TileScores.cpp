@@ -1,6 +1,7 @@
 //===- TileScores.cpp - Scores of a tile ----------------------------------===//
 
 #include "TileScores.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <cmath>
@@ -51,6 +52,25 @@ Value mlir::attn::emitShared(OpBuilder &builder, Location loc, Value tensor,
       builder, loc, arith::CmpIPredicate::eq,
       tensor::DimOp::create(builder, loc, tensor, number), index(1));
   return arith::SelectOp::create(builder, loc, isOne, index(0), position);
+}
+
+FailureOr<TileState> mlir::attn::emitKeyLoop(
+    OpBuilder &builder, Location loc, Value lo, Value hi, Value step,
+    TileState state,
+    function_ref<FailureOr<TileState>(Value, TileState)> body) {
+  auto loop = scf::ForOp::create(builder, loc, lo, hi, step,
+                                 ValueRange{state.acc, state.max, state.sum});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  FailureOr<TileState> next =
+      body(loop.getInductionVar(),
+           {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
+            loop.getRegionIterArg(2)});
+  if (failed(next))
+    return failure();
+  scf::YieldOp::create(builder, loc,
+                       ValueRange{next->acc, next->max, next->sum});
+  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
 KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder, OnlineAttentionOp op,

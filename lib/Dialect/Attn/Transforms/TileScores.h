@@ -38,6 +38,13 @@ Value createFloat(OpBuilder &builder, Location loc, Type type, double value);
 Value contractTiles(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                     Value acc, bool isTransposed);
 
+/// A loop over keys from `lo` to below `hi`, whose `body` makes one state of
+/// the first key of a step and another one.
+FailureOr<TileState>
+emitKeyLoop(OpBuilder &builder, Location loc, Value lo, Value hi, Value step,
+            TileState state,
+            function_ref<FailureOr<TileState>(Value, TileState)> body);
+
 /// Where the keys of a tile of queries are.
 struct KeyPlace {
   /// In the tensor of keys.

@@ -101,6 +101,11 @@ inline constexpr int64_t kWordsOfSite = 3;
 /// Of a kernel that runs behind the kernel and merges the parts of its results,
 /// how many warps it needs for each row of a head.
 inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
+/// All that says how a kernel is launched, and is not code, next to what
+/// lowering it adds.
+inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {
+    kScheduleAttrName, kGridAttrName,   kTablesAttrName, kElementsAttrName,
+    kRowsAttrName,     kBlocksAttrName, kChecksAttrName, kMergeAttrName};
 /// The columns of a row that a warp merges at most.
 inline constexpr int64_t kMergeColumns = 64;
 /// The fewest tiles of keys of a part: what has fewer is not shared out.
