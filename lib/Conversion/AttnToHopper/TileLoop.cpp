@@ -59,20 +59,6 @@ static SmallVector<Value> emitOrder(IntBuilder &ib, Value number,
   return {ib.div(head, grid[1]), ib.rem(head, grid[1]), tile};
 }
 
-/// Makes the first row of the tile a position, of which more is known than of
-/// the index arithmetic it comes from.
-static LogicalResult mapRow(WorkerCloner &cloner, TileProgram &program,
-                            IntBuilder &ib) {
-  Value row = program.getRow();
-  if (!row)
-    return success();
-  FailureOr<Value> value = cloner.getScalar(row);
-  if (failed(value))
-    return failure();
-  cloner.map(row, ib.toPosition(ib.fromIndex(*value)));
-  return success();
-}
-
 namespace {
 /// Walks the tiles of queries in one role.
 class TileLoop {
@@ -155,8 +141,6 @@ FailureOr<Work> TileLoop::getWork(ValueRange ids, Value keyNumber,
   for (auto [from, to, size] :
        llvm::zip_equal(program.grid.getInductionVars(), ids, sizes))
     cloner.map(from, ib.toPosition(to, size));
-  if (failed(mapRow(cloner, program, ib)))
-    return failure();
   FailureOr<Value> lo = cloner.getScalar(program.keys.getLowerBound());
   FailureOr<Value> hi = cloner.getScalar(program.keys.getUpperBound());
   if (failed(lo) || failed(hi))
