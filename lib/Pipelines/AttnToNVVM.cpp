@@ -74,6 +74,7 @@ void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
   lower.accurateTanh = options.accurateTanh;
   kernels.addPass(createAttnHopperLowerPass(lower));
   kernels.addPass(createAttnHopperExpandMathPass());
+  kernels.addPass(createAttnHopperHideNegationsPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertNVVMToLLVMPass());

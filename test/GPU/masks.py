@@ -209,6 +209,22 @@ MASKS = [
         mask_of=lambda x, b, h, i, j, c: (abs(i % 9 - j % 9) <= 2)
         & (abs(i // 9 - j // 9) <= 2),
     ),
+    # The larger one of two distances, both of which are maxima.
+    Variant(
+        "distances",
+        mask="""%turn = arith.constant 90 : index
+                %step = arith.constant 70 : index
+                %sum = arith.addi %i, %j : index
+                %dx = arith.subi %i, %j : index
+                %dy = arith.subi %sum, %turn : index
+                %ax = math.absi %dx : index
+                %ay = math.absi %dy : index
+                %far = arith.maxsi %ax, %ay : index
+                %reach = arith.muli %h, %step : index
+                %p = arith.cmpi sle, %far, %reach : index""",
+        mask_of=lambda x, b, h, i, j, c: x.maximum(abs(i - j), abs(i + j - 90))
+        <= 70 * h,
+    ),
     # Some tokens see all and are seen by all.
     Variant(
         "global-tokens",

@@ -69,11 +69,13 @@ static Value emitTanh(ImplicitLocOpBuilder &b, Value x, bool isAccurate) {
 /// The larger one of x and -x, not abs: ptxas 13.0 takes -|x| < c as decided,
 /// whatever x is.
 static Value emitAbsolute(ImplicitLocOpBuilder &b, Value x, Type type) {
-  bool isWide = type.getIntOrFloatBitWidth() == 64;
-  StringRef text = isWide
-                       ? "{ .reg .b64 n; neg.s64 n, $1; max.s64 $0, $1, n; }"
-                       : "{ .reg .b32 n; neg.s32 n, $1; max.s32 $0, $1, n; }";
-  return emitPureAsm(b, text, isWide ? "=l,l" : "=r,r", x, type);
+  // LLVM would make abs of arithmetic in 64 bits; attn-hopper-hide-negations
+  // is in front of it in 32.
+  if (type.isInteger(64))
+    return emitPureAsm(b, "{ .reg .b64 n; neg.s64 n, $1; max.s64 $0, $1, n; }",
+                       "=l,l", x, type);
+  Value zero = arith::ConstantIntOp::create(b, type, 0);
+  return arith::MaxSIOp::create(b, x, arith::SubIOp::create(b, zero, x));
 }
 
 Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,

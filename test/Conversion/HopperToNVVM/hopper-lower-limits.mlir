@@ -69,7 +69,10 @@ gpu.module @m {
 
 // Not by llvm.abs, of whose negation ptxas takes comparisons as decided.
 // CHECK-LABEL: llvm.func @distances(
-// CHECK: llvm.inline_asm {{.*}}neg.s32 n, $1; max.s32 $0, $1, n;{{.*}} : (i32) -> i32
+// CHECK: %[[X:.*]] = arith.addi {{.*}}, %c9_i32{{.*}} : i32
+// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-NEXT: %[[N:.*]] = arith.subi %[[ZERO]], %[[X]] : i32
+// CHECK-NEXT: arith.maxsi %[[X]], %[[N]] : i32
 // CHECK: llvm.inline_asm {{.*}}neg.s64 n, $1; max.s64 $0, $1, n;{{.*}} : (i64) -> i64
 gpu.module @n {
   gpu.func @distances(%a: index {hopper.operand = 0 : i64}, %n: i32 {hopper.operand = 1 : i64}) kernel

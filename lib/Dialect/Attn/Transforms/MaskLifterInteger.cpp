@@ -44,9 +44,7 @@ std::optional<MaskLifter::Interval> MaskLifter::liftInteger(Operation *op) {
     ConstantIntRanges range = values.getRange(op->getOperand(0));
     if (range.smin().getBitWidth() < 64 && range.smin().isMinSignedValue())
       return std::nullopt;
-    // At most one of the two terms of the least value is not 0. As a maximum of
-    // three with 0, ptxas 13.0 makes one instruction of it and loses the sign
-    // of what is negated.
+    // At most one of the two terms of the least value is not 0.
     Value zero = arith.constant(0);
     return Interval{
         arith.subtract(arith.maximum(x.lo, zero), arith.minimum(x.hi, zero)),

@@ -88,6 +88,7 @@ TESTS = {
         Test("documents-sorted", [_WIDE], schedule=_SPLIT.format(32), parts=3),
         Test("global-tokens", [_LONG], schedule=_SPLIT.format(64), parts=16),
         Test("neighbourhood-2d", [(1, 2, 1, 700, 900)]),
+        Test("distances", [(1, 4, 1, 300, 500)]),
         Test("random-rows", [(2, 2, 1, 500, 900), *_SMALL]),
         Test("negation", [_LONG, (1, 1, 1, 500, 500)], True),
         Test("block-diagonal", [(1, 2, 1, 500, 700)], True),
