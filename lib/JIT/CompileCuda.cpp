@@ -177,6 +177,30 @@ static bool hasDenseForm(mlir::attn::AttentionOp op) {
          mlir::attn::areHeadDimsSupported(op);
 }
 
+namespace {
+/// A copy of a program whose one attention is as schedules are chosen for: a
+/// score of minus infinity is a mask.
+struct CanonicalProgram {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Null where the program does not need it.
+  mlir::attn::AttentionOp attention;
+};
+} // namespace
+
+static CanonicalProgram canonicalize(mlir::ModuleOp module) {
+  CanonicalProgram program = {module.clone(), nullptr};
+  mlir::IRRewriter rewriter(module.getContext());
+  auto find = [&] {
+    program.attention = nullptr;
+    program.module->walk(
+        [&](mlir::attn::AttentionOp op) { program.attention = op; });
+  };
+  find();
+  mlir::attn::canonicalizeScore(rewriter, program.attention);
+  find();
+  return program;
+}
+
 /// The schedules to try for a program with one attention, and its forms.
 static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
                                             const CompileOptions &options) {
@@ -218,8 +242,10 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
     if (form == SparsityForm::Dense)
       attentions[0]->setAttr(mlir::attn::kWholeAttrName,
                              mlir::UnitAttr::get(module.getContext()));
+    CanonicalProgram canonical = canonicalize(module);
     for (const mlir::attn::HopperSchedule &schedule :
-         mlir::attn::getHopperSchedules(attentions[0])) {
+         mlir::attn::getHopperSchedules(
+             canonical.attention ? canonical.attention : attentions[0])) {
       // Rows are for any strides.
       if (hasBoth && (schedule.isForAnyStrides || schedule.isLastResort))
         continue;
@@ -343,7 +369,11 @@ static void explainPacking(mlir::ModuleOp module, const CompileOptions &options,
       !mlir::attn::areHeadDimsSupported(attentions[0]) ||
       !mlir::attn::mayShareKeys(attentions[0]))
     return;
-  llvm::StringRef obstacle = mlir::attn::getPackingObstacle(attentions[0]);
+  CanonicalProgram canonical = canonicalize(module);
+  if (!canonical.attention)
+    return;
+  llvm::StringRef obstacle =
+      mlir::attn::getPackingObstacle(canonical.attention);
   auto opts = mlir::remark::RemarkOpts::name("pack-heads")
                   .category(mlir::attn::kRemarkCategory)
                   .function(entry);

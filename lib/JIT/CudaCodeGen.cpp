@@ -45,6 +45,10 @@ void attn::keepCompilerOptions() { getShortPointers(); }
 /// of: 8.0, of CUDA 12.0, as old as the driver may be.
 static constexpr llvm::StringLiteral kPTXVersion = "+ptx80";
 
+/// Below, accumulators are copied while products are in flight, for which ptxas
+/// would wait.
+static constexpr unsigned kLeastOptLevel = 1;
+
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createCudaMachine(unsigned optLevel) {
   static std::once_flag once;
@@ -68,7 +72,8 @@ createCudaMachine(unsigned optLevel) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
       triple, kCudaChip, kPTXVersion, options, /*RM=*/std::nullopt,
-      /*CM=*/std::nullopt, getCodeGenLevel(optLevel)));
+      /*CM=*/std::nullopt,
+      getCodeGenLevel(std::max(optLevel, kLeastOptLevel))));
   if (!machine)
     return makeCompileError("error: no code can be made for " + kCudaChip);
   return machine;

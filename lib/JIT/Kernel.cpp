@@ -250,8 +250,9 @@ llvm::Error Kernel::Impl::run(llvm::ArrayRef<TensorView> inputs,
     descriptors.add(view);
   for (const TensorView &view : results)
     descriptors.add(view);
-  if (!status.empty())
-    descriptors.add(status);
+  // Of use only to code that checks reads, which loads it even if no read has an
+  // index.
+  descriptors.add(status);
 
   Executor executor;
   if (options.executor)

@@ -11,6 +11,8 @@
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -33,6 +35,11 @@ static void addProgram(OpPassManager &pm) {
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,
                                    const AttnToNVVMOptions &options) {
   addProgram(pm);
+  // Halves are what is loaded and stored; threads compute in f32.
+  arith::ArithEmulateUnsupportedFloatsOptions halves;
+  halves.sourceTypeStrs = {"bf16", "f16"};
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(halves));
+  pm.addPass(math::createMathExtendToSupportedTypes());
   AttnChooseSparsityPassOptions choice;
   choice.form = options.sparsity;
   choice.onePerLaunch = true;
@@ -49,10 +56,13 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnPackHeadsPass());
   pm.addPass(createAttnTilePass());
   // The loop over tiles of keys stays one where it is known to have one
-  // iteration, or none, as its tiles come by way of channels.
+  // iteration, or none, as its tiles come by way of channels. What is added to
+  // the product of queries and keys stays what a score function does, as the
+  // product is one of matrices in memory, from zero.
   pm.addPass(createCanonicalizerPass(
       GreedyRewriteConfig(), {"(anonymous namespace)::SimplifyTrivialLoops",
-                              "{anonymous}::SimplifyTrivialLoops"}));
+                              "{anonymous}::SimplifyTrivialLoops",
+                              "CanonicalizeContractAdd<mlir::arith::AddFOp>"}));
   pm.addPass(createCSEPass());
 }
 

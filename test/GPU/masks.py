@@ -209,6 +209,37 @@ MASKS = [
         mask_of=lambda x, b, h, i, j, c: (abs(i % 9 - j % 9) <= 2)
         & (abs(i // 9 - j // 9) <= 2),
     ),
+    # What is known of positions says that no pair is allowed, and that all are.
+    Variant(
+        "nowhere",
+        mask="""%zero = arith.constant 0 : index
+                %n = arith.maxsi %i, %j : index
+                %p = arith.cmpi slt, %n, %zero : index""",
+        mask_of=lambda x, b, h, i, j, c: (i + j) < 0,
+    ),
+    Variant(
+        "everywhere",
+        mask="""%zero = arith.constant 0 : index
+                %n = arith.subi %i, %j : index
+                %d = math.absi %n : index
+                %p = arith.cmpi sge, %d, %zero : index""",
+        mask_of=lambda x, b, h, i, j, c: (i + j) >= 0,
+    ),
+    # Halves are compared, for each pair.
+    Variant(
+        "half-threshold",
+        captures=(
+            Capture(
+                "gate",
+                "tensor<?x?x{t}>",
+                lambda draw, case: draw.standard_normal((case.queries, case.keys)),
+            ),
+        ),
+        mask="""%zero = arith.constant 0.0 : {t}
+                %g = tensor.extract %gate[%i, %j] : tensor<?x?x{t}>
+                %p = arith.cmpf ogt, %g, %zero : {t}""",
+        mask_of=lambda x, b, h, i, j, c: c.gate[i, j] > 0,
+    ),
     # The larger one of two distances, both of which are maxima.
     Variant(
         "distances",

@@ -118,6 +118,33 @@ SCORES = [
                  %y = arith.addf %s, %x : f32""",
         score_of=lambda x, s, b, h, i, j, c: s + c.table[h, i - j + c.shift],
     ),
+    # Without a factor, as T5 has it.
+    Variant(
+        "relative-unscaled",
+        scale=1.0,
+        captures=(
+            _normal(
+                "table",
+                "tensor<?x?xf32>",
+                lambda case: (case.heads, case.queries + case.keys),
+            ),
+            Capture("shift", "index", lambda draw, case: case.keys),
+        ),
+        score="""%n = arith.subi %i, %j : index
+                 %at = arith.addi %n, %shift : index
+                 %x = tensor.extract %table[%h, %at] : tensor<?x?xf32>
+                 %y = arith.addf %s, %x : f32""",
+        score_of=lambda x, s, b, h, i, j, c: s + c.table[h, i - j + c.shift],
+    ),
+    # A sum of scores themselves.
+    Variant(
+        "doubled",
+        scale=1.0,
+        score="""%limit = arith.constant 9.0 : f32
+                 %t = arith.addf %s, %s : f32
+                 %y = arith.minimumf %t, %limit : f32""",
+        score_of=lambda x, s, b, h, i, j, c: (s + s).clip(max=9.0),
+    ),
     # The same for distances up to 8; what is farther counts as 8.
     Variant(
         "relative-clamped",

@@ -10,6 +10,7 @@
 #include "Program.h"
 #include "attn/JIT/Kernel.h"
 #include "attn/Pipelines/RegisterDialects.h"
+#include "attn/Runtime/Cuda/Device.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <csignal>
@@ -24,6 +25,8 @@ llvm::StringRef property::getName(Outcome::Kind kind) {
   switch (kind) {
   case Outcome::Kind::Right:
     return "right";
+  case Outcome::Kind::Unsupported:
+    return "unsupported";
   case Outcome::Kind::Rejected:
     return "rejected";
   case Outcome::Kind::Crash:
@@ -104,6 +107,64 @@ Outcome Case::compare(const Kernel &kernel, mlir::func::FuncOp function,
   return {};
 }
 
+static llvm::Error runOnCPU(const Kernel &kernel,
+                            llvm::MutableArrayRef<GuardedTensor> inputs,
+                            llvm::MutableArrayRef<GuardedTensor> results,
+                            unsigned threads) {
+  std::vector<TensorView> inputViews, resultViews;
+  for (GuardedTensor &input : inputs)
+    inputViews.push_back(input.getView());
+  for (GuardedTensor &result : results)
+    resultViews.push_back(result.getView());
+  RunOptions options;
+  options.threads = threads;
+  return kernel.run(inputViews, resultViews, options);
+}
+
+/// On copies of the tensors and of what is around them, which are copied back.
+static llvm::Error runOnGPU(const Kernel &kernel,
+                            llvm::MutableArrayRef<GuardedTensor> inputs,
+                            llvm::MutableArrayRef<GuardedTensor> results) {
+  llvm::Expected<cuda::Device> device = cuda::Device::current();
+  if (!device)
+    return device.takeError();
+  std::vector<std::pair<cuda::DeviceBuffer, GuardedTensor *>> copies;
+  auto copy = [&](GuardedTensor &tensor) -> llvm::Expected<TensorView> {
+    llvm::MutableArrayRef<uint8_t> bytes = tensor.getBytes();
+    auto buffer = cuda::DeviceBuffer::allocate(*device, bytes.size());
+    if (!buffer)
+      return buffer.takeError();
+    if (llvm::Error error = buffer->copyFrom(bytes.data(), bytes.size()))
+      return std::move(error);
+    auto *data = static_cast<uint8_t *>(buffer->getData());
+    copies.emplace_back(std::move(*buffer), &tensor);
+    return tensor.getView(data);
+  };
+  std::vector<TensorView> inputViews, resultViews;
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    llvm::Expected<TensorView> view =
+        kernel.isOnHost(number) ? input.getView() : copy(input);
+    if (!view)
+      return view.takeError();
+    inputViews.push_back(*view);
+  }
+  for (GuardedTensor &result : results) {
+    llvm::Expected<TensorView> view = copy(result);
+    if (!view)
+      return view.takeError();
+    resultViews.push_back(*view);
+  }
+  if (llvm::Error error = kernel.run(inputViews, resultViews))
+    return error;
+  if (llvm::Error error = device->synchronize())
+    return error;
+  for (auto &[buffer, tensor] : copies)
+    if (llvm::Error error =
+            buffer.copyTo(tensor->getBytes().data(), buffer.getSize()))
+      return error;
+  return llvm::Error::success();
+}
+
 Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
                   const Lengths &lengths) {
   std::string where = formatv(
@@ -111,7 +172,7 @@ Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
       lengths.getHeads(), lengths.kvHeads, lengths.queries, lengths.keys);
   std::vector<Tensor> inputs;
   std::vector<GuardedTensor> guardedInputs, guardedResults;
-  std::vector<TensorView> inputViews, resultViews;
+  std::vector<TensorView> inputViews;
   for (size_t input = 0; input < program.getNumInputs(); ++input) {
     llvm::Expected<ArgSpec> spec =
         ArgSpec::parse(program.getInputSpec(input, lengths));
@@ -136,17 +197,17 @@ Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
   for (auto [n, shape] : llvm::enumerate(*shapes))
     guardedResults.emplace_back(kernel.results()[n].dtype, shape,
                                 program.strides.seed, 100 + n);
-  for (GuardedTensor &result : guardedResults)
-    resultViews.push_back(result.getView());
 
-  // On one thread and on several, with the same bits.
+  // On one thread and on several, or twice on a GPU, with the same bits.
   std::vector<Tensor> results;
   for (unsigned threads : {1, 3}) {
-    RunOptions options;
-    options.threads = threads;
     for (GuardedTensor &result : guardedResults)
       result.poison();
-    if (llvm::Error error = kernel.run(inputViews, resultViews, options))
+    llvm::Error error =
+        kernel.device() == DeviceKind::Cuda
+            ? runOnGPU(kernel, guardedInputs, guardedResults)
+            : runOnCPU(kernel, guardedInputs, guardedResults, threads);
+    if (error)
       return fail(Outcome::Kind::RunError, std::move(error));
     for (auto [n, result] : llvm::enumerate(guardedResults)) {
       if (!result.isGuardIntact())
@@ -161,7 +222,8 @@ Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
         results.push_back(std::move(*copy));
       else if (!haveSameBits(results[n], *copy))
         return fail(Outcome::Kind::NotDeterministic,
-                    formatv("{0}: result {1} differs between 1 and {2} threads",
+                    formatv("{0}: result {1} differs between two runs, on a "
+                            "CPU with 1 and {2} threads",
                             where, n, threads));
     }
   }
@@ -184,9 +246,19 @@ Outcome Case::run() {
   CompileOptions options;
   options.boundsCheck = program.boundsCheck;
   options.optLevel = program.optLevel;
+  options.device = program.device;
   llvm::Expected<Kernel> kernel = Kernel::compile(text, options);
-  if (!kernel)
-    return fail(Outcome::Kind::Rejected, kernel.takeError());
+  if (!kernel) {
+    Outcome outcome = fail(Outcome::Kind::Rejected, kernel.takeError());
+    // What a GPU has not is told, with the way out.
+    llvm::StringRef reason = outcome.text;
+    if (program.device == DeviceKind::Cuda &&
+        (reason.contains("--target=cpu") || reason.contains("for the CPU")))
+      outcome.kind = Outcome::Kind::Unsupported;
+    return outcome;
+  }
+  if (checkOptions.compileOnly)
+    return {};
   mlir::DialectRegistry registry;
   mlir::attn::registerCompilerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

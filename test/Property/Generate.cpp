@@ -252,6 +252,8 @@ ExprRef Generator::makeMask() {
 void Generator::addCapture() {
   Capture capture;
   capture.dtype = random.chance(50) ? DType::F32 : DType(random.below(9));
+  if (isForGPU() && capture.dtype == DType::F64)
+    capture.dtype = DType::F32;
   size_t rank = random.pick({0, 0, 1, 1, 1, 2, 2, 2, 3, 4});
   capture.isScalar = rank == 0 && random.chance(60);
   if (capture.isScalar && random.chance(40)) {
@@ -318,13 +320,19 @@ size_t Generator::addBits() {
 static const int64_t lengths[] = {1,  2,  3,  5,  7,  8,  13, 16, 17,  31,
                                   32, 33, 37, 61, 64, 65, 67, 97, 128, 131};
 
+/// Around the sizes of tiles there, and several of them.
+static const int64_t gpuLengths[] = {1,   2,   5,   16,  33,  63,  64,  65, 100,
+                                     127, 128, 129, 192, 200, 256, 300, 500};
+
 Lengths Generator::makeLengths() {
+  llvm::ArrayRef<int64_t> from =
+      isForGPU() ? llvm::ArrayRef(gpuLengths) : llvm::ArrayRef(lengths);
   Lengths result;
   result.batch = random.chance(3) ? 0 : random.range(1, 3);
   result.kvHeads = random.pick({1, 1, 2, 3});
   result.group = random.pick({1, 1, 1, 2, 3, 4});
-  result.queries = random.chance(4) ? 0 : random.pick(llvm::ArrayRef(lengths));
-  result.keys = random.chance(4) ? 0 : random.pick(llvm::ArrayRef(lengths));
+  result.queries = random.chance(4) ? 0 : random.pick(from);
+  result.keys = random.chance(4) ? 0 : random.pick(from);
   if (random.chance(20))
     result.keys = result.queries;
   if (random.chance(10))
@@ -369,6 +377,22 @@ void Generator::makeShapes() {
   program.strides.seed = random.chance(50) ? 1 + random.below(1 << 20) : 0;
 }
 
+/// What the kernels for a GPU take: halves, heads of whole groups of 16 bytes,
+/// which lie together.
+void Generator::fitShapesToGPU() {
+  program.dtype = random.pick({DType::BF16, DType::BF16, DType::F16});
+  const int64_t dims[] = {8,  16, 24,  40,  64,  64,  64,
+                          72, 96, 128, 128, 136, 192, 256};
+  program.keyDim = random.pick(llvm::ArrayRef(dims));
+  program.valueDim =
+      random.chance(70) ? program.keyDim : random.pick(llvm::ArrayRef(dims));
+  for (std::string &layout : program.layouts) {
+    llvm::erase(layout, 'd');
+    layout += 'd';
+  }
+  program.boundsCheck = false;
+}
+
 //===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
@@ -376,9 +400,11 @@ void Generator::makeShapes() {
 Program Generator::make() {
   program.seed = random.below(1 << 20);
   makeShapes();
+  if (isForGPU())
+    fitShapesToGPU();
   for (size_t n = random.pick({0, 0, 1, 1, 2, 3, 4}); n > 0; --n)
     addCapture();
-  size_t number = random.chance(85) ? 1 : 2;
+  size_t number = isForGPU() || random.chance(85) ? 1 : 2;
   for (size_t n = 0; n < number; ++n) {
     Attention attention;
     if (random.chance(50))
@@ -402,4 +428,6 @@ Program Generator::make() {
   return program;
 }
 
-Program property::generate(uint64_t seed) { return Generator(seed).make(); }
+Program property::generate(uint64_t seed, DeviceKind device) {
+  return Generator(seed, device).make();
+}

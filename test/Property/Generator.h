@@ -36,7 +36,9 @@ private:
 
 class Generator {
 public:
-  explicit Generator(uint64_t seed) : random(seed) {}
+  Generator(uint64_t seed, DeviceKind device) : random(seed) {
+    program.device = device;
+  }
 
   Program make();
 
@@ -52,6 +54,8 @@ private:
   };
 
   void makeShapes();
+  void fitShapesToGPU();
+  bool isForGPU() const { return program.device == DeviceKind::Cuda; }
   Lengths makeLengths();
   void addCapture();
   /// A capture that can be the bits of a sparsity.

@@ -38,8 +38,10 @@ GuardedTensor::GuardedTensor(DType dtype, llvm::ArrayRef<int64_t> shape,
   bytes.assign(begin + stride * getSize(dtype) + kGuardBytes, kPattern);
 }
 
-TensorView GuardedTensor::getView() {
-  return {bytes.data() + begin, static_cast<int32_t>(dtype),
+TensorView GuardedTensor::getView() { return getView(bytes.data()); }
+
+TensorView GuardedTensor::getView(uint8_t *copy) const {
+  return {copy + begin, static_cast<int32_t>(dtype),
           static_cast<int64_t>(shape.size()), shape.data(), strides.data()};
 }
 

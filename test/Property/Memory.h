@@ -18,6 +18,10 @@ public:
                 uint64_t stream);
 
   TensorView getView();
+  /// The tensor with all that is around it.
+  llvm::MutableArrayRef<uint8_t> getBytes() { return bytes; }
+  /// A view of a copy of those bytes.
+  TensorView getView(uint8_t *copy) const;
 
   void copyFrom(const Tensor &tensor);
   /// Fills the tensor itself with the pattern too.

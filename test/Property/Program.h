@@ -10,6 +10,7 @@
 #ifndef ATTN_TEST_PROPERTY_PROGRAM_H
 #define ATTN_TEST_PROPERTY_PROGRAM_H
 
+#include "attn/JIT/Compiler.h"
 #include "attn/Support/ArgSpec.h"
 #include <memory>
 #include <string>
@@ -142,6 +143,7 @@ struct Strides {
 };
 
 struct Program {
+  DeviceKind device = DeviceKind::CPU;
   DType dtype = DType::F32;
   int64_t keyDim = 8;
   int64_t valueDim = 8;
@@ -179,8 +181,8 @@ std::string print(const Program &program);
 /// Lines of comment that say what the case is and how it is run.
 std::string printCommands(const Program &program, llvm::StringRef path);
 
-/// A random program. The same seed gives the same one.
-Program generate(uint64_t seed);
+/// A random program for a device. The same seed gives the same one.
+Program generate(uint64_t seed, DeviceKind device);
 
 //===----------------------------------------------------------------------===//
 // Checking
@@ -190,6 +192,8 @@ Program generate(uint64_t seed);
 struct Outcome {
   enum class Kind {
     Right,
+    /// The compiler says that the program is one for a CPU.
+    Unsupported,
     /// The compiler rejects the program.
     Rejected,
     /// The process died.
@@ -197,7 +201,7 @@ struct Outcome {
     Timeout,
     /// The kernel reports an error.
     RunError,
-    /// Results are wrong, depend on the threads, or something else was written.
+    /// Results are wrong, differ between runs, or something else was written.
     Wrong,
     NotDeterministic,
     StrayWrite,
@@ -206,6 +210,10 @@ struct Outcome {
   };
   Kind kind = Kind::Right;
   std::string text;
+
+  bool isFailure() const {
+    return kind != Kind::Right && kind != Kind::Unsupported;
+  }
 };
 
 llvm::StringRef getName(Outcome::Kind kind);
@@ -216,6 +224,8 @@ struct CheckOptions {
   unsigned timeout = 60;
   /// Spoils results before they are compared, to test the comparison.
   bool spoil = false;
+  /// Compiles and does not run.
+  bool compileOnly = false;
 };
 
 /// Compiles and runs a program and compares the results with the reference, in

@@ -55,6 +55,15 @@ static llvm::cl::opt<std::string> failOn(
     llvm::cl::desc("Run nothing, and let each program fail that contains "
                    "this text, to see how it is made smaller"),
     llvm::cl::cat(category));
+static llvm::cl::opt<DeviceKind> target(
+    "target", llvm::cl::desc("What programs are compiled for"),
+    llvm::cl::values(clEnumValN(DeviceKind::CPU, "cpu", "This processor"),
+                     clEnumValN(DeviceKind::Cuda, "cuda",
+                                "A GPU; cases run if there is one")),
+    llvm::cl::init(DeviceKind::CPU), llvm::cl::cat(category));
+static llvm::cl::opt<bool>
+    compileOnly("compile-only", llvm::cl::desc("Compile programs and run none"),
+                llvm::cl::cat(category));
 static llvm::cl::opt<bool>
     printOnly("print", llvm::cl::desc("Print the programs and run nothing"),
               llvm::cl::cat(category));
@@ -72,6 +81,7 @@ static Outcome checkCase(const Program &program) {
   CheckOptions options;
   options.timeout = caseLimit;
   options.spoil = spoil;
+  options.compileOnly = compileOnly;
   return check(program, options);
 }
 
@@ -118,25 +128,30 @@ int main(int argc, char **argv) {
   llvm::cl::ParseCommandLineOptions(
       argc, argv, "Random attention programs against the reference\n");
   Clock::time_point begin = Clock::now();
-  uint64_t done = 0, failures = 0;
+  uint64_t done = 0, failures = 0, unsupported = 0;
   for (; done < runs && failures < maxFailures; ++done) {
     if (timeLimit && isOver(begin, timeLimit))
       break;
-    Program program = generate(seed + done);
+    Program program = generate(seed + done, target);
     if (printOnly) {
       llvm::outs() << "// seed " << seed + done << "\n"
                    << print(program) << "// -----\n";
       continue;
     }
     Outcome outcome = checkCase(program);
-    if (outcome.kind == Outcome::Kind::Right)
+    unsupported += outcome.kind == Outcome::Kind::Unsupported;
+    if (!outcome.isFailure())
       continue;
     ++failures;
     report(program, outcome, seed + done);
   }
-  if (!printOnly)
-    llvm::outs() << llvm::formatv("attn-fuzz: {0} cases from seed {1}, {2} "
-                                  "failed\n",
-                                  done, seed.getValue(), failures);
+  if (!printOnly) {
+    llvm::outs() << llvm::formatv(
+        "attn-fuzz: {0} cases from seed {1}, {2} failed", done, seed.getValue(),
+        failures);
+    if (target == DeviceKind::Cuda)
+      llvm::outs() << ", " << unsupported << " not for a GPU";
+    llvm::outs() << "\n";
+  }
   return failures ? 1 : 0;
 }

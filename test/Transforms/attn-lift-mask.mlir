@@ -211,3 +211,53 @@ func.func @unknown(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %t: tensor<?x
       }
   return %t2#0 : tensor<2x4x?x8xf32>
 }
+
+// -----
+
+// A mask that holds for no pair of any tile is that one, and one that holds for
+// all is none: no tile has to be asked.
+
+// CHECK-LABEL: func @nowhere
+// CHECK:      mask(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {
+// CHECK-NEXT:   %[[FALSE:.*]] = arith.constant false
+// CHECK-NEXT:   attn.yield %[[FALSE]] : i1
+// CHECK:      blocks(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {
+// CHECK-NEXT:   %[[C0:.*]] = arith.constant 0 : index
+// CHECK-NEXT:   attn.yield %[[C0]], %[[C0]], %[[C0]], %[[C0]] : index, index, index, index
+// CHECK-NOT:  tiles
+func.func @nowhere(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %c0 = arith.constant 0 : index
+        %c2 = arith.constant 2 : index
+        %c7 = arith.constant 7 : index
+        %d = arith.muli %j, %c7 : index
+        %near = arith.cmpi ne, %d, %i : index
+        %late = arith.cmpi sge, %b, %c2 : index
+        %p = arith.andi %near, %late : i1
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @everywhere
+// CHECK-NOT: mask
+// CHECK-NOT: blocks
+// CHECK-NOT: tiles
+func.func @everywhere(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j) {
+        %c0 = arith.constant 0 : index
+        %d = arith.subi %i, %j : index
+        %distance = math.absi %d : index
+        %far = arith.cmpi sge, %distance, %c0 : index
+        attn.yield %far : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}

@@ -233,11 +233,15 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
   if (ops.size() == 1 && !isSameForThreads(ops.front().getCondition()))
     return ops.front().emitOpError(
         "cannot prove that all threads of a role take the same branch");
+  // Of a branch that is never taken, what is known contradicts itself.
+  std::optional<APInt> decision = terms.getRange(condition).getConstantValue();
   SmallVector<NumberedRing> start = rings, ends[2];
   TermTable::Mark mark = terms.getMark();
   // What each branch gives for each integer result.
   SmallVector<Term> yields[2];
   for (bool isElse : {false, true}) {
+    if (decision && decision->isZero() != isElse)
+      continue;
     rings = start;
     terms.assume(condition, !isElse);
     auto getBlock = [&](scf::IfOp op) -> Block * {
@@ -250,6 +254,11 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
         addTerms(getBlock(op)->getTerminator()->getOperands(), yields[isElse]);
     ends[isElse] = rings;
     terms.dropFacts(mark);
+  }
+  if (decision) {
+    bool isElse = decision->isZero();
+    yields[!isElse] = yields[isElse];
+    ends[!isElse] = ends[isElse];
   }
   size_t next = 0;
   for (scf::IfOp op : ops)

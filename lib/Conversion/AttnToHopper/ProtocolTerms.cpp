@@ -4,6 +4,7 @@
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -125,7 +126,8 @@ static bool isPureForAll(Operation *op) {
     return false;
   if (isa<GatherOp, hopper::PositionOp, gpu::BlockIdOp, gpu::GridDimOp>(op))
     return true;
-  return isa<arith::ArithDialect, affine::AffineDialect>(op->getDialect()) &&
+  return isa<arith::ArithDialect, affine::AffineDialect, math::MathDialect>(
+             op->getDialect()) &&
          isMemoryEffectFree(op);
 }
 
@@ -222,6 +224,16 @@ std::optional<ConstantIntRanges> TermTable::inferRange(Operation *op,
   if (auto position = dyn_cast<hopper::PositionOp>(op))
     return ConstantIntRanges::fromSigned(getInt(0, bits),
                                          getInt(position.getMost(), bits));
+  if (isa<math::AbsIOp>(op)) {
+    ConstantIntRanges range = getRange(operands[0], depth);
+    if (range.smin().isMinSignedValue())
+      return std::nullopt;
+    APInt zero = getInt(0, bits);
+    return ConstantIntRanges::fromSigned(
+        llvm::APIntOps::smax(llvm::APIntOps::smax(range.smin(), -range.smax()),
+                             zero),
+        llvm::APIntOps::smax(-range.smin(), range.smax()));
+  }
   auto inferrable = dyn_cast<InferIntRangeInterface>(op);
   if (!inferrable || bits == 0 ||
       !llvm::all_of(op->getOperandTypes(), [](Type t) { return getBits(t); }))
@@ -238,7 +250,12 @@ Term TermTable::getPure(Operation *op, unsigned bits) {
   SmallVector<Term> operands;
   for (Value operand : op->getOperands())
     operands.push_back(get(operand));
-  Atom atom{bits, op, {}, inferRange(op, operands, /*depth=*/0)};
+  std::optional<ConstantIntRanges> range =
+      inferRange(op, operands, /*depth=*/0);
+  if (std::optional<APInt> only = range ? range->getConstantValue()
+                                        : std::nullopt)
+    return Term{bits, only->getZExtValue(), {}};
+  Atom atom{bits, op, {}, range};
   auto getId = [](const void *pointer) {
     return uint64_t(reinterpret_cast<uintptr_t>(pointer));
   };

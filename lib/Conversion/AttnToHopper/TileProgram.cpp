@@ -230,6 +230,12 @@ static LogicalResult matchLoop(TileProgram &program) {
   if (!product)
     return loop.emitError("expects scores that depend on the product of keys "
                           "and queries on a GPU; run with --target=cpu");
+  bool isAlone = matchPattern(product.getAcc(), m_AnyZeroFloat());
+  loop.walk([&](vector::ContractionOp op) {
+    isAlone &= op == product || op == values;
+  });
+  if (!isAlone)
+    return invalid("it adds something to the product of queries and keys");
   program.product = product.getResult();
   FailureOr<TileAccess> query =
       matchRead(program.function, product.getRhs(), 0, product, "queries");

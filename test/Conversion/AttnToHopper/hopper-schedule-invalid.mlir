@@ -249,3 +249,18 @@ func.func @not_normalised(%arg0: tensor<1x1x64x8xbf16>, %arg1: tensor<1x1x?x8xbf
   } {attn.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, split_keys>, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
   return %0 : tensor<1x1x64x8xbf16>
 }
+
+// -----
+
+// Patterns of vector.contract take a sum for its start.
+func.func @start(%q: tensor<1x1x32x64xbf16>) -> tensor<1x1x32x64xbf16> {
+  // expected-error@+1 {{expects a loop over tiles of keys as attn-tile makes it, but it adds something to the product of queries and keys}}
+  %0 = attn.attention scale 1.0 schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
+      ins(%q, %q, %q : tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>)
+      outs(%q : tensor<1x1x32x64xbf16>)
+      score(%s, %b, %h, %i, %j) {
+        %y = arith.addf %s, %s : f32
+        attn.yield %y : f32
+      }
+  return %0 : tensor<1x1x32x64xbf16>
+}

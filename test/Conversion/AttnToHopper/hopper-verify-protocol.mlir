@@ -359,3 +359,84 @@ gpu.module @reuse_while_held {
     gpu.return
   }
 }
+
+// -----
+
+// There is a first one in any case, so that nothing has to fit in the branch for
+// none, where consumers use as many as there are.
+
+// CHECK-LABEL: gpu.func @never_none(
+// CHECK: hopper.warp_specialize
+gpu.module @never_none {
+  gpu.func @never_none(%map: !hopper.map<64x64xbf16>, %keys: i32) kernel {
+    %c0 = arith.constant 0 : index
+    %n0 = arith.constant 0 : i32
+    %n1 = arith.constant 1 : i32
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize consumers 1 registers 160 producer {
+      %n = arith.maxsi %keys, %n1 : i32
+      %some = arith.cmpi sgt, %n, %n0 : i32
+      scf.if %some {
+        hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        scf.for %i = %n1 to %n step %n1 : i32 {
+          hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        }
+      }
+    } consumers {
+      %n = arith.maxsi %keys, %n1 : i32
+      %some = arith.cmpi sgt, %n, %n0 : i32
+      scf.if %some {
+        %t0 = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        %q0 = hopper.load_fragment %t0 : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
+        hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
+        scf.for %i = %n1 to %n step %n1 : i32 {
+          %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          %q = hopper.load_fragment %t : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
+          hopper.release %ch[%i] : !hopper.channel<2x64x64xbf16>
+        }
+      } else {
+        scf.for %i = %n0 to %n step %n1 : i32 {
+          %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+          hopper.release %ch[%i] : !hopper.channel<2x64x64xbf16>
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// An absolute value is the same for all threads, and never negative.
+
+// CHECK-LABEL: gpu.func @absolute(
+// CHECK: hopper.warp_specialize
+gpu.module @absolute {
+  gpu.func @absolute(%map: !hopper.map<64x64xbf16>, %keys: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c9 = arith.constant 9 : index
+    %n0 = arith.constant 0 : i32
+    %n1 = arith.constant 1 : i32
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize consumers 1 registers 160 producer {
+      %least = arith.minsi %keys, %c9 : index
+      %most = arith.maxsi %least, %c1 : index
+      %distance = math.absi %most : index
+      %n = arith.index_cast %distance : index to i32
+      scf.for %i = %n0 to %n step %n1 : i32 {
+        hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } consumers {
+      %least = arith.minsi %keys, %c9 : index
+      %most = arith.maxsi %least, %c1 : index
+      %distance = math.absi %most : index
+      %n = arith.index_cast %distance : index to i32
+      scf.for %i = %n0 to %n step %n1 : i32 {
+        %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%i] : !hopper.channel<2x64x64xbf16>
+      }
+    }
+    gpu.return
+  }
+}

@@ -64,3 +64,34 @@ TEST(Kernel, Causal) {
         }
       }
 }
+
+// A read of a tensor of rank 0 has no index to check: such code tells nothing,
+// but has a place to tell it.
+TEST(Kernel, ChecksNoIndex) {
+  const char *program = R"mlir(
+func.func @constant(%q: tensor<1x1x2x4xf32>, %w: tensor<f32>) -> tensor<1x1x2x4xf32> {
+  %init = tensor.empty() : tensor<1x1x2x4xf32>
+  %o = attn.attention
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      captures(%w : tensor<f32>)
+      outs(%init : tensor<1x1x2x4xf32>)
+      score(%s, %b, %h, %i, %j, %c) {
+        %x = tensor.extract %c[] : tensor<f32>
+        attn.yield %x : f32
+      }
+  return %o : tensor<1x1x2x4xf32>
+}
+)mlir";
+  CompileOptions options;
+  options.boundsCheck = true;
+  // Loads without use stay.
+  options.optLevel = 0;
+  llvm::Expected<Kernel> kernel = Kernel::compile(program, options);
+  ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
+  TestTensor q(DType::F32, {1, 1, 2, 4}, {1, 1, 1, 1, 3, 3, 3, 3}),
+      w(DType::F32, {}, {0.5}), o = TestTensor::poison(DType::F32, {1, 1, 2, 4});
+  llvm::Error error = kernel->run({q.view(), w.view()}, {o.view()});
+  ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  for (int64_t n = 0; n < 8; ++n)
+    EXPECT_NEAR(o[n], 2, 1e-6);
+}

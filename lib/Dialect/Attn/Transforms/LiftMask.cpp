@@ -5,6 +5,7 @@
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 
@@ -15,6 +16,29 @@ namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNLIFTMASKPASS
 #include "attn/Dialect/Attn/Transforms/Passes.h.inc"
 } // namespace mlir::attn
+
+static void clear(Region &region) {
+  region.dropAllReferences();
+  region.getBlocks().clear();
+}
+
+/// Makes a mask that is the same for all pairs of queries and keys of any tile
+/// `false`, or none.
+static void replaceMask(RewriterBase &rewriter, OnlineAttentionOp op,
+                        bool allowed) {
+  rewriter.modifyOpInPlace(op, [&] {
+    clear(op.getTiles());
+    clear(op.getBlocks());
+    if (allowed)
+      return clear(op.getMask());
+    Operation *yield = op.getMask().front().getTerminator();
+    OpBuilder builder(yield);
+    yield->setOperand(
+        0, arith::ConstantIntOp::create(builder, op.getLoc(), 0, /*width=*/1));
+  });
+  cleanUpRegions(op);
+  classifyBlocks(rewriter, op);
+}
 
 void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
                           bool evenIntervals) {
@@ -40,6 +64,9 @@ void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
   cleanUpRegions(op);
 
   auto yielded = tiles.front().getTerminator()->getOperands();
+  bool isNever = matchPattern(yielded[0], m_Zero());
+  if (isNever || matchPattern(yielded[1], m_One()))
+    return replaceMask(rewriter, op, /*allowed=*/!isNever);
   auto options = remark::RemarkOpts::name("lifted")
                      .category(kRemarkCategory)
                      .function(getFunctionName(op));
@@ -49,10 +76,7 @@ void mlir::attn::liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
         << remark::add("the mask tells the class of each tile");
     return;
   }
-  rewriter.modifyOpInPlace(op, [&] {
-    tiles.dropAllReferences();
-    tiles.getBlocks().clear();
-  });
+  rewriter.modifyOpInPlace(op, [&] { clear(tiles); });
 }
 
 namespace {

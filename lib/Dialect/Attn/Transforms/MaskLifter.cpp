@@ -100,6 +100,8 @@ void MaskLifter::copy(Operation *op) {
 void MaskLifter::setPoint(Value value, Value copied) {
   Type type = value.getType();
   if (type.isInteger(1)) {
+    if (std::optional<APInt> known = values.getRange(value).getConstantValue())
+      copied = arith.boolean(known->getBoolValue());
     ternaries[value] = {copied, copied};
   } else if (isNumber(type)) {
     if (std::optional<int64_t> constant = getConstantInteger(value))

@@ -1,0 +1,94 @@
+// Regions that a simple view of kernels would not have thought of.
+
+// RUN: attn-opt %s --attn-to-nvvm --split-input-file | FileCheck %s
+
+// With a factor of 1, what is added to the product is still added by threads.
+
+// CHECK: llvm.func @unscaled(
+// CHECK: %[[SUM:.*]] = llvm.fadd %[[S:.*]], %[[S]] : f32
+// CHECK: llvm.intr.minimum(%[[SUM]],
+func.func @unscaled(%q: tensor<1x2x?x64xbf16>, %o: tensor<1x2x?x64xbf16>) -> tensor<1x2x?x64xbf16> {
+  %r = attn.attention scale 1.0
+      ins(%q, %q, %q : tensor<1x2x?x64xbf16>, tensor<1x2x?x64xbf16>, tensor<1x2x?x64xbf16>)
+      outs(%o : tensor<1x2x?x64xbf16>)
+      score(%s, %b, %h, %i, %j) {
+        %c9 = arith.constant 9.0 : f32
+        %t = arith.addf %s, %s : f32
+        %y = arith.minimumf %t, %c9 : f32
+        attn.yield %y : f32
+      }
+  return %r : tensor<1x2x?x64xbf16>
+}
+
+// -----
+
+// Each tile has keys, which types tell.
+
+// CHECK: llvm.func @heads(
+// CHECK: wgmma.mma_async
+func.func @heads(%q: tensor<1x8x2x64xbf16>, %o: tensor<1x8x2x64xbf16>) -> tensor<1x8x2x64xbf16> {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>)
+      outs(%o : tensor<1x8x2x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %h : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x8x2x64xbf16>
+}
+
+// -----
+
+// An absolute value is the same for producer and consumers.
+
+// CHECK: llvm.func @absolute(
+// CHECK: wgmma.mma_async
+func.func @absolute(%q: tensor<?x8x300x64xbf16>, %o: tensor<?x8x300x64xbf16>) -> tensor<?x8x300x64xbf16> {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<?x8x300x64xbf16>, tensor<?x8x300x64xbf16>, tensor<?x8x300x64xbf16>)
+      outs(%o : tensor<?x8x300x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %distance = math.absi %b : index
+        %p = arith.cmpi sge, %i, %distance : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x8x300x64xbf16>
+}
+
+// -----
+
+// No pair is allowed: the kernel writes what a row without keys has.
+
+// CHECK: llvm.func @nowhere(
+// CHECK: llvm.return
+func.func @nowhere(%q: tensor<?x8x1x64xbf16>, %k: tensor<?x1x1x64xbf16>, %o: tensor<?x8x1x64xbf16>) -> tensor<?x8x1x64xbf16> {
+  %r = attn.attention
+      ins(%q, %k, %k : tensor<?x8x1x64xbf16>, tensor<?x1x1x64xbf16>, tensor<?x1x1x64xbf16>)
+      outs(%o : tensor<?x8x1x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %distance = math.absi %j : index
+        %p = arith.cmpi ne, %distance, %i : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<?x8x1x64xbf16>
+}
+
+// -----
+
+// Halves are compared as floats, each of a pair.
+
+// CHECK: llvm.func @halves(
+// CHECK: llvm.fcmp "ogt" %{{.*}}, %{{.*}} : f32
+func.func @halves(%q: tensor<1x1x64x64xbf16>, %w: tensor<64x64xbf16>, %o: tensor<1x1x64x64xbf16>) -> tensor<1x1x64x64xbf16> {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<1x1x64x64xbf16>, tensor<1x1x64x64xbf16>, tensor<1x1x64x64xbf16>)
+      captures(%w : tensor<64x64xbf16>)
+      outs(%o : tensor<1x1x64x64xbf16>)
+      mask(%b, %h, %i, %j, %c) {
+        %zero = arith.constant 0.0 : bf16
+        %x = tensor.extract %c[%i, %j] : tensor<64x64xbf16>
+        %p = arith.cmpf ogt, %x, %zero : bf16
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x64x64xbf16>
+}
