@@ -68,6 +68,7 @@ public:
   Outcome run();
 
 private:
+  Outcome run(const CompileOptions &options, std::string &other);
   Outcome run(const Kernel &kernel, mlir::func::FuncOp function,
               const Lengths &lengths);
   Outcome compare(const Kernel &kernel, mlir::func::FuncOp function,
@@ -242,11 +243,8 @@ Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
   return compare(kernel, function, inputs, results, where);
 }
 
-Outcome Case::run() {
-  CompileOptions options;
-  options.boundsCheck = program.boundsCheck;
-  options.optLevel = program.optLevel;
-  options.device = program.device;
+/// Sets `other` to a schedule of the kernel that launches may not have taken.
+Outcome Case::run(const CompileOptions &options, std::string &other) {
   llvm::Expected<Kernel> kernel = Kernel::compile(text, options);
   if (!kernel) {
     Outcome outcome = fail(Outcome::Kind::Rejected, kernel.takeError());
@@ -256,6 +254,10 @@ Outcome Case::run() {
         (reason.contains("--target=cpu") || reason.contains("for the CPU")))
       outcome.kind = Outcome::Kind::Unsupported;
     return outcome;
+  }
+  if (const auto &code = kernel->package().program) {
+    const auto &variants = code->launches.front().variants;
+    other = variants[program.seed % variants.size()].schedule;
   }
   if (checkOptions.compileOnly)
     return {};
@@ -271,6 +273,22 @@ Outcome Case::run() {
         outcome.kind != Outcome::Kind::Right)
       return outcome;
   return {};
+}
+
+Outcome Case::run() {
+  CompileOptions options;
+  options.boundsCheck = program.boundsCheck;
+  options.optLevel = program.optLevel;
+  options.device = program.device;
+  std::string schedule, unused;
+  Outcome outcome = run(options, schedule);
+  if (outcome.kind != Outcome::Kind::Right || schedule.empty())
+    return outcome;
+  options.schedule = schedule;
+  outcome = run(options, unused);
+  if (outcome.isFailure())
+    outcome.text += "; with " + schedule;
+  return outcome;
 }
 
 //===----------------------------------------------------------------------===//

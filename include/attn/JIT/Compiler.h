@@ -29,7 +29,7 @@ struct CompileOptions {
   std::string bufferName = "<input>";
   /// Whether reads of captures are checked at run time.
   bool boundsCheck = false;
-  /// Effort of LLVM, 0 to 3.
+  /// Effort of LLVM, 0 to 3; for a kernel of a GPU it is at least 1.
   unsigned optLevel = 3;
   /// What the kernel runs on. Compiling for a GPU needs none.
   DeviceKind device = DeviceKind::CPU;

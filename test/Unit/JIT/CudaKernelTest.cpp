@@ -334,6 +334,18 @@ TEST_F(CudaKernel, HasANameThatPTXAllows) {
   }
 }
 
+// At level 0 products would wait for each other.
+TEST_F(CudaKernel, IsOptimizedInAnyCase) {
+  std::string ptx[2];
+  for (unsigned level : {0, 1}) {
+    CompileOptions options = getOptions();
+    options.optLevel = level;
+    KernelPackage package = get(compileToPackage(kProgram, options));
+    ptx[level] = package.program->launches[0].variants[0].ptx;
+  }
+  EXPECT_EQ(ptx[0], ptx[1]);
+}
+
 TEST_F(CudaKernel, RejectsWhatGPUsLack) {
   CompileOptions options = getOptions();
   options.boundsCheck = true;

@@ -175,15 +175,23 @@ def AttnHopperHideNegationsPass : Pass<"attn-hopper-hide-negations"> {
     Before:
 
     ```mlir
-    %n = arith.subi %c0, %b : i32
-    %m = arith.maxsi %a, %n : i32
+    llvm.func @larger(%a: i32, %b: i32) -> i32 {
+      %c0 = arith.constant 0 : i32
+      %n = arith.subi %c0, %b : i32
+      %m = arith.maxsi %a, %n : i32
+      llvm.return %m : i32
+    }
     ```
 
-    After:
+    After, without what has no use any more:
 
     ```mlir
-    %n = llvm.inline_asm asm_dialect = att "{ .reg .b32 n; not.b32 n, $1; add.s32 $0, n, 1; }", "=r,r" %b : (i32) -> i32
-    %m = arith.maxsi %a, %n : i32
+    llvm.func @larger(%a: i32, %b: i32) -> i32 {
+      ...
+      %n = llvm.inline_asm asm_dialect = att "{ .reg .b32 n; not.b32 n, $1; add.s32 $0, n, 1; }", "=r,r" %b : (i32) -> i32
+      %m = arith.maxsi %a, %n : i32
+      llvm.return %m : i32
+    }
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
