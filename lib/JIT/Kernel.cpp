@@ -250,8 +250,8 @@ llvm::Error Kernel::Impl::run(llvm::ArrayRef<TensorView> inputs,
     descriptors.add(view);
   for (const TensorView &view : results)
     descriptors.add(view);
-  // Of use only to code that checks reads, which loads it even if no read has an
-  // index.
+  // Of use only to code that checks reads, which loads it even if no read has
+  // an index.
   descriptors.add(status);
 
   Executor executor;

@@ -536,8 +536,8 @@ std::string property::printCommands(const Program &program,
   std::string text;
   llvm::raw_string_ostream os(text);
   for (const Lengths &lengths : program.runs) {
-    os << "// attn-run " << path << " --target="
-       << (program.device == DeviceKind::Cuda ? "cuda" : "cpu")
+    os << "// attn-run " << path
+       << " --target=" << (program.device == DeviceKind::Cuda ? "cuda" : "cpu")
        << " --check --seed=" << program.seed;
     if (program.boundsCheck)
       os << " --bounds-check";

@@ -252,8 +252,8 @@ Term TermTable::getPure(Operation *op, unsigned bits) {
     operands.push_back(get(operand));
   std::optional<ConstantIntRanges> range =
       inferRange(op, operands, /*depth=*/0);
-  if (std::optional<APInt> only = range ? range->getConstantValue()
-                                        : std::nullopt)
+  if (std::optional<APInt> only =
+          range ? range->getConstantValue() : std::nullopt)
     return Term{bits, only->getZExtValue(), {}};
   Atom atom{bits, op, {}, range};
   auto getId = [](const void *pointer) {

@@ -89,7 +89,8 @@ func.func @constant(%q: tensor<1x1x2x4xf32>, %w: tensor<f32>) -> tensor<1x1x2x4x
   llvm::Expected<Kernel> kernel = Kernel::compile(program, options);
   ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
   TestTensor q(DType::F32, {1, 1, 2, 4}, {1, 1, 1, 1, 3, 3, 3, 3}),
-      w(DType::F32, {}, {0.5}), o = TestTensor::poison(DType::F32, {1, 1, 2, 4});
+      w(DType::F32, {}, {0.5}),
+      o = TestTensor::poison(DType::F32, {1, 1, 2, 4});
   llvm::Error error = kernel->run({q.view(), w.view()}, {o.view()});
   ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
   for (int64_t n = 0; n < 8; ++n)
