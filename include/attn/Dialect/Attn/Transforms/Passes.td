@@ -518,7 +518,8 @@ def AttnLiftMaskPass : Pass<"attn-lift-mask"> {
     * All else may be anything that the analysis of ranges does not rule out.
 
     A tile is empty, or needs no predicate, only if that is certain for each pair on its own: sound whatever the captures hold,
-    under the assumptions of `attn-classify-blocks`.
+    under the assumptions of `attn-classify-blocks`. A mask of which it is certain for all tiles that no pair is allowed becomes
+    `false`, with the bounds of that, and one that allows all pairs of any tile is removed.
 
     Precondition: none, though `attn-classify-blocks` runs before it, since a mask of intervals is left to it. An attention with
     offsets is left alone, and so is one whose tiles the mask does not tell apart. Postcondition: none; the region is optional.
