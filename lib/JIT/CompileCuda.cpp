@@ -201,9 +201,12 @@ static CanonicalProgram canonicalize(mlir::ModuleOp module) {
   return program;
 }
 
-/// The schedules to try for a program with one attention, and its forms.
-static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
-                                            const CompileOptions &options) {
+/// The schedules to try for a program with one attention, and its forms. Where
+/// the compiler chooses, and heads may share keys at all, `packingObstacle` is
+/// set to why tiles have the queries of one head, or to "".
+static std::vector<Candidate>
+getCandidates(mlir::ModuleOp module, const CompileOptions &options,
+              std::optional<llvm::StringRef> &packingObstacle) {
   using mlir::attn::SparsityForm;
   std::vector<Candidate> candidates;
   module.getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
@@ -243,6 +246,9 @@ static std::vector<Candidate> getCandidates(mlir::ModuleOp module,
       attentions[0]->setAttr(mlir::attn::kWholeAttrName,
                              mlir::UnitAttr::get(module.getContext()));
     CanonicalProgram canonical = canonicalize(module);
+    if (canonical.attention && !hasLists &&
+        mlir::attn::mayShareKeys(canonical.attention))
+      packingObstacle = mlir::attn::getPackingObstacle(canonical.attention);
     for (const mlir::attn::HopperSchedule &schedule :
          mlir::attn::getHopperSchedules(
              canonical.attention ? canonical.attention : attentions[0])) {
@@ -358,31 +364,18 @@ static void explainForms(const std::vector<Candidate> &candidates,
 }
 
 /// Says whether tiles of a variant have heads that share their keys, or why
-/// not, where the compiler chooses and heads may share keys at all.
-static void explainPacking(mlir::ModuleOp module, const CompileOptions &options,
+/// not.
+static void explainPacking(llvm::StringRef obstacle, mlir::Location loc,
                            llvm::StringRef entry) {
-  llvm::SmallVector<mlir::attn::AttentionOp> attentions;
-  module.walk([&](mlir::attn::AttentionOp op) { attentions.push_back(op); });
-  if (!options.schedule.empty() || attentions.size() != 1 ||
-      attentions[0].getScheduleAttr() ||
-      mlir::attn::hasKeyLists(attentions[0]) ||
-      !mlir::attn::areHeadDimsSupported(attentions[0]) ||
-      !mlir::attn::mayShareKeys(attentions[0]))
-    return;
-  CanonicalProgram canonical = canonicalize(module);
-  if (!canonical.attention)
-    return;
-  llvm::StringRef obstacle =
-      mlir::attn::getPackingObstacle(canonical.attention);
   auto opts = mlir::remark::RemarkOpts::name("pack-heads")
                   .category(mlir::attn::kRemarkCategory)
                   .function(entry);
   if (obstacle.empty())
-    mlir::remark::passed(module.getLoc(), opts)
+    mlir::remark::passed(loc, opts)
         << mlir::remark::add("where queries are few, tiles have those of "
                              "several heads, whose keys are read once");
   else
-    mlir::remark::missed(module.getLoc(), opts) << mlir::remark::add(
+    mlir::remark::missed(loc, opts) << mlir::remark::add(
         "{0}", "tiles have the queries of one head: " + obstacle.str());
 }
 
@@ -467,7 +460,9 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   // All that ptxas compiles well become variants, of which a launch takes one
   // by its extents; those of last resort are tried one by one. The one for any
   // strides is made in any case, and assembled by the driver if it is needed.
-  std::vector<Candidate> candidates = getCandidates(module, options);
+  std::optional<llvm::StringRef> packingObstacle;
+  std::vector<Candidate> candidates =
+      getCandidates(module, options, packingObstacle);
   cuda::ListsInfo lists = describeLists(module, options.sparsity);
   std::optional<Candidate> forAnyStrides;
   if (candidates.back().isForAnyStrides) {
@@ -587,7 +582,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   explainForms(candidates, lists, module.getLoc(), metadata.entry);
   if (split)
     program.launches.front().variants.push_back(std::move(*split));
-  explainPacking(module, options, metadata.entry);
+  if (packingObstacle)
+    explainPacking(*packingObstacle, module.getLoc(), metadata.entry);
   if (strided) {
     // More than any other, which is taken where it can be.
     strided->tileCost = kAnyStridesCost;
