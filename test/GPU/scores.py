@@ -75,6 +75,22 @@ _ALIBI = {
 }
 _DOCUMENTS = next(mask for mask in MASKS if mask.name == "documents-causal")
 
+_RELATIVE = {
+    "captures": (
+        _normal(
+            "table",
+            "tensor<?x?xf32>",
+            lambda case: (case.heads, case.queries + case.keys),
+        ),
+        Capture("shift", "index", lambda draw, case: case.keys),
+    ),
+    "score": """%n = arith.subi %i, %j : index
+                %at = arith.addi %n, %shift : index
+                %x = tensor.extract %table[%h, %at] : tensor<?x?xf32>
+                %y = arith.addf %s, %x : f32""",
+    "score_of": lambda x, s, b, h, i, j, c: s + c.table[h, i - j + c.shift],
+}
+
 SCORES = [
     Variant("scale-given", scale=0.03125),
     Variant("scale-negative", scale=-0.21),
@@ -102,40 +118,9 @@ SCORES = [
         score_of=lambda x, s, b, h, i, j, c: s - c.slopes[h] * abs(j - i),
     ),
     # A bias for each head and distance.
-    Variant(
-        "relative-table",
-        captures=(
-            _normal(
-                "table",
-                "tensor<?x?xf32>",
-                lambda case: (case.heads, case.queries + case.keys),
-            ),
-            Capture("shift", "index", lambda draw, case: case.keys),
-        ),
-        score="""%n = arith.subi %i, %j : index
-                 %at = arith.addi %n, %shift : index
-                 %x = tensor.extract %table[%h, %at] : tensor<?x?xf32>
-                 %y = arith.addf %s, %x : f32""",
-        score_of=lambda x, s, b, h, i, j, c: s + c.table[h, i - j + c.shift],
-    ),
+    Variant("relative-table", **_RELATIVE),
     # Without a factor, as T5 has it.
-    Variant(
-        "relative-unscaled",
-        scale=1.0,
-        captures=(
-            _normal(
-                "table",
-                "tensor<?x?xf32>",
-                lambda case: (case.heads, case.queries + case.keys),
-            ),
-            Capture("shift", "index", lambda draw, case: case.keys),
-        ),
-        score="""%n = arith.subi %i, %j : index
-                 %at = arith.addi %n, %shift : index
-                 %x = tensor.extract %table[%h, %at] : tensor<?x?xf32>
-                 %y = arith.addf %s, %x : f32""",
-        score_of=lambda x, s, b, h, i, j, c: s + c.table[h, i - j + c.shift],
-    ),
+    Variant("relative-unscaled", scale=1.0, **_RELATIVE),
     # A sum of scores themselves.
     Variant(
         "doubled",

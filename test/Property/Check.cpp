@@ -108,18 +108,21 @@ Outcome Case::compare(const Kernel &kernel, mlir::func::FuncOp function,
   return {};
 }
 
+static std::vector<TensorView>
+getViews(llvm::MutableArrayRef<GuardedTensor> tensors) {
+  std::vector<TensorView> views;
+  for (GuardedTensor &tensor : tensors)
+    views.push_back(tensor.getView());
+  return views;
+}
+
 static llvm::Error runOnCPU(const Kernel &kernel,
                             llvm::MutableArrayRef<GuardedTensor> inputs,
                             llvm::MutableArrayRef<GuardedTensor> results,
                             unsigned threads) {
-  std::vector<TensorView> inputViews, resultViews;
-  for (GuardedTensor &input : inputs)
-    inputViews.push_back(input.getView());
-  for (GuardedTensor &result : results)
-    resultViews.push_back(result.getView());
   RunOptions options;
   options.threads = threads;
-  return kernel.run(inputViews, resultViews, options);
+  return kernel.run(getViews(inputs), getViews(results), options);
 }
 
 /// On copies of the tensors and of what is around them, which are copied back.
@@ -173,7 +176,6 @@ Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
       lengths.getHeads(), lengths.kvHeads, lengths.queries, lengths.keys);
   std::vector<Tensor> inputs;
   std::vector<GuardedTensor> guardedInputs, guardedResults;
-  std::vector<TensorView> inputViews;
   for (size_t input = 0; input < program.getNumInputs(); ++input) {
     llvm::Expected<ArgSpec> spec =
         ArgSpec::parse(program.getInputSpec(input, lengths));
@@ -189,10 +191,9 @@ Outcome Case::run(const Kernel &kernel, mlir::func::FuncOp function,
     guardedInputs.back().copyFrom(*tensor);
     inputs.push_back(std::move(*tensor));
   }
-  for (GuardedTensor &input : guardedInputs)
-    inputViews.push_back(input.getView());
 
-  llvm::Expected<std::vector<Shape>> shapes = kernel.resultShapes(inputViews);
+  llvm::Expected<std::vector<Shape>> shapes =
+      kernel.resultShapes(getViews(guardedInputs));
   if (!shapes)
     return fail(Outcome::Kind::RunError, shapes.takeError());
   for (auto [n, shape] : llvm::enumerate(*shapes))
