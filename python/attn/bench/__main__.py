@@ -9,6 +9,7 @@ import sys
 import attn
 
 from . import check, contest, measure, parts, peers, sparse, sparsity, variants
+from .options import positive, positives
 
 
 def _list(known):
@@ -26,17 +27,6 @@ def _list(known):
     return parse
 
 
-def _positive(text):
-    number = int(text) if text.isdigit() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expects a positive number, but got '{text}'")
-    return number
-
-
-def _positives(text):
-    return [_positive(number) for number in text.split(",")]
-
-
 def _parse(arguments):
     parser = argparse.ArgumentParser(
         prog="python -m attn.bench",
@@ -46,10 +36,10 @@ def _parse(arguments):
     )
     add = parser.add_argument
     add("--device", choices=["cuda", "cpu"], help="by default a GPU if there is one")
-    add("--dims", type=_positives, help="head dimensions")
-    add("--lengths", type=_positives, help="sequence lengths")
-    add("--tokens", type=_positive, help="batch * length (the batch is at least 1)")
-    add("--heads-total", type=_positive, help="heads * head dimension")
+    add("--dims", type=positives, help="head dimensions")
+    add("--lengths", type=positives, help="sequence lengths")
+    add("--tokens", type=positive, help="batch * length (the batch is at least 1)")
+    add("--heads-total", type=positive, help="heads * head dimension")
     add("--masks", type=_list(variants.MASKS), default=list(variants.MASKS))
     add("--variants", type=_list(variants.VARIANTS), default=["none"])
     add(
@@ -72,14 +62,14 @@ def _parse(arguments):
     )
     add(
         "--bandwidth",
-        type=_positive,
+        type=positive,
         default=sparse.BANDWIDTH,
         help="GB/s at which lists of keys could be read, by default"
         f" {sparse.BANDWIDTH}: that of an H200's L2 cache",
     )
     add("--dtype", choices=list(variants.TORCH_TYPES))
-    add("--rounds", type=_positive, default=20, help="timed runs of each")
-    add("--rows", type=_positive, default=64, help="rows that are checked")
+    add("--rounds", type=positive, default=20, help="timed runs of each")
+    add("--rows", type=positive, default=64, help="rows that are checked")
     add("--seed", type=int, help="of the inputs, by default another one each time")
     add("--peers", type=_list(peers.NAMES), help="of " + ", ".join(peers.NAMES))
     add(

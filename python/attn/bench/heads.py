@@ -9,6 +9,7 @@ import statistics
 import attn
 
 from . import measure
+from .options import positive, positives
 
 _PROGRAM = """
 !q = tensor<?x{heads}x?x{dim}xbf16>
@@ -50,10 +51,6 @@ def _kernels(dim, heads, key_heads):
     }
 
 
-def _numbers(text):
-    return [int(number) for number in text.split(",")]
-
-
 def _parse(arguments):
     parser = argparse.ArgumentParser(
         prog="python -m attn.bench.heads",
@@ -61,13 +58,13 @@ def _parse(arguments):
         " against float64 for one head of keys.",
     )
     add = parser.add_argument
-    add("--batches", type=_numbers, default=[16, 64])
+    add("--batches", type=positives, default=[16, 64])
     add("--dim", type=int, choices=list(OF_ONE_HEAD), default=128)
-    add("--heads", type=int, default=32)
-    add("--key-heads", type=_numbers, default=[4, 8])
-    add("--queries", type=_numbers, default=[1, 4, 16, 64])
-    add("--keys", type=int, default=8192)
-    add("--rounds", type=int, default=20)
+    add("--heads", type=positive, default=32)
+    add("--key-heads", type=positives, default=[4, 8])
+    add("--queries", type=positives, default=[1, 4, 16, 64])
+    add("--keys", type=positive, default=8192)
+    add("--rounds", type=positive, default=20)
     add("--bandwidth", type=float, default=4800.0, help="GB/s, for the bound")
     add("--json", metavar="FILE", help="writes all measurements there")
     return parser.parse_args(arguments)
