@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -309,6 +309,21 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
     }
     result.addAttribute("schedule", schedule);
   }
+  if (withBlocks && succeeded(parser.parseOptionalKeyword("rescale"))) {
+    SMLoc loc = parser.getCurrentLocation();
+    StringRef name;
+    if (parser.parseLParen() || parser.parseKeyword(&name))
+      return failure();
+    std::optional<Rescale> rescale = symbolizeRescale(name);
+    if (!rescale)
+      return parser.emitError(loc, "expects rescale(exact) or rescale(lazy), "
+                                   "but got '")
+             << name << "'";
+    if (parser.parseRParen())
+      return failure();
+    result.addAttribute("rescale",
+                        RescaleAttr::get(parser.getContext(), *rescale));
+  }
 
   Clause ins, captures, sparsity, outs;
   if (parser.parseKeyword("ins") || parseClause(parser, ins))
@@ -372,6 +387,9 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
     else
       printer << ' ' << schedule;
   }
+  if constexpr (std::is_same_v<OpTy, OnlineAttentionOp>)
+    if (op.getRescale() != Rescale::Exact)
+      printer << " rescale(" << stringifyRescale(op.getRescale()) << ")";
   auto clause = [&](StringRef keyword, ValueRange operands) {
     if (operands.empty())
       return;
@@ -401,7 +419,8 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
   clause("outs", op.getOuts());
   printer.printOptionalAttrDictWithKeyword(
       op->getAttrs(),
-      {"scale", "layouts", "schedule", "sparsity", "operandSegmentSizes"});
+      {"scale", "layouts", "schedule", "sparsity", "rescale",
+       "operandSegmentSizes"});
   printRegions(printer, op);
 }
 

@@ -1,7 +1,7 @@
 //===- AttnDialect.cpp - The attn dialect ---------------------------------===//
 
 #include "AttnTileUtils.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -62,6 +62,10 @@ void AttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnTileOps.cpp.inc"
       >();
   addInterfaces<AttnInlinerInterface>();
   attachTilingInterfaces(getContext());

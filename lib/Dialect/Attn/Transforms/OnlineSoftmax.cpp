@@ -27,7 +27,8 @@ static Value createFilled(OpBuilder &builder, Location loc,
 }
 
 FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
-                                                AttentionOp op) {
+                                                AttentionOp op,
+                                                Rescale rescale) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   FloatType accType = attention.getAccumulatorType();
@@ -51,7 +52,8 @@ FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
       rewriter, loc, TypeRange(ValueRange(state)), op.getQuery(), op.getKey(),
       op.getValue(), op.getCaptures(), op.getSparsityOperands(),
       op.getOffsets(), state, rewriter.getF64FloatAttr(op.getEffectiveScale()),
-      op.getLayoutsAttr(), op.getScheduleAttr(), op.getSparsityAttr());
+      op.getLayoutsAttr(), op.getScheduleAttr(), op.getSparsityAttr(),
+      RescaleAttr::get(op.getContext(), rescale));
   online->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.inlineRegionBefore(op.getScore(), online.getScore(),
                               online.getScore().end());
@@ -71,13 +73,15 @@ FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
 namespace {
 struct AttnOnlineSoftmax
     : public mlir::attn::impl::AttnOnlineSoftmaxPassBase<AttnOnlineSoftmax> {
+  using AttnOnlineSoftmaxPassBase::AttnOnlineSoftmaxPassBase;
+
   void runOnOperation() override {
     SmallVector<AttentionOp> ops;
     getOperation()->walk([&](AttentionOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : ops) {
       rewriter.setInsertionPoint(op);
-      if (failed(lowerToOnline(rewriter, op)))
+      if (failed(lowerToOnline(rewriter, op, rescale)))
         return signalPassFailure();
     }
   }

@@ -194,7 +194,7 @@ LogicalResult HeadPacker::run() {
       pack(op.getQuery(), query.h, query.s), op.getKey(), op.getValue(),
       captures, /*sparsityOperands=*/ValueRange(), /*offsets=*/ValueRange(),
       state, op.getScaleAttr(), op.getLayoutsAttr(), op.getScheduleAttr(),
-      /*sparsity=*/SparsityAttr());
+      /*sparsity=*/SparsityAttr(), op.getRescaleAttr());
   online->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   for (auto [from, to] :
        llvm::zip_equal(op->getRegions(), online->getRegions()))

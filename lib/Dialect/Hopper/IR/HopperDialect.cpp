@@ -44,6 +44,12 @@ int64_t hopper::ScheduleAttr::getMostPackedHeads() const {
   return getPackHeads() ? kWarpgroupRows : 1;
 }
 
+/// Each consumer finds out for its rows, but that all start together where
+/// tiles overlap.
+int64_t hopper::ScheduleAttr::getPartitionRows() const {
+  return getOverlapTiles() ? getTileM() : kWarpgroupRows;
+}
+
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0, threadBlocks = 1;

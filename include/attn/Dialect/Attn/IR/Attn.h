@@ -78,6 +78,13 @@ inline constexpr unsigned kNumTilesArgs = 6;
 
 #include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
 
+namespace mlir::attn {
+// Of AttnTile.h, whose regions end as those of an attention.
+class TileLoopOp;
+class StepOp;
+class MaskTileOp;
+} // namespace mlir::attn
+
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnOps.h.inc"
 

@@ -86,6 +86,20 @@ def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
   let genVerifyDecl = 1;
 }
 
+def Attn_Rescale : I32EnumAttr<"Rescale",
+    "when the online softmax brings its state to a new maximum", [
+      I32EnumAttrCase<"Exact", 0, "exact">,
+      I32EnumAttrCase<"Lazy", 1, "lazy">]> {
+  let cppNamespace = "::mlir::attn";
+}
+
+def Attn_AccumulateMode : I32EnumAttr<"AccumulateMode",
+    "in which order workers accumulate into memory that they share", [
+      I32EnumAttrCase<"Add", 0, "add">,
+      I32EnumAttrCase<"Ordered", 1, "ordered">]> {
+  let cppNamespace = "::mlir::attn";
+}
+
 def Attn_SparsityFormat : I32EnumAttr<"SparsityFormat",
     "how an explicit layout of blocks is written", [
       I32EnumAttrCase<"Bits", 0, "bits">,

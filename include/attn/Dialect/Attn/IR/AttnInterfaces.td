@@ -87,7 +87,10 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
       "bool", "hasSingleKeyLoop">,
     InterfaceMethod<[{How many query heads of a group a tile has at most, a power of two
       that divides the rows of a tile; 1 where each tile is of one head.}],
-      "int64_t", "getMostPackedHeads", (ins), [{}], [{ return 1; }]>
+      "int64_t", "getMostPackedHeads", (ins), [{}], [{ return 1; }]>,
+    InterfaceMethod<[{Query rows that find out together which tiles of keys they compute with:
+      all rows of a tile, unless partitions of a worker have some of them each.}],
+      "int64_t", "getPartitionRows", (ins), [{}], [{ return $_attr.getTileM(); }]>
   ];
 }
 

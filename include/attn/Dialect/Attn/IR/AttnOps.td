@@ -211,6 +211,9 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     It counts as `blocks` does. `attn-lift-mask` derives it from the mask, where `blocks` does not say all.
     Both speak of `mask` alone, whatever `sparsity` leaves of it.
 
+    With `rescale(lazy)`, a step may keep a maximum that is too small by up to 8 (see `attn.online_step`); `max`, `sum` and `acc` then
+    stand for the same state.
+
     Tiling (`TilingInterface`): loops over `b`, `h` and `i` as `attn.attention`, and over the reduction `j`,
     where each tile continues the state of the one before. `PartialReductionOpInterface` gives each part
     of the keys its own state, in tensors with a leading dimension for the parts.
@@ -244,7 +247,8 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     F64Attr:$scale,
     OptionalAttr<AffineMapArrayAttr>:$layouts,
     OptionalAttr<Attn_AnyScheduleAttr>:$schedule,
-    OptionalAttr<Attn_SparsityAttr>:$sparsity);
+    OptionalAttr<Attn_SparsityAttr>:$sparsity,
+    DefaultValuedAttr<Attn_Rescale, "::mlir::attn::Rescale::Exact">:$rescale);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$blocks,
     AnyRegion:$tiles);
@@ -327,6 +331,9 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
     newAcc[e,i] = acc[e,i] * 2^(max[i] - shift[i])
     ```
 
+    With `rescale(lazy)`, `newMax[i]` is `max[i]` unless the maximum of the scores is above it by more than 8, so that
+    few steps change `acc`: powers stay below 2^8, and what the state stands for is the same. The default is `rescale(exact)`.
+
     The contraction of `p` with the values is a separate operation that adds to `newAcc`.
 
     Operands: `scores` is `vector<N x M>` in base-2 units, `acc` is `vector<Dv x M>`,
@@ -343,12 +350,13 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
   }];
   let arguments = (ins AnyVectorOfNonZeroRank:$scores,
     AnyVectorOfNonZeroRank:$acc, AnyVectorOfNonZeroRank:$max,
-    AnyVectorOfNonZeroRank:$sum);
+    AnyVectorOfNonZeroRank:$sum,
+    DefaultValuedAttr<Attn_Rescale, "::mlir::attn::Rescale::Exact">:$rescale);
   let results = (outs AnyVectorOfNonZeroRank:$probabilities,
     AnyVectorOfNonZeroRank:$newAcc, AnyVectorOfNonZeroRank:$newMax,
     AnyVectorOfNonZeroRank:$newSum);
   let assemblyFormat = [{
-    $scores `,` $acc `,` $max `,` $sum attr-dict
+    $scores `,` $acc `,` $max `,` $sum (`rescale` `(` $rescale^ `)`)? attr-dict
     `:` type($scores) `,` type($acc) `,` type($max)
   }];
   let hasVerifier = 1;
@@ -652,11 +660,12 @@ def Attn_UnpackHeadsOp : Attn_PackedViewOp<"unpack_heads"> {
 //===----------------------------------------------------------------------===//
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
-  let summary = "end a region of an attention";
+    ParentOneOf<["AttentionOp", "OnlineAttentionOp", "TileLoopOp", "StepOp", "MaskTileOp"]>]> {
+  let summary = "end a region of an attention, or of a loop over tiles";
   let description = [{
     Yields the score (one float of the accumulator type), the mask (one i1), the block bounds
-    (four indices), or the class of a tile (two i1) of the region it ends.
+    (four indices), or the class of a tile (two i1) of the region it ends; at the tile level, what a
+    loop over tiles carries on (`attn.tile_loop`), the results of a step (`attn.step`), or a predicate (`attn.mask_tile`).
 
     Example:
 

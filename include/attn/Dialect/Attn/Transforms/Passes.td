@@ -406,6 +406,13 @@ def AttnOnlineSoftmaxPass : Pass<"attn-online-softmax"> {
         outs(%o : tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32>
     ```
   }];
+  let options = [
+    Option<"rescale", "rescale", "::mlir::attn::Rescale", /*default=*/"::mlir::attn::Rescale::Exact",
+           "whether steps of the softmax bring the state to each new maximum, or only to one that is much larger (attn.online_step)",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::attn::Rescale::Exact, "exact", "to each new maximum"),
+               clEnumValN(::mlir::attn::Rescale::Lazy, "lazy", "to one that is larger by more than 8, in base 2"))}]>
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"

@@ -67,7 +67,8 @@ void liftMask(RewriterBase &rewriter, OnlineAttentionOp op,
 
 /// Replaces `op` by an online attention from the neutral state and a finalize
 /// (see attn-online-softmax).
-FailureOr<FinalizeOp> lowerToOnline(RewriterBase &rewriter, AttentionOp op);
+FailureOr<FinalizeOp> lowerToOnline(RewriterBase &rewriter, AttentionOp op,
+                                    Rescale rescale = Rescale::Exact);
 
 /// Queries and keys of the blocks that a mask tells apart, or 0.
 struct MaskBlocks {

@@ -1,0 +1,253 @@
+//===- AttnTileOps.td - Loops over tiles and their steps --*- tablegen -*-===//
+//
+// The structure of a worker's program. What the steps do to tiles is said by
+// operations of vector, arith and math, and by those of AttnOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNTILEOPS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNTILEOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+
+def Attn_TileLoopOp : Attn_Op<"tile_loop", [
+    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
+    AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<LoopLikeOpInterface, [
+        "getLoopRegions", "getLoopInductionVars", "getLoopLowerBounds",
+        "getLoopUpperBounds", "getLoopSteps", "getInitsMutable",
+        "getRegionIterArgs", "getYieldedValuesMutable", "getLoopResults"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "a loop over tiles";
+  let description = [{
+    Runs its body once for each tile `[j, j + step)` with `j = lowerBound, lowerBound + step, ...` below `upperBound`; the last tile may
+    be cut off by what it reads. The order of tiles is not specified: what is carried is a reduction, such as the state of the
+    online softmax, and a pass may visit tiles in any order and split the loop into several.
+
+    Two optional regions tell the class of a tile. They see its start `j`, and what is computed outside of the loop.
+
+    * `needed`: yields false where the body would leave what is carried as it is, so that the tile can be passed over. Without
+      the region, each tile is needed.
+    * `full`: yields true where each position of the tile exists and all pairs are allowed, so that no predicate is needed
+      (`attn.mask_tile`), and a read of `step` rows from `j` is in bounds. What it yields for tiles that are not
+      needed does not matter. Without the region, no tile is known to be full. Where it is known that the tiles within
+      an interval are the full ones, `within %a to %b` says so: the region yields `a <= j` and `j + step <= b`.
+
+    `only_last_partial` says that all tiles are full but the last one, in the order above, of the tiles of any partition of the rows
+    of the worker that the schedule makes; for a partition, bounds and classes are those of the tile with its rows in place of all.
+
+    The loop stays a loop however many tiles it is known to have. Class regions read and write nothing that the body writes.
+
+    Operands:
+
+    * `lowerBound`, `upperBound`: the first position, and the one behind the last.
+    * `initArgs`: what is carried into the first tile.
+
+    Example, the sum of the rows of a tensor that are not yet too far:
+
+    ```mlir
+    %r = attn.tile_loop %j = %lo to %hi step 64 iter_args(%sum = %zero)
+        needed(%first) {
+          %p = arith.cmpi slt, %first, %far : index
+          attn.yield %p : i1
+        }
+        full(%first) within %lo to %n {
+          %end = arith.addi %first, %c64 : index
+          %p = arith.cmpi sle, %end, %n : index
+          attn.yield %p : i1
+        } : vector<64xf32> {
+      %x = attn.step @load -> (vector<64xf32>) {
+        %t = vector.transfer_read %source[%j], %c0 : tensor<?xf32>, vector<64xf32>
+        attn.yield %t : vector<64xf32>
+      }
+      %s = attn.step @add -> (vector<64xf32>) {
+        %t = arith.addf %sum, %x : vector<64xf32>
+        attn.yield %t : vector<64xf32>
+      }
+      attn.yield %s : vector<64xf32>
+    }
+    ```
+
+    Errors: a step that is not positive; bodies or regions with other arguments or results; steps of one name;
+    `within` or `only_last_partial` without a region `full`.
+  }];
+  let arguments = (ins Index:$lowerBound, Index:$upperBound, Variadic<AnyType>:$initArgs,
+    Optional<Index>:$fullLower, Optional<Index>:$fullUpper,
+    ConfinedAttr<I64Attr, [IntPositive]>:$step,
+    UnitAttr:$onlyLastPartial);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let regions = (region MaxSizedRegion<1>:$needed, MaxSizedRegion<1>:$full,
+    SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // With a body of one block, whose arguments are the start of the tile and
+    // what is carried, without a terminator, and no class regions.
+    OpBuilder<(ins "::mlir::Value":$lower, "::mlir::Value":$upper,
+        "int64_t":$step, "::mlir::ValueRange":$inits)>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::Value getInductionVar() { return getBody().getArgument(0); }
+    ::mlir::BlockArgument getRegionIterArg(unsigned number) {
+      return getBody().getArgument(number + 1);
+    }
+    /// What the body carries on.
+    ::mlir::OperandRange getYielded() {
+      return getBody().front().getTerminator()->getOperands();
+    }
+    /// Whether tiles have a class that tells if they are needed, or full.
+    bool hasNeeded() { return !getNeeded().empty(); }
+    bool hasFull() { return !getFull().empty(); }
+    /// What a class region, which is there, yields.
+    ::mlir::Value getClass(::mlir::Region &region) {
+      return region.front().getTerminator()->getOperand(0);
+    }
+    /// Copies a class region, which is there, to where the builder stands, and
+    /// returns what it yields for the tile from `start`.
+    ::mlir::Value cloneClass(::mlir::OpBuilder &builder, ::mlir::Region &region,
+                             ::mlir::Value start);
+    /// Adds a block for a class region, without a terminator.
+    ::mlir::Block *addClass(::mlir::Region &region);
+    /// The step of this name in the body, or null.
+    ::mlir::attn::StepOp getStep(::llvm::StringRef name);
+  }];
+}
+
+def Attn_StepOp : Attn_Op<"step", [
+    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable]> {
+  let summary = "a step of a program by name";
+  let description = [{
+    Runs its region once; what that yields are the results. Schedules refer to a step by its name, which no other step of the same loop has.
+    Values from outside are used as they are.
+
+    The steps of attention are `@load_k` and `@load_v`, the tiles of keys and values; `@qk`, the product of keys and queries;
+    `@softmax`, scores, mask and `attn.online_step`; and `@pv`, what values times probabilities adds to the accumulator. Where
+    keys are listed, `@positions` says which they are.
+
+    Example:
+
+    ```mlir
+    %s = attn.step @qk -> (vector<64x32xf32>) {
+      %product = arith.mulf %k, %q : vector<64x32xf32>
+      attn.yield %product : vector<64x32xf32>
+    }
+    ```
+
+    Errors: a region that yields other types than those of the results; a step in a step.
+  }];
+  let arguments = (ins SymbolNameAttr:$stepName);
+  let results = (outs Variadic<AnyType>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $stepName (`->` `(` type($outputs)^ `)`)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // With an empty block.
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::TypeRange":$outputs)>
+  ];
+  let extraClassDeclaration = [{
+    ::mlir::OperandRange getYielded() {
+      return getBody().front().getTerminator()->getOperands();
+    }
+    /// Puts the operations of the region in place of the step.
+    void inlineBody(::mlir::RewriterBase &rewriter);
+  }];
+}
+
+def Attn_MaskTileOp : Attn_Op<"mask_tile", [
+    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
+    AllTypesMatch<["scores", "result"]>]> {
+  let summary = "replace the scores of pairs that are not allowed";
+  let description = [{
+    ```
+    result[x] = allowed[x] ? scores[x] : -inf
+    ```
+
+    where `allowed` is what the region yields. In a tile of which the region `full` of the `attn.tile_loop` around it is true, `allowed` is all
+    true: who lowers this may leave the region out there.
+
+    Example:
+
+    ```mlir
+    %m = attn.mask_tile %scores : vector<64x32xf32> {
+      %p = arith.cmpi slt, %keys, %limit : vector<64x32xindex>
+      attn.yield %p : vector<64x32xi1>
+    }
+    ```
+
+    Errors: scores that are no vector of floats; a region that does not yield a vector of i1 of their shape.
+  }];
+  let arguments = (ins VectorOfAnyRankOf<[AnyFloat]>:$scores);
+  let results = (outs VectorOfAnyRankOf<[AnyFloat]>:$result);
+  let regions = (region SizedRegion<1>:$allowed);
+  let assemblyFormat = [{
+    $scores `:` type($scores) attr-dict-with-keyword $allowed
+  }];
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // With an empty block.
+    OpBuilder<(ins "::mlir::Value":$scores)>
+  ];
+  let extraClassDeclaration = [{
+    /// What the region yields.
+    ::mlir::Value getPredicate() {
+      return getAllowed().front().getTerminator()->getOperand(0);
+    }
+    /// Computes the region where this is, and takes its place by a select.
+    void expand(::mlir::RewriterBase &rewriter);
+  }];
+}
+
+def Attn_AccumulateOp : Attn_Op<"accumulate", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "accumulate a tile into memory that workers share";
+  let description = [{
+    Adds each element of `vector` to the element of `into` at `indices` plus the element's position, of which
+    `permutation_map` says in which dimensions of `into` its dimensions are, as that of `vector.transfer_write`; without it, they are the
+    last ones. What would be outside of `into` is left out.
+
+    Workers that add to the same element each add once for each operation that they run. With mode `add`, they do so atomically and in any order; with `ordered`,
+    in the order of workers, so that a second run gives the same bits.
+
+    Operands:
+
+    * `vector`: the tile.
+    * `into`: a tensor or its buffer, of the element type of the tile.
+    * `indices`: one for each dimension of `into`.
+
+    The result is `into` with the sums, if it is a tensor; a buffer is written, and there is no result.
+
+    Example:
+
+    ```mlir
+    attn.accumulate add %dq into %mem[%b, %h, %i, %c0] map affine_map<(b, h, i, d) -> (d, i)>
+        : vector<64x32xf32>, memref<2x8x?x64xf32>
+    %t = attn.accumulate ordered %dk into %sum[%j] : vector<32xf32>, tensor<?xf32> -> tensor<?xf32>
+    ```
+
+    Errors: element types that differ; a number of indices that is not the rank of `into`; a map that is no projected permutation to the dimensions of the
+    tile, or a tile of a higher rank; a result that is not there for a tensor, or there for a buffer.
+  }];
+  let arguments = (ins Attn_AccumulateMode:$mode,
+    VectorOfAnyRankOf<[AnyFloat, AnySignlessInteger]>:$vector,
+    AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$into, Variadic<Index>:$indices,
+    OptionalAttr<AffineMapAttr>:$permutationMap);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $mode $vector `into` $into `[` $indices `]` (`map` $permutationMap^)? attr-dict
+    `:` type($vector) `,` type($into) (`->` type($result)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNTILEOPS_TD

@@ -1,0 +1,384 @@
+//===- AttnTile.cpp - Loops over tiles and their steps --------------------===//
+
+#include "attn/Dialect/Attn/IR/AttnTile.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringSet.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Loops over tiles
+//===----------------------------------------------------------------------===//
+
+void TileLoopOp::build(OpBuilder &builder, OperationState &state, Value lower,
+                       Value upper, int64_t step, ValueRange inits) {
+  state.addOperands({lower, upper});
+  state.addOperands(inits);
+  state.addAttribute(getOperandSegmentSizeAttr(),
+                     builder.getDenseI32ArrayAttr(
+                         {1, 1, static_cast<int32_t>(inits.size()), 0, 0}));
+  state.addAttribute(getStepAttrName(state.name),
+                     builder.getI64IntegerAttr(step));
+  state.addTypes(inits.getTypes());
+  state.addRegion();
+  state.addRegion();
+  Block &body = state.addRegion()->emplaceBlock();
+  body.addArgument(builder.getIndexType(), state.location);
+  for (Value init : inits)
+    body.addArgument(init.getType(), init.getLoc());
+}
+
+SmallVector<Region *> TileLoopOp::getLoopRegions() {
+  return {&getNeeded(), &getFull(), &getBody()};
+}
+
+std::optional<SmallVector<Value>> TileLoopOp::getLoopInductionVars() {
+  return SmallVector<Value>{getInductionVar()};
+}
+
+std::optional<SmallVector<OpFoldResult>> TileLoopOp::getLoopLowerBounds() {
+  return SmallVector<OpFoldResult>{getLowerBound()};
+}
+
+std::optional<SmallVector<OpFoldResult>> TileLoopOp::getLoopUpperBounds() {
+  return SmallVector<OpFoldResult>{getUpperBound()};
+}
+
+std::optional<SmallVector<OpFoldResult>> TileLoopOp::getLoopSteps() {
+  return SmallVector<OpFoldResult>{
+      Builder(getContext()).getIndexAttr(getStep())};
+}
+
+MutableArrayRef<OpOperand> TileLoopOp::getInitsMutable() {
+  return getOperation()->getOpOperands().slice(2, getInitArgs().size());
+}
+
+Block::BlockArgListType TileLoopOp::getRegionIterArgs() {
+  return getBody().getArguments().drop_front();
+}
+
+std::optional<MutableArrayRef<OpOperand>>
+TileLoopOp::getYieldedValuesMutable() {
+  return getBody().front().getTerminator()->getOpOperands();
+}
+
+std::optional<ResultRange> TileLoopOp::getLoopResults() { return getResults(); }
+
+Value TileLoopOp::cloneClass(OpBuilder &builder, Region &region, Value start) {
+  IRMapping mapping;
+  mapping.map(region.getArgument(0), start);
+  for (Operation &op : region.front().without_terminator())
+    builder.clone(op, mapping);
+  return mapping.lookupOrDefault(getClass(region));
+}
+
+Block *TileLoopOp::addClass(Region &region) {
+  Block &block = region.emplaceBlock();
+  block.addArgument(IndexType::get(getContext()), getLoc());
+  return &block;
+}
+
+StepOp TileLoopOp::getStep(StringRef name) {
+  for (auto step : getBody().getOps<StepOp>())
+    if (step.getStepName() == name)
+      return step;
+  return {};
+}
+
+void TileLoopOp::getAsmBlockArgumentNames(Region &region,
+                                          OpAsmSetValueNameFn setName) {
+  if (!region.empty())
+    setName(region.getArgument(0), "j");
+}
+
+/// `needed(%j) { ... }`, if it is there; `parseRest` parses what comes before
+/// the region.
+static ParseResult
+parseClass(OpAsmParser &parser, OperationState &result, StringRef keyword,
+           function_ref<ParseResult()> parseRest = [] { return success(); }) {
+  Region *region = result.addRegion();
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  OpAsmParser::Argument start;
+  start.type = parser.getBuilder().getIndexType();
+  if (parser.parseLParen() || parser.parseArgument(start) ||
+      parser.parseRParen() || parseRest())
+    return failure();
+  return parser.parseRegion(*region, start);
+}
+
+ParseResult TileLoopOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  Type index = builder.getIndexType();
+  OpAsmParser::Argument start;
+  start.type = index;
+  OpAsmParser::UnresolvedOperand lower, upper;
+  IntegerAttr step;
+  SmallVector<OpAsmParser::Argument> arguments = {start};
+  SmallVector<OpAsmParser::UnresolvedOperand> inits, bounds;
+  if (parser.parseArgument(arguments[0]) || parser.parseEqual() ||
+      parser.parseOperand(lower) || parser.parseKeyword("to") ||
+      parser.parseOperand(upper) || parser.parseKeyword("step") ||
+      parser.parseAttribute(step, builder.getI64Type(),
+                            getStepAttrName(result.name), result.attributes))
+    return failure();
+  arguments[0].type = index;
+  llvm::SMLoc initsLoc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword("iter_args"))) {
+    SmallVector<OpAsmParser::Argument> carried;
+    if (parser.parseAssignmentList(carried, inits))
+      return failure();
+    llvm::append_range(arguments, carried);
+  }
+  auto parseWithin = [&]() -> ParseResult {
+    if (failed(parser.parseOptionalKeyword("within")))
+      return success();
+    bounds.resize(2);
+    return failure(parser.parseOperand(bounds[0]) ||
+                   parser.parseKeyword("to") || parser.parseOperand(bounds[1]));
+  };
+  if (parseClass(parser, result, "needed") ||
+      parseClass(parser, result, "full", parseWithin))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("only_last_partial")))
+    result.addAttribute(getOnlyLastPartialAttrName(result.name),
+                        builder.getUnitAttr());
+  if (parser.parseOptionalColonTypeList(result.types) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  if (inits.size() != result.types.size())
+    return parser.emitError(initsLoc, "expects a type for each of ")
+           << inits.size() << " carried values, but got "
+           << result.types.size();
+  for (auto [argument, type] :
+       llvm::zip_equal(MutableArrayRef(arguments).drop_front(), result.types))
+    argument.type = type;
+  auto numInits = static_cast<int32_t>(inits.size());
+  int32_t numBounds = bounds.empty() ? 0 : 1;
+  result.addAttribute(
+      getOperandSegmentSizeAttr(),
+      builder.getDenseI32ArrayAttr({1, 1, numInits, numBounds, numBounds}));
+  if (parser.resolveOperand(lower, index, result.operands) ||
+      parser.resolveOperand(upper, index, result.operands) ||
+      parser.resolveOperands(inits, result.types, initsLoc, result.operands) ||
+      parser.resolveOperands(bounds, index, result.operands))
+    return failure();
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void TileLoopOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getInductionVar() << " = " << getLowerBound() << " to "
+          << getUpperBound() << " step " << getStep();
+  if (!getInitArgs().empty()) {
+    printer << " iter_args(";
+    llvm::interleaveComma(llvm::zip_equal(getRegionIterArgs(), getInitArgs()),
+                          printer, [&](auto pair) {
+                            printer << std::get<0>(pair) << " = "
+                                    << std::get<1>(pair);
+                          });
+    printer << ")";
+  }
+  printer.increaseIndent();
+  auto printClass = [&](StringRef keyword, Region &region) {
+    if (region.empty())
+      return;
+    printer.printNewline();
+    printer << keyword << "(" << region.getArgument(0) << ") ";
+    if (getFullLower() && &region == &getFull())
+      printer << "within " << getFullLower() << " to " << getFullUpper() << ' ';
+    printer.printRegion(region, /*printEntryBlockArgs=*/false);
+  };
+  printClass("needed", getNeeded());
+  printClass("full", getFull());
+  printer.decreaseIndent();
+  if (getOnlyLastPartial())
+    printer << " only_last_partial";
+  if (!getResultTypes().empty())
+    printer << " : " << getResultTypes();
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getOperandSegmentSizeAttr(), getStepAttrName(),
+                            getOnlyLastPartialAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult TileLoopOp::verify() {
+  if (getInitArgs().getTypes() != getResultTypes())
+    return emitOpError("expects results of the types of what is carried, but "
+                       "got ")
+           << getResultTypes() << " for " << getInitArgs().getTypes();
+  if (static_cast<bool>(getFullLower()) != static_cast<bool>(getFullUpper()))
+    return emitOpError("expects both ends of the interval of full tiles, or "
+                       "none");
+  if (!hasFull() && getFullLower())
+    return emitOpError("expects a region 'full' with an interval of full "
+                       "tiles");
+  if (!hasFull() && getOnlyLastPartial())
+    return emitOpError("expects a region 'full' with only_last_partial");
+  return success();
+}
+
+static LogicalResult verifyYielded(Operation *op, Region &region,
+                                   StringRef what, TypeRange types) {
+  auto yield = dyn_cast<YieldOp>(region.front().back());
+  if (!yield)
+    return op->emitOpError("expects ") << what << " to end with attn.yield";
+  if (yield.getOperandTypes() == types)
+    return success();
+  InFlightDiagnostic error =
+      op->emitOpError("expects ") << what << " to yield ";
+  if (types.empty())
+    error << "nothing";
+  llvm::interleaveComma(types, error);
+  error << ", but got ";
+  if (yield.getNumOperands() == 0)
+    error << "nothing";
+  llvm::interleaveComma(yield.getOperandTypes(), error);
+  return error;
+}
+
+LogicalResult TileLoopOp::verifyRegions() {
+  Type index = IndexType::get(getContext());
+  Type boolean = IntegerType::get(getContext(), 1);
+  for (auto [name, region] :
+       {std::pair<StringRef, Region *>{"'needed'", &getNeeded()},
+        {"'full'", &getFull()}}) {
+    if (region->empty())
+      continue;
+    if (region->getArgumentTypes() != TypeRange(index))
+      return emitOpError("expects ")
+             << name << " to have the start of the tile as its argument, but "
+             << "got arguments of " << region->getArgumentTypes();
+    if (failed(verifyYielded(*this, *region, name, boolean)))
+      return failure();
+  }
+  SmallVector<Type> types = {index};
+  llvm::append_range(types, getResultTypes());
+  if (getBody().getArgumentTypes() != TypeRange(types))
+    return emitOpError("expects the body to have the arguments ")
+           << types << ", but got " << getBody().getArgumentTypes();
+  if (failed(verifyYielded(*this, getBody(), "the body", getResultTypes())))
+    return failure();
+  llvm::StringSet<> names;
+  for (auto step : getBody().getOps<StepOp>())
+    if (!names.insert(step.getStepName()).second)
+      return step.emitOpError("expects a name that no other step of the loop "
+                              "has");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void StepOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                   TypeRange outputs) {
+  state.addAttribute(getStepNameAttrName(state.name),
+                     builder.getStringAttr(name));
+  state.addTypes(outputs);
+  state.addRegion()->emplaceBlock();
+}
+
+LogicalResult StepOp::verify() {
+  if ((*this)->getParentOfType<StepOp>())
+    return emitOpError("expects not to be part of another step");
+  return success();
+}
+
+LogicalResult StepOp::verifyRegions() {
+  if (getBody().getNumArguments() != 0)
+    return emitOpError("expects a region without arguments");
+  return verifyYielded(*this, getBody(), "the region", getResultTypes());
+}
+
+void StepOp::inlineBody(RewriterBase &rewriter) {
+  Operation *yield = getBody().front().getTerminator();
+  SmallVector<Value> yielded(yield->getOperands());
+  rewriter.eraseOp(yield);
+  rewriter.inlineBlockBefore(&getBody().front(), *this);
+  rewriter.replaceOp(*this, yielded);
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+void MaskTileOp::build(OpBuilder &, OperationState &state, Value scores) {
+  state.addOperands(scores);
+  state.addTypes(scores.getType());
+  state.addRegion()->emplaceBlock();
+}
+
+LogicalResult MaskTileOp::verifyRegions() {
+  if (getAllowed().getNumArguments() != 0)
+    return emitOpError("expects a region without arguments");
+  Type allowed = cast<VectorType>(getScores().getType())
+                     .clone(IntegerType::get(getContext(), 1));
+  return verifyYielded(*this, getAllowed(), "the region", allowed);
+}
+
+void MaskTileOp::expand(RewriterBase &rewriter) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(*this);
+  Value predicate = getPredicate();
+  rewriter.eraseOp(getAllowed().front().getTerminator());
+  rewriter.inlineBlockBefore(&getAllowed().front(), *this);
+  auto type = cast<VectorType>(getScores().getType());
+  auto infinity =
+      rewriter.getFloatAttr(type.getElementType(), -INFINITY);
+  Value none = arith::ConstantOp::create(
+      rewriter, getLoc(), DenseElementsAttr::get(type, Attribute(infinity)));
+  rewriter.replaceOpWithNewOp<arith::SelectOp>(*this, predicate, getScores(),
+                                               none);
+}
+
+//===----------------------------------------------------------------------===//
+// Accumulation
+//===----------------------------------------------------------------------===//
+
+void AccumulateOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (getResult())
+    return;
+  effects.emplace_back(MemoryEffects::Read::get(), &getIntoMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getIntoMutable());
+}
+
+LogicalResult AccumulateOp::verify() {
+  auto tile = cast<VectorType>(getVector().getType());
+  auto into = cast<ShapedType>(getInto().getType());
+  if (tile.getElementType() != into.getElementType())
+    return emitOpError("expects a tile of element type ")
+           << into.getElementType() << ", but got " << tile;
+  if (static_cast<int64_t>(getIndices().size()) != into.getRank())
+    return emitOpError("expects one index for each of ")
+           << into.getRank() << " dimensions, but got " << getIndices().size();
+  if (tile.getRank() > into.getRank())
+    return emitOpError("expects a tile of at most ")
+           << into.getRank() << " dimensions, but got " << tile;
+  if (AffineMapAttr attribute = getPermutationMapAttr()) {
+    AffineMap map = attribute.getValue();
+    if (map.getNumSymbols() != 0 || !map.isProjectedPermutation() ||
+        map.getNumDims() != into.getRank() ||
+        map.getNumResults() != tile.getRank())
+      return emitOpError("expects a projected permutation of ")
+             << into.getRank() << " dimensions to " << tile.getRank()
+             << ", but got " << attribute;
+  }
+  if (isa<MemRefType>(into)) {
+    if (getResult())
+      return emitOpError("expects no result for a buffer");
+    return success();
+  }
+  if (!getResult() || getResult().getType() != into)
+    return emitOpError("expects a result of type ") << into;
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnTileOps.cpp.inc"

@@ -1,0 +1,261 @@
+// Each error of the verifiers of loops over tiles and their steps.
+
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+func.func @step_of_nothing(%i: index) {
+  // expected-error@+1 {{attribute 'step' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  attn.tile_loop %j = %i to %i step 0 {
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @types_of_carried(%i: index) {
+  // expected-error@+1 {{expects a type for each of 1 carried values, but got 0}}
+  attn.tile_loop %j = %i to %i step 1 iter_args(%a = %i) {
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @results(%i: index, %v: f32) {
+  // expected-error@+1 {{expects results of the types of what is carried, but got 'f32' for 'index'}}
+  %r = "attn.tile_loop"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, step = 1 : i64}> ({
+  }, {
+  }, {
+  ^bb0(%j: index, %a: f32):
+    "attn.yield"(%a) : (f32) -> ()
+  }) : (index, index, index) -> f32
+  return
+}
+
+// -----
+
+func.func @one_end(%i: index) {
+  // expected-error@+1 {{expects both ends of the interval of full tiles, or none}}
+  "attn.tile_loop"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 0, 1, 0>, step = 1 : i64}> ({
+  }, {
+  }, {
+  ^bb0(%j: index):
+    "attn.yield"() : () -> ()
+  }) : (index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @interval_of_nothing(%i: index) {
+  // expected-error@+1 {{expects a region 'full' with an interval of full tiles}}
+  "attn.tile_loop"(%i, %i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 0, 1, 1>, step = 1 : i64}> ({
+  }, {
+  }, {
+  ^bb0(%j: index):
+    "attn.yield"() : () -> ()
+  }) : (index, index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @partial_of_nothing(%i: index) {
+  // expected-error@+1 {{expects a region 'full' with only_last_partial}}
+  attn.tile_loop %j = %i to %i step 1 only_last_partial {
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @class_argument(%i: index) {
+  // expected-error@+1 {{expects 'needed' to have the start of the tile as its argument, but got arguments of 'i32'}}
+  "attn.tile_loop"(%i, %i) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>, step = 1 : i64}> ({
+  ^bb0(%j: i32):
+    %p = "arith.constant"() <{value = true}> : () -> i1
+    "attn.yield"(%p) : (i1) -> ()
+  }, {
+  }, {
+  ^bb0(%j: index):
+    "attn.yield"() : () -> ()
+  }) : (index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @class_yields(%i: index) {
+  // expected-error@+1 {{expects 'full' to yield 'i1', but got 'index'}}
+  attn.tile_loop %j = %i to %i step 1
+      full(%first) {
+        attn.yield %first : index
+      } {
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @body_arguments(%i: index) {
+  // expected-error@+1 {{expects the body to have the arguments 'index', 'index', but got 'index'}}
+  %r = "attn.tile_loop"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, step = 1 : i64}> ({
+  }, {
+  }, {
+  ^bb0(%j: index):
+    "attn.yield"(%j) : (index) -> ()
+  }) : (index, index, index) -> index
+  return
+}
+
+// -----
+
+func.func @body_yields(%i: index, %v: vector<4xf32>) {
+  // expected-error@+1 {{expects the body to yield 'vector<4xf32>', but got nothing}}
+  %r = attn.tile_loop %j = %i to %i step 1 iter_args(%a = %v) : vector<4xf32> {
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @body_ends(%i: index) {
+  // expected-error@+1 {{expects the body to end with attn.yield}}
+  attn.tile_loop %j = %i to %i step 1 {
+    llvm.unreachable
+  }
+  return
+}
+
+// -----
+
+func.func @names(%i: index) {
+  attn.tile_loop %j = %i to %i step 1 {
+    attn.step @qk {
+      attn.yield
+    }
+    // expected-error@+1 {{expects a name that no other step of the loop has}}
+    attn.step @qk {
+      attn.yield
+    }
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @step_in_step() {
+  attn.step @qk {
+    // expected-error@+1 {{expects not to be part of another step}}
+    attn.step @pv {
+      attn.yield
+    }
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @step_arguments() {
+  // expected-error@+1 {{expects a region without arguments}}
+  "attn.step"() <{stepName = "qk"}> ({
+  ^bb0(%i: index):
+    "attn.yield"() : () -> ()
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @step_yields(%v: f32) {
+  // expected-error@+1 {{expects the region to yield nothing, but got 'f32'}}
+  attn.step @qk {
+    attn.yield %v : f32
+  }
+  return
+}
+
+// -----
+
+func.func @mask_arguments(%s: vector<2xf32>) {
+  // expected-error@+1 {{expects a region without arguments}}
+  "attn.mask_tile"(%s) ({
+  ^bb0(%p: vector<2xi1>):
+    "attn.yield"(%p) : (vector<2xi1>) -> ()
+  }) : (vector<2xf32>) -> vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @mask_shape(%s: vector<2xf32>, %p: vector<4xi1>) {
+  // expected-error@+1 {{expects the region to yield 'vector<2xi1>', but got 'vector<4xi1>'}}
+  %m = attn.mask_tile %s : vector<2xf32> {
+    attn.yield %p : vector<4xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @mask_integers(%s: vector<2xi32>, %p: vector<2xi1>) {
+  // expected-error@+1 {{operand #0 must be vector of floating-point values}}
+  %m = attn.mask_tile %s : vector<2xi32> {
+    attn.yield %p : vector<2xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @accumulate_element(%v: vector<2xf32>, %m: memref<?xf16>, %i: index) {
+  // expected-error@+1 {{expects a tile of element type 'f16', but got 'vector<2xf32>'}}
+  attn.accumulate add %v into %m[%i] : vector<2xf32>, memref<?xf16>
+  return
+}
+
+// -----
+
+func.func @accumulate_indices(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
+  // expected-error@+1 {{expects one index for each of 1 dimensions, but got 2}}
+  attn.accumulate add %v into %m[%i, %i] : vector<2xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @accumulate_rank(%v: vector<2x2xf32>, %m: memref<?xf32>, %i: index) {
+  // expected-error@+1 {{expects a tile of at most 1 dimensions, but got 'vector<2x2xf32>'}}
+  attn.accumulate add %v into %m[%i] : vector<2x2xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @accumulate_map(%v: vector<2xf32>, %m: memref<?x?xf32>, %i: index) {
+  // expected-error@+1 {{expects a projected permutation of 2 dimensions to 1, but got affine_map<(d0, d1) -> (d0 + d1)>}}
+  attn.accumulate add %v into %m[%i, %i] map affine_map<(a, b) -> (a + b)> : vector<2xf32>, memref<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @accumulate_buffer(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
+  // expected-error@+1 {{expects no result for a buffer}}
+  %r = attn.accumulate add %v into %m[%i] : vector<2xf32>, memref<?xf32> -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @accumulate_tensor(%v: vector<2xf32>, %t: tensor<?xf32>, %i: index) {
+  // expected-error@+1 {{expects a result of type 'tensor<?xf32>'}}
+  attn.accumulate add %v into %t[%i] : vector<2xf32>, tensor<?xf32>
+  return
+}

@@ -1,0 +1,96 @@
+// The assembly of loops over tiles, their steps, masks, and accumulation.
+
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
+
+// CHECK-LABEL: @whole
+// CHECK: %[[R:.+]]:2 = attn.tile_loop %[[J:.+]] = %[[LO:.+]] to %[[HI:.+]] step 64 iter_args(%[[A:.+]] = %{{.+}}, %[[B:.+]] = %{{.+}}) : vector<4xf32>, index {
+// CHECK:   %[[X:.+]] = attn.step @load_k -> (vector<4xf32>) {
+// CHECK:     attn.yield %{{.+}} : vector<4xf32>
+// CHECK:   }
+// CHECK:   %[[N:.+]] = arith.addi %[[B]], %[[J]] : index
+// CHECK:   attn.yield %[[X]], %[[N]] : vector<4xf32>, index
+// CHECK: }
+func.func @whole(%lo: index, %hi: index, %a: vector<4xf32>, %n: index) -> vector<4xf32> {
+  %r:2 = attn.tile_loop %j = %lo to %hi step 64 iter_args(%acc = %a, %count = %n) : vector<4xf32>, index {
+    %x = attn.step @load_k -> (vector<4xf32>) {
+      %y = arith.addf %acc, %acc : vector<4xf32>
+      attn.yield %y : vector<4xf32>
+    }
+    %next = arith.addi %count, %j : index
+    attn.yield %x, %next : vector<4xf32>, index
+  }
+  return %r#0 : vector<4xf32>
+}
+
+// CHECK-LABEL: @classes
+// CHECK:      attn.tile_loop %{{.+}} = %{{.+}} to %{{.+}} step 80 iter_args(%{{.+}} = %{{.+}})
+// CHECK-NEXT:   needed(%[[J:.+]]) {
+// CHECK:          %[[P:.+]] = arith.cmpi slt, %[[J]], %{{.+}} : index
+// CHECK:          attn.yield %[[P]] : i1
+// CHECK:        }
+// CHECK-NEXT:   full(%{{.+}}) within %[[LO:.+]] to %{{.+}} {
+// CHECK:        } only_last_partial : vector<4xf32> attributes {tag} {
+func.func @classes(%lo: index, %hi: index, %a: vector<4xf32>) -> vector<4xf32> {
+  %r = attn.tile_loop %j = %lo to %hi step 80 iter_args(%acc = %a)
+      needed(%first) {
+        %p = arith.cmpi slt, %first, %hi : index
+        attn.yield %p : i1
+      }
+      full(%first) within %lo to %hi {
+        %p = arith.cmpi sle, %first, %hi : index
+        attn.yield %p : i1
+      } only_last_partial : vector<4xf32> attributes {tag} {
+    attn.yield %acc : vector<4xf32>
+  }
+  return %r : vector<4xf32>
+}
+
+// CHECK-LABEL: @nothing_carried
+// CHECK: attn.tile_loop %{{.+}} = %{{.+}} to %{{.+}} step 1 {
+// CHECK:   attn.step @store {
+// CHECK:     attn.yield
+// CHECK:   }
+// CHECK:   attn.yield
+// CHECK: }
+func.func @nothing_carried(%lo: index, %hi: index, %m: memref<?xindex>) {
+  attn.tile_loop %j = %lo to %hi step 1 {
+    attn.step @store {
+      memref.store %j, %m[%j] : memref<?xindex>
+      attn.yield
+    }
+    attn.yield
+  }
+  return
+}
+
+// CHECK-LABEL: @mask
+// CHECK: attn.mask_tile %{{.+}} : vector<8x4xf32> {
+// CHECK:   %[[P:.+]] = arith.cmpi
+// CHECK:   attn.yield %[[P]] : vector<8x4xi1>
+// CHECK: }
+func.func @mask(%s: vector<8x4xf32>, %keys: vector<8x4xindex>, %limit: vector<8x4xindex>) -> vector<8x4xf32> {
+  %m = attn.mask_tile %s : vector<8x4xf32> {
+    %p = arith.cmpi slt, %keys, %limit : vector<8x4xindex>
+    attn.yield %p : vector<8x4xi1>
+  }
+  return %m : vector<8x4xf32>
+}
+
+// CHECK-LABEL: @step_of_softmax
+// CHECK: attn.online_step %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} rescale(lazy) : vector<8x4xf32>
+// CHECK: attn.online_step %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} : vector<8x4xf32>
+func.func @step_of_softmax(%s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vector<4xf32>) -> vector<4xf32> {
+  %p, %acc1, %m1, %l1 = attn.online_step %s, %acc, %m, %m rescale(lazy) : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+  %q, %acc2, %m2, %l2 = attn.online_step %s, %acc1, %m1, %l1 rescale(exact) : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+  return %l2 : vector<4xf32>
+}
+
+// CHECK-LABEL: @accumulate
+// CHECK: attn.accumulate add %{{.+}} into %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] map #{{.+}} : vector<8x4xf32>, memref<2x?x8xf32>
+// CHECK: attn.accumulate ordered %{{.+}} into %{{.+}}[%{{.+}}] : vector<4xf32>, tensor<?xf32> -> tensor<?xf32>
+func.func @accumulate(%v: vector<8x4xf32>, %m: memref<2x?x8xf32>, %i: index, %w: vector<4xf32>, %t: tensor<?xf32>) -> tensor<?xf32> {
+  attn.accumulate add %v into %m[%i, %i, %i] map affine_map<(b, i, d) -> (d, i)> : vector<8x4xf32>, memref<2x?x8xf32>
+  %r = attn.accumulate ordered %w into %t[%i] : vector<4xf32>, tensor<?xf32> -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
