@@ -101,13 +101,13 @@ func.func @class_yields(%i: index) {
 // -----
 
 func.func @body_arguments(%i: index) {
-  // expected-error@+1 {{expects the body to have the arguments 'index', 'index', but got 'index'}}
-  %r = "attn.tile_loop"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, step = 1 : i64}> ({
+  // expected-error@+1 {{expects the body to have the arguments 'index', but got 'i32'}}
+  "attn.tile_loop"(%i, %i) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>, step = 1 : i64}> ({
   }, {
   }, {
-  ^bb0(%j: index):
-    "attn.yield"(%j) : (index) -> ()
-  }) : (index, index, index) -> index
+  ^bb0(%j: i32):
+    "attn.yield"() : () -> ()
+  }) : (index, index) -> ()
   return
 }
 
