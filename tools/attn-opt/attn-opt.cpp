@@ -4,6 +4,7 @@
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/HopperToNVVM/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/RegisterDialects.h"
 #include "attn/Pipelines/RegisterPasses.h"
@@ -25,6 +26,7 @@ int main(int argc, char **argv) {
   mlir::attn::registerAttnPasses();
   mlir::attn::registerAttnToCPUPasses();
   mlir::attn::registerAttnToHopperPasses();
+  mlir::attn::registerHopperTransformsPasses();
   mlir::attn::registerHopperToNVVMPasses();
   mlir::attn::registerAttnPipelines();
   mlir::attn::registerUpstreamPasses();

@@ -182,6 +182,16 @@ LogicalResult hopper::ScheduleAttr::verify(
   return success();
 }
 
+LogicalResult hopper::PlaceAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, StringRef name,
+    int64_t stage) {
+  if (name.empty() || stage < 0)
+    return emitError() << "expects the name of a step and a stage of 0 or "
+                          "more, but got \""
+                       << name << "\" and " << stage;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//

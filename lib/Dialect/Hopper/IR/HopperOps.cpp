@@ -128,6 +128,9 @@ void WarpSpecializeOp::getSuccessorRegions(
 /// Checks that `op` is in the region of a role.
 static LogicalResult verifyRole(Operation *op, bool isProducer) {
   auto roles = op->getParentOfType<WarpSpecializeOp>();
+  // Before partitions are cut, a step says which one it is in.
+  if (!roles && op->getParentOfType<StepOp>())
+    return success();
   Region *region =
       !roles ? nullptr
              : (isProducer ? &roles.getProducer() : &roles.getConsumers());

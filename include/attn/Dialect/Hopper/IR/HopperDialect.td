@@ -94,6 +94,17 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   }];
 }
 
+def Hopper_PlaceAttr : AttrDef<Hopper_Dialect, "Place"> {
+  let mnemonic = "place";
+  let summary = "where a schedule has a step of a pipelined loop";
+  let description = [{
+    `#hopper.place<"pv", 1>`: the step `pv` is in stage 1, for the block before the one of steps in stage 0. Its place in the order is that in the list of places.
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$stage);
+  let assemblyFormat = "`<` $name `,` $stage `>`";
+  let genVerifyDecl = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//

@@ -669,4 +669,6 @@ def Hopper_MergeOp : Hopper_Op<"merge", [AttrSizedOperandSegments, MemoryEffects
   let hasVerifier = 1;
 }
 
+include "attn/Dialect/Hopper/IR/HopperPipelineOps.td"
+
 #endif // ATTN_DIALECT_HOPPER_IR_HOPPEROPS_TD

@@ -1,0 +1,307 @@
+//===- HopperPipelineOps.td - A kernel before it has partitions -*- tablegen -*-===//
+//
+// The program of a CTA as one sequence of named steps. Passes give each step
+// a partition, a stage and a place in the order, put channels where tiles go
+// from one partition to another, and cut the program into partitions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_HOPPER_IR_HOPPERPIPELINEOPS_TD
+#define ATTN_DIALECT_HOPPER_IR_HOPPERPIPELINEOPS_TD
+
+//===----------------------------------------------------------------------===//
+// Work tiles
+//===----------------------------------------------------------------------===//
+
+def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
+    SingleBlockImplicitTerminator<"EndOp">, RecursiveMemoryEffects]> {
+  let summary = "the work tiles of a CTA";
+  let description = [{
+    Runs its body for work tiles `(batch, head, tile)` below these extents, such that all CTAs of a launch run each of them once. Which CTA has
+    which, and in which order, is the kernel's schedule: `persistent`, `reverse`, `both_ends`, `head_group`.
+
+    The body has the three numbers, and as an i32 how many work tiles the CTA has had before.
+
+    Operands: `batches`, `heads` and `tiles`, how many there are; `counter`, what a persistent kernel claims work tiles with (`hopper.claim`), or none;
+    `inits`, values of type i32 that are carried from work tile to work tile.
+
+    ```mlir
+    hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) counter %c : memref<2xi32> { ... }
+    %r = hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) iter_args(%uses = %zero) { ... hopper.end %next : i32 }
+    ```
+
+    Errors: a body with other arguments, or that ends with other than the carried values.
+  }];
+  let arguments = (ins Index:$batches, Index:$heads, Index:$tiles, Optional<MemRefOf<[I32]>>:$counter,
+      Variadic<I32>:$inits);
+  let results = (outs Variadic<I32>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    Block *getBlock() { return &getBody().front(); }
+    /// Batch, head and tile.
+    ValueRange getIds() { return getBlock()->getArguments().take_front(3); }
+    /// How many work tiles the CTA has had before.
+    Value getNumber() { return getBlock()->getArgument(3); }
+    ValueRange getCarried() { return getBlock()->getArguments().drop_front(4); }
+    EndOp getEnd() { return cast<EndOp>(getBlock()->getTerminator()); }
+  }];
+}
+
+def Hopper_WorkRowsOp : Hopper_Op<"work_rows", [Pure]> {
+  let summary = "the rows of a work tile";
+  let description = [{
+    `first = size * tile` and `end = min(first + size, count)`. With `own`, those of a replica of a partition, each of which has 64 of the rows:
+    for replica `w`, from `first + 64 w` up to `end`, at most 64, and none if that is beyond `end`. So whatever is computed of the rows, such as the
+    range of a loop over KV blocks, holds for a CTA or for a warpgroup.
+
+    Operands: `tile`, the number of the work tile; `count`, the rows that there are. `size` is a multiple of 64.
+
+    ```mlir
+    %first, %end = hopper.work_rows %t of %count size 192
+    %first, %end = hopper.work_rows %t of %count size 192 own
+    ```
+
+    Errors: a size that is not a positive multiple of 64.
+  }];
+  let arguments = (ins Index:$tile, Index:$count, I64Attr:$size, UnitAttr:$own);
+  let results = (outs Index:$first, Index:$end);
+  let assemblyFormat = "$tile `of` $count `size` $size (`own` $own^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+def Hopper_EndOp : Hopper_Op<"end", [Pure, ReturnLike, Terminator,
+    ParentOneOf<["WorkLoopOp", "PipelinedForOp", "StepOp", "MaskOp"]>]> {
+  let summary = "end a region of a kernel's program";
+  let description = "Ends a region and gives the values that its operation returns or carries.";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ValueRange()); }]>];
+}
+
+def Hopper_StepOp : Hopper_Op<"step", [
+    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable]> {
+  let summary = "a named part of a kernel's program that one partition runs";
+  let description = [{
+    Runs its region once. A schedule refers to it by `name`. What is in the same partition may use its results; a tile may also go to another
+    partition, by way of a channel (`hopper-insert-channels`). Nothing else crosses.
+
+    ```mlir
+    %s = hopper.step "qk" in "compute" -> vector<80x64xf32> {
+      %x = hopper.dot %q, %k : !hopper.tile<64x128xbf16, of 192>, !hopper.tile<80x128xbf16> -> vector<80x64xf32>
+      hopper.end %x : vector<80x64xf32>
+    }
+    ```
+
+    Errors: values at the end that are not those of the results; arguments of the region.
+  }];
+  let arguments = (ins StrAttr:$name, StrAttr:$partition);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $name `in` $partition (`->` type($results)^)? $body attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    Block *getBlock() { return &getBody().front(); }
+    EndOp getEnd() { return cast<EndOp>(getBlock()->getTerminator()); }
+  }];
+}
+
+def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
+    AttrSizedOperandSegments, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "a loop over blocks whose steps are pipelined";
+  let description = [{
+    Visits the blocks `[lower + n * step, lower + (n + 1) * step)` that lie below `upper`, from the last to the first. The body has named steps, and nothing else that
+    is not pure. `schedule` has a `#hopper.place` for each step: its stage and, by position, the order within an iteration. An iteration of the pipelined loop runs
+    the steps of stage `s` for the block `s` before. A carried value may be used by steps before the one that gives it.
+
+    `exclusive` names the steps between which, from the first to the last one in the order, the replicas of a partition take turns.
+
+    With `within`, the bounds are those of one replica of a partition, and the range after `within` has the blocks that come by channels; the replica passes over
+    those outside of its own. `only_last_partial` says that each block of the loop but the first that is visited is full (`hopper.mask`).
+
+    ```mlir
+    %r = hopper.pipelined_for %j = %lo to %hi step 80 iter_args(%acc = %zero)
+        schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, ...] : vector<128x64xf32> {
+      ...
+      hopper.end %next : vector<128x64xf32>
+    }
+    ```
+
+    Errors: a step without a place, or a place without a step, or two of one name; a step that is not pure outside of steps; a step scheduled before
+    another one whose result it uses; carried values whose types differ.
+  }];
+  let arguments = (ins Index:$lower, Index:$upper, Optional<Index>:$outerLower,
+      Optional<Index>:$outerUpper, I64Attr:$step, UnitAttr:$only_last_partial,
+      Variadic<AnyType>:$inits, TypedArrayAttrBase<Hopper_PlaceAttr, "places">:$schedule,
+      DefaultValuedAttr<StrArrayAttr, "{}">:$exclusive);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    Block *getBlock() { return &getBody().front(); }
+    Value getInductionVar() { return getBlock()->getArgument(0); }
+    ValueRange getCarried() { return getBlock()->getArguments().drop_front(); }
+    EndOp getEnd() { return cast<EndOp>(getBlock()->getTerminator()); }
+    /// The place of a step, by position in the schedule, and its stage.
+    std::pair<int64_t, int64_t> getPlace(StringRef step);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// What steps do
+//===----------------------------------------------------------------------===//
+
+def Hopper_LoadOp : Hopper_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "a box of a tensor in global memory as a tile";
+  let description = [{
+    The box at row `row` of a head. `hopper-insert-channels` makes it a copy into a channel.
+
+    Operands: `map`, the tensor; `batch`, `head`, `row`, the position of the box.
+
+    ```mlir
+    %k = hopper.load %map[%b, %h, %j] stages 2 : !hopper.map<80x128xbf16>
+    ```
+
+    Errors: other than 1, 2 or 4 stages.
+  }];
+  let arguments = (ins Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
+      I64Attr:$stages);
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = [{
+    $map `[` $batch `,` $head `,` $row `]` `stages` $stages attr-dict
+    `:` type($map) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_OwnRowsOp : Hopper_Op<"own_rows", [Pure]> {
+  let summary = "the 64 rows of a tile that belong to a replica";
+  let description = [{
+    Rows `64 w` to `64 w + 63` for replica `w` of the partition; all of a tile of 64.
+
+    ```mlir
+    %r = hopper.own_rows %q : !hopper.tile<192x128xbf16> -> !hopper.tile<64x128xbf16, of 192>
+    ```
+
+    Errors: a result that is not of 64 rows of the source.
+  }];
+  let arguments = (ins Hopper_TileType:$source);
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Hopper_DotOp : Hopper_Op<"dot", [Pure]> {
+  let summary = "a matrix product";
+  let description = [{
+    The product of `hopper.mma`, complete when it returns. `hopper-insert-waits` makes it asynchronous.
+
+    ```mlir
+    %s = hopper.dot %q, %k : !hopper.tile<64x128xbf16, of 192>, !hopper.tile<80x128xbf16> -> vector<80x64xf32>
+    %o = hopper.dot %p, %v acc %a rhs_transposed : vector<80x64xbf16>, !hopper.tile<80x128xbf16>, vector<128x64xf32> -> vector<128x64xf32>
+    ```
+
+    Errors: an accumulator of another type than the result.
+  }];
+  let arguments = (ins AnyTypeOf<[Hopper_TileType, VectorOfRankAndType<[2], [BF16, F16]>]>:$lhs,
+      Hopper_TileType:$rhs, Optional<VectorOfRankAndType<[2], [F32]>>:$acc,
+      UnitAttr:$rhs_transposed);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs (`acc` $acc^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
+    `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_MaskOp : Hopper_Op<"mask", [
+    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
+    AllTypesMatch<["scores", "result"]>]> {
+  let summary = "scores that are -inf where a predicate does not hold";
+  let description = [{
+    `result = allowed ? scores : -inf`, where the region ends with `allowed`, a vector of i1 of the scores' shape. Where `full` is true the predicate
+    holds everywhere, and who lowers this may leave it out. `when` says what is known of it: `by_block`, nothing; `always`, the
+    predicate is computed in any case; `never`, the block is full.
+
+    ```mlir
+    %y = hopper.mask %x unless %full by_block : vector<80x64xf32> {
+      ...
+      hopper.end %allowed : vector<80x64xi1>
+    }
+    ```
+
+    Errors: another predicate at the end; an unknown `when`.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$scores, I1:$full,
+      DefaultValuedAttr<StrAttr, "\"by_block\"">:$when);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let regions = (region SizedRegion<1>:$predicate);
+  let assemblyFormat = [{
+    $scores `unless` $full custom<Keyword>($when) $predicate attr-dict `:` type($scores)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
+    AllTypesMatch<["acc", "newAcc"]>, AllTypesMatch<["shift", "newShift"]>,
+    AllTypesMatch<["sum", "newSum"]>, AllTypesMatch<["scores", "probabilities"]>]> {
+  let summary = "one step of the online softmax on a warpgroup's scores";
+  let description = [{
+    `attn.online_step` as a warpgroup holds its state. With `x = factor * scores`, in base 2:
+
+    ```
+    most        = max_n x[n, m]
+    newShift    = min(shift, -most)                     exact; lazy: shift where no row of a warp has most + shift > 8
+    newAcc      = acc * 2^(newShift - shift)            newSum = sum * 2^(newShift - shift) + parts of sum_n probabilities
+    probabilities[n, m] = 2^(x[n, m] + newShift[m])
+    ```
+
+    The state of no keys is acc 0, shift the largest f32, sum 0. `hopper-decompose-softmax` expands the operation.
+
+    Operands: `scores`, `vector<N x 64>`; `acc`, `vector<Dv x 64>`; `shift`, `vector<1 x 64>`; `sum`, `vector<4 x 64>`, in four parts.
+
+    ```mlir
+    %p, %a, %m, %l = hopper.softmax_step %s, %acc, %shift, %sum factor 0.18 lazy
+        : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    ```
+
+    Errors: other shapes; a factor that is not positive; a rescale other than lazy or exact.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$scores,
+      VectorOfRankAndType<[2], [F32]>:$acc, VectorOfRankAndType<[2], [F32]>:$shift,
+      VectorOfRankAndType<[2], [F32]>:$sum, F64Attr:$factor, StrAttr:$rescale);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$probabilities,
+      VectorOfRankAndType<[2], [F32]>:$newAcc, VectorOfRankAndType<[2], [F32]>:$newShift,
+      VectorOfRankAndType<[2], [F32]>:$newSum);
+  let assemblyFormat = [{
+    $scores `,` $acc `,` $shift `,` $sum `factor` $factor custom<Keyword>($rescale) attr-dict
+    `:` type($scores) `,` type($acc) `,` type($shift) `,` type($sum)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_NextUseOp : Hopper_Op<"next_use", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the number of the use of a channel that follows";
+  let description = [{
+    Stands for the number of the `hopper.put`, `hopper.get` or `hopper.release` that uses it, counted from 0 for each of the three in each partition in the order in which they run.
+    `hopper-number-channels` computes it.
+
+    ```mlir
+    %n = hopper.next_use %ch : !hopper.channel<2x128x64xbf16>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Hopper_ChannelType]>:$channel);
+  let results = (outs I32:$number);
+  let assemblyFormat = "$channel attr-dict `:` type($channel)";
+}
+
+#endif // ATTN_DIALECT_HOPPER_IR_HOPPERPIPELINEOPS_TD

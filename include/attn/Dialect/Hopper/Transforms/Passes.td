@@ -1,0 +1,236 @@
+//===- Passes.td - Passes of the hopper dialect -----------*- tablegen -*-===//
+//
+// Passes in the order in which the pipeline runs them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_HOPPER_TRANSFORMS_PASSES_TD
+#define ATTN_DIALECT_HOPPER_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "let tiles go from partition to partition by way of channels";
+  let description = [{
+    A tile that a step loads and that steps of another partition use becomes a copy into a channel (`hopper.put`). It arrives (`hopper.get`) in the step of the other partition that runs first
+    of those that use it, and is given back (`hopper.release`) in the one that runs last; by stage and order in a pipelined loop. Around a loop that uses it, these are steps of
+    their own, called by the name of the step that loads with `.get` and `.release`. Uses have no numbers yet (`hopper.next_use`).
+
+    Precondition: a tile that is loaded is a result of its step. Postcondition: no `hopper.load` is left.
+
+    Before:
+
+    ```mlir
+    %k = hopper.step "load_k" in "load" -> !hopper.tile<80x128xbf16> {
+      %x = hopper.load %map[%b, %h, %j] stages 2 : !hopper.map<80x128xbf16> -> !hopper.tile<80x128xbf16>
+      hopper.end %x : !hopper.tile<80x128xbf16>
+    }
+    %s = hopper.step "qk" in "compute" -> vector<80x64xf32> {
+      %x = hopper.dot %q, %k : !hopper.tile<64x128xbf16, of 192>, !hopper.tile<80x128xbf16> -> vector<80x64xf32>
+      hopper.end %x : vector<80x64xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    hopper.step "load_k" in "load" {
+      %n = hopper.next_use %ch : !hopper.channel<2x80x128xbf16>
+      hopper.put %ch[%n], %map[%b, %h, %j] : !hopper.channel<2x80x128xbf16>, !hopper.map<80x128xbf16>
+      hopper.end
+    }
+    %s = hopper.step "qk" in "compute" -> vector<80x64xf32> {
+      %n = hopper.next_use %ch : !hopper.channel<2x80x128xbf16>
+      %k = hopper.get %ch[%n] : !hopper.channel<2x80x128xbf16> -> !hopper.tile<80x128xbf16>
+      %x = hopper.dot %q, %k : ...
+      %m = hopper.next_use %ch : !hopper.channel<2x80x128xbf16>
+      hopper.release %ch[%m] : !hopper.channel<2x80x128xbf16>
+      hopper.end %x : vector<80x64xf32>
+    }
+    ```
+
+    Errors: a tile that nobody uses, or that its own partition or several others use.
+  }];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+}
+
+def HopperCheckProtocolPass : Pass<"hopper-check-protocol", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "check that no partition waits for ever";
+  let description = [{
+    Changes nothing. Of each loop over blocks and over work tiles it makes the graph of what waits for what: a copy for a free place of its channel, a use for its tile, a replica for its turn.
+    An edge has the number of iterations between its ends. Partitions wait for each other for ever if and only if a cycle has 0 iterations or less.
+    A tile counts as given back where the products that read it are waited for.
+
+    It runs before partitions are cut, when all of them are one loop: each is used as often by all partitions then, and in the same order.
+
+    Errors: such a cycle, with what is on it. More stages, or another order, help.
+  }];
+}
+
+def HopperSpecializePass : Pass<"hopper-specialize", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "cut a kernel into a region for each partition";
+  let description = [{
+    The program of a kernel becomes `hopper.warp_specialize`, with a region for each partition: its steps, the loops around them, and the scalars that these need.
+    Carried values that a partition does not need are gone, and so are the places of steps that it does not have.
+
+    Of several replicas of a partition, each has 64 rows of a work tile (`hopper.work_rows ... own`). A loop whose bounds depend on rows is bounded by those of the replica, `within`
+    those of all.
+
+    Precondition: channels are in place (`hopper-insert-channels`). Postcondition: nothing goes from region to region but by channels.
+
+    Before:
+
+    ```mlir
+    hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %T) {
+      hopper.step "load_q" in "load" { ... }
+      %r = hopper.pipelined_for %j = %lo to %hi step 80 iter_args(%a = %zero)
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>] : vector<80x64xf32> { ... }
+    }
+    ```
+
+    After:
+
+    ```mlir
+    hopper.warp_specialize consumers 3 registers 160 producer {
+      hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %T) {
+        hopper.step "load_q" in "load" { ... }
+        hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"load_k", 0>] { ... }
+      }
+    } consumers {
+      hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %T) {
+        %r = hopper.pipelined_for %j = %lo to %hi step 80 iter_args(%a = %zero) schedule [#hopper.place<"qk", 0>] : vector<80x64xf32> { ... }
+      }
+    }
+    ```
+
+    Errors: a value other than a tile that another partition needs; other than one partition that copies and one that computes.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::attn::hopper::HopperDialect"];
+}
+
+def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "expand the loops of each partition by their schedules";
+  let description = [{
+    `hopper.pipelined_for` becomes `scf.for` over the number of a block, from the last block to the first. Steps of stage 1 run beside those of stage 0 of the next block, in the order of the schedule, with a
+    prologue and an epilogue (`scf::pipelineForLoop`); steps then are inlined.
+
+    Blocks that are not for a replica are waited for and given back unread. The replicas of a partition take turns from the first to the last of the steps that exclude each other.
+    A `hopper.mask` of the first block that is visited is `always` computed, where that has a prologue; with `only_last_partial`, that of the others `never` is.
+
+    Precondition: `hopper-specialize`. Postcondition: no `hopper.pipelined_for` and no `hopper.step` is left.
+
+    Before:
+
+    ```mlir
+    %r = hopper.pipelined_for %j = %lo to %hi step 80 iter_args(%a = %zero)
+        schedule [#hopper.place<"qk", 0>, #hopper.place<"pv", 1>, #hopper.place<"softmax", 0>] : vector<128x64xf32> { ... }
+    ```
+
+    After:
+
+    ```mlir
+    %r = scf.if %hasBlocks {
+      (qk, softmax of the last block)
+      %2 = scf.for %t = %first to %end step %one {
+        (qk of a block, pv of the block visited before, softmax)
+      }
+      (pv of the first block)
+    }
+    ```
+
+    Errors: stages other than 0 and 1.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+    "::mlir::attn::hopper::HopperDialect"];
+}
+
+def HopperDecomposeSoftmaxPass : Pass<"hopper-decompose-softmax", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "expand steps of the online softmax, and masks";
+  let description = [{
+    `hopper.softmax_step` becomes arithmetic. With `lazy`, all that depends on whether a maximum has grown is under a branch that is rarely taken (`hopper.any`); with `exact` there is no branch. Of a state that is known
+    to be that of no keys nothing is rescaled. `hopper.mask` becomes a select, under a branch where it depends on the block.
+
+    Before:
+
+    ```mlir
+    %p, %a, %m, %l = hopper.softmax_step %s, %acc, %shift, %sum factor 1.8e-01 exact : ...
+    ```
+
+    After:
+
+    ```mlir
+    %most = hopper.reduce max %s : vector<80x64xf32> -> vector<1x64xf32>
+    %0 = arith.mulf %most, %minus_factor : vector<1x64xf32>
+    %m = arith.minnumf %0, %shift : vector<1x64xf32>
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::attn::hopper::HopperDialect"];
+}
+
+def HopperInsertWaitsPass : Pass<"hopper-insert-waits", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "make products asynchronous, with waits where results are needed";
+  let description = [{
+    `hopper.dot` becomes `hopper.mma`, and `hopper.wait` is put in front of the first operation that needs a product, with the number of products started since. An operation needs a product
+
+    * whose result it reads, unless it is a product that adds to it;
+    * that reads the registers of a carried value, if the operation computes the next one;
+    * at the end of an iteration, of a branch and of the kernel: none is in flight then.
+
+    A branch on `hopper.any`, which is rarely taken, waits for itself: where it is not taken the product stays pending.
+    A `hopper.release` of a tile that a product in flight reads moves behind the wait for that product.
+
+    Postcondition: no `hopper.dot` is left.
+
+    Before:
+
+    ```mlir
+    %s = hopper.dot %q, %k : ...
+    %o = hopper.dot %p, %v acc %a rhs_transposed : ...
+    hopper.release %kch[%n] : !hopper.channel<2x80x128xbf16>
+    %most = hopper.reduce max %s : vector<80x64xf32> -> vector<1x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %0 = hopper.mma %q, %k : ...
+    %1 = hopper.mma %p, %v acc %a rhs_transposed : ...
+    %s = hopper.wait %0 in_flight 1 : !hopper.pending<vector<80x64xf32>>
+    hopper.release %kch[%n] : !hopper.channel<2x80x128xbf16>
+    %most = hopper.reduce max %s : vector<80x64xf32> -> vector<1x64xf32>
+    ...
+    %o = hopper.wait %1 in_flight 0 : !hopper.pending<vector<128x64xf32>>
+    ```
+  }];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+}
+
+def HopperNumberChannelsPass : Pass<"hopper-number-channels", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "compute which use of a channel each one is";
+  let description = [{
+    Replaces `hopper.next_use`. In each partition the copies into a channel, its tiles that are got, and those that are given back are counted from 0. In a loop with so many uses in each iteration the variable
+    counts; counts that grow by a constant with each work tile are a multiple of its number, and others are carried from work tile to work tile, those that grow alike as one value.
+
+    Postcondition: no `hopper.next_use` is left.
+
+    Errors: a loop in which iterations may differ in how often they use a channel.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"];
+}
+
+def HopperLowerWorkLoopPass : Pass<"hopper-lower-work-loop", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "decide which work tiles a CTA has, and in which order";
+  let description = [{
+    `hopper.work_loop` becomes a loop of what the CTA claims, if the kernel is persistent: the partition that copies claims work tiles one ahead (`hopper.claim`), and tells the others (`hopper.post`). Otherwise a CTA
+    has one work tile, that of its number. The order is that of the kernel's schedule. `hopper.work_rows` becomes arithmetic.
+
+    Precondition: `hopper-specialize`.
+
+    Errors: a loop outside of a partition.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"];
+}
+
+#endif // ATTN_DIALECT_HOPPER_TRANSFORMS_PASSES_TD

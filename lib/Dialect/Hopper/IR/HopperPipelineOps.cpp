@@ -1,0 +1,389 @@
+//===- HopperPipelineOps.cpp - A kernel before it has partitions ----------===//
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+static void printAssignments(OpAsmPrinter &printer, ValueRange arguments,
+                             ValueRange inits) {
+  if (inits.empty())
+    return;
+  printer << " iter_args(";
+  llvm::interleaveComma(llvm::zip_equal(arguments, inits), printer,
+                        [&](auto pair) {
+                          printer.printOperand(std::get<0>(pair));
+                          printer << " = " << std::get<1>(pair);
+                        });
+  printer << ")";
+}
+
+//===----------------------------------------------------------------------===//
+// WorkLoopOp
+//===----------------------------------------------------------------------===//
+
+ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> extents, inits;
+  OpAsmParser::UnresolvedOperand counter;
+  Builder &builder = parser.getBuilder();
+  Type index = builder.getIndexType(), i32 = builder.getI32Type();
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren) ||
+      parser.parseKeyword("in") ||
+      parser.parseOperandList(extents, OpAsmParser::Delimiter::Paren))
+    return failure();
+  if (extents.size() != 3 || arguments.size() != 4)
+    return parser.emitError(loc, "expects three extents and four arguments");
+  if (parser.resolveOperands(extents, index, result.operands))
+    return failure();
+  int32_t numCounters = 0;
+  if (succeeded(parser.parseOptionalKeyword("counter"))) {
+    Type type;
+    if (parser.parseOperand(counter) || parser.parseColonType(type) ||
+        parser.resolveOperand(counter, type, result.operands))
+      return failure();
+    numCounters = 1;
+  }
+  if (succeeded(parser.parseOptionalKeyword("iter_args")) &&
+      parser.parseAssignmentList(arguments, inits))
+    return failure();
+  for (auto [number, argument] : llvm::enumerate(arguments))
+    argument.type = number < 3 ? index : i32;
+  Region *body = result.addRegion();
+  if (parser.resolveOperands(inits, i32, result.operands) ||
+      parser.parseRegion(*body, arguments) ||
+      parser.parseOptionalAttrDict(result.attributes))
+    return failure();
+  ensureTerminator(*body, parser.getBuilder(), result.location);
+  result.addTypes(SmallVector<Type>(inits.size(), i32));
+  llvm::copy(ArrayRef<int32_t>{1, 1, 1, numCounters,
+                               static_cast<int32_t>(inits.size())},
+             result.getOrAddProperties<WorkLoopOp::Properties>()
+                 .operandSegmentSizes.begin());
+  return success();
+}
+
+void WorkLoopOp::print(OpAsmPrinter &printer) {
+  printer << " (";
+  llvm::interleaveComma(
+      getBody().getArguments().take_front(4), printer,
+      [&](Value value) { printer.printOperand(value); });
+  printer << ") in (" << getBatches() << ", " << getHeads() << ", "
+          << getTiles() << ")";
+  if (Value counter = getCounter())
+    printer << " counter " << counter << " : " << counter.getType();
+  printAssignments(printer, getCarried(), getInits());
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/!getInits().empty());
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"operandSegmentSizes"});
+}
+
+LogicalResult WorkLoopOp::verify() {
+  if (getBody().getNumArguments() != 4 + getInits().size() ||
+      !llvm::all_of(getIds().getTypes(), llvm::IsaPred<IndexType>) ||
+      !getNumber().getType().isInteger(32) ||
+      getCarried().getTypes() != getInits().getTypes())
+    return emitOpError("expects a body with three indices, an i32 and the "
+                       "carried values as arguments");
+  if (getEnd().getValues().getTypes() != getInits().getTypes() ||
+      getResultTypes() != getInits().getTypes())
+    return emitOpError("expects the body to end with the carried values");
+  return success();
+}
+
+LogicalResult WorkRowsOp::verify() {
+  if (getSize() == 0 || getSize() % kWarpgroupRows != 0)
+    return emitOpError("expects a size that is a positive multiple of ")
+           << kWarpgroupRows << ", but got " << getSize();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// StepOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult StepOp::verify() {
+  if (getBody().getNumArguments() != 0)
+    return emitOpError("expects a region without arguments");
+  auto end = dyn_cast<EndOp>(getBlock()->getTerminator());
+  if (!end || end.getValues().getTypes() != getResultTypes())
+    return emitOpError("expects the region to end with values of the types of "
+                       "the results");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PipelinedForOp
+//===----------------------------------------------------------------------===//
+
+ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  OpAsmParser::Argument variable;
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> bounds(2), inits;
+  bool isWithin = false, onlyLast = false;
+  variable.type = builder.getIndexType();
+  int64_t step = 0;
+  SMLoc loc;
+  Attribute schedule, exclusive = builder.getArrayAttr({});
+  if (parser.parseArgument(variable) || parser.parseEqual() ||
+      parser.parseOperand(bounds[0]) || parser.parseKeyword("to") ||
+      parser.parseOperand(bounds[1]) || parser.parseKeyword("step") ||
+      parser.parseInteger(step))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("within"))) {
+    isWithin = true;
+    bounds.resize(4);
+    if (parser.parseOperand(bounds[2]) || parser.parseKeyword("to") ||
+        parser.parseOperand(bounds[3]))
+      return failure();
+  }
+  onlyLast = succeeded(parser.parseOptionalKeyword("only_last_partial"));
+  if (parser.resolveOperands(bounds, variable.type, result.operands))
+    return failure();
+  arguments.push_back(variable);
+  if (succeeded(parser.parseOptionalKeyword("iter_args")) &&
+      parser.parseAssignmentList(arguments, inits))
+    return failure();
+  if (parser.parseKeyword("schedule") || parser.parseAttribute(schedule))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("exclusive")) &&
+      parser.parseAttribute(exclusive))
+    return failure();
+  SmallVector<Type> types;
+  loc = parser.getCurrentLocation();
+  if (!inits.empty() && parser.parseColonTypeList(types))
+    return failure();
+  if (types.size() != inits.size())
+    return parser.emitError(loc, "expects a type for each carried value");
+  for (auto [argument, type] :
+       llvm::zip_equal(MutableArrayRef(arguments).drop_front(), types))
+    argument.type = type;
+  auto scheduleArray = dyn_cast<ArrayAttr>(schedule);
+  auto exclusiveArray = dyn_cast<ArrayAttr>(exclusive);
+  if (!scheduleArray || !exclusiveArray)
+    return parser.emitError(loc, "expects lists of places and of names");
+  auto &properties = result.getOrAddProperties<PipelinedForOp::Properties>();
+  properties.step = builder.getI64IntegerAttr(step);
+  properties.schedule = scheduleArray;
+  properties.exclusive = exclusiveArray;
+  if (onlyLast)
+    properties.only_last_partial = builder.getUnitAttr();
+  llvm::copy(ArrayRef<int32_t>{1, 1, isWithin, isWithin,
+                               static_cast<int32_t>(inits.size())},
+             properties.operandSegmentSizes.begin());
+  Region *body = result.addRegion();
+  if (parser.resolveOperands(inits, types, loc, result.operands) ||
+      parser.parseRegion(*body, arguments) ||
+      parser.parseOptionalAttrDict(result.attributes))
+    return failure();
+  if (body->front().empty() ||
+      !body->front().back().hasTrait<OpTrait::IsTerminator>()) {
+    OpBuilder end(builder.getContext());
+    end.setInsertionPointToEnd(&body->front());
+    EndOp::create(end, result.location);
+  }
+  result.addTypes(types);
+  return success();
+}
+
+void PipelinedForOp::print(OpAsmPrinter &printer) {
+  printer << " ";
+  printer.printOperand(getInductionVar());
+  printer << " = " << getLower() << " to " << getUpper() << " step "
+          << getStep();
+  if (getOuterLower())
+    printer << " within " << getOuterLower() << " to " << getOuterUpper();
+  if (getOnlyLastPartial())
+    printer << " only_last_partial";
+  printAssignments(printer, getCarried(), getInits());
+  printer.printNewline();
+  printer << "    schedule " << getSchedule();
+  if (!getExclusive().empty())
+    printer << " exclusive " << getExclusive();
+  if (!getInits().empty())
+    printer << " : " << getInits().getTypes();
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/!getInits().empty());
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {"step", "schedule", "exclusive",
+                                 "only_last_partial", "operandSegmentSizes"});
+}
+
+std::pair<int64_t, int64_t> PipelinedForOp::getPlace(StringRef step) {
+  for (auto [number, place] :
+       llvm::enumerate(getSchedule().getAsRange<PlaceAttr>()))
+    if (place.getName() == step)
+      return {number, place.getStage()};
+  return {-1, -1};
+}
+
+LogicalResult PipelinedForOp::verify() {
+  if (getStep() == 0)
+    return emitOpError("expects a positive step");
+  if (!getOuterLower() != !getOuterUpper())
+    return emitOpError("expects both bounds after within");
+  if (getBody().getNumArguments() != 1 + getInits().size() ||
+      !getInductionVar().getType().isIndex() ||
+      getCarried().getTypes() != getInits().getTypes() ||
+      getResultTypes() != getInits().getTypes())
+    return emitOpError("expects a body with an index and the carried values "
+                       "as arguments");
+  llvm::StringSet<> names;
+  for (auto place : getSchedule().getAsRange<PlaceAttr>())
+    if (!names.insert(place.getName()).second)
+      return emitOpError("expects one place for the step '")
+             << place.getName() << "'";
+  for (auto name : getExclusive().getAsRange<StringAttr>())
+    if (!names.contains(name.getValue()))
+      return emitOpError("expects steps that exclude each other to be of the "
+                         "schedule, but got '")
+             << name.getValue() << "'";
+  return success();
+}
+
+/// The step of the loop's body that a value comes from, or null.
+static StepOp getStepOf(PipelinedForOp loop, Value value) {
+  auto step = value.getDefiningOp<StepOp>();
+  return step && step->getParentOp() == loop ? step : StepOp();
+}
+
+LogicalResult PipelinedForOp::verifyRegions() {
+  auto end = dyn_cast<EndOp>(getBlock()->getTerminator());
+  if (!end || end.getValues().getTypes() != getInits().getTypes())
+    return emitOpError("expects the body to end with values of the types that "
+                       "are carried");
+  llvm::StringMap<StepOp> steps;
+  for (Operation &op : getBlock()->without_terminator()) {
+    auto step = dyn_cast<StepOp>(op);
+    if (!step) {
+      if (!isPure(&op))
+        return op.emitOpError("expects to be in a step of the loop, as it is "
+                              "not pure");
+      continue;
+    }
+    if (!steps.try_emplace(step.getName(), step).second)
+      return step.emitOpError("expects a name that no other step of the loop "
+                              "has, but got '")
+             << step.getName() << "'";
+    if (getPlace(step.getName()).first < 0)
+      return step.emitOpError("expects a place in the schedule of the loop for "
+                              "'")
+             << step.getName() << "'";
+  }
+  for (auto place : getSchedule().getAsRange<PlaceAttr>())
+    if (!steps.contains(place.getName()))
+      return emitOpError("expects a step '")
+             << place.getName() << "', which its schedule names";
+  // A step runs after those whose results it uses.
+  int64_t length = getSchedule().size();
+  auto getTime = [&](StepOp step) {
+    auto [order, stage] = getPlace(step.getName());
+    return stage * length + order;
+  };
+  for (auto &entry : steps) {
+    StepOp user = entry.second;
+    LogicalResult result = success();
+    auto check = [&](Value value, int64_t distance) {
+      StepOp source = getStepOf(*this, value);
+      if (!source ||
+          getTime(user) + distance * length > getTime(source) ||
+          failed(result))
+        return;
+      InFlightDiagnostic diagnostic =
+          user.emitOpError("expects '")
+          << user.getName() << "' to come after '" << source.getName()
+          << "' in the schedule, as it uses its result"
+          << (distance ? " of the block before" : "");
+      diagnostic.attachNote(source.getLoc()) << "which is this step";
+      result = failure();
+    };
+    user->walk([&](Operation *op) {
+      for (Value operand : op->getOperands()) {
+        check(operand, 0);
+        auto argument = dyn_cast<BlockArgument>(operand);
+        if (argument && argument.getOwner() == getBlock() &&
+            argument.getArgNumber() > 0)
+          check(end.getValues()[argument.getArgNumber() - 1], 1);
+      }
+    });
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations of steps
+//===----------------------------------------------------------------------===//
+
+LogicalResult LoadOp::verify() {
+  int64_t stages = getStages();
+  if (stages != 1 && stages != 2 && stages != 4)
+    return emitOpError("expects 1, 2 or 4 stages, but got ") << stages;
+  MapType map = getMap().getType();
+  TileType tile = getResult().getType();
+  if (tile.getRows() != map.getRows() ||
+      tile.getColumns() != map.getColumns() ||
+      tile.getElementType() != map.getElementType() ||
+      tile.getParentRows() != tile.getRows())
+    return emitOpError("expects a tile of the boxes of ") << map << ", but got "
+                                                          << tile;
+  return success();
+}
+
+LogicalResult OwnRowsOp::verify() {
+  TileType source = getSource().getType(), result = getResult().getType();
+  if (result.getRows() != kWarpgroupRows ||
+      result.getParentRows() != source.getRows() ||
+      result.getColumns() != source.getColumns() ||
+      result.getElementType() != source.getElementType())
+    return emitOpError("expects ")
+           << kWarpgroupRows << " rows of the source, but got " << result;
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  if (getAcc() && getAcc().getType() != getResult().getType())
+    return emitOpError("expects an accumulator of the result's type, but got ")
+           << getAcc().getType();
+  return success();
+}
+
+LogicalResult MaskOp::verify() {
+  if (!llvm::is_contained({"by_block", "always", "never"}, getWhen()))
+    return emitOpError("expects by_block, always or never, but got '")
+           << getWhen() << "'";
+  auto end = dyn_cast<EndOp>(getPredicate().front().getTerminator());
+  auto type = cast<VectorType>(getScores().getType())
+                  .clone(IntegerType::get(getContext(), 1));
+  if (getPredicate().getNumArguments() != 0 || !end ||
+      end.getValues().getTypes() != TypeRange(type))
+    return emitOpError("expects a region that ends with ") << type;
+  return success();
+}
+
+LogicalResult SoftmaxStepOp::verify() {
+  if (getFactor().convertToDouble() <= 0)
+    return emitOpError("expects a positive factor");
+  if (getRescale() != "lazy" && getRescale() != "exact")
+    return emitOpError("expects lazy or exact, but got '")
+           << getRescale() << "'";
+  auto isOfRows = [](Value value, int64_t rows) {
+    auto type = cast<VectorType>(value.getType());
+    return type.getDimSize(1) == kWarpgroupRows &&
+           (rows == 0 || type.getDimSize(0) == rows);
+  };
+  if (!isOfRows(getScores(), 0) || !isOfRows(getAcc(), 0) ||
+      !isOfRows(getShift(), 1) || !isOfRows(getSum(), 4))
+    return emitOpError("expects vectors of ")
+           << kWarpgroupRows << " columns, with 1 row of shift and 4 of sum";
+  return success();
+}

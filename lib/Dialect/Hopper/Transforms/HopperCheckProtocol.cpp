@@ -1,0 +1,334 @@
+//===- HopperCheckProtocol.cpp - No partition waits for ever --------------===//
+//
+// What partitions wait for is a graph. Its nodes are the events of one
+// iteration of a loop: put, get and release of a channel, and taking and passing
+// on a turn. An edge `a -> b` of distance `d` says that `b` of an iteration
+// comes after `a` of the iteration `d` before:
+//
+//   in one partition, from event to event               0
+//   from its last event to its first                    1
+//   put -> get                    stage(get) - stage(put)
+//   release -> put      stages + stage(put) - stage(release)
+//   pass_turn of a replica -> take_turn of the next     0, of the first one 1
+//
+// Some partition waits for ever if and only if there is a cycle whose distances
+// sum up to 0 or less.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include <tuple>
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERCHECKPROTOCOLPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+namespace {
+enum class EventKind { Put, Get, Release, TakeTurn, PassTurn, Enter, Leave };
+
+struct Event {
+  EventKind kind;
+  /// What the event is of: a channel, or null.
+  Value channel;
+  Operation *op;
+  int64_t stage = 0;
+};
+
+struct Edge {
+  unsigned from, to;
+  int64_t distance;
+};
+
+/// The events of an iteration of one loop, in all partitions.
+class Protocol {
+public:
+  explicit Protocol(int64_t replicas) : replicas(replicas) {}
+
+  void addLoop(PipelinedForOp loop);
+  void addWork(WorkLoopOp loop);
+  LogicalResult check(Operation *loop);
+
+private:
+  using Events = SmallVector<Event>;
+  /// By partition, in the order in which they happen.
+  llvm::MapVector<StringRef, Events> partitions;
+  void connect();
+  void addSequence(const Events &events, unsigned replica);
+
+  int64_t replicas;
+  SmallVector<Event> nodes;
+  SmallVector<unsigned> replicaOf;
+  SmallVector<Edge> edges;
+};
+} // namespace
+
+static int64_t getStages(Value channel) {
+  return cast<ChannelType>(channel.getType()).getStages();
+}
+
+static std::optional<EventKind> getKind(Operation *op) {
+  if (isa<PutOp>(op))
+    return EventKind::Put;
+  if (isa<GetOp>(op))
+    return EventKind::Get;
+  if (isa<ReleaseOp>(op))
+    return EventKind::Release;
+  return std::nullopt;
+}
+
+/// The number of the step, in the order of the loop, in front of which a tile is
+/// given back: products that read it are waited for where their results are
+/// needed first, at the latest at the end of the iteration.
+static int64_t getReleasePlace(PipelinedForOp loop, ReleaseOp release,
+                               int64_t own) {
+  auto step = release->getParentOfType<StepOp>();
+  int64_t place = own;
+  loop.walk([&](DotOp dot) {
+    auto user = dot->getParentOfType<StepOp>();
+    if (user.getPartition() != step.getPartition())
+      return;
+    bool reads = false;
+    for (Value operand : dot->getOperands().take_front(2))
+      for (Operation *op = operand.getDefiningOp(); op && !reads;) {
+        if (auto get = dyn_cast<GetOp>(op))
+          reads = get.getChannel() == release.getChannel();
+        op = isa<RowsOp, OwnRowsOp>(op) ? op->getOperand(0).getDefiningOp()
+                                        : nullptr;
+      }
+    if (!reads)
+      return;
+    // Where the result is needed: in the step itself, or in a later one.
+    int64_t needed = loop.getSchedule().size();
+    SmallVector<Value> results = {dot.getResult()};
+    for (OpOperand &use : dot->getUses()) {
+      if (!isa<EndOp>(use.getOwner()) ||
+          use.getOwner()->getParentOp() != user) {
+        needed = own;
+        continue;
+      }
+      for (Operation *later :
+           user.getResult(use.getOperandNumber()).getUsers()) {
+        auto laterStep = later->getParentOfType<StepOp>();
+        if (laterStep && laterStep->getParentOp() == loop)
+          if (int64_t at = loop.getPlace(laterStep.getName()).first; at > own)
+            needed = std::min(needed, at);
+      }
+    }
+    place = std::max(place, needed);
+  });
+  return place;
+}
+
+void Protocol::addLoop(PipelinedForOp loop) {
+  /// In front of the step with number `place`, or as a part of it.
+  struct Placed {
+    int64_t place;
+    bool isPart;
+    int64_t number;
+    Event event;
+  };
+  llvm::MapVector<StringRef, SmallVector<Placed>> placed;
+  int64_t number = 0, first = INT64_MAX, last = -1, turnStage = 0;
+  for (auto name : loop.getExclusive().getAsRange<StringAttr>()) {
+    auto [order, stage] = loop.getPlace(name.getValue());
+    first = std::min(first, order);
+    last = std::max(last, order);
+    turnStage = std::max(turnStage, stage);
+  }
+  int64_t order = -1;
+  for (PlaceAttr place : loop.getSchedule().getAsRange<PlaceAttr>()) {
+    ++order;
+    for (auto step : loop.getBlock()->getOps<StepOp>()) {
+      if (step.getName() != place.getName())
+        continue;
+      auto &events = placed[step.getPartition()];
+      if (replicas > 1 && order == first)
+        events.push_back({order, true, number++,
+                          {EventKind::TakeTurn, Value(), step, turnStage}});
+      step.walk([&](Operation *op) {
+        std::optional<EventKind> kind = getKind(op);
+        if (!kind)
+          return;
+        auto release = dyn_cast<ReleaseOp>(op);
+        int64_t own =
+            release ? getReleasePlace(loop, release, order) : order;
+        events.push_back({own, own == order, number++,
+                          {*kind, op->getOperand(0), op, place.getStage()}});
+      });
+      if (replicas > 1 && order == last)
+        events.push_back({order, true, number++,
+                          {EventKind::PassTurn, Value(), step, turnStage}});
+    }
+  }
+  for (auto &[partition, events] : placed) {
+    llvm::sort(events, [](const Placed &a, const Placed &b) {
+      return std::tuple(a.place, a.isPart, a.number) <
+             std::tuple(b.place, b.isPart, b.number);
+    });
+    for (Placed &event : events)
+      partitions[partition].push_back(event.event);
+  }
+}
+
+/// Steps of a work tile run in the order in which they are written. Of a loop
+/// in it, all partitions that have steps there wait for each other.
+void Protocol::addWork(WorkLoopOp loop) {
+  for (Operation &op : *loop.getBlock()) {
+    if (auto step = dyn_cast<StepOp>(op)) {
+      step.walk([&](Operation *inner) {
+        if (std::optional<EventKind> kind = getKind(inner))
+          partitions[step.getPartition()].push_back(
+              {*kind, inner->getOperand(0), inner});
+      });
+      continue;
+    }
+    auto inner = dyn_cast<PipelinedForOp>(op);
+    if (!inner)
+      continue;
+    llvm::SetVector<StringRef> names;
+    for (auto step : inner.getBlock()->getOps<StepOp>())
+      names.insert(step.getPartition());
+    for (StringRef name : names)
+      for (EventKind kind : {EventKind::Enter, EventKind::Leave})
+        partitions[name].push_back({kind, Value(), inner});
+  }
+}
+
+void Protocol::addSequence(const Events &events, unsigned replica) {
+  unsigned first = nodes.size();
+  for (const Event &event : events) {
+    if (nodes.size() > first)
+      edges.push_back({unsigned(nodes.size() - 1), unsigned(nodes.size()), 0});
+    nodes.push_back(event);
+    replicaOf.push_back(replica);
+  }
+  edges.push_back({unsigned(nodes.size() - 1), first, 1});
+}
+
+void Protocol::connect() {
+  for (auto &[partition, events] : partitions) {
+    if (events.empty())
+      continue;
+    // What copies has no replicas.
+    bool copies = llvm::any_of(events, [](const Event &event) {
+      return event.kind == EventKind::Put;
+    });
+    for (unsigned replica = 0; replica < (copies ? 1 : replicas); ++replica)
+      addSequence(events, replica);
+  }
+  auto count = static_cast<unsigned>(nodes.size());
+  for (unsigned from = 0; from < count; ++from)
+    for (unsigned to = 0; to < count; ++to) {
+      const Event &a = nodes[from], &b = nodes[to];
+      auto connect = [&](int64_t distance) {
+        edges.push_back({from, to, distance});
+      };
+      bool isSame = a.channel && a.channel == b.channel;
+      if (isSame && a.kind == EventKind::Put && b.kind == EventKind::Get)
+        connect(b.stage - a.stage);
+      if (isSame && a.kind == EventKind::Release && b.kind == EventKind::Put)
+        connect(getStages(a.channel) + b.stage - a.stage);
+      if (a.kind == EventKind::Enter && b.kind == EventKind::Leave &&
+          a.op == b.op)
+        connect(0);
+      if (a.kind == EventKind::PassTurn && b.kind == EventKind::TakeTurn) {
+        if (replicaOf[to] == replicaOf[from] + 1)
+          connect(0);
+        else if (replicaOf[to] == 0 && replicaOf[from] + 1 == replicas)
+          connect(1);
+      }
+    }
+}
+
+static StringRef getText(EventKind kind) {
+  switch (kind) {
+  case EventKind::Put:
+    return "waits for a free place to copy a tile to";
+  case EventKind::Get:
+    return "waits for a tile";
+  case EventKind::Release:
+    return "gives back a tile";
+  case EventKind::TakeTurn:
+    return "waits for its turn";
+  case EventKind::PassTurn:
+    return "passes on its turn";
+  case EventKind::Enter:
+  case EventKind::Leave:
+    break;
+  }
+  return "waits for blocks of this loop";
+}
+
+/// Bellman and Ford: with `distance * (N + 1) - 1` for each edge, a cycle of
+/// distance 0 or less is one of negative length.
+LogicalResult Protocol::check(Operation *loop) {
+  connect();
+  auto count = static_cast<int64_t>(nodes.size());
+  SmallVector<int64_t> length(nodes.size(), 0);
+  SmallVector<int> before(nodes.size(), -1);
+  int changed = -1;
+  for (int64_t round = 0; round <= count; ++round) {
+    changed = -1;
+    for (const Edge &edge : edges) {
+      int64_t next = length[edge.from] + edge.distance * (count + 1) - 1;
+      if (next < length[edge.to]) {
+        length[edge.to] = next;
+        before[edge.to] = static_cast<int>(edge.from);
+        changed = static_cast<int>(edge.to);
+      }
+    }
+    if (changed < 0)
+      return success();
+  }
+  // On the cycle, after so many steps back.
+  int node = changed;
+  for (int64_t step = 0; step < count; ++step)
+    node = before[node];
+  InFlightDiagnostic diagnostic = loop->emitOpError(
+      "expects a schedule and stages with which no partition waits for ever; "
+      "these wait for each other:");
+  int at = node;
+  do {
+    const Event &event = nodes[at];
+    auto step = event.op->getParentOfType<StepOp>();
+    if (auto own = dyn_cast<StepOp>(event.op))
+      step = own;
+    Diagnostic &note = diagnostic.attachNote(event.op->getLoc());
+    if (step)
+      note << "'" << step.getName() << "' in '" << step.getPartition() << "' ";
+    note << getText(event.kind);
+    at = before[at];
+  } while (at != node);
+  return failure();
+}
+
+namespace {
+struct HopperCheckProtocol
+    : public mlir::attn::impl::HopperCheckProtocolPassBase<
+          HopperCheckProtocol> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    auto schedule = kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
+    int64_t replicas = schedule ? schedule.getNumConsumers() : 1;
+    WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
+      Protocol protocol(replicas);
+      if (auto loop = dyn_cast<PipelinedForOp>(op))
+        protocol.addLoop(loop);
+      else if (auto work = dyn_cast<WorkLoopOp>(op))
+        protocol.addWork(work);
+      else
+        return WalkResult::advance();
+      return failed(protocol.check(op)) ? WalkResult::interrupt()
+                                        : WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

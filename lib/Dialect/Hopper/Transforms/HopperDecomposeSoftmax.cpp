@@ -1,0 +1,200 @@
+//===- HopperDecomposeSoftmax.cpp - The online softmax as arithmetic ------===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERDECOMPOSESOFTMAXPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+/// A maximum may grow by this much, in base 2, before sums and results are
+/// rescaled.
+static constexpr double kRescaleThreshold = 8;
+
+namespace {
+/// Emits one step of the softmax.
+struct SoftmaxEmitter {
+  IRRewriter &rewriter;
+  SoftmaxStepOp step;
+  Location loc = step.getLoc();
+  double factor = step.getFactor().convertToDouble();
+
+  Value splat(Type type, double value) {
+    return arith::ConstantOp::create(
+        rewriter, loc,
+        DenseElementsAttr::get(
+            cast<ShapedType>(type),
+            rewriter.getFloatAttr(getElementTypeOrSelf(type), value)));
+  }
+  Value broadcast(Value value, Type type) {
+    return vector::BroadcastOp::create(rewriter, loc, type, value);
+  }
+  Value fma(Value a, Value b, Value c) {
+    return math::FmaOp::create(rewriter, loc, a, b, c);
+  }
+  Value emitShift(Value most, Value least) {
+    Type type = most.getType();
+    return arith::MinNumFOp::create(
+        rewriter, loc,
+        arith::MulFOp::create(rewriter, loc, most, splat(type, -factor)),
+        least);
+  }
+  Value emitMost() {
+    return ReduceOp::create(rewriter, loc, step.getShift().getType(), "max",
+                            step.getScores());
+  }
+  /// 2^(factor * scores + shift), and the parts of its sum.
+  std::pair<Value, Value> emitProbabilities(Value shift) {
+    Type type = step.getScores().getType();
+    Value p = math::Exp2Op::create(
+        rewriter, loc,
+        fma(step.getScores(), splat(type, factor), broadcast(shift, type)));
+    return {p, ReduceOp::create(rewriter, loc, step.getSum().getType(), "add",
+                                p)};
+  }
+  /// Exactly 1 where the shift is the same, so that no error adds up; 0 where
+  /// there was no key before.
+  Value emitRescale(Value shift) {
+    return math::Exp2Op::create(
+        rewriter, loc,
+        arith::SubFOp::create(rewriter, loc, shift, step.getShift()));
+  }
+  std::pair<Value, Value> emitRescaled(Value rescale) {
+    auto scale = [&](Value value) -> Value {
+      return arith::MulFOp::create(rewriter, loc, value,
+                                   broadcast(rescale, value.getType()));
+    };
+    return {scale(step.getAcc()), scale(step.getSum())};
+  }
+
+  bool isFirst();
+  SmallVector<Value> emitFirst();
+  SmallVector<Value> emitExact();
+  SmallVector<Value> emitLazy();
+};
+} // namespace
+
+static bool isSplat(Value value, double expected) {
+  DenseFPElementsAttr elements;
+  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
+         elements.getSplatValue<APFloat>().convertToDouble() == expected;
+}
+
+/// Whether the state is known to be that of no keys.
+bool SoftmaxEmitter::isFirst() {
+  return isSplat(step.getAcc(), 0) && isSplat(step.getSum(), 0) &&
+         isSplat(step.getShift(), std::numeric_limits<float>::max());
+}
+
+SmallVector<Value> SoftmaxEmitter::emitFirst() {
+  Value shift = emitShift(emitMost(), step.getShift());
+  auto [p, sum] = emitProbabilities(shift);
+  return {p, step.getAcc(), shift, sum};
+}
+
+SmallVector<Value> SoftmaxEmitter::emitExact() {
+  Value shift = emitShift(emitMost(), step.getShift());
+  auto [acc, before] = emitRescaled(emitRescale(shift));
+  auto [p, sum] = emitProbabilities(shift);
+  return {p, acc, shift, arith::AddFOp::create(rewriter, loc, before, sum)};
+}
+
+/// All that depends on whether a maximum has grown is under a branch that is
+/// rarely taken.
+SmallVector<Value> SoftmaxEmitter::emitLazy() {
+  Value most = emitMost();
+  Type rowType = most.getType();
+  Value growth = fma(most, splat(rowType, factor), step.getShift());
+  Value grows =
+      arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT, growth,
+                            splat(rowType, kRescaleThreshold));
+  Value isNeeded = AnyOp::create(rewriter, loc, grows);
+  Value kept[] = {step.getAcc(), step.getShift(), step.getSum()};
+  auto branch =
+      scf::IfOp::create(rewriter, loc, ValueRange(kept).getTypes(), isNeeded,
+                        /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    Value shift = emitShift(most, step.getShift());
+    auto [acc, sum] = emitRescaled(emitRescale(shift));
+    scf::YieldOp::create(rewriter, loc, ValueRange{acc, shift, sum});
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(rewriter, loc, kept);
+  }
+  auto [p, sum] = emitProbabilities(branch.getResult(1));
+  return {p, branch.getResult(0), branch.getResult(1),
+          arith::AddFOp::create(rewriter, loc, branch.getResult(2), sum)};
+}
+
+static void decompose(IRRewriter &rewriter, SoftmaxStepOp step) {
+  rewriter.setInsertionPoint(step);
+  SoftmaxEmitter emitter{rewriter, step};
+  rewriter.replaceOp(step, emitter.isFirst()              ? emitter.emitFirst()
+                           : step.getRescale() == "exact" ? emitter.emitExact()
+                                                          : emitter.emitLazy());
+}
+
+/// The predicate of a block, where it has one.
+static void decompose(IRRewriter &rewriter, MaskOp mask) {
+  Location loc = mask.getLoc();
+  Value scores = mask.getScores();
+  if (mask.getWhen() == "never" || matchPattern(mask.getFull(), m_One())) {
+    rewriter.replaceOp(mask, scores);
+    return;
+  }
+  rewriter.setInsertionPoint(mask);
+  scf::IfOp branch;
+  if (mask.getWhen() == "by_block" && !matchPattern(mask.getFull(), m_Zero())) {
+    branch = scf::IfOp::create(rewriter, loc, scores.getType(), mask.getFull(),
+                               /*withElseRegion=*/true);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(rewriter, loc, scores);
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+  }
+  Block &predicate = mask.getPredicate().front();
+  auto end = cast<EndOp>(predicate.getTerminator());
+  Value allowed = end.getValues()[0];
+  rewriter.eraseOp(end);
+  rewriter.inlineBlockBefore(&predicate, rewriter.getInsertionBlock(),
+                             rewriter.getInsertionPoint());
+  auto type = cast<VectorType>(scores.getType());
+  Value masked = arith::ConstantOp::create(
+      rewriter, loc,
+      DenseElementsAttr::get(
+          type, rewriter.getFloatAttr(type.getElementType(), -INFINITY)));
+  Value result =
+      arith::SelectOp::create(rewriter, loc, allowed, scores, masked);
+  if (branch) {
+    scf::YieldOp::create(rewriter, loc, result);
+    result = branch.getResult(0);
+  }
+  rewriter.replaceOp(mask, result);
+}
+
+namespace {
+struct HopperDecomposeSoftmax
+    : public mlir::attn::impl::HopperDecomposeSoftmaxPassBase<
+          HopperDecomposeSoftmax> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<SoftmaxStepOp, MaskOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
+      if (auto mask = dyn_cast<MaskOp>(op))
+        decompose(rewriter, mask);
+      else
+        decompose(rewriter, cast<SoftmaxStepOp>(op));
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,200 @@
+//===- HopperInsertChannels.cpp - Tiles that go between partitions --------===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERINSERTCHANNELSPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+/// The same step with other results: those that are kept, and `added`.
+static StepOp rebuild(RewriterBase &rewriter, StepOp step,
+                      ArrayRef<unsigned> kept, ValueRange added) {
+  SmallVector<Value> values;
+  EndOp end = step.getEnd();
+  for (unsigned number : kept)
+    values.push_back(end.getValues()[number]);
+  llvm::append_range(values, added);
+  rewriter.setInsertionPoint(step);
+  auto result = StepOp::create(rewriter, step.getLoc(),
+                               ValueRange(values).getTypes(), step.getName(),
+                               step.getPartition());
+  result.getBody().takeBody(step.getBody());
+  rewriter.setInsertionPoint(end);
+  rewriter.replaceOpWithNewOp<EndOp>(end, values);
+  for (auto [to, from] : llvm::enumerate(kept))
+    rewriter.replaceAllUsesWith(step.getResult(from), result.getResult(to));
+  rewriter.eraseOp(step);
+  return result;
+}
+
+static SmallVector<unsigned> allResults(StepOp step) {
+  return llvm::to_vector(llvm::seq<unsigned>(0, step.getNumResults()));
+}
+
+/// Whether `a` runs before `b`: by stage and order in a pipelined loop,
+/// otherwise as they are written.
+static bool runsBefore(Operation *a, Operation *b) {
+  auto loop = dyn_cast<PipelinedForOp>(a->getParentOp());
+  if (!loop)
+    return a->isBeforeInBlock(b);
+  auto getTime = [&](Operation *op) {
+    auto [order, stage] = loop.getPlace(cast<StepOp>(op).getName());
+    return std::pair(stage, order);
+  };
+  return getTime(a) < getTime(b);
+}
+
+static Value emitGet(RewriterBase &rewriter, Location loc, Value channel,
+                     TileType type) {
+  Value number = NextUseOp::create(rewriter, loc, channel);
+  return GetOp::create(rewriter, loc, type, /*note=*/Type(), channel, number)
+      .getTile();
+}
+
+static void emitRelease(RewriterBase &rewriter, Location loc, Value channel) {
+  Value number = NextUseOp::create(rewriter, loc, channel);
+  ReleaseOp::create(rewriter, loc, channel, number);
+}
+
+/// The steps of one partition next to the producer, or loops with such steps,
+/// that use a tile.
+static SmallVector<Operation *> getUsers(Block *block, Value tile) {
+  SmallVector<Operation *> users;
+  for (Operation *user : tile.getUsers()) {
+    Operation *ancestor = block->findAncestorOpInBlock(*user);
+    if (!isa<EndOp>(ancestor) && !llvm::is_contained(users, ancestor))
+      users.push_back(ancestor);
+  }
+  llvm::sort(users, runsBefore);
+  return users;
+}
+
+/// A tile arrives in the step that uses it first, and is given back in the one
+/// that uses it last. Around a loop that uses it, both are steps of their own.
+static void emitUses(RewriterBase &rewriter, StepOp producer, Value tile,
+                     Value channel, StringRef partition) {
+  Block *block = producer->getBlock();
+  auto type = cast<TileType>(tile.getType());
+  SmallVector<Operation *> users = getUsers(block, tile);
+  Location loc = producer.getLoc();
+  auto createStep = [&](StringRef suffix, TypeRange types) {
+    auto step = StepOp::create(rewriter, loc, types,
+                               (producer.getName() + suffix).str(), partition);
+    rewriter.createBlock(&step.getBody());
+    return step;
+  };
+  // Given back first, as the users may be replaced.
+  if (auto last = dyn_cast<StepOp>(users.back())) {
+    rewriter.setInsertionPoint(last.getEnd());
+    emitRelease(rewriter, loc, channel);
+  } else {
+    rewriter.setInsertionPointAfter(users.back());
+    OpBuilder::InsertionGuard guard(rewriter);
+    createStep(".release", {});
+    emitRelease(rewriter, loc, channel);
+    EndOp::create(rewriter, loc);
+  }
+  if (auto first = dyn_cast<StepOp>(users.front())) {
+    rewriter.setInsertionPointToStart(first.getBlock());
+    Value own = emitGet(rewriter, loc, channel, type);
+    rewriter.replaceUsesWithIf(tile, own, [&](OpOperand &use) {
+      return first->isAncestor(use.getOwner());
+    });
+    if (users.size() == 1)
+      return;
+    StepOp step = rebuild(rewriter, first, allResults(first), own);
+    rewriter.replaceAllUsesWith(tile, step->getResults().back());
+    return;
+  }
+  rewriter.setInsertionPoint(users.front());
+  StepOp step = createStep(".get", type);
+  Value own = emitGet(rewriter, loc, channel, type);
+  EndOp::create(rewriter, loc, own);
+  rewriter.replaceAllUsesWith(tile, step.getResult(0));
+}
+
+/// The step, of another partition, that a use is in.
+static StepOp getStepOf(Operation *op) {
+  while (op && !isa<StepOp>(op))
+    op = op->getParentOp();
+  return cast_or_null<StepOp>(op);
+}
+
+/// A tile that a step loads goes to another partition by way of a channel.
+static LogicalResult insertChannel(RewriterBase &rewriter,
+                                   gpu::GPUFuncOp kernel, LoadOp load) {
+  auto producer = dyn_cast<StepOp>(load->getParentOp());
+  if (!producer)
+    return load.emitOpError("expects to be in a step");
+  EndOp end = producer.getEnd();
+  if (!load->hasOneUse() || *load->user_begin() != end)
+    return load.emitOpError("expects its tile to be a result of its step, and "
+                            "to have no other use there");
+  unsigned number = load->use_begin()->getOperandNumber();
+  Value tile = producer.getResult(number);
+  StringRef partition;
+  for (Operation *user : tile.getUsers()) {
+    StepOp step = getStepOf(user);
+    if (!step)
+      return user->emitOpError("expects to be in a step, as it uses a tile of "
+                               "another one");
+    if (partition.empty())
+      partition = step.getPartition();
+    if (step.getPartition() == producer.getPartition() ||
+        step.getPartition() != partition) {
+      InFlightDiagnostic diagnostic =
+          user->emitOpError("expects the tile of '")
+          << producer.getName()
+          << "' to go to one other partition, but got it in '"
+          << step.getPartition() << "'";
+      diagnostic.attachNote(producer.getLoc())
+          << "which is loaded in '" << producer.getPartition() << "'";
+      return failure();
+    }
+  }
+  if (tile.use_empty())
+    return producer.emitOpError("expects a use of the tile that it loads");
+  TileType type = load.getResult().getType();
+  rewriter.setInsertionPointToStart(&kernel.getBody().front());
+  Value channel = CreateChannelOp::create(
+      rewriter, load.getLoc(),
+      ChannelType::get(rewriter.getContext(), load.getStages(), type.getRows(),
+                       type.getColumns(), type.getElementType(),
+                       /*notes=*/false));
+  emitUses(rewriter, producer, tile, channel, partition);
+  rewriter.setInsertionPoint(load);
+  Value use = NextUseOp::create(rewriter, load.getLoc(), channel);
+  PutOp::create(rewriter, load.getLoc(), channel, use, load.getMap(),
+                load.getBatch(), load.getHead(), load.getRow(),
+                /*column=*/Value(), /*list=*/Value(), /*position=*/ValueRange(),
+                /*note=*/Value());
+  SmallVector<unsigned> kept;
+  for (unsigned result : allResults(producer))
+    if (result != number)
+      kept.push_back(result);
+  rebuild(rewriter, producer, kept, {});
+  rewriter.eraseOp(load);
+  return success();
+}
+
+namespace {
+struct HopperInsertChannels
+    : public mlir::attn::impl::HopperInsertChannelsPassBase<
+          HopperInsertChannels> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    IRRewriter rewriter(&getContext());
+    SmallVector<LoadOp> loads;
+    kernel.walk([&](LoadOp load) { loads.push_back(load); });
+    for (LoadOp load : loads)
+      if (failed(insertChannel(rewriter, kernel, load)))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,319 @@
+//===- HopperInsertWaits.cpp - Products become asynchronous ---------------===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERINSERTWAITSPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+namespace {
+/// A product that was started and that nobody has waited for.
+struct Group {
+  /// What it computes, as other operations name it, and as it is pending.
+  Value result, pending;
+  /// The registers that it reads, and the channels whose tiles it reads.
+  SmallVector<Value, 2> registers, channels;
+  /// How many products had been started before.
+  int64_t number = 0;
+  /// What gives back tiles that it reads, with the numbers of the uses.
+  SmallVector<ReleaseOp> releases;
+};
+
+/// Walks a partition in the order in which it runs, and waits where a result is
+/// needed, and not before.
+class WaitInserter {
+public:
+  explicit WaitInserter(IRRewriter &rewriter) : rewriter(rewriter) {}
+
+  LogicalResult run(Block &block);
+
+private:
+  void start(DotOp dot);
+  void wait(Group &group);
+  void needOperands(Operation *op);
+  void needRegistersOf(Operation *op);
+  void postpone(ReleaseOp release);
+  LogicalResult runBranch(scf::IfOp branch);
+  LogicalResult runNested(Operation *op);
+  void drain(Operation *before);
+  Group *find(Value value);
+
+  IRRewriter &rewriter;
+  SmallVector<Group> groups;
+  int64_t numStarted = 0;
+  /// Of the body of a loop, what it carries: the value that the loop goes on
+  /// with, by the argument that it becomes.
+  DenseMap<Value, Value> carriedAs;
+};
+} // namespace
+
+Group *WaitInserter::find(Value value) {
+  auto it = llvm::find_if(
+      groups, [&](const Group &group) { return group.result == value; });
+  return it == groups.end() ? nullptr : &*it;
+}
+
+/// The channel that a tile is of, or null.
+static Value getChannel(Value tile) {
+  while (Operation *op = tile.getDefiningOp()) {
+    if (auto get = dyn_cast<GetOp>(op))
+      return get.getChannel();
+    auto rows = dyn_cast<RowsOp>(op);
+    if (!rows)
+      break;
+    tile = rows.getSource();
+  }
+  return {};
+}
+
+void WaitInserter::start(DotOp dot) {
+  rewriter.setInsertionPoint(dot);
+  Value acc = dot.getAcc();
+  // A product may add to what another one is still computing.
+  Group *before = acc ? find(acc) : nullptr;
+  if (before)
+    acc = before->pending;
+  for (Value operand : dot->getOperands().take_front(2))
+    if (Group *group = find(operand))
+      wait(*group);
+  rewriter.setInsertionPoint(dot);
+  auto type = PendingType::get(rewriter.getContext(),
+                               cast<VectorType>(dot.getType()));
+  Value pending =
+      MmaOp::create(rewriter, dot.getLoc(), type, dot.getLhs(), dot.getRhs(),
+                    acc, dot.getRhsTransposed());
+  Group group;
+  // Waiting for the later one waits for both.
+  if (before) {
+    group = *before;
+    groups.erase(groups.begin() + (before - groups.data()));
+  }
+  group.result = dot.getResult();
+  group.pending = pending;
+  group.number = numStarted++;
+  if (isa<VectorType>(dot.getLhs().getType()))
+    group.registers.push_back(dot.getLhs());
+  for (Value operand : dot->getOperands().take_front(2))
+    if (Value channel = getChannel(operand))
+      group.channels.push_back(channel);
+  groups.push_back(group);
+}
+
+/// Waits for a product, at the insertion point, and gives back what it has
+/// read.
+void WaitInserter::wait(Group &group) {
+  Location loc = group.pending.getLoc();
+  int64_t inFlight = numStarted - 1 - group.number;
+  auto wait = WaitOp::create(
+      rewriter, loc, cast<PendingType>(group.pending.getType()).getVector(),
+      group.pending, inFlight);
+  Operation *last = wait;
+  for (ReleaseOp release : group.releases) {
+    auto use = release.getNumber().getDefiningOp<NextUseOp>();
+    if (use) {
+      rewriter.moveOpAfter(use, last);
+      last = use;
+    }
+    rewriter.moveOpAfter(release, last);
+    last = release;
+  }
+  rewriter.setInsertionPointAfter(last);
+  rewriter.replaceAllUsesExcept(group.result, wait.getResult(), wait);
+  groups.erase(groups.begin() + (&group - groups.data()));
+}
+
+/// Waits for what an operation, or one inside of it, reads.
+void WaitInserter::needOperands(Operation *op) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Group *group = find(operand)) {
+        rewriter.setInsertionPoint(op);
+        wait(*group);
+      }
+  });
+}
+
+/// What a loop carries has registers of its own: the next one is not written
+/// while a product reads this one.
+void WaitInserter::needRegistersOf(Operation *op) {
+  for (Value result : op->getResults()) {
+    auto it = carriedAs.find(result);
+    if (it == carriedAs.end())
+      continue;
+    for (size_t number = 0; number < groups.size();) {
+      if (!llvm::is_contained(groups[number].registers, it->second)) {
+        ++number;
+        continue;
+      }
+      rewriter.setInsertionPoint(op);
+      wait(groups[number]);
+    }
+  }
+}
+
+/// A tile is given back when the last product that reads it is done.
+void WaitInserter::postpone(ReleaseOp release) {
+  Group *last = nullptr;
+  for (Group &group : groups)
+    if (llvm::is_contained(group.channels, release.getChannel()))
+      last = &group;
+  if (last)
+    last->releases.push_back(release);
+}
+
+/// A branch that is rarely taken waits for itself: its result may be pending
+/// where it is not taken.
+LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
+  bool isRare = branch.getCondition().getDefiningOp<AnyOp>() != nullptr;
+  if (!isRare || !branch.elseBlock()) {
+    needOperands(branch);
+    return runNested(branch);
+  }
+  scf::YieldOp thenYield = branch.thenYield(), elseYield = branch.elseYield();
+  for (size_t number = 0; number < groups.size(); ++number) {
+    Group &group = groups[number];
+    OpOperand *kept = nullptr;
+    for (OpOperand &operand : elseYield->getOpOperands())
+      if (operand.get() == group.result)
+        kept = &operand;
+    bool isUsed = false, isUsedInElse = false;
+    for (Operation *user : group.result.getUsers()) {
+      bool isInElse = branch.getElseRegion().isAncestor(user->getParentRegion());
+      isUsed |= branch->isAncestor(user);
+      isUsedInElse |= isInElse && user != elseYield;
+    }
+    if (!isUsed)
+      continue;
+    if (!kept || isUsedInElse) {
+      rewriter.setInsertionPoint(branch);
+      wait(group);
+      --number;
+      continue;
+    }
+    unsigned place = kept->getOperandNumber();
+    // Where the branch is taken, the result is waited for, and then is as good
+    // as pending.
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    Operation *first = nullptr;
+    for (Operation &op : *branch.thenBlock()) {
+      bool uses = op.walk([&](Operation *inner) {
+                        return llvm::is_contained(inner->getOperands(),
+                                                  group.result)
+                                   ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+                      }).wasInterrupted();
+      if (uses) {
+        first = &op;
+        break;
+      }
+    }
+    Location loc = branch.getLoc();
+    auto type = cast<PendingType>(group.pending.getType());
+    if (first) {
+      rewriter.setInsertionPoint(first);
+      Value own = WaitOp::create(rewriter, loc, type.getVector(), group.pending,
+                                 numStarted - 1 - group.number);
+      rewriter.replaceUsesWithIf(group.result, own, [&](OpOperand &use) {
+        return branch.getThenRegion().isAncestor(
+            use.getOwner()->getParentRegion());
+      });
+    }
+    rewriter.setInsertionPoint(thenYield);
+    Value asPending = InFlightOp::create(rewriter, loc, type,
+                                         thenYield.getOperand(place));
+    rewriter.modifyOpInPlace(thenYield,
+                             [&] { thenYield.setOperand(place, asPending); });
+    rewriter.modifyOpInPlace(
+        elseYield, [&] { elseYield.setOperand(place, group.pending); });
+    // The branch's result is what others name the product by from here on.
+    Value result = branch.getResult(place);
+    rewriter.setInsertionPointAfter(branch);
+    group.result = result;
+    group.pending = result;
+    result.setType(type);
+  }
+  return success();
+}
+
+/// What is inside of an operation has no product of outside in flight, and
+/// leaves none.
+LogicalResult WaitInserter::runNested(Operation *op) {
+  for (Region &region : op->getRegions())
+    for (Block &block : region) {
+      WaitInserter nested(rewriter);
+      if (auto loop = dyn_cast<scf::ForOp>(op))
+        for (auto [argument, value] : llvm::zip_equal(
+                 loop.getRegionIterArgs(), loop.getYieldedValues()))
+          nested.carriedAs[value] = argument;
+      if (failed(nested.run(block)))
+        return failure();
+    }
+  return success();
+}
+
+void WaitInserter::drain(Operation *before) {
+  while (!groups.empty()) {
+    rewriter.setInsertionPoint(before);
+    wait(groups.front());
+  }
+}
+
+LogicalResult WaitInserter::run(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      start(dot);
+      continue;
+    }
+    if (auto release = dyn_cast<ReleaseOp>(op)) {
+      postpone(release);
+      continue;
+    }
+    if (op.hasTrait<OpTrait::IsTerminator>()) {
+      drain(&op);
+      continue;
+    }
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      if (failed(runBranch(branch)))
+        return failure();
+      continue;
+    }
+    needOperands(&op);
+    needRegistersOf(&op);
+    if (op.getNumRegions() == 0)
+      continue;
+    // Products are followed within one iteration only.
+    if (isa<LoopLikeOpInterface>(op))
+      drain(&op);
+    if (failed(runNested(&op)))
+      return failure();
+  }
+  return success();
+}
+
+namespace {
+struct HopperInsertWaits
+    : public mlir::attn::impl::HopperInsertWaitsPassBase<HopperInsertWaits> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    WaitInserter inserter(rewriter);
+    if (failed(inserter.run(getOperation().getBody().front())))
+      return signalPassFailure();
+    // Their results have been replaced by those of waits.
+    SmallVector<DotOp> dots;
+    getOperation()->walk([&](DotOp dot) { dots.push_back(dot); });
+    for (DotOp dot : dots) {
+      if (!dot->use_empty()) {
+        dot.emitOpError("expects its result to be waited for");
+        return signalPassFailure();
+      }
+      rewriter.eraseOp(dot);
+    }
+  }
+};
+} // namespace

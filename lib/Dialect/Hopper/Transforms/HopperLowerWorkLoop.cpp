@@ -1,0 +1,266 @@
+//===- HopperLowerWorkLoop.cpp - Which work tiles a CTA has, in what order ===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERLOWERWORKLOOPPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+/// Batch, head and tile.
+static constexpr unsigned kNumIds = 3;
+
+namespace {
+class WorkLoopLowering {
+public:
+  WorkLoopLowering(IRRewriter &rewriter, WorkLoopOp loop,
+                   hopper::ScheduleAttr schedule, Value mailbox)
+      : rewriter(rewriter), loop(loop), schedule(schedule), mailbox(mailbox),
+        loc(loop.getLoc()) {
+    auto roles = loop->getParentOfType<WarpSpecializeOp>();
+    isProducer = roles.getProducer().isAncestor(loop->getParentRegion());
+  }
+
+  void run();
+
+private:
+  Value getBlock() {
+    return toI32(gpu::BlockIdOp::create(rewriter, loc, gpu::Dimension::x));
+  }
+  Value emitHeadGroup(ArrayRef<Value> grid);
+  SmallVector<Value> emitOrder(Value number, ArrayRef<Value> grid, Value group);
+  void inlineBody(Block *into, ValueRange ids, Value number, ValueRange carried,
+                  SmallVectorImpl<Value> &ends);
+  void emitPersistent(ArrayRef<Value> grid, Value group);
+
+  Value i32(int64_t value) {
+    return arith::ConstantIntOp::create(rewriter, loc, value, 32);
+  }
+  Value toI32(Value index) {
+    return arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(),
+                                      index);
+  }
+  template <typename Op> Value emit(Value a, Value b) {
+    return Op::create(rewriter, loc, a, b);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return arith::CmpIOp::create(rewriter, loc, predicate, a, b);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return arith::SelectOp::create(rewriter, loc, condition, a, b);
+  }
+
+  IRRewriter &rewriter;
+  WorkLoopOp loop;
+  hopper::ScheduleAttr schedule;
+  Value mailbox;
+  Location loc;
+  bool isProducer = false;
+};
+} // namespace
+
+/// How many heads take turns in the order of work tiles; null for one.
+Value WorkLoopLowering::emitHeadGroup(ArrayRef<Value> grid) {
+  if (schedule.getHeadGroup() == 1)
+    return {};
+  return emit<arith::MinUIOp>(i32(schedule.getHeadGroup()),
+                              emit<arith::MulIOp>(grid[0], grid[1]));
+}
+
+/// The work tile that is `number`th in order.
+SmallVector<Value> WorkLoopLowering::emitOrder(Value number,
+                                               ArrayRef<Value> grid,
+                                               Value group) {
+  Value heads = emit<arith::MulIOp>(grid[0], grid[1]), head, tile;
+  if (!group) {
+    head = emit<arith::DivUIOp>(number, grid[2]);
+    tile = emit<arith::RemUIOp>(number, grid[2]);
+  } else {
+    // The last group may have fewer heads.
+    Value groupSize = emit<arith::MulIOp>(grid[2], group);
+    Value which = emit<arith::DivUIOp>(number, groupSize);
+    Value first = emit<arith::MulIOp>(which, group);
+    Value size =
+        emit<arith::MinUIOp>(group, emit<arith::SubIOp>(heads, first));
+    Value rest = emit<arith::SubIOp>(
+        number, emit<arith::MulIOp>(which, groupSize));
+    tile = emit<arith::DivUIOp>(rest, size);
+    head = emit<arith::AddIOp>(first, emit<arith::RemUIOp>(rest, size));
+  }
+  auto fromEnd = [&](Value number) {
+    return emit<arith::SubIOp>(emit<arith::SubIOp>(grid[2], i32(1)), number);
+  };
+  if (schedule.getReverse())
+    tile = fromEnd(tile);
+  if (schedule.getBothEnds()) {
+    Value two = i32(2), half = emit<arith::DivUIOp>(tile, two);
+    Value isEven = compare(arith::CmpIPredicate::eq,
+                           emit<arith::RemUIOp>(tile, two), i32(0));
+    tile = select(isEven, fromEnd(half), half);
+  }
+  return {emit<arith::DivUIOp>(head, grid[1]),
+          emit<arith::RemUIOp>(head, grid[1]), tile};
+}
+
+/// Numbers become positions, of which it is known what they may be.
+void WorkLoopLowering::inlineBody(Block *into, ValueRange ids, Value number,
+                                  ValueRange carried,
+                                  SmallVectorImpl<Value> &ends) {
+  SmallVector<Value> arguments;
+  for (auto [id, argument] : llvm::zip_equal(ids, loop.getIds())) {
+    int64_t size = 1;
+    for (Operation *user : argument.getUsers())
+      if (auto rows = dyn_cast<WorkRowsOp>(user);
+          rows && rows.getTile() == argument)
+        size = std::max<int64_t>(size, rows.getSize());
+    arguments.push_back(PositionOp::create(rewriter, loc, id, size));
+  }
+  arguments.push_back(number);
+  llvm::append_range(arguments, carried);
+  EndOp end = loop.getEnd();
+  llvm::append_range(ends, end.getValues());
+  rewriter.eraseOp(end);
+  rewriter.inlineBlockBefore(loop.getBlock(), into,
+                             rewriter.getInsertionPoint(), arguments);
+}
+
+/// The producer does the work tile with its CTA's number, then claims others,
+/// one ahead, so that the answer is there when it is needed. It tells the
+/// consumers.
+void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
+  Type i32Type = rewriter.getI32Type();
+  Value zero = i32(0), one = i32(1);
+  SmallVector<Value> inits = {zero};
+  llvm::append_range(inits, loop.getInits());
+  size_t numOwn = inits.size();
+  if (isProducer)
+    inits.push_back(getBlock());
+  SmallVector<Type> types(inits.size(), i32Type),
+      afterTypes(numOwn + kNumIds, i32Type);
+  auto work = scf::WhileOp::create(rewriter, loc, afterTypes, inits);
+  Block *before =
+      rewriter.createBlock(&work.getBefore(), {}, types,
+                           SmallVector<Location>(types.size(), loc));
+  Value use = before->getArgument(0), exists;
+  SmallVector<Value> passed(before->getArguments().take_front(numOwn)), ids;
+  if (isProducer) {
+    Value number = before->getArguments().back();
+    exists = compare(arith::CmpIPredicate::slt, number,
+                     emit<arith::MulIOp>(
+                         emit<arith::MulIOp>(grid[0], grid[1]), grid[2]));
+    ids = emitOrder(number, grid, group);
+    // Of all messages, only the end is negative.
+    Value batch = emit<arith::AndIOp>(
+        ids[0], i32(std::numeric_limits<int32_t>::max()));
+    ids[0] = select(exists, batch, i32(-1));
+    PostOp::create(rewriter, loc, mailbox, use, ids);
+  } else {
+    auto message = ReceiveOp::create(
+        rewriter, loc, SmallVector<Type>(kNumIds, i32Type), mailbox, use);
+    ids.assign(message.result_begin(), message.result_end());
+    exists = compare(arith::CmpIPredicate::sge, ids[0], zero);
+  }
+  llvm::append_range(passed, ids);
+  scf::ConditionOp::create(rewriter, loc, exists, passed);
+
+  Block *after =
+      rewriter.createBlock(&work.getAfter(), {}, afterTypes,
+                           SmallVector<Location>(afterTypes.size(), loc));
+  Value next;
+  if (isProducer)
+    next = ClaimOp::create(rewriter, loc, i32Type, loop.getCounter());
+  ValueRange arguments = after->getArguments();
+  SmallVector<Value> ends;
+  inlineBody(after, arguments.drop_front(numOwn), arguments[0],
+             arguments.slice(1, numOwn - 1), ends);
+  rewriter.setInsertionPointToEnd(after);
+  SmallVector<Value> yielded = {emit<arith::AddIOp>(arguments[0], one)};
+  llvm::append_range(yielded, ends);
+  if (isProducer)
+    yielded.push_back(next);
+  scf::YieldOp::create(rewriter, loc, yielded);
+  rewriter.setInsertionPointAfter(work);
+  if (isProducer)
+    RetireOp::create(rewriter, loc, loop.getCounter());
+  rewriter.replaceOp(loop, work.getResults().slice(1, numOwn - 1));
+}
+
+void WorkLoopLowering::run() {
+  rewriter.setInsertionPoint(loop);
+  SmallVector<Value> grid = {toI32(loop.getBatches()), toI32(loop.getHeads()),
+                             toI32(loop.getTiles())};
+  bool isPersistent = loop.getCounter() != nullptr;
+  Value group = isProducer || !isPersistent ? emitHeadGroup(grid) : Value();
+  if (isPersistent)
+    return emitPersistent(grid, group);
+  SmallVector<Value> ends;
+  inlineBody(loop->getBlock(), emitOrder(getBlock(), grid, group), i32(0),
+             loop.getInits(), ends);
+  rewriter.replaceOp(loop, ends);
+}
+
+/// `row * tile`, and what a tile or a replica has of it.
+static void lower(IRRewriter &rewriter, WorkRowsOp rows) {
+  Location loc = rows.getLoc();
+  rewriter.setInsertionPoint(rows);
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  Value size = index(rows.getSize());
+  Value first = arith::MulIOp::create(rewriter, loc, rows.getTile(), size);
+  Value count = arith::MinSIOp::create(
+      rewriter, loc,
+      arith::SubIOp::create(rewriter, loc, rows.getCount(), first), size);
+  if (rows.getOwn()) {
+    Value warpgroup = WarpgroupIdOp::create(rewriter, loc);
+    Value own = index(kWarpgroupRows);
+    Value before = arith::MulIOp::create(rewriter, loc, warpgroup, own);
+    first = arith::AddIOp::create(rewriter, loc, first, before);
+    count = arith::MinSIOp::create(
+        rewriter, loc, own,
+        arith::SubIOp::create(rewriter, loc, count, before));
+  }
+  Value end = arith::AddIOp::create(rewriter, loc, first, count);
+  rewriter.replaceOp(rows, {first, end});
+}
+
+namespace {
+struct HopperLowerWorkLoop
+    : public mlir::attn::impl::HopperLowerWorkLoopPassBase<
+          HopperLowerWorkLoop> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    auto schedule = kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
+    SmallVector<WorkLoopOp> loops;
+    kernel.walk([&](WorkLoopOp loop) { loops.push_back(loop); });
+    if (loops.empty())
+      return;
+    for (WorkLoopOp loop : loops)
+      if (!schedule || !loop->getParentOfType<WarpSpecializeOp>()) {
+        loop.emitOpError("expects to be in a partition of a kernel with a "
+                         "schedule: run hopper-specialize before");
+        return signalPassFailure();
+      }
+    IRRewriter rewriter(&getContext());
+    Value mailbox;
+    if (loops.front().getCounter()) {
+      rewriter.setInsertionPoint(
+          loops.front()->getParentOfType<WarpSpecializeOp>());
+      mailbox = CreateMailboxOp::create(
+          rewriter, kernel.getLoc(),
+          MailboxType::get(&getContext(), kNumIds));
+    }
+    for (WorkLoopOp loop : loops)
+      WorkLoopLowering(rewriter, loop, schedule, mailbox).run();
+    SmallVector<WorkRowsOp> rows;
+    kernel.walk([&](WorkRowsOp op) { rows.push_back(op); });
+    for (WorkRowsOp op : rows)
+      lower(rewriter, op);
+  }
+};
+} // namespace

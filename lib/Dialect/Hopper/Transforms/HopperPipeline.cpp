@@ -1,0 +1,333 @@
+//===- HopperPipeline.cpp - Steps of later stages run beside the next block ===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/Transforms/Transforms.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERPIPELINEPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+namespace {
+/// The blocks of a loop by the order in which they are visited, from the last
+/// one: `count` of them come by channels, and the partition computes with those
+/// from `first` up to `end`. All are i32.
+struct VisitedBlocks {
+  Value lower, last, count, first, end;
+};
+
+class Pipeliner {
+public:
+  Pipeliner(IRRewriter &rewriter, PipelinedForOp loop, Value turns)
+      : rewriter(rewriter), loop(loop), loc(loop.getLoc()),
+        turns(loop.getExclusive().empty() ? Value() : turns) {}
+
+  LogicalResult run();
+
+private:
+  VisitedBlocks emitRange();
+  void sinkScalars();
+  void takeTurns();
+  void emitPassed(Value from, Value to);
+  FailureOr<scf::ForOp> pipeline(scf::ForOp result);
+  int64_t getLastStage();
+  void inlineSteps(Block *block);
+
+  Value i32(int64_t value) {
+    return arith::ConstantIntOp::create(rewriter, loc, value, 32);
+  }
+  template <typename Op> Value emit(Value a, Value b) {
+    return Op::create(rewriter, loc, a, b);
+  }
+  Value toI32(Value index) {
+    return arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(),
+                                      index);
+  }
+
+  IRRewriter &rewriter;
+  PipelinedForOp loop;
+  Location loc;
+  Value turns;
+};
+} // namespace
+
+VisitedBlocks Pipeliner::emitRange() {
+  Value zero = i32(0);
+  int64_t step = loop.getStep();
+  bool isPart = loop.getOuterLower() != nullptr;
+  Value upper = isPart ? loop.getOuterUpper() : loop.getUpper();
+  VisitedBlocks range;
+  range.lower = toI32(isPart ? loop.getOuterLower() : loop.getLower());
+  /// How many blocks `length` positions are, at least, or at most.
+  auto getBlocks = [&](Value position, int64_t extra) {
+    Value length = emit<arith::MaxSIOp>(
+        emit<arith::SubIOp>(toI32(position), range.lower), zero);
+    if (extra)
+      length = emit<arith::AddIOp>(length, i32(extra));
+    return emit<arith::DivUIOp>(length, i32(step));
+  };
+  range.count = getBlocks(upper, step - 1);
+  range.last = emit<arith::SubIOp>(range.count, i32(1));
+  range.first = zero;
+  range.end = range.count;
+  if (!isPart)
+    return range;
+  auto getVisited = [&](Value position, int64_t extra) {
+    return emit<arith::SubIOp>(
+        range.count,
+        emit<arith::MinSIOp>(getBlocks(position, extra), range.count));
+  };
+  range.first = getVisited(loop.getUpper(), step - 1);
+  range.end = getVisited(loop.getLower(), 0);
+  return range;
+}
+
+/// Scalars between steps are computed in each step that uses them, so that the
+/// loop has nothing but steps.
+void Pipeliner::sinkScalars() {
+  SmallVector<Operation *> scalars;
+  for (Operation &op : loop.getBlock()->without_terminator())
+    if (!isa<StepOp>(op))
+      scalars.push_back(&op);
+  for (Operation *op : llvm::reverse(scalars)) {
+    for (auto step : loop.getBlock()->getOps<StepOp>()) {
+      auto isInStep = [&](OpOperand &use) {
+        return step->isProperAncestor(use.getOwner());
+      };
+      if (llvm::none_of(op->getUses(), isInStep))
+        continue;
+      rewriter.setInsertionPointToStart(step.getBlock());
+      Operation *clone = rewriter.clone(*op);
+      for (auto [from, to] :
+           llvm::zip_equal(op->getResults(), clone->getResults()))
+        rewriter.replaceUsesWithIf(from, to, isInStep);
+    }
+    rewriter.eraseOp(op);
+  }
+}
+
+/// Steps that exclude each other are between two that wait for and pass on a
+/// turn, in the stage of the latest one: a prologue that has some of them alone
+/// takes no turn, and there is one for each block.
+void Pipeliner::takeTurns() {
+  if (!turns)
+    return;
+  SmallVector<Attribute> places;
+  int64_t first = INT64_MAX, last = 0, stage = 0;
+  for (auto name : loop.getExclusive().getAsRange<StringAttr>()) {
+    auto [order, own] = loop.getPlace(name.getValue());
+    first = std::min(first, order);
+    last = std::max(last, order);
+    stage = std::max(stage, own);
+  }
+  auto add = [&](StringRef name, bool isTake) {
+    rewriter.setInsertionPointToStart(loop.getBlock());
+    auto step = StepOp::create(rewriter, loc, TypeRange(), name, "");
+    rewriter.createBlock(&step.getBody());
+    if (isTake)
+      TakeTurnOp::create(rewriter, loc, turns);
+    else
+      PassTurnOp::create(rewriter, loc, turns);
+    EndOp::create(rewriter, loc);
+    places.push_back(PlaceAttr::get(rewriter.getContext(), name, stage));
+  };
+  for (auto [number, place] :
+       llvm::enumerate(loop.getSchedule().getAsRange<PlaceAttr>())) {
+    if (static_cast<int64_t>(number) == first)
+      add("take_turn", true);
+    places.push_back(place);
+    if (static_cast<int64_t>(number) == last)
+      add("pass_turn", false);
+  }
+  loop.setScheduleAttr(rewriter.getArrayAttr(places));
+}
+
+/// Blocks that come by channels and are for other replicas are waited for, and
+/// given back unread, in the order of the steps.
+void Pipeliner::emitPassed(Value from, Value to) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  auto passed = scf::ForOp::create(rewriter, loc, from, to, i32(1));
+  rewriter.setInsertionPointToStart(passed.getBody());
+  // The turn first, as others may wait for it before they give back a block.
+  if (turns) {
+    TakeTurnOp::create(rewriter, loc, turns);
+    PassTurnOp::create(rewriter, loc, turns);
+  }
+  for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+    for (auto step : loop.getBlock()->getOps<StepOp>())
+      if (step.getName() == place.getName())
+        step.walk([&](GetOp get) {
+          Value channel = get.getChannel();
+          Value number = NextUseOp::create(rewriter, loc, channel);
+          GetOp::create(rewriter, loc, get->getResultTypes(), channel, number);
+          number = NextUseOp::create(rewriter, loc, channel);
+          ReleaseOp::create(rewriter, loc, channel, number);
+        });
+}
+
+int64_t Pipeliner::getLastStage() {
+  int64_t last = 0;
+  for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+    last = std::max(last, place.getStage());
+  return last;
+}
+
+FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
+  int64_t lastStage = getLastStage();
+  // In the order of the schedule.
+  SmallVector<StepOp> steps(result.getBody()->getOps<StepOp>());
+  std::vector<std::pair<Operation *, unsigned>> order;
+  for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+    for (StepOp step : steps)
+      if (step.getName() == place.getName())
+        order.emplace_back(step, place.getStage());
+  if (lastStage == 0) {
+    for (auto [step, stage] : order)
+      rewriter.moveOpBefore(step, result.getBody()->getTerminator());
+    return result;
+  }
+  scf::PipeliningOption options;
+  options.getScheduleFn =
+      [&](scf::ForOp, std::vector<std::pair<Operation *, unsigned>> &ops) {
+        ops = order;
+      };
+  options.supportDynamicLoops = true;
+  // There is a block, so that all of a prologue of one stage runs.
+  options.predicateFn = [](RewriterBase &, Operation *op, Value) { return op; };
+  bool onlyLastPartial = loop.getOnlyLastPartial();
+  options.annotateFn = [&](Operation *op, scf::PipeliningOption::PipelinerPart
+                                              part,
+                           unsigned) {
+    using Part = scf::PipeliningOption::PipelinerPart;
+    auto step = dyn_cast<StepOp>(op);
+    if (!step || loop.getPlace(step.getName()).second != 0)
+      return;
+    // The first block visited has a prologue of its own.
+    step.walk([&](MaskOp mask) {
+      if (part == Part::Prologue)
+        mask.setWhen("always");
+      else if (part == Part::Kernel && onlyLastPartial)
+        mask.setWhen("never");
+    });
+  };
+  return scf::pipelineForLoop(rewriter, result, options);
+}
+
+void Pipeliner::inlineSteps(Block *block) {
+  SmallVector<StepOp> steps;
+  block->walk([&](StepOp step) { steps.push_back(step); });
+  for (StepOp step : steps) {
+    EndOp end = step.getEnd();
+    SmallVector<Value> values(end.getValues());
+    rewriter.eraseOp(end);
+    rewriter.inlineBlockBefore(step.getBlock(), step);
+    rewriter.replaceOp(step, values);
+  }
+}
+
+LogicalResult Pipeliner::run() {
+  if (getLastStage() > 1)
+    return loop.emitOpError("expects stages 0 and 1 in its schedule, but got ")
+           << getLastStage();
+  sinkScalars();
+  rewriter.setInsertionPoint(loop);
+  VisitedBlocks range = emitRange();
+  bool isPart = loop.getOuterLower() != nullptr;
+  if (isPart)
+    emitPassed(i32(0), range.first);
+  Value hasBlocks = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::slt, range.first, range.end);
+  auto branch = scf::IfOp::create(rewriter, loc, loop.getResultTypes(),
+                                  hasBlocks, /*withElseRegion=*/true);
+  if (isPart)
+    emitPassed(range.end, range.count);
+  if (branch.getNumResults() == 0) {
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+    if (branch.elseBlock()->empty())
+      scf::YieldOp::create(rewriter, loc);
+  } else {
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(rewriter, loc, loop.getInits());
+  }
+  takeTurns();
+  rewriter.setInsertionPointToStart(branch.thenBlock());
+  auto result = scf::ForOp::create(rewriter, loc, range.first, range.end,
+                                   i32(1), loop.getInits());
+  if (branch.getNumResults() != 0)
+    scf::YieldOp::create(rewriter, loc, result.getResults());
+  // The position of a block is computed in each step.
+  Block *body = result.getBody();
+  EndOp end = loop.getEnd();
+  SmallVector<Value> values(end.getValues());
+  for (auto step : loop.getBlock()->getOps<StepOp>()) {
+    auto isInStep = [&](OpOperand &use) {
+      return step->isProperAncestor(use.getOwner());
+    };
+    if (llvm::none_of(loop.getInductionVar().getUses(), isInStep))
+      continue;
+    rewriter.setInsertionPointToStart(step.getBlock());
+    Value back =
+        emit<arith::SubIOp>(range.last, result.getInductionVar());
+    Value position = emit<arith::AddIOp>(
+        range.lower, emit<arith::MulIOp>(back, i32(loop.getStep())));
+    rewriter.replaceUsesWithIf(loop.getInductionVar(),
+                               PositionOp::create(rewriter, loc, position),
+                               isInStep);
+  }
+  if (!body->empty())
+    rewriter.eraseOp(body->getTerminator());
+  rewriter.eraseOp(end);
+  SmallVector<Value> arguments = {result.getInductionVar()};
+  llvm::append_range(arguments, result.getRegionIterArgs());
+  // The loop's variable has no use any more.
+  Block *source = loop.getBlock();
+  rewriter.replaceAllUsesWith(source->getArguments().drop_front(),
+                              ValueRange(arguments).drop_front());
+  source->eraseArguments(0, source->getNumArguments());
+  rewriter.inlineBlockBefore(source, body, body->end());
+  rewriter.setInsertionPointToEnd(body);
+  scf::YieldOp::create(rewriter, loc, values);
+  // The body of the loop is gone; its schedule is needed until the end.
+  rewriter.createBlock(&loop.getBody());
+  FailureOr<scf::ForOp> pipelined = pipeline(result);
+  if (failed(pipelined))
+    return loop.emitOpError("expects a schedule that can be pipelined");
+  inlineSteps(branch.thenBlock());
+  loop->replaceAllUsesWith(branch.getResults());
+  return success();
+}
+
+namespace {
+struct HopperPipeline
+    : public mlir::attn::impl::HopperPipelinePassBase<HopperPipeline> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    IRRewriter rewriter(&getContext());
+    SmallVector<PipelinedForOp> loops;
+    kernel.walk([&](PipelinedForOp loop) { loops.push_back(loop); });
+    Value turns;
+    for (auto op : kernel.getBody().front().getOps<CreateTurnsOp>())
+      turns = op;
+    for (PipelinedForOp loop : loops) {
+      if (failed(Pipeliner(rewriter, loop, turns).run()))
+        return signalPassFailure();
+      rewriter.eraseOp(loop);
+    }
+    // Steps outside of loops.
+    SmallVector<StepOp> steps;
+    kernel.walk([&](StepOp step) { steps.push_back(step); });
+    for (StepOp step : steps) {
+      SmallVector<Value> values(step.getEnd().getValues());
+      rewriter.eraseOp(step.getEnd());
+      rewriter.inlineBlockBefore(step.getBlock(), step);
+      rewriter.replaceOp(step, values);
+    }
+  }
+};
+} // namespace

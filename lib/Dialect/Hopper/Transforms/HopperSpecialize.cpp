@@ -1,0 +1,346 @@
+//===- HopperSpecialize.cpp - One program becomes a region per partition --===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERSPECIALIZEPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Keeps of a region the steps of one partition, the loops around them, and
+/// what these need.
+class Slicer {
+public:
+  Slicer(IRRewriter &rewriter, StringRef partition)
+      : rewriter(rewriter), partition(partition) {}
+
+  LogicalResult slice(Block &block);
+
+private:
+  bool isOwn(StepOp step) { return step.getPartition() == partition; }
+  void mark(Value value);
+  void markUses(Operation *op);
+  LogicalResult markAll();
+  void erase(Block &block);
+  void erase(PipelinedForOp loop);
+
+  IRRewriter &rewriter;
+  StringRef partition;
+  DenseSet<Value> live;
+  SmallVector<Value> worklist;
+  LogicalResult result = success();
+};
+} // namespace
+
+void Slicer::mark(Value value) {
+  if (live.insert(value).second)
+    worklist.push_back(value);
+}
+
+/// What an operation, or one inside of it, takes from outside.
+void Slicer::markUses(Operation *op) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (!op->isAncestor(operand.getParentBlock()->getParentOp()))
+        mark(operand);
+  });
+}
+
+LogicalResult Slicer::markAll() {
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    auto markCarried = [&](PipelinedForOp loop, unsigned number) {
+      mark(loop.getInits()[number]);
+      mark(loop.getEnd().getValues()[number]);
+      mark(loop.getCarried()[number]);
+      mark(loop.getResult(number));
+    };
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto loop =
+          dyn_cast<PipelinedForOp>(argument.getOwner()->getParentOp());
+      if (loop && argument.getArgNumber() > 0)
+        markCarried(loop, argument.getArgNumber() - 1);
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (auto loop = dyn_cast<PipelinedForOp>(op)) {
+      markCarried(loop, cast<OpResult>(value).getResultNumber());
+      continue;
+    }
+    auto step = dyn_cast<StepOp>(op);
+    if (step && !isOwn(step)) {
+      result = step.emitOpError("expects nothing but tiles to go from '")
+               << step.getPartition() << "' to '" << partition
+               << "', but got a value of " << value.getType();
+      return failure();
+    }
+    if (!step)
+      markUses(op);
+  }
+  return success();
+}
+
+/// Leaves the carried values and the places of what is left.
+void Slicer::erase(PipelinedForOp loop) {
+  SmallVector<Value> inits, ends;
+  SmallVector<unsigned> kept;
+  for (auto [number, argument] : llvm::enumerate(loop.getCarried()))
+    if (live.contains(argument)) {
+      kept.push_back(number);
+      inits.push_back(loop.getInits()[number]);
+      ends.push_back(loop.getEnd().getValues()[number]);
+    }
+  rewriter.setInsertionPoint(loop.getEnd());
+  rewriter.replaceOpWithNewOp<EndOp>(loop.getEnd(), ends);
+  erase(*loop.getBlock());
+  llvm::SmallDenseSet<StringRef> names;
+  for (auto step : loop.getBlock()->getOps<StepOp>())
+    names.insert(step.getName());
+  if (names.empty()) {
+    rewriter.eraseOp(loop);
+    return;
+  }
+  SmallVector<Attribute> places, exclusive;
+  for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+    if (names.contains(place.getName()))
+      places.push_back(place);
+  for (auto name : loop.getExclusive().getAsRange<StringAttr>())
+    if (names.contains(name.getValue()))
+      exclusive.push_back(name);
+  rewriter.setInsertionPoint(loop);
+  auto sliced = PipelinedForOp::create(
+      rewriter, loop.getLoc(), ValueRange(inits).getTypes(), loop.getLower(),
+      loop.getUpper(), loop.getOuterLower(), loop.getOuterUpper(),
+      loop.getStep(), loop.getOnlyLastPartial(), inits,
+      rewriter.getArrayAttr(places), rewriter.getArrayAttr(exclusive));
+  sliced.getBody().takeBody(loop.getBody());
+  BitVector dead(sliced.getBody().getNumArguments(), true);
+  dead.reset(0);
+  for (auto [to, from] : llvm::enumerate(kept)) {
+    dead.reset(1 + from);
+    rewriter.replaceAllUsesWith(loop.getResult(from), sliced.getResult(to));
+  }
+  sliced.getBlock()->eraseArguments(dead);
+  rewriter.eraseOp(loop);
+}
+
+/// Erases, from the last to the first, what is of other partitions or of no
+/// use.
+void Slicer::erase(Block &block) {
+  SmallVector<Operation *> ops = llvm::map_to_vector(
+      block.without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops)) {
+    if (auto loop = dyn_cast<PipelinedForOp>(op)) {
+      erase(loop);
+    } else if (auto loop = dyn_cast<WorkLoopOp>(op)) {
+      erase(*loop.getBlock());
+    } else if (auto step = dyn_cast<StepOp>(op)) {
+      if (!isOwn(step))
+        rewriter.eraseOp(step);
+    } else if (isOpTriviallyDead(op)) {
+      rewriter.eraseOp(op);
+    }
+  }
+}
+
+LogicalResult Slicer::slice(Block &block) {
+  for (Operation &op : block)
+    op.walk([&](StepOp step) {
+      if (!isOwn(step))
+        return;
+      markUses(step);
+      for (Operation *parent = step->getParentOp();
+           !isa<WarpSpecializeOp>(parent); parent = parent->getParentOp())
+        for (Value operand : parent->getOperands())
+          if (!isa<PipelinedForOp>(parent) || operand.getType().isIndex())
+            mark(operand);
+    });
+  if (failed(markAll()))
+    return failure();
+  erase(block);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// A tile that a replica has rows of is named by the number of its warpgroup.
+static void takeOwnRows(IRRewriter &rewriter, Block &block) {
+  rewriter.setInsertionPointToStart(&block);
+  Value warpgroup =
+      WarpgroupIdOp::create(rewriter, block.getParentOp()->getLoc());
+  SmallVector<OwnRowsOp> tiles;
+  block.walk([&](OwnRowsOp tile) { tiles.push_back(tile); });
+  for (OwnRowsOp tile : tiles) {
+    rewriter.setInsertionPoint(tile);
+    rewriter.replaceOpWithNewOp<RowsOp>(tile, tile.getType(), tile.getSource(),
+                                        warpgroup);
+  }
+}
+
+/// What the bounds of a loop are for the rows of all replicas, where they
+/// depend on rows.
+static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
+                            const IRMapping &ofAll) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.inclusive = true;
+  options.filter = [&](Operation *op) {
+    return op->getBlock() == loop->getBlock();
+  };
+  for (Value bound : {loop.getLower(), loop.getUpper()})
+    (void)getBackwardSlice(bound, &slice, options);
+  WorkRowsOp own;
+  for (Operation *op : slice)
+    if (auto rows = dyn_cast<WorkRowsOp>(op))
+      own = rows;
+  if (!own)
+    return;
+  Location loc = loop.getLoc();
+  rewriter.setInsertionPoint(loop);
+  IRMapping mapping = ofAll;
+  for (Operation *op : topologicalSort(slice))
+    if (!isa<WorkRowsOp>(op))
+      rewriter.clone(*op, mapping);
+  // Without rows a replica needs no block.
+  Value hasRows =
+      arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt,
+                            own.getFirst(), own.getEnd());
+  Value upper = arith::SelectOp::create(rewriter, loc, hasRows, loop.getUpper(),
+                                        loop.getLower());
+  rewriter.modifyOpInPlace(loop, [&] {
+    Value outer[] = {mapping.lookupOrDefault(loop.getLower()),
+                     mapping.lookupOrDefault(loop.getUpper())};
+    loop.getUpperMutable().assign(upper);
+    loop.getOuterLowerMutable().assign(outer[0]);
+    loop.getOuterUpperMutable().assign(outer[1]);
+  });
+}
+
+/// Of several replicas each computes with rows of its own, and ranges of blocks
+/// are those of these rows. What comes by channels are the blocks for the rows
+/// of all.
+static void distributeRows(IRRewriter &rewriter, Block &block) {
+  SmallVector<WorkRowsOp> rows;
+  SmallVector<PipelinedForOp> loops;
+  block.walk([&](Operation *op) {
+    if (auto work = dyn_cast<WorkRowsOp>(op))
+      rows.push_back(work);
+    else if (auto loop = dyn_cast<PipelinedForOp>(op))
+      loops.push_back(loop);
+  });
+  IRMapping ofAll;
+  for (WorkRowsOp work : rows) {
+    rewriter.setInsertionPointAfter(work);
+    auto own = WorkRowsOp::create(rewriter, work.getLoc(), work.getTile(),
+                                  work.getCount(), work.getSize(),
+                                  /*own=*/true);
+    rewriter.replaceAllUsesWith(work.getResults(), own.getResults());
+    ofAll.map(own.getResults(), work.getResults());
+  }
+  for (PipelinedForOp loop : loops)
+    keepOuterBounds(rewriter, loop, ofAll);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// What all partitions see: memory, barriers, and what they are made of.
+static bool isShared(Operation &op) {
+  return isa<CreateChannelOp, CreateTileOp, CreateRampOp, CreateTurnsOp,
+             CreateMailboxOp>(op);
+}
+
+static LogicalResult specialize(gpu::GPUFuncOp kernel) {
+  auto schedule = kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
+  if (!schedule)
+    return kernel.emitError("expects a kernel with a schedule");
+  // The partition that copies comes first.
+  llvm::SetVector<StringRef> copying, computing;
+  kernel.walk([&](StepOp step) {
+    bool copies = step.walk([](PutOp) { return WalkResult::interrupt(); })
+                      .wasInterrupted();
+    (copies ? copying : computing).insert(step.getPartition());
+  });
+  for (StringRef name : copying)
+    computing.remove(name);
+  if (copying.size() != 1 || computing.size() != 1)
+    return kernel.emitError("expects one partition that copies and one that "
+                            "computes, but got ")
+           << copying.size() << " and " << computing.size();
+  Block &body = kernel.getBody().front();
+  IRRewriter rewriter(kernel.getContext());
+  Location loc = kernel.getLoc();
+  SmallVector<Operation *> ops;
+  for (Operation &op : body.without_terminator())
+    if (!isShared(op))
+      ops.push_back(&op);
+  int64_t replicas = schedule.getNumConsumers();
+  bool takeTurns = replicas > 1 &&
+                   kernel
+                       .walk([](PipelinedForOp loop) {
+                         return loop.getExclusive().empty()
+                                    ? WalkResult::advance()
+                                    : WalkResult::interrupt();
+                       })
+                       .wasInterrupted();
+  rewriter.setInsertionPoint(body.getTerminator());
+  if (takeTurns)
+    CreateTurnsOp::create(rewriter, loc,
+                          TurnsType::get(rewriter.getContext()));
+  auto roles = WarpSpecializeOp::create(
+      rewriter, loc, replicas, schedule.getRegisters(),
+      /*producer_threads=*/1, schedule.getThreadBlocks());
+  for (auto [region, name] :
+       {std::pair{&roles.getProducer(), copying.front()},
+        {&roles.getConsumers(), computing.front()}}) {
+    Block *block = rewriter.createBlock(region);
+    IRMapping mapping;
+    for (Operation *op : ops)
+      rewriter.clone(*op, mapping);
+    hopper::YieldOp::create(rewriter, loc);
+    if (failed(Slicer(rewriter, name).slice(*block)))
+      return failure();
+    if (region != &roles.getConsumers())
+      continue;
+    takeOwnRows(rewriter, *block);
+    if (replicas > 1)
+      distributeRows(rewriter, *block);
+  }
+  for (Operation *op : llvm::reverse(ops)) {
+    op->dropAllUses();
+    rewriter.eraseOp(op);
+  }
+  return success();
+}
+
+namespace {
+struct HopperSpecialize
+    : public mlir::attn::impl::HopperSpecializePassBase<HopperSpecialize> {
+  void runOnOperation() override {
+    if (!getOperation()
+             .walk([](WorkLoopOp) { return WalkResult::interrupt(); })
+             .wasInterrupted())
+      return;
+    if (failed(specialize(getOperation())))
+      signalPassFailure();
+  }
+};
+} // namespace
