@@ -216,6 +216,8 @@ FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
         mask.setWhen("never");
     });
   };
+  // Prologue and epilogue go where the rewriter stands.
+  rewriter.setInsertionPoint(result);
   return scf::pipelineForLoop(rewriter, result, options);
 }
 
@@ -298,6 +300,11 @@ LogicalResult Pipeliner::run() {
   FailureOr<scf::ForOp> pipelined = pipeline(result);
   if (failed(pipelined))
     return loop.emitOpError("expects a schedule that can be pipelined");
+  // There is a block, so that whatever depends on that is known. All else is in
+  // steps still.
+  for (auto select : llvm::make_early_inc_range(
+           branch.thenBlock()->getOps<arith::SelectOp>()))
+    rewriter.replaceOp(select, select.getTrueValue());
   inlineSteps(branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
