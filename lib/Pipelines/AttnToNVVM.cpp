@@ -4,6 +4,7 @@
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/HopperToNVVM/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -66,11 +67,27 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createCSEPass());
 }
 
+/// From a kernel of named steps to one of partitions. The steps of a loop stay
+/// as the schedule names them until it has been pipelined.
+static void addPartitions(OpPassManager &kernels) {
+  kernels.addPass(createHopperInsertChannelsPass());
+  kernels.addPass(createHopperCheckProtocolPass());
+  kernels.addPass(createHopperSpecializePass());
+  kernels.addPass(createHopperPipelinePass());
+  addCleanup(kernels);
+  kernels.addPass(createHopperDecomposeSoftmaxPass());
+  kernels.addPass(createHopperInsertWaitsPass());
+  kernels.addPass(createHopperNumberChannelsPass());
+  kernels.addPass(createHopperLowerWorkLoopPass());
+}
+
 void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
   AttnRowsToNVVMPassOptions rows;
   rows.accurateTanh = options.accurateTanh;
   pm.addPass(createAttnRowsToNVVMPass(rows));
+  pm.addPass(createAttnHopperOutlinePass());
+  addPartitions(pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>());
   pm.addPass(createAttnHopperSchedulePass());
   addCleanup(pm);
 }

@@ -263,7 +263,8 @@ getGatheredSchedules(AttentionLikeOpInterface op) {
           threadBlocks, /*reverse=*/false, /*bothEnds=*/false,
           /*persistent=*/false, /*pingPong=*/false, /*qInRegisters=*/false,
           /*overlapTiles=*/false, /*biasInProduct=*/false, isStrided,
-          /*splitKeys=*/false, /*packHeads=*/false);
+          /*splitKeys=*/false, /*packHeads=*/false, /*order=*/{},
+          /*exclusive=*/{});
     };
     // Pages are whole words.
     while (tileN > kWordKeys &&
@@ -346,7 +347,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           (flags & QInRegisters) != 0,
           /*overlapTiles=*/false, hasBias && !(flags & Strided),
           (flags & Strided) != 0, (flags & SplitKeys) != 0,
-          (flags & PackHeads) != 0);
+          (flags & PackHeads) != 0, /*order=*/{},
+          /*exclusive=*/{});
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=

@@ -42,6 +42,60 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
+def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
+  let summary = "turn loops over tiles into kernels of named steps";
+  let description = [{
+    Each function whose body is one `scf.forall` with a `#hopper.schedule` that has an `order` becomes a kernel in a `gpu.module` of its name and `.cuda`: a `hopper.work_loop` with
+    the steps of the worker's program, as a warpgroup runs them for its 64 rows.
+
+    * Steps of `attn.tile_loop` keep their names. Those that load a tile are in the partition `load`, the others in `compute`. The loop has the places that the schedule gives them.
+    * `load_q` and, with `q_in_registers`, `hold_q` come before the loop, and `store` behind it.
+    * The state of `attn.online_step` becomes that of `hopper.softmax_step`; `attn.mask_tile` becomes `hopper.mask`, with the class of the block.
+    * What is multiplied is rounded to the element type of the tiles, as an eager program does.
+
+    Arguments and attributes of the kernel are those of `attn-hopper-schedule`, which makes kernels with other schedules.
+
+    Precondition: results are destination arguments (`attn-destination-arguments`). Postcondition: such functions are gone.
+
+    Before:
+
+    ```mlir
+    %r = scf.forall (%b, %h, %t) in (1, 8, %tiles) shared_outs(%o = %out) -> (tensor<1x8x?x64xbf16>) {
+      %state:3 = attn.tile_loop %j = %lo to %hi step 128 iter_args(...) ... {
+        %k = attn.step @load_k -> (vector<128x64xf32>) { ... }
+        ...
+      }
+    } {attn.schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
+                                        order = [load_k, qk, load_v(1), pv(1), softmax]>}
+    ```
+
+    After:
+
+    ```mlir
+    gpu.module @f.cuda {
+      gpu.func @f(...) kernel {
+        hopper.work_loop (%b, %h, %t, %n) in (%c1, %c8, %tiles) {
+          %q = hopper.step "load_q" in "load" -> !hopper.tile<128x64xbf16> { ... }
+          %state:3 = hopper.pipelined_for %j = %lo to %hi step 128 iter_args(...)
+              schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, ...] ... {
+            %k = hopper.step "load_k" in "load" -> !hopper.tile<128x64xbf16> { ... }
+            ...
+          }
+          hopper.step "store" in "compute" { ... }
+        }
+        gpu.return
+      }
+    }
+    ```
+
+    Errors: what such kernels do not have yet: tiles that are not needed between others (`needed`), tables, packed heads, parts of keys; a step without a place, or a place without a step.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::attn::hopper::HopperDialect"
+  ];
+}
+
 def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
   let summary = "turn loops over tiles into warp-specialised kernels";
   let description = [{

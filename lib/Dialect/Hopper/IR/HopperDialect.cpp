@@ -56,7 +56,28 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
        inRegisters = false, overlapTiles = false, biasInProduct = false,
        strided = false, splitKeys = false, packHeads = false;
+  SmallVector<Attribute> order, exclusive;
   SMLoc loc = parser.getCurrentLocation();
+  // The name of a step, and with `stage` its stage.
+  auto parseStep = [&](SmallVectorImpl<Attribute> &steps,
+                       bool hasStage) -> ParseResult {
+    StringRef name;
+    if (parser.parseKeyword(&name))
+      return failure();
+    if (!hasStage) {
+      steps.push_back(parser.getBuilder().getStringAttr(name));
+      return success();
+    }
+    int64_t stage = 0;
+    SMLoc stepLoc = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalLParen()) &&
+        (parser.parseInteger(stage) || parser.parseRParen()))
+      return failure();
+    auto place = parser.getChecked<hopper::PlaceAttr>(
+        stepLoc, parser.getContext(), name, stage);
+    steps.push_back(place);
+    return success(place != nullptr);
+  };
   auto parseMember = [&]() -> ParseResult {
     StringRef name;
     SMLoc memberLoc = parser.getCurrentLocation();
@@ -88,6 +109,14 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"thread_blocks", &threadBlocks}})
       if (name == number)
         return failure(parser.parseEqual() || parser.parseInteger(*value));
+    for (bool isOrder : {true, false})
+      if (name == (isOrder ? "order" : "exclusive"))
+        return failure(parser.parseEqual() ||
+                       parser.parseCommaSeparatedList(
+                           AsmParser::Delimiter::Square, [&] {
+                             return parseStep(isOrder ? order : exclusive,
+                                              isOrder);
+                           }));
     return parser.emitError(memberLoc,
                             "expects a member of a schedule, but got '")
            << name << "'";
@@ -99,7 +128,10 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
       headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, persistent,
       pingPong, inRegisters, overlapTiles, biasInProduct, strided, splitKeys,
-      packHeads);
+      packHeads,
+      order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
+      exclusive.empty() ? ArrayAttr()
+                        : parser.getBuilder().getArrayAttr(exclusive));
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -125,6 +157,22 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"pack_heads", getPackHeads()}})
     if (isSet)
       printer << ", " << flag;
+  if (ArrayAttr order = getOrder()) {
+    printer << ", order = [";
+    llvm::interleaveComma(order.getAsRange<PlaceAttr>(), printer,
+                          [&](PlaceAttr place) {
+                            printer << place.getName();
+                            if (place.getStage())
+                              printer << "(" << place.getStage() << ")";
+                          });
+    printer << "]";
+  }
+  if (ArrayAttr exclusive = getExclusive()) {
+    printer << ", exclusive = [";
+    llvm::interleaveComma(exclusive.getAsRange<StringAttr>(), printer,
+                          [&](StringAttr name) { printer << name.getValue(); });
+    printer << "]";
+  }
   printer << ">";
 }
 
@@ -137,7 +185,10 @@ LogicalResult hopper::ScheduleAttr::verify(
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
     int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
     bool persistent, bool, bool inRegisters, bool overlapTiles, bool,
-    bool strided, bool splitKeys, bool packHeads) {
+    bool strided, bool splitKeys, bool packHeads, ArrayAttr order,
+    ArrayAttr exclusive) {
+  if (exclusive && !order)
+    return emitError() << "expects exclusive together with an order";
   if (reverse && bothEnds)
     return emitError() << "expects reverse or both_ends, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||

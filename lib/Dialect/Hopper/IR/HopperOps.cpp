@@ -129,7 +129,7 @@ void WarpSpecializeOp::getSuccessorRegions(
 static LogicalResult verifyRole(Operation *op, bool isProducer) {
   auto roles = op->getParentOfType<WarpSpecializeOp>();
   // Before partitions are cut, a step says which one it is in.
-  if (!roles && op->getParentOfType<StepOp>())
+  if (!roles && op->getParentOfType<hopper::StepOp>())
     return success();
   Region *region =
       !roles ? nullptr

@@ -105,10 +105,10 @@ LogicalResult WorkRowsOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// StepOp
+// hopper::StepOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult StepOp::verify() {
+LogicalResult hopper::StepOp::verify() {
   if (getBody().getNumArguments() != 0)
     return emitOpError("expects a region without arguments");
   auto end = dyn_cast<EndOp>(getBlock()->getTerminator());
@@ -250,9 +250,9 @@ LogicalResult PipelinedForOp::verify() {
 }
 
 /// The step of the loop's body that a value comes from, or null.
-static StepOp getStepOf(PipelinedForOp loop, Value value) {
-  auto step = value.getDefiningOp<StepOp>();
-  return step && step->getParentOp() == loop ? step : StepOp();
+static hopper::StepOp getStepOf(PipelinedForOp loop, Value value) {
+  auto step = value.getDefiningOp<hopper::StepOp>();
+  return step && step->getParentOp() == loop ? step : hopper::StepOp();
 }
 
 LogicalResult PipelinedForOp::verifyRegions() {
@@ -260,9 +260,9 @@ LogicalResult PipelinedForOp::verifyRegions() {
   if (!end || end.getValues().getTypes() != getInits().getTypes())
     return emitOpError("expects the body to end with values of the types that "
                        "are carried");
-  llvm::StringMap<StepOp> steps;
+  llvm::StringMap<hopper::StepOp> steps;
   for (Operation &op : getBlock()->without_terminator()) {
-    auto step = dyn_cast<StepOp>(op);
+    auto step = dyn_cast<hopper::StepOp>(op);
     if (!step) {
       if (!isPure(&op))
         return op.emitOpError("expects to be in a step of the loop, as it is "
@@ -284,15 +284,15 @@ LogicalResult PipelinedForOp::verifyRegions() {
              << place.getName() << "', which its schedule names";
   // A step runs after those whose results it uses.
   int64_t length = getSchedule().size();
-  auto getTime = [&](StepOp step) {
+  auto getTime = [&](hopper::StepOp step) {
     auto [order, stage] = getPlace(step.getName());
     return stage * length + order;
   };
   for (auto &entry : steps) {
-    StepOp user = entry.second;
+    hopper::StepOp user = entry.second;
     LogicalResult result = success();
     auto check = [&](Value value, int64_t distance) {
-      StepOp source = getStepOf(*this, value);
+      hopper::StepOp source = getStepOf(*this, value);
       if (!source ||
           getTime(user) + distance * length > getTime(source) ||
           failed(result))

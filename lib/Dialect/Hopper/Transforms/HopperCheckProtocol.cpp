@@ -87,10 +87,10 @@ static std::optional<EventKind> getKind(Operation *op) {
 /// needed first, at the latest at the end of the iteration.
 static int64_t getReleasePlace(PipelinedForOp loop, ReleaseOp release,
                                int64_t own) {
-  auto step = release->getParentOfType<StepOp>();
+  auto step = release->getParentOfType<hopper::StepOp>();
   int64_t place = own;
   loop.walk([&](DotOp dot) {
-    auto user = dot->getParentOfType<StepOp>();
+    auto user = dot->getParentOfType<hopper::StepOp>();
     if (user.getPartition() != step.getPartition())
       return;
     bool reads = false;
@@ -114,7 +114,7 @@ static int64_t getReleasePlace(PipelinedForOp loop, ReleaseOp release,
       }
       for (Operation *later :
            user.getResult(use.getOperandNumber()).getUsers()) {
-        auto laterStep = later->getParentOfType<StepOp>();
+        auto laterStep = later->getParentOfType<hopper::StepOp>();
         if (laterStep && laterStep->getParentOp() == loop)
           if (int64_t at = loop.getPlace(laterStep.getName()).first; at > own)
             needed = std::min(needed, at);
@@ -144,7 +144,7 @@ void Protocol::addLoop(PipelinedForOp loop) {
   int64_t order = -1;
   for (PlaceAttr place : loop.getSchedule().getAsRange<PlaceAttr>()) {
     ++order;
-    for (auto step : loop.getBlock()->getOps<StepOp>()) {
+    for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
       if (step.getName() != place.getName())
         continue;
       auto &events = placed[step.getPartition()];
@@ -180,7 +180,7 @@ void Protocol::addLoop(PipelinedForOp loop) {
 /// in it, all partitions that have steps there wait for each other.
 void Protocol::addWork(WorkLoopOp loop) {
   for (Operation &op : *loop.getBlock()) {
-    if (auto step = dyn_cast<StepOp>(op)) {
+    if (auto step = dyn_cast<hopper::StepOp>(op)) {
       step.walk([&](Operation *inner) {
         if (std::optional<EventKind> kind = getKind(inner))
           partitions[step.getPartition()].push_back(
@@ -192,7 +192,7 @@ void Protocol::addWork(WorkLoopOp loop) {
     if (!inner)
       continue;
     llvm::SetVector<StringRef> names;
-    for (auto step : inner.getBlock()->getOps<StepOp>())
+    for (auto step : inner.getBlock()->getOps<hopper::StepOp>())
       names.insert(step.getPartition());
     for (StringRef name : names)
       for (EventKind kind : {EventKind::Enter, EventKind::Leave})
@@ -296,8 +296,8 @@ LogicalResult Protocol::check(Operation *loop) {
   int at = node;
   do {
     const Event &event = nodes[at];
-    auto step = event.op->getParentOfType<StepOp>();
-    if (auto own = dyn_cast<StepOp>(event.op))
+    auto step = event.op->getParentOfType<hopper::StepOp>();
+    if (auto own = dyn_cast<hopper::StepOp>(event.op))
       step = own;
     Diagnostic &note = diagnostic.attachNote(event.op->getLoc());
     if (step)

@@ -13,7 +13,7 @@ using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
 /// The same step with other results: those that are kept, and `added`.
-static StepOp rebuild(RewriterBase &rewriter, StepOp step,
+static hopper::StepOp rebuild(RewriterBase &rewriter, hopper::StepOp step,
                       ArrayRef<unsigned> kept, ValueRange added) {
   SmallVector<Value> values;
   EndOp end = step.getEnd();
@@ -21,7 +21,7 @@ static StepOp rebuild(RewriterBase &rewriter, StepOp step,
     values.push_back(end.getValues()[number]);
   llvm::append_range(values, added);
   rewriter.setInsertionPoint(step);
-  auto result = StepOp::create(rewriter, step.getLoc(),
+  auto result = hopper::StepOp::create(rewriter, step.getLoc(),
                                ValueRange(values).getTypes(), step.getName(),
                                step.getPartition());
   result.getBody().takeBody(step.getBody());
@@ -33,7 +33,7 @@ static StepOp rebuild(RewriterBase &rewriter, StepOp step,
   return result;
 }
 
-static SmallVector<unsigned> allResults(StepOp step) {
+static SmallVector<unsigned> allResults(hopper::StepOp step) {
   return llvm::to_vector(llvm::seq<unsigned>(0, step.getNumResults()));
 }
 
@@ -44,7 +44,7 @@ static bool runsBefore(Operation *a, Operation *b) {
   if (!loop)
     return a->isBeforeInBlock(b);
   auto getTime = [&](Operation *op) {
-    auto [order, stage] = loop.getPlace(cast<StepOp>(op).getName());
+    auto [order, stage] = loop.getPlace(cast<hopper::StepOp>(op).getName());
     return std::pair(stage, order);
   };
   return getTime(a) < getTime(b);
@@ -77,20 +77,20 @@ static SmallVector<Operation *> getUsers(Block *block, Value tile) {
 
 /// A tile arrives in the step that uses it first, and is given back in the one
 /// that uses it last. Around a loop that uses it, both are steps of their own.
-static void emitUses(RewriterBase &rewriter, StepOp producer, Value tile,
+static void emitUses(RewriterBase &rewriter, hopper::StepOp producer, Value tile,
                      Value channel, StringRef partition) {
   Block *block = producer->getBlock();
   auto type = cast<TileType>(tile.getType());
   SmallVector<Operation *> users = getUsers(block, tile);
   Location loc = producer.getLoc();
   auto createStep = [&](StringRef suffix, TypeRange types) {
-    auto step = StepOp::create(rewriter, loc, types,
+    auto step = hopper::StepOp::create(rewriter, loc, types,
                                (producer.getName() + suffix).str(), partition);
     rewriter.createBlock(&step.getBody());
     return step;
   };
   // Given back first, as the users may be replaced.
-  if (auto last = dyn_cast<StepOp>(users.back())) {
+  if (auto last = dyn_cast<hopper::StepOp>(users.back())) {
     rewriter.setInsertionPoint(last.getEnd());
     emitRelease(rewriter, loc, channel);
   } else {
@@ -100,7 +100,7 @@ static void emitUses(RewriterBase &rewriter, StepOp producer, Value tile,
     emitRelease(rewriter, loc, channel);
     EndOp::create(rewriter, loc);
   }
-  if (auto first = dyn_cast<StepOp>(users.front())) {
+  if (auto first = dyn_cast<hopper::StepOp>(users.front())) {
     rewriter.setInsertionPointToStart(first.getBlock());
     Value own = emitGet(rewriter, loc, channel, type);
     rewriter.replaceUsesWithIf(tile, own, [&](OpOperand &use) {
@@ -108,28 +108,28 @@ static void emitUses(RewriterBase &rewriter, StepOp producer, Value tile,
     });
     if (users.size() == 1)
       return;
-    StepOp step = rebuild(rewriter, first, allResults(first), own);
+    hopper::StepOp step = rebuild(rewriter, first, allResults(first), own);
     rewriter.replaceAllUsesWith(tile, step->getResults().back());
     return;
   }
   rewriter.setInsertionPoint(users.front());
-  StepOp step = createStep(".get", type);
+  hopper::StepOp step = createStep(".get", type);
   Value own = emitGet(rewriter, loc, channel, type);
   EndOp::create(rewriter, loc, own);
   rewriter.replaceAllUsesWith(tile, step.getResult(0));
 }
 
 /// The step, of another partition, that a use is in.
-static StepOp getStepOf(Operation *op) {
-  while (op && !isa<StepOp>(op))
+static hopper::StepOp getStepOf(Operation *op) {
+  while (op && !isa<hopper::StepOp>(op))
     op = op->getParentOp();
-  return cast_or_null<StepOp>(op);
+  return cast_or_null<hopper::StepOp>(op);
 }
 
 /// A tile that a step loads goes to another partition by way of a channel.
 static LogicalResult insertChannel(RewriterBase &rewriter,
                                    gpu::GPUFuncOp kernel, LoadOp load) {
-  auto producer = dyn_cast<StepOp>(load->getParentOp());
+  auto producer = dyn_cast<hopper::StepOp>(load->getParentOp());
   if (!producer)
     return load.emitOpError("expects to be in a step");
   EndOp end = producer.getEnd();
@@ -140,7 +140,7 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
   Value tile = producer.getResult(number);
   StringRef partition;
   for (Operation *user : tile.getUsers()) {
-    StepOp step = getStepOf(user);
+    hopper::StepOp step = getStepOf(user);
     if (!step)
       return user->emitOpError("expects to be in a step, as it uses a tile of "
                                "another one");

@@ -31,6 +31,7 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult checkTiles();
   VisitedBlocks emitRange();
   void sinkScalars();
   void takeTurns();
@@ -56,6 +57,29 @@ private:
   Value turns;
 };
 } // namespace
+
+/// A tile is a place in shared memory, which is not carried from block to block.
+LogicalResult Pipeliner::checkTiles() {
+  for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
+    for (Value result : step.getResults()) {
+      if (!isa<TileType>(result.getType()))
+        continue;
+      int64_t stage = loop.getPlace(step.getName()).second;
+      for (Operation *user : result.getUsers()) {
+        auto other = user->getParentOfType<hopper::StepOp>();
+        if (other && loop.getPlace(other.getName()).second == stage)
+          continue;
+        InFlightDiagnostic diagnostic =
+            user->emitOpError("expects a tile that arrives in its own stage; "
+                              "give both steps one stage");
+        diagnostic.attachNote(step.getLoc())
+            << "'" << step.getName() << "', where it arrives, is in stage "
+            << stage;
+        return failure();
+      }
+    }
+  return success();
+}
 
 VisitedBlocks Pipeliner::emitRange() {
   Value zero = i32(0);
@@ -93,10 +117,10 @@ VisitedBlocks Pipeliner::emitRange() {
 void Pipeliner::sinkScalars() {
   SmallVector<Operation *> scalars;
   for (Operation &op : loop.getBlock()->without_terminator())
-    if (!isa<StepOp>(op))
+    if (!isa<hopper::StepOp>(op))
       scalars.push_back(&op);
   for (Operation *op : llvm::reverse(scalars)) {
-    for (auto step : loop.getBlock()->getOps<StepOp>()) {
+    for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
       auto isInStep = [&](OpOperand &use) {
         return step->isProperAncestor(use.getOwner());
       };
@@ -128,7 +152,7 @@ void Pipeliner::takeTurns() {
   }
   auto add = [&](StringRef name, bool isTake) {
     rewriter.setInsertionPointToStart(loop.getBlock());
-    auto step = StepOp::create(rewriter, loc, TypeRange(), name, "");
+    auto step = hopper::StepOp::create(rewriter, loc, TypeRange(), name, "");
     rewriter.createBlock(&step.getBody());
     if (isTake)
       TakeTurnOp::create(rewriter, loc, turns);
@@ -160,7 +184,7 @@ void Pipeliner::emitPassed(Value from, Value to) {
     PassTurnOp::create(rewriter, loc, turns);
   }
   for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
-    for (auto step : loop.getBlock()->getOps<StepOp>())
+    for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
       if (step.getName() == place.getName())
         step.walk([&](GetOp get) {
           Value channel = get.getChannel();
@@ -181,10 +205,10 @@ int64_t Pipeliner::getLastStage() {
 FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
   int64_t lastStage = getLastStage();
   // In the order of the schedule.
-  SmallVector<StepOp> steps(result.getBody()->getOps<StepOp>());
+  SmallVector<hopper::StepOp> steps(result.getBody()->getOps<hopper::StepOp>());
   std::vector<std::pair<Operation *, unsigned>> order;
   for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
-    for (StepOp step : steps)
+    for (hopper::StepOp step : steps)
       if (step.getName() == place.getName())
         order.emplace_back(step, place.getStage());
   if (lastStage == 0) {
@@ -205,7 +229,7 @@ FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
                                               part,
                            unsigned) {
     using Part = scf::PipeliningOption::PipelinerPart;
-    auto step = dyn_cast<StepOp>(op);
+    auto step = dyn_cast<hopper::StepOp>(op);
     if (!step || loop.getPlace(step.getName()).second != 0)
       return;
     // The first block visited has a prologue of its own.
@@ -222,9 +246,9 @@ FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
 }
 
 void Pipeliner::inlineSteps(Block *block) {
-  SmallVector<StepOp> steps;
-  block->walk([&](StepOp step) { steps.push_back(step); });
-  for (StepOp step : steps) {
+  SmallVector<hopper::StepOp> steps;
+  block->walk([&](hopper::StepOp step) { steps.push_back(step); });
+  for (hopper::StepOp step : steps) {
     EndOp end = step.getEnd();
     SmallVector<Value> values(end.getValues());
     rewriter.eraseOp(end);
@@ -237,6 +261,8 @@ LogicalResult Pipeliner::run() {
   if (getLastStage() > 1)
     return loop.emitOpError("expects stages 0 and 1 in its schedule, but got ")
            << getLastStage();
+  if (failed(checkTiles()))
+    return failure();
   sinkScalars();
   rewriter.setInsertionPoint(loop);
   VisitedBlocks range = emitRange();
@@ -267,7 +293,7 @@ LogicalResult Pipeliner::run() {
   Block *body = result.getBody();
   EndOp end = loop.getEnd();
   SmallVector<Value> values(end.getValues());
-  for (auto step : loop.getBlock()->getOps<StepOp>()) {
+  for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
     auto isInStep = [&](OpOperand &use) {
       return step->isProperAncestor(use.getOwner());
     };
@@ -327,9 +353,9 @@ struct HopperPipeline
       rewriter.eraseOp(loop);
     }
     // Steps outside of loops.
-    SmallVector<StepOp> steps;
-    kernel.walk([&](StepOp step) { steps.push_back(step); });
-    for (StepOp step : steps) {
+    SmallVector<hopper::StepOp> steps;
+    kernel.walk([&](hopper::StepOp step) { steps.push_back(step); });
+    for (hopper::StepOp step : steps) {
       SmallVector<Value> values(step.getEnd().getValues());
       rewriter.eraseOp(step.getEnd());
       rewriter.inlineBlockBefore(step.getBlock(), step);

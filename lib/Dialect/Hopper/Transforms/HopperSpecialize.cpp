@@ -31,7 +31,7 @@ public:
   LogicalResult slice(Block &block);
 
 private:
-  bool isOwn(StepOp step) { return step.getPartition() == partition; }
+  bool isOwn(hopper::StepOp step) { return step.getPartition() == partition; }
   void mark(Value value);
   void markUses(Operation *op);
   LogicalResult markAll();
@@ -81,7 +81,7 @@ LogicalResult Slicer::markAll() {
       markCarried(loop, cast<OpResult>(value).getResultNumber());
       continue;
     }
-    auto step = dyn_cast<StepOp>(op);
+    auto step = dyn_cast<hopper::StepOp>(op);
     if (step && !isOwn(step)) {
       result = step.emitOpError("expects nothing but tiles to go from '")
                << step.getPartition() << "' to '" << partition
@@ -108,7 +108,7 @@ void Slicer::erase(PipelinedForOp loop) {
   rewriter.replaceOpWithNewOp<EndOp>(loop.getEnd(), ends);
   erase(*loop.getBlock());
   llvm::SmallDenseSet<StringRef> names;
-  for (auto step : loop.getBlock()->getOps<StepOp>())
+  for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
     names.insert(step.getName());
   if (names.empty()) {
     rewriter.eraseOp(loop);
@@ -148,7 +148,7 @@ void Slicer::erase(Block &block) {
       erase(loop);
     } else if (auto loop = dyn_cast<WorkLoopOp>(op)) {
       erase(*loop.getBlock());
-    } else if (auto step = dyn_cast<StepOp>(op)) {
+    } else if (auto step = dyn_cast<hopper::StepOp>(op)) {
       if (!isOwn(step))
         rewriter.eraseOp(step);
     } else if (isOpTriviallyDead(op)) {
@@ -159,7 +159,7 @@ void Slicer::erase(Block &block) {
 
 LogicalResult Slicer::slice(Block &block) {
   for (Operation &op : block)
-    op.walk([&](StepOp step) {
+    op.walk([&](hopper::StepOp step) {
       if (!isOwn(step))
         return;
       markUses(step);
@@ -274,7 +274,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     return kernel.emitError("expects a kernel with a schedule");
   // The partition that copies comes first.
   llvm::SetVector<StringRef> copying, computing;
-  kernel.walk([&](StepOp step) {
+  kernel.walk([&](hopper::StepOp step) {
     bool copies = step.walk([](PutOp) { return WalkResult::interrupt(); })
                       .wasInterrupted();
     (copies ? copying : computing).insert(step.getPartition());

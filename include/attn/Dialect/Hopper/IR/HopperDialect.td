@@ -74,11 +74,17 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `pack_heads`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
       divides the number of query heads for each head of keys; not together with `capture_stages`, `overlap_tiles` or `strided`.
 
-    Example:
+    * `order`: the steps of the loop over blocks in the order in which an iteration runs them, each with its stage in parentheses if that is not 0. Steps of stage 1 are for
+      the block before. Without it the kernel is made by `attn-hopper-schedule`, which has one order.
+    * `exclusive`: steps between which, from the first to the last in the order, warpgroups take turns.
+
+    Examples:
 
     ```mlir
     #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 8,
                      reverse, persistent, ping_pong, q_in_registers>
+    #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
+                     order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
     ```
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
@@ -86,7 +92,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
       "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$overlapTiles, "bool":$biasInProduct, "bool":$strided,
-      "bool":$splitKeys, "bool":$packHeads);
+      "bool":$splitKeys, "bool":$packHeads, "::mlir::ArrayAttr":$order,
+      "::mlir::ArrayAttr":$exclusive);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -1,0 +1,200 @@
+//===- KernelValues.cpp - Values of a worker's program in a kernel --------===//
+
+#include "KernelValues.h"
+#include "WorkerCloner.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+VectorType KernelValues::getType(VectorType type, VectorKind kind) {
+  Type element = type.getElementType();
+  constexpr int64_t rows = hopper::kWarpgroupRows;
+  if (type.getRank() == 1)
+    return kind == VectorKind::Query
+               ? VectorType::get({1, rows}, element)
+               : VectorType::get({type.getDimSize(0), 1}, element);
+  // A column of keys stays one.
+  if (type.getDimSize(1) == 1)
+    return type;
+  return VectorType::get({type.getDimSize(0), rows}, element);
+}
+
+void KernelValues::mapRows(Value first, Value end) {
+  this->first = first;
+  if (rowValue)
+    map(rowValue, first);
+  if (!countValue)
+    return;
+  map(countValue,
+      arith::SubIOp::create(builder, first.getLoc(), end, first));
+  // The end, as the worker's program has it.
+  for (Operation *user : countValue.getUsers())
+    if (auto add = dyn_cast<arith::AddIOp>(user);
+        add && add.getLhs() == rowValue && add.getRhs() == countValue)
+      map(add.getResult(), end);
+}
+
+std::optional<unsigned> KernelValues::getArgument(Value tensor) {
+  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    tensor = cast.getSource();
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  // The destination of the loop is an argument, too.
+  if (argument && argument.getOwner() == grid.getBody() &&
+      isa<TensorType>(tensor.getType()))
+    return getArgument(grid.getTiedOpOperand(argument)->get());
+  if (argument && argument.getOwner() == &function.getBody().front())
+    return argument.getArgNumber();
+  return std::nullopt;
+}
+
+Value KernelValues::getExtent(unsigned argument, int64_t dim) {
+  auto type =
+      cast<RankedTensorType>(function.getArgument(argument).getType());
+  if (!type.isDynamicDim(dim))
+    return arith::ConstantIndexOp::create(builder, function.getLoc(),
+                                          type.getDimSize(dim));
+  return arguments.getExtent(argument, dim);
+}
+
+FailureOr<Value> KernelValues::getScalar(OpFoldResult value) {
+  if (auto dynamic = dyn_cast<Value>(value))
+    return getScalar(dynamic);
+  return Value(arith::ConstantIndexOp::create(builder, grid.getLoc(),
+                                              *getConstantIntValue(value)));
+}
+
+/// Whether a value can be used where the builder stands.
+static bool isUsable(OpBuilder &builder, Value value) {
+  Block *block = builder.getInsertionBlock();
+  Region *region = value.getParentRegion();
+  return value.getParentBlock() == block ||
+         region->findAncestorBlockInRegion(*block) == value.getParentBlock();
+}
+
+FailureOr<Value> KernelValues::get(Value value, VectorKind kind) {
+  auto it = values.find({value, kind});
+  if (it != values.end() && isUsable(builder, it->second))
+    return it->second;
+  FailureOr<Value> result = compute(value, kind);
+  if (succeeded(result))
+    values[{value, kind}] = *result;
+  return result;
+}
+
+/// Positions within a work tile, or within a block.
+FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
+                                           VectorKind kind) {
+  Location loc = step.getLoc();
+  VectorType type = getType(step.getType(), kind);
+  Value iota = hopper::IotaOp::create(builder, loc, type);
+  // What is added to it is the first row of the warpgroup, but where there is
+  // one work tile, whose first row is 0.
+  if (kind == VectorKind::Key || rowValue)
+    return iota;
+  Value rows = vector::BroadcastOp::create(builder, loc, type, first);
+  return arith::AddIOp::create(builder, loc, rows, iota).getResult();
+}
+
+FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
+  std::optional<unsigned> argument = getArgument(gather.getSource());
+  if (!argument)
+    return gather.emitError("expects a capture that is an argument of the "
+                            "function for a schedule with an order");
+  // The mask tells which queries and keys there are. What a kernel computes for
+  // others it does not use, and no element outside of the capture is read in
+  // any case.
+  SmallVector<Value> operands;
+  for (Value index : gather.getIndices()) {
+    FailureOr<Value> mapped = isa<VectorType>(index.getType())
+                                  ? getVector(index, kind)
+                                  : getScalar(index);
+    if (failed(mapped))
+      return failure();
+    operands.push_back(*mapped);
+  }
+  Type type = gather.getType();
+  if (auto vector = dyn_cast<VectorType>(type))
+    type = getType(vector, kind);
+  Value all = arith::ConstantIntOp::create(builder, gather.getLoc(), 1, 1);
+  return GatherOp::create(builder, gather.getLoc(), type,
+                          arguments.getMemRef(*argument), operands, all,
+                          gather.getSiteAttr())
+      .getResult();
+}
+
+FailureOr<Value> KernelValues::computeElementwise(Operation *op,
+                                                  VectorKind kind) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Value> mapped = isa<VectorType>(operand.getType())
+                                  ? getVector(operand, kind)
+                                  : getScalar(operand);
+    if (failed(mapped))
+      return failure();
+    operands.push_back(*mapped);
+  }
+  SmallVector<Type> types;
+  for (Type type : op->getResultTypes()) {
+    auto vector = dyn_cast<VectorType>(type);
+    types.push_back(vector ? Type(getType(vector, kind)) : type);
+  }
+  OperationState state(op->getLoc(), op->getName(), operands, types);
+  state.attributes = NamedAttrList(op->getDiscardableAttrDictionary());
+  if (op->getPropertiesStorage())
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+  return builder.create(state)->getResult(0);
+}
+
+FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
+  Location loc = value.getLoc();
+  auto type = dyn_cast<VectorType>(value.getType());
+  Operation *op = value.getDefiningOp();
+  if (!op) {
+    auto argument = cast<BlockArgument>(value);
+    if (argument.getOwner() == &function.getBody().front() &&
+        !isa<TensorType>(value.getType()))
+      return arguments.getScalar(argument.getArgNumber());
+    return grid.emitError("expects a value that a kernel can compute");
+  }
+  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    std::optional<unsigned> argument = getArgument(dim.getSource());
+    std::optional<int64_t> number = dim.getConstantIndex();
+    if (!argument || !number)
+      return op->emitError("expects the extent of an argument");
+    return getExtent(*argument, *number);
+  }
+  if (auto gather = dyn_cast<GatherOp>(op))
+    return computeGather(gather, kind);
+  if (DenseElementsAttr elements;
+      type && matchPattern(value, m_Constant(&elements)) && elements.isSplat())
+    return Value(arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(getType(type, kind),
+                               elements.getSplatValue<Attribute>())));
+  if (auto step = dyn_cast<vector::StepOp>(op))
+    return computeStep(step, kind);
+  if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
+    return getVector(cast.getSource(), VectorKind::Key);
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
+    Value source = broadcast.getSource();
+    FailureOr<Value> mapped = isa<VectorType>(source.getType())
+                                  ? getVector(source, VectorKind::Query)
+                                  : getScalar(source);
+    if (failed(mapped))
+      return failure();
+    return Value(vector::BroadcastOp::create(builder, loc, getType(type, kind),
+                                             *mapped));
+  }
+  bool isScalar =
+      !type && llvm::none_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>);
+  if (op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+      isMemoryEffectFree(op) &&
+      (isScalar || OpTrait::hasElementwiseMappableTraits(op)))
+    return computeElementwise(op, kind);
+  return op->emitError("'") << op->getName()
+                            << "' has no form in a kernel whose schedule has "
+                               "an order; leave out the order";
+}

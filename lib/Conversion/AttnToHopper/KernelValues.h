@@ -1,0 +1,96 @@
+//===- KernelValues.h - Values of a worker's program in a kernel -*- C++ -*-===//
+//
+// Computes values of the tile level again where a kernel needs them, for the 64
+// rows of a warpgroup.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELVALUES_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELVALUES_H
+
+#include "KernelArguments.h"
+
+namespace mlir::attn {
+
+class KernelValues {
+public:
+  KernelValues(OpBuilder &builder, func::FuncOp function, scf::ForallOp grid,
+               KernelArguments &arguments)
+      : builder(builder), function(function), grid(grid),
+        arguments(arguments) {}
+
+  /// From now on, `from` is `to`; of a vector of rank 1, as one of this kind.
+  void map(Value from, Value to) {
+    values[{from, VectorKind::Both}] = to;
+    if (auto type = dyn_cast<VectorType>(from.getType());
+        type && type.getRank() == 1)
+      values[{from, VectorKind::Query}] = to;
+  }
+  void map(Value from, VectorKind kind, Value to) { values[{from, kind}] = to; }
+
+  /// A part of the state of a softmax, as the kernel holds it.
+  void setState(Value from, Value to) { states[from] = to; }
+  Value getState(Value from) const { return states.at(from); }
+  Value findState(Value from) const { return states.lookup(from); }
+
+  /// The variable of the loop over blocks.
+  void setKey(Value from, Value to) {
+    key = to;
+    map(from, to);
+  }
+  Value getKey() const { return key; }
+
+  /// The first row of a work tile, and how many rows it has, in the worker's
+  /// program.
+  void setRows(OpFoldResult first, OpFoldResult count) {
+    rowValue = dyn_cast<Value>(first);
+    countValue = dyn_cast<Value>(count);
+  }
+  /// The same in the kernel, with the end.
+  void mapRows(Value first, Value end);
+
+  struct State {
+    DenseMap<std::pair<Value, VectorKind>, Value> values;
+    DenseMap<Value, Value> states;
+  };
+  State save() const { return {values, states}; }
+  void restore(State state) {
+    values = std::move(state.values);
+    states = std::move(state.states);
+  }
+
+  /// The number of the argument of the function that a tensor is.
+  std::optional<unsigned> getArgument(Value tensor);
+  Value getExtent(unsigned argument, int64_t dim);
+  /// A scalar, or a failure with a diagnostic.
+  FailureOr<Value> getScalar(Value value) {
+    return get(value, VectorKind::Both);
+  }
+  FailureOr<Value> getScalar(OpFoldResult value);
+  /// A vector, in the shape that a warpgroup holds.
+  FailureOr<Value> getVector(Value value, VectorKind kind) {
+    return get(value, cast<VectorType>(value.getType()).getRank() == 1
+                          ? kind
+                          : VectorKind::Both);
+  }
+
+private:
+  FailureOr<Value> get(Value value, VectorKind kind);
+  FailureOr<Value> compute(Value value, VectorKind kind);
+  FailureOr<Value> computeStep(vector::StepOp step, VectorKind kind);
+  FailureOr<Value> computeGather(GatherOp gather, VectorKind kind);
+  FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
+  static VectorType getType(VectorType type, VectorKind kind);
+
+  OpBuilder &builder;
+  func::FuncOp function;
+  scf::ForallOp grid;
+  KernelArguments &arguments;
+  Value key, rowValue, countValue, first;
+  DenseMap<std::pair<Value, VectorKind>, Value> values;
+  DenseMap<Value, Value> states;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELVALUES_H

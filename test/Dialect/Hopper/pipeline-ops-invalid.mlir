@@ -1,0 +1,215 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+func.func @rows(%t: index, %s: index) {
+  // expected-error @+1 {{expects a size that is a positive multiple of 64, but got 100}}
+  %a, %b = hopper.work_rows %t of %s size 100
+  return
+}
+
+// -----
+
+func.func @step_end() {
+  // expected-error @+1 {{expects the region to end with values of the types of the results}}
+  %x = hopper.step "a" in "load" -> index {
+    hopper.end
+  }
+  return
+}
+
+// -----
+
+func.func @stages(%map: !hopper.map<64x64xbf16>, %b: index) {
+  // expected-error @+1 {{expects 1, 2 or 4 stages, but got 3}}
+  %x = hopper.load %map[%b, %b, %b] stages 3 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @box(%map: !hopper.map<64x64xbf16>, %b: index) {
+  // expected-error @+1 {{expects a tile of the boxes of '!hopper.map<64x64xbf16>'}}
+  %x = hopper.load %map[%b, %b, %b] stages 2 : !hopper.map<64x64xbf16> -> !hopper.tile<128x64xbf16>
+  return
+}
+
+// -----
+
+func.func @own_rows(%tile: !hopper.tile<128x64xbf16>) {
+  // expected-error @+1 {{expects 64 rows of the source, but got '!hopper.tile<64x32xbf16, of 128>'}}
+  %x = hopper.own_rows %tile : !hopper.tile<128x64xbf16> -> !hopper.tile<64x32xbf16, of 128>
+  return
+}
+
+// -----
+
+func.func @dot(%q: !hopper.tile<64x64xbf16>, %k: !hopper.tile<64x64xbf16>, %a: vector<32x64xf32>) {
+  // expected-error @+1 {{expects an accumulator of the result's type, but got 'vector<32x64xf32>'}}
+  %x = hopper.dot %q, %k acc %a : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16>, vector<32x64xf32> -> vector<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @mask_when(%s: vector<64x64xf32>, %f: i1, %p: vector<64x64xi1>) {
+  // expected-error @+1 {{expects by_block, always or never, but got 'sometimes'}}
+  %x = hopper.mask %s unless %f sometimes {
+    hopper.end %p : vector<64x64xi1>
+  } : vector<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @mask_end(%s: vector<64x64xf32>, %f: i1) {
+  // expected-error @+1 {{expects a region that ends with 'vector<64x64xi1>'}}
+  %x = hopper.mask %s unless %f always {
+    hopper.end %f : i1
+  } : vector<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @factor(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) {
+  // expected-error @+1 {{expects a positive factor}}
+  %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.0 lazy
+      : vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @rescale(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) {
+  // expected-error @+1 {{expects lazy or exact, but got 'never'}}
+  %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 1.0 never
+      : vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @state(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<2x64xf32>, %l: vector<4x64xf32>) {
+  // expected-error @+1 {{expects vectors of 64 columns, with 1 row of shift and 4 of sum}}
+  %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 1.0 lazy
+      : vector<64x64xf32>, vector<64x64xf32>, vector<2x64xf32>, vector<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @place_without_step(%n: index) {
+  // expected-error @+1 {{expects a step 'qk', which its schedule names}}
+  hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"qk", 0>] {
+  }
+  return
+}
+
+// -----
+
+func.func @step_without_place(%n: index) {
+  hopper.pipelined_for %j = %n to %n step 64 schedule [] {
+    // expected-error @+1 {{expects a place in the schedule of the loop for 'qk'}}
+    hopper.step "qk" in "compute" {
+      hopper.end
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @two_places(%n: index) {
+  // expected-error @+1 {{expects one place for the step 'qk'}}
+  hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"qk", 0>, #hopper.place<"qk", 1>] {
+    hopper.step "qk" in "compute" {
+      hopper.end
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @two_steps(%n: index) {
+  hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"qk", 0>] {
+    hopper.step "qk" in "compute" {
+      hopper.end
+    }
+    // expected-error @+1 {{expects a name that no other step of the loop has, but got 'qk'}}
+    hopper.step "qk" in "compute" {
+      hopper.end
+    }
+  }
+  return
+}
+
+// -----
+
+func.func @exclusive(%n: index) {
+  // expected-error @+1 {{expects steps that exclude each other to be of the schedule, but got 'pv'}}
+  hopper.pipelined_for %j = %n to %n step 64 schedule [] exclusive ["pv"] {
+  }
+  return
+}
+
+// -----
+
+// A step that uses the result of another one comes after it.
+
+func.func @order(%n: index) {
+  hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"b", 0>, #hopper.place<"a", 0>] {
+    // expected-note @+1 {{which is this step}}
+    %x = hopper.step "a" in "compute" -> index {
+      hopper.end %j : index
+    }
+    // expected-error @+1 {{expects 'b' to come after 'a' in the schedule, as it uses its result}}
+    %y = hopper.step "b" in "compute" -> index {
+      %z = arith.addi %x, %x : index
+      hopper.end %z : index
+    }
+  }
+  return
+}
+
+// -----
+
+// What is carried is there before it is used for the next block.
+
+func.func @carried(%n: index) {
+  %r = hopper.pipelined_for %j = %n to %n step 64 iter_args(%c = %n)
+      schedule [#hopper.place<"a", 0>, #hopper.place<"b", 1>] : index {
+    // expected-error @+1 {{expects 'a' to come after 'b' in the schedule, as it uses its result of the block before}}
+    %x = hopper.step "a" in "compute" -> index {
+      %y = arith.addi %c, %j : index
+      hopper.end %y : index
+    }
+    // expected-note @+1 {{which is this step}}
+    %z = hopper.step "b" in "compute" -> index {
+      %y = arith.addi %x, %j : index
+      hopper.end %y : index
+    }
+    hopper.end %z : index
+  }
+  return
+}
+
+// -----
+
+func.func @not_pure(%n: index, %m: memref<2xi32>, %v: i32) {
+  hopper.pipelined_for %j = %n to %n step 64 schedule [] {
+    // expected-error @+1 {{expects to be in a step of the loop, as it is not pure}}
+    memref.store %v, %m[%j] : memref<2xi32>
+  }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{expects the name of a step and a stage of 0 or more, but got "" and 0}}
+func.func @place() attributes {p = #hopper.place<"", 0>} { return }
+
+// -----
+
+func.func @exclusive_alone() attributes {
+  // expected-error @+1 {{expects exclusive together with an order}}
+  s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1, exclusive = [qk]>} { return }

@@ -1,0 +1,72 @@
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
+
+!map = !hopper.map<64x64xbf16>
+
+// CHECK-LABEL: gpu.func @steps
+gpu.module @m {
+  gpu.func @steps(%map: !map, %counter: memref<2xi32>, %n: index, %s: index) kernel {
+    %zero = arith.constant dense<0.0> : vector<64x64xf32>
+    %c0 = arith.constant 0 : index
+    %first_use = arith.constant 0 : i32
+    // CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %[[N:.*]]) in (%{{.*}}, %{{.*}}, %{{.*}}) counter %{{.*}} : memref<2xi32> iter_args(%[[I:.*]] = %{{.*}}) {
+    %r = hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> iter_args(%i = %first_use) {
+      // CHECK: hopper.work_rows %[[T]] of %{{.*}} size 128
+      %first, %end = hopper.work_rows %t of %s size 128
+      // CHECK: hopper.work_rows %[[T]] of %{{.*}} size 128 own
+      %own, %own_end = hopper.work_rows %t of %s size 128 own
+      // CHECK: %[[Q:.*]] = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
+      %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
+        // CHECK: hopper.load %{{.*}}[%[[B]], %[[H]], %{{.*}}] stages 1
+        %x = hopper.load %map[%b, %h, %first] stages 1 : !map -> !hopper.tile<64x64xbf16>
+        // CHECK: hopper.end %{{.*}} : !hopper.tile<64x64xbf16>
+        hopper.end %x : !hopper.tile<64x64xbf16>
+      }
+      // CHECK: hopper.pipelined_for %[[J:.*]] = %{{.*}} to %{{.*}} step 64 within %{{.*}} to %{{.*}} only_last_partial iter_args(%[[A:.*]] = %{{.*}})
+      // CHECK-NEXT: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"add", 1>] exclusive ["qk"] : vector<64x64xf32> {
+      %o = hopper.pipelined_for %j = %c0 to %own_end step 64 within %c0 to %end only_last_partial iter_args(%acc = %zero)
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"add", 1>] exclusive ["qk"] : vector<64x64xf32> {
+        %k = hopper.step "load_k" in "load" -> !hopper.tile<64x64xbf16> {
+          %x = hopper.load %map[%b, %h, %j] stages 2 : !map -> !hopper.tile<64x64xbf16>
+          hopper.end %x : !hopper.tile<64x64xbf16>
+        }
+        %p = hopper.step "qk" in "compute" -> vector<64x64xf32> {
+          // CHECK: hopper.own_rows
+          %rows = hopper.own_rows %q : !hopper.tile<64x64xbf16> -> !hopper.tile<64x64xbf16>
+          // CHECK: hopper.dot
+          %x = hopper.dot %rows, %k : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
+          hopper.end %x : vector<64x64xf32>
+        }
+        %next = hopper.step "add" in "compute" -> vector<64x64xf32> {
+          %full = arith.cmpi sle, %j, %s : index
+          // CHECK: hopper.mask %{{.*}} unless %{{.*}} by_block {
+          %x = hopper.mask %p unless %full by_block {
+            %allowed = arith.constant dense<true> : vector<64x64xi1>
+            hopper.end %allowed : vector<64x64xi1>
+          } : vector<64x64xf32>
+          %y = arith.addf %acc, %x : vector<64x64xf32>
+          hopper.end %y : vector<64x64xf32>
+        }
+        hopper.end %next : vector<64x64xf32>
+      }
+      hopper.end %i : i32
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @softmax
+  gpu.func @softmax(%s: vector<64x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) kernel {
+    // CHECK: hopper.softmax_step %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} factor 1.800000e-01 lazy : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.18 lazy
+        : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    // CHECK: hopper.next_use %{{.*}} : !hopper.channel<2x64x64xbf16>
+    %n = hopper.next_use %ch : !hopper.channel<2x64x64xbf16>
+    gpu.return
+  }
+}
+
+// CHECK-LABEL: func @schedule
+// CHECK-SAME: order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
+func.func @schedule() attributes {s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
+    order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>} { return }

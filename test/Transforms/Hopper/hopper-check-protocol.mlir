@@ -1,0 +1,132 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-check-protocol)))'
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!channel = !hopper.channel<1x64x64xbf16>
+
+// One stage is enough where a tile is given back before the next one is
+// needed.
+
+gpu.module @m {
+  gpu.func @one_stage(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>] {
+      hopper.step "load_k" in "load" {
+        %u = hopper.next_use %ch : !channel
+        hopper.put %ch[%u], %map[%n, %n, %j] : !channel, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+      hopper.step "use" in "compute" {
+        %u = hopper.next_use %ch : !channel
+        %t = hopper.get %ch[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %r = hopper.next_use %ch : !channel
+        hopper.release %ch[%r] : !channel
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// The tile of a block is given back a stage later, after the next one is
+// waited for: it needs two stages.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!channel = !hopper.channel<1x64x64xbf16>
+gpu.module @m {
+  gpu.func @late_release(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; these wait for each other:}}
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>, #hopper.place<"last", 1>] {
+      hopper.step "load_k" in "load" {
+        %u = hopper.next_use %ch : !channel
+        // expected-note @+1 {{'load_k' in 'load' waits for a free place to copy a tile to}}
+        hopper.put %ch[%u], %map[%n, %n, %j] : !channel, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+      %tile = hopper.step "use" in "compute" -> !hopper.tile<64x64xbf16> {
+        %u = hopper.next_use %ch : !channel
+        // expected-note @+1 {{'use' in 'compute' waits for a tile}}
+        %t = hopper.get %ch[%u] : !channel -> !hopper.tile<64x64xbf16>
+        hopper.end %t : !hopper.tile<64x64xbf16>
+      }
+      hopper.step "last" in "compute" {
+        %r = hopper.next_use %ch : !channel
+        // expected-note @+1 {{'last' in 'compute' gives back a tile}}
+        hopper.release %ch[%r] : !channel
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// The same with two stages.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!channel = !hopper.channel<2x64x64xbf16>
+gpu.module @m {
+  gpu.func @two_stages(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>, #hopper.place<"last", 1>] {
+      hopper.step "load_k" in "load" {
+        %u = hopper.next_use %ch : !channel
+        hopper.put %ch[%u], %map[%n, %n, %j] : !channel, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+      %tile = hopper.step "use" in "compute" -> !hopper.tile<64x64xbf16> {
+        %u = hopper.next_use %ch : !channel
+        %t = hopper.get %ch[%u] : !channel -> !hopper.tile<64x64xbf16>
+        hopper.end %t : !hopper.tile<64x64xbf16>
+      }
+      hopper.step "last" in "compute" {
+        %r = hopper.next_use %ch : !channel
+        hopper.release %ch[%r] : !channel
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A channel that is read before it is written, by partitions that wait for
+// each other.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!channel = !hopper.channel<2x64x64xbf16>
+gpu.module @m {
+  gpu.func @read_before_written(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %a = hopper.create_channel : !channel
+    %b = hopper.create_channel : !channel
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever}}
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"one", 0>, #hopper.place<"two", 0>] {
+      hopper.step "one" in "left" {
+        %u = hopper.next_use %a : !channel
+        // expected-note @+1 {{'one' in 'left' waits for a tile}}
+        %t = hopper.get %a[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %v = hopper.next_use %b : !channel
+        // expected-note @+1 {{'one' in 'left' waits for a free place to copy a tile to}}
+        hopper.put %b[%v], %map[%n, %n, %j] : !channel, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+      hopper.step "two" in "right" {
+        %u = hopper.next_use %b : !channel
+        // expected-note @+1 {{'two' in 'right' waits for a tile}}
+        %t = hopper.get %b[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %v = hopper.next_use %a : !channel
+        // expected-note @+1 {{'two' in 'right' waits for a free place to copy a tile to}}
+        hopper.put %a[%v], %map[%n, %n, %j] : !channel, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,126 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-insert-channels)))' | FileCheck %s
+
+!map = !hopper.map<64x64xbf16>
+!tile = !hopper.tile<64x64xbf16>
+
+// A tile of a block arrives in the step that runs first of those that use it,
+// by stage and order, and is given back in the last one. That of a work tile
+// arrives before the loop.
+
+// CHECK-LABEL: gpu.func @loop
+// CHECK-DAG: %[[K:.*]] = hopper.create_channel : <2x64x64xbf16>
+// CHECK-DAG: %[[Q:.*]] = hopper.create_channel : <1x64x64xbf16>
+// CHECK: hopper.step "load_q" in "load" {
+// CHECK-NEXT: %[[N:.*]] = hopper.next_use %[[Q]]
+// CHECK-NEXT: hopper.put %[[Q]][%[[N]]]
+// CHECK: %[[OWN:.*]] = hopper.step "load_q.get" in "compute" -> !hopper.tile<64x64xbf16> {
+// CHECK-NEXT: %[[N:.*]] = hopper.next_use %[[Q]]
+// CHECK-NEXT: hopper.get %[[Q]][%[[N]]]
+// CHECK: hopper.pipelined_for
+// CHECK: hopper.step "load_k" in "load" {
+// CHECK: hopper.put %[[K]]
+// CHECK: %[[TILE:.*]]:2 = hopper.step "qk" in "compute" -> vector<64x64xf32>, !hopper.tile<64x64xbf16> {
+// CHECK: hopper.get %[[K]]
+// CHECK: hopper.dot %[[OWN]]
+// CHECK-NOT: hopper.release
+// CHECK: hopper.step "late" in "compute"
+// CHECK-NOT: hopper.get
+// CHECK: hopper.own_rows %[[TILE]]#1
+// CHECK: hopper.release %[[K]]
+// CHECK: hopper.step "load_q.release" in "compute" {
+// CHECK: hopper.release %[[Q]]
+gpu.module @m {
+  gpu.func @loop(%map: !map, %n: index) kernel {
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      %q = hopper.step "load_q" in "load" -> !tile {
+        %x = hopper.load %map[%b, %h, %t] stages 1 : !map -> !tile
+        hopper.end %x : !tile
+      }
+      hopper.pipelined_for %j = %n to %n step 64
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"late", 1>] {
+        %k = hopper.step "load_k" in "load" -> !tile {
+          %x = hopper.load %map[%b, %h, %j] stages 2 : !map -> !tile
+          hopper.end %x : !tile
+        }
+        %s = hopper.step "qk" in "compute" -> vector<64x64xf32> {
+          %x = hopper.dot %q, %k : !tile, !tile -> vector<64x64xf32>
+          hopper.end %x : vector<64x64xf32>
+        }
+        %v = hopper.step "late" in "compute" -> vector<64x64xbf16> {
+          %rows = hopper.own_rows %k : !tile -> !tile
+          %x = hopper.load_fragment %rows : !tile -> vector<64x64xbf16>
+          hopper.end %x : vector<64x64xbf16>
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @unused(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
+    // expected-error @+1 {{expects a use of the tile that it loads}}
+    %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
+      %x = hopper.load %map[%n, %n, %n] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
+      hopper.end %x : !hopper.tile<64x64xbf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @own_partition(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
+    // expected-note @+1 {{which is loaded in 'load'}}
+    %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
+      %x = hopper.load %map[%n, %n, %n] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
+      hopper.end %x : !hopper.tile<64x64xbf16>
+    }
+    hopper.step "use" in "load" {
+      // expected-error @+1 {{expects the tile of 'load_q' to go to one other partition, but got it in 'load'}}
+      %x = hopper.load_fragment %q : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
+      hopper.end
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @outside(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
+    // expected-error @+1 {{expects to be in a step}}
+    %x = hopper.load %map[%n, %n, %n] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @inside(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
+    hopper.step "load_q" in "load" {
+      // expected-error @+1 {{expects its tile to be a result of its step, and to have no other use there}}
+      %x = hopper.load %map[%n, %n, %n] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
+      hopper.end
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @no_step(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
+    %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
+      %x = hopper.load %map[%n, %n, %n] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
+      hopper.end %x : !hopper.tile<64x64xbf16>
+    }
+    // expected-error @+1 {{expects to be in a step, as it uses a tile of another one}}
+    %x = hopper.own_rows %q : !hopper.tile<64x64xbf16> -> !hopper.tile<64x64xbf16>
+    gpu.return
+  }
+}
