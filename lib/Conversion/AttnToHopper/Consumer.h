@@ -153,10 +153,7 @@ private:
     return getWithNote(channel, number).getTile();
   }
   hopper::GetOp getWithNote(Value channel, Value number) {
-    auto type = cast<hopper::ChannelType>(channel.getType());
-    return hopper::GetOp::create(
-        builder, loc, type.getTileType(),
-        type.getNotes() ? Type(builder.getI32Type()) : Type(), channel, number);
+    return hopper::GetOp::create(builder, loc, channel, number);
   }
   void release(Value channel, Value number) {
     hopper::ReleaseOp::create(builder, loc, channel, number);
@@ -167,9 +164,8 @@ private:
       release(resources.queryChannel, work.queryNumber);
   }
   Value wait(Value pending, int64_t inFlight) {
-    return hopper::WaitOp::create(
-        builder, loc, cast<hopper::PendingType>(pending.getType()).getVector(),
-        pending, inFlight);
+    return hopper::WaitOp::create(builder, loc, pending, inFlight)
+        .getResult(0);
   }
   void takeTurn() {
     if (resources.turns)

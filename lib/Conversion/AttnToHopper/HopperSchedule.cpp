@@ -116,10 +116,10 @@ static LogicalResult emitRoles(OpBuilder &builder, TileProgram &program,
                                const KernelResources &resources,
                                hopper::WarpSpecializeOp roles) {
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&roles.getProducer().front());
+  builder.setInsertionPointToStart(&roles.getBodies()[0].front());
   if (failed(emitProducer(builder, program, arguments, resources)))
     return failure();
-  builder.setInsertionPointToStart(&roles.getConsumers().front());
+  builder.setInsertionPointToStart(&roles.getBodies()[1].front());
   return emitConsumer(builder, program, arguments, resources);
 }
 
@@ -162,20 +162,19 @@ static LogicalResult schedule(TileProgram &program) {
   int64_t producerThreads = isStrided || areRowsListed ? 128
                             : program.choice           ? hopper::kWarpThreads
                                                        : 1;
+  MLIRContext *context = builder.getContext();
   auto roles = hopper::WarpSpecializeOp::create(
-      builder, loc, program.schedule.getNumConsumers(),
-      program.schedule.getRegisters(), producerThreads,
+      builder, loc,
+      {hopper::PartitionAttr::get(context, "load", /*replicas=*/1,
+                                  producerThreads, /*registers=*/0),
+       hopper::PartitionAttr::get(
+           context, "compute", program.schedule.getNumConsumers(),
+           /*threads=*/128, program.schedule.getRegisters())},
       program.schedule.getThreadBlocks());
   gpu::ReturnOp::create(builder, loc);
-  builder.createBlock(&roles.getProducer());
-  builder.createBlock(&roles.getConsumers());
   if (!isEmpty &&
       failed(emitRoles(builder, program, arguments, resources, roles)))
     return failure();
-  for (Region *role : {&roles.getProducer(), &roles.getConsumers()}) {
-    builder.setInsertionPointToEnd(&role->front());
-    hopper::YieldOp::create(builder, loc);
-  }
   function.erase();
   return success();
 }

@@ -22,12 +22,22 @@ inline bool isEvent(Operation *op) {
              hopper::ReceiveOp, hopper::TakeTurnOp, hopper::PassTurnOp>(op);
 }
 
+/// The partitions of a kernel that has one producer and equal consumers.
+struct Roles {
+  hopper::WarpSpecializeOp op;
+  Region *producer = nullptr, *consumers = nullptr;
+  int64_t numConsumers = 0;
+
+  /// An error where partitions are others.
+  static FailureOr<Roles> get(hopper::WarpSpecializeOp op);
+};
+
 /// Checks what a consumer does with tiles, products and turns.
-LogicalResult verifyConsumer(hopper::WarpSpecializeOp roles);
+LogicalResult verifyConsumer(const Roles &roles);
 
 /// Checks that producer and consumers use channels and mailboxes equally, and
 /// that none waits for ever.
-LogicalResult verifyRoles(hopper::WarpSpecializeOp roles);
+LogicalResult verifyRoles(const Roles &roles);
 
 /// A channel, mailbox or turns at a point of both roles.
 struct Ring {

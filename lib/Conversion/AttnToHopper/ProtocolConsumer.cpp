@@ -225,8 +225,10 @@ LogicalResult ConsumerCheck::visitMma(hopper::MmaOp op, State &state) {
 
 LogicalResult ConsumerCheck::visitWait(hopper::WaitOp op, State &state) {
   int64_t inFlight = op.getInFlight(), running = state.products.size();
-  auto it = state.pending.find(op.getPending().getAsOpaquePointer());
-  if (it != state.pending.end())
+  for (Value pending : op.getPending()) {
+    auto it = state.pending.find(pending.getAsOpaquePointer());
+    if (it == state.pending.end())
+      continue;
     for (int64_t after : it->second)
       if (after < inFlight && after < running) {
         InFlightDiagnostic diag =
@@ -237,6 +239,7 @@ LogicalResult ConsumerCheck::visitWait(hopper::WaitOp op, State &state) {
             << "started here";
         return diag;
       }
+  }
   if (running > inFlight)
     state.products.erase(state.products.begin(),
                          state.products.end() - inFlight);
@@ -588,8 +591,7 @@ LogicalResult ConsumerCheck::visitLoop(Operation *op, State &state) {
 /// Checks that each consumer has its own rows of what is reused, which it may
 /// write when others have not yet read theirs.
 static LogicalResult verifyOwnRows(hopper::ReuseOp reuse) {
-  auto roles = reuse->getParentOfType<hopper::WarpSpecializeOp>();
-  if (roles.getNumConsumers() == 1)
+  if (hopper::getPartition(reuse).getReplicas() == 1)
     return success();
   SmallVector<Value> tiles = {reuse.getTile()};
   for (Operation *user : reuse.getChannel().getUsers())
@@ -627,6 +629,6 @@ LogicalResult ConsumerCheck::check(Region &region) {
   return success();
 }
 
-LogicalResult protocol::verifyConsumer(hopper::WarpSpecializeOp roles) {
-  return ConsumerCheck().check(roles.getConsumers());
+LogicalResult protocol::verifyConsumer(const Roles &roles) {
+  return ConsumerCheck().check(*roles.consumers);
 }

@@ -226,7 +226,7 @@ LogicalResult RolesCheck::runWays(ArrayRef<Way> producer,
         hasTurns |= rings[ring].isTurns() && single[ring] + (*uses)[ring] > 0;
       }
     }
-  bool hasPairs = hasTurns && roles.getNumConsumers() > 1;
+  bool hasPairs = hasTurns && roles.numConsumers > 1;
 
   auto runAll = [&](const Way &way, const Counts &single,
                     int64_t numIterations) -> LogicalResult {
@@ -319,7 +319,7 @@ LogicalResult RolesCheck::verifyEqualUses(ArrayRef<NumberedRing> start,
     } else {
       // As often as something that all have used equally.
       Term turns = getUses(number);
-      isEqual = roles.getNumConsumers() == 1 || turns.isConstant();
+      isEqual = roles.numConsumers == 1 || turns.isConstant();
       for (size_t other = 0; other < rings.size() && !isEqual; ++other)
         isEqual =
             !rings[other].isTurns() && terms.areEqual(turns, getUses(other));

@@ -119,7 +119,7 @@ LogicalResult RolesCheck::walkSteps(const Section &producer,
   if (followed == Followed::Both) {
     SmallVector<Ring> counts(rings.begin(), rings.end());
     SmallVector<Step> steps = getSteps(consumer.steps);
-    SmallVector<ArrayRef<Step>> consumers(roles.getNumConsumers(), steps);
+    SmallVector<ArrayRef<Step>> consumers(roles.numConsumers, steps);
     if (failed(runSteps(getSteps(producer.steps), consumers, counts)))
       return failure();
   }
@@ -305,7 +305,7 @@ LogicalResult RolesCheck::walkIf(scf::IfOp producer, scf::IfOp consumer) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RolesCheck::check() {
-  WalkResult result = roles->walk([&](Operation *op) {
+  WalkResult result = roles.op->walk([&](Operation *op) {
     if (!isEvent(op))
       return WalkResult::advance();
     if (!findRing(op)) {
@@ -323,7 +323,7 @@ LogicalResult RolesCheck::check() {
       auto channel = dyn_cast<hopper::ChannelType>(value.getType());
       ring.capacity = channel ? channel.getStages() : 2;
     }
-    for (Operation *parent = op->getParentOp(); parent != roles;
+    for (Operation *parent = op->getParentOp(); parent != roles.op;
          parent = parent->getParentOp()) {
       if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(parent)) {
         parent->emitOpError("expects no step of a role in other control flow "
@@ -335,12 +335,12 @@ LogicalResult RolesCheck::check() {
     return WalkResult::advance();
   });
   if (result.wasInterrupted() ||
-      failed(walk(&roles.getProducer().front(), &roles.getConsumers().front(),
-                  roles)))
+      failed(walk(&roles.producer->front(), &roles.consumers->front(),
+                  roles.op)))
     return failure();
   for (const NumberedRing &ring : rings)
     if (ring.waiting != 0) {
-      InFlightDiagnostic diag = roles.emitOpError("ends with ")
+      InFlightDiagnostic diag = roles.op.emitOpError("ends with ")
                                 << ring.waiting
                                 << " uses that no consumer has got";
       diag.attachNote(ring.value.getLoc()) << "created here";
@@ -349,6 +349,6 @@ LogicalResult RolesCheck::check() {
   return success();
 }
 
-LogicalResult protocol::verifyRoles(hopper::WarpSpecializeOp roles) {
+LogicalResult protocol::verifyRoles(const Roles &roles) {
   return RolesCheck(roles).check();
 }

@@ -54,7 +54,7 @@ struct Way {
 
 class RolesCheck {
 public:
-  explicit RolesCheck(hopper::WarpSpecializeOp roles) : roles(roles) {}
+  explicit RolesCheck(const Roles &roles) : roles(roles) {}
   LogicalResult check();
 
 private:
@@ -104,7 +104,7 @@ private:
         list.push_back({argument, terms.get(init)});
   }
 
-  hopper::WarpSpecializeOp roles;
+  Roles roles;
   TermTable terms;
   SmallVector<NumberedRing> rings;
   /// Loops and branches with steps.

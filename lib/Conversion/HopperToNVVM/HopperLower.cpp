@@ -25,7 +25,8 @@ struct AttnHopperLower
       if (!kernel->hasAttr(hopper::kScheduleAttrName) &&
           !kernel->hasAttr(hopper::kElementsAttrName) &&
           !kernel->hasAttr(hopper::kChecksAttrName) &&
-          !kernel->hasAttr(hopper::kMergeAttrName))
+          !kernel->hasAttr(hopper::kMergeAttrName) &&
+          kernel.getBody().front().getOps<hopper::WarpSpecializeOp>().empty())
         continue;
       if (failed(ThreadProgram(builder, kernel, accurateTanh).emit()))
         return signalPassFailure();

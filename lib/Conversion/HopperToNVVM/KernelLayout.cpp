@@ -157,6 +157,57 @@ LogicalResult ThreadProgram::emitSignature() {
   return success();
 }
 
+/// The bytes of a tile, or of a vector.
+template <typename TypeT> static int64_t getBytes(TypeT type) {
+  if (type.isVector())
+    return type.getRows() * kVectorBytes;
+  return llvm::divideCeil(type.getColumns(),
+                          hopper::getChunkColumns(type.getElementType())) *
+         type.getRows() * kRowBytes;
+}
+
+/// Gives a channel or a mailbox its barriers, and vectors and messages their
+/// places behind them.
+void ThreadProgram::layOutRing(Value ring) {
+  SharedTile &tile = shared[ring];
+  auto channel = dyn_cast<hopper::ChannelType>(ring.getType());
+  int64_t stages = channel ? channel.getStages() : kMailboxSlots;
+  tile.fullBarrier = numBarrierBytes;
+  tile.emptyBarrier = numBarrierBytes + 8 * stages;
+  numBarrierBytes += 16 * stages;
+  if (!channel) {
+    tile.bytes = 4 * cast<hopper::MailboxType>(ring.getType()).getLength();
+    tile.offset = numBarrierBytes;
+    numBarrierBytes += llvm::alignTo(stages * tile.bytes, 8);
+  } else if (channel.getNotes()) {
+    tile.note = numBarrierBytes;
+    numBarrierBytes += llvm::alignTo(4 * stages, 8);
+  } else if (channel.isVector()) {
+    numBarrierBytes = llvm::alignTo(numBarrierBytes, kSegmentBytes);
+    tile.bytes = llvm::alignTo(getBytes(channel), kSegmentBytes);
+    tile.offset = numBarrierBytes;
+    numBarrierBytes += stages * tile.bytes;
+  }
+
+  // Who arrives: a thread for the hardware, threads that copy, or warps.
+  hopper::RingUsers users = roles.getUsers(ring);
+  for (Operation *op : users.puts) {
+    hopper::PartitionAttr producer = roles.getPartition(*users.producer);
+    if (auto put = dyn_cast<hopper::PutOp>(op)) {
+      hopper::MapType map = put.getMap().getType();
+      if (map.getStrided())
+        tile.fullArrivals = producer.getThreads();
+      tile.isWrittenByThreads |= map.getAligned();
+    } else if (isa<hopper::PutFragmentOp>(op)) {
+      tile.fullArrivals = producer.getWarps();
+    }
+  }
+  int64_t arrivals = 0;
+  for (unsigned consumer : users.consumers)
+    arrivals += roles.getPartition(consumer).getWarps();
+  tile.emptyArrivals = std::max<int64_t>(arrivals, 1);
+}
+
 /// Gives each channel and tile its place in shared memory: barriers first.
 void ThreadProgram::layOutMemory() {
   auto place = [&](int64_t bytes) {
@@ -164,34 +215,20 @@ void ThreadProgram::layOutMemory() {
     sharedBytes += llvm::alignTo(bytes, kTileAlignment);
     return at;
   };
-  sharedBytes = kTileAlignment;
-  auto getBytes = [](auto type) {
-    return llvm::divideCeil(type.getColumns(),
-                            hopper::getChunkColumns(type.getElementType())) *
-           type.getRows() * kRowBytes;
-  };
-  for (Operation &op : kernel.getBody().front()) {
+  Block &body = kernel.getBody().front();
+  for (Operation &op : body)
+    if (isa<hopper::CreateChannelOp, hopper::CreateMailboxOp>(op))
+      layOutRing(op.getResult(0));
+  sharedBytes = llvm::alignTo(std::max<int64_t>(numBarrierBytes, 1),
+                              kTileAlignment);
+  for (Operation &op : body) {
     if (auto channel = dyn_cast<hopper::CreateChannelOp>(op)) {
       hopper::ChannelType type = channel.getResult().getType();
+      if (type.isVector())
+        continue;
       SharedTile &tile = shared[channel.getResult()];
       tile.bytes = getBytes(type);
-      tile.offset = place(0);
-      for (int64_t stage = 0; stage < type.getStages(); ++stage)
-        place(tile.bytes);
-      tile.fullBarrier = numBarrierBytes;
-      tile.emptyBarrier = numBarrierBytes + 8 * type.getStages();
-      numBarrierBytes += 16 * type.getStages();
-      if (type.getNotes()) {
-        tile.note = numBarrierBytes;
-        numBarrierBytes += llvm::alignTo(4 * type.getStages(), 8);
-      }
-    } else if (auto mailbox = dyn_cast<hopper::CreateMailboxOp>(op)) {
-      SharedTile &tile = shared[mailbox.getResult()];
-      tile.bytes = 4 * mailbox.getResult().getType().getLength();
-      tile.fullBarrier = numBarrierBytes;
-      tile.emptyBarrier = numBarrierBytes + 16;
-      tile.offset = numBarrierBytes + 32;
-      numBarrierBytes += 32 + llvm::alignTo(2 * tile.bytes, 8);
+      tile.offset = place(type.getStages() * tile.bytes);
     } else if (isa<hopper::CreateTileOp, hopper::CreateRampOp>(op)) {
       Value result = op.getResult(0);
       auto type = cast<hopper::TileType>(result.getType());
@@ -203,18 +240,12 @@ void ThreadProgram::layOutMemory() {
   }
   for (auto &[value, tile] : tiles)
     tile.shared = &shared[value];
-  roles.getProducer().walk([&](hopper::PutOp put) {
-    SharedTile &tile = shared[put.getChannel()];
-    if (put.getMap().getType().getStrided())
-      tile.fullArrivals = roles.getProducerThreads();
-    tile.isWrittenByThreads |= put.getMap().getType().getAligned();
-  });
 }
 
 /// All threads write the ramps, 16 bytes at a time. As all columns of a row are
 /// the same, those of a chunk may be in any order.
 void ThreadProgram::emitRamps() {
-  int64_t threads = hopper::getNumThreads(roles.getNumConsumers());
+  int64_t threads = hopper::PartitionLayout(roles).getNumThreads();
   for (auto ramp : kernel.getBody().front().getOps<hopper::CreateRampOp>()) {
     hopper::TileType type = ramp.getResult().getType();
     constexpr int64_t numSegments = kRowBytes / kSegmentBytes;
@@ -241,8 +272,7 @@ void ThreadProgram::emitRamps() {
   }
 }
 
-/// One thread initialises the barriers: an arrival by each thread of the
-/// producer that copies to a channel, and one by each warp of the consumers.
+/// One thread initialises the barriers of channels and mailboxes.
 void ThreadProgram::emitBarriers() {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
@@ -260,7 +290,7 @@ void ThreadProgram::emitBarriers() {
             i32(tile.fullArrivals), Value());
         NVVM::MBarrierInitOp::create(
             b, getBarrier(tile.emptyBarrier + 8 * stage, {}),
-            i32(4 * roles.getNumConsumers()), Value());
+            i32(tile.emptyArrivals), Value());
       }
     }
     NVVM::FenceMbarrierInitOp::create(b);

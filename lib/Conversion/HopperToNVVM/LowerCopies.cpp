@@ -106,7 +106,7 @@ void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value row = arith::AddIOp::create(
-        b, loop.getInductionVar(), arith::ShRUIOp::create(b, threadId, i32(3)));
+        b, loop.getInductionVar(), arith::ShRUIOp::create(b, groupThread, i32(3)));
     auto copy = [&](Value to, Value from, Value isInside) {
       auto branch = scf::IfOp::create(b, segmentType, isInside,
                                       /*withElseRegion=*/true);
@@ -135,7 +135,7 @@ void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
 /// The rows of the tensor that this thread copies segments of.
 SmallVector<Value> ThreadProgram::getOwnRows(hopper::PutOp op) {
   SmallVector<Value> rows;
-  Value own = arith::ShRUIOp::create(b, threadId, i32(3));
+  Value own = arith::ShRUIOp::create(b, groupThread, i32(3));
   for (int64_t first = 0; first < op.getChannel().getType().getRows();
        first += kRowsAtOnce)
     rows.push_back(getRow(op, addOffset(own, first)));
@@ -149,7 +149,7 @@ void ThreadProgram::emitAsyncCopyIn(hopper::PutOp op, Value sharedTile,
   const BufferParameter &buffer = buffers.at(op.getMap());
   hopper::ChannelType type = op.getChannel().getType();
   Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
-  Value own = arith::ShRUIOp::create(b, threadId, i32(3));
+  Value own = arith::ShRUIOp::create(b, groupThread, i32(3));
   auto copy = [&](Value to, Value from, Value isInside) {
     // Of fewer bytes than the segment has, the rest becomes 0.
     Value bytes =
@@ -183,8 +183,7 @@ void ThreadProgram::emitCopyOut(hopper::StoreOp op, const TileView &tile) {
   Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
   Value firstRow = getIndexInt(op.getRow(), 32);
   Value sharedTile = getSharedPointer(tile, 0);
-  Value threadRow = arith::ShRUIOp::create(
-      b, arith::AndIOp::create(b, threadId, i32(127)), i32(3));
+  Value threadRow = arith::ShRUIOp::create(b, groupThread, i32(3));
   auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
   auto loop =
       scf::ForOp::create(b, i32(0), i32(type.getRows()), i32(kRowsAtOnce));

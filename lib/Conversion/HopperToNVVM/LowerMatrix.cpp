@@ -48,7 +48,7 @@ Value ThreadProgram::getDescriptor(const TileView &tile,
   Value &base = descriptors[{tile.shared->offset, leadingBytes}];
   if (!base) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(roleStart);
+    b.setInsertionPoint(partitionStart);
     uint64_t high = uint64_t(1) << 62 | uint64_t(kAtomBytes >> 4) << 32 |
                     (leadingBytes >> 4) << 16;
     Value address =
@@ -59,16 +59,9 @@ Value ThreadProgram::getDescriptor(const TileView &tile,
         arith::OrIOp::create(b, zext64(field), i64(static_cast<int64_t>(high)));
   }
   Value result = base;
-  if (tile.stage)
+  for (auto [number, bytes] : tile.offsets)
     result = arith::AddIOp::create(
-        b, result,
-        zext64(arith::MulIOp::create(b, tile.stage,
-                                     i32(tile.shared->bytes >> 4))));
-  if (tile.warpgroup)
-    result = arith::AddIOp::create(
-        b, result,
-        zext64(arith::MulIOp::create(
-            b, tile.warpgroup, i32(hopper::kWarpgroupRows * kRowBytes >> 4))));
+        b, result, zext64(arith::MulIOp::create(b, number, i32(bytes >> 4))));
   return result;
 }
 
@@ -76,26 +69,32 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
   hopper::TileType rhs = op.getRhs().getType();
   int64_t outer = op.getResult().getType().getVector().getDimSize(0);
   bool isTransposed = op.getRhsTransposed();
+  bool isLhsTransposed = op.getLhsTransposed();
   auto lhsTile = dyn_cast<hopper::TileType>(op.getLhs().getType());
   int64_t inner = isTransposed ? rhs.getRows() : rhs.getColumns();
   int64_t numSteps = llvm::divideCeil(inner, kStep);
   int64_t numAcc = outer / 2;
-  Value rhsDescriptor = getDescriptor(
-      tiles.at(op.getRhs()), isTransposed ? rhs.getRows() * kRowBytes : 16);
+  auto getTileDescriptor = [&](Value tile, bool isTransposed) {
+    auto type = cast<hopper::TileType>(tile.getType());
+    return getDescriptor(tiles.at(tile),
+                         isTransposed ? type.getParentRows() * kRowBytes : 16);
+  };
+  Value rhsDescriptor = getTileDescriptor(op.getRhs(), isTransposed);
   Value lhsDescriptor;
   if (lhsTile)
-    lhsDescriptor = getDescriptor(tiles.at(op.getLhs()), 16);
+    lhsDescriptor = getTileDescriptor(op.getLhs(), isLhsTransposed);
   Elements acc, lhs;
   if (op.getAcc())
     acc = get(op.getAcc());
   if (!lhsTile)
     lhs = get(op.getLhs());
 
-  // Bytes to step `step` of an operand whose chunks lie along the reduced
-  // extent.
-  auto getOffset = [](int64_t step, int64_t rows) {
-    return step / kStepsInChunk * rows * kRowBytes +
-           step % kStepsInChunk * kStepBytes;
+  // Bytes to step `step` of an operand, whose rows or chunks lie along the
+  // reduced extent.
+  auto getOffset = [](int64_t step, int64_t rows, bool isTransposed) {
+    return isTransposed ? step * kStep * kRowBytes
+                        : step / kStepsInChunk * rows * kRowBytes +
+                              step % kStepsInChunk * kStepBytes;
   };
   auto addBytes = [&](Value descriptor, int64_t bytes) {
     return addOffset(descriptor, bytes >> 4);
@@ -108,9 +107,9 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
     for (int64_t e = 0; e < numAcc; ++e)
       constraint << "=f,";
     SmallVector<Value> operands;
-    int64_t rhsBytes = isTransposed ? step * kStep * kRowBytes
-                                    : getOffset(step, rhs.getRows());
-    operands.push_back(addBytes(rhsDescriptor, rhsBytes));
+    operands.push_back(
+        addBytes(rhsDescriptor,
+                 getOffset(step, rhs.getParentRows(), isTransposed)));
     constraint << "l";
     os << "{ .reg .pred p; setp." << (acc.empty() ? "ne" : "eq")
        << ".b32 p, 0, 0; ";
@@ -123,7 +122,8 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
     os << "}, ";
     if (lhsTile) {
       operands.push_back(
-          addBytes(lhsDescriptor, getOffset(step, lhsTile.getParentRows())));
+          addBytes(lhsDescriptor, getOffset(step, lhsTile.getParentRows(),
+                                            isLhsTransposed)));
       constraint << ",l";
       os << "$" << numAcc + 1;
     } else {
@@ -137,8 +137,10 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
       }
       os << "}";
     }
-    os << ", $" << numAcc << ", p, 1, 1, " << (lhsTile ? "0, " : "")
-       << (isTransposed ? 1 : 0) << ";";
+    os << ", $" << numAcc << ", p, 1, 1, ";
+    if (lhsTile)
+      os << (isLhsTransposed ? 1 : 0) << ", ";
+    os << (isTransposed ? 1 : 0) << ";";
     if (step + 1 == numSteps)
       os << " wgmma.commit_group.sync.aligned;";
     os << " }";
@@ -153,7 +155,9 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
 }
 
 void ThreadProgram::emitWait(hopper::WaitOp op) {
-  Elements acc = get(op.getPending());
+  Elements acc;
+  for (Value pending : op.getPending())
+    llvm::append_range(acc, get(pending));
   std::string constraints;
   llvm::raw_string_ostream os(constraints);
   for (size_t e = 0; e < acc.size(); ++e)
@@ -161,9 +165,15 @@ void ThreadProgram::emitWait(hopper::WaitOp op) {
   for (size_t e = 0; e < acc.size(); ++e)
     os << "," << e;
   SmallVector<Type> types(acc.size(), b.getF32Type());
-  values[op.getResult()] = emitAsm(
+  SmallVector<Value> done = emitAsm(
       ("wgmma.wait_group.sync.aligned " + Twine(op.getInFlight()) + ";").str(),
       constraints, acc, types);
+  ArrayRef<Value> rest = done;
+  for (Value result : op.getValues()) {
+    int64_t count = getCount(result.getType());
+    values[result] = Elements(rest.take_front(count));
+    rest = rest.drop_front(count);
+  }
 }
 
 /// Loads two neighbours of each of two rows for 8 columns at a time: rows
@@ -223,6 +233,8 @@ void ThreadProgram::emitLoadPairs(hopper::LoadFragmentOp op) {
 /// right half of 16 columns.
 void ThreadProgram::emitLoadFragment(hopper::LoadFragmentOp op) {
   hopper::TileType type = op.getTile().getType();
+  if (type.isVector())
+    return emitLoadVector(op);
   if (hopper::getElementBytes(type.getElementType()) != 2)
     return emitLoadPairs(op);
   Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),

@@ -8,8 +8,6 @@ using namespace mlir::attn;
 
 /// How long the hardware may suspend a thread in one try of a wait, in ns.
 static constexpr int64_t kSuspendTime = 10000000;
-/// Named barriers: 0 is for all threads; turns; the threads of one consumer.
-static constexpr int64_t kTurnBarrier = 1, kGroupBarrier = 8;
 
 //===----------------------------------------------------------------------===//
 // Addresses
@@ -50,15 +48,9 @@ Value ThreadProgram::getSharedPointer(const TileView &tile, int64_t offset) {
       LLVM::GEPOp::create(b, sharedBase.getType(), b.getI8Type(), sharedBase,
                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
                               tile.shared->offset + offset)});
-  if (tile.stage)
-    pointer = offsetPointer(
-        b, pointer,
-        arith::MulIOp::create(b, tile.stage, i32(tile.shared->bytes)));
-  if (tile.warpgroup)
-    pointer = offsetPointer(
-        b, pointer,
-        arith::MulIOp::create(b, tile.warpgroup,
-                              i32(hopper::kWarpgroupRows * kRowBytes)));
+  for (auto [number, bytes] : tile.offsets)
+    pointer = offsetPointer(b, pointer,
+                            arith::MulIOp::create(b, number, i32(bytes)));
   return pointer;
 }
 
@@ -70,12 +62,12 @@ Value ThreadProgram::getSharedAddress(const TileView &tile) {
 // Channels
 //===----------------------------------------------------------------------===//
 
-/// What one thread of a producer does that has one, or a warp, or a warpgroup.
+/// What one thread of a replica does for all.
 void ThreadProgram::emitByLeader(function_ref<void()> body) {
-  if (roles.getProducerThreads() == 1)
+  if (partition.getThreads() == 1)
     body();
   else
-    emitIfThen(isLane0, body);
+    emitIfThen(isLeader, body);
 }
 
 Value ThreadProgram::getNote(const SharedTile &tile, Value stage) {
@@ -88,21 +80,26 @@ Value ThreadProgram::getNote(const SharedTile &tile, Value stage) {
 }
 
 /// The wait for a free tile is for the phase before, which passes at once on
-/// the first use of a barrier. A note is there when the tile is: whoever writes
-/// it arrives after that.
+/// the first use of a barrier.
+Value ThreadProgram::getFreePhase(Value number, int64_t stages) {
+  return arith::XOrIOp::create(b, getPhase(number, stages), i32(1));
+}
+/// Gives the barrier of the arrival.
+Value ThreadProgram::emitWaitFree(const SharedTile &tile, Value stage,
+                                  Value phase) {
+  NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.emptyBarrier, stage),
+                                        phase, i32(kSuspendTime));
+  return getBarrier(tile.fullBarrier, stage);
+}
+
+/// A note is there when the tile is: whoever writes it arrives after that.
 void ThreadProgram::emitPut(hopper::PutOp op) {
   hopper::ChannelType type = op.getChannel().getType();
   const SharedTile &tile = shared[op.getChannel()];
   Value number = get(op.getNumber())[0];
   Value stage = getStage(number, type.getStages());
-  Value phase =
-      arith::XOrIOp::create(b, getPhase(number, type.getStages()), i32(1));
-  // Gives the barrier of the arrival.
-  auto wait = [&] {
-    NVVM::MBarrierTryWaitParityOp::create(
-        b, getBarrier(tile.emptyBarrier, stage), phase, i32(kSuspendTime));
-    return getBarrier(tile.fullBarrier, stage);
-  };
+  Value phase = getFreePhase(number, type.getStages());
+  auto wait = [&] { return emitWaitFree(tile, stage, phase); };
   auto writeNote = [&] {
     if (op.getNote())
       LLVM::StoreOp::create(b, get(op.getNote())[0], getNote(tile, stage));
@@ -113,13 +110,13 @@ void ThreadProgram::emitPut(hopper::PutOp op) {
     SmallVector<Value> rows = getOwnRows(op);
     Value full = wait();
     emitByLeader(writeNote);
-    emitAsyncCopyIn(op, getSharedPointer({&tile, stage, {}}, 0), rows, full);
+    emitAsyncCopyIn(op, getSharedPointer(getView(tile, stage), 0), rows, full);
     return;
   }
   if (map.getStrided()) {
     Value full = wait();
     emitByLeader(writeNote);
-    emitCopyIn(op, getSharedPointer({&tile, stage, {}}, 0), full);
+    emitCopyIn(op, getSharedPointer(getView(tile, stage), 0), full);
     return;
   }
   // Of a warp only the thread that copies waits: another one could be so late
@@ -177,7 +174,8 @@ void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
     // thread block's, and in PTX since 8.0 in place of 8.6.
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
         b,
-        toCluster(b, getSharedPointer({&tile, stage, {}}, chunk * chunkBytes)),
+        toCluster(b,
+                  getSharedPointer(getView(tile, stage), chunk * chunkBytes)),
         get(op.getMap())[0], at, full, /*im2colOffsets=*/ValueRange(),
         /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
         NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
@@ -185,40 +183,83 @@ void ThreadProgram::emitTensorCopy(hopper::PutOp op, const SharedTile &tile,
   }
 }
 
+/// The hardware arrives when all floats are there.
+void ThreadProgram::emitPutVector(hopper::PutVectorOp op) {
+  hopper::ChannelType type = op.getChannel().getType();
+  const SharedTile &tile = shared[op.getChannel()];
+  Value number = get(op.getNumber())[0];
+  Value stage = getStage(number, type.getStages());
+  Value phase = getFreePhase(number, type.getStages());
+  emitByLeader([&] {
+    Value full = emitWaitFree(tile, stage, phase);
+    Value bytes = i32(type.getRows() * kVectorBytes);
+    NVVM::MBarrierArriveExpectTxOp::create(
+        b, TypeRange(), full, bytes, NVVM::MemScopeKind::CTA,
+        /*relaxed=*/false, /*predicate=*/Value());
+    SmallVector<IndexElement> position;
+    for (Value index : op.getIndices())
+      position.push_back(getIndices(index)[0]);
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b, toCluster(b, getSharedPointer(getView(tile, stage), 0)),
+        getAddress(buffers.at(op.getSource()), position, kVectorBytes), full,
+        bytes, /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+  });
+}
+
 void ThreadProgram::emitGet(hopper::GetOp op) {
   hopper::ChannelType type = op.getChannel().getType();
   const SharedTile &tile = shared[op.getChannel()];
   Value number = get(op.getNumber())[0];
   Value stage = getStage(number, type.getStages());
-  NVVM::MBarrierTryWaitParityOp::create(b, getBarrier(tile.fullBarrier, stage),
-                                        getPhase(number, type.getStages()),
-                                        i32(kSuspendTime));
-  if (tile.isWrittenByThreads)
-    emitProxyFence();
-  tiles[op.getTile()] = {&tile, stage, {}};
+  auto wait = [&] {
+    NVVM::MBarrierTryWaitParityOp::create(
+        b, getBarrier(tile.fullBarrier, stage),
+        getPhase(number, type.getStages()), i32(kSuspendTime));
+    if (tile.isWrittenByThreads)
+      emitProxyFence();
+  };
+  if (op.getCondition())
+    emitIfThen(get(op.getCondition())[0], wait);
+  else
+    wait();
+  tiles[op.getTile()] = getView(tile, stage);
   if (!op.getNote())
     return;
   values[op.getNote()] = {
       LLVM::LoadOp::create(b, b.getI32Type(), getNote(tile, stage))};
   // All threads of the warp have read it before one of them arrives.
-  NVVM::SyncWarpOp::create(b, i32(-1));
+  emitWarpSync();
 }
 
 void ThreadProgram::emitArrive(Value barrier) {
   emitAsm("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier, {});
 }
 
-/// One arrival for each warp.
-void ThreadProgram::emitWarpArrive(Value barrier) {
+/// One arrival for each warp, if a condition that is not null holds.
+void ThreadProgram::emitWarpArrive(Value barrier, Value condition) {
+  Value arrives = partition.getThreads() == 1 ? Value() : isLane0;
+  if (arrives && condition)
+    arrives = arith::AndIOp::create(b, arrives, condition);
+  else if (condition)
+    arrives = condition;
+  if (!arrives)
+    return emitArrive(barrier);
   emitAsm("@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b",
-          {barrier, isLane0}, {});
+          {barrier, arrives}, {});
+}
+
+/// What threads of a warp have done before is done for all of them.
+void ThreadProgram::emitWarpSync() {
+  if (partition.getThreads() > 1)
+    NVVM::SyncWarpOp::create(b, i32(-1));
 }
 
 void ThreadProgram::emitRelease(hopper::ReleaseOp op) {
   const SharedTile &tile = shared[op.getChannel()];
   Value stage =
       getStage(get(op.getNumber())[0], op.getChannel().getType().getStages());
-  emitWarpArrive(getBarrier(tile.emptyBarrier, stage));
+  emitWarpArrive(getBarrier(tile.emptyBarrier, stage),
+                 op.getCondition() ? get(op.getCondition())[0] : Value());
 }
 
 //===----------------------------------------------------------------------===//
@@ -240,11 +281,11 @@ void ThreadProgram::emitBallot(hopper::BallotOp op) {
 
 void ThreadProgram::emitClaim(hopper::ClaimOp op) {
   Value counter = buffers.at(op.getCounter()).pointer, before;
-  if (roles.getProducerThreads() == 1) {
+  if (partition.getThreads() == 1) {
     before = addAtomically(b, counter, i32(1));
   } else {
     auto branch =
-        scf::IfOp::create(b, b.getI32Type(), isLane0, /*withElseRegion=*/true);
+        scf::IfOp::create(b, b.getI32Type(), isLeader, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(b, addAtomically(b, counter, i32(1)));
@@ -326,37 +367,13 @@ void ThreadProgram::emitReceive(hopper::ReceiveOp op) {
     values[value] = {
         LLVM::LoadOp::create(b, b.getI32Type(), getNumber(b, message, at))};
   // All threads of the warp have read it.
-  NVVM::SyncWarpOp::create(b, i32(-1));
+  emitWarpSync();
   emitWarpArrive(getBarrier(mailbox.emptyBarrier, slot));
-}
-
-//===----------------------------------------------------------------------===//
-// Turns
-//===----------------------------------------------------------------------===//
-
-/// The barrier of a consumer is for its threads, which wait, and those of the
-/// one before, which only arrive.
-void ThreadProgram::emitTakeTurn() {
-  NVVM::BarrierOp::create(b, TypeRange(), addOffset(warpgroup, kTurnBarrier),
-                          i32(256), NVVM::BarrierReductionAttr(), Value());
-}
-
-void ThreadProgram::emitPassTurn(Value from) {
-  Value last = i32(roles.getNumConsumers() - 1);
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
-  Value next = arith::SelectOp::create(b, isLast, i32(kTurnBarrier),
-                                       addOffset(from, kTurnBarrier + 1));
-  NVVM::BarrierArriveOp::create(b, next, i32(256));
 }
 
 //===----------------------------------------------------------------------===//
 // Results
 //===----------------------------------------------------------------------===//
-
-void ThreadProgram::emitGroupBarrier() {
-  NVVM::BarrierOp::create(b, TypeRange(), addOffset(warpgroup, kGroupBarrier),
-                          i32(128), NVVM::BarrierReductionAttr(), Value());
-}
 
 /// What threads have written to shared memory is there for copies and matrix
 /// instructions.
@@ -374,40 +391,6 @@ void ThreadProgram::emitDrain() {
   });
 }
 
-/// Threads write their 8x8 matrices of columns from `first` to the staging
-/// tile.
-void ThreadProgram::emitStaging(hopper::StoreOp op, int64_t first) {
-  hopper::TileType type = op.getStaging().getType();
-  Elements list = get(op.getVector());
-  int64_t columns = cast<VectorType>(op.getVector().getType()).getDimSize(0);
-  int64_t end = std::min(columns, first + type.getColumns());
-  Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),
-                                     arith::MulIOp::create(b, warp, i32(16)));
-  Value half = arith::ShRUIOp::create(b, lane, i32(4));
-  Value swizzle = arith::AndIOp::create(b, lane, i32(7));
-  Value start =
-      arith::AddIOp::create(b, getSharedAddress(tiles.at(op.getStaging())),
-                            arith::MulIOp::create(b, rows, i32(kRowBytes)));
-  int64_t chunkBytes = type.getParentRows() * kRowBytes;
-  for (int64_t column = first; column < end; column += 16) {
-    int64_t chunk = (column - first) / hopper::kChunkColumns;
-    Value segment = arith::XOrIOp::create(
-        b, addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
-    Value address =
-        arith::AddIOp::create(b, addOffset(start, chunk * chunkBytes),
-                              arith::ShLIOp::create(b, segment, i32(4)));
-    SmallVector<Value> operands = {address};
-    // The last 8 columns may be alone; lanes from 16 then name unused rows.
-    bool isHalf = column + 8 == end;
-    llvm::append_range(operands,
-                       ArrayRef(list).slice(column / 4, isHalf ? 2 : 4));
-    emitAsm(isHalf ? "stmatrix.sync.aligned.m8n8.x2.shared.b16 [$0], {$1,$2};"
-                   : "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], "
-                     "{$1,$2,$3,$4};",
-            isHalf ? "r,r,r" : "r,r,r,r,r", operands, {});
-  }
-}
-
 /// Results go by way of the staging tile, whose rows one thread copies to
 /// global memory; in parts, if the tile has fewer columns.
 void ThreadProgram::emitStore(hopper::StoreOp op) {
@@ -422,7 +405,11 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
     if (!isStrided)
       emitDrain();
     emitGroupBarrier();
-    emitStaging(op, first);
+    int64_t end = std::min(columns, first + type.getColumns());
+    // Four columns of a row are one register.
+    emitStaging(ArrayRef(get(op.getVector()))
+                    .slice(first / 4, (end - first) / 4),
+                tile, chunkBytes);
     if (isStrided) {
       emitGroupBarrier();
       emitCopyOut(op, tile);
@@ -433,7 +420,6 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
     emitIfThen(isGroupLeader, [&] {
       SmallVector<Value> coordinates = getCoordinates(
           op.getMap().getType(), op.getBatch(), op.getHead(), op.getRow());
-      int64_t end = std::min(columns, first + type.getColumns());
       for (int64_t column = first; column < end;
            column += hopper::kChunkColumns) {
         SmallVector<Value> at = {i32(column)};

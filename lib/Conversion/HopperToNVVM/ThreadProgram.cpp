@@ -85,16 +85,13 @@ ThreadProgram::Elements &ThreadProgram::get(Value value) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ThreadProgram::emit() {
-  schedule =
-      kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
   auto ops = kernel.getBody().front().getOps<hopper::WarpSpecializeOp>();
   if (ops.empty() && (kernel->hasAttr(hopper::kElementsAttrName) ||
                       kernel->hasAttr(hopper::kChecksAttrName) ||
                       kernel->hasAttr(hopper::kMergeAttrName)))
     return emitPlain();
-  if (!schedule || !llvm::hasSingleElement(ops))
-    return kernel.emitError("expects a kernel with a schedule and one "
-                            "hopper.warp_specialize");
+  if (!llvm::hasSingleElement(ops))
+    return kernel.emitError("expects a kernel with one hopper.warp_specialize");
   roles = *ops.begin();
   auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
   if (!module.lookupSymbol(kSharedName)) {
@@ -105,30 +102,30 @@ LogicalResult ThreadProgram::emit() {
                            kSharedName, Attribute(),
                            /*alignment=*/kTileAlignment, /*addrSpace=*/3);
   }
-  if (failed(emitSignature()))
+  if (failed(emitSignature()) || failed(assignBarriers()))
     return failure();
   layOutMemory();
 
-  int64_t threads = hopper::getNumThreads(roles.getNumConsumers());
+  int64_t threads = hopper::PartitionLayout(roles).getNumThreads();
   function->setAttr("nvvm.kernel", b.getUnitAttr());
   function->setAttr("nvvm.maxntid",
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));
   function->setAttr("nvvm.minctasm",
-                    b.getI32IntegerAttr(roles.getThreadBlocks()));
+                    b.getI32IntegerAttr(roles.getCtasPerSm()));
 
   threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   sharedBase = LLVM::AddressOfOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 3), kSharedName);
   emitRamps();
   emitBarriers();
-  // What both roles use.
+  // What all partitions use.
   for (Operation &op : kernel.getBody().front().without_terminator())
     if (!isa<hopper::WarpSpecializeOp, hopper::CreateChannelOp,
              hopper::CreateMailboxOp, hopper::CreateTileOp,
              hopper::CreateRampOp, hopper::CreateTurnsOp>(op) &&
         failed(emitOp(op)))
       return failure();
-  if (failed(emitRoles()))
+  if (failed(emitPartitions()))
     return failure();
   LLVM::ReturnOp::create(b, ValueRange());
   describeLaunch(threads);
@@ -172,79 +169,6 @@ void ThreadProgram::describeLaunch(int64_t threads) {
       function->setAttr(name, attribute);
 }
 
-LogicalResult ThreadProgram::emitRoles() {
-  // Uniform in a warp, which a compiler does not see in a shifted thread id.
-  Value group = NVVM::ShflOp::create(
-      b, b.getI32Type(), i32(-1), arith::ShRUIOp::create(b, threadId, i32(7)),
-      i32(0), i32(31), NVVM::ShflKind::idx, UnitAttr());
-  Value isProducer =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, i32(0));
-  auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-
-  b.setInsertionPointToStart(branch.thenBlock());
-  NVVM::SetMaxRegisterOp::create(
-      b,
-      hopper::getProducerRegisters(roles.getNumConsumers(),
-                                   roles.getRegisters(),
-                                   roles.getThreadBlocks()),
-      NVVM::SetMaxRegisterAction::decrease);
-  int64_t threads = roles.getProducerThreads();
-  isLane0 =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId, i32(0));
-  Value isIn = isLane0;
-  if (threads > 1) {
-    lane = arith::AndIOp::create(b, threadId, i32(31));
-    isIn = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, threadId,
-                                 i32(threads));
-  }
-  LogicalResult result = success();
-  Block &producer = roles.getProducer().front();
-  if (threads == 128) {
-    result = emitBlock(producer);
-    // A thread does not end before its copies have.
-    if (llvm::any_of(shared, [](const auto &entry) {
-          return entry.second.isWrittenByThreads;
-        })) {
-      NVVM::CpAsyncCommitGroupOp::create(b);
-      NVVM::CpAsyncWaitGroupOp::create(b, 0);
-    }
-  } else {
-    emitIfThen(isIn, [&] { result = emitBlock(producer); });
-  }
-  if (failed(result))
-    return failure();
-
-  b.setInsertionPointToStart(branch.elseBlock());
-  NVVM::SetMaxRegisterOp::create(b, roles.getRegisters(),
-                                 NVVM::SetMaxRegisterAction::increase);
-  warpgroup = arith::SubIOp::create(b, group, i32(1));
-  lane = arith::AndIOp::create(b, threadId, i32(31));
-  warp = arith::AndIOp::create(b, arith::ShRUIOp::create(b, threadId, i32(5)),
-                               i32(3));
-  quad = arith::AndIOp::create(b, lane, i32(3));
-  row = arith::AddIOp::create(b, arith::MulIOp::create(b, warp, i32(16)),
-                              arith::ShRUIOp::create(b, lane, i32(2)));
-  isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
-  isGroupLeader = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq, arith::AndIOp::create(b, threadId, i32(127)),
-      i32(0));
-  sharedInt = LLVM::PtrToIntOp::create(b, b.getI32Type(), sharedBase);
-  // Descriptors go before this.
-  roleStart = i32(0).getDefiningOp();
-  bool hasTurns =
-      !kernel.getBody().front().getOps<hopper::CreateTurnsOp>().empty();
-  if (hasTurns) {
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warpgroup,
-                                         i32(roles.getNumConsumers() - 1));
-    emitIfThen(isLast, [&] { emitPassTurn(warpgroup); });
-  }
-  if (failed(emitBlock(roles.getConsumers().front())))
-    return failure();
-  emitStoreEnd();
-  return success();
-}
-
 LogicalResult ThreadProgram::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator())
     if (failed(emitOp(op)))
@@ -266,19 +190,37 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::ReceiveOp op) { return emitReceive(op), done(); })
       .Case([&](hopper::PutOp op) { return emitPut(op), done(); })
       .Case([&](hopper::GetOp op) { return emitGet(op), done(); })
+      .Case([&](hopper::PutVectorOp op) { return emitPutVector(op), done(); })
+      .Case(
+          [&](hopper::PutFragmentOp op) { return emitPutFragment(op), done(); })
       .Case([&](hopper::ReleaseOp op) { return emitRelease(op), done(); })
-      .Case([&](hopper::TakeTurnOp op) { return emitTakeTurn(), done(); })
+      .Case([&](hopper::SyncOp) { return emitSync(), done(); })
+      .Case([&](hopper::TakeTurnOp op) {
+        return emitTakeTurn(op.getTurns()), done();
+      })
       .Case([&](hopper::PassTurnOp op) {
-        return emitPassTurn(warpgroup), done();
+        return emitPassTurn(op.getTurns(), warpgroup), done();
       })
       .Case([&](hopper::ReuseOp op) {
-        tiles[op.getTile()] = {&shared[op.getChannel()], {}, {}};
+        tiles[op.getTile()] = {&shared[op.getChannel()], {}};
         return success();
       })
       .Case([&](hopper::RowsOp op) {
-        TileView tile = tiles.at(op.getSource());
-        tile.warpgroup = getIndexInt(op.getIndex(), 32);
-        tiles[op.getResult()] = tile;
+        hopper::TileType type = op.getResult().getType();
+        int64_t rowBytes = type.isVector() ? kVectorBytes : kRowBytes;
+        tiles[op.getResult()] = TileView(tiles.at(op.getSource()))
+                                    .advance(getIndexInt(op.getIndex(), 32),
+                                             type.getRows() * rowBytes);
+        return success();
+      })
+      .Case([&](hopper::ColumnsOp op) {
+        hopper::TileType type = op.getResult().getType();
+        int64_t chunks = type.getColumns() /
+                         hopper::getChunkColumns(type.getElementType());
+        tiles[op.getResult()] =
+            TileView(tiles.at(op.getSource()))
+                .advance(getIndexInt(op.getIndex(), 32),
+                         chunks * type.getParentRows() * kRowBytes);
         return success();
       })
       .Case([&](hopper::LoadFragmentOp op) {
@@ -297,6 +239,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::AnyOp op) { return emitAny(op), done(); })
       .Case([&](hopper::StoreOp op) { return emitStore(op), done(); })
       .Case([&](hopper::DrainOp) { return emitDrain(), done(); })
+      .Case([&](hopper::ReduceAddOp op) { return emitReduceAdd(op), done(); })
       .Case([&](hopper::StoreRowsOp op) { return emitStoreRows(op); })
       .Case([&](hopper::MergeOp op) { return emitMerge(op), done(); })
       .Case([&](gpu::SubgroupReduceOp op) { return emitWarpReduce(op); })

@@ -23,11 +23,15 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::attn {
 
 /// Bytes of a row of a chunk of columns, which are swizzled.
 inline constexpr int64_t kRowBytes = 128;
+/// Bytes of an element of a vector in shared memory.
+inline constexpr int64_t kVectorBytes = 4;
 /// Bytes that are swizzled together, and that a thread copies at a time.
 inline constexpr int64_t kSegmentBytes = 16;
 /// Tiles with swizzled rows start at multiples of this.
@@ -84,20 +88,26 @@ struct SharedTile {
   int64_t bytes = 0;
   // Of a channel, the barriers of the first stage, and its note.
   int64_t fullBarrier = 0, emptyBarrier = 0, note = 0;
-  /// How many arrivals make a tile full.
-  int64_t fullArrivals = 1;
+  /// How many arrivals make a tile full, and free.
+  int64_t fullArrivals = 1, emptyArrivals = 1;
   /// Whether tiles arrive as writes by threads, which matrix instructions do
   /// not see by themselves.
   bool isWrittenByThreads = false;
 };
 
-/// A tile at some point of the program.
+/// A tile at some point of the program: a part of what is in shared memory.
 struct TileView {
   const SharedTile *shared = nullptr;
-  /// Which stage, as i32, or null for the first.
-  Value stage;
-  /// Which consumer's rows, as i32, or null for all.
-  Value warpgroup;
+  /// Where it starts: numbers, as i32, of so many bytes each.
+  SmallVector<std::pair<Value, int64_t>, 2> offsets;
+
+  /// Moves the start by `number` times `bytes`; null is 0.
+  TileView advance(Value number, int64_t bytes) const {
+    TileView view = *this;
+    if (number)
+      view.offsets.push_back({number, bytes});
+    return view;
+  }
 };
 
 class ThreadProgram {
@@ -112,11 +122,18 @@ private:
 
   // KernelLayout.cpp.
   LogicalResult emitSignature();
+  void layOutRing(Value ring);
   void layOutMemory();
   void emitRamps();
   void emitBarriers();
   // ThreadProgram.cpp: structure.
-  LogicalResult emitRoles();
+  // LowerPartitions.cpp.
+  LogicalResult assignBarriers();
+  LogicalResult emitPartitions();
+  LogicalResult emitWarpgroups(const hopper::PartitionLayout &layout,
+                               unsigned first, unsigned end);
+  LogicalResult emitPartition(const hopper::PartitionLayout &layout,
+                              unsigned number);
   LogicalResult emitPlain();
   void describeLaunch(int64_t threads);
   LogicalResult emitBlock(Block &block);
@@ -183,6 +200,7 @@ private:
   void emitWait(hopper::WaitOp op);
   void emitLoadFragment(hopper::LoadFragmentOp op);
   void emitLoadPairs(hopper::LoadFragmentOp op);
+  void emitLoadVector(hopper::LoadFragmentOp op);
   void emitSplit(hopper::SplitOp op);
   Value packPair(Value low, Value high, Type element);
   Value getDescriptor(const TileView &tile, uint64_t leadingBytes);
@@ -191,12 +209,20 @@ private:
 
   // LowerMemory.cpp.
   void emitPut(hopper::PutOp op);
+  Value getFreePhase(Value number, int64_t stages);
+  Value emitWaitFree(const SharedTile &tile, Value stage, Value phase);
+  void emitPutVector(hopper::PutVectorOp op);
+  void emitSync();
+  TileView getView(const SharedTile &tile, Value stage) {
+    return TileView{&tile, {}}.advance(stage, tile.bytes);
+  }
   void emitGet(hopper::GetOp op);
   void emitRelease(hopper::ReleaseOp op);
   void emitArrive(Value barrier);
   void emitByLeader(function_ref<void()> body);
   Value getNote(const SharedTile &tile, Value stage);
-  void emitWarpArrive(Value barrier);
+  void emitWarpArrive(Value barrier, Value condition = {});
+  void emitWarpSync();
   void emitBallot(hopper::BallotOp op);
   void emitClaim(hopper::ClaimOp op);
   void emitRetire(hopper::RetireOp op);
@@ -207,12 +233,19 @@ private:
                       Value full);
   void emitPost(hopper::PostOp op);
   void emitReceive(hopper::ReceiveOp op);
-  void emitTakeTurn();
-  void emitPassTurn(Value from);
+  void emitTakeTurn(Value turns);
+  void emitPassTurn(Value turns, Value from);
   void emitStore(hopper::StoreOp op);
-  void emitStaging(hopper::StoreOp op, int64_t first);
   void emitDrain();
   void emitStoreEnd();
+  // LowerFragments.cpp.
+  void emitPutFragment(hopper::PutFragmentOp op);
+  void emitStaging(ArrayRef<Value> elements, const TileView &tile,
+                   int64_t chunkBytes);
+  void emitStagingTransposed(ArrayRef<Value> elements, const TileView &tile);
+  void emitReduceAdd(hopper::ReduceAddOp op);
+  void emitReduceFragment(hopper::ReduceAddOp op);
+  void emitReduceRows(hopper::ReduceAddOp op);
   // LowerCopies.cpp.
   Value getRow(hopper::PutOp op, Value rowInTile);
   SmallVector<Value> getOwnRows(hopper::PutOp op);
@@ -232,6 +265,7 @@ private:
   Value getSharedPointer(const TileView &tile, int64_t offset);
   Value getSharedAddress(const TileView &tile);
   void emitGroupBarrier();
+  void emitNamedBarrier(Value id, int64_t threads);
   void emitProxyFence();
   void emitIfThen(Value condition, function_ref<void()> body);
 
@@ -249,7 +283,6 @@ private:
   ImplicitLocOpBuilder b;
   gpu::GPUFuncOp kernel;
   hopper::WarpSpecializeOp roles;
-  hopper::ScheduleAttr schedule;
   bool accurateTanh;
   LLVM::LLVMFuncOp function;
   SmallVector<Attribute> params;
@@ -272,12 +305,21 @@ private:
   DenseMap<Value, SharedTile> shared;
   /// Matrix descriptors of the first stage, by offset and leading bytes.
   DenseMap<std::pair<int64_t, uint64_t>, Value> descriptors;
-  Operation *roleStart = nullptr;
+  /// The first of the named barriers of turns.
+  llvm::MapVector<Value, int64_t> turnBarriers;
+  /// The named barriers of partitions.
+  llvm::StringMap<int64_t> syncBarriers;
+
+  // Of the partition.
+  hopper::PartitionAttr partition;
+  int64_t firstGroup = 0;
+  Operation *partitionStart = nullptr;
   bool stores = false;
 
-  // Of the thread.
-  Value threadId, sharedBase, sharedInt, warpgroup, lane, warp, isLane0,
-      isGroupLeader, quad, row;
+  // Of the thread: its number among those of a replica's warpgroup, and the
+  // number of the replica, among others.
+  Value threadId, sharedBase, sharedInt, group, groupThread, warpgroup, lane,
+      warp, isLane0, isLeader, isGroupLeader, quad, row;
 };
 
 } // namespace mlir::attn

@@ -3,7 +3,7 @@
 // Keys that a tile gathers may be anywhere, so that a limit of positions holds
 // in every tile, not in the last one alone.
 
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // CHECK-NOT: -> (vector<64x64xf32>) {
 // CHECK: %[[NUMBERS:.*]] = attn.gather %{{.*}} : memref<?x64xi32, {{.*}} -> vector<64x1xi32>
 // CHECK-NOT: -> (vector<64x64xf32>) {

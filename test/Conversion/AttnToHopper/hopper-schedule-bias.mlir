@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: gpu.func @alibi(
 // CHECK: %[[RAMP:.*]] = hopper.create_ramp : <64x8xbf16>
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // CHECK:   %[[SLOPE:.*]] = attn.gather {{.*}} -> f32
 // CHECK:   %[[SLOPES:.*]] = vector.broadcast %[[SLOPE]] : f32 to vector<1x64xf32>
 // CHECK:   %[[SCALED:.*]] = arith.mulf %[[SLOPES]], %[[EIGHT:cst.*]] : vector<1x64xf32>
@@ -122,7 +122,7 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %o: tensor<?x4x?x64xbf16>, %slopes:
 // The slopes of the next tile of queries come with those queries.
 
 // CHECK-LABEL: gpu.func @overlap(
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // CHECK:   scf.while
 // CHECK:     %[[NOW:.*]] = hopper.split
 // CHECK:     scf.for

@@ -19,7 +19,7 @@
 // CHECK:     hopper.put %[[KS]][%[[T:.*]]], %{{.*}}[%{{.*}}, %{{.*}}, %[[KEY:.*]]] :
 // CHECK:     hopper.put %[[BS]][%[[T]]], %[[MAP]][%[[HEAD]], %c0, %[[ROW]]] column %[[KEY]] :
 // CHECK:     hopper.put %[[VS]]
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // CHECK:   %[[TILE:.*]] = hopper.get %[[BS]][%[[N:.*]]] :
 // CHECK:   %[[ROWS:.*]] = hopper.rows %[[TILE]]
 // CHECK:   hopper.load_fragment %[[ROWS]] : <64x64xbf16, of 128> -> vector<64x64xbf16>
@@ -59,7 +59,7 @@ func.func @bias(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tensor
 // CHECK-LABEL: gpu.func @others(
 // CHECK-COUNT-3: hopper.create_channel
 // CHECK-NOT: hopper.create_channel
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // CHECK-COUNT-5: attn.gather
 func.func @others(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tensor<?x4x?x64xbf16>, %t: tensor<?x?xbf16>, %w: tensor<?x?xi64>, %c: tensor<?xbf16>) -> tensor<?x4x?x64xbf16> {
   %c0 = arith.constant 0 : index
@@ -100,7 +100,7 @@ func.func @others(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tens
 // CHECK-SAME: !hopper.map<128x64xi1> {hopper.dims = array<i64: 0, -1, 1, 2>, hopper.operand = 4 : i64}
 // CHECK-SAME: !hopper.map<128x64xf32> {hopper.dims = array<i64: -1, -1, 0, 1>, hopper.operand = 3 : i64}
 // CHECK-NOT: memref
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // CHECK:   scf.for
 // CHECK:     hopper.mma
 // CHECK-NOT: hopper.load_fragment
@@ -137,7 +137,7 @@ func.func @floats(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tens
 // CHECK-LABEL: gpu.func @strided(
 // CHECK-SAME: !hopper.map<128x64xbf16, strided>
 // CHECK-SAME: !hopper.map<64x64xbf16, strided>
-// CHECK: hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+// CHECK: hopper.warp_specialize partition @load {
 func.func @strided(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x4x?x64xbf16>, %v: tensor<?x4x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index

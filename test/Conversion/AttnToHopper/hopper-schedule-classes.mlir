@@ -68,7 +68,7 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK: %[[QS:.*]] = hopper.create_channel : <2x128x64xbf16, notes>
 // CHECK: %[[KS:.*]] = hopper.create_channel : <2x64x64xbf16, notes>
 // CHECK: %[[VS:.*]] = hopper.create_channel : <2x64x64xbf16>
-// CHECK: hopper.warp_specialize consumers 2 registers 240 producer_threads 32 producer {
+// CHECK: hopper.warp_specialize partition @load warps(1) {
 // CHECK:   scf.while
 // CHECK:   ^bb0(%{{[^:]*}}: i32, %[[KN:[^:]*]]: i32,
 // Where its tiles are; and the range of the queries, once.
@@ -102,7 +102,7 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK:     } else {
 // CHECK:       scf.yield %[[KN]]
 
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(2) registers(240) {
 // CHECK:   %[[QT:.*]], %[[QN:.*]] = hopper.get %[[QS]]
 // CHECK:   %[[SOME:.*]] = arith.cmpi sge, %[[QN]], %c0_i32
 // CHECK:   scf.if %[[SOME]]
@@ -154,7 +154,7 @@ func.func @distances(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 }
 
 // CHECK-LABEL: gpu.func @distances(
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(2) registers(240) {
 // CHECK:   attn.gather {{.*}} -> vector<1x64xi32>
 // CHECK:   scf.if
 // CHECK-NOT: attn.gather {{.*}} -> vector<1x64xi32>

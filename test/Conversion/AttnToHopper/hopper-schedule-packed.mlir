@@ -22,7 +22,7 @@
 // CHECK: %[[FIRSTQUERY:.*]] = arith.divui %{{.*}}, %[[P32]] : i32
 // CHECK: %[[QUERY:.*]] = hopper.position %[[FIRSTQUERY]]
 // CHECK: hopper.put %{{.*}}, %[[Q]][%{{.*}}, %[[HEAD]], %[[QUERY]]] : <1x64x64xbf16>, <64x64xbf16, packed>
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // The causal limit of a column is its query.
 // CHECK: arith.divui %{{.*}} : vector<1x64xindex>
 // CHECK: hopper.store %{{.*}}, %{{.*}}, %[[O]][%{{.*}}, %{{.*}}, %{{.*}}] : vector<64x64xbf16>, <64x64xbf16>, <64x64xbf16, packed>

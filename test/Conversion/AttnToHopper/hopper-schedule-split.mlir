@@ -37,7 +37,7 @@
 // CHECK: %[[OWN:.*]] = arith.minsi %[[LEFT]], %[[SIZE]]
 // CHECK: %[[LO:.*]] = arith.muli %[[FIRST]], %c64_i32
 // CHECK: arith.maxsi %[[OWN]], %c0_i32
-// CHECK: } consumers {
+// CHECK: } partition @compute
 // CHECK: %[[HASKEYS:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
 // CHECK: %[[STATE:.*]]:3 = scf.if %[[HASKEYS]]
 // CHECK: %[[SUM:.*]] = hopper.reduce add %[[STATE]]#2

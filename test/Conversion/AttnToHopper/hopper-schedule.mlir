@@ -18,7 +18,7 @@
 // CHECK-NEXT: %[[KS:.*]] = hopper.create_channel : <2x64x64xbf16>
 // CHECK-NEXT: %[[VS:.*]] = hopper.create_channel : <2x64x64xbf16>
 // CHECK-NEXT: %[[TURNS:.*]] = hopper.create_turns
-// CHECK-NEXT: hopper.warp_specialize consumers 2 registers 240 producer {
+// CHECK-NEXT: hopper.warp_specialize partition @load threads(1) {
 
 // The tiles, from the last on; keys go before the values of the tile before.
 // CHECK: gpu.block_id  x
@@ -33,7 +33,7 @@
 // CHECK:   %[[FIRST:.*]] = hopper.position %c0_i32
 // CHECK:   hopper.put %[[VS]][%{{.*}}], %[[V]][%[[KB]], %[[KH]], %[[FIRST]]] :
 // CHECK-NOT: hopper.put
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(2) registers(240) {
 
 // The first tile is masked in any case.
 // CHECK: %[[WG:.*]] = hopper.warpgroup_id
@@ -147,7 +147,7 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // CHECK: %[[STAGING:.*]] = hopper.create_tile : <192x64xbf16>
 // CHECK: %[[BOX:.*]] = hopper.create_mailbox : <3>
 // CHECK-NOT: create_turns
-// CHECK: hopper.warp_specialize consumers 3 registers 160 producer {
+// CHECK: hopper.warp_specialize partition @load threads(1) {
 // CHECK:   %[[BLOCK:.*]] = arith.index_cast %block_id_x
 // CHECK:   scf.while (%[[N:.*]] = %c0_i32, %[[KN:.*]] = %c0_i32, %[[WORK:.*]] = %[[BLOCK]])
 // CHECK:     %[[TOTAL:.*]] = arith.muli
@@ -170,7 +170,7 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // CHECK:       hopper.put %[[VS]]
 // CHECK:     scf.yield %{{.*}}, %{{.*}}, %[[NEXT]] : i32, i32, i32
 // CHECK:   hopper.retire %[[COUNTER]]
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(3) registers(160) {
 // CHECK:   scf.while (%[[N:.*]] = %c0_i32, %{{.*}} = %c0_i32)
 // CHECK:     %[[MESSAGE:.*]]:3 = hopper.receive %[[BOX]][%[[N]]] : <3> -> i32, i32, i32
 // CHECK:     %[[ISWORK:.*]] = arith.cmpi sge, %[[MESSAGE]]#0, %c0_i32
@@ -239,7 +239,7 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 // CHECK: %[[HEADS:.*]] = arith.minui %[[MORE]], %{{.*}}
 // CHECK: %[[SIZE:.*]] = arith.muli %{{.*}}, %[[HEADS]]
 // CHECK: arith.divui %{{.*}}, %[[SIZE]]
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(3) registers(160) {
 // CHECK-NOT: arith.divui %c65536_i32
 // CHECK: gpu.return
 func.func @group(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
@@ -259,7 +259,7 @@ func.func @group(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // A prefix that all queries see is in the limit of each query, too.
 
 // CHECK-LABEL: gpu.func @prefix(
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(3) registers(160) {
 // CHECK: %[[LATER:.*]] = arith.maxsi %{{.*}} : vector<1x64xindex>
 // CHECK: %[[LIMIT:.*]] = arith.minsi %{{.*}} : vector<1x64xindex>
 // CHECK-NOT: arith.ori
@@ -293,7 +293,7 @@ func.func @prefix(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 // warpgroup is asked of each one but the first.
 
 // CHECK-LABEL: gpu.func @ranges(
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(3) registers(160) {
 // CHECK: %[[WG:.*]] = hopper.warpgroup_id
 // CHECK: %[[BEFORE:.*]] = arith.muli %[[WG]], %c64
 // CHECK: scf.if
@@ -342,8 +342,7 @@ func.func @ranges(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 // CHECK: hopper.create_channel : <4x16x32xf16>
 // The queries' memory has no room for results of another extent.
 // CHECK: %[[STAGING:.*]] = hopper.create_tile : <64x32xf16>
-// CHECK: hopper.warp_specialize consumers 1
-// CHECK: } consumers {
+// CHECK: } partition @compute registers
 // CHECK: attn.gather %[[HEADS]][%{{.*}}] {{.*}} -> f32
 // CHECK: attn.gather %[[ROWS]][%{{.*}}] {{.*}} -> vector<1x64xf32>
 // CHECK: vector.broadcast %[[X]] : f32 to vector<16x64xf32>
@@ -421,7 +420,7 @@ func.func @bshd(%q: tensor<2x?x4x64xbf16>, %k: tensor<2x?x2x64xbf16>, %v: tensor
 // that of a key, too, and no warpgroup has limits of its own.
 
 // CHECK-LABEL: gpu.func @one_tile(
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(3) registers(160) {
 // CHECK: scf.while
 // CHECK: %[[COUNT:.*]] = arith.divui %{{.*}}, %c64_i32
 // CHECK-NOT: arith.divui
@@ -438,8 +437,8 @@ func.func @one_tile(%q: tensor<1x4x100x64xbf16>, %k: tensor<1x4x?x64xbf16>, %o: 
 // Without queries no block is launched, and the kernel does nothing.
 
 // CHECK-LABEL: gpu.func @no_queries()
-// CHECK-NEXT: hopper.warp_specialize consumers 2 registers 240 producer {
-// CHECK-NEXT: } consumers {
+// CHECK-NEXT: hopper.warp_specialize partition @load threads(1) {
+// CHECK-NEXT: } partition @compute replicas(2) registers(240) {
 // CHECK-NEXT: }
 // CHECK-NEXT: gpu.return
 

@@ -15,7 +15,7 @@ gpu.module @skip_from_second {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -29,7 +29,7 @@ gpu.module @skip_from_second {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -116,7 +116,7 @@ gpu.module @skip_misses_one {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -130,7 +130,7 @@ gpu.module @skip_misses_one {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -218,7 +218,7 @@ gpu.module @skip_ends_early {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -232,7 +232,7 @@ gpu.module @skip_ends_early {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -320,7 +320,7 @@ gpu.module @range_not_clamped {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -334,7 +334,7 @@ gpu.module @range_not_clamped {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -420,7 +420,7 @@ gpu.module @negative_range {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -434,7 +434,7 @@ gpu.module @negative_range {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -520,7 +520,7 @@ gpu.module @range_in_no_order {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -534,7 +534,7 @@ gpu.module @range_in_no_order {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32

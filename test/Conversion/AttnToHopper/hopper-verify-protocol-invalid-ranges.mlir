@@ -17,7 +17,7 @@ gpu.module @no_skip {
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
     // expected-error @below {{cannot prove that consumers use a channel as often as the producer}}
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -31,7 +31,7 @@ gpu.module @no_skip {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -107,7 +107,7 @@ gpu.module @skip_without_release {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -121,7 +121,7 @@ gpu.module @skip_without_release {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -209,7 +209,7 @@ gpu.module @skip_without_capture {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -224,7 +224,7 @@ gpu.module @skip_without_capture {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -310,7 +310,7 @@ gpu.module @skip_without_turn {
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // expected-note @below {{created here}}
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -324,7 +324,7 @@ gpu.module @skip_without_turn {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -410,7 +410,7 @@ gpu.module @not_for_all_threads {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -424,7 +424,7 @@ gpu.module @not_for_all_threads {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -515,7 +515,7 @@ gpu.module @turn_after_values {
     %c = hopper.create_channel : !hopper.channel<1x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<1x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -530,7 +530,7 @@ gpu.module @turn_after_values {
         // expected-error @below {{never ends: the producer waits for room here}}
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -619,7 +619,7 @@ gpu.module @turns_of_empty_range {
     // expected-note @below {{created here}}
     %turns = hopper.create_turns : !hopper.turns
     // expected-error @below {{cannot prove that all consumers take as many turns}}
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -633,7 +633,7 @@ gpu.module @turns_of_empty_range {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32

@@ -9,9 +9,9 @@ gpu.module @early_reuse {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{no hopper.wait has waited for this one}}
       %p = hopper.mma %t, %t : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> !hopper.pending<vector<64x64xf32>>
@@ -35,9 +35,9 @@ gpu.module @read_after_reuse {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{reused here}}
       %r = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -60,9 +60,9 @@ gpu.module @product_after_reuse {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{reused here}}
       %r = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -86,9 +86,9 @@ gpu.module @release_before_drain {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       %r = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{no hopper.drain has waited for this one}}
@@ -110,9 +110,9 @@ gpu.module @store_after_release {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       %r = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{released here}}
@@ -134,9 +134,9 @@ gpu.module @rows_of_all {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{reused here}}
       %r = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>

@@ -10,9 +10,9 @@ gpu.module @get_without_put {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
       // expected-error @below {{waits for use of a channel that the producer does not fill before the loop, branch or end where the roles meet next}}
@@ -35,10 +35,10 @@ gpu.module @put_without_get {
     // expected-note @below {{created here}}
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // expected-error @below {{ends with 1 uses that no consumer has got}}
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       hopper.put %ch[%n1], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
     }
@@ -58,7 +58,7 @@ gpu.module @two_for_one {
     %n2 = arith.constant 2 : i32
     // expected-note @below {{created here}}
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       // expected-error @below {{puts 1 more in an iteration than the consumers get}}
       scf.for %i = %n0 to %n step %n1 : i32 {
         %j = arith.muli %i, %n2 : i32
@@ -66,7 +66,7 @@ gpu.module @two_for_one {
         hopper.put %ch[%j], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
         hopper.put %ch[%k], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       // expected-note @below {{the consumers' loop is here}}
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -87,12 +87,12 @@ gpu.module @other_bounds {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       // expected-note @below {{the producer's loop is here}}
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{cannot prove that the loop has as many iterations as that of the producer}}
       scf.for %i = %n1 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -116,11 +116,11 @@ gpu.module @only_one_loop {
     // expected-note @below {{created here}}
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // expected-error @below {{cannot prove that consumers use a channel as often as the producer}}
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %end step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %q = arith.constant 0 : i32
     }
     gpu.return
@@ -140,11 +140,11 @@ gpu.module @loop_and_branch {
     // expected-note @below {{created here}}
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // expected-error @below {{cannot prove that consumers use a channel as often as the producer}}
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %end step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
         %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -165,13 +165,13 @@ gpu.module @other_condition {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       // expected-note @below {{the producer's branch is here}}
       scf.if %some {
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sge, %n, %n0 : i32
       // expected-error @below {{cannot prove that the condition is the same as that of the producer}}
       scf.if %some {
@@ -195,14 +195,14 @@ gpu.module @unbalanced_branch {
     // expected-note @below {{channel created here}}
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %d = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       // expected-error @below {{expects as many tiles in a channel after one branch as after the other}}
       scf.if %some {
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
         hopper.put %d[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
         %u = hopper.get %d[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -227,14 +227,14 @@ gpu.module @order {
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %other = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %n2 = arith.constant 2 : i32
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       hopper.put %ch[%n1], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       // expected-error @below {{never ends: the producer waits for room here}}
       hopper.put %ch[%n2], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       hopper.put %other[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %n2 = arith.constant 2 : i32
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{while a consumer waits here}}
@@ -262,11 +262,11 @@ gpu.module @order_of_turns {
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
       // expected-error @below {{never ends: the producer waits for room here}}
       hopper.put %ch[%n1], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       hopper.take_turn %turns : !hopper.turns
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %ch[%n0] : !hopper.channel<1x64x64xbf16>
@@ -289,9 +289,9 @@ gpu.module @message_not_posted {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %box = hopper.create_mailbox : !hopper.mailbox<1>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.post %box[%n0], %n : !hopper.mailbox<1>
-    } consumers {
+    } partition @compute registers(160) {
       %a = hopper.receive %box[%n0] : !hopper.mailbox<1> -> i32
       // expected-error @below {{waits for use of a mailbox that the producer does not fill before the loop, branch or end where the roles meet next}}
       %b = hopper.receive %box[%n1] : !hopper.mailbox<1> -> i32
@@ -312,10 +312,10 @@ gpu.module @message_not_received {
     // expected-note @below {{created here}}
     %box = hopper.create_mailbox : !hopper.mailbox<1>
     // expected-error @below {{ends with 1 uses that no consumer has got}}
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.post %box[%n0], %n : !hopper.mailbox<1>
       hopper.post %box[%n1], %n : !hopper.mailbox<1>
-    } consumers {
+    } partition @compute registers(160) {
       %a = hopper.receive %box[%n0] : !hopper.mailbox<1> -> i32
     }
     gpu.return
@@ -332,7 +332,7 @@ gpu.module @ambiguous_end {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %box = hopper.create_mailbox : !hopper.mailbox<1>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       // expected-note @below {{the producer's loop is here}}
       scf.while (%i = %n0) : (i32) -> (i32) {
         %is_work = arith.cmpi slt, %i, %n : i32
@@ -345,7 +345,7 @@ gpu.module @ambiguous_end {
         %next = arith.addi %i, %n1 : i32
         scf.yield %next : i32
       }
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{cannot prove that the loop has as many iterations as that of the producer}}
       scf.while (%i = %n0) : (i32) -> (i32) {
         %message = hopper.receive %box[%i] : !hopper.mailbox<1> -> i32
@@ -372,10 +372,10 @@ gpu.module @number {
     // expected-note @below {{cannot prove it of this value}}
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       // expected-error @below {{expects the number after that of the use before}}
       hopper.put %ch[%n1], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
     }
@@ -394,12 +394,12 @@ gpu.module @number_of_inner_loop {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         // expected-error @below {{expects the number after that of the use before}}
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
@@ -419,13 +419,13 @@ gpu.module @other_control_flow_of_producer {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       // expected-error @below {{expects no step of a role in other control flow than scf.for, scf.while and scf.if}}
       scf.execute_region {
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
         scf.yield
       }
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
     }
@@ -446,7 +446,7 @@ gpu.module @branch_facts {
     %some = arith.cmpi sgt, %n, %n0 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %other = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.if %some {
         %x = arith.minsi %n, %n100 : i32
         %last = arith.subi %x, %n1 : i32
@@ -465,7 +465,7 @@ gpu.module @branch_facts {
       }
       // expected-error @below {{expects the number after that of the use before}}
       hopper.put %other[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       scf.if %some {
         %x = arith.minsi %n, %n100 : i32
         %last = arith.subi %x, %n1 : i32
@@ -501,12 +501,12 @@ gpu.module @late_note {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16, notes>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] note %n : !hopper.channel<2x64x64xbf16, notes>, !hopper.map<64x64xbf16>
       scf.for %i = %n1 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] note %n : !hopper.channel<2x64x64xbf16, notes>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error@+1 {{expects messages and notes to be received before a loop or branch}}
       scf.for %i = %n1 to %n step %n1 : i32 {
         %j = arith.subi %i, %n1 : i32
@@ -532,14 +532,14 @@ gpu.module @other_note {
     %n1 = arith.constant 1 : i32
     %first = hopper.create_channel : !hopper.channel<1x64x64xbf16, notes>
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %first[%n0], %map[%c0, %c0, %c0] note %m : !hopper.channel<1x64x64xbf16, notes>, !hopper.map<64x64xbf16>
       %p = arith.cmpi sge, %n, %n0 : i32
       // expected-note@+1 {{the producer's branch is here}}
       scf.if %p {
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %q, %x = hopper.get %first[%n0] : !hopper.channel<1x64x64xbf16, notes> -> !hopper.tile<64x64xbf16>, i32
       hopper.release %first[%n0] : !hopper.channel<1x64x64xbf16, notes>
       %p = arith.cmpi sge, %x, %n0 : i32

@@ -10,11 +10,11 @@ gpu.module @missing_release {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{holds 1 more of a channel's tiles after an iteration than before it}}
       scf.for %i = %n0 to %n step %n1 : i32 {
         // expected-note @below {{got and not released in the same iteration}}
@@ -36,9 +36,9 @@ gpu.module @missing_last_release {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{gets a tile that is not released}}
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       %q = hopper.load_fragment %t : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
@@ -57,11 +57,11 @@ gpu.module @release_before_wait {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         // expected-note @below {{no hopper.wait has waited for this one}}
@@ -85,11 +85,11 @@ gpu.module @release_after_short_wait {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         %p = hopper.mma %t, %t : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> !hopper.pending<vector<64x64xf32>>
@@ -115,9 +115,9 @@ gpu.module @release_after_wait_on_one_path {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{no hopper.wait has waited for this one}}
@@ -143,11 +143,11 @@ gpu.module @double_release {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         %q = hopper.load_fragment %t : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
@@ -171,11 +171,11 @@ gpu.module @read_after_release {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         // expected-note @below {{released here}}
@@ -198,12 +198,12 @@ gpu.module @read_of_last_iteration {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       scf.for %i = %n1 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %t0 = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{released here}}
       hopper.release %ch[%n0] : !hopper.channel<2x64x64xbf16>
@@ -229,10 +229,10 @@ gpu.module @tile_of_one_path {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       hopper.put %ch[%n1], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       %u = hopper.get %ch[%n1] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -260,11 +260,11 @@ gpu.module @too_many_held {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       hopper.put %ch[%n1], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       hopper.put %ch[%n], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-note @below {{the last of them is got here}}
       %u = hopper.get %ch[%n1] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -288,9 +288,9 @@ gpu.module @turn_not_passed {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %x = arith.constant 0 : i32
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{takes a turn that is not passed}}
       hopper.take_turn %turns : !hopper.turns
     }
@@ -308,9 +308,9 @@ gpu.module @turn_on_one_path {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %x = arith.constant 0 : i32
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       // expected-note @below {{taken here}}
       hopper.take_turn %turns : !hopper.turns
@@ -333,9 +333,9 @@ gpu.module @turn_not_taken {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %x = arith.constant 0 : i32
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{passes a turn that this consumer has not taken}}
       hopper.pass_turn %turns : !hopper.turns
     }
@@ -353,9 +353,9 @@ gpu.module @turn_twice {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %x = arith.constant 0 : i32
-    } consumers {
+    } partition @compute registers(160) {
       // expected-note @below {{taken here}}
       hopper.take_turn %turns : !hopper.turns
       // expected-error @below {{takes a turn that this consumer has not passed}}
@@ -376,11 +376,11 @@ gpu.module @short_wait {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         // expected-note @below {{started here}}
@@ -404,9 +404,9 @@ gpu.module @no_wait {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %tile = hopper.create_tile : !hopper.tile<64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %x = arith.constant 0 : i32
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{starts a product that nothing waits for}}
       %p = hopper.mma %tile, %tile : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> !hopper.pending<vector<64x64xf32>>
     }
@@ -424,11 +424,11 @@ gpu.module @use_after_reuse {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         // expected-error @below {{gets a tile of a channel whose memory is reused}}
         %t = hopper.get %ch[%i] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -451,9 +451,9 @@ gpu.module @store_to_channel {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %v = arith.constant dense<0.0> : vector<64x64xbf16>
       %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
       // expected-error @below {{writes to a tile of a channel}}
@@ -474,9 +474,9 @@ gpu.module @other_control_flow {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       // expected-error @below {{expects no step of a consumer in other control flow than scf.for, scf.while and scf.if}}
       scf.execute_region {
         %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>

@@ -10,11 +10,11 @@ gpu.module @loop {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         %q = hopper.load_fragment %t : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
@@ -38,7 +38,7 @@ gpu.module @late_release {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -46,7 +46,7 @@ gpu.module @late_release {
           hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
         }
       }
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
         %t0 = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -81,7 +81,7 @@ gpu.module @carried {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %n0 to %n step %n1 iter_args(%k = %n0) -> (i32) : i32 {
         %next = scf.for %j = %n0 to %i step %n1 iter_args(%use = %k) -> (i32) : i32 {
           hopper.put %ch[%use], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -90,7 +90,7 @@ gpu.module @carried {
         }
         scf.yield %next : i32
       }
-    } consumers {
+    } partition @compute registers(160) {
       scf.for %i = %n0 to %n step %n1 iter_args(%k = %n0) -> (i32) : i32 {
         %next = scf.for %j = %n0 to %i step %n1 iter_args(%use = %k) -> (i32) : i32 {
           %t = hopper.get %ch[%use] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -122,7 +122,7 @@ gpu.module @ahead {
     %other = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
     %end = arith.maxsi %n, %n0 : i32
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       hopper.put %other[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       scf.for %i = %n0 to %end step %n1 : i32 {
@@ -130,7 +130,7 @@ gpu.module @ahead {
         hopper.put %ch[%next], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
         hopper.put %other[%next], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       scf.for %i = %n0 to %end step %n1 : i32 {
         hopper.take_turn %turns : !hopper.turns
         %t = hopper.get %ch[%i] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -164,14 +164,14 @@ gpu.module @branch {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       } else {
         hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
         %t = hopper.get %ch[%n0] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
@@ -199,7 +199,7 @@ gpu.module @messages {
     %n1 = arith.constant 1 : i32
     %box = hopper.create_mailbox : !hopper.mailbox<1>
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 3 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.while (%i = %n0) : (i32) -> (i32) {
         %is_work = arith.cmpi slt, %i, %n : i32
         %most = arith.constant 255 : i32
@@ -214,7 +214,7 @@ gpu.module @messages {
         %next = arith.addi %i, %n1 : i32
         scf.yield %next : i32
       }
-    } consumers {
+    } partition @compute replicas(3) registers(160) {
       scf.while (%i = %n0) : (i32) -> (i32) {
         %message = hopper.receive %box[%i] : !hopper.mailbox<1> -> i32
         %is_work = arith.cmpi sge, %message, %n0 : i32
@@ -248,7 +248,7 @@ gpu.module @ranges {
     %c = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %v = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %has = arith.cmpi sgt, %n, %n0 : i32
       scf.if %has {
         hopper.put %k[%n0], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
@@ -262,7 +262,7 @@ gpu.module @ranges {
         %last = arith.subi %n, %n1 : i32
         hopper.put %v[%last], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute replicas(2) registers(160) {
       %wg = hopper.warpgroup_id
       %w = arith.index_cast %wg : index to i32
       %sum = arith.addi %w, %own : i32
@@ -345,9 +345,9 @@ gpu.module @reuse_while_held {
     %c0 = arith.constant 0 : index
     %n0 = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n0], %map[%c0, %c0, %c0] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
-    } consumers {
+    } partition @compute registers(160) {
       %t = hopper.get %ch[%n0] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       %p = hopper.mma %t, %t : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> !hopper.pending<vector<64x64xf32>>
       %s = hopper.wait %p in_flight 0 : !hopper.pending<vector<64x64xf32>>
@@ -373,7 +373,7 @@ gpu.module @never_none {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %n = arith.maxsi %keys, %n1 : i32
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
@@ -382,7 +382,7 @@ gpu.module @never_none {
           hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
         }
       }
-    } consumers {
+    } partition @compute registers(160) {
       %n = arith.maxsi %keys, %n1 : i32
       %some = arith.cmpi sgt, %n, %n0 : i32
       scf.if %some {
@@ -419,7 +419,7 @@ gpu.module @absolute {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 160 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %least = arith.minsi %keys, %c9 : index
       %most = arith.maxsi %least, %c1 : index
       %distance = math.absi %most : index
@@ -427,7 +427,7 @@ gpu.module @absolute {
       scf.for %i = %n0 to %n step %n1 : i32 {
         hopper.put %ch[%i], %map[%c0, %c0, %c0] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(160) {
       %least = arith.minsi %keys, %c9 : index
       %most = arith.maxsi %least, %c1 : index
       %distance = math.absi %most : index

@@ -103,10 +103,10 @@ gpu.module @m {
     %ring = hopper.create_channel : !hopper.channel<4x128x128xbf16>
     %single = hopper.create_channel : !hopper.channel<1x128x64xbf16>
     %turns = hopper.create_turns : !hopper.turns
-    hopper.warp_specialize consumers 2 registers 240 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ring[%n], %map[%x, %x, %x] : !hopper.channel<4x128x128xbf16>, !hopper.map<128x128xbf16>
       hopper.put %single[%n], %one[%x, %x, %x] : !hopper.channel<1x128x64xbf16>, !hopper.map<128x64xbf16>
-    } consumers {
+    } partition @compute replicas(2) registers(240) {
       %0 = hopper.get %ring[%n] : !hopper.channel<4x128x128xbf16> -> !hopper.tile<128x128xbf16>
       hopper.take_turn %turns : !hopper.turns
       hopper.pass_turn %turns : !hopper.turns

@@ -57,9 +57,9 @@ gpu.module @kernels {
                    %n: i32 {hopper.operand = 2 : i64}, %x: index {hopper.operand = 3 : i64, hopper.dim = 0 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 208, strided>} {
     %ch = hopper.create_channel : !hopper.channel<1x64x72xbf16>
-    hopper.warp_specialize consumers 1 registers 208 producer_threads 128 producer {
+    hopper.warp_specialize partition @load {
       hopper.put %ch[%n], %from[%x, %x, %x] : !hopper.channel<1x64x72xbf16>, !hopper.map<64x72xbf16, strided>
-    } consumers {
+    } partition @compute registers(208) {
       %wg = hopper.warpgroup_id
       %t = hopper.get %ch[%n] : !hopper.channel<1x64x72xbf16> -> !hopper.tile<64x72xbf16>
       hopper.release %ch[%n] : !hopper.channel<1x64x72xbf16>
@@ -83,9 +83,9 @@ gpu.module @kernels {
                    %n: i32 {hopper.operand = 1 : i64}, %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
     %ch = hopper.create_channel : !hopper.channel<1x64x128xbf16>
-    hopper.warp_specialize consumers 1 registers 240 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n], %map[%x, %x, %x] column %x : !hopper.channel<1x64x128xbf16>, !hopper.map<64x128xbf16>
-    } consumers {
+    } partition @compute registers(240) {
       %t = hopper.get %ch[%n] : !hopper.channel<1x64x128xbf16> -> !hopper.tile<64x128xbf16>
       hopper.drain
       hopper.release %ch[%n] : !hopper.channel<1x64x128xbf16>

@@ -15,8 +15,8 @@
 gpu.module @m {
   gpu.func @diagonals(%a: memref<?xf32, strided<[1]>> {hopper.operand = 3 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 32, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %true = arith.constant true
       %row = hopper.iota : vector<1x64xindex>
       %key = hopper.iota : vector<32x1xindex>
@@ -32,8 +32,8 @@ gpu.module @m {
 gpu.module @n {
   gpu.func @masked(%a: memref<?xf32, strided<[1]>> {hopper.operand = 3 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 32, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %c5 = arith.constant dense<5> : vector<32x64xindex>
       %row = hopper.iota : vector<1x64xindex>
       %key = hopper.iota : vector<32x1xindex>

@@ -45,8 +45,8 @@ gpu.module @m {
       %any: index {hopper.operand = 8 : i64},
       %d: memref<f16> {hopper.operand = 6 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %0 = attn.gather %a[%x, %x] mask %p : memref<4x?xf32, strided<[?, 1]>>, (index, index), i1 -> f32
       %1 = attn.gather %b[%any] mask %p : memref<?xi1, strided<[1]>>, (index), i1 -> i1
       %2 = attn.gather %c[%x] mask %p : memref<?xindex, strided<[1]>>, (index), i1 -> index

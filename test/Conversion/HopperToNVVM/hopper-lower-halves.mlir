@@ -28,8 +28,8 @@
 gpu.module @m {
   gpu.func @half(%a: memref<?x?xbf16, strided<[?, 1]>> {hopper.operand = 3 : i64}, %f: memref<?x?xf16, strided<[?, 1]>> {hopper.operand = 4 : i64}, %x: i32 {hopper.operand = 5 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %true = arith.constant true
       %p = hopper.position %x
       %i = hopper.iota : vector<8x1xindex>

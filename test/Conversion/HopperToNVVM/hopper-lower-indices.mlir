@@ -51,8 +51,8 @@ gpu.module @m {
   gpu.func @indices(%extent: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64},
       %any: index {hopper.operand = 1 : i64}, %n: i32 {hopper.operand = 2 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %position = hopper.position %n
       %c5 = arith.constant 5 : index
       %c3 = arith.constant 3 : index

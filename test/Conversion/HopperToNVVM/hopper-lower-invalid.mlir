@@ -3,8 +3,8 @@
 gpu.module @m {
   // expected-error@+1 {{expects argument 0 of a kernel to have 'hopper.operand'}}
   gpu.func @f(%n: i32) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
     }
     gpu.return
   }
@@ -15,8 +15,8 @@ gpu.module @m {
 gpu.module @m {
   // expected-error@+1 {{expects a map to have four 'hopper.dims'}}
   gpu.func @f(%m: !hopper.map<64x64xbf16> {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
     }
     gpu.return
   }
@@ -27,8 +27,8 @@ gpu.module @m {
 gpu.module @m {
   // expected-error@+1 {{expects a map to have four 'hopper.dims'}}
   gpu.func @f(%m: !hopper.map<64x64xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1>}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
     }
     gpu.return
   }
@@ -39,8 +39,8 @@ gpu.module @m {
 gpu.module @m {
   // expected-error@+1 {{expects arguments of a kernel to be maps, buffers or scalars, but got 'vector<4xf32>'}}
   gpu.func @f(%v: vector<4xf32> {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
     }
     gpu.return
   }
@@ -51,8 +51,8 @@ gpu.module @m {
 gpu.module @m {
   // expected-error@+1 {{expects buffers with strides, but got 'memref<4xf32, affine_map<(d0) -> (d0 floordiv 2)>>'}}
   gpu.func @f(%v: memref<4xf32, affine_map<(i) -> (i floordiv 2)>> {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
     }
     gpu.return
   }
@@ -71,8 +71,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f() kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       // expected-error@+1 {{expects a constant vector to be a splat}}
       %0 = arith.constant dense<[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0]]> : vector<8x1xf32>
     }
@@ -84,8 +84,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       // expected-error@+1 {{'arith.addui_extended' has no form in a GPU kernel; run with --target=cpu}}
       %0:2 = arith.addui_extended %n, %n : i32, i1
     }
@@ -97,8 +97,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %i = hopper.position %n
       // expected-error@+1 {{'arith.addui_extended' has no form in a GPU kernel}}
       %0:2 = arith.addui_extended %i, %i : index, i1
@@ -111,8 +111,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       // expected-error@+1 {{'gpu.printf' has no form in a GPU kernel; run with --target=cpu}}
       gpu.printf "%d", %n : i32
     }
@@ -124,8 +124,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f() kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %0 = arith.constant dense<0.0> : vector<1x1xf32>
       // expected-error@+1 {{expects a vector of keys or queries}}
       %1 = vector.broadcast %0 : vector<1x1xf32> to vector<8x64xf32>
@@ -138,8 +138,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %v = vector.broadcast %x : f32 to vector<8x64xf32>
       %h = arith.truncf %v : vector<8x64xf32> to vector<8x64xbf16>
       // expected-error@+1 {{expects arithmetic in f32 on vectors of keys and queries, but got 'vector<8x64xbf16>'}}
@@ -153,8 +153,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %v = vector.broadcast %x : f32 to vector<8x64xf32>
       %h = arith.truncf %v : vector<8x64xf32> to vector<8x64xbf16>
       // expected-error@+1 {{expects an extension to f32}}
@@ -168,8 +168,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%x: f64 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       // expected-error@+1 {{'math.sin' on 'f64' has no form in a GPU kernel; run with --target=cpu}}
       %0 = math.sin %x : f64
     }
@@ -181,8 +181,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%x: f64 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       // expected-error@+1 {{'math.exp' on 'f64' has no form in a GPU kernel; run with --target=cpu}}
       %0 = math.exp %x : f64
     }
@@ -194,8 +194,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       // expected-error@+1 {{'math.ipowi' on 'i32' has no form in a GPU kernel; run with --target=cpu}}
       %0 = math.ipowi %n, %n : i32
     }

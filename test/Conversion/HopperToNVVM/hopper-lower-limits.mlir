@@ -39,8 +39,8 @@ gpu.module @m {
   gpu.func @limits(%keys: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64},
       %size: index {hopper.operand = 1 : i64}, %n: i32 {hopper.operand = 2 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %position = hopper.position %n
       %key_base = vector.broadcast %position : index to vector<16x1xindex>
       %iota = hopper.iota : vector<16x1xindex>
@@ -77,8 +77,8 @@ gpu.module @m {
 gpu.module @n {
   gpu.func @distances(%a: index {hopper.operand = 0 : i64}, %n: i32 {hopper.operand = 1 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %i = hopper.position %n
       %c9 = arith.constant 9 : index
       // That it fits 32 bits is known of a distance of positions.

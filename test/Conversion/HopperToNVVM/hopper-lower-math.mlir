@@ -31,8 +31,8 @@
 // TANH-NOT: tanh.approx
 gpu.module @m {
   gpu.func @math(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %0 = math.exp2 %x : f32
       %1 = math.exp %x : f32
       %2 = math.log2 %x : f32

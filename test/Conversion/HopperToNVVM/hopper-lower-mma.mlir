@@ -67,8 +67,8 @@ gpu.module @m {
   gpu.func @products(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
     %qs = hopper.create_channel : !hopper.channel<1x128x24xbf16>
     %ks = hopper.create_channel : !hopper.channel<2x16x24xbf16>
-    hopper.warp_specialize consumers 2 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
       %wg = hopper.warpgroup_id
       %q = hopper.get %qs[%n] : !hopper.channel<1x128x24xbf16> -> !hopper.tile<128x24xbf16>
       %rows = hopper.rows %q[%wg] : !hopper.tile<128x24xbf16> -> !hopper.tile<64x24xbf16, of 128>
@@ -90,8 +90,8 @@ gpu.module @wide {
   gpu.func @chunks(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
     %qs = hopper.create_channel : !hopper.channel<1x128x80xf16>
     %ks = hopper.create_channel : !hopper.channel<1x16x80xf16>
-    hopper.warp_specialize consumers 2 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
       %wg = hopper.warpgroup_id
       %q = hopper.get %qs[%n] : !hopper.channel<1x128x80xf16> -> !hopper.tile<128x80xf16>
       %rows = hopper.rows %q[%wg] : !hopper.tile<128x80xf16> -> !hopper.tile<64x80xf16, of 128>

@@ -59,7 +59,7 @@ gpu.module @m {
     %n0 = arith.constant 0 : i32
     %n1 = arith.constant 1 : i32
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16, notes>
-    hopper.warp_specialize consumers 1 registers 160 producer_threads 32 producer {
+    hopper.warp_specialize partition @load warps(1) {
       %claim = hopper.claim %counter : memref<2xi32>
       %lane = gpu.lane_id
       %number = arith.index_cast %lane : index to i32
@@ -68,7 +68,7 @@ gpu.module @m {
       %bits = hopper.ballot %is
       hopper.put %ch[%n], %map[%c0, %c0, %c0] note %bits : !hopper.channel<2x64x64xbf16, notes>, !hopper.map<64x64xbf16>
       hopper.retire %counter : memref<2xi32>
-    } consumers {
+    } partition @compute registers(160) {
       %t, %x = hopper.get %ch[%n] : !hopper.channel<2x64x64xbf16, notes> -> !hopper.tile<64x64xbf16>, i32
       %some = arith.cmpi sge, %x, %n0 : i32
       scf.if %some {

@@ -31,9 +31,9 @@ gpu.module @m {
       kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, pack_heads>} {
     %n = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
-    hopper.warp_specialize consumers 1 registers 256 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n], %q[%b, %h, %r] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16, packed>
-    } consumers {
+    } partition @compute registers(256) {
       %v = arith.constant dense<1.0> : vector<64x64xbf16>
       %l = arith.constant dense<2.0> : vector<1x64xf32>
       %t = hopper.get %ch[%n] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>

@@ -47,10 +47,10 @@ gpu.module @m {
     %fs = hopper.create_channel : !hopper.channel<1x64x64xf32>
     %bs = hopper.create_channel : !hopper.channel<1x64x64xi1>
     %x = arith.constant 0 : index
-    hopper.warp_specialize consumers 1 registers 240 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %fs[%n], %f[%x, %x, %x] column %x : !hopper.channel<1x64x64xf32>, !hopper.map<64x64xf32>
       hopper.put %bs[%n], %b[%x, %x, %x] column %x : !hopper.channel<1x64x64xi1>, !hopper.map<64x64xi1>
-    } consumers {
+    } partition @compute registers(240) {
       %ft = hopper.get %fs[%n] : !hopper.channel<1x64x64xf32> -> !hopper.tile<64x64xf32>
       %bias = hopper.load_fragment %ft : !hopper.tile<64x64xf32> -> vector<64x64xf32>
       %bt = hopper.get %bs[%n] : !hopper.channel<1x64x64xi1> -> !hopper.tile<64x64xi1>

@@ -87,8 +87,8 @@ gpu.module @m {
       %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64},
       %y: index {hopper.operand = 0 : i64, hopper.dim = 1 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, split_keys>} {
-    hopper.warp_specialize consumers 1 registers 208 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(208) {
       %v = arith.constant dense<1.0> : vector<24x64xf32>
       hopper.store_rows %v, %parts[%x, %y] dim 0 end %y : vector<24x64xf32>, memref<?x?x24xf32, strided<[?, ?, 1]>>
     }

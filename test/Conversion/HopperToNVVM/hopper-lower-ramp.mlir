@@ -5,8 +5,8 @@
 gpu.module @m {
   gpu.func @ramp(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
     %ramp = hopper.create_ramp : !hopper.tile<16x8xbf16>
-    hopper.warp_specialize consumers 2 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
       %slopes = vector.broadcast %x : f32 to vector<1x64xf32>
       %parts = hopper.split %slopes : vector<1x64xf32> -> vector<8x64xbf16>
       %acc = arith.constant dense<0.0> : vector<16x64xf32>

@@ -64,8 +64,8 @@ gpu.module @m {
       %y: index {hopper.operand = 0 : i64, hopper.dim = 1 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
     %tile = hopper.create_tile : !hopper.tile<128x72xbf16>
-    hopper.warp_specialize consumers 2 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
       %wg = hopper.warpgroup_id
       %v = arith.constant dense<0.0> : vector<72x64xf32>
       %r = arith.truncf %v : vector<72x64xf32> to vector<72x64xbf16>

@@ -33,8 +33,8 @@
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ff2bf16x2.rn"(%[[ODD]], %[[EVEN]]) : (f32, f32) -> vector<2xbf16>
 gpu.module @m {
   gpu.func @vectors(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
-    hopper.warp_specialize consumers 1 registers 240 producer {
-    } consumers {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
       %s = vector.broadcast %x : f32 to vector<8x64xf32>
       %max = hopper.reduce max %s : vector<8x64xf32> -> vector<1x64xf32>
       %parts = hopper.reduce add %s : vector<8x64xf32> -> vector<4x64xf32>

@@ -52,11 +52,11 @@ gpu.module @m {
   gpu.func @work(%counter: memref<2xi32> {hopper.counter}, %n: i32 {hopper.operand = 0 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
     %box = hopper.create_mailbox : !hopper.mailbox<3>
-    hopper.warp_specialize consumers 2 registers 240 producer {
+    hopper.warp_specialize partition @load threads(1) {
       %next = hopper.claim %counter : memref<2xi32>
       hopper.post %box[%n], %next, %n, %n : !hopper.mailbox<3>
       hopper.retire %counter : memref<2xi32>
-    } consumers {
+    } partition @compute replicas(2) registers(240) {
       %r:3 = hopper.receive %box[%n] : !hopper.mailbox<3> -> i32, i32, i32
       %0 = arith.addi %r#0, %r#1 : i32
       %1 = arith.addi %0, %r#2 : i32
@@ -73,8 +73,8 @@ gpu.module @m {
   // CHECK: nvvm.setmaxregister {{ *}}increase 104
   gpu.func @shared() kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 104, thread_blocks = 2>} {
-    hopper.warp_specialize consumers 2 registers 104 thread_blocks 2 producer {
-    } consumers {
+    hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) {
+    } partition @compute replicas(2) registers(104) {
     }
     gpu.return
   }

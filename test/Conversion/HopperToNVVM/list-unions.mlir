@@ -9,13 +9,13 @@
 // KERNEL-SAME: hopper.blocks, hopper.elements = 6 : i64, hopper.rows, hopper.threads = 256 : i64
 // KERNEL: attn.list_unions %{{.*}}, %{{.*}} queries %{{.*}} keys %{{.*}} tile[64, 64] into(
 // KERNEL: gpu.func @f(
-// KERNEL: hopper.warp_specialize consumers 1 registers 112 producer_threads 128 thread_blocks 3 producer {
+// KERNEL: hopper.warp_specialize ctas_per_sm(3) partition @load {
 // KERNEL: hopper.put %[[Q:[0-9]+]][%{{.*}}], %{{.*}} : <1x64x64xbf16>, <64x64xbf16>
 // KERNEL: hopper.put %[[K:[0-9]+]][%{{.*}}], %{{.*}} rows %[[LIST:.*]][%[[PAGE:.*]]] : <4x64x64xbf16>, <64x64xbf16, strided, aligned>, memref<?x64xi32
 // KERNEL: scf.for
 // KERNEL: hopper.put %[[K]][%{{.*}}], %{{.*}} rows %[[LIST]][%{{.*}}]
 // KERNEL: hopper.put %[[V:[0-9]+]][%{{.*}}], %{{.*}} rows %[[LIST]][%{{.*}}]
-// KERNEL: } consumers {
+// KERNEL: } partition @compute registers(112) {
 // KERNEL-NOT: vector<64x64xbf16>, i1
 // KERNEL: attn.gather %{{.*}} : memref<?x2x64xi32, {{.*}} -> vector<64x64xi32>
 

@@ -3,8 +3,8 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
 func.func @f() {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<12x1xindex>'}}
     %0 = hopper.iota : vector<12x1xindex>
   }
@@ -14,8 +14,8 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<1x32xindex>'}}
     %0 = hopper.iota : vector<1x32xindex>
   }
@@ -25,8 +25,8 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<8x64xindex>'}}
     %0 = hopper.iota : vector<8x64xindex>
   }
@@ -36,8 +36,8 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects positions of a multiple of 8 keys or of 64 queries, but got 'vector<1x1xindex>'}}
     %0 = hopper.iota : vector<1x1xindex>
   }
@@ -47,8 +47,8 @@ func.func @f() {
 // -----
 
 func.func @f(%s: vector<128x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects max or add, but got mul}}
     %0 = hopper.reduce mul %s : vector<128x64xf32> -> vector<1x64xf32>
   }
@@ -58,8 +58,8 @@ func.func @f(%s: vector<128x64xf32>) {
 // -----
 
 func.func @f(%s: vector<128x32xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<128x32xf32>'}}
     %0 = hopper.reduce max %s : vector<128x32xf32> -> vector<1x32xf32>
   }
@@ -69,8 +69,8 @@ func.func @f(%s: vector<128x32xf32>) {
 // -----
 
 func.func @f(%s: vector<12x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<12x64xf32>'}}
     %0 = hopper.reduce max %s : vector<12x64xf32> -> vector<1x64xf32>
   }
@@ -80,8 +80,8 @@ func.func @f(%s: vector<12x64xf32>) {
 // -----
 
 func.func @f(%s: vector<4x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<4x64xf32>'}}
     %0 = hopper.reduce max %s : vector<4x64xf32> -> vector<1x64xf32>
   }
@@ -91,8 +91,8 @@ func.func @f(%s: vector<4x64xf32>) {
 // -----
 
 func.func @f(%s: vector<1x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a multiple of 8 rows of 64 queries, or the parts of a sum, but got 'vector<1x64xf32>'}}
     %0 = hopper.reduce add %s : vector<1x64xf32> -> vector<1x64xf32>
   }
@@ -102,8 +102,8 @@ func.func @f(%s: vector<1x64xf32>) {
 // -----
 
 func.func @f(%s: vector<128x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a result with one row, or four for add, but got 'vector<4x64xf32>'}}
     %0 = hopper.reduce max %s : vector<128x64xf32> -> vector<4x64xf32>
   }
@@ -113,8 +113,8 @@ func.func @f(%s: vector<128x64xf32>) {
 // -----
 
 func.func @f(%s: vector<128x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a result with one row, or four for add, but got 'vector<2x64xf32>'}}
     %0 = hopper.reduce add %s : vector<128x64xf32> -> vector<2x64xf32>
   }
@@ -124,8 +124,8 @@ func.func @f(%s: vector<128x64xf32>) {
 // -----
 
 func.func @f(%s: vector<128x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a result with one row, or four for add, but got 'vector<1x32xf32>'}}
     %0 = hopper.reduce add %s : vector<128x64xf32> -> vector<1x32xf32>
   }
@@ -135,8 +135,8 @@ func.func @f(%s: vector<128x64xf32>) {
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a channel of one stage, but got '!hopper.channel<2x128x64xbf16>'}}
     %0 = hopper.reuse %c : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
   }
@@ -146,8 +146,8 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>) {
 // -----
 
 func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the result to be '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16, of 128>'}}
     %0 = hopper.reuse %c : !hopper.channel<1x128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
   }
@@ -157,8 +157,8 @@ func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
 // -----
 
 func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<128x64xbf16>, %m: !hopper.map<64x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x64xbf16>', '!hopper.tile<128x64xbf16>' and '!hopper.map<64x64xbf16>'}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<128x64xbf16>, !hopper.map<64x64xbf16>
   }
@@ -168,8 +168,8 @@ func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<128x64xbf16>, %m: !hopper.
 // -----
 
 func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<128x64xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x64xbf16>'}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<128x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
   }
@@ -179,8 +179,8 @@ func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: 
 // -----
 
 func.func @f(%v: vector<64x64xf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x64xf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x64xbf16>'}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
   }
@@ -190,8 +190,8 @@ func.func @f(%v: vector<64x64xf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !h
 // -----
 
 func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x64xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<128x64xbf16>'}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<128x64xbf16>
   }
@@ -201,8 +201,8 @@ func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !
 // -----
 
 func.func @f(%v: vector<64x32xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<64x32xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x64xbf16>'}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<64x32xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
   }
@@ -213,8 +213,8 @@ func.func @f(%v: vector<64x32xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !
 
 // Parts are multiples of 64 columns.
 func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x72xbf16, of 128>, %m: !hopper.map<64x128xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<128x64xbf16>', '!hopper.tile<64x72xbf16, of 128>' and '!hopper.map<64x128xbf16>'}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<128x64xbf16>, !hopper.tile<64x72xbf16, of 128>, !hopper.map<64x128xbf16>
   }
@@ -224,8 +224,8 @@ func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x72xbf16, of 128>, %m: 
 // -----
 
 func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x128xbf16, strided>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects vector, tile and map to agree, but got 'vector<128x64xbf16>', '!hopper.tile<64x64xbf16, of 128>' and '!hopper.map<64x128xbf16, strided>'}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<128x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x128xbf16, strided>
   }
@@ -235,8 +235,8 @@ func.func @f(%v: vector<128x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: 
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a dimension of heads of the memref beside that of rows, but got 1}}
     hopper.store_rows %v, %l[%x, %x] dim 1 end %x packed %x heads 1 : vector<1x64xf32>, memref<?x?xf32>
   }
@@ -246,8 +246,8 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a dimension of heads of the memref beside that of rows, but got 2}}
     hopper.store_rows %v, %l[%x, %x] dim 1 end %x packed %x heads 2 : vector<1x64xf32>, memref<?x?xf32>
   }
@@ -257,8 +257,8 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects packed heads and their dimension together}}
     "hopper.store_rows"(%v, %l, %x, %x, %x) <{dim = 1 : i64, heads = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 2, 1, 0>}> : (vector<1x64xf32>, memref<?x?xf32>, index, index, index) -> ()
   }
@@ -268,8 +268,8 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?xf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a buffer of f32, but got 'memref<?xf16>'}}
     hopper.store_rows %v, %l[%x] dim 0 end %x : vector<1x64xf32>, memref<?xf16>
   }
@@ -279,8 +279,8 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?xf16>, %x: index) {
 // -----
 
 func.func @f(%v: vector<64x1xf32>, %l: memref<?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the vector to be 'vector<1x64xf32>', but got 'vector<64x1xf32>'}}
     hopper.store_rows %v, %l[%x] dim 0 end %x : vector<64x1xf32>, memref<?xf32>
   }
@@ -290,8 +290,8 @@ func.func @f(%v: vector<64x1xf32>, %l: memref<?xf32>, %x: index) {
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 2 indices, but got 1}}
     hopper.store_rows %v, %l[%x] dim 0 end %x : vector<1x64xf32>, memref<?x?xf32>
   }
@@ -301,8 +301,8 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a dimension of the memref, but got 2}}
     hopper.store_rows %v, %l[%x, %x] dim 2 end %x : vector<1x64xf32>, memref<?x?xf32>
   }
@@ -312,8 +312,8 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a dimension of the memref, but got -1}}
     hopper.store_rows %v, %l[%x, %x] dim -1 end %x : vector<1x64xf32>, memref<?x?xf32>
   }
@@ -371,8 +371,8 @@ func.func @f(%n: i32) {
 // -----
 
 func.func @f(%v: vector<64x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the vector to be 'vector<72x64xf32>', but got 'vector<64x64xf32>'}}
     hopper.store_rows %v, %l[%x, %x] dim 0 end %x : vector<64x64xf32>, memref<?x?x72xf32>
   }
@@ -382,8 +382,8 @@ func.func @f(%v: vector<64x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
 // -----
 
 func.func @f(%v: vector<72x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 2 indices, but got 3}}
     hopper.store_rows %v, %l[%x, %x, %x] dim 0 end %x : vector<72x64xf32>, memref<?x?x72xf32>
   }
@@ -394,8 +394,8 @@ func.func @f(%v: vector<72x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
 
 // The columns are no dimension of rows.
 func.func @f(%v: vector<72x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a dimension of the memref, but got 2}}
     hopper.store_rows %v, %l[%x, %x] dim 2 end %x : vector<72x64xf32>, memref<?x?x72xf32>
   }

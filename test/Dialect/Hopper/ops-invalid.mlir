@@ -4,8 +4,8 @@
 
 func.func @f() {
   // expected-error@+1 {{expects 1 to 4 consumers, but got 0}}
-  hopper.warp_specialize consumers 0 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(0) registers(240) {
   }
   return
 }
@@ -14,8 +14,8 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects 1 to 4 consumers, but got 5}}
-  hopper.warp_specialize consumers 5 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(5) registers(240) {
   }
   return
 }
@@ -24,8 +24,8 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 16}}
-  hopper.warp_specialize consumers 2 registers 16 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(16) {
   }
   return
 }
@@ -34,8 +34,8 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 100}}
-  hopper.warp_specialize consumers 2 registers 100 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(100) {
   }
   return
 }
@@ -44,8 +44,8 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 264}}
-  hopper.warp_specialize consumers 2 registers 264 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(264) {
   }
   return
 }
@@ -54,8 +54,8 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
-  hopper.warp_specialize consumers 2 registers 248 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(248) {
   }
   return
 }
@@ -64,8 +64,8 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 112, which leave 16}}
-  hopper.warp_specialize consumers 2 registers 112 thread_blocks 2 producer {
-  } consumers {
+  hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) {
+  } partition @compute replicas(2) registers(112) {
   }
   return
 }
@@ -74,8 +74,8 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 5}}
-  hopper.warp_specialize consumers 1 registers 64 thread_blocks 5 producer {
-  } consumers {
+  hopper.warp_specialize ctas_per_sm(5) partition @load threads(1) {
+  } partition @compute registers(64) {
   }
   return
 }
@@ -99,8 +99,8 @@ func.func @f() {
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{'hopper.put' op expects to be in the 'producer' region of hopper.warp_specialize}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
   }
@@ -110,10 +110,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f() {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.warpgroup_id' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     %0 = hopper.warpgroup_id
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -121,10 +121,10 @@ func.func @f() {
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.get' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     %0 = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -132,10 +132,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.release' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     hopper.release %c[%n] : !hopper.channel<2x128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -143,10 +143,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
 // -----
 
 func.func @f(%t: !hopper.turns) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.take_turn' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     hopper.take_turn %t : !hopper.turns
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -154,10 +154,10 @@ func.func @f(%t: !hopper.turns) {
 // -----
 
 func.func @f(%t: !hopper.turns) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.pass_turn' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     hopper.pass_turn %t : !hopper.turns
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -165,10 +165,10 @@ func.func @f(%t: !hopper.turns) {
 // -----
 
 func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.load_fragment' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     %0 = hopper.load_fragment %t : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -176,10 +176,10 @@ func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
 // -----
 
 func.func @f(%q: !hopper.tile<64x64xbf16, of 128>, %k: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.mma' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     %0 = hopper.mma %q, %k : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -187,10 +187,10 @@ func.func @f(%q: !hopper.tile<64x64xbf16, of 128>, %k: !hopper.tile<128x64xbf16>
 // -----
 
 func.func @f(%p: !hopper.pending<vector<128x64xf32>>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.wait' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     %0 = hopper.wait %p in_flight 0 : !hopper.pending<vector<128x64xf32>>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -198,10 +198,10 @@ func.func @f(%p: !hopper.pending<vector<128x64xf32>>) {
 // -----
 
 func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.reuse' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     %0 = hopper.reuse %c : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -209,10 +209,10 @@ func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
 // -----
 
 func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.store' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -220,10 +220,10 @@ func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !
 // -----
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?xf32>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.store_rows' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     hopper.store_rows %v, %l[%x] dim 0 end %x : vector<1x64xf32>, memref<?xf32>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -231,10 +231,10 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?xf32>, %x: index) {
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<64x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{expects boxes of the map to be tiles of the channel, but got '!hopper.map<64x64xbf16>' and '!hopper.channel<2x128x64xbf16>'}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<64x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -242,10 +242,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<64x64x
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x128xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{expects boxes of the map to be tiles of the channel, but got '!hopper.map<128x128xbf16>' and '!hopper.channel<2x128x64xbf16>'}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x128xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -253,10 +253,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x12
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{expects boxes of the map to be tiles of the channel, but got '!hopper.map<128x64xf16>' and '!hopper.channel<2x128x64xbf16>'}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -264,8 +264,8 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the result to be a tile of the channel, '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16>'}}
     %0 = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<64x64xbf16>
   }
@@ -275,8 +275,8 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
 // -----
 
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<128x64xbf16>'}}
     %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<128x64xbf16>
   }
@@ -286,8 +286,8 @@ func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
 // -----
 
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x128xbf16, of 128>'}}
     %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x128xbf16, of 128>
   }
@@ -297,8 +297,8 @@ func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
 // -----
 
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xf16, of 128>'}}
     %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xf16, of 128>
   }
@@ -308,8 +308,8 @@ func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
 // -----
 
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16, of 192>'}}
     %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 192>
   }
@@ -319,8 +319,8 @@ func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
 // -----
 
 func.func @f(%t: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a tile of 64 rows, but got '!hopper.tile<128x64xbf16>'}}
     %0 = hopper.load_fragment %t : !hopper.tile<128x64xbf16> -> vector<64x64xbf16>
   }
@@ -330,8 +330,8 @@ func.func @f(%t: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the result to be 'vector<64x64xbf16>', but got 'vector<128x64xbf16>'}}
     %0 = hopper.load_fragment %t : !hopper.tile<64x64xbf16, of 128> -> vector<128x64xbf16>
   }
@@ -341,8 +341,8 @@ func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
 // -----
 
 func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the result to be 'vector<64x64xbf16>', but got 'vector<64x64xf16>'}}
     %0 = hopper.load_fragment %t : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xf16>
   }
@@ -352,8 +352,8 @@ func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
 // -----
 
 func.func @f(%l: !hopper.tile<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 64 queries, but got 128}}
     %0 = hopper.mma %l, %r : !hopper.tile<128x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -363,8 +363,8 @@ func.func @f(%l: !hopper.tile<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%l: vector<64x32xbf16>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 64 queries, but got 32}}
     %0 = hopper.mma %l, %r : vector<64x32xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -374,8 +374,8 @@ func.func @f(%l: vector<64x32xbf16>, %r: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%l: vector<64x64xf16>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects operands of one element type, but got 'f16' and 'bf16'}}
     %0 = hopper.mma %l, %r : vector<64x64xf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -385,8 +385,8 @@ func.func @f(%l: vector<64x64xf16>, %r: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%l: vector<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects operands to agree on the reduced extent, but got 128 and 64}}
     %0 = hopper.mma %l, %r : vector<128x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -396,8 +396,8 @@ func.func @f(%l: vector<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects operands to agree on the reduced extent, but got 64 and 128}}
     %0 = hopper.mma %l, %r rhs_transposed : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<64x64xf32>>
   }
@@ -407,8 +407,8 @@ func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%l: vector<12x64xbf16>, %r: !hopper.tile<16x12xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the reduced extent to be a multiple of 8, but got 12}}
     %0 = hopper.mma %l, %r : vector<12x64xbf16>, !hopper.tile<16x12xbf16> -> !hopper.pending<vector<16x64xf32>>
   }
@@ -418,8 +418,8 @@ func.func @f(%l: vector<12x64xbf16>, %r: !hopper.tile<16x12xbf16>) {
 // -----
 
 func.func @f(%l: vector<24x64xbf16>, %r: !hopper.tile<24x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the reduced extent to be a multiple of 16, but got 24}}
     %0 = hopper.mma %l, %r rhs_transposed : vector<24x64xbf16>, !hopper.tile<24x64xbf16> -> !hopper.pending<vector<64x64xf32>>
   }
@@ -429,8 +429,8 @@ func.func @f(%l: vector<24x64xbf16>, %r: !hopper.tile<24x64xbf16>) {
 // -----
 
 func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<12x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects rows of the result to be a multiple of 8 up to 256, but got 12}}
     %0 = hopper.mma %l, %r : vector<64x64xbf16>, !hopper.tile<12x64xbf16> -> !hopper.pending<vector<12x64xf32>>
   }
@@ -440,8 +440,8 @@ func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<12x64xbf16>) {
 // -----
 
 func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<264x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects rows of the result to be a multiple of 8 up to 256, but got 264}}
     %0 = hopper.mma %l, %r : vector<64x64xbf16>, !hopper.tile<264x64xbf16> -> !hopper.pending<vector<264x64xf32>>
   }
@@ -451,8 +451,8 @@ func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<264x64xbf16>) {
 // -----
 
 func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a result of 128x64xf32, but got 'vector<64x64xf32>'}}
     %0 = hopper.mma %l, %r : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<64x64xf32>>
   }
@@ -462,8 +462,8 @@ func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>
 // -----
 
 func.func @f(%l: vector<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a result of 64x64xf32, but got 'vector<128x64xf32>'}}
     %0 = hopper.mma %l, %r rhs_transposed : vector<128x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -473,8 +473,8 @@ func.func @f(%l: vector<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>, %a: vector<64x64xf32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the accumulator to be 'vector<128x64xf32>', but got 'vector<64x64xf32>'}}
     %0 = hopper.mma %l, %r acc %a : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16>, vector<64x64xf32> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -484,8 +484,8 @@ func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>
 // -----
 
 func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>, %a: !hopper.pending<vector<64x64xf32>>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects the accumulator to be 'vector<128x64xf32>', but got 'vector<64x64xf32>'}}
     %0 = hopper.mma %l, %r acc %a : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16>, !hopper.pending<vector<64x64xf32>> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -495,8 +495,8 @@ func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>
 // -----
 
 func.func @f(%l: vector<64x64xf32>, %r: !hopper.tile<128x64xbf16>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{operand #0 must be a tile in shared memory or vector of bfloat16 type or 16-bit float values of ranks 2, but got 'vector<64x64xf32>'}}
     %0 = hopper.mma %l, %r : vector<64x64xf32>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
@@ -506,8 +506,8 @@ func.func @f(%l: vector<64x64xf32>, %r: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 0 to 7 products in flight, but got -1}}
     %0 = hopper.wait %p in_flight -1 : !hopper.pending<vector<64x64xf32>>
   }
@@ -517,8 +517,8 @@ func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
 // -----
 
 func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects 0 to 7 products in flight, but got 8}}
     %0 = hopper.wait %p in_flight 8 : !hopper.pending<vector<64x64xf32>>
   }
@@ -528,8 +528,8 @@ func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
 // -----
 
 func.func @f(%c: memref<2xi32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{'hopper.claim' op expects to be in the 'producer' region of hopper.warp_specialize}}
     %0 = hopper.claim %c : memref<2xi32>
   }
@@ -539,8 +539,8 @@ func.func @f(%c: memref<2xi32>) {
 // -----
 
 func.func @f(%c: memref<2xi32>) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{'hopper.retire' op expects to be in the 'producer' region of hopper.warp_specialize}}
     hopper.retire %c : memref<2xi32>
   }
@@ -550,8 +550,8 @@ func.func @f(%c: memref<2xi32>) {
 // -----
 
 func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{'hopper.post' op expects to be in the 'producer' region of hopper.warp_specialize}}
     hopper.post %m[%n], %n : !hopper.mailbox<1>
   }
@@ -561,10 +561,10 @@ func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
 // -----
 
 func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.receive' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     %0 = hopper.receive %m[%n] : !hopper.mailbox<1> -> i32
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -572,10 +572,10 @@ func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
 // -----
 
 func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{expects a message of 2 numbers, but got 1}}
     hopper.post %m[%n], %n : !hopper.mailbox<2>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -583,8 +583,8 @@ func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
 // -----
 
 func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a message of 2 numbers, but got 3}}
     %0:3 = hopper.receive %m[%n] : !hopper.mailbox<2> -> i32, i32, i32
   }
@@ -595,8 +595,8 @@ func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
 
 func.func @f() {
   // expected-error@+1 {{expects 1, 32 or 128 threads of the producer, but got 64}}
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 64 producer {
-  } consumers {
+  hopper.warp_specialize partition @load {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -604,12 +604,12 @@ func.func @f() {
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %a: !hopper.map<128x64xbf16, strided>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     // expected-note@+1 {{filled from '!hopper.map<128x64xbf16>'}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
     // expected-error@+1 {{expects a map of the kind that the channel is filled from elsewhere, but got '!hopper.map<128x64xbf16, strided>'}}
     hopper.put %c[%n], %a[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -617,10 +617,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index, %l: memref<?xi32>) {
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     // expected-error@+1 {{expects a strided map for rows of a list, but got '!hopper.map<128x64xbf16>'}}
     hopper.put %c[%n], %m[%x, %x, %x] rows %l[] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>, memref<?xi32>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -628,10 +628,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index, %l: memref<?xi64>) {
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     // expected-error@+1 {{expects a list of i32 with a rank of at least 1, but got 'memref<?xi64>'}}
     hopper.put %c[%n], %m[%x, %x, %x] rows %l[] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>, memref<?xi64>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -639,10 +639,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index, %l: memref<?x?xi32>) {
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     // expected-error@+1 {{expects one position for each dimension of the list but the last, 1, but got 0}}
     hopper.put %c[%n], %m[%x, %x, %x] rows %l[] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>, memref<?x?xi32>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -650,10 +650,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 208 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{expects a producer of 128 threads for '!hopper.map<128x64xbf16, strided>', but got 1}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -661,10 +661,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     // expected-error@+1 {{expects no column of a strided map}}
     hopper.put %c[%n], %m[%x, %x, %x] column %x : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -672,10 +672,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 208 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.put' op expects no note with '!hopper.channel<2x128x64xbf16>'}}
     hopper.put %c[%n], %m[%x, %x, %x] note %n : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -683,10 +683,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
-  hopper.warp_specialize consumers 2 registers 208 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.put' op expects a note with '!hopper.channel<2x128x64xbf16, notes>'}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -694,8 +694,8 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32, %m: !hopper.map
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 208 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(208) {
     // expected-error@+1 {{'hopper.get' op expects a note with '!hopper.channel<2x128x64xbf16, notes>'}}
     %t = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>
   }
@@ -705,8 +705,8 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32) {
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
-  hopper.warp_specialize consumers 2 registers 208 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(208) {
     // expected-error@+1 {{'hopper.get' op expects no note with '!hopper.channel<2x128x64xbf16>'}}
     %t, %x = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>, i32
   }
@@ -721,10 +721,10 @@ func.func private @f(!hopper.channel<2x128x64xbf16, letters>)
 // -----
 
 func.func @f(%p: i1) {
-  hopper.warp_specialize consumers 2 registers 208 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.ballot' op expects a producer of a warp, but got one thread}}
     %bits = hopper.ballot %p
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -732,10 +732,10 @@ func.func @f(%p: i1) {
 // -----
 
 func.func @f(%c: memref<2xi32>) {
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     // expected-error@+1 {{'hopper.claim' op expects a producer of one thread or one warp}}
     %0 = hopper.claim %c : memref<2xi32>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -743,10 +743,10 @@ func.func @f(%c: memref<2xi32>) {
 // -----
 
 func.func @f(%c: memref<2xi32>) {
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     // expected-error@+1 {{'hopper.retire' op expects a producer of one thread or one warp}}
     hopper.retire %c : memref<2xi32>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -754,10 +754,10 @@ func.func @f(%c: memref<2xi32>) {
 // -----
 
 func.func @f() {
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.drain' op expects to be in the 'consumers' region of hopper.warp_specialize}}
     hopper.drain
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
   }
   return
 }
@@ -765,8 +765,8 @@ func.func @f() {
 // -----
 
 func.func @f(%q: !hopper.tile<64x64xf32>, %k: !hopper.tile<16x64xf32>) {
-  hopper.warp_specialize consumers 1 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute registers(240) {
     // expected-error@+1 {{expects operands of bf16 or f16, but got 'f32'}}
     %0 = hopper.mma %q, %k : !hopper.tile<64x64xf32>, !hopper.tile<16x64xf32> -> !hopper.pending<vector<16x64xf32>>
   }

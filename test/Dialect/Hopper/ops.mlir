@@ -12,9 +12,9 @@
 // CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16>, %[[B:[^ ]*]]: index, %[[N:[^ ]*]]: i32
 // CHECK-NEXT: %[[CH:.*]] = hopper.create_channel : <2x128x64xbf16>
 // CHECK-NEXT: %[[TURNS:.*]] = hopper.create_turns : !hopper.turns
-// CHECK-NEXT: hopper.warp_specialize consumers 2 registers 240 producer {
+// CHECK-NEXT: hopper.warp_specialize partition @load threads(1) {
 // CHECK-NEXT:   hopper.put %[[CH]][%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] : <2x128x64xbf16>, <128x64xbf16>
-// CHECK-NEXT: } consumers {
+// CHECK-NEXT: } partition @compute replicas(2) registers(240) {
 // CHECK-NEXT:   hopper.take_turn %[[TURNS]] : !hopper.turns
 // CHECK-NEXT:   hopper.get %[[CH]][%[[N]]] : <2x128x64xbf16> -> <128x64xbf16>
 // CHECK-NEXT:   hopper.pass_turn %[[TURNS]] : !hopper.turns
@@ -24,9 +24,9 @@
 func.func @roles(%map: !hopper.map<128x64xbf16>, %b: index, %n: i32) {
   %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
   %turns = hopper.create_turns : !hopper.turns
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     hopper.put %ch[%n], %map[%b, %b, %b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
     hopper.take_turn %turns : !hopper.turns
     %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
     hopper.pass_turn %turns : !hopper.turns
@@ -41,18 +41,18 @@ func.func @roles(%map: !hopper.map<128x64xbf16>, %b: index, %n: i32) {
 // CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16>, %[[ANY:[^ ]*]]: !hopper.map<128x64xbf16, strided>, %[[B:[^ ]*]]: index, %[[N:[^ ]*]]: i32
 // CHECK: hopper.put %{{.*}}[%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] column %[[B]] : <2x128x64xbf16>, <128x64xbf16>
 // CHECK: hopper.drain
-// CHECK: hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+// CHECK: hopper.warp_specialize partition @load {
 // CHECK-NEXT: hopper.put %{{.*}}[%[[N]]], %[[ANY]][%[[B]], %[[B]], %[[B]]] : <2x128x64xbf16>, <128x64xbf16, strided>
 func.func @copies(%map: !hopper.map<128x64xbf16>, %any: !hopper.map<128x64xbf16, strided>, %b: index, %n: i32) {
   %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     hopper.put %ch[%n], %map[%b, %b, %b] column %b : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
     hopper.drain
   }
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     hopper.put %ch[%n], %any[%b, %b, %b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -67,10 +67,10 @@ func.func @gathered_rows(%map: !hopper.map<128x64xbf16, strided, aligned>, %list
                          %any: !hopper.map<128x64xbf16, strided>, %other: memref<?xi32>, %b: index, %n: i32) {
   %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
   %with_notes = hopper.create_channel : !hopper.channel<2x128x64xbf16, notes>
-  hopper.warp_specialize consumers 2 registers 208 producer_threads 128 producer {
+  hopper.warp_specialize partition @load {
     hopper.put %ch[%n], %map[%b, %b, %b] rows %list[%b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided, aligned>, memref<?x128xi32>
     hopper.put %with_notes[%n], %any[%b, %b, %b] rows %other[] note %n : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16, strided>, memref<?xi32>
-  } consumers {
+  } partition @compute replicas(2) registers(208) {
   }
   return
 }
@@ -80,13 +80,13 @@ func.func @gathered_rows(%map: !hopper.map<128x64xbf16, strided, aligned>, %list
 // CHECK-LABEL: func.func @notes
 // CHECK-SAME: %[[CH:.*]]: !hopper.channel<2x128x64xbf16, notes>, %[[MAP:.*]]: !hopper.map<128x64xbf16>, %[[N:.*]]: i32, %[[B:.*]]: index, %[[P:.*]]: i1
 func.func @notes(%ch: !hopper.channel<2x128x64xbf16, notes>, %map: !hopper.map<128x64xbf16>, %n: i32, %b: index, %p: i1) {
-  // CHECK: hopper.warp_specialize consumers 2 registers 240 producer_threads 32 producer {
-  hopper.warp_specialize consumers 2 registers 240 producer_threads 32 producer {
+  // CHECK: hopper.warp_specialize partition @load warps(1) {
+  hopper.warp_specialize partition @load warps(1) {
     // CHECK-NEXT: %[[BITS:.*]] = hopper.ballot %[[P]]
     %bits = hopper.ballot %p
     // CHECK-NEXT: hopper.put %[[CH]][%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] note %[[BITS]] : <2x128x64xbf16, notes>, <128x64xbf16>
     hopper.put %ch[%n], %map[%b, %b, %b] note %bits : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
     // CHECK: %{{.*}}, %{{.*}} = hopper.get %[[CH]][%[[N]]] : <2x128x64xbf16, notes> -> <128x64xbf16>, i32
     %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>, i32
     %bits = hopper.ballot %p
@@ -95,13 +95,13 @@ func.func @notes(%ch: !hopper.channel<2x128x64xbf16, notes>, %map: !hopper.map<1
 }
 
 // CHECK-LABEL: func.func @written_end
-// CHECK: hopper.warp_specialize consumers 1 registers 256 producer {
-// CHECK-NEXT: } consumers {
+// CHECK: hopper.warp_specialize partition @load threads(1) {
+// CHECK-NEXT: } partition @compute registers(256) {
 // CHECK-NEXT: } {note = 1 : i64}
 func.func @written_end() {
-  hopper.warp_specialize consumers 1 registers 256 producer {
+  hopper.warp_specialize partition @load threads(1) {
     hopper.yield
-  } consumers {
+  } partition @compute registers(256) {
     hopper.yield
   } {note = 1 : i64}
   return
@@ -116,16 +116,16 @@ func.func @written_end() {
 // CHECK-NEXT:   %[[NEXT:.*]] = hopper.claim %[[COUNTER]] : memref<2xi32>
 // CHECK-NEXT:   hopper.post %[[BOX]][%[[N]]], %[[NEXT]], %[[N]] : <2>
 // CHECK-NEXT:   hopper.retire %[[COUNTER]] : memref<2xi32>
-// CHECK-NEXT: } consumers {
+// CHECK-NEXT: } partition @compute registers(256) {
 // CHECK-NEXT:   %{{.*}}:2 = hopper.receive %[[BOX]][%[[N]]] : <2> -> i32, i32
 // CHECK-NEXT: }
 func.func @work(%counter: memref<2xi32>, %n: i32) {
   %box = hopper.create_mailbox : !hopper.mailbox<2>
-  hopper.warp_specialize consumers 2 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     %next = hopper.claim %counter : memref<2xi32>
     hopper.post %box[%n], %next, %n : !hopper.mailbox<2>
     hopper.retire %counter : memref<2xi32>
-  } consumers {
+  } partition @compute replicas(2) registers(240) {
     %a, %b = hopper.receive %box[%n] : !hopper.mailbox<2> -> i32, i32
   }
   return
@@ -136,8 +136,8 @@ func.func @work(%counter: memref<2xi32>, %n: i32) {
 func.func @products(%n: i32, %flag: i1) {
   %qs = hopper.create_channel : !hopper.channel<1x128x64xf16>
   %ks = hopper.create_channel : !hopper.channel<4x32x64xf16>
-  hopper.warp_specialize consumers 2 registers 24 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(24) {
     // CHECK: %[[WG:.*]] = hopper.warpgroup_id
     // CHECK: %[[QT:.*]] = hopper.get %{{.*}}[%[[N]]] : <1x128x64xf16> -> <128x64xf16>
     // CHECK: %[[KT:.*]] = hopper.get %{{.*}}[%[[N]]] : <4x32x64xf16> -> <32x64xf16>
@@ -175,8 +175,8 @@ func.func @products(%n: i32, %flag: i1) {
 func.func @slopes(%x: vector<1x64xf32>, %acc: vector<32x64xf32>) {
   // CHECK: %[[RAMP:.*]] = hopper.create_ramp : <32x8xf16>
   %ramp = hopper.create_ramp : !hopper.tile<32x8xf16>
-  hopper.warp_specialize consumers 2 registers 24 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(24) {
     // CHECK: %[[PARTS:.*]] = hopper.split %{{.*}} : vector<1x64xf32> -> vector<8x64xf16>
     // CHECK: hopper.mma %[[PARTS]], %[[RAMP]] acc %{{.*}} : vector<8x64xf16>, <32x8xf16>, vector<32x64xf32> -> <vector<32x64xf32>>
     %parts = hopper.split %x : vector<1x64xf32> -> vector<8x64xf16>
@@ -215,10 +215,10 @@ func.func @vectors(%n: i32, %s: vector<128x64xf32>, %c: vector<1x64xi1>) {
 func.func @packed(%map: !hopper.map<64x64xbf16, packed>, %lse: memref<?x?x?xf32>, %p: index, %x: index, %n: i32) {
   %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
   %tile = hopper.create_tile : !hopper.tile<64x64xbf16>
-  hopper.warp_specialize consumers 1 registers 240 producer {
+  hopper.warp_specialize partition @load threads(1) {
     // CHECK: hopper.put %{{.*}}, %[[MAP]][%{{.*}}, %{{.*}}, %{{.*}}] : <1x64x64xbf16>, <64x64xbf16, packed>
     hopper.put %ch[%n], %map[%x, %x, %x] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16, packed>
-  } consumers {
+  } partition @compute registers(240) {
     %v = arith.constant dense<0.0> : vector<64x64xbf16>
     %m = arith.constant dense<0.0> : vector<1x64xf32>
     // CHECK: hopper.store %{{.*}} : vector<64x64xbf16>, <64x64xbf16>, <64x64xbf16, packed>
@@ -236,8 +236,8 @@ func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<
   // CHECK: %[[TILE:.*]] = hopper.create_tile : <128x64xbf16>
   %ch = hopper.create_channel : !hopper.channel<1x128x64xbf16>
   %tile = hopper.create_tile : !hopper.tile<128x64xbf16>
-  hopper.warp_specialize consumers 2 registers 240 producer {
-  } consumers {
+  hopper.warp_specialize partition @load threads(1) {
+  } partition @compute replicas(2) registers(240) {
     %wg = hopper.warpgroup_id
     %v = arith.constant dense<0.0> : vector<64x64xbf16>
     %f = arith.constant dense<0.0> : vector<64x64xf32>

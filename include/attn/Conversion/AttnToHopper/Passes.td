@@ -167,10 +167,10 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
         %qs = hopper.create_channel : !hopper.channel<1x128x64xbf16>
         %ks = hopper.create_channel : !hopper.channel<2x128x64xbf16>
         %vs = hopper.create_channel : !hopper.channel<2x128x64xbf16>
-        hopper.warp_specialize consumers 2 registers 240 producer {
+        hopper.warp_specialize partition @load threads(1) {
           hopper.put %qs[%c0], %queries[%b, %h, %row] : !hopper.channel<1x128x64xbf16>, !hopper.map<128x64xbf16>
           ...
-        } consumers {
+        } partition @compute replicas(2) registers(240) {
           %q = hopper.get %qs[%c0] : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
           ...
         }
@@ -304,11 +304,11 @@ def AttnHopperVerifyProtocolPass : Pass<"attn-hopper-verify-protocol", "::mlir::
     Before and after:
 
     ```mlir
-    hopper.warp_specialize consumers 1 registers 240 producer {
+    hopper.warp_specialize partition @load threads(1) {
       scf.for %i = %c0 to %n step %c1 : i32 {
         hopper.put %ch[%i], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
       }
-    } consumers {
+    } partition @compute registers(240) {
       scf.for %i = %c0 to %n step %c1 : i32 {
         %t = hopper.get %ch[%i] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
         %s = hopper.mma %q, %t : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>

@@ -33,8 +33,8 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
       gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel
           attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 128, registers = 240>} {
         %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
-        hopper.warp_specialize consumers 1 registers 240 producer {
-        } consumers {
+        hopper.warp_specialize partition @load threads(1) {
+        } partition @compute registers(240) {
           %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
         }
         gpu.return

@@ -248,14 +248,16 @@ LogicalResult hopper::PlaceAttr::verify(
 //===----------------------------------------------------------------------===//
 
 /// `numDims` extents and an element type: one that products have, or one that
-/// captures may have besides.
+/// captures may have besides. A vector has one extent less, and 0 columns.
 static ParseResult parseShape(AsmParser &parser, unsigned numDims,
-                              SmallVectorImpl<int64_t> &shape, Type &element) {
+                              SmallVectorImpl<int64_t> &shape, Type &element,
+                              bool mayBeVector = false) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
       parser.parseType(element))
     return failure();
-  if (shape.size() != numDims ||
+  bool isVector = mayBeVector && shape.size() + 1 == numDims;
+  if ((shape.size() != numDims && !isVector) ||
       llvm::any_of(shape, [](int64_t d) { return d < 1; }))
     return parser.emitError(loc, "expects ")
            << numDims << " positive extents, but got "
@@ -264,6 +266,25 @@ static ParseResult parseShape(AsmParser &parser, unsigned numDims,
       !element.isInteger(1) && !element.isInteger(8))
     return parser.emitError(loc, "expects bf16, f16, f32, i8 or i1, but got ")
            << element;
+  if (isVector)
+    shape.push_back(0);
+  return success();
+}
+
+/// The rows, and the columns where there are any.
+static void printShape(AsmPrinter &printer, int64_t rows, int64_t columns,
+                       Type element) {
+  printer << rows << "x";
+  if (columns)
+    printer << columns << "x";
+  printer << element;
+}
+
+static LogicalResult
+verifyVector(function_ref<InFlightDiagnostic()> emitError, int64_t columns,
+             Type element) {
+  if (columns == 0 && !element.isF32())
+    return emitError() << "expects a vector of f32, but got " << element;
   return success();
 }
 
@@ -300,7 +321,7 @@ Type TileType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parseShape(parser, 2, shape, element))
+  if (parser.parseLess() || parseShape(parser, 2, shape, element, true))
     return {};
   int64_t parentRows = shape[0];
   if (succeeded(parser.parseOptionalComma()) &&
@@ -313,7 +334,8 @@ Type TileType::parse(AsmParser &parser) {
 }
 
 void TileType::print(AsmPrinter &printer) const {
-  printer << "<" << getRows() << "x" << getColumns() << "x" << getElementType();
+  printer << "<";
+  printShape(printer, getRows(), getColumns(), getElementType());
   if (getParentRows() != getRows())
     printer << ", of " << getParentRows();
   printer << ">";
@@ -323,7 +345,7 @@ Type ChannelType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parseShape(parser, 3, shape, element))
+  if (parser.parseLess() || parseShape(parser, 3, shape, element, true))
     return {};
   bool notes = succeeded(parser.parseOptionalComma());
   if ((notes && parser.parseKeyword("notes")) || parser.parseGreater())
@@ -333,27 +355,30 @@ Type ChannelType::parse(AsmParser &parser) {
 }
 
 void ChannelType::print(AsmPrinter &printer) const {
-  printer << "<" << getStages() << "x" << getRows() << "x" << getColumns()
-          << "x" << getElementType() << (getNotes() ? ", notes>" : ">");
+  printer << "<" << getStages() << "x";
+  printShape(printer, getRows(), getColumns(), getElementType());
+  printer << (getNotes() ? ", notes>" : ">");
 }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  int64_t stages, int64_t rows, int64_t, Type,
-                                  bool) {
+                                  int64_t stages, int64_t rows, int64_t columns,
+                                  Type element, bool notes) {
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
   if (rows % 8 != 0)
     return emitError() << "expects a multiple of 8 rows, but got " << rows;
-  return success();
+  if (columns == 0 && notes)
+    return emitError() << "expects no notes with vectors";
+  return verifyVector(emitError, columns, element);
 }
 
 LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t rows, int64_t, Type,
+                               int64_t rows, int64_t columns, Type element,
                                int64_t parentRows) {
   if (parentRows < 1 || parentRows % rows != 0)
     return emitError() << "expects " << rows << " rows of a multiple of "
                        << rows << ", but got " << parentRows;
-  return success();
+  return verifyVector(emitError, columns, element);
 }
 
 LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,

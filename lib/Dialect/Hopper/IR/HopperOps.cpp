@@ -21,6 +21,71 @@ static void printKeyword(OpAsmPrinter &printer, Operation *,
   printer << keyword.getValue();
 }
 
+/// A number in parentheses behind a keyword, if that is there.
+static ParseResult parseOptionalNumber(OpAsmParser &parser, StringRef keyword,
+                                       int64_t &number) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  return failure(parser.parseLParen() || parser.parseInteger(number) ||
+                 parser.parseRParen());
+}
+
+static ParseResult
+parsePartitions(OpAsmParser &parser, ArrayAttr &partitions,
+                SmallVectorImpl<std::unique_ptr<Region>> &bodies) {
+  SmallVector<Attribute> list;
+  Builder &builder = parser.getBuilder();
+  while (succeeded(parser.parseOptionalKeyword("partition"))) {
+    StringAttr name;
+    int64_t replicas = 1, warps = 4, threads = 0, registers = 0;
+    SMLoc loc = parser.getCurrentLocation();
+    Region &body = *bodies.emplace_back(std::make_unique<Region>());
+    if (parser.parseSymbolName(name) ||
+        parseOptionalNumber(parser, "replicas", replicas) ||
+        parseOptionalNumber(parser, "threads", threads) ||
+        parseOptionalNumber(parser, "warps", warps) ||
+        parseOptionalNumber(parser, "registers", registers))
+      return failure();
+    if (threads == 0)
+      threads = warps * kWarpThreads;
+    auto partition = parser.getChecked<PartitionAttr>(
+        loc, builder.getContext(), name.getValue(), replicas, threads,
+        registers);
+    if (!partition || parser.parseRegion(body))
+      return failure();
+    WarpSpecializeOp::ensureTerminator(
+        body, builder, parser.getEncodedSourceLoc(parser.getNameLoc()));
+    list.push_back(partition);
+  }
+  partitions = builder.getArrayAttr(list);
+  return success();
+}
+
+static void printPartitions(OpAsmPrinter &printer, WarpSpecializeOp,
+                            ArrayAttr partitions, RegionRange bodies) {
+  bool isFirst = true;
+  for (auto [attribute, body] : llvm::zip_equal(partitions, bodies)) {
+    auto partition = cast<PartitionAttr>(attribute);
+    if (!isFirst)
+      printer << " ";
+    isFirst = false;
+    printer << "partition ";
+    printer.printSymbolName(partition.getName());
+    if (partition.getReplicas() != 1)
+      printer << " replicas(" << partition.getReplicas() << ")";
+    if (partition.getThreads() == 1)
+      printer << " threads(1)";
+    else if (!partition.hasWarpgroups())
+      printer << " warps(" << partition.getWarpsOfReplica() << ")";
+    if (partition.getRegisters())
+      printer << " registers(" << partition.getRegisters() << ")";
+    printer << " ";
+    // The end is written if it says something.
+    printer.printRegion(*body, /*printEntryBlockArgs=*/false,
+                        !body->front().getTerminator()->getAttrs().empty());
+  }
+}
+
 #define GET_OP_CLASSES
 #include "attn/Dialect/Hopper/IR/HopperOps.cpp.inc"
 
@@ -37,117 +102,67 @@ int64_t hopper::getChunkColumns(Type element) {
 }
 
 //===----------------------------------------------------------------------===//
-// Roles
+// Where operations are
 //===----------------------------------------------------------------------===//
 
-static constexpr int64_t kWarpgroupThreads = 4 * hopper::kWarpThreads;
-/// Registers come in such numbers for each thread.
-static constexpr int64_t kRegisterGranularity = 8;
-
-int64_t hopper::getNumThreads(int64_t numConsumers) {
-  return kWarpgroupThreads * (1 + numConsumers);
-}
-
-int64_t hopper::getProducerRegisters(int64_t numConsumers, int64_t registers,
-                                     int64_t threadBlocks) {
-  constexpr int64_t all = 65536;
-  int64_t threads = getNumThreads(numConsumers);
-  int64_t atStart =
-      llvm::alignDown(all / (threads * threadBlocks), kRegisterGranularity);
-  int64_t left = atStart * (1 + numConsumers) - numConsumers * registers;
-  // As many as looking for tiles under a mask takes. It cannot have more than
-  // at the start, nor ptxas more than it uses anywhere.
-  constexpr int64_t most = 128;
-  return std::min(left / kRegisterGranularity * kRegisterGranularity, most);
-}
-
-LogicalResult
-hopper::verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t numConsumers, int64_t registers,
-                        int64_t threadBlocks) {
-  constexpr int64_t least = 24, most = 256, mostBlocks = 4;
-  if (registers < least || registers > most ||
-      registers % kRegisterGranularity != 0)
-    return emitError() << "expects registers to be a multiple of "
-                       << kRegisterGranularity << " from " << least << " to "
-                       << most << ", but got " << registers;
-  if (threadBlocks < 1 || threadBlocks > mostBlocks)
-    return emitError() << "expects thread_blocks to be from 1 to " << mostBlocks
-                       << ", but got " << threadBlocks;
-  int64_t left = getProducerRegisters(numConsumers, registers, threadBlocks);
-  if (left < least)
-    return emitError() << "expects registers to leave at least " << least
-                       << " to each thread of the producer, but got "
-                       << registers << ", which leave " << left;
-  return success();
-}
-
-LogicalResult WarpSpecializeOp::verify() {
-  if (int64_t count = getNumConsumers(); count < 1 || count > 4)
-    return emitOpError("expects 1 to 4 consumers, but got ") << count;
-  if (failed(verifyRegisters([&] { return emitOpError(); }, getNumConsumers(),
-                             getRegisters(), getThreadBlocks())))
-    return failure();
-  int64_t threads = getProducerThreads();
-  if (threads != 1 && threads != 32 && threads != 128)
-    return emitOpError("expects 1, 32 or 128 threads of the producer, but got ")
-           << threads;
-  return success();
-}
-
-/// All uses of a channel arrive in the same way.
-LogicalResult WarpSpecializeOp::verifyRegions() {
-  DenseMap<Value, PutOp> puts;
-  WalkResult result = getProducer().walk([&](PutOp put) {
-    auto [first, isNew] = puts.try_emplace(put.getChannel(), put);
-    MapType own = put.getMap().getType(),
-            other = first->second.getMap().getType();
-    if (isNew || (own.getStrided() == other.getStrided() &&
-                  own.getAligned() == other.getAligned()))
-      return WalkResult::advance();
-    InFlightDiagnostic diag =
-        put.emitOpError("expects a map of the kind that the channel is filled "
-                        "from elsewhere, but got ")
-        << own;
-    diag.attachNote(first->second.getLoc()) << "filled from " << other;
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
-
-void WarpSpecializeOp::getSuccessorRegions(
-    RegionBranchPoint point, SmallVectorImpl<RegionSuccessor> &regions) {
-  if (point.isParent()) {
-    regions.push_back(RegionSuccessor(&getProducer()));
-    regions.push_back(RegionSuccessor(&getConsumers()));
-    return;
-  }
-  regions.push_back(RegionSuccessor(getOperation(), ResultRange(nullptr, 0)));
-}
-
-/// Checks that `op` is in the region of a role.
-static LogicalResult verifyRole(Operation *op, bool isProducer) {
-  auto roles = op->getParentOfType<WarpSpecializeOp>();
+static FailureOr<PartitionAttr> verifyInPartition(Operation *op) {
+  if (PartitionAttr partition = getPartition(op))
+    return partition;
   // Before partitions are cut, a step says which one it is in.
-  if (!roles && op->getParentOfType<hopper::StepOp>())
-    return success();
-  Region *region =
-      !roles ? nullptr
-             : (isProducer ? &roles.getProducer() : &roles.getConsumers());
-  if (region && region->findAncestorOpInRegion(*op))
-    return success();
-  return op->emitOpError("expects to be in the '")
-         << (isProducer ? "producer" : "consumers")
-         << "' region of hopper.warp_specialize";
+  if (auto step = op->getParentOfType<hopper::StepOp>())
+    return PartitionAttr::get(op->getContext(), step.getPartition(),
+                              /*replicas=*/1, /*threads=*/128,
+                              /*registers=*/0);
+  return op->emitOpError(
+      "expects to be in a partition of hopper.warp_specialize");
 }
 
-LogicalResult WarpgroupIdOp::verify() {
-  return verifyRole(*this, /*isProducer=*/false);
+static FailureOr<PartitionAttr> verifyInWarpgroups(Operation *op) {
+  FailureOr<PartitionAttr> partition = verifyInPartition(op);
+  if (failed(partition) || partition->hasWarpgroups())
+    return partition;
+  return op->emitOpError("expects a partition of warpgroups, but got ")
+         << partition->getThreads() << " threads";
+}
+
+static FailureOr<PartitionAttr> verifyInOneReplica(Operation *op) {
+  FailureOr<PartitionAttr> partition = verifyInPartition(op);
+  if (failed(partition) || partition->getReplicas() == 1)
+    return partition;
+  return op->emitOpError("expects a partition of one replica, but got ")
+         << partition->getReplicas();
+}
+
+/// What one thread does for all.
+static FailureOr<PartitionAttr> verifyInOneWarp(Operation *op) {
+  FailureOr<PartitionAttr> partition = verifyInOneReplica(op);
+  if (failed(partition) || partition->getThreads() <= kWarpThreads)
+    return partition;
+  return op->emitOpError("expects a partition of one thread or one warp, but "
+                         "got ")
+         << partition->getThreads() << " threads";
+}
+
+LogicalResult WarpgroupIdOp::verify() { return verifyInPartition(*this); }
+
+LogicalResult SyncOp::verify() {
+  FailureOr<PartitionAttr> partition = verifyInPartition(*this);
+  if (succeeded(partition) && partition->getThreads() == 1)
+    return emitOpError("expects a partition of warps, but got one thread");
+  return partition;
 }
 
 //===----------------------------------------------------------------------===//
 // Channels
 //===----------------------------------------------------------------------===//
+
+/// Checks that elements along the last dimension follow each other.
+static LogicalResult verifyContiguous(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return failure(failed(type.getStridesAndOffset(strides, offset)) ||
+                 strides.empty() || strides.back() != 1);
+}
 
 static LogicalResult verifyNote(Operation *op, ChannelType channel,
                                 Value note) {
@@ -173,13 +188,13 @@ LogicalResult PutOp::verify() {
     return emitOpError("expects boxes of the map to be tiles of the channel, "
                        "but got ")
            << map << " and " << channel;
-  if (failed(verifyRole(*this, /*isProducer=*/true)))
+  FailureOr<PartitionAttr> partition = verifyInOneReplica(*this);
+  if (failed(partition))
     return failure();
-  auto roles = (*this)->getParentOfType<WarpSpecializeOp>();
-  if (map.getStrided() && roles.getProducerThreads() != kWarpgroupThreads)
-    return emitOpError("expects a producer of ")
-           << kWarpgroupThreads << " threads for " << map << ", but got "
-           << roles.getProducerThreads();
+  if (map.getStrided() && !partition->hasWarpgroups())
+    return emitOpError("expects a partition of ")
+           << 4 * kWarpThreads << " threads for " << map << ", but got "
+           << partition->getThreads();
   if (map.getStrided() && getColumn())
     return emitOpError("expects no column of a strided map");
   if (getList()) {
@@ -206,33 +221,66 @@ LogicalResult GetOp::verify() {
     return emitOpError("expects the result to be a tile of the channel, ")
            << getChannel().getType().getTileType() << ", but got "
            << getTile().getType();
-  return verifyRole(*this, /*isProducer=*/false);
+  if (getNote() && getCondition())
+    return emitOpError("expects no condition with a note");
+  return verifyInPartition(*this);
 }
 
-LogicalResult ReleaseOp::verify() {
-  return verifyRole(*this, /*isProducer=*/false);
+void GetOp::build(OpBuilder &builder, OperationState &state, Value channel,
+                  Value number, Value condition) {
+  auto type = cast<ChannelType>(channel.getType());
+  build(builder, state, type.getTileType(),
+        type.getNotes() ? Type(builder.getI32Type()) : Type(), channel, number,
+        condition);
 }
 
-/// What one thread does for all.
-static LogicalResult verifySingleProducer(Operation *op) {
-  if (failed(verifyRole(op, /*isProducer=*/true)))
-    return failure();
-  if (op->getParentOfType<WarpSpecializeOp>().getProducerThreads() > 32)
-    return op->emitOpError("expects a producer of one thread or one warp");
-  return success();
+LogicalResult PutVectorOp::verify() {
+  ChannelType channel = getChannel().getType();
+  auto source = cast<MemRefType>(getSource().getType());
+  if (!channel.isVector())
+    return emitOpError("expects a channel of vectors, but got ") << channel;
+  if (!source.getElementType().isF32() || source.getRank() < 1 ||
+      failed(verifyContiguous(source)))
+    return emitOpError("expects a buffer of f32 with a contiguous last "
+                       "dimension, but got ")
+           << source;
+  if (static_cast<int64_t>(getIndices().size()) != source.getRank())
+    return emitOpError("expects ") << source.getRank() << " indices, but got "
+                                   << getIndices().size();
+  return verifyInOneReplica(*this);
 }
+
+LogicalResult PutFragmentOp::verify() {
+  ChannelType channel = getChannel().getType();
+  auto vector = cast<VectorType>(getVector().getType());
+  int64_t n = vector.getDimSize(0);
+  int64_t blocked = getTransposed() ? channel.getColumns() : channel.getRows();
+  int64_t other = getTransposed() ? channel.getRows() : channel.getColumns();
+  bool fits = channel.isVector() ? n == 1 && !getTransposed()
+                                 : n == other && n % 8 == 0;
+  if (!fits || vector.getDimSize(1) != kWarpgroupRows ||
+      blocked % kWarpgroupRows != 0 ||
+      vector.getElementType() != channel.getElementType() ||
+      (!channel.isVector() && getElementBytes(vector.getElementType()) != 2))
+    return emitOpError("expects blocks of the channel's tiles, but got ")
+           << vector << " for " << channel;
+  if (channel.getNotes())
+    return emitOpError("expects a channel without notes, but got ") << channel;
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult ReleaseOp::verify() { return verifyInPartition(*this); }
 
 LogicalResult BallotOp::verify() {
-  auto roles = (*this)->getParentOfType<WarpSpecializeOp>();
-  if (roles && roles.getProducerThreads() == 1 &&
-      roles.getProducer().findAncestorOpInRegion(**this))
-    return emitOpError("expects a producer of a warp, but got one thread");
+  PartitionAttr partition = getPartition(*this);
+  if (partition && partition.getThreads() == 1)
+    return emitOpError("expects a partition of warps, but got one thread");
   return success();
 }
 
-LogicalResult ClaimOp::verify() { return verifySingleProducer(*this); }
+LogicalResult ClaimOp::verify() { return verifyInOneWarp(*this); }
 
-LogicalResult RetireOp::verify() { return verifySingleProducer(*this); }
+LogicalResult RetireOp::verify() { return verifyInOneWarp(*this); }
 
 /// Checks the length of a message.
 static LogicalResult verifyMessage(Operation *op, MailboxType type,
@@ -246,21 +294,21 @@ static LogicalResult verifyMessage(Operation *op, MailboxType type,
 LogicalResult PostOp::verify() {
   if (failed(verifyMessage(*this, getMailbox().getType(), getValues().size())))
     return failure();
-  return verifySingleProducer(*this);
+  return verifyInOneWarp(*this);
 }
 
 LogicalResult ReceiveOp::verify() {
   if (failed(verifyMessage(*this, getMailbox().getType(), getNumResults())))
     return failure();
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInPartition(*this);
 }
 
 LogicalResult TakeTurnOp::verify() {
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
 }
 
 LogicalResult PassTurnOp::verify() {
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,49 +317,75 @@ LogicalResult PassTurnOp::verify() {
 
 LogicalResult RowsOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
-  if (result.getRows() != kWarpgroupRows ||
+  constexpr int64_t least = 8;
+  if (result.getRows() % least != 0 ||
+      source.getRows() != source.getParentRows() ||
+      source.getRows() % result.getRows() != 0 ||
       result.getColumns() != source.getColumns() ||
       result.getElementType() != source.getElementType() ||
       result.getParentRows() != source.getRows())
-    return emitOpError("expects ")
-           << kWarpgroupRows << " rows of " << source << ", but got " << result;
+    return emitOpError("expects a multiple of ")
+           << least << " rows of " << source << ", but got " << result;
+  return success();
+}
+
+LogicalResult ColumnsOp::verify() {
+  TileType source = getSource().getType(), result = getResult().getType();
+  int64_t least = getChunkColumns(source.getElementType());
+  if (source.isVector() || result.isVector() ||
+      result.getColumns() % least != 0 ||
+      source.getColumns() % result.getColumns() != 0 ||
+      result.getRows() != source.getRows() ||
+      result.getElementType() != source.getElementType() ||
+      result.getParentRows() != source.getParentRows())
+    return emitOpError("expects a multiple of ")
+           << least << " columns of " << source << ", but got " << result;
   return success();
 }
 
 LogicalResult LoadFragmentOp::verify() {
   TileType tile = getTile().getType();
-  auto expected = VectorType::get({tile.getColumns(), kWarpgroupRows},
-                                  tile.getElementType());
+  Type element = tile.getElementType();
+  auto ofRows = VectorType::get({std::max<int64_t>(tile.getColumns(), 1), kWarpgroupRows}, element);
+  auto ofColumns = VectorType::get({tile.getRows(), 1}, element);
+  if (tile.isVector() && getResult().getType() == ofColumns)
+    return verifyInWarpgroups(*this);
   if (tile.getRows() != kWarpgroupRows)
     return emitOpError("expects a tile of ")
            << kWarpgroupRows << " rows, but got " << tile;
-  if (getResult().getType() != expected)
+  if (getResult().getType() != ofRows)
     return emitOpError("expects the result to be ")
-           << expected << ", but got " << getResult().getType();
-  return verifyRole(*this, /*isProducer=*/false);
+           << ofRows << ", but got " << getResult().getType();
+  return verifyInWarpgroups(*this);
 }
 
 LogicalResult MmaOp::verify() {
   TileType rhs = getRhs().getType();
-  int64_t inner, queries;
+  int64_t inner, rows;
   Type element;
-  if (auto lhs = dyn_cast<TileType>(getLhs().getType())) {
-    inner = lhs.getColumns();
-    queries = lhs.getRows();
+  auto lhs = dyn_cast<TileType>(getLhs().getType());
+  if (rhs.isVector() || (lhs && lhs.isVector()))
+    return emitOpError("expects tiles with columns, but got ")
+           << (rhs.isVector() ? rhs : lhs);
+  if (lhs) {
+    inner = getLhsTransposed() ? lhs.getRows() : lhs.getColumns();
+    rows = getLhsTransposed() ? lhs.getColumns() : lhs.getRows();
     element = lhs.getElementType();
   } else {
     auto vector = cast<VectorType>(getLhs().getType());
     inner = vector.getDimSize(0);
-    queries = vector.getDimSize(1);
+    rows = vector.getDimSize(1);
     element = vector.getElementType();
+    if (getLhsTransposed())
+      return emitOpError("expects lhs_transposed of a tile, but got ") << vector;
   }
   VectorType result = getResult().getType().getVector();
   bool isTransposed = getRhsTransposed();
   int64_t rhsInner = isTransposed ? rhs.getRows() : rhs.getColumns();
   int64_t outer = isTransposed ? rhs.getColumns() : rhs.getRows();
-  if (queries != kWarpgroupRows)
+  if (rows != kWarpgroupRows)
     return emitOpError("expects ")
-           << kWarpgroupRows << " queries, but got " << queries;
+           << kWarpgroupRows << " rows of the result, but got " << rows;
   if (element != rhs.getElementType())
     return emitOpError("expects operands of one element type, but got ")
            << element << " and " << rhs.getElementType();
@@ -321,12 +395,13 @@ LogicalResult MmaOp::verify() {
     return emitOpError("expects operands to agree on the reduced extent, but "
                        "got ")
            << inner << " and " << rhsInner;
-  if (int64_t multiple = isTransposed ? 16 : 8; inner % multiple != 0)
+  bool isAlongRows = isTransposed || getLhsTransposed();
+  if (int64_t multiple = isAlongRows ? 16 : 8; inner % multiple != 0)
     return emitOpError("expects the reduced extent to be a multiple of ")
            << multiple << ", but got " << inner;
   if (outer % 8 != 0 || outer > 256)
-    return emitOpError("expects rows of the result to be a multiple of 8 up "
-                       "to 256, but got ")
+    return emitOpError("expects columns of the result to be a multiple of 8 "
+                       "up to 256, but got ")
            << outer;
   if (result.getShape() != ArrayRef<int64_t>({outer, kWarpgroupRows}) ||
       !result.getElementType().isF32())
@@ -340,7 +415,7 @@ LogicalResult MmaOp::verify() {
       return emitOpError("expects the accumulator to be ")
              << result << ", but got " << type;
   }
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
 }
 
 LogicalResult CreateRampOp::verify() {
@@ -365,10 +440,20 @@ LogicalResult SplitOp::verify() {
   return success();
 }
 
+LogicalResult WaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                       Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  for (Value pending : adaptor.getPending())
+    types.push_back(cast<PendingType>(pending.getType()).getVector());
+  return success();
+}
+
 LogicalResult WaitOp::verify() {
+  if (getPending().empty())
+    return emitOpError("expects products to wait for");
   if (int64_t count = getInFlight(); count < 0 || count > 7)
     return emitOpError("expects 0 to 7 products in flight, but got ") << count;
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -412,17 +497,19 @@ LogicalResult ReuseOp::verify() {
   if (getTile().getType() != channel.getTileType())
     return emitOpError("expects the result to be ")
            << channel.getTileType() << ", but got " << getTile().getType();
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
 }
 
 LogicalResult DrainOp::verify() {
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
 }
 
 LogicalResult StoreOp::verify() {
   auto vector = cast<VectorType>(getVector().getType());
   TileType tile = getStaging().getType();
   MapType map = getMap().getType();
+  if (tile.isVector())
+    return emitOpError("expects a tile with columns, but got ") << tile;
   // A part of the columns at a time is in units that copies have.
   bool isPart = tile.getColumns() < vector.getDimSize(0) &&
                 tile.getColumns() % kChunkColumns == 0 && !map.getStrided();
@@ -436,7 +523,7 @@ LogicalResult StoreOp::verify() {
         element != vector.getElementType())
       return emitOpError("expects vector, tile and map to agree, but got ")
              << vector << ", " << tile << " and " << map;
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
 }
 
 LogicalResult StoreRowsOp::verify() {
@@ -466,7 +553,52 @@ LogicalResult StoreRowsOp::verify() {
     return emitOpError("expects a dimension of heads of the memref beside that "
                        "of rows, but got ")
            << *heads;
-  return verifyRole(*this, /*isProducer=*/false);
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult ReduceAddOp::verify() {
+  auto vector = cast<VectorType>(getVector().getType());
+  auto memref = cast<MemRefType>(getMemref().getType());
+  int64_t rank = memref.getRank(), width = getWidth();
+  if (vector.getDimSize(1) != kWarpgroupRows || vector.getDimSize(0) % 8 != 0)
+    return emitOpError("expects a multiple of 8 rows of ")
+           << kWarpgroupRows << " elements, but got " << vector;
+  if (!memref.getElementType().isF32())
+    return emitOpError("expects a buffer of f32, but got ") << memref;
+  if (rank < 1 || static_cast<int64_t>(getIndices().size()) !=
+                      rank - (isFragment() ? 1 : 0))
+    return emitOpError("expects ")
+           << std::max<int64_t>(rank - (isFragment() ? 1 : 0), 1)
+           << " indices, but got " << getIndices().size();
+  if (width != 1 && width != 2 && width != 4)
+    return emitOpError("expects 1, 2 or 4 floats at a time, but got ") << width;
+  if (isFragment()) {
+    if (getN() || getEndM() || getEndN() || width != 1)
+      return emitOpError("expects no dimensions, ends or width with fragment");
+    if (memref.getShape().back() != vector.getNumElements() ||
+        failed(verifyContiguous(memref)))
+      return emitOpError("expects a last dimension of ")
+             << vector.getNumElements() << " contiguous elements, but got "
+             << memref;
+    return verifyInWarpgroups(*this);
+  }
+  if (!getN())
+    return emitOpError("expects both dimensions, m and n");
+  for (uint64_t dim : {*getM(), *getN()})
+    if (dim >= static_cast<uint64_t>(rank))
+      return emitOpError("expects a dimension of the memref, but got ")
+             << static_cast<int64_t>(dim);
+  if (*getM() == *getN())
+    return emitOpError("expects two dimensions, but got ") << *getM();
+  if (width != 1 && (static_cast<int64_t>(*getN()) != rank - 1 ||
+                     failed(verifyContiguous(memref))))
+    return emitOpError("expects floats that are added at a time to be along a "
+                       "contiguous last dimension, but got dimension ")
+           << *getN() << " of " << memref;
+  if (width != 1 && getEndN())
+    return emitOpError("expects no end_n where several floats are added at a "
+                       "time");
+  return verifyInWarpgroups(*this);
 }
 
 LogicalResult MergeOp::verify() {

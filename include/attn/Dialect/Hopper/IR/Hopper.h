@@ -36,11 +36,6 @@ int64_t getChunkColumns(Type element);
 /// is the producer.
 int64_t getNumThreads(int64_t numConsumers);
 
-/// The registers of a producer's thread: what consumers leave of those that the
-/// thread block starts with, where so many blocks share a multiprocessor.
-int64_t getProducerRegisters(int64_t numConsumers, int64_t registers,
-                             int64_t threadBlocks);
-
 /// Whether the registers of consumers are such that a thread block can have
 /// them, with so many on a multiprocessor.
 LogicalResult verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
@@ -101,6 +96,10 @@ inline constexpr int64_t kWordsOfSite = 3;
 /// Of a kernel that runs behind the kernel and merges the parts of its results,
 /// how many warps it needs for each row of a head.
 inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
+/// Of a hopper.warp_specialize whose protocol is known to hold by how it was
+/// made.
+inline constexpr llvm::StringLiteral kProtocolCheckedAttrName =
+    "hopper.protocol_checked";
 /// All that says how a kernel is launched, and is not code, next to what
 /// lowering it adds.
 inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {
@@ -110,6 +109,14 @@ inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {
 inline constexpr int64_t kMergeColumns = 64;
 /// The fewest tiles of keys of a part: what has fewer is not shared out.
 inline constexpr int64_t kLeastPartTiles = 4;
+
+/// Who uses a channel or a mailbox, as numbers of partitions.
+struct RingUsers {
+  std::optional<unsigned> producer;
+  SmallVector<unsigned, 2> consumers;
+  /// What puts into it.
+  SmallVector<Operation *> puts;
+};
 
 } // namespace mlir::attn::hopper
 
@@ -123,5 +130,38 @@ inline constexpr int64_t kLeastPartTiles = 4;
 
 #define GET_OP_CLASSES
 #include "attn/Dialect/Hopper/IR/HopperOps.h.inc"
+
+namespace mlir::attn::hopper {
+
+/// The partition that `op` is in, or null.
+PartitionAttr getPartition(Operation *op);
+
+/// Which warps and registers the partitions of a CTA have.
+struct PartitionLayout {
+  explicit PartitionLayout(WarpSpecializeOp op);
+
+  int64_t getNumGroups() const { return registers.size(); }
+  int64_t getNumThreads() const {
+    return getNumGroups() * 4 * kWarpThreads;
+  }
+  int64_t getFirstGroup(unsigned partition) const {
+    return firstWarps[partition] / 4;
+  }
+  int64_t getRegisters(unsigned partition) const {
+    return registers[getFirstGroup(partition)];
+  }
+
+  /// Of each partition.
+  SmallVector<int64_t> firstWarps;
+  /// Of a thread of each warpgroup.
+  SmallVector<int64_t> registers;
+  /// What warpgroups have that say nothing, or without any what is left.
+  int64_t registersLeft = 0;
+  bool hasOthers = false;
+  /// What all threads start with.
+  int64_t startRegisters = 0;
+};
+
+} // namespace mlir::attn::hopper
 
 #endif // ATTN_DIALECT_HOPPER_IR_HOPPER_H

@@ -12,19 +12,18 @@ def Hopper_Dialect : Dialect {
   let cppNamespace = "::mlir::attn::hopper";
   let summary = "Warp-specialised kernels for GPUs of compute capability 9.0";
   let description = [{
-    The machine level of the GPU target: a thread block whose warps have roles. One warp, the producer,
-    copies tiles into shared memory; warpgroups of 128 threads, the consumers, compute on them. They meet in
-    channels, rings of tiles in shared memory. Matrix products are asynchronous, and waits return values.
+    The machine level of the GPU target: a CTA whose warps are partitioned. One warp, say, copies tiles into shared memory, warpgroups of 128
+    threads compute on them, and a further warp waits for other CTAs. Partitions meet in channels, rings of tiles in shared memory. Matrix products are asynchronous, and waits return values.
 
-    Values that a warpgroup holds together are vectors of rank 2 with keys (or head dimensions)
-    as rows and queries as columns, as at the tile level. A warpgroup has 64 queries, so that a vector is one of
+    Values that a warpgroup holds together are vectors of rank 2, with the 64 rows `m` of its matrix instructions as columns, and their columns `n`
+    as rows. In scores S, `m` are queries and `n` are keys, as at the tile level; in their transpose it is the other way round. A vector is one of
 
     | type | holds |
     |---|---|
-    | `vector<N x 64>` | one element for each key and query |
-    | `vector<1 x 64>` | one element for each query |
-    | `vector<N x 1>` | one element for each key |
-    | `vector<4 x 64>` | four parts of a sum for each query, in four threads |
+    | `vector<N x 64>` | one element for each n and m |
+    | `vector<1 x 64>` | one element for each m |
+    | `vector<N x 1>` | one element for each n |
+    | `vector<4 x 64>` | four parts of a sum for each m, in four threads |
 
     Operations of arith and math on them are elementwise. No operation decides anything: sizes, order, overlap and
     the number of stages are explicit in the program. `attn-hopper-schedule` makes such
@@ -112,6 +111,32 @@ def Hopper_PlaceAttr : AttrDef<Hopper_Dialect, "Place"> {
   let genVerifyDecl = 1;
 }
 
+def Hopper_PartitionAttr : AttrDef<Hopper_Dialect, "Partition"> {
+  let mnemonic = "partition";
+  let summary = "some warps of a CTA";
+  let description = [{
+    `replicas` times `threads` threads that run the same program: 1 thread of a warp, or 1 to 4 whole warps. `registers` is how many each thread has, or 0 for
+    what others leave. It is written as part of `hopper.warp_specialize`.
+
+    Example:
+
+    ```mlir
+    #hopper.partition<name = "compute", replicas = 2, threads = 128, registers = 240>
+    ```
+
+    Errors: no name; no replicas; other than 1, 32, 64, 96 or 128 threads; registers other than 0 or a multiple of 8 from 24 to 256.
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$replicas, "int64_t":$threads, "int64_t":$registers);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// A replica of one thread has a warp.
+    int64_t getWarpsOfReplica() const { return (getThreads() + 31) / 32; }
+    int64_t getWarps() const { return getReplicas() * getWarpsOfReplica(); }
+    bool hasWarpgroups() const { return getThreads() == 128; }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
@@ -142,18 +167,21 @@ def Hopper_TileType : Hopper_Type<"Tile", "tile"> {
   let description = [{
     `!hopper.tile<R x C x T>`: R rows of C columns, in chunks of as many columns as are 128 bytes, whose rows are swizzled. T is bf16
     or f16, of which products are, or f32, i8 or i1, an i1 being a byte.
-    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R.
+    `!hopper.tile<R x C x T, of P>` is R rows of a tile of P rows, a multiple of R. `!hopper.tile<R x f32>` is a vector, without columns.
   }];
   let parameters = (ins "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType, "int64_t":$parentRows);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isVector() const { return getColumns() == 0; }
+  }];
 }
 
 def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
-  let summary = "a ring of tiles between the producer and the consumers";
+  let summary = "a ring of tiles between partitions";
   let description = [{
     `!hopper.channel<S x R x C x T>` has S tiles of R rows and C columns; S is 1, 2 or 4. Each tile of
-    `!hopper.channel<S x R x C x T, notes>` comes with a number of 32 bits from the producer.
+    `!hopper.channel<S x R x C x T, notes>` comes with a number of 32 bits from the producer. `!hopper.channel<S x R x f32>` has S vectors of R floats, a multiple of 8.
   }];
   let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
       "bool":$notes);
@@ -163,6 +191,7 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
     TileType getTileType() const {
       return TileType::get(getContext(), getRows(), getColumns(), getElementType(), getRows());
     }
+    bool isVector() const { return getColumns() == 0; }
   }];
 }
 
@@ -175,7 +204,7 @@ def Hopper_PendingType : Hopper_Type<"Pending", "pending"> {
 }
 
 def Hopper_MailboxType : Hopper_Type<"Mailbox", "mailbox"> {
-  let summary = "a ring of two messages from the producer to the consumers";
+  let summary = "a ring of two messages from one partition to others";
   let description = "`!hopper.mailbox<N>`: a message is N numbers of 32 bits; N is positive.";
   let parameters = (ins "int64_t":$length);
   let assemblyFormat = "`<` $length `>`";

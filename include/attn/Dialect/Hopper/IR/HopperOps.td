@@ -12,43 +12,59 @@ class Hopper_Op<string mnemonic, list<Trait> traits = []>
     : Op<Hopper_Dialect, mnemonic, traits>;
 
 //===----------------------------------------------------------------------===//
-// Roles
+// Partitions
 //===----------------------------------------------------------------------===//
 
 def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments,
     DeclareOpInterfaceMethods<RegionBranchOpInterface>]> {
-  let summary = "give the warps of a thread block their roles";
+  let summary = "give the warps of a CTA their programs";
   let description = [{
-    One thread runs `producer`, or with `producer_threads` 32 a warp, whose threads decide together what to copy, or with 128 a
-    warpgroup, which copies tiles of strided maps together; `num_consumers` warpgroups run `consumers`, each with the
-    number of its warpgroup from `hopper.warpgroup_id`. Registers of the thread block are split so that each consumer thread
-    has `registers`; with `thread_blocks`, they are this part of a multiprocessor's, so that so many of its thread blocks run there at a
-    time. The operation ends its kernel.
+    Each partition is a program with a name, run by one or more replicas: by a warpgroup each, or with `warps(n)` by n warps, or with `threads(1)`
+    by one thread of a warp. Which replica runs is `hopper.warpgroup_id`.
+
+    Warps are handed out in the order of the partitions. A partition of whole warpgroups starts at the next warpgroup. Partitions of fewer warps
+    share warpgroups, and with them the registers.
+
+    `registers` is how many each thread has. Warpgroups without that have an equal share of what the others leave, up to 128. With `ctas_per_sm`,
+    registers are that part of a multiprocessor's, so that so many of these CTAs run there at a time. The operation ends its kernel.
+
+    A partition that puts into a channel is its producer, and those that get from it are its consumers; a partition may be both.
 
     Example:
 
     ```mlir
-    hopper.warp_specialize consumers 2 registers 240 producer {
+    hopper.warp_specialize partition @load threads(1) {
       hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
-    } consumers {
+    } partition @compute replicas(2) registers(240) {
       %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
       hopper.release %ch[%n] : !hopper.channel<2x128x64xbf16>
     }
     ```
 
-    Errors: other than 1 to 4 consumers, or thread blocks; registers that are not a multiple of 8 from 24 to 256, or that leave less
-    than 24 to the producer; other than 1, 32 or 128 threads of the producer, or 128 that claim work; a channel that is filled both by threads and by the hardware.
+    Errors: no partition, or two of one name; more than 1024 threads; other than 1 to 4 CTAs; registers that are not a multiple of 8 from 24 to
+    256, that differ in a warpgroup, or that leave less than 24 to the others; a channel that several partitions put into, or that is filled in
+    several ways.
   }];
-  let arguments = (ins I64Attr:$num_consumers, I64Attr:$registers,
-      DefaultValuedAttr<I64Attr, "1">:$producer_threads,
-      DefaultValuedAttr<I64Attr, "1">:$thread_blocks);
-  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
+  let arguments = (ins TypedArrayAttrBase<Hopper_PartitionAttr, "partitions">:$partitions,
+      DefaultValuedAttr<I64Attr, "1">:$ctas_per_sm);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
+  let builders = [
+    /// Makes each partition with an empty body.
+    OpBuilder<(ins "::llvm::ArrayRef<PartitionAttr>":$partitions, CArg<"int64_t", "1">:$ctasPerSM)>
+  ];
+  let skipDefaultBuilders = 1;
   let assemblyFormat = [{
-    `consumers` $num_consumers `registers` $registers
-    (`producer_threads` $producer_threads^)?
-    (`thread_blocks` $thread_blocks^)? `producer` $producer
-    `consumers` $consumers attr-dict
+    (`ctas_per_sm` `(` $ctas_per_sm^ `)`)? custom<Partitions>($partitions, $bodies) attr-dict
+  }];
+  let extraClassDeclaration = [{
+    PartitionAttr getPartition(unsigned number) {
+      return ::llvm::cast<PartitionAttr>(getPartitions()[number]);
+    }
+    /// The number of the partition that `op` is in, or none.
+    std::optional<unsigned> findPartition(Operation *op);
+    /// Who uses a channel or a mailbox here.
+    RingUsers getUsers(Value ring);
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -56,23 +72,38 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
 
 def Hopper_YieldOp : Hopper_Op<"yield", [Pure, ReturnLike, Terminator,
     ParentOneOf<["WarpSpecializeOp"]>]> {
-  let summary = "end a role";
+  let summary = "end a partition";
   let description = "Ends a region of `hopper.warp_specialize`; not written in text.";
   let assemblyFormat = "attr-dict";
 }
 
 def Hopper_WarpgroupIdOp : Hopper_Op<"warpgroup_id", [Pure]> {
-  let summary = "the number of a consumer";
+  let summary = "the number of a replica";
   let description = [{
-    From 0, in the `consumers` region.
+    From 0, among the replicas of its partition, which are warpgroups or parts of one.
 
     ```mlir
     %wg = hopper.warpgroup_id
     ```
 
-    Errors: outside of `consumers`.
+    Errors: outside of a partition.
   }];
   let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def Hopper_SyncOp : Hopper_Op<"sync", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a barrier of all threads of a partition";
+  let description = [{
+    All replicas wait for each other. What they have written to shared memory before is there for all of them.
+
+    ```mlir
+    hopper.sync
+    ```
+
+    Errors: outside of a partition, or in one of a single thread.
+  }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
@@ -84,8 +115,8 @@ def Hopper_WarpgroupIdOp : Hopper_Op<"warpgroup_id", [Pure]> {
 def Hopper_CreateChannelOp : Hopper_Op<"create_channel", [MemoryEffects<[MemAlloc]>]> {
   let summary = "a ring of tiles in shared memory";
   let description = [{
-    A ring that all consumers of the kernel read. Its uses are numbered from 0 and each
-    number is put once and got and released once by each consumer, in order. Numbers are i32 and may wrap around.
+    A ring that one partition fills and one or more partitions read. Its uses are numbered from 0. Each number is put once, by all replicas
+    together, and got and released once by each replica of each consumer, in order. Numbers are i32 and may wrap around.
 
     ```mlir
     %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
@@ -114,8 +145,8 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
         !hopper.map<128x64xbf16, strided, aligned>, memref<?x128xi32>
     ```
 
-    Errors: a box of another shape or element type than the channel's tiles; outside of `producer`; a strided map where the
-    producer is no warpgroup or with a column; a list with another map, or of other elements than i32, or with a number of positions other than the rank less one; a
+    Errors: a box of another shape or element type than the channel's tiles; outside of a partition of one replica; a strided map where
+    that is no warpgroup or with a column; a list with another map, or of other elements than i32, or with a number of positions other than the rank less one; a
     note without a channel with notes, or the other way round.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
@@ -130,24 +161,80 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
   let hasVerifier = 1;
 }
 
+def Hopper_PutVectorOp : Hopper_Op<"put_vector", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "copy floats of a buffer into a channel";
+  let description = [{
+    As `hopper.put`, for the R floats of a buffer from an index on, all of which are there, and the first of which is aligned to 16 bytes.
+
+    ```mlir
+    hopper.put_vector %ch[%n], %lse[%b, %h, %r] : !hopper.channel<2x80xf32>, memref<?x?x?xf32>
+    ```
+
+    Errors: a channel of tiles, or of a number of floats that is not a multiple of 4; a buffer of other elements, or without a contiguous last
+    dimension; a number of indices other than the rank; outside of a partition of one replica.
+  }];
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number, AnyMemRef:$source, Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $channel `[` $number `]` `,` $source `[` $indices `]` attr-dict `:` type($channel) `,` type($source)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_PutFragmentOp : Hopper_Op<"put_fragment", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "write what warpgroups hold into a channel";
+  let description = [{
+    Each replica of a partition writes its block of the tile from registers, and has put use `number` of the channel when all have: it waits until the tile that was there
+    has been released by all consumers, writes, and arrives. Block `block`, or 0, is
+
+    | | tile | vector |
+    |---|---|---|
+    | | `tile[64 * block + m, n]` | `vector[n, m]`, 16 bits |
+    | `transposed` | `tile[n, 64 * block + m]` | `vector[n, m]`, 16 bits |
+    | | `tile[64 * block + m]` | `vector[0, m]`, f32 |
+
+    What is written is there for products, too. With a condition, which is uniform in a warpgroup and the same for all replicas, it is put only where that holds.
+
+    ```mlir
+    hopper.put_fragment %ch[%n], %p at %wg : !hopper.channel<2x128x80xbf16>, vector<80x64xbf16>
+    hopper.put_fragment %ch[%n], %p at %wg transposed : !hopper.channel<2x80x128xbf16>, vector<80x64xbf16>
+    hopper.put_fragment %sums[%n], %x if %c : !hopper.channel<1x64xf32>, vector<1x64xf32>
+    ```
+
+    Errors: a tile of another shape or element type; a channel with notes; outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
+      VectorOfRankAndType<[2], [BF16, F16, F32]>:$vector, Optional<Index>:$block,
+      Optional<I1>:$condition, UnitAttr:$transposed);
+  let assemblyFormat = [{
+    $channel `[` $number `]` `,` $vector (`at` $block^)? (`transposed` $transposed^)? (`if` $condition^)? attr-dict
+    `:` type($channel) `,` type($vector)
+  }];
+  let hasVerifier = 1;
+}
+
 def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait for a tile of a channel";
   let description = [{
     Waits until use `number` of the channel has arrived, and returns its tile, which may be read until it is released, and
-    the note of a channel with notes.
+    the note of a channel with notes. With a condition, which is uniform in a warp, it waits only where that holds; the tile may be read in any
+    case, and is of any values otherwise.
 
     ```mlir
     %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
     %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>, i32
+    %t = hopper.get %ch[%n] if %c : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
     ```
 
-    Errors: a result that is not a tile of the channel; a note without a channel with notes, or the other way round; outside
-    of `consumers`.
+    Errors: a result that is not a tile of the channel; a note without a channel with notes, or the other way round; a condition together with
+    a note; outside of a partition.
   }];
-  let arguments = (ins Hopper_ChannelType:$channel, I32:$number);
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number, Optional<I1>:$condition);
   let results = (outs Hopper_TileType:$tile, Optional<I32>:$note);
+  let builders = [
+    OpBuilder<(ins "Value":$channel, "Value":$number, CArg<"Value", "{}">:$condition)>
+  ];
   let assemblyFormat = [{
-    $channel `[` $number `]` attr-dict `:` type($channel) `->` type($tile) (`,` type($note)^)?
+    $channel `[` $number `]` (`if` $condition^)? attr-dict `:` type($channel) `->` type($tile) (`,` type($note)^)?
   }];
   let hasVerifier = 1;
 }
@@ -155,16 +242,23 @@ def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Hopper_ReleaseOp : Hopper_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "let the producer overwrite a tile";
   let description = [{
-    This warpgroup has read the tile of use `number`; products that read it are done.
+    This replica has read the tile of use `number`; products that read it are done. With a condition, which is uniform in a warp, it is released
+    only where that holds.
 
     ```mlir
     hopper.release %ch[%n] : !hopper.channel<2x128x64xbf16>
+    hopper.release %ch[%n] if %c : !hopper.channel<2x128x64xbf16>
     ```
 
-    Errors: outside of `consumers`.
+    Errors: outside of a partition.
   }];
-  let arguments = (ins Hopper_ChannelType:$channel, I32:$number);
-  let assemblyFormat = "$channel `[` $number `]` attr-dict `:` type($channel)";
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number, Optional<I1>:$condition);
+  let builders = [
+    OpBuilder<(ins "Value":$channel, "Value":$number), [{
+      build($_builder, $_state, channel, number, Value());
+    }]>
+  ];
+  let assemblyFormat = "$channel `[` $number `]` (`if` $condition^)? attr-dict `:` type($channel)";
   let hasVerifier = 1;
 }
 
@@ -183,7 +277,7 @@ def Hopper_ClaimOp : Hopper_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
     %n = hopper.claim %counter : memref<2xi32>
     ```
 
-    Errors: outside of `producer`.
+    Errors: outside of a partition of one thread or one warp.
   }];
   let arguments = (ins MemRefOf<[I32]>:$counter);
   let results = (outs I32:$result);
@@ -200,7 +294,7 @@ def Hopper_RetireOp : Hopper_Op<"retire", [MemoryEffects<[MemRead, MemWrite]>]> 
     hopper.retire %counter : memref<2xi32>
     ```
 
-    Errors: outside of `producer`.
+    Errors: outside of a partition of one thread or one warp.
   }];
   let arguments = (ins MemRefOf<[I32]>:$counter);
   let assemblyFormat = "$counter attr-dict `:` type($counter)";
@@ -216,7 +310,7 @@ def Hopper_BallotOp : Hopper_Op<"ballot"> {
     %bits = hopper.ballot %condition
     ```
 
-    Errors: in a role of one thread.
+    Errors: in a partition of one thread.
   }];
   let arguments = (ins I1:$condition);
   let results = (outs I32:$bits);
@@ -244,7 +338,7 @@ def Hopper_PostOp : Hopper_Op<"post", [MemoryEffects<[MemRead, MemWrite]>]> {
     hopper.post %m[%n], %a, %b : !hopper.mailbox<2>
     ```
 
-    Errors: a message of another length; outside of `producer`.
+    Errors: a message of another length; outside of a partition of one thread or one warp.
   }];
   let arguments = (ins Hopper_MailboxType:$mailbox, I32:$number, Variadic<I32>:$values);
   let assemblyFormat = "$mailbox `[` $number `]` `,` $values attr-dict `:` type($mailbox)";
@@ -258,7 +352,7 @@ def Hopper_ReceiveOp : Hopper_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>]
     %a, %b = hopper.receive %m[%n] : !hopper.mailbox<2> -> i32, i32
     ```
 
-    Errors: a message of another length; outside of `consumers`.
+    Errors: a message of another length; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_MailboxType:$mailbox, I32:$number);
   let results = (outs Variadic<I32>:$values);
@@ -296,7 +390,7 @@ def Hopper_TakeTurnOp : Hopper_TurnOp<"take_turn"> {
     hopper.take_turn %t : !hopper.turns
     ```
 
-    Errors: outside of `consumers`.
+    Errors: outside of a partition of warpgroups.
   }];
 }
 
@@ -309,7 +403,7 @@ def Hopper_PassTurnOp : Hopper_TurnOp<"pass_turn"> {
     hopper.pass_turn %t : !hopper.turns
     ```
 
-    Errors: outside of `consumers`.
+    Errors: outside of a partition of warpgroups.
   }];
 }
 
@@ -318,32 +412,57 @@ def Hopper_PassTurnOp : Hopper_TurnOp<"pass_turn"> {
 //===----------------------------------------------------------------------===//
 
 def Hopper_RowsOp : Hopper_Op<"rows", [Pure]> {
-  let summary = "the 64 rows of a tile that belong to a consumer";
+  let summary = "some rows of a tile";
   let description = [{
-    Rows `64 * index` to `64 * index + 63`.
+    The R rows from row `R * index` on, of as many as the result has. A warpgroup has 64.
 
     ```mlir
     %r = hopper.rows %t[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+    %x = hopper.rows %v[%wg] : !hopper.tile<128xf32> -> !hopper.tile<64xf32, of 128>
     ```
 
-    Errors: a result that is not of 64 rows, or of other columns.
+    Errors: a result of rows that are not a multiple of 8 that divides those of the source, or of other columns; rows of rows.
   }];
   let arguments = (ins Hopper_TileType:$source, Index:$index);
   let results = (outs Hopper_TileType:$result);
-  let assemblyFormat = "$source `[` $index `]` attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = [{
+    $source `[` $index `]` attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_ColumnsOp : Hopper_Op<"columns", [Pure]> {
+  let summary = "some columns of a tile";
+  let description = [{
+    The C columns from column `C * index` on, of as many as the result has.
+
+    ```mlir
+    %c = hopper.columns %t[%wg] : !hopper.tile<128x128xbf16> -> !hopper.tile<128x64xbf16>
+    ```
+
+    Errors: a result of columns that are not a multiple of those of 128 bytes that divides those of the source, or of other rows.
+  }];
+  let arguments = (ins Hopper_TileType:$source, Index:$index);
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = [{
+    $source `[` $index `]` attr-dict `:` type($source) `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 
 def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>]> {
   let summary = "hold rows of a tile in registers";
   let description = [{
-    `result[c, m] = tile[m, c]` for the 64 rows of a tile. Of an i8 or i1, what is not 0 in memory is an i1 that is set.
+    `result[c, m] = tile[m, c]` for the 64 rows of a tile. Of an i8 or i1, what is not 0 in memory is an i1 that is set. Of a tile that is a
+    vector, `result[n, 0] = tile[n]`, or `result[0, m] = tile[m]` for 64 rows.
 
     ```mlir
     %q = hopper.load_fragment %r : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
+    %l = hopper.load_fragment %v : !hopper.tile<80xf32> -> vector<80x1xf32>
+    %m = hopper.load_fragment %w : !hopper.tile<64xf32> -> vector<1x64xf32>
     ```
 
-    Errors: a tile of other than 64 rows; a result of other columns or element type; outside of `consumers`.
+    Errors: a tile of other than 64 rows; a result of other columns or element type; a vector that is not of f32; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_TileType:$tile);
   let results = (outs VectorOfRankAndType<[2], [BF16, F16, F32, I8, I1]>:$result);
@@ -354,36 +473,38 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>
 def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "start a matrix product";
   let description = [{
-    Starts, for the 64 queries `m` of a warpgroup,
+    Starts, for the 64 rows `m` that a warpgroup has of its result,
 
     ```
-    result[n, m] = acc[n, m] + sum_k rhs[n, k] * lhs[k, m]                  without rhs_transposed
-    result[n, m] = acc[n, m] + sum_k rhs[k, n] * lhs[k, m]                  with rhs_transposed
+    result[n, m] = acc[n, m] + sum_k rhs[n, k] * lhs[k, m]
     ```
 
-    as one group that `hopper.wait` waits for. Operands:
+    as one group that `hopper.wait` waits for. Which of queries, keys and columns `n`, `m` and `k` are is up to the program. Operands:
 
-    * `lhs`: `vector<K x 64>` of bf16 or f16, or the 64 rows of a tile, `lhs[k, m] = tile[m, k]`.
-    * `rhs`: a tile of the same element type.
+    * `lhs`: `vector<K x 64>` of bf16 or f16; or 64 rows of a tile, `lhs[k, m] = tile[m, k]`; or with `lhs_transposed` 64 columns of one,
+      `lhs[k, m] = tile[k, m]`.
+    * `rhs`: a tile of the same element type, `rhs[n, k] = tile[n, k]`, or with `rhs_transposed` `tile[k, n]`.
     * `acc`: `vector<N x 64>` of f32, or pending; absent for 0.
 
-    `N` is a multiple of 8 up to 256. `K` is a multiple of 16, or without `rhs_transposed` of 8; the last half of a step is 0 then, as tiles
+    `N` is a multiple of 8 up to 256. `K` is a multiple of 16, or if it is along the columns of tiles of 8; the last half of a step is 0 then, as tiles
     hold 0 up to the next multiple of 16, and so does `lhs` in registers.
 
     ```mlir
     %s = hopper.mma %q, %k : vector<64x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
     %o = hopper.mma %p, %v acc %a rhs_transposed : vector<128x64xbf16>, !hopper.tile<128x64xbf16>, vector<64x64xf32>
         -> !hopper.pending<vector<64x64xf32>>
+    %dq = hopper.mma %ds, %k lhs_transposed rhs_transposed : !hopper.tile<128x64xbf16>, !hopper.tile<128x256xbf16>
+        -> !hopper.pending<vector<256x64xf32>>
     ```
 
-    Errors: extents that do not fit; other element types; outside of `consumers`.
+    Errors: extents that do not fit; other element types; `lhs_transposed` of a vector; outside of a partition of warpgroups.
   }];
   let arguments = (ins AnyTypeOf<[Hopper_TileType, VectorOfRankAndType<[2], [BF16, F16]>]>:$lhs,
       Hopper_TileType:$rhs, Optional<AnyTypeOf<[VectorOfRankAndType<[2], [F32]>, Hopper_PendingType]>>:$acc,
-      UnitAttr:$rhs_transposed);
+      UnitAttr:$rhs_transposed, UnitAttr:$lhs_transposed);
   let results = (outs Hopper_PendingType:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs (`acc` $acc^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
+    $lhs `,` $rhs (`acc` $acc^)? (`lhs_transposed` $lhs_transposed^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
     `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)
   }];
   let hasVerifier = 1;
@@ -425,21 +546,21 @@ def Hopper_SplitOp : Hopper_Op<"split", [Pure]> {
 }
 
 def Hopper_WaitOp : Hopper_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>,
-    TypesMatchWith<"the result is the vector of the operand", "pending", "result",
-                   "::llvm::cast<PendingType>($_self).getVector()">]> {
+    InferTypeOpAdaptor]> {
   let summary = "wait for matrix products";
   let description = [{
     Waits until at most `in_flight` of the products that this warpgroup started last are still running, of which
-    that of `pending` must not be one, and returns its vector.
+    those of `pending` must not be any, and returns their vectors.
 
     ```mlir
     %v = hopper.wait %s in_flight 1 : !hopper.pending<vector<128x64xf32>>
+    %x, %y = hopper.wait %a, %b in_flight 0 : !hopper.pending<vector<128x64xf32>>, !hopper.pending<vector<64x64xf32>>
     ```
 
-    Errors: other than 0 to 7 products in flight; outside of `consumers`.
+    Errors: other than 0 to 7 products in flight; nothing to wait for; outside of a partition of warpgroups.
   }];
-  let arguments = (ins Hopper_PendingType:$pending, I64Attr:$in_flight);
-  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let arguments = (ins Variadic<Hopper_PendingType>:$pending, I64Attr:$in_flight);
+  let results = (outs Variadic<VectorOfRankAndType<[2], [F32]>>:$values);
   let assemblyFormat = "$pending `in_flight` $in_flight attr-dict `:` type($pending)";
   let hasVerifier = 1;
 }
@@ -583,7 +704,7 @@ def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
         : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
     ```
 
-    Errors: extents or element types that differ; outside of `consumers`.
+    Errors: extents or element types that differ; outside of a partition of warpgroups.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [BF16, F16]>:$vector, Hopper_TileType:$staging,
       Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row);
@@ -603,7 +724,7 @@ def Hopper_DrainOp : Hopper_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>]> {
     hopper.drain
     ```
 
-    Errors: outside of `consumers`.
+    Errors: outside of a partition of warpgroups.
   }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
@@ -625,7 +746,7 @@ def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [AttrSizedOperandSegments, Memo
     With `packed`, the indices and the end count heads and rows as `attn.pack_heads` of so many heads does, with the heads in dimension `heads`.
 
     Errors: another shape of the vector; a buffer of other elements; a number of indices other than the rank, or than the rank without the columns;
-    a dimension that is not that of an index, or heads in that of the rows; outside of `consumers`.
+    a dimension that is not that of an index, or heads in that of the rows; outside of a partition of warpgroups.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref,
       Variadic<Index>:$indices, I64Attr:$dim, Index:$end, Optional<Index>:$packed,
@@ -634,6 +755,46 @@ def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [AttrSizedOperandSegments, Memo
     $vector `,` $memref `[` $indices `]` `dim` $dim `end` $end
     (`packed` $packed^ `heads` $heads)? attr-dict
     `:` type($vector) `,` type($memref)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "add what a warpgroup holds to memory";
+  let description = [{
+    Adds each element of a vector to one of a buffer, which others may add to at the same time, in any order:
+
+    `memref[..., i_m + m, ..., i_n + n] += vector[n, m]`, where `i_m` and `i_n` are the indices of dimensions `m` and `n`, and where
+    `i_m + m < end_m` and `i_n + n < end_n` if these are given. One instruction adds `vector` floats, 1 (not written), 2 or 4, that follow each other along
+    dimension `n`. That is the last one and contiguous then, and their addresses are aligned to as many floats.
+
+    With `fragment`, the last dimension, whose index is left out, has the elements in the order of registers, so that each warp adds to 512
+    contiguous bytes at a time: element `4 * (128 * j + t) + 2 * r + p` is that of
+    `n = 8 * j + 2 * (t mod 4) + p` and `m = 16 * (t / 32) + t mod 32 / 4 + 8 * r`, for `t` from 0 to 127. Its rows are aligned to 16 bytes.
+
+    With a condition, which is uniform in a warp, elements are added only where that holds. Sums flush denormal numbers if four are added at a time.
+
+    ```mlir
+    hopper.reduce_add %v, %sums[%b, %h, %r, %c] m 2 n 3 end_m %e vector 4 : vector<64x64xf32>, memref<?x?x?x128xf32>
+    hopper.reduce_add %v, %sums[%b, %h, %r, %c] m 3 n 2 end_n %e if %p : vector<80x64xf32>, memref<?x?x?x128xf32>
+    hopper.reduce_add %v, %blocks[%b, %h, %t] fragment : vector<80x64xf32>, memref<?x?x?x5120xf32>
+    ```
+
+    Errors: a vector of other than 64 columns, or of a number of rows that is not a multiple of 8; a buffer of other elements; a number of indices other than the rank, or
+    with `fragment` than the rank less one; dimensions that are the same or are not any of the buffer; other numbers of floats; several of
+    them along a dimension that is not contiguous, or with `end_n`; with `fragment` another extent of the last dimension, dimensions or ends;
+    outside of a partition of warpgroups.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref, Variadic<Index>:$indices,
+      OptionalAttr<I64Attr>:$m, OptionalAttr<I64Attr>:$n, Optional<Index>:$end_m, Optional<Index>:$end_n,
+      DefaultValuedAttr<I64Attr, "1">:$width, Optional<I1>:$condition);
+  let assemblyFormat = [{
+    $vector `,` $memref `[` $indices `]` (`m` $m^ `n` $n):(`fragment`)? (`end_m` $end_m^)? (`end_n` $end_n^)?
+    (`vector` $width^)? (`if` $condition^)? attr-dict `:` type($vector) `,` type($memref)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether the buffer is in the order of registers.
+    bool isFragment() { return !getM(); }
   }];
   let hasVerifier = 1;
 }
