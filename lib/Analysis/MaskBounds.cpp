@@ -6,6 +6,7 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -82,10 +83,11 @@ void MaskBounds::linearize(Value value, int64_t factor, LinearForm &form,
     form.addConstant(product);
     return;
   }
-  // A uniform value stays whole: computed as the mask computes it, it has
-  // nothing to overflow.
+  // For tiles a uniform value stays whole: computed as the mask computes it, it
+  // has nothing to overflow.
   Operation *op = value.getDefiningOp();
-  if (!op || values.isUniform(value) || !values.isExact(op) || steps == 0) {
+  bool isWhole = !forPairs && values.isUniform(value);
+  if (!op || isWhole || !values.isExact(op) || steps == 0) {
     form.addTerm(value, factor);
     return;
   }
@@ -119,6 +121,66 @@ void MaskBounds::linearize(Value value, int64_t factor, LinearForm &form,
   }
   // A conversion that keeps the value.
   linearize(op->getOperand(0), factor, form, steps);
+}
+
+LinearForm MaskBounds::getLinearForm(Value value) const {
+  LinearForm form;
+  linearize(value, 1, form);
+  return form;
+}
+
+bool MaskBounds::canTell(const LinearForm &form) const {
+  if (form.overflowed)
+    return false;
+  long double bounded = std::abs(static_cast<long double>(form.constant));
+  unsigned numUnbounded = 0, numOfKey = 0;
+  bool isKeyUnbounded = false, isMultiple = false, hasPosition = false;
+  for (auto [value, coefficient] : form.terms) {
+    ConstantIntRanges range = values.getRange(value);
+    if (range.smin().getBitWidth() == 0 || range.smin().getBitWidth() > 64 ||
+        coefficient < -kLargeInteger || coefficient > kLargeInteger)
+      return false;
+    bool isOfKey = values.dependsOnKey(value);
+    numOfKey += isOfKey;
+    isMultiple |= coefficient != 1 && coefficient != -1;
+    hasPosition |=
+        value == values.getKeyIndex() || value == values.getQueryIndex();
+    if (isBounded(range)) {
+      bounded += std::abs(static_cast<long double>(coefficient)) *
+                 std::max(std::abs(range.smin().getSExtValue()),
+                          std::abs(range.smax().getSExtValue()));
+      continue;
+    }
+    ++numUnbounded;
+    isKeyUnbounded |= isOfKey;
+  }
+  if (bounded >= kLargeInteger)
+    return false;
+  if (numUnbounded == 0)
+    return true;
+  // Two integers are compared as they are.
+  if (form.terms.size() == 2 && !isMultiple &&
+      (form.constant == 0 || form.constant == -1) &&
+      form.terms[0].second != form.terms[1].second)
+    return true;
+  if (isKeyUnbounded)
+    return numUnbounded == 1 && numOfKey == 1 && !isMultiple;
+  return numUnbounded == 1 || hasPosition;
+}
+
+std::optional<std::pair<int64_t, int64_t>>
+MaskBounds::getFormRange(const LinearForm &form) const {
+  int64_t min = form.constant, max = form.constant;
+  for (auto [value, coefficient] : form.terms) {
+    ConstantIntRanges range = values.getRange(value);
+    if (!isBounded(range))
+      return std::nullopt;
+    int64_t a = coefficient * range.smin().getSExtValue();
+    int64_t b = coefficient * range.smax().getSExtValue();
+    min += std::min(a, b);
+    max += std::max(a, b);
+  }
+  return std::pair(min, max);
 }
 
 bool MaskBounds::isSmall(const LinearForm &form) const {
@@ -159,7 +221,19 @@ MaskBounds::Node MaskBounds::makeUnknown(Operation *op, StringRef reason) {
     obstacle = op;
     obstacleReason = reason.str();
   }
+  isIncomplete = true;
   return makeNode({Kind::Unknown});
+}
+
+MaskBounds::Node MaskBounds::makeUnknown(Value value, bool negated,
+                                         StringRef reason) {
+  bool wasIncomplete = isIncomplete;
+  makeUnknown(value.getDefiningOp(), reason);
+  isIncomplete = wasIncomplete;
+  MaskNode node{Kind::Unknown};
+  node.condition = value;
+  node.negated = negated;
+  return makeNode(std::move(node));
 }
 
 MaskBounds::Node MaskBounds::makeAnd(Node a, Node b) {
@@ -187,14 +261,28 @@ MaskBounds::Node MaskBounds::makeOr(Node a, Node b) {
 MaskBounds::Node MaskBounds::makeIf(Value condition, Node yes, Node no) {
   if (std::optional<int64_t> constant = getConstantInteger(condition))
     return *constant ? yes : no;
-  if (values.isUniform(condition) && !values.isGuarded(condition)) {
+  auto isKnown = [](Node node) {
+    return node->kind == Kind::True || node->kind == Kind::False;
+  };
+  if (values.isUniform(condition) && !values.isGuarded(condition) &&
+      !(forPairs && (isKnown(yes) || isKnown(no)))) {
     MaskNode node{Kind::If};
     node.condition = condition;
     node.operands = {yes, no};
     return makeNode(std::move(node));
   }
-  return makeOr(makeAnd(readBool(condition, /*negated=*/false), yes),
-                makeAnd(readBool(condition, /*negated=*/true), no));
+  // Of a constant there is nothing to choose.
+  auto holds = [&] { return readBool(condition, /*negated=*/false); };
+  auto fails = [&] { return readBool(condition, /*negated=*/true); };
+  if (yes->kind == Kind::True)
+    return makeOr(holds(), no);
+  if (yes->kind == Kind::False)
+    return makeAnd(fails(), no);
+  if (no->kind == Kind::True)
+    return makeOr(fails(), yes);
+  if (no->kind == Kind::False)
+    return makeAnd(holds(), yes);
+  return makeOr(makeAnd(holds(), yes), makeAnd(fails(), no));
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,6 +306,7 @@ static IntervalShape getShape(const MaskNode &node, BlockArgument key) {
   case Kind::Uniform:
     return shape;
   case Kind::Unknown:
+  case Kind::Congruent:
     shape.isInterval = false;
     return shape;
   case Kind::Compare: {
@@ -251,7 +340,8 @@ bool MaskBounds::areIntervals() const {
 // Booleans
 //===----------------------------------------------------------------------===//
 
-MaskBounds::MaskBounds(AttentionLikeOpInterface op) : values(op) {
+MaskBounds::MaskBounds(AttentionLikeOpInterface op, MaskReading reading)
+    : values(op), forPairs(reading == MaskReading::Pairs) {
   root = readBool(op.getMask().front().getTerminator()->getOperand(0),
                   /*negated=*/false);
 }
@@ -260,14 +350,14 @@ MaskBounds::Node MaskBounds::readBool(Value value, bool negated) {
   if (std::optional<int64_t> constant = getConstantInteger(value))
     return makeConstant((*constant != 0) != negated);
   Operation *op = value.getDefiningOp();
-  if (values.isUniform(value) && !values.isGuarded(value)) {
+  if (!forPairs && values.isUniform(value) && !values.isGuarded(value)) {
     MaskNode node{Kind::Uniform};
     node.condition = value;
     node.negated = negated;
     return makeNode(std::move(node));
   }
   if (depth == kMaxDepth || nodes.size() >= kMaxNodes)
-    return makeUnknown(op, "the mask has too many conditions");
+    return makeUnknown(value, negated, "the mask has too many conditions");
   ++depth;
   llvm::scope_exit leave([&] { --depth; });
 
@@ -280,16 +370,24 @@ MaskBounds::Node MaskBounds::readBool(Value value, bool negated) {
   }
   if (auto exclusive = dyn_cast_if_present<arith::XOrIOp>(op)) {
     Value a = exclusive.getLhs(), b = exclusive.getRhs();
+    if (std::optional<int64_t> constant = getConstantInteger(b))
+      return readBool(a, negated != (*constant != 0));
+    if (forPairs)
+      return makeUnknown(value, negated, "");
     // a xor b = if a then not b else b.
     return makeIf(a, readBool(b, !negated), readBool(b, negated));
   }
-  if (auto select = dyn_cast_if_present<arith::SelectOp>(op))
-    return makeIf(select.getCondition(),
-                  readBool(select.getTrueValue(), negated),
-                  readBool(select.getFalseValue(), negated));
-  if (isa_and_present<scf::IfOp>(op))
+  if (auto select = dyn_cast_if_present<arith::SelectOp>(op)) {
+    Value yes = select.getTrueValue(), no = select.getFalseValue();
+    // Where neither is constant, a choice is the shortest way to say it.
+    if (forPairs && !getConstantInteger(yes) && !getConstantInteger(no))
+      return makeUnknown(value, negated, "");
+    return makeIf(select.getCondition(), readBool(yes, negated),
+                  readBool(no, negated));
+  }
+  if (!forPairs && isa_and_present<scf::IfOp>(op))
     return readBranch(cast<OpResult>(value), negated);
-  return makeUnknown(op, "it is no comparison of positions");
+  return makeUnknown(value, negated, "it is no comparison of positions");
 }
 
 MaskBounds::Node MaskBounds::readBranch(OpResult result, bool negated) {
@@ -302,19 +400,50 @@ MaskBounds::Node MaskBounds::readBranch(OpResult result, bool negated) {
 }
 
 MaskBounds::Node MaskBounds::readCompare(arith::CmpIOp compare, bool negated) {
-  using Predicate = arith::CmpIPredicate;
-  Predicate predicate = compare.getPredicate();
+  arith::CmpIPredicate predicate = compare.getPredicate();
   if (negated)
     predicate = arith::invertPredicate(predicate);
+  bool wasIncomplete = std::exchange(isIncomplete, false);
+  Node node = readOrder(compare, predicate);
+  bool isComplete = !std::exchange(isIncomplete, wasIncomplete);
+  // For pairs a part that cannot be said takes the rest with it.
+  if (forPairs && !isComplete)
+    return makeUnknown(compare.getResult(), negated, "");
+  return node;
+}
+
+MaskBounds::Node MaskBounds::readOrder(arith::CmpIOp compare,
+                                       arith::CmpIPredicate predicate) {
+  using Predicate = arith::CmpIPredicate;
   Value lhs = compare.getLhs(), rhs = compare.getRhs();
   if (lhs.getType().isInteger(1)) {
     if (predicate != Predicate::eq && predicate != Predicate::ne)
       return makeUnknown(compare, "it orders booleans");
     bool isEqual = predicate == Predicate::eq;
+    for (auto [value, other] : {std::pair{lhs, rhs}, {rhs, lhs}})
+      if (std::optional<int64_t> constant = getConstantInteger(value))
+        return readBool(other, (*constant != 0) != isEqual);
+    if (forPairs)
+      return makeUnknown(compare, "");
     return makeIf(lhs, readBool(rhs, !isEqual), readBool(rhs, isEqual));
   }
   if (ConstantIntRanges::getStorageBitwidth(lhs.getType()) > 64)
     return makeUnknown(compare, "it compares integers of more than 64 bits");
+  if (predicate == Predicate::eq || predicate == Predicate::ne) {
+    // A difference is 0, and so is an exclusive or, where both are equal, even
+    // if it wraps.
+    if (getConstantInteger(lhs) == 0)
+      std::swap(lhs, rhs);
+    Operation *difference = lhs.getDefiningOp();
+    if (isa_and_present<arith::SubIOp, arith::XOrIOp>(difference) &&
+        getConstantInteger(rhs) == 0) {
+      lhs = difference->getOperand(0);
+      rhs = difference->getOperand(1);
+    }
+    if (forPairs)
+      if (Node node = readCongruence(lhs, rhs, predicate == Predicate::ne))
+        return node;
+  }
 
   /// to - from - gap >= 0.
   auto atLeast = [&](Value to, Value from, int64_t gap) {
@@ -375,15 +504,98 @@ MaskBounds::Node MaskBounds::readUnsigned(arith::CmpIOp compare, bool isStrict,
   return makeOr(makeCompare(std::move(sign)), inOrder);
 }
 
+/// x mod m = c and x mod m = y mod m as x - c, or x - y, a multiple of m.
+MaskBounds::Node MaskBounds::readCongruence(Value lhs, Value rhs,
+                                            bool negated) {
+  LinearForm form;
+  linearize(lhs, 1, form);
+  linearize(rhs, -1, form);
+  if (form.overflowed || form.terms.empty() || form.terms.size() > 2)
+    return nullptr;
+  LinearForm difference;
+  std::optional<Residue> first;
+  for (auto [value, coefficient] : form.terms) {
+    std::optional<Residue> residue = values.getResidue(value);
+    if (!residue || std::abs(coefficient) != 1 ||
+        (first && (first->divisor != residue->divisor || !first->isFloor ||
+                   !residue->isFloor)))
+      return nullptr;
+    first = residue;
+    linearize(residue->value, coefficient, difference);
+  }
+  bool isOne = form.terms.size() == 1;
+  // Of the one remainder, or of the first one less the other.
+  int64_t rest = form.terms[0].second > 0 ? -form.constant : form.constant;
+  if (form.constant == INT64_MIN || (!isOne && rest != 0) ||
+      (isOne && !first->isFloor && rest != 0) ||
+      (!isOne && form.terms[0].second == form.terms[1].second))
+    return nullptr;
+  if (isOne && (rest < 0 || rest >= first->divisor))
+    return makeConstant(negated);
+  difference.addConstant(form.terms[0].second > 0 ? -rest : rest);
+  for (auto [value, coefficient] : difference.terms)
+    if (values.isGuarded(value) || (value != values.getKeyIndex() &&
+                                    (values.dependsOnKey(value) ||
+                                     values.getResidue(value))))
+      return nullptr;
+  if (!canTell(difference))
+    return nullptr;
+  MaskNode node{Kind::Congruent};
+  node.form = std::move(difference);
+  node.modulus = first->divisor;
+  node.negated = negated;
+  return makeNode(std::move(node));
+}
+
 //===----------------------------------------------------------------------===//
 // Comparisons
 //===----------------------------------------------------------------------===//
+
+/// Parts of a term that depends on the key are told apart, and minima and
+/// maxima; what else a row computes stays as it is.
+MaskBounds::Node MaskBounds::makePairCompare(LinearForm form) {
+  if (form.overflowed)
+    return makeUnknown(nullptr, "its coefficients are too large");
+  // A common factor of all terms divides the constant, rounded down.
+  int64_t factor = 0;
+  for (auto [value, coefficient] : form.terms) {
+    if (coefficient < -kLargeInteger || coefficient > kLargeInteger)
+      return makeUnknown(nullptr, "its coefficients are too large");
+    factor = std::gcd(factor, coefficient);
+  }
+  if (factor > 1) {
+    for (auto &term : form.terms)
+      term.second /= factor;
+    form.constant = llvm::divideFloorSigned(form.constant, factor);
+  }
+  for (auto [value, coefficient] : form.terms) {
+    bool isExtreme =
+        isa_and_present<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp,
+                        arith::MaxUIOp>(value.getDefiningOp());
+    if (value != values.getKeyIndex() &&
+        (isExtreme || values.dependsOnKey(value)))
+      if (Node node = splitTerm(form, value))
+        return node;
+    if (values.isGuarded(value))
+      return makeUnknown(nullptr, "it may only be evaluated in its branch");
+  }
+  if (!canTell(form))
+    return makeUnknown(nullptr, "its coefficients are too large");
+  if (auto range = getFormRange(form))
+    if (range->first >= 0 || range->second < 0)
+      return makeConstant(range->first >= 0);
+  MaskNode node{Kind::Compare};
+  node.form = std::move(form);
+  return makeNode(std::move(node));
+}
 
 MaskBounds::Node MaskBounds::makeCompare(LinearForm form) {
   if (depth == kMaxDepth || nodes.size() >= kMaxNodes)
     return makeUnknown(nullptr, "the mask has too many conditions");
   ++depth;
   llvm::scope_exit leave([&] { --depth; });
+  if (forPairs)
+    return makePairCompare(std::move(form));
 
   Operation *culprit = nullptr;
   for (auto [value, coefficient] : form.terms) {
@@ -391,8 +603,17 @@ MaskBounds::Node MaskBounds::makeCompare(LinearForm form) {
       continue;
     if (Operation *op = value.getDefiningOp())
       culprit = op;
-    if (values.dependsOnKey(value) || values.getTrend(value) == Trend::Unknown)
-      return splitTerm(form, value);
+    if (values.dependsOnKey(value) ||
+        values.getTrend(value) == Trend::Unknown) {
+      if (Node node = splitTerm(form, value))
+        return node;
+      return makeUnknown(value.getDefiningOp(),
+                         values.getFloorDivision(value)
+                             ? "it is a multiple of a quotient"
+                         : values.dependsOnKey(value)
+                             ? "it is not affine in the key"
+                             : "it neither grows nor falls with the query");
+    }
     if (values.isGuarded(value))
       return makeUnknown(culprit, "it may only be evaluated in its branch");
   }
@@ -452,9 +673,7 @@ MaskBounds::Node MaskBounds::splitTerm(LinearForm form, Value value) {
       return either(/*isMax=*/true, with(op->getOperand(0)),
                     with(op->getOperand(0), -1));
   }
-  return makeUnknown(op, values.dependsOnKey(value)
-                             ? "it is not affine in the key"
-                             : "it neither grows nor falls with the query");
+  return nullptr;
 }
 
 /// Undoes a division: floor(n / c) >= r where n >= c * r, and floor(n / c) <= r
@@ -463,7 +682,7 @@ MaskBounds::Node MaskBounds::splitDivision(LinearForm form, Value value) {
   FloorDivision division = *values.getFloorDivision(value);
   int64_t factor = form.takeTerm(value);
   if (factor != 1 && factor != -1)
-    return makeUnknown(value.getDefiningOp(), "it is a multiple of a quotient");
+    return nullptr;
   LinearForm result;
   linearize(division.numerator, factor, result);
   result.addConstant(factor * division.addend);

@@ -5,6 +5,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -154,6 +155,22 @@ std::optional<FloorDivision> MaskValues::getFloorDivision(Value value) const {
   if (isa<arith::CeilDivSIOp>(op) ||
       (isa<arith::CeilDivUIOp>(op) && isNonNegative(numerator)))
     return FloorDivision{numerator, *divisor - 1, *divisor};
+  return std::nullopt;
+}
+
+std::optional<Residue> MaskValues::getResidue(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands() != 2)
+    return std::nullopt;
+  std::optional<int64_t> constant = getConstantInteger(op->getOperand(1));
+  if (!constant || *constant <= 0)
+    return std::nullopt;
+  bool isPositive = isNonNegative(op->getOperand(0));
+  if (isa<arith::RemSIOp>(op) || (isa<arith::RemUIOp>(op) && isPositive))
+    return Residue{op->getOperand(0), *constant, isPositive};
+  if (isa<arith::AndIOp>(op) && *constant < (int64_t(1) << 62) &&
+      llvm::isMask_64(*constant))
+    return Residue{op->getOperand(0), *constant + 1, /*isFloor=*/true};
   return std::nullopt;
 }
 

@@ -6,6 +6,10 @@
 // which keys all rows see. What the tree cannot say is `Unknown`: the key may
 // be masked or not.
 //
+// Read for pairs instead of tiles, the tree says all that the mask does: what
+// a row computes, however it depends on the query, is a term of a comparison,
+// and what is unknown names the value of the region.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_ANALYSIS_MASKBOUNDS_H
@@ -30,16 +34,23 @@ struct LinearForm {
   int64_t takeTerm(Value value);
 };
 
+/// What a mask is read for: bounds of tiles of queries, or single pairs.
+enum class MaskReading { Tiles, Pairs };
+
 struct MaskNode {
   enum class Kind {
     True,
     False,
+    /// Read for pairs, the i1 `condition`, or its negation.
     Unknown,
     /// The i1 `condition`, the same for all queries and keys, or its negation.
     Uniform,
-    /// `form >= 0`. Its terms are `j` and values that do not depend on `j` and
-    /// have a trend in `i`.
+    /// `form >= 0`. Read for tiles, its terms are `j` and values that do not
+    /// depend on `j` and have a trend in `i`.
     Compare,
+    /// `form` is a multiple of `modulus`, or is not. Its terms are `j` and
+    /// values that do not depend on it. Only read for pairs.
+    Congruent,
     /// All, or any, of `operands`.
     And,
     Or,
@@ -51,15 +62,26 @@ struct MaskNode {
   Value condition;
   LinearForm form;
   SmallVector<const MaskNode *> operands;
+  int64_t modulus = 0;
 };
 
 class MaskBounds {
 public:
   /// Reads the mask of `op`, which must not be empty. The tree refers to
   /// values of the region, and is void once the region changes.
-  explicit MaskBounds(AttentionLikeOpInterface op);
+  explicit MaskBounds(AttentionLikeOpInterface op,
+                      MaskReading reading = MaskReading::Tiles);
 
   const MaskNode &getRoot() const { return *root; }
+  /// Reads another i1 of the region, or that it is not.
+  const MaskNode &read(Value value, bool negated) {
+    return *readBool(value, negated);
+  }
+  /// An integer of the region as a sum.
+  LinearForm getLinearForm(Value value) const;
+  /// Between which numbers a form is, if its terms are `isBounded`.
+  std::optional<std::pair<int64_t, int64_t>>
+  getFormRange(const LinearForm &form) const;
   const MaskValues &getValues() const { return values; }
   /// Whether the keys that a tile of queries needs are one interval, and those
   /// that all of it allows are one, as far as its comparisons say, so that the
@@ -76,10 +98,14 @@ private:
   Node readBool(Value value, bool negated);
   Node readBranch(OpResult result, bool negated);
   Node readCompare(arith::CmpIOp compare, bool negated);
+  Node readOrder(arith::CmpIOp compare, arith::CmpIPredicate predicate);
   Node readUnsigned(arith::CmpIOp compare, bool isStrict, Value lhs, Value rhs);
+  /// An equality of remainders, or null.
+  Node readCongruence(Value lhs, Value rhs, bool negated);
   /// `form >= 0`.
   Node makeCompare(LinearForm form);
-  /// Splits `form >= 0` on a term that is not linear.
+  Node makePairCompare(LinearForm form);
+  /// Splits `form >= 0` on a term that is not linear; null if it cannot.
   Node splitTerm(LinearForm form, Value value);
   Node splitDivision(LinearForm form, Value value);
   Node makeAnd(Node a, Node b);
@@ -88,6 +114,8 @@ private:
   Node makeNode(MaskNode node);
   Node makeConstant(bool value);
   Node makeUnknown(Operation *op, StringRef reason);
+  /// What is read of `value` is unknown.
+  Node makeUnknown(Value value, bool negated, StringRef reason);
   /// `form += factor * value`.
   void linearize(Value value, int64_t factor, LinearForm &form) const;
   void linearize(Value value, int64_t factor, LinearForm &form,
@@ -95,7 +123,15 @@ private:
   /// Whether tiles can evaluate the form without overflow.
   bool isSmall(const LinearForm &form) const;
 
+  /// Whether `form >= 0` can be solved for a term without overflow. Of several
+  /// integers beyond `kLargeInteger` the sum is taken not to overflow.
+  bool canTell(const LinearForm &form) const;
+
   MaskValues values;
+  bool forPairs;
+  /// Of a comparison that is read for pairs: there is a part that the tree
+  /// cannot say, so that it stays whole.
+  bool isIncomplete = false;
   SmallVector<std::unique_ptr<MaskNode>> nodes;
   Node root = nullptr;
   unsigned depth = 0;

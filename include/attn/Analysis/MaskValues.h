@@ -39,6 +39,15 @@ struct FloorDivision {
   int64_t divisor;
 };
 
+/// What `value` leaves when divided by the positive `divisor`.
+struct Residue {
+  Value value;
+  int64_t divisor;
+  /// Whether it is from 0 to `divisor - 1`. Otherwise it has the sign of
+  /// `value`, as by division towards zero.
+  bool isFloor;
+};
+
 /// The constant that an integer value is, if it is one that fits 64 bits.
 std::optional<int64_t> getConstantInteger(Value value);
 
@@ -70,6 +79,8 @@ public:
   bool isExact(Operation *op) const;
   /// Reads the result of a division or right shift by a positive constant.
   std::optional<FloorDivision> getFloorDivision(Value value) const;
+  /// Reads a remainder by a positive constant, or low bits.
+  std::optional<Residue> getResidue(Value value) const;
 
 private:
   struct Facts {

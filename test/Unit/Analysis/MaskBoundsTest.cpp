@@ -34,6 +34,7 @@ static std::string print(const MaskNode &node, const MaskBounds &mask) {
   case MaskNode::Kind::If:
     return "(if" + operands() + ")";
   case MaskNode::Kind::Compare:
+  case MaskNode::Kind::Congruent:
     break;
   }
   const mlir::attn::MaskValues &values = mask.getValues();

@@ -68,6 +68,7 @@ BlockBoundsBuilder::Bounds BlockBoundsBuilder::visit(const MaskNode &node) {
   case Kind::False:
     return {Interval::empty(), Interval::empty()};
   case Kind::Unknown:
+  case Kind::Congruent:
     return {Interval(), Interval::empty()};
   case Kind::Uniform: {
     Interval interval;

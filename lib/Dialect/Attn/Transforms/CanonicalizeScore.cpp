@@ -301,6 +301,7 @@ void mlir::attn::canonicalizeScore(RewriterBase &rewriter,
     changed = true;
   if (changed)
     cleanUpRegions(op);
+  normalizeMask(rewriter, op);
   foldScale(rewriter, op);
   canonicalizeOp(op);
   cleanUpRegions(op);

@@ -90,16 +90,6 @@ private:
   llvm::DenseMap<Value, Ternary> ternaries;
 };
 
-/// What is left of `value` by a positive divisor: of a negative value, the
-/// negative remainder or the one that is not negative.
-struct Residue {
-  Value value;
-  int64_t divisor;
-};
-
-/// Reads a remainder by a positive constant, or the low bits of an integer.
-std::optional<Residue> getResidue(Value value, const MaskValues &values);
-
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_MASKLIFTER_H

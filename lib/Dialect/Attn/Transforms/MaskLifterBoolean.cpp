@@ -135,7 +135,7 @@ MaskLifter::Ternary MaskLifter::liftEqual(Value a, Value b) {
   // An interval of remainders says little where it goes over the end of a
   // period; whether one of them is met is exact.
   for (auto [rest, point] : {std::pair{a, y}, std::pair{b, x}})
-    if (std::optional<Residue> residue = getResidue(rest, values))
+    if (std::optional<Residue> residue = values.getResidue(rest))
       if (point.isPoint())
         if (Value met =
                 meets(getInterval(residue->value), residue->divisor, point.lo))

@@ -191,29 +191,12 @@ std::optional<MaskLifter::Interval> MaskLifter::liftDivision(Operation *op) {
 // Remainders
 //===----------------------------------------------------------------------===//
 
-std::optional<Residue> mlir::attn::getResidue(Value value,
-                                              const MaskValues &values) {
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getNumOperands() != 2)
-    return std::nullopt;
-  std::optional<int64_t> constant = getConstantInteger(op->getOperand(1));
-  if (!constant || *constant <= 0)
-    return std::nullopt;
-  if (isa<arith::RemSIOp>(op) ||
-      (isa<arith::RemUIOp>(op) && values.isNonNegative(op->getOperand(0))))
-    return Residue{op->getOperand(0), *constant};
-  if (isa<arith::AndIOp>(op) && *constant < (int64_t(1) << 62) &&
-      llvm::isMask_64(*constant))
-    return Residue{op->getOperand(0), *constant + 1};
-  return std::nullopt;
-}
-
 std::optional<MaskLifter::Interval> MaskLifter::liftRemainder(Operation *op) {
   if (!isa<arith::RemSIOp>(op) &&
       !(isa<arith::RemUIOp>(op) && values.isNonNegative(op->getOperand(0))))
     return std::nullopt;
   Interval x = getInterval(op->getOperand(0));
-  if (std::optional<Residue> residue = getResidue(op->getResult(0), values)) {
+  if (std::optional<Residue> residue = values.getResidue(op->getResult(0))) {
     int64_t divisor = residue->divisor;
     // Within one period the remainder grows as the number does.
     Interval inPeriod = {arith.remainder(x.lo, divisor),
@@ -267,7 +250,7 @@ std::optional<MaskLifter::Interval> MaskLifter::liftBits(Operation *op) {
   Interval x = getInterval(op->getOperand(0)),
            y = getInterval(op->getOperand(1));
   if (isa<arith::AndIOp>(op))
-    if (std::optional<Residue> residue = getResidue(op->getResult(0), values))
+    if (std::optional<Residue> residue = values.getResidue(op->getResult(0)))
       return liftLowBits(getInterval(residue->value),
                          llvm::Log2_64(residue->divisor));
   for (Value end : {x.lo, x.hi, y.lo, y.hi})
@@ -334,7 +317,7 @@ estimateExtent(Value value, const MaskValues &values, unsigned &steps) {
     return first;
   if (std::optional<FloorDivision> division = values.getFloorDivision(value))
     return *first / division->divisor + 2;
-  if (std::optional<Residue> residue = getResidue(value, values))
+  if (std::optional<Residue> residue = values.getResidue(value))
     return residue->divisor;
   if (!isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp,
            arith::MinUIOp, arith::MaxUIOp>(op))

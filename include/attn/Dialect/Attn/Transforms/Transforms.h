@@ -33,6 +33,10 @@ void populateSinkInfinityPatterns(RewritePatternSet &patterns);
 /// canonical forms, and common subexpressions.
 void cleanUpRegions(AttentionLikeOpInterface op);
 
+/// Writes the mask of `op` in the form that all its spellings share: each
+/// condition is solved for the key, and has one place among the others.
+void normalizeMask(RewriterBase &rewriter, AttentionLikeOpInterface op);
+
 /// Brings the score and mask regions of `op` to the forms that later passes
 /// read (see attn-canonicalize-score). An `op` without use is erased.
 void canonicalizeScore(RewriterBase &rewriter, AttentionLikeOpInterface op);
