@@ -269,10 +269,34 @@ LogicalResult RowLowering::lowerGather(GatherOp op) {
   return success();
 }
 
+/// A column with an element for each key of a step, as vector<N>. One that is
+/// the same for all keys need not be a vector before.
+FailureOr<Value> RowLowering::getOfKeys(Value value) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  Type type = getType(getElementTypeOrSelf(value.getType()), numKeys);
+  if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>()) {
+    Value source = mapping.lookupOrDefault(broadcast.getSource());
+    return this->broadcast(source, type);
+  }
+  DenseElementsAttr constant;
+  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat())
+    return arith::ConstantOp::create(
+               builder, loc,
+               DenseElementsAttr::get(cast<ShapedType>(type),
+                                      constant.getSplatValue<Attribute>()))
+        .getResult();
+  return emitError(value.getLoc(), "a value of the keys of a query has no "
+                                   "lowering to the CPU");
+}
+
 /// As in a dense tile, but that the accumulator is rescaled where values are
 /// added to it.
 LogicalResult RowLowering::lowerStep(OnlineStepOp op) {
-  Value scores = mapping.lookup(op.getScores());
+  FailureOr<Value> known = getOfKeys(op.getScores());
+  if (failed(known))
+    return failure();
+  Value scores = *known;
   Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
   auto createMax = [&](Value a, Value b) -> Value {
     Value isGreater =

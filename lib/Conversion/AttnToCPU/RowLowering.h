@@ -61,6 +61,7 @@ private:
   LogicalResult lowerGather(GatherOp op);
   bool lowerConsecutive(GatherOp op);
   LogicalResult lowerStep(OnlineStepOp op);
+  FailureOr<Value> getOfKeys(Value value);
   LogicalResult lowerWrite(vector::TransferWriteOp op);
 
   // RowProducts.cpp

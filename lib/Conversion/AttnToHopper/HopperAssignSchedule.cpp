@@ -12,6 +12,26 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Makes a score that does not depend on the product of queries and keys ask
+/// for it, by a choice that is never taken: kernels start each tile of scores
+/// as a product. A position is never negative, but no upstream pattern knows.
+static void useProduct(AttentionLikeOpInterface op) {
+  if (op.getScore().empty())
+    return;
+  Block &score = op.getScore().front();
+  if (!score.getArgument(0).use_empty())
+    return;
+  OpBuilder builder(score.getTerminator());
+  Location loc = op.getLoc();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value isPosition =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                            score.getArgument(kNumScoreArgs - 1), zero);
+  OpOperand &result = score.getTerminator()->getOpOperand(0);
+  result.set(arith::SelectOp::create(builder, loc, isPosition, result.get(),
+                                     score.getArgument(0)));
+}
+
 namespace {
 struct AttnHopperAssignSchedule
     : public mlir::attn::impl::AttnHopperAssignSchedulePassBase<
@@ -42,6 +62,7 @@ struct AttnHopperAssignSchedule
               << schedule.schedule;
       if (!op->hasAttr("schedule"))
         op->setAttr("schedule", schedules.front().schedule);
+      useProduct(op);
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())

@@ -391,7 +391,12 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
                         "GPU, but got '")
            << op.getName() << "'; run with --target=cpu";
   }
-  SmallVector<scf::ForOp> loops(program.grid.getOps<scf::ForOp>());
+  // Others compute scalars of the worker, such as ranges of captures.
+  SmallVector<scf::ForOp> loops = llvm::filter_to_vector(
+      program.grid.getOps<scf::ForOp>(), [](scf::ForOp loop) {
+        return llvm::any_of(loop.getResultTypes(),
+                            [](Type type) { return isa<ShapedType>(type); });
+      });
   if (loops.size() != 1)
     return program.grid.emitError("expects one loop over tiles of keys on a "
                                   "GPU, but got ")

@@ -439,6 +439,20 @@ LogicalResult RowKernel::emitGrid() {
   return success();
 }
 
+/// Arguments that are numbers are parameters of the kernel.
+void RowKernel::mapScalars() {
+  for (BlockArgument argument : function.getArguments()) {
+    Type type = argument.getType();
+    if (argument.use_empty() || !(type.isIntOrIndexOrFloat()))
+      continue;
+    Value value = getParam("scalar", argument.getArgNumber(),
+                           type.isIndex() ? b.getI64Type() : type);
+    if (type.isIndex())
+      value = arith::IndexCastOp::create(b, type, value);
+    mapping.map(argument, value);
+  }
+}
+
 LogicalResult RowKernel::emit() {
   if (failed(checkFunction()))
     return failure();
@@ -449,6 +463,7 @@ LogicalResult RowKernel::emit() {
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(b, function.getName(), type);
   b.setInsertionPointToStart(kernel.addEntryBlock(b));
+  mapScalars();
   if (failed(emitBlock(function.getBody().front())) || failed(emitGrid()))
     return failure();
   LLVM::ReturnOp::create(b, ValueRange());
@@ -486,7 +501,7 @@ void RowKernel::finish() {
       b.getDictionaryAttr(
           {b.getNamedAttr("operand", b.getI64IntegerAttr(output)),
            b.getNamedAttr("dims", b.getDenseI64ArrayAttr(dims)),
-           b.getNamedAttr("key_operand", b.getI64IntegerAttr(keyArgument)),
+           b.getNamedAttr("key_operand", b.getI64IntegerAttr(*keyArgument)),
            b.getNamedAttr("key_dim", b.getI64IntegerAttr(keyDim))}));
   function.erase();
 }

@@ -77,6 +77,7 @@ private:
                                  unsigned argument,
                                  ArrayRef<OpFoldResult> offsets);
   FailureOr<Value> evaluateColumn(Value value, unsigned number);
+  void mapScalars();
   void finish();
 
   // RowKernelKeys.cpp
@@ -84,6 +85,7 @@ private:
   FailureOr<SmallVector<Value>> emitKeyLoop(scf::ForOp op, int64_t numOwn);
   LogicalResult emitContract(vector::ContractionOp op);
   LogicalResult emitStep(OnlineStepOp op);
+  FailureOr<Value> getOfKey(Value value);
   FailureOr<GatheredRows> matchRows(Value tile, Operation *user);
   LogicalResult emitProducts(vector::ContractionOp op,
                              const GatheredRows &rows);
@@ -152,7 +154,8 @@ private:
   /// Values with an element for each column, in this lane.
   DenseMap<Value, Columns> columns;
   /// What the keys are gathered from.
-  unsigned keyArgument = 0, keyDim = 0;
+  unsigned keyDim = 0;
+  std::optional<unsigned> keyArgument;
   /// By which rows, and which of them there are: positions in this group, one
   /// for each substep, as i32, -1 for those that there are not.
   DenseMap<std::pair<Value, Value>, SmallVector<Value>> stepKeys;

@@ -240,8 +240,6 @@ LogicalResult RowKernel::loadQuery(vector::ContractionOp op) {
 
 LogicalResult RowKernel::emitProducts(vector::ContractionOp op,
                                       const GatheredRows &rows) {
-  keyArgument = rows.argument;
-  keyDim = rows.rowDim;
   const Columns query = columns.lookup(op.getRhs());
   SmallVector<Value> sums;
   for (int64_t substep = 0; substep < lanes; ++substep) {
@@ -287,13 +285,37 @@ LogicalResult RowKernel::emitContract(vector::ContractionOp op) {
   FailureOr<GatheredRows> rows = matchRows(op.getLhs(), op);
   if (failed(rows))
     return failure();
+  // Values have as many rows as keys, which scores may not depend on.
+  if (!keyArgument) {
+    keyArgument = rows->argument;
+    keyDim = rows->rowDim;
+  }
   return columns.contains(op.getAcc()) ? emitValues(op, *rows)
                                        : emitProducts(op, *rows);
 }
 
+/// What this lane has of a column with an element for each key of a step. One
+/// that is the same for all keys need not be a vector before.
+FailureOr<Value> RowKernel::getOfKey(Value value) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
+    return getOfKey(broadcast.getSource());
+  DenseElementsAttr constant;
+  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat())
+    return arith::ConstantOp::create(b, constant.getSplatValue<TypedAttr>())
+        .getResult();
+  return emitError(
+      value.getLoc(),
+      "a value of the keys of a query has no form in a GPU kernel");
+}
+
 /// The maximum is that of the warp; sums are those of this lane.
 LogicalResult RowKernel::emitStep(OnlineStepOp op) {
-  Value scores = mapping.lookup(op.getScores());
+  FailureOr<Value> known = getOfKey(op.getScores());
+  if (failed(known))
+    return failure();
+  Value scores = *known;
   Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
   Value newMax = scores;
   for (int64_t distance = 1; distance < kWarp; distance *= 2)

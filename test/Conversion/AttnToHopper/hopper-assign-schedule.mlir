@@ -125,3 +125,22 @@ func.func @lists(%q: tensor<1x2x?x24xbf16>, %f: tensor<1x2x?x64xf32>, %rows: ten
       outs(%f : tensor<1x2x?x64xf32>)
   return %r, %s : tensor<1x2x?x24xbf16>, tensor<1x2x?x64xf32>
 }
+
+// A score of a bias alone asks for the product, as kernels start from one.
+
+// CHECK-LABEL: func @bias
+// CHECK: score(%[[S:[^ ]*]], %{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]], %[[C:.*]]) {
+// CHECK: %[[B:.*]] = tensor.extract %[[C]][%[[I]], %[[J]]]
+// CHECK: %[[IS:.*]] = arith.cmpi sge, %[[J]], %{{.*}} : index
+// CHECK: %[[Y:.*]] = arith.select %[[IS]], %[[B]], %[[S]] : f32
+// CHECK: attn.yield %[[Y]]
+func.func @bias(%q: tensor<1x1x?x64xbf16>, %w: tensor<?x?xf32>, %o: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      captures(%w : tensor<?x?xf32>)
+      outs(%o : tensor<1x1x?x64xbf16>)
+      score(%s, %b, %h, %i, %j, %c) {
+        %y = tensor.extract %c[%i, %j] : tensor<?x?xf32>
+        attn.yield %y : f32
+      }
+  return %r : tensor<1x1x?x64xbf16>
+}

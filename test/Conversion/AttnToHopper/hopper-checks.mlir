@@ -8,7 +8,7 @@
 // CHECK: gpu.func @lists_check0(
 // CHECK-SAME: %[[ROWS:[^ ]*]]: memref<4x?xi64, strided<[?, 1]>> {hopper.operand = 2 : i64}
 // CHECK-SAME: %[[WORDS:[^ ]*]]: memref<12xi64, strided<[1]>> {hopper.operand = 4 : i64}
-// CHECK-SAME: hopper.checks = {extents = [{extent = 4 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 0 : i64}], sites = 4 : i64, words = 4 : i64}, hopper.threads = 128 : i64
+// CHECK-SAME: hopper.checks = {extents = [{extent = 1 : i64}, {extent = 4 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 0 : i64}], sites = 4 : i64, words = 4 : i64}, hopper.threads = 128 : i64
 // CHECK: %[[LANE:.*]] = gpu.lane_id
 // CHECK: scf.if
 // CHECK:   %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0

@@ -55,3 +55,64 @@ func.func @lists(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: tenso
       }
   return %r : tensor<2x4x?x64xbf16>
 }
+
+// A capture that is a number is a parameter; one that is a position has 64 bits.
+
+// CHECK-LABEL: llvm.func @numbers(
+// CHECK-SAME: %[[F:[^ ]*]]: f32, %[[N:[^ ]*]]: i64
+// CHECK-SAME: hopper.params = [{kind = "scalar", operand = 4 : i64}, {kind = "scalar", operand = 5 : i64}
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[N]] : i64 to index
+// CHECK: arith.cmpi slt, %{{.*}}, %[[INDEX]] : index
+// CHECK: arith.mulf %{{.*}}, %[[F]] : f32
+func.func @numbers(%q: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x?x64xbf16>, %f: f32, %n: index) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+      ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      captures(%f, %n : f32, index)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<?xi32>, tensor<?xi32>)
+      outs(%o : tensor<1x1x?x64xbf16>)
+      score(%s, %b, %h, %i, %j, %a, %c) {
+        %y = arith.mulf %s, %a : f32
+        attn.yield %y : f32
+      }
+      mask(%b, %h, %i, %j, %a, %c) {
+        %p = arith.cmpi slt, %j, %c : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x?x64xbf16>
+}
+
+// Scores that are the same for all keys are no vector before, and the keys are
+// not read.
+
+// CHECK-LABEL: llvm.func @equal(
+// CHECK-SAME: key_dim = 2 : i64, key_operand = 1 : i64
+// CHECK: scf.for
+// CHECK: %[[SCORE:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %[[SCORE]]
+func.func @equal(%q: tensor<1x1x?x64xbf16>, %k: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+      ins(%q, %q, %k : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<?xi32>, tensor<?xi32>)
+      outs(%o : tensor<1x1x?x64xbf16>)
+      score(%s, %b, %h, %i, %j) {
+        %n = arith.index_cast %i : index to i32
+        %y = arith.sitofp %n : i32 to f32
+        attn.yield %y : f32
+      }
+  return %r : tensor<1x1x?x64xbf16>
+}
+
+// CHECK-LABEL: llvm.func @never(
+// CHECK: scf.for
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{cst[_0-9]*}},
+func.func @never(%q: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+      ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<?xi32>, tensor<?xi32>)
+      outs(%o : tensor<1x1x?x64xbf16>)
+      mask(%b, %h, %i, %j) {
+        %p = arith.constant false
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x?x64xbf16>
+}

@@ -186,11 +186,8 @@ void ListsCheck::emit() {
       builder, loc, add(count, index(kListsOfTask - 1)), size);
   SmallVector<OpFoldResult> grid = getListGrid(builder, loc, rows);
   grid.push_back(numTasks);
-  SmallVector<Attribute> workers;
-  for (int64_t number = 0; number < 3; ++number)
-    workers.push_back(WorkerAttr::get(builder.getContext(), number));
   auto tasks = scf::ForallOp::create(builder, loc, grid, ValueRange(),
-                                     builder.getArrayAttr(workers));
+                                     getWorkerMapping(builder, grid.size()));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(tasks.getTerminator());
   SmallVector<Value> ids(tasks.getInductionVars());
@@ -208,7 +205,7 @@ void ListsCheck::emitByList() {
   SmallVector<OpFoldResult> grid = getListGrid(builder, loc, rows);
   grid.push_back(numRows);
   auto lists = scf::ForallOp::create(builder, loc, grid, ValueRange(),
-                                     /*mapping=*/std::nullopt);
+                                     getWorkerMapping(builder, grid.size()));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(lists.getTerminator());
   emitReports(emitEnds(lists.getInductionVars()));

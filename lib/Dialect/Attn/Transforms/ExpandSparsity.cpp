@@ -144,7 +144,7 @@ Value ListsToBits::emit() {
   else if (isZeroInteger(numBlocks))
     extent = one;
   return emitTable(
-      builder, loc, grid, extent, builder.getI1Type(), /*isMapped=*/true,
+      builder, loc, grid, extent, builder.getI1Type(),
       [&](Value row, ValueRange ids) { return emitRow(row, ids); });
 }
 
@@ -183,7 +183,7 @@ Value ListsToBits::emitByElement() {
   grid.push_back(
       getNumBlocks(op.getKey(), op.getLayout(1).s, sparsity.getBlockColumns()));
   return emitTable(builder, loc, grid, /*rowSizes=*/{}, builder.getI1Type(),
-                   /*isMapped=*/false, [&](Value slice, ValueRange ids) {
+                   [&](Value slice, ValueRange ids) {
                      return tensor::InsertOp::create(
                                 builder, loc, findColumn(ids), slice,
                                 SmallVector<Value>(4, index(0)))

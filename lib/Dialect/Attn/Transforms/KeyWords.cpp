@@ -108,16 +108,16 @@ Value ListsToWords::emit(bool asOperation) {
   OpFoldResult numWords = affine::makeComposedFoldedAffineApply(
       builder, loc, builder.getAffineSymbolExpr(0).ceilDiv(kWordKeys),
       {tensor::getMixedSize(builder, loc, op.getKey(), op.getLayout(1).s)});
-  return emitTable(
-      builder, loc, grid, numWords, builder.getI32Type(),
-      /*isMapped=*/!asOperation, [&](Value row, ValueRange ids) -> Value {
-        auto [begin, end] = readEnds(ids);
-        if (!asOperation)
-          return emitRow(row, begin, end);
-        return ListWordsOp::create(builder, loc, row.getType(), columns, begin,
-                                   end, row, SmallVector<Value>(3, index(0)))
-            .getResult();
-      });
+  return emitTable(builder, loc, grid, numWords, builder.getI32Type(),
+                   [&](Value row, ValueRange ids) -> Value {
+                     auto [begin, end] = readEnds(ids);
+                     if (!asOperation)
+                       return emitRow(row, begin, end);
+                     return ListWordsOp::create(builder, loc, row.getType(),
+                                                columns, begin, end, row,
+                                                SmallVector<Value>(3, index(0)))
+                         .getResult();
+                   });
 }
 
 /// Makes the mask ask for the bit of a pair.

@@ -36,22 +36,22 @@ SmallVector<OpFoldResult> mlir::attn::getListGrid(OpBuilder &builder,
   return grid;
 }
 
+ArrayAttr mlir::attn::getWorkerMapping(Builder &builder, int64_t rank) {
+  return builder.getArrayAttr(
+      llvm::map_to_vector(llvm::seq(rank), [&](int64_t dim) -> Attribute {
+        return WorkerAttr::get(builder.getContext(), dim);
+      }));
+}
+
 Value mlir::attn::emitTable(
     RewriterBase &builder, Location loc, ArrayRef<OpFoldResult> grid,
-    ArrayRef<OpFoldResult> rowSizes, Type element, bool isMapped,
+    ArrayRef<OpFoldResult> rowSizes, Type element,
     function_ref<Value(Value slice, ValueRange ids)> fill) {
   SmallVector<OpFoldResult> sizes(grid);
   llvm::append_range(sizes, rowSizes);
   Value empty = tensor::EmptyOp::create(builder, loc, sizes, element);
-  ArrayAttr mapping;
-  if (isMapped) {
-    SmallVector<Attribute> workers;
-    for (int64_t dim = 0; dim < 3; ++dim)
-      workers.push_back(WorkerAttr::get(builder.getContext(), dim));
-    mapping = builder.getArrayAttr(workers);
-  }
-  auto forall =
-      scf::ForallOp::create(builder, loc, grid, ValueRange{empty}, mapping);
+  auto forall = scf::ForallOp::create(builder, loc, grid, ValueRange{empty},
+                                      getWorkerMapping(builder, grid.size()));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());

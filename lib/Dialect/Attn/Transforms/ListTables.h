@@ -26,12 +26,16 @@ std::pair<Value, Value> readListEnds(OpBuilder &builder, Location loc,
 SmallVector<OpFoldResult> getListGrid(OpBuilder &builder, Location loc,
                                       Value rows);
 
+/// The mapping of a loop to workers, by which it stays a loop where it has one
+/// iteration.
+ArrayAttr getWorkerMapping(Builder &builder, int64_t rank);
+
 /// Makes a table of `grid`, and of `rowSizes` for each of its points, in a loop
-/// over the points. `fill` gives what a slice of one point becomes. With
-/// `isMapped` workers share the loop out by its first three dimensions.
+/// over the points that workers share. `fill` gives what a slice of one point
+/// becomes.
 Value emitTable(RewriterBase &builder, Location loc,
                 ArrayRef<OpFoldResult> grid, ArrayRef<OpFoldResult> rowSizes,
-                Type element, bool isMapped,
+                Type element,
                 function_ref<Value(Value slice, ValueRange ids)> fill);
 
 } // namespace mlir::attn

@@ -25,6 +25,17 @@ REGIONS = {
       %p = arith.cmpi ne, %gi, %j : index
       attn.yield %p : i1
     }""",
+    "never": """
+    mask(%b0, %h, %i, %j) {
+      %p = arith.constant false
+      attn.yield %p : i1
+    }""",
+    "equal": """
+    score(%x, %b0, %h, %i, %j) {
+      %n = arith.index_cast %i : index to i32
+      %y = arith.sitofp %n : i32 to STATS
+      attn.yield %y : STATS
+    }""",
 }
 
 
@@ -81,6 +92,8 @@ CASES = [
     (1, 1, 2, 1, 1, 1000, (32, 32), "f32", "?xi32", "", "bhsd", 0.9, "captures"),
     (1, 1, 2, 1, 0, 9, (32, 32), "f32", "?xi32", "", "bhsd", 0.5, "none"),
     (1, 1, 2, 1, 9, 0, (32, 32), "f32", "?xi32", "", "bhsd", 0.5, "none"),
+    (1, 1, 2, 1, 9, 40, (32, 32), "f32", "?xi32", "", "bhsd", 0.5, "never"),
+    (1, 1, 2, 1, 9, 40, (32, 24), "bf16", "?xi32", "", "bhsd", 0.5, "equal"),
 ]
 
 for case in CASES:

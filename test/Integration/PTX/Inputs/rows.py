@@ -56,6 +56,34 @@ _BIAS = """score(%x, %sb, %h, %i, %j, %w, %u) {
         %p = arith.cmpi ne, %n, %j : index
         attn.yield %p : i1
       }"""
+# Captures that are numbers.
+_NUMBERS = """score(%x, %sb, %h, %i, %j, %f, %n) {
+        %y = arith.mulf %x, %f : f32
+        attn.yield %y : f32
+      }
+      mask(%mb, %h, %i, %j, %f, %n) {
+        %p = arith.cmpi slt, %j, %n : index
+        attn.yield %p : i1
+      }"""
+_FACTOR, _NUMBER = numpy.float32(-1.5), 3
+_NEVER = """mask(%mb, %h, %i, %j) {
+        %p = arith.constant false
+        attn.yield %p : i1
+      }"""
+# Scores that no key has a part in.
+_EQUAL = """score(%x, %sb, %h, %i, %j) {
+        %y = arith.constant 2.5 : f32
+        attn.yield %y : f32
+      }"""
+# The regions of an attention, and the types of what they capture.
+_REGIONS = {
+    "": ("", ()),
+    "causal": (_CAUSAL, ()),
+    "bias": (_BIAS, (("w", "tensor<?xf32>"), ("u", "tensor<?xi32>"))),
+    "numbers": (_NUMBERS, (("f", "f32"), ("n", "index"))),
+    "never": (_NEVER, ()),
+    "equal": (_EQUAL, ()),
+}
 
 
 class Test(typing.NamedTuple):
@@ -99,6 +127,9 @@ TESTS = [
     Test((1, 2, 1, 0, 9)),
     Test((2, 2, 1, 3, 9), leading=(1, 1), shared=True),
     Test((1, 1, 1, 3, 200), leading=(1,), density=0.0),
+    Test(_SMALL, region="numbers"),
+    Test(_SMALL, region="never"),
+    Test(_SMALL, (64, 40), "f16", region="equal"),
 ]
 
 _ENCODE = {
@@ -125,8 +156,9 @@ def _program(test):
         sizes = {"b": "?", "h": heads, "s": "?", "d": dim}
         return "x".join(str(sizes[x]) for x in layout)
 
-    has_bias = test.region == "bias"
-    types = "tensor<?xf32>, tensor<?xi32>"
+    regions, captures = _REGIONS[test.region]
+    names = ", ".join(f"%{name}" for name, _ in captures)
+    types = ", ".join(type_ for _, type_ in captures)
     return _PROGRAM.format(
         q=shape(heads, test.dims[0], test.layout),
         k=shape(kv_heads, test.dims[0], test.layout),
@@ -140,9 +172,9 @@ def _program(test):
         batch=test.layout.index("b"),
         sequence=test.layout.index("s"),
         sizes=", ".join(f"%{x}" for x in test.layout if x in "bs"),
-        parameters=", %w: tensor<?xf32>, %u: tensor<?xi32>" if has_bias else "",
-        captures=f"captures(%w, %u : {types})" if has_bias else "",
-        regions={"causal": _CAUSAL, "bias": _BIAS, "": ""}[test.region],
+        parameters="".join(f", %{name}: {type_}" for name, type_ in captures),
+        captures=f"captures({names} : {types})" if captures else "",
+        regions=regions,
     )
 
 
@@ -203,11 +235,19 @@ def _expected(test, q, k, v, lists, w, u):
             own = own[own <= i]
         elif test.region == "bias":
             own = own[own != u[i]]
+        elif test.region == "numbers":
+            own = own[own < _NUMBER]
+        elif test.region == "never":
+            own = own[:0]
         if not own.size:
             continue
         scores = k[kb, kh, own] @ q[b, h, i] / numpy.sqrt(test.dims[0])
         if test.region == "bias":
             scores = numpy.tanh(scores + w[own])
+        elif test.region == "numbers":
+            scores = scores * _FACTOR
+        elif test.region == "equal":
+            scores = numpy.full(own.size, 2.5)
         lse[b, h, i] = numpy.log(numpy.exp(scores).sum())
         o[b, h, i] = numpy.exp(scores - lse[b, h, i]) @ v[kb, kh, own]
     return o, lse
@@ -235,6 +275,9 @@ def _check(test):
     if test.region == "bias":
         launch.add_tensor("w", w)
         launch.add_tensor("u", u)
+    elif test.region == "numbers":
+        launch.add_scalar(int(_FACTOR.view(numpy.uint32)))
+        launch.add_scalar(_NUMBER)
     o = numpy.zeros((batch, heads, queries, test.dims[1]))
     read_o = _add(
         launch, "o", _arrange(_ENCODE[test.dtype](o), test.layout), test, True
