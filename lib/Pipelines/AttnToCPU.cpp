@@ -37,6 +37,7 @@ void mlir::attn::buildTensorStage(OpPassManager &pm,
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addPass(createAttnExpandScalarOpsPass());
   pm.addPass(createAttnPlanPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);

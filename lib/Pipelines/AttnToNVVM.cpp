@@ -36,6 +36,7 @@ static void addProgram(OpPassManager &pm) {
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,
                                    const AttnToNVVMOptions &options) {
   addProgram(pm);
+  pm.addPass(createAttnExpandScalarOpsPass());
   // Halves are what is loaded and stored; threads compute in f32.
   arith::ArithEmulateUnsupportedFloatsOptions halves;
   halves.sourceTypeStrs = {"bf16", "f16"};

@@ -11,10 +11,9 @@ using namespace mlir::attn;
 bool mlir::attn::isRareFunction(Operation *op) {
   return isa<math::AcosOp, math::AcoshOp, math::AsinOp, math::AsinhOp,
              math::AtanOp, math::Atan2Op, math::AtanhOp, math::CbrtOp,
-             math::ClampFOp, math::CosOp, math::CoshOp, math::ErfOp,
-             math::ErfcOp, math::ExpM1Op, math::FPowIOp, math::Log10Op,
-             math::Log1pOp, math::PowFOp, math::SinOp, math::SinhOp,
-             math::TanOp>(op) &&
+             math::CosOp, math::CoshOp, math::ErfOp, math::ErfcOp,
+             math::ExpM1Op, math::Log10Op, math::Log1pOp, math::PowFOp,
+             math::SinOp, math::SinhOp, math::TanOp>(op) &&
          getElementTypeOrSelf(op->getResult(0).getType()).isF32();
 }
 
@@ -32,5 +31,4 @@ void mlir::attn::populateRareFunctionPatterns(RewritePatternSet &patterns) {
          math::TanhOp::getOperationName()},
         name);
   });
-  math::populateExpansionPatterns(patterns, {"clampf", "fpowi"});
 }

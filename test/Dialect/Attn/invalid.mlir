@@ -836,6 +836,21 @@ func.func @unregistered(%q: tensor<1x1x2x4xf32>) {
 
 // -----
 
+func.func @eight_bits(%q: tensor<1x1x2x4xf32>) {
+  %0 = attn.attention
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q : tensor<1x1x2x4xf32>)
+      score(%s, %b, %h, %i, %j) {
+        // expected-error@+1 {{expects floats in a region of an attention to be f16, bf16, f32 or f64, which targets compute with, but got 'f8E4M3FN'; convert them before}}
+        %x = arith.truncf %s : f32 to f8E4M3FN
+        %y = arith.extf %x : f8E4M3FN to f32
+        attn.yield %y : f32
+      }
+  return
+}
+
+// -----
+
 func.func @not_scalar(%q: tensor<1x1x2x4xf32>) {
   %0 = attn.attention
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)

@@ -225,11 +225,18 @@ static bool isAllowedInRegion(Operation *op, StringRef region) {
 /// Checks that a value inside a region is a scalar. Captures, which are block
 /// arguments, may be tensors.
 static LogicalResult verifyScalarResults(Operation *op) {
-  for (Type type : op->getResultTypes())
+  for (Type type : op->getResultTypes()) {
+    if (isa<FloatType>(type) &&
+        !isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type))
+      return op->emitError("expects floats in a region of an attention to be "
+                           "f16, bf16, f32 or f64, which targets compute "
+                           "with, but got ")
+             << type << "; convert them before";
     if (!type.isIntOrIndexOrFloat())
       return op->emitOpError("expects operations in a region of an attention "
                              "to yield index, integer or float, but got ")
              << type;
+  }
   return success();
 }
 

@@ -13,6 +13,39 @@ include "mlir/Pass/PassBase.td"
 // Tensor and online level
 //===----------------------------------------------------------------------===//
 
+def AttnExpandScalarOpsPass : Pass<"attn-expand-scalar-ops"> {
+  let summary = "replace operations on numbers that targets have not";
+  let description = [{
+    Operations of arith and math that no target has, or that some lowering of upstream does not know on vectors, become simpler ones, so that passes after this one
+    know fewer:
+
+    * `math.isnan`, `isinf`, `isfinite` and `isnormal` become comparisons,
+    * `math.clampf` a maximum and a minimum, `math.sincos` a sine and a cosine,
+    * `math.fpowi` products for powers up to 4, otherwise `math.powf` and the sign of an odd power,
+    * `math.ipowi` products, for each bit of a power that is not constant,
+    * `arith.addui_extended`, `mulsi_extended` and `mului_extended` additions and products.
+
+    It runs first, before numbers of 16 bits are computed with in 32, as what is normal depends on the type.
+
+    Before:
+
+    ```mlir
+    %p = math.isinf %s : f32
+    ```
+
+    After:
+
+    ```mlir
+    %x = math.absf %s : f32
+    %inf = arith.constant 0x7F800000 : f32
+    %p = arith.cmpf oeq, %x, %inf : f32
+    ```
+
+    Errors: none.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def AttnExpandSparsityPass : Pass<"attn-expand-sparsity"> {
   let summary = "make explicit layouts of blocks a part of masks";
   let description = [{
