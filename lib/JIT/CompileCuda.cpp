@@ -382,6 +382,10 @@ static void explainPacking(llvm::StringRef obstacle, mlir::Location loc,
 namespace {
 /// A kernel with one schedule, and what the assembler says of it.
 struct Attempt {
+  Attempt() = default;
+  Attempt(const Candidate &candidate, CudaKernel kernel)
+      : candidate(candidate), kernel(std::move(kernel)) {}
+
   Candidate candidate;
   CudaKernel kernel;
   CudaVerdict verdict;
@@ -477,6 +481,17 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     candidates.pop_back();
   }
   std::optional<cuda::Variant> strided, split;
+  // What runs if ptxas compiles no schedule well: the last one that was tried.
+  std::optional<Attempt> lastRejected;
+  auto addVariant = [&](Attempt &attempt) {
+    cuda::Variant &variant = attempt.kernel.variant;
+    if (program.launches.empty())
+      program.launches.push_back({attempt.kernel.grid, lists, {}});
+    // The grid of packed heads says more, and the same otherwise.
+    if (variant.mostPackedHeads > 1)
+      program.launches.front().grid = attempt.kernel.grid;
+    program.launches.front().variants.push_back(std::move(variant));
+  };
   for (size_t next = 0; next < candidates.size() && program.launches.empty();) {
     std::deque<Attempt> attempts;
     size_t first = next;
@@ -547,8 +562,11 @@ Compilation::compileForCuda(mlir::ModuleOp module,
         emitRemark(module.getLoc(),
                    isOfRows ? "rows-spill" : "schedule-rejected",
                    metadata.entry, reason);
-        if (!isOfRows)
+        if (!isOfRows) {
+          if (!attempt.candidate.isForFewTiles)
+            lastRejected.emplace(attempt.candidate, std::move(attempt.kernel));
           continue;
+        }
       }
       variant.tileCost = attempt.candidate.tileCost;
       variant.keyCost = attempt.candidate.keyCost;
@@ -561,24 +579,26 @@ Compilation::compileForCuda(mlir::ModuleOp module,
         split = std::move(variant);
         continue;
       }
-      if (program.launches.empty())
-        program.launches.push_back({attempt.kernel.grid, lists, {}});
-      // The grid of packed heads says more, and the same otherwise.
-      if (variant.mostPackedHeads > 1)
-        program.launches.front().grid = attempt.kernel.grid;
       variant.rowCost = attempt.candidate.rowCost;
       variant.pairCost = attempt.candidate.pairCost;
       variant.entryCost = attempt.candidate.entryCost;
       variant.tableCost = attempt.candidate.tableCost;
       variant.ofLists = attempt.candidate.isOfRows;
-      program.launches.front().variants.push_back(std::move(variant));
+      addVariant(attempt);
     }
   }
-  if (program.launches.empty())
-    return makeCompileError("error: expects a schedule that a GPU has the "
-                            "registers for, but with " +
-                            reason +
-                            "; give another one, or compile for the CPU");
+  if (program.launches.empty()) {
+    cuda::Variant &variant = lastRejected->kernel.variant;
+    emitRemark(
+        module.getLoc(), "last-schedule", metadata.entry,
+        "right but slow: no schedule has registers for what is computed "
+        "of each score, so that " +
+            reason +
+            (variant.cubin.empty() ? "; the driver will compile the PTX" : ""));
+    variant.tileCost = lastRejected->candidate.tileCost;
+    variant.keyCost = lastRejected->candidate.keyCost;
+    addVariant(*lastRejected);
+  }
   explainForms(candidates, lists, module.getLoc(), metadata.entry);
   if (split)
     program.launches.front().variants.push_back(std::move(*split));

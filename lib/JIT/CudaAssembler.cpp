@@ -108,6 +108,11 @@ static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
       return std::move(*assembled);
   cuda::PtxasOptions options;
   options.chip = kCudaChip.str();
+  if (const char *seconds = std::getenv("ATTN_PTXAS_SECONDS"))
+    if (llvm::StringRef(seconds).getAsDouble(options.timeoutSeconds))
+      return llvm::createStringError("expects ATTN_PTXAS_SECONDS to be a "
+                                     "number, but got '" +
+                                     llvm::Twine(seconds) + "'");
   llvm::Expected<cuda::PtxasResult> result = ptxas.compile(ptx, options);
   if (!result)
     return result.takeError();
@@ -137,8 +142,22 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(cuda::Variant &variant,
     return CudaVerdict();
   }
   llvm::Expected<Assembled> assembled = assemble(*ptxas, variant.ptx);
-  if (!assembled)
-    return makeCompileError("error: " + llvm::toString(assembled.takeError()));
+  if (!assembled) {
+    // That it takes too long is a verdict: there may be a smaller kernel.
+    CudaVerdict verdict;
+    llvm::Error rest = llvm::handleErrors(
+        assembled.takeError(),
+        [&](std::unique_ptr<llvm::StringError> error) -> llvm::Error {
+          if (error->convertToErrorCode() != std::errc::timed_out)
+            return llvm::Error(std::move(error));
+          verdict.isAccepted = false;
+          verdict.reason = error->getMessage();
+          return llvm::Error::success();
+        });
+    if (rest)
+      return makeCompileError("error: " + llvm::toString(std::move(rest)));
+    return verdict;
+  }
   variant.resources = assembled->resources;
   variant.cubin = std::move(assembled->cubin);
   return std::move(assembled->verdict);

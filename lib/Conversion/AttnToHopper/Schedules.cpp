@@ -10,10 +10,13 @@
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "KeyBias.h"
 #include "attn/Analysis/MaskBounds.h"
+#include "attn/Conversion/MathToArith/FloatFunctions.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -247,6 +250,19 @@ static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles) {
          2 * mostProcessors;
 }
 
+static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
+                                      int64_t tileN) {
+  return hopper::ScheduleAttr::get(
+      schedule.getContext(), schedule.getTileM(), tileN, schedule.getStages(),
+      schedule.getRegisters(), schedule.getHeadGroup(),
+      schedule.getHeadGroupKeys(), schedule.getCaptureStages(),
+      schedule.getThreadBlocks(), schedule.getReverse(), schedule.getBothEnds(),
+      schedule.getPersistent(), schedule.getPingPong(),
+      schedule.getQInRegisters(), schedule.getOverlapTiles(),
+      schedule.getBiasInProduct(), schedule.getStrided(),
+      schedule.getSplitKeys(), schedule.getPackHeads());
+}
+
 /// Schedules for tiles of queries that gather their keys. The fewer queries,
 /// the fewer keys, and another thread block computes while one waits for rows.
 static SmallVector<HopperSchedule>
@@ -294,10 +310,58 @@ getGatheredSchedules(AttentionLikeOpInterface op) {
   return schedules;
 }
 
+/// About how many instructions an operation of a region is for each score.
+static int64_t getCost(Operation *op) {
+  if (isa<tensor::ExtractOp>(op))
+    return 3;
+  // In f64, or a product for each bit.
+  if (isa<math::PowFOp, math::FPowIOp, math::CbrtOp, math::IPowIOp>(op))
+    return 100;
+  if (isRareFunction(op) || isa<math::SincosOp>(op))
+    return 50;
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
+          arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op) &&
+      !matchPattern(op->getOperand(1), m_Constant()))
+    return op->getResult(0).getType().isInteger(32) ? 30 : 128;
+  return 1;
+}
+
+/// Leaves out schedules whose threads would compute so much for a tile that
+/// ptxas takes long and finds no registers. Where score and mask cost more than
+/// the products, larger tiles gain little. The last one that others fall back
+/// to stays, and the one for any strides gets small tiles.
+static void dropLargeTiles(AttentionLikeOpInterface op,
+                           SmallVectorImpl<HopperSchedule> &schedules) {
+  // Instructions of two of the 64 queries of 128 threads, in the loop once.
+  constexpr int64_t most = 16384;
+  int64_t cost = 0;
+  for (Region *region : {&op.getScore(), &op.getMask()})
+    region->walk([&](Operation *inner) { cost += getCost(inner); });
+  auto isLarge = [&](const HopperSchedule &schedule) {
+    return cost * schedule.schedule.getTileN() >= most;
+  };
+  HopperSchedule *last = nullptr;
+  for (HopperSchedule &schedule : schedules)
+    if (!schedule.isForAnyStrides && !schedule.isForFewTiles)
+      last = &schedule;
+  hopper::ScheduleAttr kept = last ? last->schedule : hopper::ScheduleAttr();
+  for (HopperSchedule &schedule : schedules)
+    if (schedule.isForAnyStrides && isLarge(schedule))
+      schedule.schedule =
+          withTileN(schedule.schedule, kept ? kept.getTileN() : 16);
+  llvm::erase_if(schedules, [&](const HopperSchedule &schedule) {
+    return isLarge(schedule) && schedule.schedule != kept &&
+           !schedule.isForAnyStrides;
+  });
+}
+
 SmallVector<HopperSchedule>
 mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
-  if (op->hasAttr(kGatheredAttrName))
-    return getGatheredSchedules(op);
+  if (op->hasAttr(kGatheredAttrName)) {
+    SmallVector<HopperSchedule> schedules = getGatheredSchedules(op);
+    dropLargeTiles(op, schedules);
+    return schedules;
+  }
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
   bool isMasked = !op.getMask().empty() || op.getSparsityAttr();
@@ -538,6 +602,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   else
     add(64, 32, 232, Strided, 0, 0);
   schedules.back().isForAnyStrides = true;
+  dropLargeTiles(op, schedules);
   return schedules;
 }
 

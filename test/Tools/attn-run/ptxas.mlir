@@ -12,8 +12,10 @@
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_CACHE_DIR=%t.cache attn-run %s --entry=plain --target=cuda | FileCheck %s
 // CHECK: plain  384 threads  168 registers  0 bytes of spills  {{[0-9]+}} bytes of shared memory  1 block per multiprocessor  #hopper.schedule<tile_m = 128, tile_n = 64,
 
-// RUN: not attn-run %s --entry=greedy --emit=cubin 2>&1 | FileCheck %s --check-prefix=SPILL
-// SPILL: error: expects a schedule that a GPU has the registers for, but with #hopper.schedule<tile_m = 128, tile_n = 256, {{.*}}>: ptxas spills registers: {{[0-9]+}} bytes of stores and {{[0-9]+}} bytes of loads; give another one, or compile for the CPU
+// A schedule that spills runs if there is no other.
+// RUN: attn-run %s --entry=greedy --emit=cubin --emit-to=%t.greedy 2>&1 | count 0
+// RUN: env ATTN_LIBCUDA=%fake_cuda attn-run %s --entry=greedy --target=cuda | FileCheck %s --check-prefix=SPILL
+// SPILL: greedy  384 threads  168 registers  {{[1-9][0-9]*}} bytes of spills
 
 func.func @plain(%q: tensor<1x2x100x64xbf16>) -> tensor<1x2x100x64xbf16> {
   %init = tensor.empty() : tensor<1x2x100x64xbf16>
