@@ -25,6 +25,10 @@ class Operand(typing.NamedTuple):
     strides: tuple = ()
     region: typing.Optional[memories.Region] = None
     scalar: typing.Optional[int] = None
+    itemsize: int = 0
+
+
+_MOST_PACKED = 64
 
 
 def strides_of(shape):
@@ -40,13 +44,14 @@ class Program:
     another one: those that fill tables, the one of the attention, and the one
     that merges the results of parts of the keys, if there is one."""
 
-    def __init__(self, text, schedule=None):
+    def __init__(self, text, schedule=None, options=()):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "program.mlir")
             with open(path, "w") as file:
                 file.write(text)
-            options = [f"--schedule={schedule}"] if schedule else []
-            self._ptx = _run(path, "--emit=ptx", *options)
+            options = list(options)
+            options += [f"--schedule={schedule}"] if schedule else []
+            self.ptx = _run(path, "--emit=ptx", *options)
             # The program whose translation that is.
             lowered = _run(path, "--until-after=reconcile-unrealized-casts", *options)
         kernels = attributes.kernels_of(lowered)
@@ -61,7 +66,7 @@ class Program:
 
     def entry(self, name):
         if name not in self._entries:
-            self._entries[name] = ptx.parse(self._ptx, name)
+            self._entries[name] = ptx.parse(self.ptx, name)
         return self._entries[name]
 
     def schedule(self, name):
@@ -99,7 +104,14 @@ class Launch:
         array = numpy.asarray(array)
         region = self.memory.add(name, "global", array.nbytes)
         region.fill(array)
-        self.operands.append(Operand(array.shape, strides_of(array.shape), region))
+        self.operands.append(
+            Operand(
+                array.shape,
+                strides_of(array.shape),
+                region,
+                itemsize=array.itemsize,
+            )
+        )
 
     def add_shape(self, shape):
         """An operand whose elements no thread that is run may touch."""
@@ -120,15 +132,20 @@ class Launch:
             size = int(numpy.prod(shape)) * table["bytes"]
             region = self.memory.add(f"table {number}", "global", size)
             region.writable[:] = True
-            self.operands.append(Operand(shape, strides_of(shape), region))
+            self.operands.append(
+                Operand(shape, strides_of(shape), region, itemsize=table["bytes"])
+            )
 
     def _extent(self, extent):
         if "parts" in extent:
             return self.parts
+        more = 0
+        if "plus_rows" in extent:
+            more = int(numpy.prod(self.operands[extent["plus_rows"]].shape[:-1]))
         if "extent" in extent:
-            return extent["extent"]
+            return extent["extent"] + more
         size = self.operands[extent["operand"]].shape[extent["dim"]]
-        return -(-size // extent["divisor"])
+        return -(-size // extent["divisor"]) + more
 
     def arguments(self, kernel):
         """What each parameter is made from, by the attribute of the kernel."""
@@ -149,6 +166,8 @@ class Launch:
             return one.strides[dim]
         if kind == "scalar":
             return one.scalar
+        if kind == "packed_count":
+            return self.packed()
         raise ptx.PtxError(f"does not know the parameter {kind}")
 
     def run_summaries(self):
@@ -179,13 +198,25 @@ class Launch:
             operand.region.writable[:] = False
         return result
 
+    def packed(self):
+        """How many heads a tile has: the largest power of two that divides those
+        of a group, up to the queries of a warpgroup."""
+        grid = self.program.kernel["grid"]
+        if "key_head_dim" not in grid:
+            return 1
+        heads = self.operands[grid["operand"]].shape[grid["dims"][1]]
+        keys = self.operands[grid["key_operand"]].shape[grid["key_head_dim"]]
+        group = heads // keys if keys else 0
+        return min(group & -group, _MOST_PACKED) if group else 1
+
     def tiles(self):
         """The number of tiles of queries of each head, and of all."""
         grid = self.program.kernel["grid"]
         shape = self.operands[grid["operand"]].shape
         batch, heads, rows = (shape[dim] for dim in grid["dims"])
-        of_head = -(-rows // self.program.schedule("tile_m"))
-        return of_head, batch * heads * of_head
+        packed = self.packed()
+        of_head = -(-rows * packed // self.program.schedule("tile_m"))
+        return of_head, batch * (heads // packed) * of_head
 
     def run_merge(self):
         """Runs the kernel that merges parts: so many warps for each row, and some

@@ -1,0 +1,132 @@
+"""Runs all kernels of a program as a GPU does: whole thread blocks, some at a
+time, in an order that a seed decides."""
+
+import functools
+
+import numpy
+
+import block as blocks
+import steps
+import ptx
+import shared
+import tensors
+
+# Thread blocks that run at the same time.
+_AT_ONCE = 2
+
+
+class Kernel:
+    """A kernel with its arguments on a launch."""
+
+    def __init__(self, launch, name, attributes):
+        self._launch, self._attributes = launch, attributes
+        self.entry = launch.program.entry(name)
+        self._maps = {}
+        symbols = {"attn_shared": shared.BASE}
+        arguments = launch.arguments(attributes)
+        if len(arguments) != len(self.entry.parameters):
+            raise ptx.PtxError(f"expects {len(self.entry.parameters)} arguments")
+        parameters = zip(self.entry.parameters, arguments, attributes["params"])
+        for (parameter, size), value, how in parameters:
+            region = launch.memory.add(parameter, "param", size)
+            symbols[parameter] = region.base
+            if how["kind"] == "map":
+                self._maps[region.base] = self._make_map(**how)
+            else:
+                bits = int(value) & ((1 << 8 * size) - 1)
+                region.fill(
+                    numpy.frombuffer(bits.to_bytes(size, "little"), numpy.uint8)
+                )
+        self._code = steps.Code(self.entry, symbols)
+        self._pool = []
+
+    def _make_map(self, operand, dims, rows, columns, packed=False, **_):
+        """As lib/Runtime/Cuda/Binding.cpp does: the innermost dimension first."""
+        dims, box = list(dims[::-1]), [columns, rows, 1, 1]
+        if packed:
+            heads = self._launch.packed()
+            dims[1:3] = dims[2], dims[1]
+            box = [columns, heads, rows // heads, 1]
+        one = self._launch.operands[operand]
+        itemsize = one.itemsize
+        if one.region is None:
+            raise ptx.PtxError(f"expects operand {operand} to have elements")
+        if not one.region.bytes.size:
+            # There is nothing, but the hardware wants something: one NaN.
+            region = self._launch.memory.add(f"instead of {operand}", "global", 16)
+            region.fill(numpy.full(8, 0x7FFF, numpy.uint16))
+            strides = [itemsize] + [16] * (len(dims) - 1)
+            return tensors.TensorMap(region, itemsize, [1] * len(dims), strides, box)
+        extents = [one.shape[dim] for dim in dims]
+        strides = [one.strides[dim] * itemsize for dim in dims]
+        strides = [x if y > 1 else 16 for x, y in zip(strides, extents)]
+        strides[0] = itemsize
+        return tensors.TensorMap(one.region, itemsize, extents, strides, box)
+
+    def run(self, count, seed, late):
+        """Runs so many thread blocks. Copies are late with a probability."""
+        draw = numpy.random.default_rng(seed)
+        make = functools.partial(
+            blocks.ThreadBlock,
+            self._code,
+            self._launch.memory,
+            self._maps,
+            self._attributes.get("shared_bytes", 0),
+            draw=draw,
+            late=late,
+            pool=self._pool,
+        )
+        waiting, running = list(range(count)), []
+        total = 0
+        # Integers wrap, floats become infinite or NaN, all as on a GPU.
+        with numpy.errstate(all="ignore"):
+            while waiting or running:
+                while waiting and len(running) < _AT_ONCE:
+                    number = waiting.pop(0)
+                    running.append((number, make(place=(number, count))))
+                number, one = running[draw.integers(len(running))]
+                try:
+                    alive = one.run()
+                except ptx.PtxError as error:
+                    raise ptx.PtxError(f"thread block {number}, {error}") from None
+                if not alive:
+                    running.remove((number, one))
+                    total += sum(warp.steps for warp in one.warps)
+        return total
+
+
+def run(launch, seed=0, blocks=3, late=1.0):
+    """Runs the kernels of a program in their order: persistent ones as so many
+    thread blocks, others as many as there are tiles."""
+    program = launch.program
+    for name, attributes in program.summaries.items():
+        table = launch.operands[attributes["elements"]]
+        warps = int(numpy.prod(table.shape))
+        if "by_row" in attributes:
+            warps //= table.shape[-1]
+        if "by_block" in attributes:
+            warps *= attributes["threads"] // 32
+        _run_warps(launch, name, attributes, warps, seed)
+    kernel = program.kernel
+    if program.schedule("rows"):
+        shape = launch.operands[kernel["grid"]["operand"]].shape
+        batch, heads, rows = (shape[dim] for dim in kernel["grid"]["dims"])
+        count = batch * heads * -(-rows // program.schedule("rows"))
+    else:
+        count = launch.tiles()[1] * launch.parts
+    if program.schedule("persistent"):
+        count = min(count, blocks)
+    total = Kernel(launch, program.name, kernel).run(count, seed, late)
+    for name, attributes in program.merges.items():
+        shape = launch.operands[kernel["grid"]["operand"]].shape
+        rows = int(numpy.prod([shape[dim] for dim in kernel["grid"]["dims"]]))
+        _run_warps(launch, name, attributes, rows * attributes["merge"], seed)
+    if launch.counter.bytes.any():
+        raise ptx.PtxError("expects the counter to be 0 after all thread blocks")
+    return total
+
+
+def _run_warps(launch, name, attributes, warps, seed):
+    count = -(-warps * 32 // attributes["threads"])
+    if count:
+        Kernel(launch, name, attributes).run(count, seed, 1.0)
