@@ -10,7 +10,7 @@ import re
 import numpy
 
 import operations
-from ptx import PtxError, Vector
+from ptx import Immediate, PtxError, Vector
 from straight import LANES
 from warp import _REDUCTIONS as REDUCTIONS
 from warp import _pack_bits as pack_bits
@@ -58,6 +58,8 @@ def _make_access(code, instruction, match):
     size = type_.itemsize * len(elements)
     if kind == "ld":
         set_all = code.setter(Vector(elements), type_)
+        if space == "param" and where.base.name in code.symbols:
+            return _load_parameter(address(None), size, type_, set_all, text)
 
         def load(warp, mask):
             addresses = address(warp.R)[mask]
@@ -82,6 +84,19 @@ def _make_access(code, instruction, match):
             warp.memory.store(addresses, rows, space, text)
 
     return store
+
+
+def _load_parameter(addresses, size, type_, set_all, text):
+    """It is always the same."""
+    known = []
+
+    def load(warp, mask):
+        if not known:
+            rows = warp.memory.load(addresses, size, "param", text)
+            known.append(numpy.ascontiguousarray(rows.view(type_).T))
+        set_all(warp.R, known[0], mask)
+
+    return load
 
 
 def _make_atomic(code, instruction, match):
@@ -124,10 +139,12 @@ def _make_atomic(code, instruction, match):
 
 
 def _members(code, instruction):
-    get = code.getter(instruction.operands[-1], "u32")
+    operand = instruction.operands[-1]
+    get = code.getter(operand, "u32")
+    is_all = isinstance(operand, Immediate) and operand.bits & 0xFFFFFFFF == 0xFFFFFFFF
 
     def check(warp, mask):
-        if (get(warp.R) != 0xFFFFFFFF).any() or not mask.all():
+        if not (is_all or (get(warp.R) == 0xFFFFFFFF).all()) or not mask.all():
             raise PtxError(
                 f"expects all threads of the warp to take part: {instruction.text}"
             )
@@ -156,13 +173,16 @@ def _make_exchange(code, instruction, match):
 
     elif re.match(r"shfl\.sync\.(idx|bfly|up|down)\.b32$", opcode):
         source = result = _TYPE("u32")
-        by, clamp = (code.getter(x, "u32") for x in operands[2:4])
+        getters = [code.getter(x, "u32") for x in operands[2:4]]
+        fixed = None
+        if all(isinstance(x, Immediate) for x in operands[2:4]):
+            fixed = source_lanes(parts[2], *(get(None).astype(int) for get in getters))
 
         def compute(warp, values):
-            lanes = source_lanes(
-                parts[2], by(warp.R).astype(int), clamp(warp.R).astype(int)
-            )
-            return values[lanes]
+            if fixed is not None:
+                return values[fixed]
+            numbers = (get(warp.R).astype(int) for get in getters)
+            return values[source_lanes(parts[2], *numbers)]
 
     else:
         return None

@@ -156,6 +156,8 @@ class Launch:
             return self.counter.base
         if kind == "map":
             return None
+        if kind == "packed_count":
+            return self.packed()
         one = self.operands[operand]
         if kind == "pointer":
             # Of an operand that nobody may touch, an address of nothing.
@@ -166,8 +168,6 @@ class Launch:
             return one.strides[dim]
         if kind == "scalar":
             return one.scalar
-        if kind == "packed_count":
-            return self.packed()
         raise ptx.PtxError(f"does not know the parameter {kind}")
 
     def run_summaries(self):

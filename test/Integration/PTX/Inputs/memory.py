@@ -8,6 +8,9 @@ import numpy
 
 import ptx
 
+_ALL = slice(None)
+_COLUMNS = {size: numpy.arange(size) for size in (1, 2, 4, 8, 16, 32)}
+
 
 class Region:
     """Bytes at an address.
@@ -21,10 +24,7 @@ class Region:
         self.bytes = numpy.zeros(size, numpy.uint8)
         self.defined = numpy.zeros(size, bool)
         self.writable = numpy.zeros(size, bool)
-
-    @property
-    def end(self):
-        return self.base + self.bytes.size
+        self.end = base + size
 
     def fill(self, array, mask=None):
         """Writes an array, or those of its elements where `mask` is true; the
@@ -46,6 +46,8 @@ class Region:
 class Memory:
     def __init__(self):
         self._regions = []
+        # The one of the access before.
+        self._last = None
         # Addresses of shared memory have 32 bits; those of others need more.
         self._next = {"shared": 1 << 20, "param": 1 << 36, "global": 1 << 40}
 
@@ -59,10 +61,12 @@ class Memory:
         return region
 
     def _find(self, address, size, space, text):
-        for region in self._regions:
+        regions = [self._last] if self._last else []
+        for region in regions + self._regions:
             if region.base <= address and address + size <= region.end:
                 if region.space != space:
                     raise ptx.PtxError(f"{region.name} is not {space} memory: {text}")
+                self._last = region
                 return region
         near = [r for r in self._regions if r.base - 65536 < address < r.end + 65536]
         where = "".join(f", {address - r.base} from {r.name}" for r in near[:1])
@@ -72,15 +76,22 @@ class Memory:
 
     def _places(self, addresses, size, space, text):
         """For groups of threads: the region, the threads, and the bytes of it."""
-        if (addresses % numpy.uint64(size)).any():
+        if (addresses & numpy.uint64(size - 1)).any():
             raise ptx.PtxError(f"an address is no multiple of {size}: {text}")
+        columns = _COLUMNS[size]
+        first, last = int(addresses.min()), int(addresses.max())
+        region = self._find(first, size, space, text)
+        if last + size <= region.end:
+            start = (addresses - numpy.uint64(region.base)).view(numpy.int64)
+            yield region, _ALL, start[:, None] + columns
+            return
         rest = numpy.arange(addresses.size)
         while rest.size:
             region = self._find(int(addresses[rest[0]]), size, space, text)
             own = addresses[rest]
             inside = (own >= region.base) & (own <= region.end - size)
             start = (own[inside] - numpy.uint64(region.base)).astype(numpy.int64)
-            yield region, rest[inside], start[:, None] + numpy.arange(size)
+            yield region, rest[inside], start[:, None] + columns
             rest = rest[~inside]
 
     def load(self, addresses, size, space, text):

@@ -42,6 +42,10 @@ def from_bf16(bits):
     return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
 
 
+def _half_bits(values):
+    return values.astype(numpy.float16).view(numpy.uint16)
+
+
 def _pack(high, low):
     return high.astype(numpy.uint32) << 16 | low
 
@@ -65,7 +69,7 @@ def _shift(values, count, left):
     width = values.dtype.itemsize * 8
     small = numpy.minimum(count, width - 1).astype(values.dtype)
     shifted = values << small if left else values >> small
-    if values.dtype.kind == "u":
+    if values.dtype.kind == "u" and (count >= width).any():
         shifted = numpy.where(count >= width, 0, shifted)
     return shifted.astype(values.dtype)
 
@@ -76,6 +80,14 @@ def _extract(values, start, length):
     )
     mask = (numpy.uint64(1) << length) - numpy.uint64(1)
     return (values.astype(numpy.uint64) >> start & mask).astype(numpy.uint32)
+
+
+def _extract_signed(values, start, length):
+    """Beyond the field, and beyond the value, is the sign."""
+    start, length = ((x & 255).astype(numpy.int64) for x in (start, length))
+    wide = values.astype(numpy.int64) >> numpy.minimum(start, 31)
+    rest = 64 - numpy.clip(length, 1, 33)
+    return numpy.where(length == 0, 0, wide << rest >> rest).astype(numpy.int32)
 
 
 def _high(a, b):
@@ -159,6 +171,7 @@ def _add_bits(table):
             table[f"shr.{sign}{name[1:]}"] = ((sign + name[1:], "u32"), right)
         table[f"popc.{name}"] = ((name,), _count_bits)
     table["bfe.u32"] = (("u32",) * 3, _extract)
+    table["bfe.s32"] = (("s32", "u32", "u32"), _extract_signed)
     for name in _BITS + _INTEGERS + ["f32"]:
         choose = lambda a, b, p: numpy.where(p, a, b)
         table[f"selp.{name}"] = ((name, name, "pred"), choose)
@@ -192,6 +205,9 @@ def _add_floats(table):
             table[f"{operation}{rounding}.f32"] = (("f32", "f32"), function)
     table["max.f32"] = (("f32", "f32"), numpy.fmax)
     table["min.f32"] = (("f32", "f32"), numpy.fmin)
+    # What they give if one is not a number.
+    table["max.NaN.f32"] = (("f32", "f32"), numpy.maximum)
+    table["min.NaN.f32"] = (("f32", "f32"), numpy.minimum)
     table["fma.rn.f32"] = (
         ("f32",) * 3,
         lambda a, b, c: (a.astype(numpy.float64) * b + c).astype(numpy.float32),
@@ -202,6 +218,8 @@ def _add_floats(table):
         "ex2.approx.ftz": numpy.exp2,
         "lg2.approx.ftz": numpy.log2,
         "rcp.approx.ftz": numpy.reciprocal,
+        "sqrt.approx.ftz": numpy.sqrt,
+        "rsqrt.approx.ftz": lambda a: 1 / numpy.sqrt(a),
         "tanh.approx": numpy.tanh,
     }
     for operation, function in unary.items():
@@ -213,6 +231,7 @@ def _add_conversions(table):
     for to in integers:
         for of in integers:
             table[f"cvt.{to}.{of}"] = ((of,), lambda a, to=to: a.astype(_TYPES[to]))
+        table[f"cvt.rn.f32.{of}"] = ((of,), lambda a: a.astype(numpy.float32))
     table["cvt.f32.bf16"] = (("bf16",), from_bf16)
     table["cvt.f32.f16"] = (("f16",), lambda a: a.astype(numpy.float32))
     table["cvt.rn.bf16.f32"] = (("f32",), to_bf16)
@@ -220,6 +239,10 @@ def _add_conversions(table):
     table["cvt.rn.bf16x2.f32"] = (
         ("f32", "f32"),
         lambda high, low: _pack(to_bf16(high), to_bf16(low)),
+    )
+    table["cvt.rn.f16x2.f32"] = (
+        ("f32", "f32"),
+        lambda high, low: _pack(*(_half_bits(x) for x in (high, low))),
     )
 
 
