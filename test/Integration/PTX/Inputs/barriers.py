@@ -31,10 +31,15 @@ class MemoryBarrier:
     def is_made_by(self, warp):
         return self._made[0] == warp.agent
 
-    def arrive(self, warp, count=1, bytes_=0):
+    def arrive(self, warp, clock, count=1, bytes_=0):
+        """Of a thread of a warp."""
         self.check(warp)
-        self._clock.join(warp.clock)
+        self.arrive_late(clock, count, bytes_)
         warp.tick()
+
+    def arrive_late(self, clock, count=1, bytes_=0):
+        """Of a thread that has known what the clock says."""
+        self._clock.join(clock)
         self.bytes += bytes_
         self.pending -= count
         if self.pending < 0:

@@ -18,6 +18,8 @@ from transfers import Groups
 _ALL = numpy.ones(LANES, bool)
 # A loop that nothing ends is an error, after so many steps of a warp.
 LIMIT = 2_000_000
+# Of a multiprocessor.
+_REGISTERS = 65536
 
 
 class Warp:
@@ -33,15 +35,38 @@ class Warp:
         self.defined = 0
         for name in SPECIAL:
             self.defined |= self.code.layout.bits[name]
+        # How many registers its threads have.
+        self.registers = 0
         # Of a named barrier that it waits for.
         self.generation = None
         # The number of the event that it has last looked for a change at.
         self.blocked = -1
-        self.steps = self.done = 0
+        self.steps = 0
+        # Threads whose accesses of shared memory others of the warp do not know
+        # to be over, and up to when they know of all.
+        self._apart, self._together = None, 0
 
     def tick(self):
         """What follows is not ordered by what was."""
         self.clock.seen[self.agent] += 1
+
+    def meet(self):
+        """All threads know what each has done."""
+        if self._apart is not None:
+            self._apart, self._together = None, int(self.clock.seen[self.agent])
+            self.tick()
+
+    def _part(self, mask):
+        self._apart = mask if self._apart is None else self._apart | mask
+
+    def clock_of(self, mask):
+        """What some of the threads know."""
+        if self._apart is None or not (self._apart & ~mask).any():
+            return self.clock
+        clock = self.clock.copy()
+        clock.seen[self.agent] = self._together
+        clock.fenced[self.agent] = min(clock.fenced[self.agent], self._together)
+        return clock
 
     # Steps.
 
@@ -175,8 +200,11 @@ class Warp:
 
     # Shared memory.
 
-    def load_shared(self, addresses, size, text):
-        """The bytes at each address, as rows."""
+    def load_shared(self, addresses, size, mask, text):
+        """The bytes at each address, as rows. `mask` is which threads load them,
+        or None if all together do."""
+        if mask is not None:
+            self._part(mask)
         shared = self.block.shared
         offsets = shared.offsets(addresses, size, text)
         seen = self.clock.seen
@@ -185,7 +213,9 @@ class Warp:
         )
         return shared.bytes[offsets[:, None] + numpy.arange(size)]
 
-    def store_shared(self, addresses, rows, text):
+    def store_shared(self, addresses, rows, mask, text):
+        if mask is not None:
+            self._part(mask)
         shared, size = self.block.shared, rows.shape[1]
         offsets = shared.offsets(addresses, size, text)
         seen = self.clock.seen
@@ -211,6 +241,11 @@ class ThreadBlock:
         self.shared = SharedMemory(shared_bytes, self.agents)
         # Factors in shared memory as numbers.
         self.factors = {}
+        # Registers are given to all threads alike, and then change hands. Both
+        # are counted for one of the 32 threads of a warp.
+        given = _REGISTERS // code.entry.blocks // self.threads // 8 * 8
+        self.free_registers = 0
+        # Counts what may end a wait.
         self.events = 0
         self._barriers, self._named, self._copies = {}, {}, []
         self._histories = {}
@@ -218,6 +253,7 @@ class ThreadBlock:
         for number in range(count):
             registers = pool.pop() if pool else Registers(code.layout)
             self.warps.append(Warp(self, number, registers))
+            self.warps[-1].registers = given
             tid = numpy.arange(LANES) + LANES * number
             block, blocks = place
             values = tid, block, blocks, self.threads, numpy.arange(LANES)

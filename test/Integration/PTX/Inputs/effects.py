@@ -21,7 +21,7 @@ _ACCESS = re.compile(
 )
 _ATOMIC = re.compile(
     r"(atom|red)\.(?:relaxed\.)?(?:gpu\.|sys\.|cta\.)?(global|shared)(?:::cta)?\."
-    r"(add|min|max|and|or|exch)(?:\.noftz)?(?:\.v([248]))?\.([busf]\d+)$"
+    r"(add|min|max|and|or|exch)(?:\.v([24]))?\.([busf]\d+)$"
 )
 _CHANGES = {
     "add": numpy.add,
@@ -64,7 +64,7 @@ def _make_access(code, instruction, match):
         def load(warp, mask):
             addresses = address(warp.R)[mask]
             if space == "shared":
-                rows = warp.load_shared(addresses, size, text)
+                rows = warp.load_shared(addresses, size, mask, text)
             else:
                 rows = warp.memory.load(addresses, size, space, text)
             values = numpy.zeros((len(elements), LANES), type_)
@@ -79,7 +79,7 @@ def _make_access(code, instruction, match):
         rows = numpy.ascontiguousarray(numpy.stack(columns, 1)).view(numpy.uint8)
         addresses = address(warp.R)[mask]
         if space == "shared":
-            warp.store_shared(addresses, rows, text)
+            warp.store_shared(addresses, rows, mask, text)
         else:
             warp.memory.store(addresses, rows, space, text)
 
@@ -219,6 +219,7 @@ def _make_named_barrier(code, instruction, match):
         barrier = block.named_barrier(numbers[0])
         if warp.generation is None:
             threads = numbers[1] if len(numbers) > 1 else block.threads
+            warp.meet()
             generation = barrier.arrive(warp, threads)
             block.events += 1
             if not waits:
@@ -261,10 +262,11 @@ def _make_arrive(code, instruction, match):
         for lane in _lanes(mask):
             barrier = warp.block.barrier(address(warp.R)[lane], instruction.text)
             value = int(number(warp.R)[lane]) if number else None
+            clock = warp.clock_of(numpy.arange(LANES) == lane)
             if expects:
-                barrier.arrive(warp, 1, value)
+                barrier.arrive(warp, clock, 1, value)
             else:
-                barrier.arrive(warp, 1 if value is None else value)
+                barrier.arrive(warp, clock, 1 if value is None else value)
         warp.block.events += 1
         if put:
             put(warp.R, numpy.zeros(LANES, numpy.uint64), mask)
@@ -325,20 +327,49 @@ def _make_proxy_fence(code, instruction, match):
 
 
 def _make_register_count(code, instruction, match):
-    """Of the budget of the block: the sum is never above it."""
-    count = code.getter(instruction.operands[0], "u32")
+    """More registers have to be there, as the block has no more in all."""
+    count, grows = instruction.operands[0].bits, match[1] == "inc"
 
     def run(warp, mask):
-        registers = _one(count(warp.R), instruction.text)
-        if registers % 8 or not 24 <= registers <= 256:
-            raise PtxError(f"expects 24 to 256 registers: {instruction.text}")
+        if count % 8 or not 24 <= count <= 256:
+            raise PtxError("expects 24 to 256 registers, a multiple of 8")
+        if (count > warp.registers) != grows and count != warp.registers:
+            raise PtxError(f"a thread has {warp.registers} registers")
+        block = warp.block
+        if count - warp.registers > block.free_registers:
+            return True
+        block.free_registers -= count - warp.registers
+        block.events += 1
+        warp.registers = count
+        return False
+
+    return run
+
+
+def _make_elect(code, instruction, match):
+    """The first thread is it."""
+    check = _members(code, instruction)
+    to = instruction.operands[0]
+    lane = code.setter(to.elements[0], numpy.dtype("u4"))
+    chosen = code.setter(to.elements[1], numpy.dtype(bool))
+
+    def run(warp, mask):
+        check(warp, mask)
+        lane(warp.R, numpy.zeros(LANES, numpy.uint32), mask)
+        chosen(warp.R, numpy.arange(LANES) == 0, mask)
 
     return run
 
 
 def _make_nothing(code, instruction, match):
     if instruction.opcode.startswith("bar.warp"):
-        return _members(code, instruction)
+        check = _members(code, instruction)
+
+        def meet(warp, mask):
+            check(warp, mask)
+            warp.meet()
+
+        return meet
     return lambda warp, mask: None
 
 
@@ -360,5 +391,6 @@ _MAKERS = [
     (r"fence\.mbarrier_init\.release\.cluster$", _make_barrier_fence),
     (r"fence\.proxy\.async(?:\.shared::cta|\.global)?$", _make_proxy_fence),
     (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32$", _make_register_count),
+    (r"elect\.sync$", _make_elect),
     (_NOTHING, _make_nothing),
 ]

@@ -30,6 +30,8 @@ def make(code, instruction, step):
     match = _MOVE.match(opcode)
     if match:
         return _make_move(code, instruction, *match.groups())
+    if opcode == "movmatrix.sync.aligned.m8n8.trans.b16":
+        return _make_transpose(code, instruction)
     if opcode == "wgmma.fence.sync.aligned":
         return lambda warp, mask: warp.products.fence()
     if opcode == "wgmma.commit_group.sync.aligned":
@@ -256,7 +258,7 @@ def _make_move(code, instruction, kind, number, transposes):
 
         def load(warp, mask):
             addresses = address(warp.R)[: 8 * number]
-            rows = warp.load_shared(addresses, 16, text).view(numpy.uint16)
+            rows = warp.load_shared(addresses, 16, None, text).view(numpy.uint16)
             rows = rows.reshape(number, 8, 8)
             if transposes:
                 rows = rows.transpose(0, 2, 1)
@@ -272,8 +274,19 @@ def _make_move(code, instruction, kind, number, transposes):
         if transposes:
             rows = rows.transpose(0, 2, 1)
         rows = numpy.ascontiguousarray(rows).reshape(8 * number, 8).view(numpy.uint8)
-        warp.store_shared(address(warp.R)[: 8 * number], rows, text)
+        warp.store_shared(address(warp.R)[: 8 * number], rows, None, text)
 
     return store
 
 
+
+
+def _make_transpose(code, instruction):
+    to, source = instruction.operands
+    get, put = code.getter(source, "u32"), code.setter(to, numpy.dtype("u4"))
+
+    def run(warp, mask):
+        halves = numpy.ascontiguousarray(get(warp.R)).view(numpy.uint16).reshape(8, 8)
+        put(warp.R, numpy.ascontiguousarray(halves.T).view(numpy.uint32).reshape(-1), mask)
+
+    return run

@@ -59,6 +59,8 @@ class Entry(typing.NamedTuple):
     # The type of elements of each register.
     registers: dict
     instructions: list
+    # How many thread blocks a multiprocessor is to have room for.
+    blocks: int = 1
 
 
 REGISTER_TYPES = {
@@ -83,6 +85,7 @@ def parse(text, name):
     head = text[start.end() : open_]
     parameters, _, directives = head.partition(")")
     threads = re.search(r"\.maxntid\s+(\d+)", directives)
+    blocks = re.search(r"\.minnctapersm\s+(\d+)", directives)
     body = _Body()
     body.read(text, open_)
     return Entry(
@@ -91,6 +94,7 @@ def parse(text, name):
         int(threads[1]) if threads else 32,
         body.registers,
         body.finish(),
+        int(blocks[1]) if blocks else 1,
     )
 
 
@@ -197,6 +201,10 @@ class _Body:
             elif coordinates:
                 raise PtxError(f"does not know the address: {context}")
             return Address(self._read_operand(base, context), tuple(coordinates))
+        if "|" in text:
+            return Vector(
+                tuple(self._read_operand(x, context) for x in text.split("|"))
+            )
         if re.match(r"0[fd][0-9A-Fa-f]+$", text):
             return Immediate(int(text[2:], 16))
         if re.match(r"-?(0x[0-9A-Fa-f]+|\d+)$", text):

@@ -37,7 +37,7 @@ class SharedMemory:
             raise PtxError(
                 f"{size} bytes at {offset:+} are not in shared memory: {text}"
             )
-        if offset % size and size <= 16:
+        if size <= 16 and offset % size:
             raise PtxError(f"an address is no multiple of {size}: {text}")
         return offset
 

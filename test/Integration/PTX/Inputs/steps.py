@@ -17,7 +17,7 @@ from ptx import Address, Immediate, Name, PtxError, Vector
 
 # Instructions that all threads of a warp execute together.
 _TOGETHER = re.compile(
-    r"(vote|redux|shfl|match|activemask|wgmma|ldmatrix|stmatrix|setmaxnreg)\.|bar\."
+    r"(vote|redux|shfl|match|elect|wgmma|ldmatrix|stmatrix|movmatrix|setmaxnreg)\.|bar\."
     r"|barrier\.(cta\.)?(sync|arrive)\.aligned"
 )
 

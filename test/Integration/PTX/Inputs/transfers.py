@@ -1,12 +1,13 @@
 """Instructions that copy in the background: those of the tensor engine, by tensor
 maps, and copies of single threads."""
 
+import functools
 import re
 
 import numpy
 
 from ptx import Address, PtxError
-from shared import BASE, GRAIN
+from shared import GRAIN
 
 _LOAD = re.compile(
     r"cp\.async\.bulk\.tensor\.([1-5])d\.shared::(?:cluster|cta)\.global(?:\.tile)?"
@@ -15,6 +16,12 @@ _LOAD = re.compile(
 _STORE = re.compile(
     r"cp\.(?:async|(reduce)\.async)\.bulk\.tensor\.([1-5])d\.global\.shared::cta"
     r"(?:\.add)?(?:\.tile)?\.bulk_group$"
+)
+_BULK_LOAD = re.compile(
+    r"cp\.async\.bulk\.shared::(?:cluster|cta)\.global\.mbarrier::complete_tx::bytes$"
+)
+_BULK_STORE = re.compile(
+    r"cp\.(?:async|(reduce)\.async)\.bulk\.global\.shared::cta\.bulk_group(?:\.add\.f32)?$"
 )
 _COPY = re.compile(r"cp\.async\.(ca|cg)\.shared\.global(?:\.L2::\w+)?$")
 
@@ -32,38 +39,44 @@ def _slice(offset, size):
 
 
 class Load:
-    """A copy of a box to shared memory that is under way. It may come at any
-    time, so that it races with all that its issue is not ordered after."""
+    """A copy of so many bytes to shared memory that is under way: `load()` gives
+    them, and they go to `places`. It may come at any time, so that it races with
+    all that its issue is not ordered after."""
 
-    def __init__(self, warp, map_, coordinates, offset, barrier, text):
-        self._block, self._map = warp.block, map_
-        self._coordinates, self._offset = coordinates, offset
+    def __init__(self, warp, load, offset, size, places, barrier, text):
+        self._block, self._load, self._places = warp.block, load, places
+        self._offset, self._bytes = offset, size
         self._barrier, self._text = barrier, text
         self._known = warp.clock.of_async(warp.block.agents)
         self._seen = warp.clock.seen.copy()
-        if offset < 0 or offset + map_.bytes > self._block.shared.size:
-            raise PtxError(f"a box at {offset:+} is not in shared memory: {text}")
-        self._places = map_.places(offset)
 
     def complete(self):
         shared, barrier = self._block.shared, self._barrier
         try:
-            values = self._map.load(self._coordinates)
+            shared.write(
+                _slice(self._offset, self._bytes),
+                barrier.agent,
+                barrier.phase + 1,
+                self._known,
+                self._seen,
+                self._text,
+            )
+            shared.bytes[self._places] = self._load()
+            barrier.complete(self._bytes)
         except PtxError as error:
+            if self._text in str(error):
+                raise
             raise PtxError(f"{error}: {self._text}") from None
-        shared.write(
-            _slice(self._offset, self._map.bytes),
-            barrier.agent,
-            barrier.phase + 1,
-            self._known,
-            self._seen,
-            self._text,
+
+
+def _barrier_of(warp, address, text):
+    one = warp.block.barrier(address, text)
+    one.check(warp)
+    if not one.is_fenced:
+        raise PtxError(
+            f"the barrier at +{one.offset} has not been fenced for the tensor engine"
         )
-        shared.bytes[self._places] = values
-        try:
-            barrier.complete(self._map.bytes)
-        except PtxError as error:
-            raise PtxError(f"{error}: {self._text}") from None
+    return one
 
 
 def _coordinates(code, address, match):
@@ -83,59 +96,108 @@ def _make_load(code, instruction, match):
     def run(warp, mask):
         block = warp.block
         for lane in numpy.nonzero(mask)[0]:
-            one = block.barrier(barrier(warp.R)[lane], text)
-            one.check(warp)
-            if not one.is_fenced:
-                raise PtxError(
-                    f"the barrier at +{one.offset} has not been fenced for the tensor"
-                    f" engine: {text}"
-                )
+            one = block.map(map_(warp.R)[lane], text)
+            offset = block.shared.offset(place(warp.R)[lane], one.bytes, text)
+            coordinates = [int(get(warp.R)[lane]) for get in at]
+            load = functools.partial(one.load, coordinates)
+            own = _barrier_of(warp, barrier(warp.R)[lane], text)
             block.start(
-                Load(
-                    warp,
-                    block.map(map_(warp.R)[lane], text),
-                    [int(get(warp.R)[lane]) for get in at],
-                    int(place(warp.R)[lane]) - BASE,
-                    one,
-                    text,
-                )
+                Load(warp, load, offset, one.bytes, one.places(offset), own, text)
             )
 
     return run
 
 
+def _make_bulk_load(code, instruction, match):
+    to, source, size, where = instruction.operands
+    place, address = code.address(to, "shared"), code.address(source, "global")
+    size, barrier = code.getter(size, "u32"), code.address(where, "shared")
+    text = instruction.text
+
+    def run(warp, mask):
+        block = warp.block
+        for lane in numpy.nonzero(mask)[0]:
+            count, offset = _range(warp, place(warp.R)[lane], size(warp.R)[lane], text)
+            addresses = _pieces(address(warp.R)[lane], count)
+            load = functools.partial(_load_pieces, warp.memory, addresses, text)
+            own = _barrier_of(warp, barrier(warp.R)[lane], text)
+            places = slice(offset, offset + count)
+            block.start(Load(warp, load, offset, count, places, own, text))
+
+    return run
+
+
+def _range(warp, address, size, text):
+    """A number of bytes, and where they lie in shared memory."""
+    offset = warp.block.shared.offset(address, int(size), text)
+    if size % 16 or offset % 16:
+        raise PtxError(f"expects a multiple of 16 bytes: {text}")
+    return int(size), offset
+
+
+def _pieces(address, size):
+    return numpy.arange(size // 16, dtype=numpy.uint64) * numpy.uint64(16) + address
+
+
+def _load_pieces(memory, addresses, text):
+    return memory.load(addresses, 16, "global", text).reshape(-1)
+
+
 def _make_store(code, instruction, match):
+    """Stores, or adds float32."""
     to, source = instruction.operands
     map_, place = code.address(Address(to.base), "param"), code.address(source, "shared")
     at, text = _coordinates(code, to, match), instruction.text
-    if at is None or match[1]:
+    if at is None:
         return None
 
     def run(warp, mask):
         block = warp.block
         for lane in numpy.nonzero(mask)[0]:
             one = block.map(map_(warp.R)[lane], text)
-            offset = int(place(warp.R)[lane]) - BASE
-            if offset < 0 or offset + one.bytes > block.shared.size:
-                raise PtxError(f"a box at {offset:+} is not in shared memory: {text}")
-            block.shared.read(
-                _slice(offset, one.bytes),
-                block.agents.stores(warp.number),
-                warp.stores.begin(lane),
-                _readable(warp),
-                text,
-            )
+            offset = block.shared.offset(place(warp.R)[lane], one.bytes, text)
+            _begin_store(warp, lane, offset, one.bytes, text)
             values = block.shared.bytes[one.places(offset)]
-            try:
-                one.store([int(get(warp.R)[lane]) for get in at], values)
-            except PtxError as error:
-                raise PtxError(f"{error}: {text}") from None
+            coordinates = [int(get(warp.R)[lane]) for get in at]
+            if match[1]:
+                values = _sum(one.load(coordinates), values)
+            one.store(coordinates, values)
 
     return run
 
 
-def _readable(warp):
-    return warp.clock.of_async(warp.block.agents)
+def _sum(old, new):
+    return (old.view(numpy.float32) + new.view(numpy.float32)).view(numpy.uint8)
+
+
+def _begin_store(warp, lane, offset, size, text):
+    agents = warp.block.agents
+    warp.block.shared.read(
+        _slice(offset, size),
+        agents.stores(warp.number),
+        warp.stores.begin(lane),
+        warp.clock.of_async(agents),
+        text,
+    )
+
+
+def _make_bulk_store(code, instruction, match):
+    """Stores, or adds float32."""
+    to, source, size = instruction.operands
+    address, place = code.address(to, "global"), code.address(source, "shared")
+    size, text = code.getter(size, "u32"), instruction.text
+
+    def run(warp, mask):
+        for lane in numpy.nonzero(mask)[0]:
+            count, offset = _range(warp, place(warp.R)[lane], size(warp.R)[lane], text)
+            _begin_store(warp, lane, offset, count, text)
+            values = warp.block.shared.bytes[offset : offset + count]
+            addresses = _pieces(address(warp.R)[lane], count)
+            if match[1]:
+                values = _sum(_load_pieces(warp.memory, addresses, text), values)
+            warp.memory.store(addresses, values.reshape(-1, 16), "global", text)
+
+    return run
 
 
 class Groups:
@@ -167,6 +229,10 @@ class Groups:
         rest = list(self._open.values()) + sum(self._closed.values(), [])
         return min(rest) - 1 if rest else self.count
 
+    def finish(self, lane):
+        """As if a thread had waited for all of its groups; others may be open."""
+        return self.wait([lane], 0)
+
     def pending(self):
         return bool(self._open or any(self._closed.values()))
 
@@ -187,7 +253,7 @@ def _make_wait(code, instruction, match):
     most = code.getter(operands[0], "u32") if operands else None
 
     def run(warp, mask):
-        groups, agents = (warp.stores, warp.block.agents) if bulk else (warp.copies, warp.block.agents)
+        groups, agents = warp.stores if bulk else warp.copies, warp.block.agents
         lanes = numpy.nonzero(mask)[0].tolist()
         if not bulk and most is None:
             groups.commit(lanes)
@@ -229,10 +295,46 @@ def _make_copy(code, instruction, match):
     return run
 
 
+class _Arrival:
+    """An arrival at a barrier when all copies that a thread has begun are over."""
+
+    def __init__(self, warp, barrier, clock, text):
+        self._warp, self._barrier = warp, barrier
+        self._clock, self._text = clock, text
+
+    def complete(self):
+        try:
+            self._barrier.arrive_late(self._clock)
+        except PtxError as error:
+            raise PtxError(f"{error}: {self._text}") from None
+
+
+def _make_arrival(code, instruction, match):
+    address, text = code.address(instruction.operands[0], "shared"), instruction.text
+
+    def run(warp, mask):
+        agents = warp.block.agents
+        for lane in numpy.nonzero(mask)[0].tolist():
+            own = warp.block.barrier(address(warp.R)[lane], text)
+            own.check(warp)
+            warp.copies.commit([lane])
+            clock = warp.clock.copy()
+            agent = agents.copies(warp.number)
+            done = warp.copies.finish(lane)
+            clock.seen[agent] = max(clock.seen[agent], done)
+            warp.block.start(_Arrival(warp, own, clock, text))
+        warp.tick()
+
+    return run
+
+
 _MAKERS = [
     (_LOAD, _make_load),
     (_STORE, _make_store),
+    (_BULK_LOAD, _make_bulk_load),
+    (_BULK_STORE, _make_bulk_store),
     (_COPY, _make_copy),
+    (r"cp\.async\.mbarrier\.arrive\.noinc\.shared(?:::cta)?\.b64$", _make_arrival),
     (r"cp\.async\.(bulk\.)?commit_group$", _make_commit),
     (r"cp\.async\.(bulk\.)?wait_(?:group|all)(?:\.read)?$", _make_wait),
 ]
