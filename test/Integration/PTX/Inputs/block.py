@@ -144,13 +144,14 @@ class Warp:
                 chosen = mask
                 if step.guard is not None:
                     chosen = step.guard(self.R) & mask
-                if chosen.any() and self._perform(step, chosen):
-                    self._wait(step.start, mask)
-                    return not first
+                if chosen.any():
+                    step.is_used = True
+                    if self._perform(step, chosen):
+                        self._wait(step.start, mask)
+                        return not first
                 at = step.next
-            if writes:
-                self.defined |= writes
-                products.unfenced |= writes
+            self.defined |= writes
+            products.unfenced |= reads | writes
             first = False
             step = code.step(at)
             if (others is not None and at >= others) or (

@@ -98,7 +98,7 @@ class Setting:
         self._reference = Reference(_Backend, case, *values, captures)
 
     def run(self, compiled, seed, parts=1, blocks=2, late=1.0):
-        """Gives the steps of all warps."""
+        """Gives the kernel that has run."""
         case = self.case
         launch = launches.Launch(compiled, parts if compiled.merges else 1)
         for array in self._operands:
@@ -119,14 +119,14 @@ class Setting:
             region.writable[:], region.defined[:] = True, False
             regions.append((region, launch.operands[-1].shape))
         launch.add_tables()
-        steps = grid.run(launch, seed, blocks, late)
+        kernel = grid.run(launch, seed, blocks, late)
         for (name, dtype, _), (region, shape) in zip(shapes, regions):
             found = decode(region.values(_TYPES[dtype], shape), dtype)
             found = _from_heads_first(found, case.variant.layout)
             problem = self._reference.explain(name, found)
             if problem:
                 raise Wrong(problem)
-        return steps
+        return kernel
 
 
 def compile_case(case, schedule=None, options=()):

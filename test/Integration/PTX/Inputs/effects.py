@@ -259,10 +259,11 @@ def _make_arrive(code, instruction, match):
     put = code.setter(to, numpy.dtype("u8")) if to.name != "_" else None
 
     def run(warp, mask):
+        addresses = address(warp.R)
         for lane in _lanes(mask):
-            barrier = warp.block.barrier(address(warp.R)[lane], instruction.text)
+            barrier = warp.block.barrier(addresses[lane], instruction.text)
             value = int(number(warp.R)[lane]) if number else None
-            clock = warp.clock_of(numpy.arange(LANES) == lane)
+            clock = warp.clock_of(mask & (addresses == addresses[lane]))
             if expects:
                 barrier.arrive(warp, clock, 1, value)
             else:
@@ -328,13 +329,11 @@ def _make_proxy_fence(code, instruction, match):
 
 def _make_register_count(code, instruction, match):
     """More registers have to be there, as the block has no more in all."""
-    count, grows = instruction.operands[0].bits, match[1] == "inc"
+    count = instruction.operands[0].bits
 
     def run(warp, mask):
         if count % 8 or not 24 <= count <= 256:
             raise PtxError("expects 24 to 256 registers, a multiple of 8")
-        if (count > warp.registers) != grows and count != warp.registers:
-            raise PtxError(f"a thread has {warp.registers} registers")
         block = warp.block
         if count - warp.registers > block.free_registers:
             return True
@@ -390,7 +389,7 @@ _MAKERS = [
     ),
     (r"fence\.mbarrier_init\.release\.cluster$", _make_barrier_fence),
     (r"fence\.proxy\.async(?:\.shared::cta|\.global)?$", _make_proxy_fence),
-    (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32$", _make_register_count),
+    (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32$", _make_register_count),
     (r"elect\.sync$", _make_elect),
     (_NOTHING, _make_nothing),
 ]

@@ -37,7 +37,9 @@ class Kernel:
                 region.fill(
                     numpy.frombuffer(bits.to_bytes(size, "little"), numpy.uint8)
                 )
-        self._code = steps.Code(self.entry, symbols)
+        self.code = steps.Code(self.entry, symbols)
+        # Of all warps.
+        self.steps = 0
         self._pool = []
 
     def _make_map(self, operand, dims, rows, columns, packed=False, **_):
@@ -68,7 +70,7 @@ class Kernel:
         draw = numpy.random.default_rng(seed)
         make = functools.partial(
             blocks.ThreadBlock,
-            self._code,
+            self.code,
             self._launch.memory,
             self._maps,
             self._attributes.get("shared_bytes", 0),
@@ -77,7 +79,6 @@ class Kernel:
             pool=self._pool,
         )
         waiting, running = list(range(count)), []
-        total = 0
         # Integers wrap, floats become infinite or NaN, all as on a GPU.
         with numpy.errstate(all="ignore"):
             while waiting or running:
@@ -91,13 +92,12 @@ class Kernel:
                     raise ptx.PtxError(f"thread block {number}, {error}") from None
                 if not alive:
                     running.remove((number, one))
-                    total += sum(warp.steps for warp in one.warps)
-        return total
+                    self.steps += sum(warp.steps for warp in one.warps)
 
 
 def run(launch, seed=0, blocks=3, late=1.0):
     """Runs the kernels of a program in their order: persistent ones as so many
-    thread blocks, others as many as there are tiles."""
+    thread blocks, others as many as there are tiles. Gives the main one."""
     program = launch.program
     for name, attributes in program.summaries.items():
         table = launch.operands[attributes["elements"]]
@@ -116,14 +116,15 @@ def run(launch, seed=0, blocks=3, late=1.0):
         count = launch.tiles()[1] * launch.parts
     if program.schedule("persistent"):
         count = min(count, blocks)
-    total = Kernel(launch, program.name, kernel).run(count, seed, late)
+    main = Kernel(launch, program.name, kernel)
+    main.run(count, seed, late)
     for name, attributes in program.merges.items():
         shape = launch.operands[kernel["grid"]["operand"]].shape
         rows = int(numpy.prod([shape[dim] for dim in kernel["grid"]["dims"]]))
         _run_warps(launch, name, attributes, rows * attributes["merge"], seed)
     if launch.counter.bytes.any():
         raise ptx.PtxError("expects the counter to be 0 after all thread blocks")
-    return total
+    return main
 
 
 def _run_warps(launch, name, attributes, warps, seed):

@@ -51,7 +51,7 @@ class Products:
         self._groups = [[0, 0]]
         self._committed = 0
         self.results = self.factors = 0
-        # What was written since the last fence: at first all.
+        # What others have read or written since the last fence: at first all.
         self.unfenced = -1
         # All products, which are the same for the warps of a warpgroup.
         self.history = 0
@@ -88,7 +88,7 @@ class Products:
         wrong = (results | factors) & self.unfenced
         if wrong:
             names = layout.names(wrong)
-            raise PtxError(f"{names[0]} is written without a wgmma.fence after it")
+            raise PtxError(f"{names[0]} is used without a wgmma.fence after it")
         self._groups[-1][0] |= results
         self._groups[-1][1] |= factors
         self._sum()

@@ -189,7 +189,7 @@ def _execute(options):
     for seed in range(options.seed, options.seed + options.seeds):
         start = time.time()
         launch, regions = inputs.launch(program, parts)
-        steps = grid.run(launch, seed, options.blocks, options.late)
+        kernel = grid.run(launch, seed, options.blocks, options.late)
         for region, result, expected in zip(regions, inputs.results, inputs.expected):
             name, dtype, shape = result
             found = region.values(numpy.dtype(_TYPES[dtype]), tuple(shape))
@@ -198,7 +198,7 @@ def _execute(options):
             )
             print(line if is_right else f"wrong: {line}")
             status |= not is_right
-        print(f"seed {seed}: {steps} steps, {time.time() - start:.1f} s")
+        print(f"seed {seed}: {kernel.steps} steps, {time.time() - start:.1f} s")
     return status
 
 

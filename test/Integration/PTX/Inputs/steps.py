@@ -30,7 +30,7 @@ class Step:
     def __init__(self, start, instruction):
         self.start, self.instruction = start, instruction
         self.run = self.perform = self.target = self.guard = None
-        self.ends = self.together = False
+        self.ends = self.together = self.is_used = False
         # Registers that it reads, and writes, but for products.
         self.reads = self.writes = 0
         self.next = start + 1
@@ -52,6 +52,11 @@ class Code:
             x.target for x in entry.instructions if x.target is not None
         }
         self._steps = {}
+
+    def used(self):
+        """The instructions that threads have executed and that do more than
+        compute, by their number."""
+        return sorted(at for at, step in self._steps.items() if step.is_used)
 
     def step(self, at):
         """The step that starts at an instruction."""
