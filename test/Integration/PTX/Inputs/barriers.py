@@ -35,7 +35,6 @@ class MemoryBarrier:
         """Of a thread of a warp."""
         self.check(warp)
         self.arrive_late(clock, count, bytes_)
-        warp.tick()
 
     def arrive_late(self, clock, count=1, bytes_=0):
         """Of a thread that has known what the clock says."""

@@ -42,9 +42,9 @@ class Warp:
         # The number of the event that it has last looked for a change at.
         self.blocked = -1
         self.steps = 0
-        # Threads whose accesses of shared memory others of the warp do not know
-        # to be over, and up to when they know of all.
-        self._apart, self._together = None, 0
+        # Which threads have accessed shared memory together, and have not released
+        # it since; up to when each thread knows of all that others have done.
+        self._apart, self._together = [], 0
 
     def tick(self):
         """What follows is not ordered by what was."""
@@ -52,16 +52,24 @@ class Warp:
 
     def meet(self):
         """All threads know what each has done."""
-        if self._apart is not None:
-            self._apart, self._together = None, int(self.clock.seen[self.agent])
+        if self._apart:
+            self._apart, self._together = [], int(self.clock.seen[self.agent])
             self.tick()
 
     def _part(self, mask):
-        self._apart = mask if self._apart is None else self._apart | mask
+        if not (self._apart and self._apart[-1] is mask):
+            self._apart.append(mask)
 
-    def clock_of(self, mask):
-        """What some of the threads know."""
-        if self._apart is None or not (self._apart & ~mask).any():
+    def release(self, mask):
+        """What some of the threads know, and make known. It is not what others
+        did in the same instruction as one of them; apart from that no threads of
+        a warp are told from each other."""
+        rest = [own & ~mask for own in self._apart]
+        is_apart = any(
+            (own & mask).any() and other.any() for own, other in zip(self._apart, rest)
+        )
+        self._apart = [other for other in rest if other.any()]
+        if not is_apart:
             return self.clock
         clock = self.clock.copy()
         clock.seen[self.agent] = self._together

@@ -260,14 +260,15 @@ def _make_arrive(code, instruction, match):
 
     def run(warp, mask):
         addresses = address(warp.R)
+        clock = warp.release(mask)
         for lane in _lanes(mask):
             barrier = warp.block.barrier(addresses[lane], instruction.text)
             value = int(number(warp.R)[lane]) if number else None
-            clock = warp.clock_of(mask & (addresses == addresses[lane]))
             if expects:
                 barrier.arrive(warp, clock, 1, value)
             else:
                 barrier.arrive(warp, clock, 1 if value is None else value)
+        warp.tick()
         warp.block.events += 1
         if put:
             put(warp.R, numpy.zeros(LANES, numpy.uint64), mask)

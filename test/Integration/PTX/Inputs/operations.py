@@ -228,10 +228,11 @@ def _add_floats(table):
 
 def _add_conversions(table):
     integers = _INTEGERS + ["u8", "s8"]
+    for of in integers:
+        table[f"cvt.rn.f32.{of}"] = ((of,), lambda a: a.astype(numpy.float32))
     for to in integers:
         for of in integers:
             table[f"cvt.{to}.{of}"] = ((of,), lambda a, to=to: a.astype(_TYPES[to]))
-        table[f"cvt.rn.f32.{of}"] = ((of,), lambda a: a.astype(numpy.float32))
     table["cvt.f32.bf16"] = (("bf16",), from_bf16)
     table["cvt.f32.f16"] = (("f16",), lambda a: a.astype(numpy.float32))
     table["cvt.rn.bf16.f32"] = (("f32",), to_bf16)

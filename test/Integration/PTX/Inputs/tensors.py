@@ -59,6 +59,14 @@ class TensorMap:
             self._places[key] = swizzle(offsets, self.width) - key
         return offset + self._places[key]
 
+    def places_inside(self, coordinates, offset):
+        """Of the bytes of a box that are in the tensor."""
+        parts = self._slices(coordinates)
+        if not parts:
+            return numpy.zeros(0, numpy.int64)
+        places = self.places(offset).reshape(*self.box[::-1], self.itemsize)
+        return places[parts[1]].reshape(-1)
+
     def load(self, coordinates):
         """The bytes of a box; those outside of the tensor are 0."""
         result = numpy.zeros((*self.box[::-1], self.itemsize), numpy.uint8)

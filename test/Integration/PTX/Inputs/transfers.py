@@ -156,9 +156,11 @@ def _make_store(code, instruction, match):
         for lane in numpy.nonzero(mask)[0]:
             one = block.map(map_(warp.R)[lane], text)
             offset = block.shared.offset(place(warp.R)[lane], one.bytes, text)
-            _begin_store(warp, lane, offset, one.bytes, text)
-            values = block.shared.bytes[one.places(offset)]
             coordinates = [int(get(warp.R)[lane]) for get in at]
+            # What is outside of the tensor goes nowhere.
+            grains = numpy.unique(one.places_inside(coordinates, offset) // GRAIN)
+            _begin_store(warp, lane, grains, text)
+            values = block.shared.bytes[one.places(offset)]
             if match[1]:
                 values = _sum(one.load(coordinates), values)
             one.store(coordinates, values)
@@ -170,10 +172,10 @@ def _sum(old, new):
     return (old.view(numpy.float32) + new.view(numpy.float32)).view(numpy.uint8)
 
 
-def _begin_store(warp, lane, offset, size, text):
+def _begin_store(warp, lane, grains, text):
     agents = warp.block.agents
     warp.block.shared.read(
-        _slice(offset, size),
+        grains,
         agents.stores(warp.number),
         warp.stores.begin(lane),
         warp.clock.of_async(agents),
@@ -190,7 +192,7 @@ def _make_bulk_store(code, instruction, match):
     def run(warp, mask):
         for lane in numpy.nonzero(mask)[0]:
             count, offset = _range(warp, place(warp.R)[lane], size(warp.R)[lane], text)
-            _begin_store(warp, lane, offset, count, text)
+            _begin_store(warp, lane, _slice(offset, count), text)
             values = warp.block.shared.bytes[offset : offset + count]
             addresses = _pieces(address(warp.R)[lane], count)
             if match[1]:

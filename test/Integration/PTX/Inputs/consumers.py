@@ -1,0 +1,202 @@
+"""Executes whole kernels of the attention, all of their warps, and compares the
+results with the maths by the rule of docs/numerics.md.
+
+Usage: consumers.py SHARD/SHARDS
+"""
+
+import sys
+import time
+import typing
+
+import cases_of_kernels
+import layouts
+import shards
+from programs import Case
+
+_SCHEDULE = "#hopper.schedule<tile_m = {}, tile_n = {}, stages = {}, registers = {}{}>"
+
+
+def _schedule(rows, columns, stages, registers, *rest):
+    more = "".join(f", {x}" for x in rest)
+    return _SCHEDULE.format(rows, columns, stages, registers, more)
+
+
+class Test(typing.NamedTuple):
+    """A variant of the tests for GPUs, with the head dimensions of keys and of
+    values, the schedule, and the batches, heads, heads of keys, queries and keys."""
+
+    variant: str
+    dtype: str
+    dims: tuple
+    schedule: str
+    sizes: tuple
+    # Of a persistent kernel; of one with split_keys.
+    blocks: int = 2
+    parts: int = 1
+    # The seed of the order, and how likely copies come late.
+    seed: int = 0
+    late: float = 1.0
+
+
+_D64, _D128, _D256 = (64, 64), (128, 128), (256, 256)
+_PERSISTENT = ("reverse", "persistent", "ping_pong")
+TESTS = [
+    # Each shape of tiles.
+    Test("full", "bf16", _D64, _schedule(64, 128, 2, 208), (1, 1, 1, 64, 128)),
+    Test(
+        "full", "bf16", _D64, _schedule(192, 128, 4, 160, *_PERSISTENT), (1, 3, 3, 200, 300)
+    ),
+    Test(
+        "causal", "f16", _D64, _schedule(256, 64, 4, 112, *_PERSISTENT), (1, 2, 1, 300, 300)
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D128,
+        _schedule(128, 128, 2, 232, *_PERSISTENT, "q_in_registers"),
+        (1, 4, 2, 200, 200),
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D128,
+        _schedule(192, 80, 2, 160, "reverse", "persistent"),
+        (2, 2, 1, 150, 150),
+        blocks=1,
+    ),
+    Test(
+        "window-both-sides",
+        "f16",
+        _D256,
+        _schedule(128, 64, 2, 232, "reverse", "persistent"),
+        (1, 2, 2, 150, 170),
+    ),
+    Test("causal", "bf16", _D256, _schedule(128, 64, 2, 240), (1, 1, 1, 130, 200)),
+    Test("full", "f16", (192, 128), _schedule(128, 64, 2, 232), (1, 2, 1, 100, 150)),
+    Test("full", "bf16", (40, 96), _schedule(64, 64, 2, 208), (1, 1, 1, 70, 100)),
+    Test("inverse-causal", "bf16", (72, 72), _schedule(128, 32, 4, 240), (1, 1, 1, 129, 200)),
+    # Tiles that follow each other closely.
+    Test(
+        "full",
+        "bf16",
+        _D64,
+        _schedule(128, 80, 4, 240, "persistent", "q_in_registers", "overlap_tiles"),
+        (1, 3, 1, 200, 330),
+        blocks=1,
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D128,
+        _schedule(128, 64, 2, 232, *_PERSISTENT, "q_in_registers", "overlap_tiles"),
+        (1, 2, 1, 300, 200),
+        blocks=1,
+        late=0.5,
+    ),
+    # Parts of the keys, tiles of several heads, and threads that copy.
+    Test(
+        "causal-bottom-right",
+        "bf16",
+        _D64,
+        _schedule(64, 64, 2, 208, "reverse", "split_keys"),
+        (1, 2, 1, 5, 400),
+        parts=3,
+    ),
+    Test(
+        "full",
+        "f16",
+        _D128,
+        _schedule(64, 32, 2, 208, "thread_blocks = 2", "split_keys"),
+        (1, 1, 1, 9, 130),
+        parts=2,
+    ),
+    Test(
+        "full",
+        "bf16",
+        _D128,
+        _schedule(64, 80, 2, 184, "thread_blocks = 2", "pack_heads"),
+        (1, 8, 2, 20, 200),
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(64, 64, 2, 120, "thread_blocks = 3", "reverse", "pack_heads"),
+        (1, 6, 3, 90, 90),
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 208, "reverse", "ping_pong", "strided"),
+        (1, 2, 1, 90, 90),
+    ),
+    Test("full", "f16", _D128, _schedule(128, 32, 2, 208, "strided"), (1, 1, 1, 70, 130)),
+    # Scores with captures, copied or read.
+    Test(
+        "bias-bhij",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 232, "capture_stages = 2", "ping_pong"),
+        (1, 2, 2, 136, 200),
+    ),
+    Test("bias-bhij", "f16", _D128, _schedule(128, 64, 2, 232), (1, 2, 1, 70, 90)),
+    Test(
+        "row-and-key-bias", "bf16", _D64, _schedule(128, 64, 2, 240), (1, 2, 1, 100, 150)
+    ),
+    Test(
+        "softcap-causal", "bf16", _D64, _schedule(192, 64, 2, 160, *_PERSISTENT), (1, 2, 1, 200, 200)
+    ),
+    Test(
+        "alibi-both-sides",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, "bias_in_product"),
+        (1, 2, 2, 150, 180),
+    ),
+    Test(
+        "alibi-documents",
+        "f16",
+        _D128,
+        _schedule(128, 64, 2, 232, *_PERSISTENT, "bias_in_product"),
+        (2, 2, 1, 150, 150),
+    ),
+    # Masks.
+    Test("ragged", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (3, 2, 1, 150, 190)),
+    Test("prefix-lm", "f16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (2, 1, 1, 150, 150)),
+    Test(
+        "documents",
+        "bf16",
+        _D128,
+        _schedule(128, 64, 2, 232, "both_ends", "persistent"),
+        (2, 2, 2, 140, 190),
+    ),
+    Test("blocks-64", "bf16", _D64, _schedule(64, 64, 2, 208, "persistent"), (1, 3, 1, 200, 200)),
+    Test("random-pairs", "f16", _D64, _schedule(128, 64, 2, 240), (1, 2, 1, 100, 200)),
+    Test("masked-rows", "bf16", _D64, _schedule(64, 64, 2, 208), (1, 1, 1, 150, 70)),
+    Test("causal-bshd", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (2, 2, 1, 130, 130)),
+    # Next to nothing, in other orders.
+    Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (1, 1, 1, 1, 1)),
+    Test("full", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (1, 2, 1, 65, 0)),
+    Test(
+        "causal", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (1, 3, 1, 130, 150), 1, seed=1, late=0.0
+    ),
+    Test(
+        "causal", "bf16", _D64, _schedule(128, 64, 4, 240, *_PERSISTENT), (1, 3, 1, 130, 150), 3, seed=2, late=0.5
+    ),
+]
+
+
+def _check(test):
+    case = Case(layouts.VARIANTS[test.variant], test.dtype, *test.dims, *test.sizes)
+    setting = cases_of_kernels.Setting(case)
+    start = time.process_time()
+    compiled = cases_of_kernels.compile_case(case, test.schedule)
+    kernel = setting.run(compiled, test.seed, test.parts, test.blocks, test.late)
+    seconds = time.process_time() - start
+    print(f"{case} {test.schedule[17:-1]}: {kernel.steps} steps, {seconds:.1f} s")
+
+
+if __name__ == "__main__":
+    failures = cases_of_kernels.FAILURES
+    sys.exit(shards.run("consumers", TESTS, sys.argv[1], _check, failures))
