@@ -260,7 +260,8 @@ static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
       schedule.getPersistent(), schedule.getPingPong(),
       schedule.getQInRegisters(), schedule.getOverlapTiles(),
       schedule.getBiasInProduct(), schedule.getStrided(),
-      schedule.getSplitKeys(), schedule.getPackHeads());
+      schedule.getSplitKeys(), schedule.getPackHeads(), schedule.getOrder(),
+      schedule.getExclusive());
 }
 
 /// Schedules for tiles of queries that gather their keys. The fewer queries,

@@ -9,14 +9,14 @@
 
 // CHECK-LABEL: gpu.func @rows
 // CHECK: hopper.create_turns
-// CHECK: hopper.warp_specialize consumers 2 registers 240 producer {
+// CHECK: hopper.warp_specialize partition @load threads(1) {
 // CHECK: %{{.*}}, %[[END:.*]] = hopper.work_rows %{{.*}} of %{{.*}} size 128{{$}}
 // CHECK: %[[HI:.*]] = arith.minsi %[[END]]
 // CHECK: hopper.pipelined_for %{{.*}} = %{{.*}} to %[[HI]] step 64
 // CHECK-NEXT: schedule [#hopper.place<"load_k", 0>] {
 // CHECK: hopper.step "load_k"
 // CHECK-NOT: hopper.step
-// CHECK: } consumers {
+// CHECK: } partition @compute replicas(2) registers(240) {
 // CHECK: %[[WG:.*]] = hopper.warpgroup_id
 // CHECK: %{{.*}}, %[[END:.*]] = hopper.work_rows %{{.*}} of %{{.*}} size 128{{$}}
 // CHECK: %[[FIRST:.*]], %[[OWNEND:.*]] = hopper.work_rows %{{.*}} of %{{.*}} size 128 own
@@ -97,7 +97,7 @@ gpu.module @m {
 
 #schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
 gpu.module @m {
-  // expected-error @+1 {{expects one partition that copies and one that computes, but got 0 and 1}}
+  // expected-error @+1 {{expects a step that copies tiles}}
   gpu.func @no_copies(%out: memref<?x?x?xf32>, %n: index, %v: vector<1x64xf32>) kernel attributes {hopper.schedule = #schedule} {
     hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
       hopper.step "store" in "compute" {

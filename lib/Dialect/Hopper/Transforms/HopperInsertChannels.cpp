@@ -50,11 +50,9 @@ static bool runsBefore(Operation *a, Operation *b) {
   return getTime(a) < getTime(b);
 }
 
-static Value emitGet(RewriterBase &rewriter, Location loc, Value channel,
-                     TileType type) {
+static Value emitGet(RewriterBase &rewriter, Location loc, Value channel) {
   Value number = NextUseOp::create(rewriter, loc, channel);
-  return GetOp::create(rewriter, loc, type, /*note=*/Type(), channel, number)
-      .getTile();
+  return GetOp::create(rewriter, loc, channel, number).getTile();
 }
 
 static void emitRelease(RewriterBase &rewriter, Location loc, Value channel) {
@@ -102,7 +100,7 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer, Value tile
   }
   if (auto first = dyn_cast<hopper::StepOp>(users.front())) {
     rewriter.setInsertionPointToStart(first.getBlock());
-    Value own = emitGet(rewriter, loc, channel, type);
+    Value own = emitGet(rewriter, loc, channel);
     rewriter.replaceUsesWithIf(tile, own, [&](OpOperand &use) {
       return first->isAncestor(use.getOwner());
     });
@@ -114,7 +112,7 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer, Value tile
   }
   rewriter.setInsertionPoint(users.front());
   hopper::StepOp step = createStep(".get", type);
-  Value own = emitGet(rewriter, loc, channel, type);
+  Value own = emitGet(rewriter, loc, channel);
   EndOp::create(rewriter, loc, own);
   rewriter.replaceAllUsesWith(tile, step.getResult(0));
 }

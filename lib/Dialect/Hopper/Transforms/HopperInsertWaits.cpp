@@ -110,9 +110,8 @@ void WaitInserter::start(DotOp dot) {
 void WaitInserter::wait(Group &group) {
   Location loc = group.pending.getLoc();
   int64_t inFlight = numStarted - 1 - group.number;
-  auto wait = WaitOp::create(
-      rewriter, loc, cast<PendingType>(group.pending.getType()).getVector(),
-      group.pending, inFlight);
+  auto wait =
+      WaitOp::create(rewriter, loc, ValueRange(group.pending), inFlight);
   Operation *last = wait;
   for (ReleaseOp release : group.releases) {
     auto use = release.getNumber().getDefiningOp<NextUseOp>();
@@ -124,7 +123,7 @@ void WaitInserter::wait(Group &group) {
     last = release;
   }
   rewriter.setInsertionPointAfter(last);
-  rewriter.replaceAllUsesExcept(group.result, wait.getResult(), wait);
+  rewriter.replaceAllUsesExcept(group.result, wait.getResult(0), wait);
   groups.erase(groups.begin() + (&group - groups.data()));
 }
 
@@ -217,8 +216,9 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
     auto type = cast<PendingType>(group.pending.getType());
     if (first) {
       rewriter.setInsertionPoint(first);
-      Value own = WaitOp::create(rewriter, loc, type.getVector(), group.pending,
-                                 numStarted - 1 - group.number);
+      Value own = WaitOp::create(rewriter, loc, ValueRange(group.pending),
+                                 numStarted - 1 - group.number)
+                      .getResult(0);
       rewriter.replaceUsesWithIf(group.result, own, [&](OpOperand &use) {
         return branch.getThenRegion().isAncestor(
             use.getOwner()->getParentRegion());
@@ -307,7 +307,7 @@ struct HopperInsertWaits
     // Their results have been replaced by those of waits.
     SmallVector<DotOp> dots;
     getOperation()->walk([&](DotOp dot) { dots.push_back(dot); });
-    for (DotOp dot : dots) {
+    for (DotOp dot : llvm::reverse(dots)) {
       if (!dot->use_empty()) {
         dot.emitOpError("expects its result to be waited for");
         return signalPassFailure();

@@ -22,8 +22,8 @@ public:
                    hopper::ScheduleAttr schedule, Value mailbox)
       : rewriter(rewriter), loop(loop), schedule(schedule), mailbox(mailbox),
         loc(loop.getLoc()) {
-    auto roles = loop->getParentOfType<WarpSpecializeOp>();
-    isProducer = roles.getProducer().isAncestor(loop->getParentRegion());
+    // Who copies also claims.
+    isProducer = !getPartition(loop).hasWarpgroups();
   }
 
   void run();

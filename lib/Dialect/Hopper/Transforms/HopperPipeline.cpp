@@ -189,7 +189,7 @@ void Pipeliner::emitPassed(Value from, Value to) {
         step.walk([&](GetOp get) {
           Value channel = get.getChannel();
           Value number = NextUseOp::create(rewriter, loc, channel);
-          GetOp::create(rewriter, loc, get->getResultTypes(), channel, number);
+          GetOp::create(rewriter, loc, channel, number);
           number = NextUseOp::create(rewriter, loc, channel);
           ReleaseOp::create(rewriter, loc, channel, number);
         });

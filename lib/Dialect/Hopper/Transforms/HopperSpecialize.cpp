@@ -268,11 +268,9 @@ static bool isShared(Operation &op) {
              CreateMailboxOp>(op);
 }
 
-static LogicalResult specialize(gpu::GPUFuncOp kernel) {
-  auto schedule = kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
-  if (!schedule)
-    return kernel.emitError("expects a kernel with a schedule");
-  // The partition that copies comes first.
+/// The partitions in which steps are: those that copy first.
+static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
+                                                hopper::ScheduleAttr schedule) {
   llvm::SetVector<StringRef> copying, computing;
   kernel.walk([&](hopper::StepOp step) {
     bool copies = step.walk([](PutOp) { return WalkResult::interrupt(); })
@@ -281,10 +279,35 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   });
   for (StringRef name : copying)
     computing.remove(name);
-  if (copying.size() != 1 || computing.size() != 1)
-    return kernel.emitError("expects one partition that copies and one that "
-                            "computes, but got ")
-           << copying.size() << " and " << computing.size();
+  SmallVector<PartitionAttr> partitions;
+  for (StringRef name : copying)
+    partitions.push_back(PartitionAttr::get(kernel.getContext(), name,
+                                            /*replicas=*/1, /*threads=*/1,
+                                            /*registers=*/0));
+  // Unlike partitions share the rows of a work tile as their steps say; alike
+  // ones have 64 each.
+  int64_t replicas = computing.size() == 1 ? schedule.getNumConsumers() : 1;
+  for (StringRef name : computing)
+    partitions.push_back(PartitionAttr::get(kernel.getContext(), name, replicas,
+                                            /*threads=*/128,
+                                            schedule.getRegisters()));
+  return partitions;
+}
+
+static bool hasTurns(gpu::GPUFuncOp kernel) {
+  return kernel
+      .walk([](PipelinedForOp loop) {
+        return loop.getExclusive().empty() ? WalkResult::advance()
+                                           : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+static LogicalResult specialize(gpu::GPUFuncOp kernel) {
+  auto schedule =
+      kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
+  if (!schedule)
+    return kernel.emitError("expects a kernel with a schedule");
   Block &body = kernel.getBody().front();
   IRRewriter rewriter(kernel.getContext());
   Location loc = kernel.getLoc();
@@ -292,36 +315,29 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   for (Operation &op : body.without_terminator())
     if (!isShared(op))
       ops.push_back(&op);
-  int64_t replicas = schedule.getNumConsumers();
-  bool takeTurns = replicas > 1 &&
-                   kernel
-                       .walk([](PipelinedForOp loop) {
-                         return loop.getExclusive().empty()
-                                    ? WalkResult::advance()
-                                    : WalkResult::interrupt();
-                       })
-                       .wasInterrupted();
+  SmallVector<PartitionAttr> partitions = getPartitions(kernel, schedule);
+  if (partitions.empty() || partitions.front().hasWarpgroups())
+    return kernel.emitError("expects a step that copies tiles");
   rewriter.setInsertionPoint(body.getTerminator());
-  if (takeTurns)
+  if (partitions.back().getReplicas() > 1 && hasTurns(kernel))
     CreateTurnsOp::create(rewriter, loc,
                           TurnsType::get(rewriter.getContext()));
-  auto roles = WarpSpecializeOp::create(
-      rewriter, loc, replicas, schedule.getRegisters(),
-      /*producer_threads=*/1, schedule.getThreadBlocks());
-  for (auto [region, name] :
-       {std::pair{&roles.getProducer(), copying.front()},
-        {&roles.getConsumers(), computing.front()}}) {
-    Block *block = rewriter.createBlock(region);
+  auto roles = WarpSpecializeOp::create(rewriter, loc, partitions,
+                                        schedule.getThreadBlocks());
+  // hopper-check-protocol has looked at the loop as a whole.
+  roles->setAttr(kProtocolCheckedAttrName, rewriter.getUnitAttr());
+  for (auto [number, partition] : llvm::enumerate(partitions)) {
+    Block *block = &roles->getRegion(number).front();
+    rewriter.setInsertionPointToStart(block);
     IRMapping mapping;
     for (Operation *op : ops)
       rewriter.clone(*op, mapping);
-    hopper::YieldOp::create(rewriter, loc);
-    if (failed(Slicer(rewriter, name).slice(*block)))
+    if (failed(Slicer(rewriter, partition.getName()).slice(*block)))
       return failure();
-    if (region != &roles.getConsumers())
+    if (!partition.hasWarpgroups())
       continue;
     takeOwnRows(rewriter, *block);
-    if (replicas > 1)
+    if (partition.getReplicas() > 1)
       distributeRows(rewriter, *block);
   }
   for (Operation *op : llvm::reverse(ops)) {

@@ -91,19 +91,22 @@ def HopperSpecializePass : Pass<"hopper-specialize", "::mlir::gpu::GPUFuncOp"> {
     After:
 
     ```mlir
-    hopper.warp_specialize consumers 3 registers 160 producer {
+    hopper.warp_specialize
+    partition @load threads(1) {
       hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %T) {
         hopper.step "load_q" in "load" { ... }
         hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"load_k", 0>] { ... }
       }
-    } consumers {
+    } partition @compute replicas(3) registers(160) {
       hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %T) {
         %r = hopper.pipelined_for %j = %lo to %hi step 80 iter_args(%a = %zero) schedule [#hopper.place<"qk", 0>] : vector<80x64xf32> { ... }
       }
     }
     ```
 
-    Errors: a value other than a tile that another partition needs; other than one partition that copies and one that computes.
+    Partitions that copy have one thread. A partition that computes has a replica for each 64 rows of a work tile if it is the only one, otherwise one.
+
+    Errors: a value other than a tile that another partition needs; no step that copies tiles.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::attn::hopper::HopperDialect"];
 }

@@ -1,0 +1,83 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-decompose-softmax)))' | FileCheck %s
+
+gpu.module @m {
+  // All that depends on whether a maximum has grown is under a branch.
+
+  // CHECK-LABEL: gpu.func @lazy
+  // CHECK-SAME: (%[[S:.*]]: vector<64x64xf32>, %[[A:.*]]: vector<128x64xf32>, %[[M:.*]]: vector<1x64xf32>, %[[L:.*]]: vector<4x64xf32>
+  // CHECK: %[[MOST:.*]] = hopper.reduce max %[[S]]
+  // CHECK: %[[GROWTH:.*]] = math.fma %[[MOST]], %{{.*}}, %[[M]]
+  // CHECK: %[[GROWS:.*]] = arith.cmpf ogt, %[[GROWTH]]
+  // CHECK: %[[ANY:.*]] = hopper.any %[[GROWS]]
+  // CHECK: %[[R:.*]]:3 = scf.if %[[ANY]]
+  // CHECK: %[[SHIFT:.*]] = arith.minnumf %{{.*}}, %[[M]]
+  // CHECK: %[[D:.*]] = arith.subf %[[SHIFT]], %[[M]]
+  // CHECK: math.exp2 %[[D]]
+  // CHECK: } else {
+  // CHECK: scf.yield %[[A]], %[[M]], %[[L]]
+  // CHECK: %[[B:.*]] = vector.broadcast %[[R]]#1
+  // CHECK: %[[X:.*]] = math.fma %[[S]], %{{.*}}, %[[B]]
+  // CHECK: %[[P:.*]] = math.exp2 %[[X]]
+  // CHECK: %[[SUM:.*]] = hopper.reduce add %[[P]] : vector<64x64xf32> -> vector<4x64xf32>
+  // CHECK: arith.addf %[[R]]#2, %[[SUM]]
+  gpu.func @lazy(%s: vector<64x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>,
+                 %out: memref<?x?x?xf32>, %n: index) kernel {
+    %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.5 lazy
+        : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    hopper.step "store" in "compute" {
+      hopper.store_rows %m1, %out[%n, %n, %n] dim 2 end %n : vector<1x64xf32>, memref<?x?x?xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @exact
+  // CHECK-NOT: scf.if
+  // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<128x64xf32>
+  // CHECK: gpu.return
+  gpu.func @exact(%s: vector<64x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) kernel {
+    %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.5 exact
+        : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    gpu.return
+  }
+
+  // The state of no keys is not rescaled.
+
+  // CHECK-LABEL: gpu.func @first
+  // CHECK-NOT: scf.if
+  // CHECK-NOT: vector<128x64xf32>,
+  // CHECK-NOT: arith.subf
+  // CHECK: gpu.return
+  gpu.func @first(%s: vector<64x64xf32>) kernel {
+    %a = arith.constant dense<0.0> : vector<128x64xf32>
+    %m = arith.constant dense<3.40282347E+38> : vector<1x64xf32>
+    %l = arith.constant dense<0.0> : vector<4x64xf32>
+    %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.5 lazy
+        : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @masks
+  // CHECK-SAME: (%[[S:.*]]: vector<64x64xf32>, %[[FULL:.*]]: i1, %[[P:.*]]: vector<64x64xi1>)
+  // CHECK: %[[A:.*]] = scf.if %[[FULL]]
+  // CHECK: scf.yield %[[S]]
+  // CHECK: } else {
+  // CHECK: %[[Y:.*]] = arith.select %[[P]], %[[S]], %{{.*}}
+  // CHECK: scf.yield %[[Y]]
+  // CHECK: }
+  // CHECK: arith.select %[[P]], %[[A]], %{{.*}}
+  // CHECK-NOT: arith.select
+  // CHECK: gpu.return
+  gpu.func @masks(%s: vector<64x64xf32>, %full: i1, %p: vector<64x64xi1>) kernel {
+    %a = hopper.mask %s unless %full by_block {
+      hopper.end %p : vector<64x64xi1>
+    } : vector<64x64xf32>
+    %b = hopper.mask %a unless %full always {
+      hopper.end %p : vector<64x64xi1>
+    } : vector<64x64xf32>
+    %c = hopper.mask %b unless %full never {
+      hopper.end %p : vector<64x64xi1>
+    } : vector<64x64xf32>
+    gpu.return
+  }
+}

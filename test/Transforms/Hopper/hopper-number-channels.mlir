@@ -1,0 +1,107 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-number-channels)))' | FileCheck %s
+
+!channel = !hopper.channel<2x64x64xbf16>
+
+// What is used once for each work tile counts with it. What is used for each
+// block is carried, as one value for what is got and what is given back.
+
+// CHECK-LABEL: gpu.func @counts
+// CHECK: partition @load
+// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[N:.*]]) in (%{{.*}}) iter_args(%[[K:.*]] = %{{.*}}) {
+// CHECK: hopper.put %[[Q:.*]][%[[N]]]
+// CHECK: scf.for %[[T:.*]] = %[[LO:.*]] to
+// CHECK: %[[BACK:.*]] = arith.subi %[[T]], %[[LO]]
+// CHECK: %[[USE:.*]] = arith.addi %[[K]], %[[BACK]]
+// CHECK: hopper.put %{{.*}}[%[[USE]]]
+// CHECK: hopper.end %{{.*}} : i32
+// CHECK: partition @compute
+// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[N:.*]]) in (%{{.*}}) iter_args(%[[K:.*]] = %{{.*}}) {
+// CHECK: scf.if
+// CHECK: hopper.get %[[CH:.*]][%[[K]]]
+// CHECK: hopper.release %[[CH]][%[[K]]]
+// CHECK: scf.for
+// CHECK: %[[FIRST:.*]] = arith.addi %[[K]], %{{.*}}
+// CHECK: %[[USE:.*]] = arith.addi %[[FIRST]], %{{.*}}
+// CHECK: hopper.get %[[CH]][%[[USE]]]
+// CHECK-NOT: hopper.next_use
+gpu.module @m {
+  gpu.func @counts(%map: !hopper.map<64x64xbf16>, %n: index, %lo: i32, %hi: i32, %one: i32, %c: i1) kernel {
+    %q = hopper.create_channel : !channel
+    %k = hopper.create_channel : !channel
+    hopper.warp_specialize
+    partition @load threads(1) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %u = hopper.next_use %q : !channel
+        hopper.put %q[%u], %map[%b, %h, %t] : !channel, !hopper.map<64x64xbf16>
+        scf.for %i = %lo to %hi step %one : i32 {
+          %v = hopper.next_use %k : !channel
+          hopper.put %k[%v], %map[%b, %h, %t] : !channel, !hopper.map<64x64xbf16>
+        }
+      }
+    } partition @compute replicas(1) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %u = hopper.next_use %q : !channel
+        %tile = hopper.get %q[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %r = hopper.next_use %q : !channel
+        hopper.release %q[%r] : !channel
+        scf.if %c {
+          %v = hopper.next_use %k : !channel
+          %x = hopper.get %k[%v] : !channel -> !hopper.tile<64x64xbf16>
+          %w = hopper.next_use %k : !channel
+          hopper.release %k[%w] : !channel
+          scf.for %i = %lo to %hi step %one : i32 {
+            %v1 = hopper.next_use %k : !channel
+            %x1 = hopper.get %k[%v1] : !channel -> !hopper.tile<64x64xbf16>
+            %w1 = hopper.next_use %k : !channel
+            hopper.release %k[%w1] : !channel
+          }
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @unequal(%map: !hopper.map<64x64xbf16>, %n: index, %lo: i32, %hi: i32, %one: i32, %c: i1) kernel {
+    %k = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      // expected-error @+1 {{expects as many uses of a channel in each iteration, and a variable of type i32}}
+      scf.for %i = %lo to %hi step %one : i32 {
+        scf.if %c {
+          %v = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+          hopper.put %k[%v], %map[%n, %n, %n] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        }
+      }
+    } partition @compute replicas(1) registers(240) {
+      %u = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+      %t = hopper.get %k[%u] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @before(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
+    %k = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      %u = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+      hopper.put %k[%u], %map[%n, %n, %n] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      // expected-error @+1 {{expects no use of its channels before it}}
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %v = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+        hopper.put %k[%v], %map[%n, %n, %n] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } partition @compute replicas(1) registers(240) {
+      %u = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+      %t = hopper.get %k[%u] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+    }
+    gpu.return
+  }
+}
