@@ -66,6 +66,7 @@ void mlir::attn::buildTileStage(OpPassManager &pm,
   AttnTilePassOptions tile;
   tile.boundsCheck = options.boundsCheck;
   pm.addPass(createAttnTilePass(tile));
+  pm.addPass(createAttnExpandTileLoopsPass());
   pm.addPass(createConvertTensorToLinalgPass());
   addCleanup(pm);
   pm.addPass(createAttnHoistInvariantsPass());

@@ -51,21 +51,19 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   sparsity.byElement = true;
   pm.addPass(createAttnExpandSparsityPass(sparsity));
   pm.addPass(createAttnCanonicalizeScorePass());
-  pm.addPass(createAttnOnlineSoftmaxPass());
+  AttnOnlineSoftmaxPassOptions softmax;
+  softmax.rescale = Rescale::Lazy;
+  pm.addPass(createAttnOnlineSoftmaxPass(softmax));
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnLiftMaskPass());
   pm.addPass(createAttnHopperAssignSchedulePass());
   pm.addPass(createAttnPackHeadsPass());
   pm.addPass(createAttnTilePass());
-  // The loop over tiles of keys stays one where it is known to have one
-  // iteration, or none, as its tiles come by way of channels. What is added to
-  // the product of queries and keys stays what a score function does, as the
-  // product is one of matrices in memory, from zero.
-  pm.addPass(createCanonicalizerPass(
-      GreedyRewriteConfig(), {"(anonymous namespace)::SimplifyTrivialLoops",
-                              "{anonymous}::SimplifyTrivialLoops",
-                              "CanonicalizeContractAdd<mlir::arith::AddFOp>"}));
-  pm.addPass(createCSEPass());
+  // A warp that has one list of keys goes through it in a plain loop.
+  AttnExpandTileLoopsPassOptions expand;
+  expand.keyLists = true;
+  pm.addPass(createAttnExpandTileLoopsPass(expand));
+  addCleanup(pm);
 }
 
 /// From a kernel of named steps to one of partitions. The steps of a loop stay

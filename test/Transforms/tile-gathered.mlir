@@ -13,11 +13,13 @@
 // CHECK: %[[FIRST:.*]] = arith.index_cast %[[PLACE]]
 // CHECK: %[[NUMBER:.*]] = tensor.extract %[[U]]#0[%c0, %[[H]], %{{.*}}, %c1] : tensor<1x4x?x2xi32>
 // CHECK: %[[COUNT:.*]] = arith.index_cast %[[NUMBER]]
-// CHECK: %[[LOOP:.*]]:3 = scf.for %[[KEY:.*]] = %c0 to %[[COUNT]] step %c96
+// CHECK: %[[LOOP:.*]]:3 = attn.tile_loop %[[KEY:.*]] = %c0 to %[[COUNT]] step 96
 // CHECK:   %[[BEFORE:.*]] = arith.divui %[[KEY]], %c96
 // CHECK:   %[[PAGE:.*]] = arith.addi %[[FIRST]], %[[BEFORE]]
+// CHECK:   %[[ROWIDS:.*]] = attn.step @positions -> (vector<96xindex>) {
 // CHECK:   %[[NUMBERS:.*]] = attn.gather %[[U]]#1[%[[PAGE]], %{{.*}}] mask %true : tensor<?x96xi32>, (index, vector<96xindex>), i1 -> vector<96xi32>
-// CHECK:   %[[ROWIDS:.*]] = arith.index_cast %[[NUMBERS]]
+// CHECK:   arith.index_cast %[[NUMBERS]]
+// CHECK:   attn.step @load_k
 // CHECK:   %[[COLUMN:.*]] = vector.shape_cast %[[ROWIDS]]
 // CHECK:   %[[EACH:.*]] = vector.broadcast %[[COLUMN]] : vector<96x1xindex> to vector<96x8xindex>
 // CHECK:   attn.gather %[[K]][%[[B]], %{{.*}}, %[[EACH]], %{{.*}}] mask %true : tensor<2x2x?x8xbf16>, (index, index, vector<96x8xindex>, vector<96x8xindex>), i1 -> vector<96x8xbf16>
@@ -28,8 +30,10 @@
 // CHECK:   vector.shape_cast %[[POSITIONS]]
 // CHECK:   %[[IN:.*]] = arith.cmpi sle
 // CHECK:   %[[BOTH:.*]] = arith.andi %[[BIT]], %[[IN]]
-// CHECK:   arith.select %[[BOTH]]
+// CHECK:   attn.mask_tile
+// CHECK-NEXT: attn.yield %[[BOTH]]
 // CHECK:   attn.online_step
+// CHECK:   attn.step @load_v
 // CHECK:   attn.gather %[[V]][
 // A tile whose keys are not known gives NaN.
 // CHECK: %[[UNKNOWN:.*]] = arith.cmpi slt, %[[COUNT]], %c0

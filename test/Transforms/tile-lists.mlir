@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-tile --canonicalize --cse | FileCheck %s
+// RUN: attn-opt %s --attn-tile --attn-expand-tile-loops --canonicalize --cse | FileCheck %s
 
 // A query with a list of keys is a tile of one column: a loop over the list in
 // steps of tile_n keys, whose rows of k and v are gathered. Positions of keys,

@@ -43,8 +43,8 @@ public:
                                 /*isProducer=*/false, *this);
     return emitWork(builder, program, cloner, resources, /*isProducer=*/false,
                     [&](const Work &work) {
-                      return program.choice ? emitTileByClass(work)
-                                            : emitTile(work);
+                      return program.isNeeded ? emitTileByClass(work)
+                                              : emitTile(work);
                     });
   }
 
@@ -102,7 +102,7 @@ private:
   FailureOr<Scores> emitScores(Value product, Value key, bool isFirst,
                                Value isFull = {});
   FailureOr<Value> getIsFull(Value key);
-  FailureOr<Scores> getScores(Value scores, Scores biased, Value key);
+  FailureOr<Scores> getScores(bool isMasked, Scores biased, Value key);
 
   LogicalResult holdSlopes();
   LogicalResult emitStarts(Value key);

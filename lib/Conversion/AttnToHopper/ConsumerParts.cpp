@@ -28,7 +28,7 @@ static Value emitLse(OpBuilder &builder, Location loc, Value max, Value sum) {
 /// it is rounded, which is written if there are keys, and its log-sum-exp.
 LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
                                         Value acc, Value max, Value sum) {
-  scf::ForOp keys = program.keys;
+  TileLoopOp keys = program.keys;
   cloner.map(keys.getResult(0), acc);
   cloner.map(keys.getResult(1), VectorKind::Query, max);
   cloner.map(keys.getResult(2), VectorKind::Query, sum);

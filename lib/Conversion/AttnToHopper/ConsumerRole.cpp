@@ -306,7 +306,7 @@ LogicalResult Consumer::emitTileResults(const Work &work, ValueRange state,
 }
 
 LogicalResult Consumer::emitResults(Value acc, Value max, Value sum) {
-  scf::ForOp keys = program.keys;
+  TileLoopOp keys = program.keys;
   cloner.map(keys.getResult(0), acc);
   cloner.map(keys.getResult(1), VectorKind::Query, max);
   cloner.map(keys.getResult(2), VectorKind::Query, sum);

@@ -47,16 +47,14 @@ Scores mlir::attn::splitFactor(Value scores) {
   return {scores, 1};
 }
 
-/// `scores` of the tile level without their factor, or `biased` under their
-/// predicate, if it has a value. Entries that are replaced by -inf, which a
-/// positive factor keeps, are replaced after it. `key` is the first of the
-/// tile.
-FailureOr<Scores> Consumer::getScores(Value scores, Scores biased, Value key) {
-  auto select = scores.getDefiningOp<arith::SelectOp>();
-  bool isMasked = select && isNegativeInfinity(select.getFalseValue());
+/// The scores of a tile without their factor, or `biased`, if it has a value;
+/// under their predicate if `isMasked`. Entries that are replaced by -inf,
+/// which a positive factor keeps, are replaced after it. `key` is the first of
+/// the tile.
+FailureOr<Scores> Consumer::getScores(bool isMasked, Scores biased, Value key) {
   Scores split = biased;
   if (!biased.value) {
-    split = splitFactor(isMasked ? select.getTrueValue() : scores);
+    split = splitFactor(program.getScores());
     FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
     if (failed(value))
       return failure();
@@ -65,7 +63,7 @@ FailureOr<Scores> Consumer::getScores(Value scores, Scores biased, Value key) {
   if (!isMasked)
     return split;
   FailureOr<TilePredicate> predicate =
-      cloner.getPredicate(select.getCondition());
+      cloner.getPredicate(program.mask.getPredicate());
   if (failed(predicate))
     return failure();
   auto replace = [&](Value condition) -> Value {
@@ -125,9 +123,10 @@ void Consumer::emitCaptures(Value number, bool arePacked) {
   }
 }
 
-/// The elements of captures by key that a side of the branch on the class of a
-/// tile reads, and that are not known yet. Along the queries alone nothing
-/// changes from tile to tile, and what comes in tiles is read elsewhere.
+/// The elements of captures by key that the body of the loop over tiles reads,
+/// or the predicate, and that are not known yet. Along the queries alone
+/// nothing changes from tile to tile, and what comes in tiles is read
+/// elsewhere.
 SmallVector<GatherOp> Consumer::getReads(Block &block) {
   SmallVector<GatherOp> reads;
   for (auto gather : block.getOps<GatherOp>()) {
@@ -151,10 +150,8 @@ SmallVector<GatherOp> Consumer::getReads(Block &block) {
 /// Reads what tiles without a predicate need, so that it is under way while the
 /// product is computed.
 LogicalResult Consumer::emitReads(Value key) {
-  TileBranch branch = program.getFullBranch();
-  Block *block = branch ? branch.getBlock(true) : program.getStepBody();
   cloner.map(program.keys.getInductionVar(), key);
-  for (GatherOp gather : getReads(*block))
+  for (GatherOp gather : getReads(program.keys.getBody().front()))
     if (failed(cloner.getVector(gather.getResult(), VectorKind::Key)))
       return failure();
   return success();
@@ -164,14 +161,15 @@ LogicalResult Consumer::emitReads(Value key) {
 /// a column. That of later tiles is read where it is needed: beside the product
 /// of each tile it was 6 to 8 % slower for documents with D = 64.
 LogicalResult Consumer::emitFirstReads(Value key) {
-  TileBranch branch = program.getFullBranch();
-  if (!branch)
+  if (!program.isFull)
     return success();
   cloner.map(program.keys.getInductionVar(), key);
-  for (GatherOp gather : getReads(*branch.getBlock(false)))
-    if (llvm::all_of(gather->getUsers(), llvm::IsaPred<vector::ShapeCastOp>) &&
-        failed(cloner.getVector(gather.getResult(), VectorKind::Key)))
-      return failure();
+  for (Region *region : {&program.mask.getAllowed(), &program.keys.getBody()})
+    for (GatherOp gather : getReads(region->front()))
+      if (llvm::all_of(gather->getUsers(),
+                       llvm::IsaPred<vector::ShapeCastOp>) &&
+          failed(cloner.getVector(gather.getResult(), VectorKind::Key)))
+        return failure();
   return success();
 }
 
@@ -179,7 +177,7 @@ LogicalResult Consumer::emitFirstReads(Value key) {
 FailureOr<Value> Consumer::getIsFull(Value key) {
   own->map(program.keys.getInductionVar(), key);
   WorkerCloner::State saved = own->save();
-  FailureOr<Value> isFull = own->getCondition(program.getFullBranch());
+  FailureOr<Value> isFull = own->getScalar(program.isFull);
   own->restore(std::move(saved));
   return isFull;
 }
@@ -188,9 +186,7 @@ FailureOr<Value> Consumer::getIsFull(Value key) {
 FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
                                        Value isFull) {
   cloner.map(program.product, product);
-  scf::ForOp loop = program.keys;
-  cloner.map(loop.getInductionVar(), key);
-  Value scores = OnlineStepOp(program.step).getScores();
+  cloner.map(program.keys.getInductionVar(), key);
   Scores biased;
   if (program.bias) {
     FailureOr<Scores> sum = emitBias(product);
@@ -198,42 +194,35 @@ FailureOr<Scores> Consumer::emitScores(Value product, Value key, bool isFirst,
       return failure();
     biased = *sum;
   }
-  TileBranch branch = program.getFullBranch();
-  if (!branch)
-    return getScores(scores, biased, key);
   // The predicate is right for tiles of any class.
-  if (isFirst)
-    return getScores(branch.getYielded(false)[0], biased, key);
+  if (!program.isFull || isFirst)
+    return getScores(/*isMasked=*/true, biased, key);
   if (program.isOnlyLastPartial)
-    return getScores(branch.getYielded(true)[0], biased, key);
+    return getScores(/*isMasked=*/false, biased, key);
   if (!isFull) {
     FailureOr<Value> computed = getIsFull(key);
     if (failed(computed))
       return failure();
     isFull = *computed;
   }
-  auto type = product.getType();
-  auto result = scf::IfOp::create(builder, loc, type, isFull,
+  auto result = scf::IfOp::create(builder, loc, product.getType(), isFull,
                                   /*withElseRegion=*/true);
-  double factors[2];
-  for (bool isElse : {false, true}) {
+  double factor = 1;
+  for (bool isMasked : {false, true}) {
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(isElse ? result.elseBlock()
-                                            : result.thenBlock());
+    builder.setInsertionPointToStart(isMasked ? result.elseBlock()
+                                              : result.thenBlock());
     WorkerCloner::State saved = cloner.save();
-    cloner.setRarelyRun(isElse);
-    FailureOr<Scores> side =
-        getScores(branch.getYielded(!isElse)[0], biased, key);
+    cloner.setRarelyRun(isMasked);
+    FailureOr<Scores> side = getScores(isMasked, biased, key);
     cloner.setRarelyRun(false);
     cloner.restore(std::move(saved));
     if (failed(side))
       return failure();
-    factors[isElse] = side->factor;
+    factor = side->factor;
     scf::YieldOp::create(builder, loc, side->value);
   }
-  if (factors[0] != factors[1])
-    return branch.op.emitError("expects scores with one factor");
-  return Scores{result.getResult(0), factors[0], biased.offset};
+  return Scores{result.getResult(0), factor, biased.offset};
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,11 +273,12 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
   Type sumType = getVectorType(4, builder.getF32Type());
   Value max =
       hopper::ReduceOp::create(builder, loc, rowType, "max", scores.value);
+  bool isLazy = program.step.getRescale() == Rescale::Lazy;
   Value growth =
       fma(max, splat(rowType, scores.factor), addOffset(scores, state.shift));
   Value grows =
       arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, growth,
-                            splat(rowType, kRescaleThreshold));
+                            splat(rowType, isLazy ? kRescaleThreshold : 0));
   Value isNeeded = hopper::AnyOp::create(builder, loc, grows);
   Type types[] = {pendingAcc.getType(), rowType, sumType};
   auto branch = scf::IfOp::create(builder, loc, types, isNeeded,

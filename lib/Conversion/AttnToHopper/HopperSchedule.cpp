@@ -33,7 +33,7 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
   resources.queryMap = arguments.getMap(program.query, tileM);
   resources.keyMap = arguments.getMap(program.key, tileN);
   resources.valueMap = arguments.getMap(program.value, tileN);
-  bool byClass = static_cast<bool>(program.choice);
+  bool byClass = static_cast<bool>(program.isNeeded);
   SmallVector<Type> captures = llvm::map_to_vector(
       program.captures, [](const TileCapture &capture) -> Type {
         return capture.access.elementType;
@@ -160,7 +160,7 @@ static LogicalResult schedule(TileProgram &program) {
   // that are needed.
   bool areRowsListed = static_cast<bool>(program.key.list);
   int64_t producerThreads = isStrided || areRowsListed ? 128
-                            : program.choice           ? hopper::kWarpThreads
+                            : program.isNeeded         ? hopper::kWarpThreads
                                                        : 1;
   MLIRContext *context = builder.getContext();
   auto roles = hopper::WarpSpecializeOp::create(

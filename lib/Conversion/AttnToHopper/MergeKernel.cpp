@@ -60,7 +60,7 @@ FailureOr<Value> mlir::attn::getUnroundedOutput(TileProgram &program) {
   if (value)
     if (auto rounding = value.getDefiningOp<arith::TruncFOp>())
       value = rounding.getIn();
-  scf::ForOp keys = program.keys;
+  TileLoopOp keys = program.keys;
   auto product = value ? value.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
   auto numRows = llvm::count_if(program.results, [](const TileResult &result) {
     return !result.hasColumns();

@@ -25,8 +25,8 @@ public:
                                 /*isProducer=*/true, *this);
     return emitWork(builder, program, cloner, resources, /*isProducer=*/true,
                     [&](const Work &work) {
-                      return program.choice ? emitTileByClass(work)
-                                            : emitTile(work);
+                      return program.isNeeded ? emitTileByClass(work)
+                                              : emitTile(work);
                     });
   }
 
@@ -146,8 +146,7 @@ LogicalResult Producer::putListed(Value channel, Value number, Value map,
   if (!operand)
     return program.keys.emitError("expects a list of keys that is a table");
   WorkerCloner::State saved = cloner.save();
-  scf::ForOp loop = program.keys;
-  cloner.map(loop.getInductionVar(), key);
+  cloner.map(program.keys.getInductionVar(), key);
   for (Value index : list.getIndices().drop_back()) {
     FailureOr<Value> value = cloner.getScalar(index);
     if (failed(value))

@@ -4,7 +4,11 @@
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -128,115 +132,123 @@ static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
   return access;
 }
 
-/// `value` as the sum of `base` and something, if it is one, or null.
-static Value matchSum(Value value, Value base) {
-  auto add = value.getDefiningOp<arith::AddIOp>();
-  return add && add.getLhs() == base ? add.getRhs() : Value();
+/// The only operation of its kind in a step, or null.
+template <typename OpTy> static OpTy getOnly(StepOp step) {
+  if (!step)
+    return {};
+  auto ops = step.getBody().getOps<OpTy>();
+  return llvm::hasSingleElement(ops) ? *ops.begin() : OpTy();
 }
 
-/// Whether a limit is min(row + c, keys) with c >= 0, or min(row, keys), where
-/// the end is min(row + numRows, keys).
-static bool isDiagonal(Value limit, Value end, Value row, Value numRows) {
-  auto limitMin = limit.getDefiningOp<arith::MinSIOp>();
-  auto endMin = end.getDefiningOp<arith::MinSIOp>();
-  if (!limitMin || !endMin)
-    return false;
-  Value limitRow = limitMin.getLhs(), limitKeys = limitMin.getRhs();
-  Value endRow = endMin.getLhs(), endKeys = endMin.getRhs();
-  if (limitKeys != endKeys)
-    std::swap(limitRow, limitKeys);
-  if (limitKeys != endKeys)
-    std::swap(endRow, endKeys);
-  if (limitKeys != endKeys || matchSum(endRow, row) != numRows)
-    return false;
-  if (limitRow == row)
-    return true;
-  Value offset = matchSum(limitRow, row);
-  return offset && getConstantIntValue(offset).value_or(-1) >= 0;
+/// Makes one of branches on one condition: where both classes look at an
+/// element of a table, each of them under its branch, it is read once.
+static void mergeBranches(RewriterBase &rewriter, Block &body) {
+  DominanceInfo dominance;
+  SmallVector<Operation *> branches;
+  for (auto branch : body.getOps<scf::IfOp>()) {
+    auto isSame = [&](Operation *other) {
+      return cast<scf::IfOp>(other).getCondition() == branch.getCondition();
+    };
+    auto *first = llvm::find_if(branches, isSame);
+    if (first == branches.end() || !isMemoryEffectFree(branch)) {
+      branches.push_back(branch);
+      continue;
+    }
+    SetVector<Value> used;
+    getUsedValuesDefinedAbove(branch->getRegions(), used);
+    if (llvm::all_of(used, [&](Value value) {
+          return dominance.properlyDominates(value, *first);
+        }))
+      branches.insert(std::next(first), branch);
+    else
+      branches.push_back(branch);
+  }
+  if (branches.empty())
+    return;
+  // Upstream joins those that follow each other.
+  for (auto [first, second] :
+       llvm::zip(branches, ArrayRef(branches).drop_front()))
+    if (cast<scf::IfOp>(first).getCondition() ==
+        cast<scf::IfOp>(second).getCondition())
+      rewriter.moveOpAfter(second, first);
+  RewritePatternSet patterns(rewriter.getContext());
+  scf::IfOp::getCanonicalizationPatterns(patterns, rewriter.getContext());
+  (void)applyOpPatternsGreedily(
+      branches, std::move(patterns),
+      GreedyRewriteConfig().setStrictness(
+          GreedyRewriteStrictness::ExistingAndNewOps));
 }
 
-/// Whether all tiles that a warpgroup computes with, but the last one, are
-/// allowed entirely. A tile is if it ends at or before a limit; all but the
-/// last end before the loop does, so that it may be the limit. Under a causal
-/// mask, whose limit is near the first row, the warpgroup starts at the tile of
-/// its last one, which has the first one too where tiles are multiples of rows.
-static bool isLastAlonePartial(TileProgram &program) {
-  scf::ForOp loop = program.keys;
-  TileBranch branch = program.getFullBranch();
-  // A class is no comparison with a limit.
-  if (program.choice || !branch || branch.isInverted)
-    return false;
-  auto compare = branch.op.getCondition().getDefiningOp<arith::CmpIOp>();
-  if (!compare || compare.getPredicate() != arith::CmpIPredicate::sle ||
-      !matchSum(compare.getLhs(), loop.getInductionVar()))
-    return false;
-  if (compare.getRhs() == loop.getUpperBound())
-    return true;
-  Value row = program.getRow();
-  // Where tiles overlap, all warpgroups start at the tile of the last row.
-  int64_t numRows = program.schedule.getOverlapTiles()
-                        ? program.schedule.getTileM()
-                        : hopper::kWarpgroupRows;
-  if (!row || program.schedule.getTileN() % numRows != 0)
-    return false;
-  const TileResult *output = program.getOutput();
-  auto rowsOfTile = output ? dyn_cast<Value>(output->numRows) : Value();
-  return rowsOfTile &&
-         isDiagonal(compare.getRhs(), loop.getUpperBound(), row, rowsOfTile);
-}
-
-bool mlir::attn::isNegativeInfinity(Value value) {
-  DenseFPElementsAttr constant;
-  if (!matchPattern(value, m_Constant(&constant)) || !constant.isSplat())
-    return false;
-  APFloat splat = constant.getSplatValue<APFloat>();
-  return splat.isInfinity() && splat.isNegative();
+/// Puts what classes and steps compute into the body, where each value is
+/// computed once: a role computes what it needs of it. Of the values that are
+/// asked for by name, those in the body are found in what it yields then.
+static void flatten(TileLoopOp loop, ArrayRef<Value> named) {
+  IRRewriter rewriter(loop.getContext());
+  Block &body = loop.getBody().front();
+  SmallVector<Value> yielded(loop.getYielded());
+  llvm::append_range(yielded, named);
+  body.getTerminator()->setOperands(yielded);
+  for (Region *region : {&loop.getNeeded(), &loop.getFull()}) {
+    if (region->empty())
+      continue;
+    rewriter.eraseOp(region->front().getTerminator());
+    rewriter.inlineBlockBefore(&region->front(), &body, body.begin(),
+                               body.getArgument(0));
+  }
+  for (StepOp step :
+       llvm::make_early_inc_range(loop.getBody().getOps<StepOp>()))
+    step.inlineBody(rewriter);
+  DominanceInfo dominance;
+  eliminateCommonSubExpressions(rewriter, dominance, loop);
+  mergeBranches(rewriter, body);
+  eliminateCommonSubExpressions(rewriter, dominance, loop);
 }
 
 static LogicalResult matchLoop(TileProgram &program) {
-  scf::ForOp loop = program.keys;
+  TileLoopOp loop = program.keys;
   auto invalid = [&](StringRef what) {
     return loop.emitError("expects a loop over tiles of keys as attn-tile "
                           "makes it, but ")
            << what;
   };
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  if (yield.getNumOperands() == 3)
-    program.choice.op = yield.getOperand(0).getDefiningOp<scf::IfOp>();
-  if (TileBranch &choice = program.choice) {
-    choice.isInverted =
-        ValueRange(choice.getYielded(true)) == loop.getRegionIterArgs();
-    if (yield.getOperands() != choice.op.getResults() ||
-        ValueRange(choice.getYielded(false)) != loop.getRegionIterArgs())
-      return invalid("it has a branch that is not one around a tile");
-    yield = cast<scf::YieldOp>(choice.getBlock(true)->getTerminator());
-  }
-  if (program.choice && program.schedule.getOverlapTiles())
+  if (loop.hasNeeded() && program.schedule.getOverlapTiles())
     return loop.emitError("expects all tiles of keys to be needed with "
                           "overlap_tiles; leave out overlap_tiles");
-  Block *body = program.getStepBody();
-  SmallVector<OnlineStepOp> steps(body->getOps<OnlineStepOp>());
-  if (steps.size() != 1 || loop.getNumRegionIterArgs() != 3)
-    return invalid("it has no single step of the softmax");
-  program.step = steps[0];
-  auto values = yield.getOperand(0).getDefiningOp<vector::ContractionOp>();
-  if (!values || values.getAcc() != program.step.getNewAcc() ||
-      values.getRhs() != program.step.getProbabilities())
-    return invalid("it does not add the product of values and probabilities");
-  vector::ContractionOp product;
-  for (auto op : body->getOps<vector::ContractionOp>())
-    if (op != values)
-      product = op;
+  StepOp softmax = loop.getStep("softmax");
+  program.step = getOnly<OnlineStepOp>(softmax);
+  program.mask = getOnly<MaskTileOp>(softmax);
+  if (!program.step || !program.mask || loop.getNumResults() != 3 ||
+      program.step.getScores() != program.mask.getResult())
+    return invalid("it has no step 'softmax' of masked scores");
+  auto values = getOnly<vector::ContractionOp>(loop.getStep("pv"));
+  if (!values)
+    return invalid("it has no step 'pv' that is a product");
+  auto product = getOnly<vector::ContractionOp>(loop.getStep("qk"));
   if (!product)
     return loop.emitError("expects scores that depend on the product of keys "
                           "and queries on a GPU; run with --target=cpu");
+  SmallVector<Value> named = {product.getResult()};
+  for (Region *region : {&loop.getNeeded(), &loop.getFull()})
+    if (!region->empty())
+      named.push_back(loop.getClass(*region));
+  bool hasNeeded = loop.hasNeeded(), hasFull = loop.hasFull();
+  flatten(loop, named);
+  OperandRange yielded = loop.getYielded();
+  program.product = yielded[3];
+  if (hasNeeded)
+    program.isNeeded = yielded[4];
+  if (hasFull)
+    program.isFull = yielded.back();
+  if (yielded[0] != values.getResult() ||
+      values.getAcc() != program.step.getNewAcc() ||
+      values.getRhs() != program.step.getProbabilities())
+    return invalid("it does not add the product of values and probabilities");
   bool isAlone = matchPattern(product.getAcc(), m_AnyZeroFloat());
   loop.walk([&](vector::ContractionOp op) {
     isAlone &= op == product || op == values;
   });
   if (!isAlone)
     return invalid("it adds something to the product of queries and keys");
-  program.product = product.getResult();
   FailureOr<TileAccess> query =
       matchRead(program.function, product.getRhs(), 0, product, "queries");
   if (failed(query))
@@ -326,15 +338,6 @@ static bool isSummary(scf::ForallOp grid) {
          });
 }
 
-Value TileProgram::getScores() {
-  if (TileBranch branch = getFullBranch())
-    return branch.getYielded(true)[0];
-  auto select = step.getScores().getDefiningOp<arith::SelectOp>();
-  return select && isNegativeInfinity(select.getFalseValue())
-             ? select.getTrueValue()
-             : step.getScores();
-}
-
 /// Finds a bias that the schedule has in the product. Parts of it in f16 are
 /// too small for scores of large factors.
 static void matchBias(TileProgram &program) {
@@ -391,17 +394,11 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
                         "GPU, but got '")
            << op.getName() << "'; run with --target=cpu";
   }
-  // Others compute scalars of the worker, such as ranges of captures.
-  SmallVector<scf::ForOp> loops = llvm::filter_to_vector(
-      program.grid.getOps<scf::ForOp>(), [](scf::ForOp loop) {
-        return llvm::any_of(loop.getResultTypes(),
-                            [](Type type) { return isa<ShapedType>(type); });
-      });
+  SmallVector<TileLoopOp> loops(program.grid.getOps<TileLoopOp>());
   if (loops.size() != 1)
     return program.grid.emitError("expects one loop over tiles of keys on a "
                                   "GPU, but got ")
-           << loops.size() << (loops.empty() ? ", as no key is allowed" : "")
-           << "; run with --target=cpu";
+           << loops.size() << "; run with --target=cpu";
   program.keys = loops[0];
   if (failed(matchLoop(program)))
     return failure();
@@ -410,6 +407,6 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   for (Operation &op : program.grid.getTerminator().getYieldingOps())
     if (failed(matchResult(program, cast<tensor::ParallelInsertSliceOp>(op))))
       return failure();
-  program.isOnlyLastPartial = isLastAlonePartial(program);
+  program.isOnlyLastPartial = program.keys.getOnlyLastPartial();
   return program;
 }

@@ -4,6 +4,7 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H
 
 #include "KeyBias.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -58,22 +59,6 @@ struct TileCapture {
   SmallVector<Value> reads;
 };
 
-/// A branch by what its sides are for: a fold may have exchanged them.
-struct TileBranch {
-  scf::IfOp op;
-  bool isInverted = false;
-
-  explicit operator bool() const { return op != nullptr; }
-  /// The side for tiles of which it is true, and the other one.
-  Block *getBlock(bool isTrue) const {
-    scf::IfOp branch = op;
-    return isTrue != isInverted ? branch.thenBlock() : branch.elseBlock();
-  }
-  OperandRange getYielded(bool isTrue) const {
-    return getBlock(isTrue)->getTerminator()->getOperands();
-  }
-};
-
 /// What attn-tile made of one attention, taken apart.
 struct TileProgram {
   func::FuncOp function;
@@ -86,16 +71,19 @@ struct TileProgram {
   /// are tables after the others.
   ListUnionsOp unions;
   SmallVector<Value> tables;
-  /// The one loop over tiles of keys.
-  scf::ForOp keys;
-  /// Whether a tile of keys is needed, as a branch around all that is done with
-  /// it; null if all are.
-  TileBranch choice;
+  /// The one loop over tiles of keys, whose body has what its steps and its
+  /// classes compute (see match).
+  TileLoopOp keys;
+  /// Whether a tile of keys is needed, and whether it needs no predicate, in
+  /// terms of the body; null if all are, or none is known to.
+  Value isNeeded, isFull;
   TileAccess query, key, value;
   /// Those that the schedule has copied as tiles.
   SmallVector<TileCapture> captures;
   /// scores = product of keys and queries, in f32.
   Value product;
+  /// What masks the scores, and the softmax of them.
+  MaskTileOp mask;
   OnlineStepOp step;
   /// The scores without a predicate, if the schedule has their bias in the
   /// product and it is affine in the key.
@@ -119,26 +107,14 @@ struct TileProgram {
     return output == results.end() ? nullptr : &*output;
   }
 
-  /// What is done with a tile of keys.
-  Block *getStepBody() {
-    return choice ? choice.getBlock(true) : keys.getBody();
-  }
-  /// The branch on whether a tile needs no predicate, or null.
-  TileBranch getFullBranch() {
-    auto branch = step.getScores().getDefiningOp<scf::IfOp>();
-    return {branch,
-            branch && branch.thenYield()->hasAttr(attn::kMaskedAttrName)};
-  }
-
   /// The scores without a predicate.
-  Value getScores();
+  Value getScores() const { return MaskTileOp(mask).getScores(); }
 
   /// Takes apart the only attention of a function, or fails with a diagnostic.
+  /// What the classes and steps of the loop over keys compute is then part of
+  /// its body, but for the region of the mask.
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
-
-/// Whether all elements of a vector are -inf, the score of masked keys.
-bool isNegativeInfinity(Value value);
 
 /// Finds the captures that the schedule has copied as tiles.
 void matchCaptures(TileProgram &program);

@@ -14,8 +14,8 @@ TileSearch::TileSearch(OpBuilder &builder, TileProgram &program,
 FailureOr<TileSearch::State> TileSearch::start() {
   lane = ib.fromIndex(
       gpu::LaneIdOp::create(builder, ib.loc, /*upper_bound=*/IntegerAttr()));
-  for (TileBranch branch : {program.choice, program.getFullBranch()})
-    if (branch && failed(cloner.computeInvariants(branch.op.getCondition())))
+  for (Value value : {program.isNeeded, program.isFull})
+    if (value && failed(cloner.computeInvariants(value)))
       return failure();
   return State{ib.constant(-hopper::kWarpThreads), ib.constant(0),
                ib.constant(0)};
@@ -29,10 +29,9 @@ FailureOr<TileSearch::State> TileSearch::refill(Value base) {
       builder, ib.loc, arith::CmpIPredicate::slt, number, work.count);
   number = arith::MinSIOp::create(builder, ib.loc, number, work.last);
   WorkerCloner::State saved = cloner.save();
-  scf::ForOp loop = program.keys;
-  cloner.map(loop.getInductionVar(),
+  cloner.map(program.keys.getInductionVar(),
              work.getKey(builder, ib.loc, number, program.schedule.getTileN()));
-  FailureOr<Value> isNeeded = cloner.getCondition(program.choice);
+  FailureOr<Value> isNeeded = cloner.getScalar(program.isNeeded);
   if (failed(isNeeded))
     return failure();
   State state;
@@ -41,8 +40,8 @@ FailureOr<TileSearch::State> TileSearch::refill(Value base) {
       builder, ib.loc,
       arith::AndIOp::create(builder, ib.loc, isTile, *isNeeded));
   state.full = ib.constant(0);
-  if (TileBranch branch = program.getFullBranch()) {
-    FailureOr<Value> isFull = cloner.getCondition(branch);
+  if (program.isFull) {
+    FailureOr<Value> isFull = cloner.getScalar(program.isFull);
     if (failed(isFull))
       return failure();
     state.full = hopper::BallotOp::create(builder, ib.loc, *isFull);

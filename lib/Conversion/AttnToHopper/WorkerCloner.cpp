@@ -24,7 +24,7 @@ VectorType WorkerCloner::getType(VectorType type, VectorKind kind) {
 }
 
 bool WorkerCloner::isInvariant(Value value) {
-  scf::ForOp loop = program.keys;
+  TileLoopOp loop = program.keys;
   Operation *op = value.getDefiningOp();
   if (!op)
     return !loop || !loop->isAncestor(
@@ -81,17 +81,6 @@ FailureOr<Value> WorkerCloner::getScalar(OpFoldResult value) {
     return getScalar(dynamic);
   return Value(arith::ConstantIndexOp::create(builder, program.grid.getLoc(),
                                               *getConstantIntValue(value)));
-}
-
-FailureOr<Value> WorkerCloner::getCondition(const TileBranch &branch) {
-  scf::IfOp op = branch.op;
-  FailureOr<Value> condition = getScalar(op.getCondition());
-  if (failed(condition) || !branch.isInverted)
-    return condition;
-  Location loc = op.getLoc();
-  return arith::XOrIOp::create(builder, loc, *condition,
-                               arith::ConstantIntOp::create(builder, loc, 1, 1))
-      .getResult();
 }
 
 FailureOr<Value> WorkerCloner::getVector(Value value, VectorKind kind) {

@@ -74,8 +74,6 @@ public:
   /// A scalar of the tile level, or a failure with a diagnostic.
   FailureOr<Value> getScalar(Value value);
   FailureOr<Value> getScalar(OpFoldResult value);
-  /// Whether a branch takes the side that is for true.
-  FailureOr<Value> getCondition(const TileBranch &branch);
   /// A vector, in the shape that a warpgroup holds.
   FailureOr<Value> getVector(Value value, VectorKind kind);
   /// A condition of the tile level for each key and query, in parts.

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-tile --canonicalize --cse --attn-hoist-invariants --attn-bufferize --convert-attn-to-cpu --canonicalize --cse | FileCheck %s
+// RUN: attn-opt %s --attn-tile --attn-expand-tile-loops --canonicalize --cse --attn-hoist-invariants --attn-bufferize --convert-attn-to-cpu --canonicalize --cse | FileCheck %s
 
 // Queries with lists of keys: a task has `rows` of them. Keys of a step stay a
 // vector; what has an element for each column is in a buffer.

@@ -130,7 +130,7 @@ func.func @state(%q: tensor<1x1x32x64xbf16>, %acc: tensor<1x1x32x64xf32>, %max: 
 // Loops that are not what attn-tile makes.
 
 func.func @no_loop(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{expects one loop over tiles of keys on a GPU, but got 0, as no key is allowed; run with --target=cpu}}
+  // expected-error@+1 {{expects one loop over tiles of keys on a GPU, but got 0; run with --target=cpu}}
   %r = scf.forall (%t) in (4) shared_outs(%o = %x) -> (tensor<4xf32>) {
     %s = tensor.extract_slice %o[%t] [1] [1] : tensor<4xf32> to tensor<1xf32>
     scf.forall.in_parallel {
@@ -143,14 +143,13 @@ func.func @no_loop(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @no_step(%x: tensor<4xf32>, %lo: index) -> tensor<4xf32> {
-  %c1 = arith.constant 1 : index
   %r = scf.forall (%t) in (4) shared_outs(%o = %x) -> (tensor<4xf32>) {
     %s = tensor.extract_slice %o[%t] [1] [1] : tensor<4xf32> to tensor<1xf32>
     %v = tensor.extract %x[%lo] : tensor<4xf32>
-    // expected-error@+1 {{expects a loop over tiles of keys as attn-tile makes it, but it has no single step of the softmax}}
-    %y = scf.for %i = %lo to %t step %c1 iter_args(%z = %s) -> (tensor<1xf32>) {
+    // expected-error@+1 {{expects a loop over tiles of keys as attn-tile makes it, but it has no step 'softmax' of masked scores}}
+    %y = attn.tile_loop %i = %lo to %t step 1 iter_args(%z = %s) : tensor<1xf32> {
       %a = tensor.insert %v into %z[%lo] : tensor<1xf32>
-      scf.yield %a : tensor<1xf32>
+      attn.yield %a : tensor<1xf32>
     }
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %y into %o[%t] [1] [1] : tensor<1xf32> into tensor<4xf32>
@@ -195,7 +194,6 @@ func.func @overlap_of_one_tile(%q: tensor<1x4x100x64xbf16>, %k: tensor<1x4x?x64x
 // What is done after the last step would have to be done after the merge.
 func.func @not_normalised(%arg0: tensor<1x1x64x8xbf16>, %arg1: tensor<1x1x?x8xbf16>, %arg2: tensor<1x1x64x8xbf16>) -> tensor<1x1x64x8xbf16> {
   %cst = arith.constant dense<1.000000e+00> : vector<64xf32>
-  %cst_0 = arith.constant dense<0xFF800000> : vector<16x64xf32>
   %cst_1 = arith.constant dense<0.510069728> : vector<16x64xf32>
   %cst_2 = arith.constant dense<0.000000e+00> : vector<16x64xf32>
   %c16 = arith.constant 16 : index
@@ -210,30 +208,41 @@ func.func @not_normalised(%arg0: tensor<1x1x64x8xbf16>, %arg1: tensor<1x1x?x8xbf
     %dim = tensor.dim %arg1, %c2 : tensor<1x1x?x8xbf16>
     %1 = vector.transfer_read %arg0[%c0, %c0, %c0, %c0], %cst_3 {in_bounds = [true, true], permutation_map = #map} : tensor<1x1x64x8xbf16>, vector<8x64xbf16>
     %2 = arith.extf %1 : vector<8x64xbf16> to vector<8x64xf32>
-    %3:3 = scf.for %arg7 = %c0 to %dim step %c16 iter_args(%arg8 = %cst_6, %arg9 = %cst_5, %arg10 = %cst_4) -> (vector<8x64xf32>, vector<64xf32>, vector<64xf32>) {
-      %11 = vector.transfer_read %arg1[%c0, %c0, %arg7, %c0], %cst_3 {in_bounds = [false, true]} : tensor<1x1x?x8xbf16>, vector<16x8xbf16>
-      %12 = arith.extf %11 : vector<16x8xbf16> to vector<16x8xf32>
-      %13 = vector.contract {indexing_maps = [#map1, #map2, #map3], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %12, %2, %cst_2 : vector<16x8xf32>, vector<8x64xf32> into vector<16x64xf32>
-      %14 = arith.addi %arg7, %c16 : index
-      %15 = arith.cmpi sle, %14, %dim : index
-      %16 = scf.if %15 -> (vector<16x64xf32>) {
-        %18 = arith.mulf %13, %cst_1 : vector<16x64xf32>
-        scf.yield %18 : vector<16x64xf32>
-      } else {
-        %18 = vector.step : vector<16xindex>
-        %19 = vector.broadcast %arg7 : index to vector<16xindex>
-        %20 = arith.addi %19, %18 : vector<16xindex>
-        %21 = vector.broadcast %dim : index to vector<16xindex>
-        %22 = arith.cmpi slt, %20, %21 : vector<16xindex>
-        %23 = arith.mulf %13, %cst_1 : vector<16x64xf32>
-        %24 = vector.shape_cast %22 : vector<16xi1> to vector<16x1xi1>
-        %25 = vector.broadcast %24 : vector<16x1xi1> to vector<16x64xi1>
-        %26 = arith.select %25, %23, %cst_0 : vector<16x64xi1>, vector<16x64xf32>
-        scf.yield {attn.masked} %26 : vector<16x64xf32>
+    %3:3 = attn.tile_loop %j = %c0 to %dim step 16 iter_args(%acc = %cst_6, %max = %cst_5, %sum = %cst_4)
+        full(%first) within %c0 to %dim {
+          %end = arith.addi %first, %c16 : index
+          %isFull = arith.cmpi sle, %end, %dim : index
+          attn.yield %isFull : i1
+        } : vector<8x64xf32>, vector<64xf32>, vector<64xf32> {
+      %k = attn.step @load_k -> (vector<16x8xf32>) {
+        %11 = vector.transfer_read %arg1[%c0, %c0, %j, %c0], %cst_3 {in_bounds = [false, true]} : tensor<1x1x?x8xbf16>, vector<16x8xbf16>
+        %12 = arith.extf %11 : vector<16x8xbf16> to vector<16x8xf32>
+        attn.yield %12 : vector<16x8xf32>
       }
-      %probabilities, %newAcc, %newMax, %newSum = attn.online_step %16, %arg8, %arg9, %arg10 : vector<16x64xf32>, vector<8x64xf32>, vector<64xf32>
-      %17 = vector.contract {indexing_maps = [#map4, #map2, #map3], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %12, %probabilities, %newAcc : vector<16x8xf32>, vector<16x64xf32> into vector<8x64xf32>
-      scf.yield %17, %newMax, %newSum : vector<8x64xf32>, vector<64xf32>, vector<64xf32>
+      %s = attn.step @qk -> (vector<16x64xf32>) {
+        %13 = vector.contract {indexing_maps = [#map1, #map2, #map3], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %k, %2, %cst_2 : vector<16x8xf32>, vector<8x64xf32> into vector<16x64xf32>
+        attn.yield %13 : vector<16x64xf32>
+      }
+      %p, %acc1, %max1, %sum1 = attn.step @softmax -> (vector<16x64xf32>, vector<8x64xf32>, vector<64xf32>, vector<64xf32>) {
+        %18 = arith.mulf %s, %cst_1 : vector<16x64xf32>
+        %26 = attn.mask_tile %18 : vector<16x64xf32> {
+          %19 = vector.step : vector<16xindex>
+          %20 = vector.broadcast %j : index to vector<16xindex>
+          %21 = arith.addi %20, %19 : vector<16xindex>
+          %22 = vector.broadcast %dim : index to vector<16xindex>
+          %23 = arith.cmpi slt, %21, %22 : vector<16xindex>
+          %24 = vector.shape_cast %23 : vector<16xi1> to vector<16x1xi1>
+          %25 = vector.broadcast %24 : vector<16x1xi1> to vector<16x64xi1>
+          attn.yield %25 : vector<16x64xi1>
+        }
+        %probabilities, %newAcc, %newMax, %newSum = attn.online_step %26, %acc, %max, %sum : vector<16x64xf32>, vector<8x64xf32>, vector<64xf32>
+        attn.yield %probabilities, %newAcc, %newMax, %newSum : vector<16x64xf32>, vector<8x64xf32>, vector<64xf32>, vector<64xf32>
+      }
+      %acc2 = attn.step @pv -> (vector<8x64xf32>) {
+        %17 = vector.contract {indexing_maps = [#map4, #map2, #map3], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %k, %p, %acc1 : vector<16x8xf32>, vector<16x64xf32> into vector<8x64xf32>
+        attn.yield %17 : vector<8x64xf32>
+      }
+      attn.yield %acc2, %max1, %sum1 : vector<8x64xf32>, vector<64xf32>, vector<64xf32>
     }
     %4 = arith.cmpf oeq, %3#2, %cst_4 : vector<64xf32>
     %5 = arith.select %4, %cst, %3#2 : vector<64xi1>, vector<64xf32>
@@ -248,19 +257,4 @@ func.func @not_normalised(%arg0: tensor<1x1x64x8xbf16>, %arg1: tensor<1x1x?x8xbf
     }
   } {attn.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, split_keys>, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
   return %0 : tensor<1x1x64x8xbf16>
-}
-
-// -----
-
-// Patterns of vector.contract take a sum for its start.
-func.func @start(%q: tensor<1x1x32x64xbf16>) -> tensor<1x1x32x64xbf16> {
-  // expected-error@+1 {{expects a loop over tiles of keys as attn-tile makes it, but it adds something to the product of queries and keys}}
-  %0 = attn.attention scale 1.0 schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
-      ins(%q, %q, %q : tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>)
-      outs(%q : tensor<1x1x32x64xbf16>)
-      score(%s, %b, %h, %i, %j) {
-        %y = arith.addf %s, %s : f32
-        attn.yield %y : f32
-      }
-  return %0 : tensor<1x1x32x64xbf16>
 }

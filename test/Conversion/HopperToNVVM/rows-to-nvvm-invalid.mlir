@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-online-softmax --attn-tile --canonicalize --cse --attn-rows-to-nvvm --split-input-file --verify-diagnostics
+// RUN: attn-opt %s --attn-online-softmax --attn-tile --attn-expand-tile-loops --canonicalize --cse --attn-rows-to-nvvm --split-input-file --verify-diagnostics
 
 func.func @other_step(%q: tensor<1x1x16x8xbf16>, %rows: tensor<17xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x16x8xbf16>) -> tensor<1x1x16x8xbf16> {
   // expected-error @below {{expects a schedule with a tile_n of 32, the threads of a warp, on a GPU, but got #attn.row_schedule<rows = 4, tile_n = 16, lanes = 1>}}

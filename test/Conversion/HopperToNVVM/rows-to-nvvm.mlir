@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-canonicalize-score --attn-online-softmax --attn-tile --canonicalize --cse --attn-rows-to-nvvm | FileCheck %s
+// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-canonicalize-score --attn-online-softmax --attn-tile --attn-expand-tile-loops --canonicalize --cse --attn-rows-to-nvvm | FileCheck %s
 
 // A warp has a query; eight threads share the row of a key, which has 128 bytes.
 

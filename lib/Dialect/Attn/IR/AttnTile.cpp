@@ -97,9 +97,9 @@ void TileLoopOp::getAsmBlockArgumentNames(Region &region,
 
 /// `needed(%j) { ... }`, if it is there; `parseRest` parses what comes before
 /// the region.
-static ParseResult
-parseClass(OpAsmParser &parser, OperationState &result, StringRef keyword,
-           function_ref<ParseResult()> parseRest = [] { return success(); }) {
+static ParseResult parseClass(
+    OpAsmParser &parser, OperationState &result, StringRef keyword,
+    function_ref<ParseResult()> parseRest = [] { return success(); }) {
   Region *region = result.addRegion();
   if (failed(parser.parseOptionalKeyword(keyword)))
     return success();
@@ -229,8 +229,8 @@ static LogicalResult verifyYielded(Operation *op, Region &region,
     return op->emitOpError("expects ") << what << " to end with attn.yield";
   if (yield.getOperandTypes() == types)
     return success();
-  InFlightDiagnostic error =
-      op->emitOpError("expects ") << what << " to yield ";
+  InFlightDiagnostic error = op->emitOpError("expects ")
+                             << what << " to yield ";
   if (types.empty())
     error << "nothing";
   llvm::interleaveComma(types, error);
@@ -328,8 +328,7 @@ void MaskTileOp::expand(RewriterBase &rewriter) {
   rewriter.eraseOp(getAllowed().front().getTerminator());
   rewriter.inlineBlockBefore(&getAllowed().front(), *this);
   auto type = cast<VectorType>(getScores().getType());
-  auto infinity =
-      rewriter.getFloatAttr(type.getElementType(), -INFINITY);
+  auto infinity = rewriter.getFloatAttr(type.getElementType(), -INFINITY);
   Value none = arith::ConstantOp::create(
       rewriter, getLoc(), DenseElementsAttr::get(type, Attribute(infinity)));
   rewriter.replaceOpWithNewOp<arith::SelectOp>(*this, predicate, getScores(),

@@ -10,7 +10,6 @@
 #include "GatheredKeys.h"
 #include "TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <cmath>
 #include <limits>
@@ -62,7 +61,7 @@ public:
 
 private:
   void emitPrologue();
-  FailureOr<TileState> emitStep(Value key, TileState state);
+  FailureOr<TileState> emitTile(Value key, TileState state);
   Value gatherRows(Value tensor, Layout layout, Value numbers);
   Value emitBits(Value page);
   Value poison(Value sum);
@@ -187,42 +186,47 @@ Value GatheredLoop::emitBits(Value page) {
                                splat(type, 0));
 }
 
-FailureOr<TileState> GatheredLoop::emitStep(Value key, TileState state) {
+FailureOr<TileState> GatheredLoop::emitTile(Value key, TileState state) {
   Value page = arith::AddIOp::create(
       builder, loc, firstPage,
       arith::DivUIOp::create(builder, loc, key, index(numKeys)));
   auto indexType = VectorType::get({numKeys}, builder.getIndexType());
-  Value numbers = arith::IndexCastOp::create(
-      builder, loc, indexType,
-      gather(indexType.clone(builder.getI32Type()), unions.getTable(1),
-             ValueRange{page, step(numKeys)}));
-  auto productType = VectorType::get({numKeys, numQueries}, accType);
-  Value products = contractTiles(
-      builder, loc, gatherRows(op.getKey(), attention.getLayout(1), numbers),
-      queries, createFloat(builder, loc, productType, 0.0),
-      /*isTransposed=*/false);
-  // So many bits that differences of positions fit 32. The number of all keys,
-  // which is no key, may lose its one bit: no pair with it is allowed.
-  Value positions = arith::AndIOp::create(
-      builder, loc, numbers,
-      splat(indexType, (int64_t(1) << kPositionBits) - 1));
-  pairs.key = {positions, TileKind::Key};
-  pairs.allowed = {emitBits(page), TileKind::Tile};
-  RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
-  for (Region *region : {&op.getMask(), &op.getScore()})
-    if (!region->empty())
-      vectorizer.setStart(region->getArgument(region == &op.getMask() ? 2 : 3),
-                          rows.row, numQueries);
-  FailureOr<Value> scores =
-      emitTileScores(builder, op, vectorizer, pairs, products, TileKind::Tile);
-  if (failed(scores))
-    return failure();
-  auto next = OnlineStepOp::create(builder, loc, *scores, state.acc, state.max,
-                                   state.sum);
-  Value acc = contractTiles(
-      builder, loc, gatherRows(op.getValue(), attention.getLayout(2), numbers),
-      next.getProbabilities(), next.getNewAcc(), /*isTransposed=*/true);
-  return TileState{acc, next.getNewMax(), next.getNewSum()};
+  Value numbers = emitStep(builder, loc, "positions", [&]() -> Value {
+    return arith::IndexCastOp::create(
+        builder, loc, indexType,
+        gather(indexType.clone(builder.getI32Type()), unions.getTable(1),
+               ValueRange{page, step(numKeys)}));
+  });
+  Value keys = emitStep(builder, loc, "load_k", [&] {
+    return gatherRows(op.getKey(), attention.getLayout(1), numbers);
+  });
+  Value products = emitStep(builder, loc, "qk", [&] {
+    auto type = VectorType::get({numKeys, numQueries}, accType);
+    return contractTiles(builder, loc, keys, queries,
+                         createFloat(builder, loc, type, 0.0),
+                         /*isTransposed=*/false);
+  });
+  auto emitScores = [&]() -> FailureOr<Value> {
+    // So many bits that differences of positions fit 32. The number of all
+    // keys, which is no key, may lose its one bit: no pair with it is allowed.
+    Value positions = arith::AndIOp::create(
+        builder, loc, numbers,
+        splat(indexType, (int64_t(1) << kPositionBits) - 1));
+    pairs.key = {positions, TileKind::Key};
+    pairs.allowed = {emitBits(page), TileKind::Tile};
+    pairs.guardReads = true;
+    RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
+    for (Region *region : {&op.getMask(), &op.getScore()})
+      if (!region->empty())
+        vectorizer.setStart(
+            region->getArgument(region == &op.getMask() ? 2 : 3), rows.row,
+            numQueries);
+    return emitTileScores(builder, op, vectorizer, pairs, products,
+                          TileKind::Tile);
+  };
+  return emitSoftmaxSteps(builder, op, state, emitScores, [&] {
+    return gatherRows(op.getValue(), attention.getLayout(2), numbers);
+  });
 }
 
 /// NaN for a tile whose keys are not known.
@@ -239,11 +243,13 @@ Value GatheredLoop::poison(Value sum) {
 
 FailureOr<TileState> GatheredLoop::emit(TileState state) {
   emitPrologue();
-  FailureOr<TileState> after = emitKeyLoop(
-      builder, loc, index(0), count, index(numKeys), state,
-      [&](Value place, TileState before) { return emitStep(place, before); });
-  if (succeeded(after))
-    after->sum = poison(after->sum);
+  FailureOr<TileLoopOp> loop = emitKeyLoop(
+      builder, loc, index(0), count, numKeys, state,
+      [&](Value place, TileState before) { return emitTile(place, before); });
+  if (failed(loop))
+    return failure();
+  TileState after = getState(*loop);
+  after.sum = poison(after.sum);
   return after;
 }
 

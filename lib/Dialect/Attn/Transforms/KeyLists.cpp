@@ -10,7 +10,6 @@
 #include "KeyLists.h"
 #include "TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <cmath>
 
@@ -55,7 +54,7 @@ private:
   Value emitQuery();
   Value gatherRows(Value tensor, Layout layout, const Keys &keys);
   FailureOr<Value> emitScores(const Keys &keys, Value products);
-  FailureOr<TileState> emitStep(Value first, TileState state);
+  FailureOr<TileState> emitTile(Value first, TileState state);
 
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -208,35 +207,46 @@ FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
   pairs.query = {withOffset(rows.row, 2)};
   pairs.key = {keys.positions, TileKind::Key};
   pairs.allowed = {keys.exist, TileKind::Key};
+  pairs.guardReads = true;
   return emitTileScores(builder, op, vectorizer, pairs, products,
                         TileKind::Key);
 }
 
-FailureOr<TileState> KeyListLoop::emitStep(Value first, TileState state) {
-  Keys keys = emitKeys(first);
-  Value zero =
-      createFloat(builder, loc, VectorType::get({numKeys, 1}, accType), 0.0);
-  Value products = contractTiles(
-      builder, loc, gatherRows(op.getKey(), attention.getLayout(1), keys),
-      query, zero, /*isTransposed=*/false);
-  FailureOr<Value> scores = emitScores(keys, castShape(products, {numKeys}));
-  if (failed(scores))
-    return failure();
-  auto step =
-      OnlineStepOp::create(builder, loc, castShape(*scores, {numKeys, 1}),
-                           state.acc, state.max, state.sum);
-  Value acc = contractTiles(
-      builder, loc, gatherRows(op.getValue(), attention.getLayout(2), keys),
-      step.getProbabilities(), step.getNewAcc(),
-      /*isTransposed=*/true);
-  return TileState{acc, step.getNewMax(), step.getNewSum()};
+FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
+  auto emitPositions = [&]() -> FailureOr<SmallVector<Value>> {
+    Keys keys = emitKeys(first);
+    return SmallVector<Value>{keys.positions, keys.locals, keys.exist};
+  };
+  ValueRange positions = *emitStep(builder, loc, "positions", emitPositions);
+  Keys keys = {positions[0], positions[1], positions[2]};
+  Value rows = emitStep(builder, loc, "load_k", [&] {
+    return gatherRows(op.getKey(), attention.getLayout(1), keys);
+  });
+  Value products = emitStep(builder, loc, "qk", [&] {
+    auto type = VectorType::get({numKeys, 1}, accType);
+    return contractTiles(builder, loc, rows, query,
+                         createFloat(builder, loc, type, 0.0),
+                         /*isTransposed=*/false);
+  });
+  auto emitColumn = [&]() -> FailureOr<Value> {
+    FailureOr<Value> scores = emitScores(keys, castShape(products, {numKeys}));
+    if (failed(scores))
+      return failure();
+    return castShape(*scores, {numKeys, 1});
+  };
+  return emitSoftmaxSteps(builder, op, state, emitColumn, [&] {
+    return gatherRows(op.getValue(), attention.getLayout(2), keys);
+  });
 }
 
 FailureOr<TileState> KeyListLoop::emit(TileState state) {
   emitPrologue();
-  return emitKeyLoop(
-      builder, loc, begin, end, index(numKeys), state,
-      [&](Value key, TileState before) { return emitStep(key, before); });
+  FailureOr<TileLoopOp> loop = emitKeyLoop(
+      builder, loc, begin, end, numKeys, state,
+      [&](Value key, TileState before) { return emitTile(key, before); });
+  if (failed(loop))
+    return failure();
+  return getState(*loop);
 }
 
 FailureOr<TileState> mlir::attn::emitKeyListLoop(OpBuilder &builder,

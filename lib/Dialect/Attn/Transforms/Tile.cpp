@@ -116,6 +116,7 @@ emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs, Layout layout,
   rows.batch = ids[0];
   rows.head = ids[1];
   rows.row = getValueOrCreateConstantIndexOp(rewriter, loc, row);
+  rows.haveParts = getConstantIntValue(numTiles) != 1 && isa<Value>(extent);
   rows.rowEnd = arith::AddIOp::create(
       rewriter, loc, rows.row,
       getValueOrCreateConstantIndexOp(rewriter, loc, extent));

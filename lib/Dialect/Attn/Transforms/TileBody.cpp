@@ -7,7 +7,6 @@
 #include "TileScores.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APFloat.h"
@@ -118,19 +117,13 @@ private:
 
   void emitPrologue();
   FailureOr<Bounds> emitBounds();
-  /// Whether a tile of keys needs the predicate.
-  enum class Predicate { Never, Always, ByTile };
-
-  FailureOr<TileState> emitLoop(Value lo, Value hi, Predicate predicate,
-                                TileState state);
   std::pair<Value, Value> emitNeededRange(Value lo, Value hi);
-  /// One loop that asks the `tiles` region about each tile.
-  FailureOr<TileState> emitLoopByClass(Value lo, Value hi, TileState state);
-  FailureOr<TileState> emitStep(Value key, Predicate predicate,
-                                TileState state);
-  FailureOr<Value> emitScores(Value key, bool masked, Value scores);
-  FailureOr<Value> emitScoresByTile(Value key, Value scores);
-  Value emitIsFull(Value key);
+  /// Says of tiles what the `tiles` region says.
+  LogicalResult emitClasses(TileLoopOp loop, TileClasses &classes);
+  /// Says that tiles within bounds are full.
+  void emitInterval(TileLoopOp loop, const Bounds &bounds);
+  FailureOr<TileState> emitTile(Value key, TileState state);
+  FailureOr<Value> emitScores(Value key, Value products);
 
   Value index(int64_t value) { return createIndex(builder, loc, value); }
   Value emitBegin(const Bounds &bounds);
@@ -163,9 +156,8 @@ private:
   // Set by emitPrologue.
   Value numAllKeys, keyBatch, keyHead, queries, queryPositions;
   TileValue rowActive;
-  /// With Predicate::ByTile, the keys that all rows allow, or whether the tile
-  /// is one that they do.
-  Value fullLo, fullHi, tileIsFull;
+  /// Whether some tiles need no predicate.
+  bool hasFull = false;
 };
 } // namespace
 
@@ -229,64 +221,58 @@ FailureOr<KeyLoops::Bounds> KeyLoops::emitBounds() {
   return Bounds{zero, zero, numAllKeys, numAllKeys};
 }
 
+/// Whether some pair of a tile may be allowed, and whether all are, as the
+/// `tiles` region yields it.
+static OperandRange getTileClass(OnlineAttentionOp op) {
+  return op.getTiles().front().getTerminator()->getOperands();
+}
+
 FailureOr<TileState> KeyLoops::emit(TileState state) {
   emitPrologue();
-  if (hasTileClasses(op)) {
-    if (op.getBlocks().empty())
-      return emitLoopByClass(index(0), numAllKeys, state);
-    FailureOr<Bounds> bounds = emitBounds();
-    if (failed(bounds))
+  bool hasClasses = hasTileClasses(op);
+  // Nothing may be known of the mask.
+  bool isBounded = !op.getBlocks().empty() || op.getMask().empty();
+  Bounds bounds = {index(0), Value(), Value(), numAllKeys};
+  if (isBounded) {
+    FailureOr<Bounds> known = emitBounds();
+    if (failed(known))
       return failure();
-    return emitLoopByClass(emitBegin(*bounds), bounds->hi, state);
+    bounds = *known;
   }
-  // Nothing known of the mask: the predicate is kept everywhere.
-  if (op.getBlocks().empty() && !op.getMask().empty())
-    return emitLoop(index(0), numAllKeys, Predicate::Always, state);
-  FailureOr<Bounds> known = emitBounds();
-  if (failed(known))
+  Value lo = emitBegin(bounds), hi = bounds.hi;
+  std::optional<TileClasses> classes;
+  if (hasClasses) {
+    classes.emplace(builder, op, rows, summaries);
+    if (failed(classes->emitRows()))
+      return failure();
+    if (summaries.needed)
+      std::tie(lo, hi) = emitNeededRange(lo, hi);
+  }
+  hasFull =
+      hasClasses ? !matchPattern(getTileClass(op)[1], m_Zero()) : isBounded;
+  FailureOr<TileLoopOp> loop = emitKeyLoop(
+      builder, loc, lo, hi, numKeys, state,
+      [&](Value key, TileState before) { return emitTile(key, before); });
+  if (failed(loop))
     return failure();
-  const Bounds &bounds = *known;
-  if (schedule.hasSingleKeyLoop()) {
-    fullLo = bounds.fullLo;
-    fullHi = bounds.fullHi;
-    return emitLoop(emitBegin(bounds), bounds.hi, Predicate::ByTile, state);
+  if (hasClasses) {
+    if (failed(emitClasses(*loop, *classes)))
+      return failure();
+  } else if (hasFull) {
+    emitInterval(*loop, bounds);
   }
-  // Tiles start at multiples of their size, so each tile has one class.
-  Value begin = roundDown(bounds.lo);
-  Value fullBegin = min(roundDown(arith::AddIOp::create(
-                            builder, loc, bounds.fullLo, index(numKeys - 1))),
-                        bounds.hi);
-  FailureOr<TileState> result = state;
-  if (matchPattern(bounds.fullLo, m_Zero())) {
-    fullBegin = begin;
-  } else {
-    result = emitLoop(emitBegin(bounds), fullBegin, Predicate::Always, state);
-  }
-  Value fullEnd = max(roundDown(bounds.fullHi), fullBegin);
-  if (succeeded(result))
-    result = emitLoop(fullBegin, fullEnd, Predicate::Never, *result);
-  if (succeeded(result))
-    result = emitLoop(fullEnd, bounds.hi, Predicate::Always, *result);
-  return result;
+  return getState(*loop);
 }
 
 /// Where the loop over keys starts: at a multiple of the size of a tile.
 Value KeyLoops::emitBegin(const Bounds &bounds) {
-  Value begin = roundDown(bounds.lo);
   if (matchPattern(bounds.lo, m_Zero()))
-    return begin;
+    return bounds.lo;
+  Value begin = roundDown(bounds.lo);
   // Where no key is allowed, the loop must not start at the tile around lo.
   Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
                                         bounds.lo, bounds.hi);
   return arith::SelectOp::create(builder, loc, isEmpty, bounds.hi, begin);
-}
-
-FailureOr<TileState> KeyLoops::emitLoop(Value lo, Value hi, Predicate predicate,
-                                        TileState state) {
-  return emitKeyLoop(builder, loc, lo, hi, index(numKeys), state,
-                     [&](Value key, TileState before) {
-                       return emitStep(key, predicate, before);
-                     });
 }
 
 /// The part of the keys from `lo` to `hi` that has the tiles that are needed.
@@ -304,80 +290,68 @@ std::pair<Value, Value> KeyLoops::emitNeededRange(Value lo, Value hi) {
   return {max(lo, getKey(first)), min(hi, end)};
 }
 
-FailureOr<TileState> KeyLoops::emitLoopByClass(Value lo, Value hi,
-                                               TileState state) {
-  TileClasses classes(builder, op, rows, summaries);
-  if (failed(classes.emitRows()))
-    return failure();
-  if (summaries.needed)
-    std::tie(lo, hi) = emitNeededRange(lo, hi);
-  SmallVector<Value> inits = {state.acc, state.max, state.sum};
-  auto loop = scf::ForOp::create(builder, loc, lo, hi, index(numKeys), inits);
+/// Emits what a class region yields, which `emit` makes of the start of a tile.
+static LogicalResult emitClass(OpBuilder &builder, TileLoopOp loop,
+                               Region &region,
+                               function_ref<FailureOr<Value>(Value)> emit) {
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  Value key = loop.getInductionVar();
-  Value whole = arith::AddIOp::create(builder, loc, key, index(numKeys));
-  FailureOr<TileClasses::TileClass> tile =
-      classes.emit(key, min(whole, numAllKeys));
-  if (failed(tile))
-    return failure();
-  // The last, ragged tile has a predicate for the keys that there are not.
-  Value isWhole = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
-                                        whole, numAllKeys);
-  Value isFull = arith::AndIOp::create(builder, loc, tile->must, isWhole);
-
-  TileState before = {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
-                      loop.getRegionIterArg(2)};
-  SmallVector<Type> types(ValueRange(inits).getTypes());
-  auto emitYield = [&](const TileState &after) {
-    scf::YieldOp::create(builder, loc,
-                         ValueRange{after.acc, after.max, after.sum});
-  };
-  /// A choice between two steps, or a step and none.
-  auto emitChoice =
-      [&](Value condition, function_ref<FailureOr<TileState>()> yes,
-          function_ref<FailureOr<TileState>()> no) -> FailureOr<TileState> {
-    if (matchPattern(condition, m_Zero()))
-      return no();
-    auto branch = scf::IfOp::create(builder, loc, types, condition,
-                                    /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard inBranch(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    FailureOr<TileState> then = yes();
-    if (failed(then))
-      return failure();
-    emitYield(*then);
-    builder.setInsertionPointToStart(branch.elseBlock());
-    FailureOr<TileState> otherwise = no();
-    if (failed(otherwise))
-      return failure();
-    emitYield(*otherwise);
-    return TileState{branch.getResult(0), branch.getResult(1),
-                     branch.getResult(2)};
-  };
-  bool isNeverFull = matchPattern(tile->must, m_Zero());
-  FailureOr<TileState> after = emitChoice(
-      tile->may,
-      [&] {
-        if (schedule.hasSingleKeyLoop()) {
-          tileIsFull = isFull;
-          return emitStep(
-              key, isNeverFull ? Predicate::Always : Predicate::ByTile, before);
-        }
-        return emitChoice(
-            isNeverFull ? tile->must : isFull,
-            [&] { return emitStep(key, Predicate::Never, before); },
-            [&] { return emitStep(key, Predicate::Always, before); });
-      },
-      [&] { return FailureOr<TileState>(before); });
-  if (failed(after))
-    return failure();
-  emitYield(*after);
-  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  builder.setInsertionPointToStart(loop.addClass(region));
+  FailureOr<Value> yielded = emit(region.getArgument(0));
+  if (succeeded(yielded))
+    YieldOp::create(builder, loop.getLoc(), *yielded);
+  return failure(failed(yielded));
 }
 
-FailureOr<TileState> KeyLoops::emitStep(Value key, Predicate predicate,
-                                        TileState state) {
+LogicalResult KeyLoops::emitClasses(TileLoopOp loop, TileClasses &classes) {
+  auto emitEnd = [&](Value key) -> Value {
+    return arith::AddIOp::create(builder, loc, key, index(numKeys));
+  };
+  auto emitNeeded = [&](Value key) -> FailureOr<Value> {
+    FailureOr<TileClasses::TileClass> tile =
+        classes.emit(key, min(emitEnd(key), numAllKeys));
+    if (failed(tile))
+      return failure();
+    return tile->may;
+  };
+  auto emitFull = [&](Value key) -> FailureOr<Value> {
+    Value end = emitEnd(key);
+    FailureOr<TileClasses::TileClass> tile =
+        classes.emit(key, min(end, numAllKeys));
+    if (failed(tile))
+      return failure();
+    // The last, ragged tile has a predicate for the keys that there are not.
+    Value isWhole = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sle, end, numAllKeys);
+    return arith::AndIOp::create(builder, loc, tile->must, isWhole).getResult();
+  };
+  if (!matchPattern(getTileClass(op)[0], m_One()) &&
+      failed(emitClass(builder, loop, loop.getNeeded(), emitNeeded)))
+    return failure();
+  if (hasFull && failed(emitClass(builder, loop, loop.getFull(), emitFull)))
+    return failure();
+  return success();
+}
+
+void KeyLoops::emitInterval(TileLoopOp loop, const Bounds &bounds) {
+  loop.getFullLowerMutable().assign(bounds.fullLo);
+  loop.getFullUpperMutable().assign(bounds.fullHi);
+  (void)emitClass(
+      builder, loop, loop.getFull(), [&](Value key) -> FailureOr<Value> {
+        Value end = arith::AddIOp::create(builder, loc, key, index(numKeys));
+        Value isFull = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::sle, end, bounds.fullHi);
+        if (matchPattern(bounds.fullLo, m_Zero()))
+          return isFull;
+        Value isBehind = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::sge, key, bounds.fullLo);
+        return arith::AndIOp::create(builder, loc, isBehind, isFull)
+            .getResult();
+      });
+  if (isLastAlonePartial(op, rows))
+    loop.setOnlyLastPartial(true);
+}
+
+FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
   auto read = [&](Value tensor, Layout layout) {
     auto type = cast<RankedTensorType>(tensor.getType());
     Value tile =
@@ -385,29 +359,24 @@ FailureOr<TileState> KeyLoops::emitStep(Value key, Predicate predicate,
                    VectorType::get({numKeys, type.getDimSize(layout.d)},
                                    type.getElementType()),
                    tensor, layout.arrange(keyBatch, keyHead, key, index(0)),
-                   {layout.s, layout.d}, {predicate == Predicate::Never, true});
+                   {layout.s, layout.d}, {false, true});
     return convertFloat(builder, loc, tile, accType);
   };
-
-  auto scoreType = VectorType::get({numKeys, numQueries}, accType);
-  Value products = contractTiles(
-      builder, loc, read(op.getKey(), attention.getLayout(1)), queries,
-      createFloat(builder, loc, scoreType, 0.0), /*isTransposed=*/false);
-  FailureOr<Value> scores =
-      predicate == Predicate::ByTile
-          ? emitScoresByTile(key, products)
-          : emitScores(key, predicate == Predicate::Always, products);
-  if (failed(scores))
-    return failure();
-  auto step = OnlineStepOp::create(builder, loc, *scores, state.acc, state.max,
-                                   state.sum);
-  Value acc = contractTiles(
-      builder, loc, read(op.getValue(), attention.getLayout(2)),
-      step.getProbabilities(), step.getNewAcc(), /*isTransposed=*/true);
-  return TileState{acc, step.getNewMax(), step.getNewSum()};
+  Value keys = emitStep(builder, loc, "load_k", [&] {
+    return read(op.getKey(), attention.getLayout(1));
+  });
+  Value products = emitStep(builder, loc, "qk", [&] {
+    auto type = VectorType::get({numKeys, numQueries}, accType);
+    return contractTiles(builder, loc, keys, queries,
+                         createFloat(builder, loc, type, 0.0),
+                         /*isTransposed=*/false);
+  });
+  return emitSoftmaxSteps(
+      builder, op, state, [&] { return emitScores(key, products); },
+      [&] { return read(op.getValue(), attention.getLayout(2)); });
 }
 
-FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
+FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
   RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
   TilePairs pairs;
   pairs.batch = {withOffset(rows.batch, 0)};
@@ -415,14 +384,14 @@ FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
   pairs.query = {queryPositions, TileKind::Query};
   pairs.key = {emitPositions(key, 3, numKeys), TileKind::Key};
   pairs.active = rowActive;
-  if (masked) {
-    Value end = vector::BroadcastOp::create(
-        builder, loc, pairs.key.value.getType(), withOffset(numAllKeys, 3));
-    pairs.allowed = {arith::CmpIOp::create(builder, loc,
-                                           arith::CmpIPredicate::slt,
-                                           pairs.key.value, end),
-                     TileKind::Key};
-  }
+  Value end = vector::BroadcastOp::create(
+      builder, loc, pairs.key.value.getType(), withOffset(numAllKeys, 3));
+  pairs.allowed = {arith::CmpIOp::create(builder, loc,
+                                         arith::CmpIPredicate::slt,
+                                         pairs.key.value, end),
+                   TileKind::Key};
+  // What is read under a predicate is not checked elsewhere.
+  pairs.guardReads = sites || !hasFull;
   // Tiles start at multiples of their size, unless they count from elsewhere.
   for (Region *region : {&op.getMask(), &op.getScore()}) {
     if (region->empty() || !op.getOffsets().empty())
@@ -433,40 +402,6 @@ FailureOr<Value> KeyLoops::emitScores(Value key, bool masked, Value products) {
   }
   return emitTileScores(builder, op, vectorizer, pairs, products,
                         TileKind::Tile);
-}
-
-/// Whether all pairs of a tile are allowed.
-Value KeyLoops::emitIsFull(Value key) {
-  if (tileIsFull)
-    return tileIsFull;
-  Value end = arith::AddIOp::create(builder, loc, key, index(numKeys));
-  Value isFull = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
-                                       end, fullHi);
-  if (!matchPattern(fullLo, m_Zero())) {
-    Value isBehind = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::sge, key, fullLo);
-    isFull = arith::AndIOp::create(builder, loc, isBehind, isFull);
-  }
-  return isFull;
-}
-
-/// The scores with the predicate or without, whichever the tile needs.
-FailureOr<Value> KeyLoops::emitScoresByTile(Value key, Value products) {
-  auto branch =
-      scf::IfOp::create(builder, loc, products.getType(), emitIsFull(key),
-                        /*withElseRegion=*/true);
-  for (bool masked : {false, true}) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(masked ? branch.elseBlock()
-                                            : branch.thenBlock());
-    FailureOr<Value> scores = emitScores(key, masked, products);
-    if (failed(scores))
-      return failure();
-    auto yield = scf::YieldOp::create(builder, loc, *scores);
-    if (masked)
-      yield->setAttr(kMaskedAttrName, builder.getUnitAttr());
-  }
-  return branch.getResult(0);
 }
 
 FailureOr<TileState> mlir::attn::emitKeyLoops(

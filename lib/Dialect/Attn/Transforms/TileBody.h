@@ -13,6 +13,9 @@ namespace mlir::attn {
 /// The rows that one worker computes: queries [row, rowEnd) of one head.
 struct TileRows {
   Value batch, head, row, rowEnd;
+  /// Whether the bounds of a part of them are those of all with its rows in
+  /// place of all: not where the first one, or their number, is a constant.
+  bool haveParts = false;
 };
 
 /// The state of the online softmax as vectors: acc is vector<Dv x M>, max and
@@ -40,6 +43,10 @@ FailureOr<TileState> emitKeyLoops(OpBuilder &builder, OnlineAttentionOp op,
                                   const TileRows &rows, TileState state,
                                   const TileSummaries &summaries,
                                   BoundsCheckSites *sites);
+
+/// Whether all tiles of keys are full but the last one, of those that a
+/// partition of the rows needs; `op` has bounds, or no mask.
+bool isLastAlonePartial(OnlineAttentionOp op, const TileRows &rows);
 
 /// Emits o as vector<Dv x M> of `elementType` and, if `wantLse`, lse as
 /// vector<M>.

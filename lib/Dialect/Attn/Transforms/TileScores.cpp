@@ -1,7 +1,6 @@
 //===- TileScores.cpp - Scores of a tile ----------------------------------===//
 
 #include "TileScores.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <cmath>
@@ -54,23 +53,80 @@ Value mlir::attn::emitShared(OpBuilder &builder, Location loc, Value tensor,
   return arith::SelectOp::create(builder, loc, isOne, index(0), position);
 }
 
-FailureOr<TileState> mlir::attn::emitKeyLoop(
-    OpBuilder &builder, Location loc, Value lo, Value hi, Value step,
+FailureOr<TileLoopOp> mlir::attn::emitKeyLoop(
+    OpBuilder &builder, Location loc, Value lo, Value hi, int64_t step,
     TileState state,
     function_ref<FailureOr<TileState>(Value, TileState)> body) {
-  auto loop = scf::ForOp::create(builder, loc, lo, hi, step,
+  auto loop = TileLoopOp::create(builder, loc, lo, hi, step,
                                  ValueRange{state.acc, state.max, state.sum});
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
+  builder.setInsertionPointToStart(&loop.getBody().front());
   FailureOr<TileState> next =
       body(loop.getInductionVar(),
            {loop.getRegionIterArg(0), loop.getRegionIterArg(1),
             loop.getRegionIterArg(2)});
   if (failed(next))
     return failure();
-  scf::YieldOp::create(builder, loc,
-                       ValueRange{next->acc, next->max, next->sum});
-  return TileState{loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  YieldOp::create(builder, loc, ValueRange{next->acc, next->max, next->sum});
+  return loop;
+}
+
+TileState mlir::attn::getState(TileLoopOp loop) {
+  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+}
+
+FailureOr<ValueRange>
+mlir::attn::emitStep(OpBuilder &builder, Location loc, StringRef name,
+                     function_ref<FailureOr<SmallVector<Value>>()> body) {
+  // The types of the results are known when the body is.
+  Block block;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&block);
+    FailureOr<SmallVector<Value>> yielded = body();
+    if (failed(yielded))
+      return failure();
+    YieldOp::create(builder, loc, *yielded);
+  }
+  auto step = StepOp::create(builder, loc, name,
+                             block.getTerminator()->getOperandTypes());
+  Block &stepBlock = step.getBody().front();
+  stepBlock.getOperations().splice(stepBlock.end(), block.getOperations());
+  return ValueRange(step.getResults());
+}
+
+Value mlir::attn::emitStep(OpBuilder &builder, Location loc, StringRef name,
+                           function_ref<Value()> body) {
+  auto emit = [&]() -> FailureOr<SmallVector<Value>> {
+    return SmallVector<Value>{body()};
+  };
+  return emitStep(builder, loc, name, emit)->front();
+}
+
+FailureOr<TileState>
+mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
+                             TileState state,
+                             function_ref<FailureOr<Value>()> emitScores,
+                             function_ref<Value()> loadValues) {
+  Location loc = op.getLoc();
+  auto emitSoftmax = [&]() -> FailureOr<SmallVector<Value>> {
+    FailureOr<Value> scores = emitScores();
+    if (failed(scores))
+      return failure();
+    auto step = OnlineStepOp::create(builder, loc, *scores, state.acc,
+                                     state.max, state.sum, op.getRescale());
+    return SmallVector<Value>(step.getResults());
+  };
+  FailureOr<ValueRange> step = emitStep(builder, loc, "softmax", emitSoftmax);
+  if (failed(step))
+    return failure();
+  Value probabilities = (*step)[0], acc = (*step)[1];
+  Value values = emitStep(builder, loc, "load_v", loadValues);
+  Value newAcc = emitStep(builder, loc, "pv", [&] {
+    return contractTiles(builder, loc, values, probabilities, acc,
+                         /*isTransposed=*/true);
+  });
+  return TileState{newAcc, (*step)[2], (*step)[3]};
 }
 
 KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder, OnlineAttentionOp op,
@@ -106,42 +162,57 @@ FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,
         builder, loc, value,
         createFloat(builder, loc, value.getType(), factor));
   };
-  bool isMasked = static_cast<bool>(pairs.allowed.value);
-  TileValue allowed = pairs.allowed;
-  if (!isMasked)
-    allowed = {
-        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
-  auto getActive = [&] {
-    return pairs.active.value ? vectorizer.logicalAnd(pairs.active, allowed)
-                              : allowed;
-  };
   SmallVector<TileValue> arguments = {pairs.batch, pairs.head, pairs.query,
                                       pairs.key};
   for (Value capture : op.getCaptures())
     arguments.push_back({capture});
-  if (isMasked && !op.getMask().empty()) {
+  auto getActive = [&](TileValue allowed) {
+    return pairs.active.value ? vectorizer.logicalAnd(pairs.active, allowed)
+                              : allowed;
+  };
+  auto emitAllowed = [&]() -> FailureOr<TileValue> {
+    if (op.getMask().empty())
+      return pairs.allowed;
     FailureOr<TileValue> mask =
-        vectorizer.run(op.getMask(), arguments, getActive());
+        vectorizer.run(op.getMask(), arguments, getActive(pairs.allowed));
     if (failed(mask))
       return failure();
-    allowed = vectorizer.logicalAnd(allowed, *mask);
+    return vectorizer.logicalAnd(pairs.allowed, *mask);
+  };
+  TileValue allowed;
+  TileValue active = pairs.active;
+  if (pairs.guardReads) {
+    FailureOr<TileValue> known = emitAllowed();
+    if (failed(known))
+      return failure();
+    allowed = *known;
+    active = getActive(allowed);
   }
+  if (!active.value)
+    active = {
+        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
 
   Value scores;
   if (op.getScore().empty()) {
     scores = multiply(products, scale * log2e);
   } else {
-    arguments.insert(arguments.begin(), {multiply(products, scale), kind});
+    SmallVector<TileValue> scoreArguments = {{multiply(products, scale), kind}};
+    llvm::append_range(scoreArguments, arguments);
     FailureOr<TileValue> score =
-        vectorizer.run(op.getScore(), arguments, getActive());
+        vectorizer.run(op.getScore(), scoreArguments, active);
     if (failed(score))
       return failure();
     scores = multiply(vectorizer.broadcast(*score, kind), log2e);
   }
-  if (!isMasked)
-    return scores;
-  return arith::SelectOp::create(
-             builder, loc, vectorizer.broadcast(allowed, kind), scores,
-             createFloat(builder, loc, scores.getType(), -INFINITY))
-      .getResult();
+  auto mask = MaskTileOp::create(builder, loc, scores);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&mask.getAllowed().front());
+  if (!pairs.guardReads) {
+    FailureOr<TileValue> known = emitAllowed();
+    if (failed(known))
+      return failure();
+    allowed = *known;
+  }
+  YieldOp::create(builder, loc, vectorizer.broadcast(allowed, kind));
+  return mask.getResult();
 }

@@ -10,6 +10,7 @@
 
 #include "RegionVectorizer.h"
 #include "TileBody.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 
 namespace mlir::attn {
 
@@ -19,13 +20,15 @@ struct TilePairs {
   TileValue batch, head, query, key;
   /// Which pairs there are, or null for all. Captures are read for no other.
   TileValue active;
-  /// Which of them are allowed, whatever the mask says; null without predicate,
-  /// where all are.
+  /// Which of them there are keys for.
   TileValue allowed;
+  /// Whether the score reads captures only where the predicate, which is asked
+  /// first then, allows a pair. That costs tiles that need no predicate.
+  bool guardReads = false;
 };
 
 /// Scales products, which have the shape of `kind`, applies score and mask, and
-/// changes to base 2. The mask matters only under a predicate.
+/// changes to base 2.
 FailureOr<Value> emitTileScores(OpBuilder &builder, OnlineAttentionOp op,
                                 RegionVectorizer &vectorizer,
                                 const TilePairs &pairs, Value products,
@@ -38,12 +41,29 @@ Value createFloat(OpBuilder &builder, Location loc, Type type, double value);
 Value contractTiles(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                     Value acc, bool isTransposed);
 
-/// A loop over keys from `lo` to below `hi`, whose `body` makes one state of
-/// the first key of a step and another one.
-FailureOr<TileState>
-emitKeyLoop(OpBuilder &builder, Location loc, Value lo, Value hi, Value step,
+/// A loop over tiles of keys from `lo` to below `hi`, whose `body` makes one
+/// state of the first key of a tile and another one. It has no classes yet.
+FailureOr<TileLoopOp>
+emitKeyLoop(OpBuilder &builder, Location loc, Value lo, Value hi, int64_t step,
             TileState state,
             function_ref<FailureOr<TileState>(Value, TileState)> body);
+/// The state after all tiles.
+TileState getState(TileLoopOp loop);
+
+/// A step by name, whose results are what `body` makes.
+FailureOr<ValueRange>
+emitStep(OpBuilder &builder, Location loc, StringRef name,
+         function_ref<FailureOr<SmallVector<Value>>()> body);
+/// One that makes one value.
+Value emitStep(OpBuilder &builder, Location loc, StringRef name,
+               function_ref<Value()> body);
+
+/// The steps from scores to a new state: the softmax of what `emitScores`
+/// makes, and the product with what `loadValues` loads.
+FailureOr<TileState>
+emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op, TileState state,
+                 function_ref<FailureOr<Value>()> emitScores,
+                 function_ref<Value()> loadValues);
 
 /// Where the keys of a tile of queries are.
 struct KeyPlace {

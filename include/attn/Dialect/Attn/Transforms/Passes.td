@@ -687,14 +687,12 @@ def AttnTilePass : Pass<"attn-tile"> {
     softmax in loop-carried vectors, and writes its rows of the results.
     An online attention or a finalize on its own is cut the same way, with the state in tensors.
 
-    The keys of a tile of queries fall into up to three loops by the bounds in the `blocks` region:
-    tiles that need the predicate, tiles where every key is allowed and the
-    predicate is dropped, and tiles that need it again. Tiles without an
-    allowed key are not visited. Without bounds the predicate is kept
-    everywhere; without a mask it only guards the last, ragged tile.
+    The loop over keys is one `attn.tile_loop`, whatever the target, from `lo` to `hi` of the `blocks` region, so that tiles without an
+    allowed key at either end are not visited. Its steps have names (`attn.step`), and the predicate is the region of an `attn.mask_tile`.
+    Tiles between `full_lo` and `full_hi` are full, and need no predicate. Without bounds none is known to be full; without a mask all are but the last, ragged one.
+    Where the bounds tell that of any partition of the rows only the last tile is not full, as under a causal mask, the loop says so.
 
-    With a `tiles` region there is one loop, from `lo` to `hi` if there are bounds, that asks it about each tile: a
-    tile is passed over, or computed with or without the predicate. What the region computes of the rows alone is computed once for a
+    With a `tiles` region that tells tiles of keys apart, the loop has the class of each tile from it: whether it is needed, and whether it is full. What the region computes of the rows alone is computed once for a
     tile of queries. Each `attn.range` that depends on the keys and not on the rows is answered before the
     loop over workers, for all tiles of keys: two tensors of `[B or 1, H or 1, number of tiles]`, filled by a loop over workers of their own.
     With a schedule of one loop over keys the region is ignored.
@@ -711,7 +709,7 @@ def AttnTilePass : Pass<"attn-tile"> {
     Precondition: attentions carry a schedule (`attn-assign-schedule`), regions
     are canonical (`attn-canonicalize-score`), no `attn.attention` is left.
     An attention has no `sparsity` left (`attn-expand-sparsity`).
-    Postcondition: of the dialect only `attn.online_step`, `attn.gather`, `attn.list_unions`, `attn.report` and views of packed heads are left.
+    Postcondition: of the dialect only `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.online_step`, `attn.gather`, `attn.list_unions`, `attn.report` and views of packed heads are left.
 
     With `bounds-check`, each read of a capture gets a number, and an
     index out of range reports it at run time; the functions get the
@@ -726,6 +724,51 @@ def AttnTilePass : Pass<"attn-tile"> {
   let options = [
     Option<"boundsCheck", "bounds-check", "bool", /*default=*/"false",
            "report indices of captures that are out of range">
+  ];
+}
+
+def AttnExpandTileLoopsPass : Pass<"attn-expand-tile-loops"> {
+  let summary = "make plain loops of loops over tiles";
+  let description = [{
+    Each `attn.tile_loop` becomes loops of `scf`, and steps what is in them. Under the predicate, an `attn.mask_tile` becomes a select; in full tiles it goes,
+    and reads of their rows are in bounds.
+
+    * If full tiles are those within an interval, and all tiles are needed, there are three loops: those before, full ones, and those behind.
+    * Otherwise there is one loop, which branches on whether the tile is needed, and on whether it is full, as far as the regions tell.
+
+    Postcondition: no `attn.tile_loop`, `attn.step` and `attn.mask_tile` is left, but with `key-lists`, in workers that it leaves as they are.
+
+    Before:
+
+    ```mlir
+    %r = attn.tile_loop %j = %c0 to %n step 64 iter_args(%acc = %zero)
+        full(%first) within %c0 to %n {
+          %end = arith.addi %first, %c64 : index
+          %p = arith.cmpi sle, %end, %n : index
+          attn.yield %p : i1
+        } : vector<64xf32> {
+      %next = attn.step @add -> (vector<64xf32>) {
+        ...
+        %m = attn.mask_tile %x : vector<64xf32> { ... attn.yield %p : vector<64xi1> }
+    ```
+
+    After:
+
+    ```mlir
+    %full = scf.for %j = %c0 to %end step %c64 iter_args(%acc = %zero) -> (vector<64xf32>) {
+      ...
+    }
+    %r = scf.for %j = %end to %n step %c64 iter_args(%acc = %full) -> (vector<64xf32>) {
+      ...
+      %m = arith.select %p, %x, %infinity : vector<64xi1>, vector<64xf32>
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"keyLists", "key-lists", "bool", /*default=*/"false",
+           "only the loops of workers with a #attn.row_schedule, whose queries have lists of keys">
   ];
 }
 
