@@ -3,6 +3,7 @@
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::attn {
@@ -326,11 +327,13 @@ LogicalResult Pipeliner::run() {
   FailureOr<scf::ForOp> pipelined = pipeline(result);
   if (failed(pipelined))
     return loop.emitOpError("expects a schedule that can be pipelined");
-  // There is a block, so that whatever depends on that is known. All else is in
-  // steps still.
+  // There is a block, so that whatever depends on that is known: the values that
+  // are carried where there is none. All else is in steps still, but for the
+  // sign of the loop's step, which is between constants.
   for (auto select : llvm::make_early_inc_range(
            branch.thenBlock()->getOps<arith::SelectOp>()))
-    rewriter.replaceOp(select, select.getTrueValue());
+    if (!matchPattern(select.getTrueValue(), m_Constant()))
+      rewriter.replaceOp(select, select.getTrueValue());
   inlineSteps(branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
