@@ -28,7 +28,7 @@ class Warp:
         self.code, self.R = block.code, registers
         self.agent = block.agents.warp(number)
         self.clock = Clock(block.agents.count)
-        self.clock.seen[self.agent] = self.clock.fenced[self.agent] = 1
+        self.clock.seen[self.agent] = 1
         self.products, self.stores, self.copies = Products(), Groups(), Groups()
         # Which threads are at which instruction; sets of registers are bits.
         self.groups = {0: _ALL}
@@ -379,5 +379,3 @@ class ThreadBlock:
             history.append(product)
         elif history[number] != product:
             raise PtxError(f"the warps of a warpgroup make different products: {text}")
-
-

@@ -44,10 +44,18 @@ TESTS = [
     # Each shape of tiles.
     Test("full", "bf16", _D64, _schedule(64, 128, 2, 208), (1, 1, 1, 64, 128)),
     Test(
-        "full", "bf16", _D64, _schedule(192, 128, 4, 160, *_PERSISTENT), (1, 3, 3, 200, 300)
+        "full",
+        "bf16",
+        _D64,
+        _schedule(192, 128, 4, 160, *_PERSISTENT),
+        (1, 3, 3, 200, 300),
     ),
     Test(
-        "causal", "f16", _D64, _schedule(256, 64, 4, 112, *_PERSISTENT), (1, 2, 1, 300, 300)
+        "causal",
+        "f16",
+        _D64,
+        _schedule(256, 64, 4, 112, *_PERSISTENT),
+        (1, 2, 1, 300, 300),
     ),
     Test(
         "causal",
@@ -74,7 +82,13 @@ TESTS = [
     Test("causal", "bf16", _D256, _schedule(128, 64, 2, 240), (1, 1, 1, 130, 200)),
     Test("full", "f16", (192, 128), _schedule(128, 64, 2, 232), (1, 2, 1, 100, 150)),
     Test("full", "bf16", (40, 96), _schedule(64, 64, 2, 208), (1, 1, 1, 70, 100)),
-    Test("inverse-causal", "bf16", (72, 72), _schedule(128, 32, 4, 240), (1, 1, 1, 129, 200)),
+    Test(
+        "inverse-causal",
+        "bf16",
+        (72, 72),
+        _schedule(128, 32, 4, 240),
+        (1, 1, 1, 129, 200),
+    ),
     # Tiles that follow each other closely.
     Test(
         "full",
@@ -131,7 +145,9 @@ TESTS = [
         _schedule(128, 64, 2, 208, "reverse", "ping_pong", "strided"),
         (1, 2, 1, 90, 90),
     ),
-    Test("full", "f16", _D128, _schedule(128, 32, 2, 208, "strided"), (1, 1, 1, 70, 130)),
+    Test(
+        "full", "f16", _D128, _schedule(128, 32, 2, 208, "strided"), (1, 1, 1, 70, 130)
+    ),
     # Scores with captures, copied or read.
     Test(
         "bias-bhij",
@@ -142,10 +158,18 @@ TESTS = [
     ),
     Test("bias-bhij", "f16", _D128, _schedule(128, 64, 2, 232), (1, 2, 1, 70, 90)),
     Test(
-        "row-and-key-bias", "bf16", _D64, _schedule(128, 64, 2, 240), (1, 2, 1, 100, 150)
+        "row-and-key-bias",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240),
+        (1, 2, 1, 100, 150),
     ),
     Test(
-        "softcap-causal", "bf16", _D64, _schedule(192, 64, 2, 160, *_PERSISTENT), (1, 2, 1, 200, 200)
+        "softcap-causal",
+        "bf16",
+        _D64,
+        _schedule(192, 64, 2, 160, *_PERSISTENT),
+        (1, 2, 1, 200, 200),
     ),
     Test(
         "alibi-both-sides",
@@ -162,8 +186,20 @@ TESTS = [
         (2, 2, 1, 150, 150),
     ),
     # Masks.
-    Test("ragged", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (3, 2, 1, 150, 190)),
-    Test("prefix-lm", "f16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (2, 1, 1, 150, 150)),
+    Test(
+        "ragged",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, *_PERSISTENT),
+        (3, 2, 1, 150, 190),
+    ),
+    Test(
+        "prefix-lm",
+        "f16",
+        _D64,
+        _schedule(128, 64, 2, 240, *_PERSISTENT),
+        (2, 1, 1, 150, 150),
+    ),
     Test(
         "documents",
         "bf16",
@@ -171,18 +207,52 @@ TESTS = [
         _schedule(128, 64, 2, 232, "both_ends", "persistent"),
         (2, 2, 2, 140, 190),
     ),
-    Test("blocks-64", "bf16", _D64, _schedule(64, 64, 2, 208, "persistent"), (1, 3, 1, 200, 200)),
+    Test(
+        "blocks-64",
+        "bf16",
+        _D64,
+        _schedule(64, 64, 2, 208, "persistent"),
+        (1, 3, 1, 200, 200),
+    ),
     Test("random-pairs", "f16", _D64, _schedule(128, 64, 2, 240), (1, 2, 1, 100, 200)),
     Test("masked-rows", "bf16", _D64, _schedule(64, 64, 2, 208), (1, 1, 1, 150, 70)),
-    Test("causal-bshd", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (2, 2, 1, 130, 130)),
-    # Next to nothing, in other orders.
-    Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (1, 1, 1, 1, 1)),
-    Test("full", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (1, 2, 1, 65, 0)),
     Test(
-        "causal", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (1, 3, 1, 130, 150), 1, seed=1, late=0.0
+        "causal-bshd",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, *_PERSISTENT),
+        (2, 2, 1, 130, 130),
+    ),
+    # Next to nothing, in other orders.
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, *_PERSISTENT),
+        (1, 1, 1, 1, 1),
     ),
     Test(
-        "causal", "bf16", _D64, _schedule(128, 64, 4, 240, *_PERSISTENT), (1, 3, 1, 130, 150), 3, seed=2, late=0.5
+        "full", "bf16", _D64, _schedule(128, 64, 2, 240, *_PERSISTENT), (1, 2, 1, 65, 0)
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, *_PERSISTENT),
+        (1, 3, 1, 130, 150),
+        1,
+        seed=1,
+        late=0.0,
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 4, 240, *_PERSISTENT),
+        (1, 3, 1, 130, 150),
+        3,
+        seed=2,
+        late=0.5,
     ),
 ]
 

@@ -204,7 +204,9 @@ def _make_product(code, instruction, step, columns, type_):
     names = [x.name for x in results.elements]
     get = code.getter(results.elements, "f32")
     put = code.translator.setter(names, numpy.dtype("f4"))
-    get_a = code.getter(left.elements if in_registers else left, "u32" if in_registers else "u64")
+    get_a = code.getter(
+        left.elements if in_registers else left, "u32" if in_registers else "u64"
+    )
     get_b = code.getter(right, "u64")
     get_scale = code.getter(scale, "pred")
     result_bits = code.bits(results)
@@ -279,14 +281,16 @@ def _make_move(code, instruction, kind, number, transposes):
     return store
 
 
-
-
 def _make_transpose(code, instruction):
     to, source = instruction.operands
     get, put = code.getter(source, "u32"), code.setter(to, numpy.dtype("u4"))
 
     def run(warp, mask):
         halves = numpy.ascontiguousarray(get(warp.R)).view(numpy.uint16).reshape(8, 8)
-        put(warp.R, numpy.ascontiguousarray(halves.T).view(numpy.uint32).reshape(-1), mask)
+        put(
+            warp.R,
+            numpy.ascontiguousarray(halves.T).view(numpy.uint32).reshape(-1),
+            mask,
+        )
 
     return run

@@ -132,7 +132,9 @@ def _compare(name, found, expected, tolerance):
     """A line on a result, and whether it is right."""
     special = ~numpy.isfinite(expected)
     same = numpy.where(special, (found == expected) | numpy.isnan(expected), True)
-    error = numpy.abs(numpy.where(special, 0, found - numpy.where(special, 0, expected)))
+    error = numpy.abs(
+        numpy.where(special, 0, found - numpy.where(special, 0, expected))
+    )
     worst = error.max(initial=0)
     if not same.all() or not numpy.isfinite(error).all():
         at = tuple(numpy.argwhere(~same | ~numpy.isfinite(error))[0].tolist())
@@ -147,21 +149,38 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("program")
-    parser.add_argument("--arg", action="append", default=[], metavar="NAME=SPEC",
-                        help="a value or a shape, as of attn-run")
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=SPEC",
+        help="a value or a shape, as of attn-run",
+    )
     parser.add_argument("--schedule", help="instead of the compiler's first one")
-    parser.add_argument("--option", action="append", default=[],
-                        help="another option of attn-run, for both targets")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        help="another option of attn-run, for both targets",
+    )
     parser.add_argument("--ptx", help="execute this PTX instead of the compiler's")
     parser.add_argument("--save-ptx", help="write the PTX to a file")
-    parser.add_argument("--seed", type=int, default=0, help="of inputs and of the order")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of inputs and of the order"
+    )
     parser.add_argument("--seeds", type=int, default=1, help="so many orders")
-    parser.add_argument("--late", type=float, default=1.0,
-                        help="how likely copies are not to come before they have to")
-    parser.add_argument("--blocks", type=int, default=2,
-                        help="thread blocks of a persistent kernel")
-    parser.add_argument("--parts", type=int, default=2,
-                        help="parts of the keys with split_keys")
+    parser.add_argument(
+        "--late",
+        type=float,
+        default=1.0,
+        help="how likely copies are not to come before they have to",
+    )
+    parser.add_argument(
+        "--blocks", type=int, default=2, help="thread blocks of a persistent kernel"
+    )
+    parser.add_argument(
+        "--parts", type=int, default=2, help="parts of the keys with split_keys"
+    )
     parser.add_argument("--tolerance", type=float, default=0.03)
     options = parser.parse_args()
     try:

@@ -44,7 +44,9 @@ class SharedMemory:
     def offsets(self, addresses, size, text):
         offsets = addresses.astype(numpy.int64) - BASE
         if (offsets < 0).any() or (offsets > self.size - size).any():
-            self.offset(addresses[(offsets < 0) | (offsets > self.size - size)][0], size, text)
+            self.offset(
+                addresses[(offsets < 0) | (offsets > self.size - size)][0], size, text
+            )
         if (offsets % size).any():
             raise PtxError(f"an address is no multiple of {size}: {text}")
         return offsets
@@ -104,7 +106,9 @@ class SharedMemory:
         at = self._first(grains, late)
         who = int(self._writer[at])
         if who == NOBODY:
-            raise PtxError(f"reads shared memory at +{at * GRAIN} that nobody wrote: {text}")
+            raise PtxError(
+                f"reads shared memory at +{at * GRAIN} that nobody wrote: {text}"
+            )
         raise PtxError(
             f"race: {what} shared memory at +{at * GRAIN} without being ordered after,"
             f" or fenced from, the write of {self.agents.describe(who)}, as in"

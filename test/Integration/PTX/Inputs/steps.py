@@ -48,9 +48,7 @@ class Code:
             x.opcode not in ("bra", "bra.uni", "ret", "exit") and self.translator.can(x)
             for x in entry.instructions
         ]
-        self._targets = {
-            x.target for x in entry.instructions if x.target is not None
-        }
+        self._targets = {x.target for x in entry.instructions if x.target is not None}
         self._steps = {}
 
     def used(self):
@@ -74,9 +72,7 @@ class Code:
         if self._can[at]:
             end = at + 1
             while (
-                end < len(instructions)
-                and self._can[end]
-                and end not in self._targets
+                end < len(instructions) and self._can[end] and end not in self._targets
             ):
                 end += 1
             step.run = straight.Run(self.translator, instructions[at:end], at)

@@ -362,5 +362,3 @@ class Translator:
             # What it does not write stays.
             reads += [instruction.predicate] + writes
         return reads, writes
-
-

@@ -87,7 +87,9 @@ def _coordinates(code, address, match):
 
 def _make_load(code, instruction, match):
     to, source, where, *_ = instruction.operands
-    place, map_ = code.address(to, "shared"), code.address(Address(source.base), "param")
+    place, map_ = code.address(to, "shared"), code.address(
+        Address(source.base), "param"
+    )
     at = _coordinates(code, source, match)
     barrier, text = code.address(where, "shared"), instruction.text
     if at is None:
@@ -146,7 +148,9 @@ def _load_pieces(memory, addresses, text):
 def _make_store(code, instruction, match):
     """Stores, or adds float32."""
     to, source = instruction.operands
-    map_, place = code.address(Address(to.base), "param"), code.address(source, "shared")
+    map_, place = code.address(Address(to.base), "param"), code.address(
+        source, "shared"
+    )
     at, text = _coordinates(code, to, match), instruction.text
     if at is None:
         return None
