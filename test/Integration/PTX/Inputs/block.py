@@ -153,7 +153,7 @@ class Warp:
                 if step.guard is not None:
                     chosen = step.guard(self.R) & mask
                 if chosen.any():
-                    step.is_used = True
+                    self.block.used.add(step.start)
                     if self._perform(step, chosen):
                         self._wait(step.start, mask)
                         return not first
@@ -243,6 +243,8 @@ class ThreadBlock:
 
     def __init__(self, code, memory, maps, shared_bytes, place, draw, late, pool):
         self.code, self.memory, self._maps = code, memory, maps
+        # The instructions, by number, that do more than compute.
+        self.used = set()
         self.threads = code.entry.threads
         self._draw, self._late = draw, late
         count = -(-self.threads // LANES)

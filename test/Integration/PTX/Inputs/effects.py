@@ -17,11 +17,13 @@ from warp import _pack_bits as pack_bits
 from warp import _source_lanes as source_lanes
 
 _ACCESS = re.compile(
-    r"(ld|st)\.(param|shared|global)(?:::cta)?(?:\.nc)?(?:\.v([248]))?\.([busf]\d+)$"
+    r"(ld|st)(?:\.(?:weak|volatile|(?:relaxed|acquire|release)\.(?:cta|gpu|sys)))?"
+    r"\.(param|shared|global)(?:::cta)?(?:\.nc)?(?:\.L[12]::\w+)*"
+    r"(?:\.v([248]))?\.([busf]\d+)$"
 )
 _ATOMIC = re.compile(
-    r"(atom|red)\.(?:relaxed\.)?(?:gpu\.|sys\.|cta\.)?(global|shared)(?:::cta)?\."
-    r"(add|min|max|and|or|exch)(?:\.v([24]))?\.([busf]\d+)$"
+    r"(atom|red)\.(?:relaxed\.|acquire\.|release\.|acq_rel\.)?(?:gpu\.|sys\.|cta\.)?"
+    r"(global)\.(add|min|max|and|or|exch)(?:\.v([24]))?\.([busf]\d+)$"
 )
 _CHANGES = {
     "add": numpy.add,
@@ -32,7 +34,7 @@ _CHANGES = {
     "exch": lambda old, new: new,
 }
 _NOTHING = re.compile(
-    r"fence\.(acq_rel|sc)\.|fence\.proxy\.(tensormap|alias)|membar\.|prefetch|nanosleep"
+    r"fence\.(acq_rel|sc)\.|fence\.proxy\.(tensormap|alias|async\.global)|membar\.|prefetch|nanosleep"
     r"|bar\.warp\.sync$|griddepcontrol"
 )
 _TYPE = operations.type_of
@@ -112,23 +114,29 @@ def _make_atomic(code, instruction, match):
     setter = code.setter(to, type_) if has_result else None
     size, change = type_.itemsize, _CHANGES[operation]
 
+    def apply(warp, addresses, given):
+        """To places that differ; gives what was there."""
+        old = warp.memory.load(addresses, size, space, text).view(type_)[:, 0]
+        new = change(old, given).astype(type_)
+        warp.memory.store(addresses, new[:, None].view(numpy.uint8), space, text)
+        return old
+
     def run(warp, mask):
-        if space == "shared":
-            raise PtxError(f"does not know atomics on shared memory: {text}")
-        addresses = address(warp.R)
+        addresses = address(warp.R)[mask]
         width = size * len(elements)
-        if (addresses[mask] % numpy.uint64(width)).any():
+        if (addresses % numpy.uint64(width)).any():
             raise PtxError(f"an address is no multiple of {width}: {text}")
         old = numpy.zeros(LANES, type_)
         for number, get in enumerate(getters):
-            values = get(warp.R)
-            for lane in numpy.nonzero(mask)[0]:
-                one = addresses[lane : lane + 1] + numpy.uint64(size * number)
-                bytes_ = warp.memory.load(one, size, space, text)
-                old[lane] = bytes_.view(type_)[0, 0]
-                new = change(old[lane : lane + 1], values[lane : lane + 1])
-                new = new.astype(type_).view(numpy.uint8)[None]
-                warp.memory.store(one, new, space, text)
+            places, given = addresses + numpy.uint64(size * number), get(warp.R)[mask]
+            if numpy.unique(places).size == places.size:
+                old[mask] = apply(warp, places, given)
+                continue
+            found = [
+                apply(warp, places[n : n + 1], given[n : n + 1])
+                for n in range(places.size)
+            ]
+            old[mask] = numpy.concatenate(found)
         if setter:
             setter(warp.R, old, mask)
 
@@ -389,7 +397,7 @@ _MAKERS = [
         _make_wait,
     ),
     (r"fence\.mbarrier_init\.release\.cluster$", _make_barrier_fence),
-    (r"fence\.proxy\.async(?:\.shared::cta|\.global)?$", _make_proxy_fence),
+    (r"fence\.proxy\.async(?:\.shared::cta)?$", _make_proxy_fence),
     (r"setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32$", _make_register_count),
     (r"elect\.sync$", _make_elect),
     (_NOTHING, _make_nothing),

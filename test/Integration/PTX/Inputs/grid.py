@@ -37,9 +37,14 @@ class Kernel:
                 region.fill(
                     numpy.frombuffer(bits.to_bytes(size, "little"), numpy.uint8)
                 )
-        self.code = steps.Code(self.entry, symbols)
-        # Of all warps.
-        self.steps = 0
+        self._code = steps.Code(self.entry, symbols)
+        # What was made of the code before holds for the same arguments.
+        known = launch.program.codes.get(name)
+        if known and known[1:] == (symbols, arguments):
+            self._code.reuse(known[0])
+        launch.program.codes[name] = self._code, symbols, arguments
+        # Steps of all warps, and the instructions that do more than compute.
+        self.steps, self.used = 0, set()
         self._pool = []
 
     def _make_map(self, operand, dims, rows, columns, packed=False, **_):
@@ -70,7 +75,7 @@ class Kernel:
         draw = numpy.random.default_rng(seed)
         make = functools.partial(
             blocks.ThreadBlock,
-            self.code,
+            self._code,
             self._launch.memory,
             self._maps,
             self._attributes.get("shared_bytes", 0),
@@ -93,6 +98,7 @@ class Kernel:
                 if not alive:
                     running.remove((number, one))
                     self.steps += sum(warp.steps for warp in one.warps)
+                    self.used |= one.used
 
 
 def run(launch, seed=0, blocks=3, late=1.0):

@@ -63,6 +63,8 @@ class Program:
             raise ptx.PtxError(f"expects one kernel of the attention, not {rest}")
         self.name, self.kernel = rest[0], kernels[rest[0]]
         self._entries = {}
+        # By kernel, what has been made of its code for some arguments.
+        self.codes = {}
 
     def entry(self, name):
         if name not in self._entries:

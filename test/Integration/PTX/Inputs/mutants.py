@@ -210,12 +210,12 @@ def _check(test):
     case = Case(layouts.VARIANTS[test.variant], "bf16", 64, 64, *test.sizes)
     compiled = cases_of_kernels.compile_case(case, test.schedule)
     setting = cases_of_kernels.Setting(case)
-    used = setting.run(compiled, 0, blocks=1).code.used()
+    used = setting.run(compiled, 0, blocks=1).used
     entry = compiled.entry(compiled.name)
     problems = []
     for mutation in MUTATIONS:
         found, missed = 0, []
-        for at in used:
+        for at in sorted(used):
             one = entry.instructions[at]
             if not re.match(mutation.opcode, one.opcode):
                 continue

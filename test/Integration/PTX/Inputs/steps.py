@@ -30,7 +30,7 @@ class Step:
     def __init__(self, start, instruction):
         self.start, self.instruction = start, instruction
         self.run = self.perform = self.target = self.guard = None
-        self.ends = self.together = self.is_used = False
+        self.ends = self.together = False
         # Registers that it reads, and writes, but for products.
         self.reads = self.writes = 0
         self.next = start + 1
@@ -51,10 +51,19 @@ class Code:
         self._targets = {x.target for x in entry.instructions if x.target is not None}
         self._steps = {}
 
-    def used(self):
-        """The instructions that threads have executed and that do more than
-        compute, by their number."""
-        return sorted(at for at, step in self._steps.items() if step.is_used)
+    def reuse(self, other):
+        """Steps of the code of another entry that are the same, of an entry with
+        the same registers, parameters and arguments."""
+        mine, theirs = self.entry.instructions, other.entry.instructions
+        if self.entry.registers is not other.entry.registers:
+            return
+        self.layout, self.translator = other.layout, other.translator
+        same = [a is b for a, b in zip(mine, theirs)]
+        for at, step in other._steps.items():
+            if all(same[at : step.next]) and not any(
+                at < target < step.next for target in self._targets
+            ):
+                self._steps[at] = step
 
     def step(self, at):
         """The step that starts at an instruction."""
