@@ -6,6 +6,7 @@
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNHOPPEROUTLINEPASS
@@ -87,7 +88,7 @@ private:
   OnlineStepOp softmax;
   /// The tiles that steps load, by what they are in the worker's program: that
   /// of the loop, and that of a work tile.
-  DenseMap<Value, TileAccess> blocks;
+  llvm::MapVector<Value, TileAccess> blocks;
   Value queries;
   TileAccess query;
   SmallVector<Result> results;
@@ -320,7 +321,7 @@ LogicalResult Outliner::emitQueries() {
 LogicalResult Outliner::emitLoadStep(StepOp step) {
   if (step.getNumResults() != 1)
     return step.emitError("expects one tile of a step that loads");
-  const TileAccess &access = blocks.at(step.getResult(0));
+  const TileAccess &access = blocks.find(step.getResult(0))->second;
   int64_t tileN = loop.getStep();
   auto type = hopper::TileType::get(builder.getContext(), tileN, access.columns,
                                     access.elementType, tileN);
