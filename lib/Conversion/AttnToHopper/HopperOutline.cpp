@@ -48,6 +48,7 @@ private:
   LogicalResult matchSoftmax();
   FailureOr<TileAccess> matchRead(vector::TransferReadOp read);
   LogicalResult emitWork(Block *body);
+  Value emitHeadGroup();
   LogicalResult emitQueries();
   LogicalResult emitLoop();
   LogicalResult emitStep(StepOp step);
@@ -668,6 +669,30 @@ LogicalResult Outliner::emitResults() {
   return success();
 }
 
+/// How many heads take turns in the order of work tiles, or null for one: more
+/// than the schedule's, if they have together few keys.
+Value Outliner::emitHeadGroup() {
+  if (schedule.getHeadGroup() == 1 && schedule.getHeadGroupKeys() == 0)
+    return {};
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  Value group = index(schedule.getHeadGroup());
+  if (schedule.getHeadGroupKeys() == 0)
+    return group;
+  // Beyond some number of heads it makes no difference in the end, but costs.
+  constexpr int64_t mostHeads = 32;
+  const TileAccess &keys = blocks.begin()->second;
+  Value count = arith::MaxUIOp::create(
+      builder, loc, values->getExtent(keys.argument, keys.dims[2]), index(1));
+  Value heads = arith::MinUIOp::create(
+      builder, loc,
+      arith::DivUIOp::create(builder, loc,
+                             index(schedule.getHeadGroupKeys()), count),
+      index(mostHeads));
+  return arith::MaxUIOp::create(builder, loc, group, heads);
+}
+
 LogicalResult Outliner::emitWork(Block *body) {
   builder.setInsertionPointToStart(body);
   SmallVector<Value> extents;
@@ -683,7 +708,7 @@ LogicalResult Outliner::emitWork(Block *body) {
   auto work = hopper::WorkLoopOp::create(
       builder, loc, TypeRange(), extents[0], extents[1], extents[2],
       schedule.getPersistent() ? arguments->getCounter() : Value(),
-      ValueRange());
+      emitHeadGroup(), ValueRange());
   Block *block = builder.createBlock(&work.getBody());
   Type index = builder.getIndexType(), i32 = builder.getI32Type();
   for (Type type : {index, index, index, i32})

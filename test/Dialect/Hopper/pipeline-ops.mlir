@@ -9,8 +9,8 @@ gpu.module @m {
     %zero = arith.constant dense<0.0> : vector<64x64xf32>
     %c0 = arith.constant 0 : index
     %first_use = arith.constant 0 : i32
-    // CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %[[N:.*]]) in (%{{.*}}, %{{.*}}, %{{.*}}) counter %{{.*}} : memref<2xi32> iter_args(%[[I:.*]] = %{{.*}}) {
-    %r = hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> iter_args(%i = %first_use) {
+    // CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %[[N:.*]]) in (%{{.*}}, %{{.*}}, %{{.*}}) counter %{{.*}} : memref<2xi32> group %{{.*}} iter_args(%[[I:.*]] = %{{.*}}) {
+    %r = hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> group %n iter_args(%i = %first_use) {
       // CHECK: hopper.work_rows %[[T]] of %{{.*}} size 128
       %first, %end = hopper.work_rows %t of %s size 128
       // CHECK: hopper.work_rows %[[T]] of %{{.*}} size 128 own

@@ -29,7 +29,7 @@ static void printAssignments(OpAsmPrinter &printer, ValueRange arguments,
 ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> extents, inits;
-  OpAsmParser::UnresolvedOperand counter;
+  OpAsmParser::UnresolvedOperand counter, group;
   Builder &builder = parser.getBuilder();
   Type index = builder.getIndexType(), i32 = builder.getI32Type();
   SMLoc loc = parser.getCurrentLocation();
@@ -41,13 +41,19 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
     return parser.emitError(loc, "expects three extents and four arguments");
   if (parser.resolveOperands(extents, index, result.operands))
     return failure();
-  int32_t numCounters = 0;
+  int32_t numCounters = 0, numGroups = 0;
   if (succeeded(parser.parseOptionalKeyword("counter"))) {
     Type type;
     if (parser.parseOperand(counter) || parser.parseColonType(type) ||
         parser.resolveOperand(counter, type, result.operands))
       return failure();
     numCounters = 1;
+  }
+  if (succeeded(parser.parseOptionalKeyword("group"))) {
+    if (parser.parseOperand(group) ||
+        parser.resolveOperand(group, index, result.operands))
+      return failure();
+    numGroups = 1;
   }
   if (succeeded(parser.parseOptionalKeyword("iter_args")) &&
       parser.parseAssignmentList(arguments, inits))
@@ -61,7 +67,7 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   ensureTerminator(*body, parser.getBuilder(), result.location);
   result.addTypes(SmallVector<Type>(inits.size(), i32));
-  llvm::copy(ArrayRef<int32_t>{1, 1, 1, numCounters,
+  llvm::copy(ArrayRef<int32_t>{1, 1, 1, numCounters, numGroups,
                                static_cast<int32_t>(inits.size())},
              result.getOrAddProperties<WorkLoopOp::Properties>()
                  .operandSegmentSizes.begin());
@@ -77,6 +83,8 @@ void WorkLoopOp::print(OpAsmPrinter &printer) {
           << getTiles() << ")";
   if (Value counter = getCounter())
     printer << " counter " << counter << " : " << counter.getType();
+  if (Value group = getGroup())
+    printer << " group " << group;
   printAssignments(printer, getCarried(), getInits());
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,

@@ -66,9 +66,9 @@ private:
 
 /// How many heads take turns in the order of work tiles; null for one.
 Value WorkLoopLowering::emitHeadGroup(ArrayRef<Value> grid) {
-  if (schedule.getHeadGroup() == 1)
+  if (!loop.getGroup())
     return {};
-  return emit<arith::MinUIOp>(i32(schedule.getHeadGroup()),
+  return emit<arith::MinUIOp>(toI32(loop.getGroup()),
                               emit<arith::MulIOp>(grid[0], grid[1]));
 }
 

@@ -280,7 +280,8 @@ LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
   inits.append(carriedKeys.size(), zero);
   auto next = WorkLoopOp::create(rewriter, loc, ValueRange(inits).getTypes(),
                                  loop.getBatches(), loop.getHeads(),
-                                 loop.getTiles(), loop.getCounter(), inits);
+                                 loop.getTiles(), loop.getCounter(),
+                                 loop.getGroup(), inits);
   next.getBody().takeBody(loop.getBody());
   rewriter.eraseOp(loop);
   return success();

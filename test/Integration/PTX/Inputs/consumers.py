@@ -40,6 +40,10 @@ class Test(typing.NamedTuple):
 
 _D64, _D128, _D256 = (64, 64), (128, 128), (256, 256)
 _PERSISTENT = ("reverse", "persistent", "ping_pong")
+# Orders of steps that the passes of the hopper dialect make kernels of.
+_OVERLAP = "order = [load_k, qk, load_v(1), pv(1), softmax]"
+_IN_TURN = f"{_OVERLAP}, exclusive = [qk, pv]"
+_ONE_BY_ONE = "order = [load_k, qk, softmax, load_v, pv]"
 TESTS = [
     # Each shape of tiles.
     Test("full", "bf16", _D64, _schedule(64, 128, 2, 208), (1, 1, 1, 64, 128)),
@@ -254,6 +258,53 @@ TESTS = [
         seed=2,
         late=0.5,
     ),
+    # Kernels of named steps, with schedules that differ in the order alone, with
+    # turns, and with three warpgroups.
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, "head_group = 2", "reverse", "persistent", _OVERLAP),
+        (1, 3, 1, 200, 200),
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, "head_group = 2", "reverse", "persistent", _IN_TURN),
+        (1, 3, 1, 200, 200),
+        seed=1,
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, "reverse", "persistent", _ONE_BY_ONE),
+        (1, 3, 1, 200, 200),
+        seed=2,
+    ),
+    Test(
+        "window",
+        "f16",
+        _D128,
+        _schedule(192, 80, 2, 160, "reverse", "persistent", _OVERLAP),
+        (1, 2, 1, 250, 250),
+    ),
+    Test(
+        "full",
+        "bf16",
+        _D128,
+        _schedule(128, 128, 2, 232, "q_in_registers", _IN_TURN),
+        (2, 2, 2, 130, 150),
+    ),
+    Test("softcap-causal", "bf16", _D64, _schedule(64, 64, 4, 240, _OVERLAP), (1, 2, 1, 100, 130)),
+    Test("alibi", "bf16", _D64, _schedule(128, 64, 2, 240, _IN_TURN), (1, 2, 1, 150, 100)),
+    Test("bias-bhij", "f16", _D64, _schedule(128, 32, 2, 240, _OVERLAP), (1, 2, 2, 129, 70)),
+    Test("causal-bshd", "bf16", _D64, _schedule(128, 64, 1, 240, _ONE_BY_ONE), (2, 2, 1, 130, 130)),
+    Test("masked-rows", "bf16", _D64, _schedule(192, 64, 2, 160, _OVERLAP), (1, 1, 1, 150, 70)),
+    Test("causal", "bf16", _D256, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 130, 200)),
+    Test("full", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _OVERLAP), (1, 2, 1, 65, 0)),
+    Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 1, 1)),
 ]
 
 

@@ -18,12 +18,12 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
   let summary = "the work tiles of a CTA";
   let description = [{
     Runs its body for work tiles `(batch, head, tile)` below these extents, such that all CTAs of a launch run each of them once. Which CTA has
-    which, and in which order, is the kernel's schedule: `persistent`, `reverse`, `both_ends`, `head_group`.
+    which, and in which order, is the kernel's schedule: `persistent`, `reverse`, `both_ends`.
 
     The body has the three numbers, and as an i32 how many work tiles the CTA has had before.
 
     Operands: `batches`, `heads` and `tiles`, how many there are; `counter`, what a persistent kernel claims work tiles with (`hopper.claim`), or none;
-    `inits`, values of type i32 that are carried from work tile to work tile.
+    `group`, how many heads take turns in the order, or none for one; `inits`, values of type i32 that are carried from work tile to work tile.
 
     ```mlir
     hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) counter %c : memref<2xi32> { ... }
@@ -33,7 +33,7 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
     Errors: a body with other arguments, or that ends with other than the carried values.
   }];
   let arguments = (ins Index:$batches, Index:$heads, Index:$tiles, Optional<MemRefOf<[I32]>>:$counter,
-      Variadic<I32>:$inits);
+      Optional<Index>:$group, Variadic<I32>:$inits);
   let results = (outs Variadic<I32>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
