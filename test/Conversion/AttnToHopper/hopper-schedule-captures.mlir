@@ -11,7 +11,7 @@
 // CHECK: %[[KS:.*]] = hopper.create_channel : <2x64x64xbf16>
 // CHECK: %[[VS:.*]] = hopper.create_channel : <2x64x64xbf16>
 // CHECK: %[[BS:.*]] = hopper.create_channel : <1x128x64xbf16>
-// CHECK: producer {
+// CHECK: partition @load
 // CHECK:   hopper.put %[[QS]]
 // CHECK:   hopper.put %[[KS]][%c0_i32], %{{.*}}[%{{.*}}, %{{.*}}, %[[KEY:.*]]] :
 // CHECK:   hopper.put %[[BS]][%c0_i32], %[[MAP]][%[[HEAD:.*]], %c0, %[[ROW:.*]]] column %[[KEY]] :

@@ -102,7 +102,7 @@ func.func @documents(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 // CHECK:     } else {
 // CHECK:       scf.yield %[[KN]]
 
-// CHECK: } partition @compute replicas(2) registers(240) {
+// CHECK: } partition @compute
 // CHECK:   %[[QT:.*]], %[[QN:.*]] = hopper.get %[[QS]]
 // CHECK:   %[[SOME:.*]] = arith.cmpi sge, %[[QN]], %c0_i32
 // CHECK:   scf.if %[[SOME]]
@@ -154,7 +154,7 @@ func.func @distances(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %v: t
 }
 
 // CHECK-LABEL: gpu.func @distances(
-// CHECK: } partition @compute replicas(2) registers(240) {
+// CHECK: } partition @compute
 // CHECK:   attn.gather {{.*}} -> vector<1x64xi32>
 // CHECK:   scf.if
 // CHECK-NOT: attn.gather {{.*}} -> vector<1x64xi32>

@@ -40,7 +40,7 @@
 // CHECK:     %[[N1:.*]] = arith.addi %[[N]], %c1_i32
 // CHECK:     scf.condition(%[[EXISTS]]) %[[N1]], %[[KN1]],
 
-// CHECK: } partition @compute replicas(2) registers(232) {
+// CHECK: } partition @compute
 // CHECK:   scf.while (%[[N:.*]] = %c0_i32, %[[KN:.*]] = %c-1_i32, %{{.*}}, %[[P:[^ ]*]] = %{{[^ ]*}}, %[[SHIFT:[^ ]*]] = %{{[^ ]*}}, %[[SUM:[^ ]*]] = %{{[^ ]*}}, %[[Q:[^ ]*]] = %{{[^ ]*}})
 // CHECK:     %[[LAST:.*]]:4 = scf.for %{{.*}} = %c1_i32 to %{{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %[[SHIFT]], %{{.*}} = %[[SUM]], %{{.*}} = %[[P]])
 // CHECK:       hopper.mma %[[Q]],
@@ -90,7 +90,7 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 // With fewer keys in a tile than queries, each asks for its class.
 
 // CHECK-LABEL: gpu.func @branch(
-// CHECK: } partition @compute replicas(2) registers(232) {
+// CHECK: } partition @compute
 // CHECK: scf.while
 // CHECK: scf.for
 // CHECK: %[[S:.*]] = hopper.wait %{{.*}} in_flight 1

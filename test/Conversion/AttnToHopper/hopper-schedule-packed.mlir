@@ -12,7 +12,7 @@
 // CHECK-SAME: %[[O:[^ ]*]]: !hopper.map<64x64xbf16, packed> {hopper.dims = array<i64: 0, 2, 1, 3>, hopper.operand = 3 : i64}
 // CHECK-SAME: %[[LSE:[^ ]*]]: memref<?x?x?xf32, strided<[?, ?, 1]>> {hopper.operand = 4 : i64}
 // CHECK-SAME: hopper.grid = {dims = array<i64: 0, 2, 1>, key_dim = 1 : i64, key_head_dim = 2 : i64, key_operand = 1 : i64, operand = 3 : i64}
-// CHECK: producer {
+// CHECK: partition @load
 // CHECK: %[[P32:.*]] = arith.index_cast %[[P]] : index to i32
 // CHECK: %[[PACKEDHEADS:.*]] = arith.divui %{{.*}}, %[[P32]] : i32
 // CHECK: %[[ROWS:.*]] = arith.muli %{{.*}}, %[[P32]] : i32

@@ -19,7 +19,7 @@ func.func @tensor(%q: !t, %k: !t, %v: !t, %o: !t, %m: !m) -> !t {
 
 // CHECK-LABEL: gpu.func @tensor(
 // CHECK:         hopper.wait %{{.*}} in_flight 0
-// CHECK:         hopper.wait %{{.*}} in_flight 1 : <vector<64x64xf32>>
+// CHECK:         hopper.wait %{{.*}} in_flight 1 : !hopper.pending<vector<64x64xf32>>
 // CHECK-NOT:     arith.cmpi slt
 // CHECK:         %[[MASKED:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<64x64xi1>, vector<64x64xf32>
 // CHECK:         %[[IS_LAST:.*]] = arith.cmpi sgt, %{{.*}}, %[[END:.*]] : index
@@ -50,7 +50,7 @@ func.func @causal_too(%q: !t, %k: !t, %v: !t, %o: !t, %m: !m) -> !t {
 // CHECK-NEXT:    %[[BEHIND:.*]] = arith.addi %[[AT]], %{{.*}} : vector<1x64xindex>
 // CHECK-NEXT:    %[[LEAST:.*]] = arith.minsi %{{.*}}, %[[BEHIND]] : vector<1x64xindex>
 // CHECK:         %[[LIMIT:.*]] = vector.broadcast %[[LEAST]] : vector<1x64xindex> to vector<64x64xindex>
-// CHECK:         hopper.wait %{{.*}} in_flight 1 : <vector<64x64xf32>>
+// CHECK:         hopper.wait %{{.*}} in_flight 1 : !hopper.pending<vector<64x64xf32>>
 // CHECK:         %[[BELOW:.*]] = arith.cmpi slt, %{{.*}}, %[[LIMIT]] : vector<64x64xindex>
 // CHECK:         %[[BOTH:.*]] = arith.andi %[[BELOW]], %{{.*}} : vector<64x64xi1>
 // CHECK-NEXT:    %{{.*}} = arith.select %[[BOTH]],
@@ -71,7 +71,7 @@ func.func @window_too(%q: !t, %k: !t, %v: !t, %o: !t, %m: !m) -> !t {
 
 // Two bounds of positions, which the next level makes one of.
 // CHECK-LABEL: gpu.func @window_too(
-// CHECK:         hopper.wait %{{.*}} in_flight 1 : <vector<64x64xf32>>
+// CHECK:         hopper.wait %{{.*}} in_flight 1 : !hopper.pending<vector<64x64xf32>>
 // CHECK:         %[[FAR:.*]] = arith.cmpi sge, %{{.*}} : vector<64x64xindex>
 // CHECK:         %[[NEAR:.*]] = arith.andi %{{.*}}, %[[FAR]] : vector<64x64xi1>
 // CHECK:         %[[BOTH:.*]] = arith.andi %[[NEAR]], %{{.*}} : vector<64x64xi1>

@@ -33,7 +33,7 @@
 // CHECK:   %[[FIRST:.*]] = hopper.position %c0_i32
 // CHECK:   hopper.put %[[VS]][%{{.*}}], %[[V]][%[[KB]], %[[KH]], %[[FIRST]]] :
 // CHECK-NOT: hopper.put
-// CHECK: } partition @compute replicas(2) registers(240) {
+// CHECK: } partition @compute
 
 // The first tile is masked in any case.
 // CHECK: %[[WG:.*]] = hopper.warpgroup_id
@@ -170,7 +170,7 @@ func.func @plain(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // CHECK:       hopper.put %[[VS]]
 // CHECK:     scf.yield %{{.*}}, %{{.*}}, %[[NEXT]] : i32, i32, i32
 // CHECK:   hopper.retire %[[COUNTER]]
-// CHECK: } partition @compute replicas(3) registers(160) {
+// CHECK: } partition @compute
 // CHECK:   scf.while (%[[N:.*]] = %c0_i32, %{{.*}} = %c0_i32)
 // CHECK:     %[[MESSAGE:.*]]:3 = hopper.receive %[[BOX]][%[[N]]] : <3> -> i32, i32, i32
 // CHECK:     %[[ISWORK:.*]] = arith.cmpi sge, %[[MESSAGE]]#0, %c0_i32
@@ -239,7 +239,7 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 // CHECK: %[[HEADS:.*]] = arith.minui %[[MORE]], %{{.*}}
 // CHECK: %[[SIZE:.*]] = arith.muli %{{.*}}, %[[HEADS]]
 // CHECK: arith.divui %{{.*}}, %[[SIZE]]
-// CHECK: } partition @compute replicas(3) registers(160) {
+// CHECK: } partition @compute
 // CHECK-NOT: arith.divui %c65536_i32
 // CHECK: gpu.return
 func.func @group(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
@@ -259,7 +259,7 @@ func.func @group(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tenso
 // A prefix that all queries see is in the limit of each query, too.
 
 // CHECK-LABEL: gpu.func @prefix(
-// CHECK: } partition @compute replicas(3) registers(160) {
+// CHECK: } partition @compute
 // CHECK: %[[LATER:.*]] = arith.maxsi %{{.*}} : vector<1x64xindex>
 // CHECK: %[[LIMIT:.*]] = arith.minsi %{{.*}} : vector<1x64xindex>
 // CHECK-NOT: arith.ori
@@ -293,7 +293,7 @@ func.func @prefix(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tens
 // warpgroup is asked of each one but the first.
 
 // CHECK-LABEL: gpu.func @ranges(
-// CHECK: } partition @compute replicas(3) registers(160) {
+// CHECK: } partition @compute
 // CHECK: %[[WG:.*]] = hopper.warpgroup_id
 // CHECK: %[[BEFORE:.*]] = arith.muli %[[WG]], %c64
 // CHECK: scf.if
@@ -420,7 +420,7 @@ func.func @bshd(%q: tensor<2x?x4x64xbf16>, %k: tensor<2x?x2x64xbf16>, %v: tensor
 // that of a key, too, and no warpgroup has limits of its own.
 
 // CHECK-LABEL: gpu.func @one_tile(
-// CHECK: } partition @compute replicas(3) registers(160) {
+// CHECK: } partition @compute
 // CHECK: scf.while
 // CHECK: %[[COUNT:.*]] = arith.divui %{{.*}}, %c64_i32
 // CHECK-NOT: arith.divui

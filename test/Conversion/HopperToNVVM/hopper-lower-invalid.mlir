@@ -61,7 +61,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error@+1 {{expects a kernel with a schedule and one hopper.warp_specialize}}
+  // expected-error@+1 {{expects a kernel with one hopper.warp_specialize}}
   gpu.func @f() kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
     gpu.return
   }

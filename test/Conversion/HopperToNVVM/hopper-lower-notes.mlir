@@ -10,9 +10,9 @@
 // CHECK: nvvm.mbarrier.init %[[SHARED]], %c1_i32
 
 // CHECK: nvvm.setmaxregister {{ *}}decrease
-// CHECK: %[[LANE:.*]] = arith.andi %[[TID]], %c31_i32
 // CHECK: %[[WARP:.*]] = arith.cmpi ult, %[[TID]], %c32_i32
 // CHECK: scf.if %[[WARP]] {
+// CHECK:   %[[LANE:.*]] = arith.andi %[[TID]], %c31_i32
 
 // One thread claims for all.
 // CHECK:   %[[CLAIM:.*]] = scf.if %[[FIRST]] -> (i32) {

@@ -3,7 +3,7 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
 func.func @f() {
-  // expected-error@+1 {{expects 1 to 4 consumers, but got 0}}
+  // expected-error@+2 {{expects a positive number of replicas, but got 0}}
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(0) registers(240) {
   }
@@ -13,7 +13,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects 1 to 4 consumers, but got 5}}
+  // expected-error@+1 {{expects registers to leave at least 24 to each thread of the other warpgroups, but they leave -720}}
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(5) registers(240) {
   }
@@ -23,7 +23,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 16}}
+  // expected-error@+2 {{expects registers to be a multiple of 8 from 24 to 256, but got 16}}
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(16) {
   }
@@ -33,7 +33,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 100}}
+  // expected-error@+2 {{expects registers to be a multiple of 8 from 24 to 256, but got 100}}
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(100) {
   }
@@ -43,7 +43,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 264}}
+  // expected-error@+2 {{expects registers to be a multiple of 8 from 24 to 256, but got 264}}
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(264) {
   }
@@ -53,7 +53,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
+  // expected-error@+1 {{expects registers to leave at least 24 to each thread of the other warpgroups, but they leave 8}}
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(248) {
   }
@@ -63,7 +63,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 112, which leave 16}}
+  // expected-error@+1 {{expects registers to leave at least 24 to each thread of the other warpgroups, but they leave 16}}
   hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) {
   } partition @compute replicas(2) registers(112) {
   }
@@ -73,7 +73,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 5}}
+  // expected-error@+1 {{expects ctas_per_sm to be from 1 to 4, but got 5}}
   hopper.warp_specialize ctas_per_sm(5) partition @load threads(1) {
   } partition @compute registers(64) {
   }
@@ -91,7 +91,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error@+1 {{'hopper.warpgroup_id' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+  // expected-error@+1 {{'hopper.warpgroup_id' op expects to be in a partition of hopper.warp_specialize}}
   %0 = hopper.warpgroup_id
   return
 }
@@ -101,7 +101,7 @@ func.func @f() {
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{'hopper.put' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.put' op expects a partition of one replica, but got 2}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
   }
   return
@@ -109,34 +109,17 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 
 // -----
 
-func.func @f() {
-  hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.warpgroup_id' op expects to be in the 'consumers' region of hopper.warp_specialize}}
-    %0 = hopper.warpgroup_id
-  } partition @compute replicas(2) registers(240) {
-  }
-  return
-}
-
-// -----
-
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
-  hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.get' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.get' op expects to be in a partition of hopper.warp_specialize}}
     %0 = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
-  } partition @compute replicas(2) registers(240) {
-  }
   return
 }
 
 // -----
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
-  hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.release' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.release' op expects to be in a partition of hopper.warp_specialize}}
     hopper.release %c[%n] : !hopper.channel<2x128x64xbf16>
-  } partition @compute replicas(2) registers(240) {
-  }
   return
 }
 
@@ -144,7 +127,7 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
 
 func.func @f(%t: !hopper.turns) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.take_turn' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.take_turn' op expects a partition whose replicas have 128 threads, but got 1}}
     hopper.take_turn %t : !hopper.turns
   } partition @compute replicas(2) registers(240) {
   }
@@ -155,7 +138,7 @@ func.func @f(%t: !hopper.turns) {
 
 func.func @f(%t: !hopper.turns) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.pass_turn' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.pass_turn' op expects a partition whose replicas have 128 threads, but got 1}}
     hopper.pass_turn %t : !hopper.turns
   } partition @compute replicas(2) registers(240) {
   }
@@ -166,7 +149,7 @@ func.func @f(%t: !hopper.turns) {
 
 func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.load_fragment' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.load_fragment' op expects a partition whose replicas have 128 threads, but got 1}}
     %0 = hopper.load_fragment %t : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
   } partition @compute replicas(2) registers(240) {
   }
@@ -177,7 +160,7 @@ func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
 
 func.func @f(%q: !hopper.tile<64x64xbf16, of 128>, %k: !hopper.tile<128x64xbf16>) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.mma' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.mma' op expects a partition whose replicas have 128 threads, but got 1}}
     %0 = hopper.mma %q, %k : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   } partition @compute replicas(2) registers(240) {
   }
@@ -188,7 +171,7 @@ func.func @f(%q: !hopper.tile<64x64xbf16, of 128>, %k: !hopper.tile<128x64xbf16>
 
 func.func @f(%p: !hopper.pending<vector<128x64xf32>>) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.wait' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.wait' op expects a partition whose replicas have 128 threads, but got 1}}
     %0 = hopper.wait %p in_flight 0 : !hopper.pending<vector<128x64xf32>>
   } partition @compute replicas(2) registers(240) {
   }
@@ -199,7 +182,7 @@ func.func @f(%p: !hopper.pending<vector<128x64xf32>>) {
 
 func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.reuse' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.reuse' op expects a partition whose replicas have 128 threads, but got 1}}
     %0 = hopper.reuse %c : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
   } partition @compute replicas(2) registers(240) {
   }
@@ -210,7 +193,7 @@ func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
 
 func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.store' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.store' op expects a partition whose replicas have 128 threads, but got 1}}
     hopper.store %v, %t, %m[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
   } partition @compute replicas(2) registers(240) {
   }
@@ -221,7 +204,7 @@ func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !
 
 func.func @f(%v: vector<1x64xf32>, %l: memref<?xf32>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.store_rows' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.store_rows' op expects a partition whose replicas have 128 threads, but got 1}}
     hopper.store_rows %v, %l[%x] dim 0 end %x : vector<1x64xf32>, memref<?xf32>
   } partition @compute replicas(2) registers(240) {
   }
@@ -277,8 +260,8 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<128x64xbf16>'}}
-    %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<128x64xbf16>
+    // expected-error@+1 {{expects a multiple of 8 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<4x64xbf16, of 128>'}}
+    %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<4x64xbf16, of 128>
   }
   return
 }
@@ -288,7 +271,7 @@ func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x128xbf16, of 128>'}}
+    // expected-error@+1 {{expects a multiple of 8 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x128xbf16, of 128>'}}
     %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x128xbf16, of 128>
   }
   return
@@ -299,7 +282,7 @@ func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xf16, of 128>'}}
+    // expected-error@+1 {{expects a multiple of 8 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xf16, of 128>'}}
     %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xf16, of 128>
   }
   return
@@ -310,7 +293,7 @@ func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
 func.func @f(%t: !hopper.tile<128x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects 64 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16, of 192>'}}
+    // expected-error@+1 {{expects a multiple of 8 rows of '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16, of 192>'}}
     %0 = hopper.rows %t[%x] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 192>
   }
   return
@@ -354,7 +337,7 @@ func.func @f(%t: !hopper.tile<64x64xbf16, of 128>) {
 func.func @f(%l: !hopper.tile<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects 64 queries, but got 128}}
+    // expected-error@+1 {{expects 64 rows of the result, but got 128}}
     %0 = hopper.mma %l, %r : !hopper.tile<128x64xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
   return
@@ -365,7 +348,7 @@ func.func @f(%l: !hopper.tile<128x64xbf16>, %r: !hopper.tile<128x64xbf16>) {
 func.func @f(%l: vector<64x32xbf16>, %r: !hopper.tile<128x64xbf16>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects 64 queries, but got 32}}
+    // expected-error@+1 {{expects 64 rows of the result, but got 32}}
     %0 = hopper.mma %l, %r : vector<64x32xbf16>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
   return
@@ -431,7 +414,7 @@ func.func @f(%l: vector<24x64xbf16>, %r: !hopper.tile<24x64xbf16>) {
 func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<12x64xbf16>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects rows of the result to be a multiple of 8 up to 256, but got 12}}
+    // expected-error@+1 {{expects columns of the result to be a multiple of 8 up to 256, but got 12}}
     %0 = hopper.mma %l, %r : vector<64x64xbf16>, !hopper.tile<12x64xbf16> -> !hopper.pending<vector<12x64xf32>>
   }
   return
@@ -442,7 +425,7 @@ func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<12x64xbf16>) {
 func.func @f(%l: vector<64x64xbf16>, %r: !hopper.tile<264x64xbf16>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects rows of the result to be a multiple of 8 up to 256, but got 264}}
+    // expected-error@+1 {{expects columns of the result to be a multiple of 8 up to 256, but got 264}}
     %0 = hopper.mma %l, %r : vector<64x64xbf16>, !hopper.tile<264x64xbf16> -> !hopper.pending<vector<264x64xf32>>
   }
   return
@@ -530,7 +513,7 @@ func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{'hopper.claim' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.claim' op expects a partition of one replica, but got 2}}
     %0 = hopper.claim %c : memref<2xi32>
   }
   return
@@ -541,7 +524,7 @@ func.func @f(%c: memref<2xi32>) {
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{'hopper.retire' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.retire' op expects a partition of one replica, but got 2}}
     hopper.retire %c : memref<2xi32>
   }
   return
@@ -552,7 +535,7 @@ func.func @f(%c: memref<2xi32>) {
 func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{'hopper.post' op expects to be in the 'producer' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.post' op expects a partition of one replica, but got 2}}
     hopper.post %m[%n], %n : !hopper.mailbox<1>
   }
   return
@@ -561,11 +544,8 @@ func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
 // -----
 
 func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
-  hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.receive' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.receive' op expects to be in a partition of hopper.warp_specialize}}
     %0 = hopper.receive %m[%n] : !hopper.mailbox<1> -> i32
-  } partition @compute replicas(2) registers(240) {
-  }
   return
 }
 
@@ -593,21 +573,11 @@ func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
 
 // -----
 
-func.func @f() {
-  // expected-error@+1 {{expects 1, 32 or 128 threads of the producer, but got 64}}
-  hopper.warp_specialize partition @load {
-  } partition @compute replicas(2) registers(208) {
-  }
-  return
-}
-
-// -----
-
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %a: !hopper.map<128x64xbf16, strided>, %x: index) {
   hopper.warp_specialize partition @load {
-    // expected-note@+1 {{filled from '!hopper.map<128x64xbf16>'}}
+    // expected-note@+1 {{filled here}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
-    // expected-error@+1 {{expects a map of the kind that the channel is filled from elsewhere, but got '!hopper.map<128x64xbf16, strided>'}}
+    // expected-error@+1 {{expects to fill the channel in the way that it is filled elsewhere}}
     hopper.put %c[%n], %a[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
   } partition @compute replicas(2) registers(208) {
   }
@@ -651,7 +621,7 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16, strided>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{expects a producer of 128 threads for '!hopper.map<128x64xbf16, strided>', but got 1}}
+    // expected-error@+1 {{expects a partition of 128 threads for '!hopper.map<128x64xbf16, strided>', but got 1}}
     hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided>
   } partition @compute replicas(2) registers(208) {
   }
@@ -722,7 +692,7 @@ func.func private @f(!hopper.channel<2x128x64xbf16, letters>)
 
 func.func @f(%p: i1) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.ballot' op expects a producer of a warp, but got one thread}}
+    // expected-error@+1 {{'hopper.ballot' op expects a partition of warps, but got one thread}}
     %bits = hopper.ballot %p
   } partition @compute replicas(2) registers(208) {
   }
@@ -733,7 +703,7 @@ func.func @f(%p: i1) {
 
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load {
-    // expected-error@+1 {{'hopper.claim' op expects a producer of one thread or one warp}}
+    // expected-error@+1 {{'hopper.claim' op expects a partition of one thread or one warp, but got 128 threads}}
     %0 = hopper.claim %c : memref<2xi32>
   } partition @compute replicas(2) registers(208) {
   }
@@ -744,7 +714,7 @@ func.func @f(%c: memref<2xi32>) {
 
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load {
-    // expected-error@+1 {{'hopper.retire' op expects a producer of one thread or one warp}}
+    // expected-error@+1 {{'hopper.retire' op expects a partition of one thread or one warp, but got 128 threads}}
     hopper.retire %c : memref<2xi32>
   } partition @compute replicas(2) registers(208) {
   }
@@ -755,7 +725,7 @@ func.func @f(%c: memref<2xi32>) {
 
 func.func @f() {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.drain' op expects to be in the 'consumers' region of hopper.warp_specialize}}
+    // expected-error@+1 {{'hopper.drain' op expects a partition whose replicas have 128 threads, but got 1}}
     hopper.drain
   } partition @compute replicas(2) registers(240) {
   }

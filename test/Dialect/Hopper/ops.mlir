@@ -116,7 +116,7 @@ func.func @written_end() {
 // CHECK-NEXT:   %[[NEXT:.*]] = hopper.claim %[[COUNTER]] : memref<2xi32>
 // CHECK-NEXT:   hopper.post %[[BOX]][%[[N]]], %[[NEXT]], %[[N]] : <2>
 // CHECK-NEXT:   hopper.retire %[[COUNTER]] : memref<2xi32>
-// CHECK-NEXT: } partition @compute registers(256) {
+// CHECK-NEXT: } partition @compute replicas(2) registers(240) {
 // CHECK-NEXT:   %{{.*}}:2 = hopper.receive %[[BOX]][%[[N]]] : <2> -> i32, i32
 // CHECK-NEXT: }
 func.func @work(%counter: memref<2xi32>, %n: i32) {
@@ -150,7 +150,7 @@ func.func @products(%n: i32, %flag: i1) {
     %q = hopper.load_fragment %rows : !hopper.tile<64x64xf16, of 128> -> vector<64x64xf16>
     // CHECK: %[[S0:.*]] = hopper.mma %[[ROWS]], %[[KT]] : !hopper.tile<64x64xf16, of 128>, <32x64xf16> -> <vector<32x64xf32>>
     // CHECK: %[[S1:.*]] = hopper.mma %[[Q]], %[[KT]] acc %[[S0]] : vector<64x64xf16>, <32x64xf16>, !hopper.pending<vector<32x64xf32>> -> <vector<32x64xf32>>
-    // CHECK: %[[S:.*]] = hopper.wait %[[S1]] in_flight 0 : <vector<32x64xf32>>
+    // CHECK: %[[S:.*]] = hopper.wait %[[S1]] in_flight 0 : !hopper.pending<vector<32x64xf32>>
     %s0 = hopper.mma %rows, %kt : !hopper.tile<64x64xf16, of 128>, !hopper.tile<32x64xf16> -> !hopper.pending<vector<32x64xf32>>
     %s1 = hopper.mma %q, %kt acc %s0 : vector<64x64xf16>, !hopper.tile<32x64xf16>, !hopper.pending<vector<32x64xf32>> -> !hopper.pending<vector<32x64xf32>>
     %s = hopper.wait %s1 in_flight 0 : !hopper.pending<vector<32x64xf32>>
@@ -158,7 +158,7 @@ func.func @products(%n: i32, %flag: i1) {
     %zero = arith.constant dense<0.0> : vector<64x64xf32>
     // CHECK: hopper.mma %{{.*}}, %[[KT]] acc %{{.*}} rhs_transposed : vector<32x64xf16>, <32x64xf16>, vector<64x64xf32> -> <vector<64x64xf32>>
     // CHECK: hopper.in_flight %{{.*}} : <vector<64x64xf32>>
-    // CHECK: hopper.wait %{{.*}} in_flight 7 {note = 1 : i64} : <vector<64x64xf32>>
+    // CHECK: hopper.wait %{{.*}} in_flight 7 {note = 1 : i64} : !hopper.pending<vector<64x64xf32>>
     %o = hopper.mma %p, %kt acc %zero rhs_transposed : vector<32x64xf16>, !hopper.tile<32x64xf16>, vector<64x64xf32> -> !hopper.pending<vector<64x64xf32>>
     %path = scf.if %flag -> !hopper.pending<vector<64x64xf32>> {
       %again = hopper.in_flight %zero : !hopper.pending<vector<64x64xf32>>

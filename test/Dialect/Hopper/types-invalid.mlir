@@ -10,8 +10,48 @@ func.func private @f(!hopper.tile<64x64x64xbf16>)
 
 // -----
 
-// expected-error@+1 {{expects 3 positive extents, but got 128x64}}
-func.func private @f(!hopper.channel<128x64xbf16>)
+// expected-error@+1 {{expects 3 positive extents, but got 64}}
+func.func private @f(!hopper.channel<64xf32>)
+
+// -----
+
+// expected-error@+1 {{expects a vector of f32, but got 'bf16'}}
+func.func private @f(!hopper.channel<2x64xbf16>)
+
+// -----
+
+// expected-error@+1 {{expects a vector of f32, but got 'f16'}}
+func.func private @f(!hopper.tile<64xf16>)
+
+// -----
+
+// expected-error@+1 {{expects no notes with vectors}}
+func.func private @f(!hopper.channel<2x64xf32, notes>)
+
+// -----
+
+// expected-error@+1 {{expects a name of a partition}}
+func.func private @f() attributes {hopper.p = #hopper.partition<name = "", replicas = 1, threads = 1, registers = 0>}
+
+// -----
+
+// expected-error@+1 {{expects a positive number of replicas, but got 0}}
+func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 0, threads = 1, registers = 0>}
+
+// -----
+
+// expected-error@+1 {{expects one thread or 1 to 4 warps of a replica, but got 48 threads}}
+func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 1, threads = 48, registers = 0>}
+
+// -----
+
+// expected-error@+1 {{expects one thread or 1 to 4 warps of a replica, but got 160 threads}}
+func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 1, threads = 160, registers = 0>}
+
+// -----
+
+// expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 20}}
+func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 1, threads = 128, registers = 20>}
 
 // -----
 

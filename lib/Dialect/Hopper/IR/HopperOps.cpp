@@ -121,8 +121,8 @@ static FailureOr<PartitionAttr> verifyInWarpgroups(Operation *op) {
   FailureOr<PartitionAttr> partition = verifyInPartition(op);
   if (failed(partition) || partition->hasWarpgroups())
     return partition;
-  return op->emitOpError("expects a partition of warpgroups, but got ")
-         << partition->getThreads() << " threads";
+  return op->emitOpError("expects a partition whose replicas have ")
+         << 4 * kWarpThreads << " threads, but got " << partition->getThreads();
 }
 
 static FailureOr<PartitionAttr> verifyInOneReplica(Operation *op) {

@@ -1,0 +1,121 @@
+// Partitions, and what they exchange besides copies of tensors.
+
+// RUN: attn-opt %s --verify-roundtrip | FileCheck %s
+// RUN: attn-opt %s -o %t.custom.mlir
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt -o %t.back.mlir
+// RUN: diff %t.custom.mlir %t.back.mlir
+
+// CHECK-LABEL: func.func @partitions
+// CHECK: hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) registers(24) {
+// CHECK-NEXT: } partition @help replicas(2) warps(1) {
+// CHECK-NEXT:   hopper.warpgroup_id
+// CHECK-NEXT:   hopper.sync
+// CHECK-NEXT: } partition @scores registers(104) {
+// CHECK-NEXT: } partition @"more sums" {
+// CHECK-NEXT: }
+func.func @partitions() {
+  hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) registers(24) {
+  } partition @help replicas(2) warps(1) {
+    %n = hopper.warpgroup_id
+    hopper.sync
+  } partition @scores warps(4) registers(104) {
+  } partition @"more sums" replicas(1) {
+  }
+  return
+}
+
+// One partition alone.
+
+// CHECK-LABEL: func.func @one
+// CHECK: hopper.warp_specialize partition @all replicas(3) {
+// CHECK-NEXT: }
+func.func @one() {
+  hopper.warp_specialize partition @all replicas(3) {
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @vectors
+// CHECK-SAME: %[[CH:[^ ]*]]: !hopper.channel<2x80xf32>, %[[LSE:[^ ]*]]: memref<?x?xf32>
+func.func @vectors(%ch: !hopper.channel<2x80xf32>, %lse: memref<?x?xf32>, %n: i32, %x: index) {
+  // CHECK: %[[SUMS:.*]] = hopper.create_channel : <1x128xf32>
+  %sums = hopper.create_channel : !hopper.channel<1x128xf32>
+  hopper.warp_specialize partition @load threads(1) {
+    // CHECK: hopper.put_vector %[[CH]][%{{.*}}], %[[LSE]][%{{.*}}, %{{.*}}] : <2x80xf32>, memref<?x?xf32>
+    hopper.put_vector %ch[%n], %lse[%x, %x] : !hopper.channel<2x80xf32>, memref<?x?xf32>
+  } partition @compute replicas(2) registers(240) {
+    %wg = hopper.warpgroup_id
+    // CHECK: %[[T:.*]] = hopper.get %[[CH]][%{{.*}}] : <2x80xf32> -> <80xf32>
+    %t = hopper.get %ch[%n] : !hopper.channel<2x80xf32> -> !hopper.tile<80xf32>
+    // CHECK: hopper.load_fragment %[[T]] : <80xf32> -> vector<80x1xf32>
+    %l = hopper.load_fragment %t : !hopper.tile<80xf32> -> vector<80x1xf32>
+    hopper.release %ch[%n] : !hopper.channel<2x80xf32>
+    %x1 = arith.constant dense<0.0> : vector<1x64xf32>
+    // CHECK: hopper.put_fragment %[[SUMS]][%{{.*}}], %{{.*}} at %{{.*}} : <1x128xf32>, vector<1x64xf32>
+    hopper.put_fragment %sums[%n], %x1 at %wg : !hopper.channel<1x128xf32>, vector<1x64xf32>
+    // CHECK: %[[S:.*]] = hopper.get %[[SUMS]]
+    // CHECK: %[[MINE:.*]] = hopper.rows %[[S]][%{{.*}}] : <128xf32> -> <64xf32, of 128>
+    // CHECK: hopper.load_fragment %[[MINE]] : <64xf32, of 128> -> vector<1x64xf32>
+    %s = hopper.get %sums[%n] : !hopper.channel<1x128xf32> -> !hopper.tile<128xf32>
+    %mine = hopper.rows %s[%wg] : !hopper.tile<128xf32> -> !hopper.tile<64xf32, of 128>
+    %m = hopper.load_fragment %mine : !hopper.tile<64xf32, of 128> -> vector<1x64xf32>
+    hopper.release %sums[%n] : !hopper.channel<1x128xf32>
+  }
+  return
+}
+
+// Two unlike partitions write tiles for each other.
+
+// CHECK-LABEL: func.func @fragments
+func.func @fragments(%ds: !hopper.channel<2x80x128xbf16>, %p: !hopper.channel<1x64x80xbf16>, %n: i32, %c: i1) {
+  %v = arith.constant dense<0.0> : vector<80x64xbf16>
+  hopper.warp_specialize partition @one replicas(2) registers(160) {
+    %wg = hopper.warpgroup_id
+    // CHECK: hopper.put_fragment %{{.*}}[%{{.*}}], %{{.*}} at %{{.*}} transposed if %{{.*}} : <2x80x128xbf16>, vector<80x64xbf16>
+    hopper.put_fragment %ds[%n], %v at %wg transposed if %c : !hopper.channel<2x80x128xbf16>, vector<80x64xbf16>
+    // CHECK: hopper.get %{{.*}}[%{{.*}}] if %{{.*}} : <1x64x80xbf16> -> <64x80xbf16>
+    // CHECK: hopper.release %{{.*}}[%{{.*}}] if %{{.*}} : <1x64x80xbf16>
+    %t = hopper.get %p[%n] if %c : !hopper.channel<1x64x80xbf16> -> !hopper.tile<64x80xbf16>
+    hopper.release %p[%n] if %c : !hopper.channel<1x64x80xbf16>
+  } partition @other registers(104) {
+    // CHECK: hopper.put_fragment %{{.*}}[%{{.*}}], %{{.*}} : <1x64x80xbf16>, vector<80x64xbf16>
+    hopper.put_fragment %p[%n], %v : !hopper.channel<1x64x80xbf16>, vector<80x64xbf16>
+    %t = hopper.get %ds[%n] : !hopper.channel<2x80x128xbf16> -> !hopper.tile<80x128xbf16>
+    hopper.release %ds[%n] : !hopper.channel<2x80x128xbf16>
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @products
+func.func @products(%ds: !hopper.tile<64x64xbf16>, %k: !hopper.tile<64x256xbf16>, %wg: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // CHECK: %[[HALF:.*]] = hopper.columns %{{.*}}[%{{.*}}] : <64x256xbf16> -> <64x128xbf16>
+    %half = hopper.columns %k[%wg] : !hopper.tile<64x256xbf16> -> !hopper.tile<64x128xbf16>
+    // CHECK: %[[A:.*]] = hopper.mma %{{.*}}, %[[HALF]] lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, <64x128xbf16> -> <vector<128x64xf32>>
+    %a = hopper.mma %ds, %half lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, !hopper.tile<64x128xbf16> -> !hopper.pending<vector<128x64xf32>>
+    // CHECK: %[[B:.*]] = hopper.mma %{{.*}}, %{{.*}} acc %[[A]] lhs_transposed rhs_transposed :
+    %b = hopper.mma %ds, %half acc %a lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, !hopper.tile<64x128xbf16>, !hopper.pending<vector<128x64xf32>> -> !hopper.pending<vector<128x64xf32>>
+    %rows = hopper.rows %k[%wg] : !hopper.tile<64x256xbf16> -> !hopper.tile<16x256xbf16, of 64>
+    // CHECK: %[[C:.*]] = hopper.mma
+    %c = hopper.mma %ds, %ds : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> !hopper.pending<vector<64x64xf32>>
+    // CHECK: hopper.wait %[[B]], %[[C]] in_flight 0 : !hopper.pending<vector<128x64xf32>>, !hopper.pending<vector<64x64xf32>>
+    %x, %y = hopper.wait %b, %c in_flight 0 : !hopper.pending<vector<128x64xf32>>, !hopper.pending<vector<64x64xf32>>
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @sums
+func.func @sums(%rows: memref<?x?x128xf32>, %blocks: memref<?x4096xf32>, %x: index, %c: i1) {
+  %v = arith.constant dense<0.0> : vector<64x64xf32>
+  hopper.warp_specialize partition @compute registers(240) {
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] m 1 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
+    // CHECK: hopper.reduce_add {{.*}} m 1 n 2 end_m %{{.*}} vector 4 if %{{.*}} : vector
+    // CHECK: hopper.reduce_add {{.*}} m 2 n 1 end_n %{{.*}} : vector
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} : vector<64x64xf32>, memref<?x4096xf32>
+    hopper.reduce_add %v, %rows[%x, %x, %x] m 1 n 2 : vector<64x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %rows[%x, %x, %x] m 1 n 2 end_m %x vector 4 if %c : vector<64x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %rows[%x, %x, %x] m 2 n 1 end_n %x : vector<64x64xf32>, memref<?x?x128xf32>
+    hopper.reduce_add %v, %blocks[%x] fragment if %c : vector<64x64xf32>, memref<?x4096xf32>
+  }
+  return
+}
