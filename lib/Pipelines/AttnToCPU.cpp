@@ -137,6 +137,10 @@ void mlir::attn::registerAttnPipelines() {
       "attn-to-nvvm", "Lower attention to kernels for Hopper GPUs",
       buildAttnToNVVMPipeline);
   PassPipelineRegistration<AttnToNVVMOptions>(
+      "attn-hopper-to-nvvm",
+      "Lower kernels of the machine level to what each of their threads does",
+      buildGPUThreadStage);
+  PassPipelineRegistration<AttnToNVVMOptions>(
       "attn-checks-to-nvvm",
       "Lower checks of the lists of a program to kernels for Hopper GPUs",
       buildChecksToNVVMPipeline);
