@@ -164,8 +164,7 @@ private:
       release(resources.queryChannel, work.queryNumber);
   }
   Value wait(Value pending, int64_t inFlight) {
-    return hopper::WaitOp::create(builder, loc, pending, inFlight)
-        .getResult(0);
+    return hopper::WaitOp::create(builder, loc, pending, inFlight).getResult(0);
   }
   void takeTurn() {
     if (resources.turns)

@@ -12,8 +12,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// The first partition fills all channels, and the other one reads them.
-FailureOr<protocol::Roles>
-protocol::Roles::get(hopper::WarpSpecializeOp op) {
+FailureOr<protocol::Roles> protocol::Roles::get(hopper::WarpSpecializeOp op) {
   if (op.getBodies().size() != 2)
     return op.emitOpError("expects a producer and consumers, or '")
            << hopper::kProtocolCheckedAttrName << "', but got "
@@ -30,8 +29,7 @@ protocol::Roles::get(hopper::WarpSpecializeOp op) {
         return WalkResult::advance();
       inner->emitOpError("expects the first partition to fill channels and the "
                          "second one to read them, or '")
-          << hopper::kProtocolCheckedAttrName
-          << "' of hopper.warp_specialize";
+          << hopper::kProtocolCheckedAttrName << "' of hopper.warp_specialize";
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

@@ -335,8 +335,8 @@ LogicalResult RolesCheck::check() {
     return WalkResult::advance();
   });
   if (result.wasInterrupted() ||
-      failed(walk(&roles.producer->front(), &roles.consumers->front(),
-                  roles.op)))
+      failed(
+          walk(&roles.producer->front(), &roles.consumers->front(), roles.op)))
     return failure();
   for (const NumberedRing &ring : rings)
     if (ring.waiting != 0) {

@@ -219,8 +219,8 @@ void ThreadProgram::layOutMemory() {
   for (Operation &op : body)
     if (isa<hopper::CreateChannelOp, hopper::CreateMailboxOp>(op))
       layOutRing(op.getResult(0));
-  sharedBytes = llvm::alignTo(std::max<int64_t>(numBarrierBytes, 1),
-                              kTileAlignment);
+  sharedBytes =
+      llvm::alignTo(std::max<int64_t>(numBarrierBytes, 1), kTileAlignment);
   for (Operation &op : body) {
     if (auto channel = dyn_cast<hopper::CreateChannelOp>(op)) {
       hopper::ChannelType type = channel.getResult().getType();

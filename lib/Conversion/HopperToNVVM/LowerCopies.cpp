@@ -105,8 +105,9 @@ void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value row = arith::AddIOp::create(
-        b, loop.getInductionVar(), arith::ShRUIOp::create(b, groupThread, i32(3)));
+    Value row =
+        arith::AddIOp::create(b, loop.getInductionVar(),
+                              arith::ShRUIOp::create(b, groupThread, i32(3)));
     auto copy = [&](Value to, Value from, Value isInside) {
       auto branch = scf::IfOp::create(b, segmentType, isInside,
                                       /*withElseRegion=*/true);

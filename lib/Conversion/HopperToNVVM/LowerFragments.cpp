@@ -26,11 +26,11 @@ static constexpr int64_t kSegmentsInRow = kRowBytes / kSegmentBytes;
 static void emitMatrixStore(ImplicitLocOpBuilder &b, Value address,
                             ArrayRef<Value> registers, bool isTransposed) {
   bool isHalf = registers.size() == 2;
-  std::string text = ("stmatrix.sync.aligned.m8n8." +
-                      Twine(isHalf ? "x2" : "x4") +
-                      (isTransposed ? ".trans" : "") + ".shared.b16 [$0], " +
-                      (isHalf ? "{$1,$2};" : "{$1,$2,$3,$4};"))
-                         .str();
+  std::string text =
+      ("stmatrix.sync.aligned.m8n8." + Twine(isHalf ? "x2" : "x4") +
+       (isTransposed ? ".trans" : "") + ".shared.b16 [$0], " +
+       (isHalf ? "{$1,$2};" : "{$1,$2,$3,$4};"))
+          .str();
   SmallVector<Value> operands = {address};
   llvm::append_range(operands, registers);
   LLVM::InlineAsmOp::create(
@@ -74,13 +74,14 @@ void ThreadProgram::emitStagingTransposed(ArrayRef<Value> elements,
   // Lanes 0 to 7 and 8 to 15 name rows of the two matrices of 8 columns, those
   // from 16 on of the next 8 columns.
   Value inMatrix = arith::AndIOp::create(b, lane, i32(7));
-  Value next = arith::ShLIOp::create(
-      b, arith::ShRUIOp::create(b, lane, i32(4)), i32(3));
+  Value next =
+      arith::ShLIOp::create(b, arith::ShRUIOp::create(b, lane, i32(4)), i32(3));
   Value rowOfTile = arith::AddIOp::create(b, inMatrix, next);
-  Value matrix = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, lane, i32(3)), i32(1));
+  Value matrix =
+      arith::AndIOp::create(b, arith::ShRUIOp::create(b, lane, i32(3)), i32(1));
   Value segment = arith::XOrIOp::create(
-      b, arith::AddIOp::create(b, arith::ShLIOp::create(b, warp, i32(1)), matrix),
+      b,
+      arith::AddIOp::create(b, arith::ShLIOp::create(b, warp, i32(1)), matrix),
       inMatrix);
   Value start = arith::AddIOp::create(
       b, getSharedAddress(tile),
@@ -90,8 +91,8 @@ void ThreadProgram::emitStagingTransposed(ArrayRef<Value> elements,
   for (size_t first = 0; first < elements.size(); first += 4)
     emitMatrixStore(
         b,
-        addOffset(start, static_cast<int64_t>(first) * kRegisterColumns *
-                             kRowBytes),
+        addOffset(start,
+                  static_cast<int64_t>(first) * kRegisterColumns * kRowBytes),
         elements.slice(first, std::min<size_t>(elements.size() - first, 4)),
         /*isTransposed=*/true);
 }
@@ -110,10 +111,9 @@ void ThreadProgram::emitPutFragment(hopper::PutFragmentOp op) {
     int64_t chunkBytes = type.getRows() * kRowBytes;
     if (op.getBlock()) {
       int64_t rowBytes = type.isVector() ? kVectorBytes : kRowBytes;
-      view = view.advance(getIndexInt(op.getBlock(), 32),
-                          op.getTransposed()
-                              ? chunkBytes
-                              : hopper::kWarpgroupRows * rowBytes);
+      view = view.advance(
+          getIndexInt(op.getBlock(), 32),
+          op.getTransposed() ? chunkBytes : hopper::kWarpgroupRows * rowBytes);
     }
     if (type.isVector()) {
       Value isFirst =
@@ -124,7 +124,8 @@ void ThreadProgram::emitPutFragment(hopper::PutFragmentOp op) {
                           arith::MulIOp::create(b, row, i32(kVectorBytes)));
         for (int64_t r : {0, 1})
           LLVM::StoreOp::create(
-              b, elements[r], offsetPointer(b, base, i32(8 * r * kVectorBytes)));
+              b, elements[r],
+              offsetPointer(b, base, i32(8 * r * kVectorBytes)));
       });
     } else {
       if (op.getTransposed())
@@ -148,12 +149,11 @@ void ThreadProgram::emitLoadVector(hopper::LoadFragmentOp op) {
   Value base = getSharedPointer(tiles.at(op.getTile()), 0);
   Elements list;
   if (type.getDimSize(0) == 1) {
-    Value own = offsetPointer(
-        b, base, arith::MulIOp::create(b, row, i32(kVectorBytes)));
+    Value own = offsetPointer(b, base,
+                              arith::MulIOp::create(b, row, i32(kVectorBytes)));
     for (int64_t r : {0, 1})
       list.push_back(LLVM::LoadOp::create(
-          b, b.getF32Type(),
-          offsetPointer(b, own, i32(8 * r * kVectorBytes))));
+          b, b.getF32Type(), offsetPointer(b, own, i32(8 * r * kVectorBytes))));
   } else {
     Value own = offsetPointer(
         b, base, arith::MulIOp::create(b, quad, i32(2 * kVectorBytes)));
@@ -184,8 +184,8 @@ static void emitReduction(ImplicitLocOpBuilder &b, Value address,
   if (elements.size() == 1)
     text += ".f32 [$0], " + list + ";";
   else
-    text += ".v" + std::to_string(elements.size()) + ".f32 [$0], {" + list +
-            "};";
+    text +=
+        ".v" + std::to_string(elements.size()) + ".f32 [$0], {" + list + "};";
   SmallVector<Value> operands = {address};
   llvm::append_range(operands, elements);
   LLVM::InlineAsmOp::create(
@@ -221,8 +221,9 @@ void ThreadProgram::emitReduceFragment(hopper::ReduceAddOp op) {
   Elements list = get(op.getVector());
   for (size_t first = 0; first < list.size(); first += numElements)
     emitReduction(b,
-                  offsetPointer(b, base, i32(static_cast<int64_t>(first) * bytes *
-                                             4 * hopper::kWarpThreads)),
+                  offsetPointer(b, base,
+                                i32(static_cast<int64_t>(first) * bytes * 4 *
+                                    hopper::kWarpThreads)),
                   ArrayRef(list).slice(first, numElements));
 }
 
@@ -239,9 +240,9 @@ void ThreadProgram::emitReduceRows(hopper::ReduceAddOp op) {
   Value firstM = toInt(position[m], 64), firstN = toInt(position[n], 64);
   Value isOdd;
   if (width == 4)
-    isOdd = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                  arith::AndIOp::create(b, quad, i32(1)),
-                                  i32(0));
+    isOdd =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                              arith::AndIOp::create(b, quad, i32(1)), i32(0));
   // The element in this place, from the first row and the first column of this
   // thread.
   auto isBelow = [&](Value at, Value end) -> Value {
@@ -265,8 +266,7 @@ void ThreadProgram::emitReduceRows(hopper::ReduceAddOp op) {
       // A group of one element has its neighbour as the next one.
       auto size = static_cast<int64_t>(groups.size());
       for (int64_t number = 0; number < size; ++number) {
-        int64_t column =
-            width == 1 ? number / 2 * 8 + number % 2 : number * 8;
+        int64_t column = width == 1 ? number / 2 * 8 + number % 2 : number * 8;
         position[m] = {atM, 0};
         position[n] = {atN, column};
         emitIf(isBelow(addOffset(atN, column), op.getEndN()), [&] {
@@ -295,7 +295,8 @@ void ThreadProgram::emitReduceRows(hopper::ReduceAddOp op) {
     SmallVector<Value> group(4);
     for (int64_t p : {0, 1}) {
       Value first = list[e + p], second = list[e + 2 + p];
-      Value other = shuffle(arith::SelectOp::create(b, isOdd, first, second), 1);
+      Value other =
+          shuffle(arith::SelectOp::create(b, isOdd, first, second), 1);
       group[p] = arith::SelectOp::create(b, isOdd, other, first);
       group[2 + p] = arith::SelectOp::create(b, isOdd, second, other);
     }
@@ -303,7 +304,7 @@ void ThreadProgram::emitReduceRows(hopper::ReduceAddOp op) {
   }
   Value ownRow = arith::AddIOp::create(
       b, row, arith::SelectOp::create(b, isOdd, i32(8), i32(0)));
-  Value ownColumn = arith::ShLIOp::create(
-      b, arith::ShRUIOp::create(b, quad, i32(1)), i32(2));
+  Value ownColumn =
+      arith::ShLIOp::create(b, arith::ShRUIOp::create(b, quad, i32(1)), i32(2));
   emitRow(ownRow, ownColumn, groups);
 }

@@ -80,7 +80,8 @@ Interval ThreadProgram::computeInterval(Value value) {
   if (auto position = dyn_cast<hopper::PositionOp>(op))
     return {0, position.getMost()};
   if (isa<hopper::WarpgroupIdOp>(op))
-    return {0, std::max<int64_t>(3, hopper::getPartition(op).getReplicas() - 1)};
+    return {0,
+            std::max<int64_t>(3, hopper::getPartition(op).getReplicas() - 1)};
   if (isa<gpu::LaneIdOp>(op))
     return {0, hopper::kWarpThreads - 1};
   if (isa<gpu::ThreadIdOp>(op))

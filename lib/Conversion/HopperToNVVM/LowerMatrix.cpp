@@ -107,9 +107,8 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
     for (int64_t e = 0; e < numAcc; ++e)
       constraint << "=f,";
     SmallVector<Value> operands;
-    operands.push_back(
-        addBytes(rhsDescriptor,
-                 getOffset(step, rhs.getParentRows(), isTransposed)));
+    operands.push_back(addBytes(
+        rhsDescriptor, getOffset(step, rhs.getParentRows(), isTransposed)));
     constraint << "l";
     os << "{ .reg .pred p; setp." << (acc.empty() ? "ne" : "eq")
        << ".b32 p, 0, 0; ";
@@ -122,8 +121,8 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
     os << "}, ";
     if (lhsTile) {
       operands.push_back(
-          addBytes(lhsDescriptor, getOffset(step, lhsTile.getParentRows(),
-                                            isLhsTransposed)));
+          addBytes(lhsDescriptor,
+                   getOffset(step, lhsTile.getParentRows(), isLhsTransposed)));
       constraint << ",l";
       os << "$" << numAcc + 1;
     } else {

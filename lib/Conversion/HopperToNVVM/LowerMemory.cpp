@@ -49,8 +49,8 @@ Value ThreadProgram::getSharedPointer(const TileView &tile, int64_t offset) {
                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
                               tile.shared->offset + offset)});
   for (auto [number, bytes] : tile.offsets)
-    pointer = offsetPointer(b, pointer,
-                            arith::MulIOp::create(b, number, i32(bytes)));
+    pointer =
+        offsetPointer(b, pointer, arith::MulIOp::create(b, number, i32(bytes)));
   return pointer;
 }
 
@@ -411,9 +411,9 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
     emitGroupBarrier();
     int64_t end = std::min(columns, first + type.getColumns());
     // Four columns of a row are one register.
-    emitStaging(ArrayRef(get(op.getVector()))
-                    .slice(first / 4, (end - first) / 4),
-                tile, chunkBytes);
+    emitStaging(
+        ArrayRef(get(op.getVector())).slice(first / 4, (end - first) / 4), tile,
+        chunkBytes);
     if (isStrided) {
       emitGroupBarrier();
       emitCopyOut(op, tile);

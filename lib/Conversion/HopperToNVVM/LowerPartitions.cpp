@@ -41,12 +41,11 @@ LogicalResult ThreadProgram::emitPartitions() {
     if (end == numPartitions)
       return emitWarpgroups(layout, first, end);
     int64_t from = layout.getFirstGroup(first), to = layout.getFirstGroup(end);
-    Value isHere =
-        to == from + 1
-            ? arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group,
-                                    i32(from))
-            : arith::CmpIOp::create(b, arith::CmpIPredicate::ult, group,
-                                    i32(to));
+    Value isHere = to == from + 1
+                       ? arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                               group, i32(from))
+                       : arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                               group, i32(to));
     auto branch = scf::IfOp::create(b, isHere, /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
     if (failed(emitWarpgroups(layout, first, end)))
@@ -77,9 +76,9 @@ ThreadProgram::emitWarpgroups(const hopper::PartitionLayout &layout,
       isIn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId,
                                    i32(from));
     } else {
-      isIn = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::ult, addOffset(threadId, -from),
-          i32(one.getWarps() * hopper::kWarpThreads));
+      isIn = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                   addOffset(threadId, -from),
+                                   i32(one.getWarps() * hopper::kWarpThreads));
       if (one.getThreads() == 1)
         isIn = arith::AndIOp::create(
             b, isIn,
@@ -115,8 +114,8 @@ ThreadProgram::emitPartition(const hopper::PartitionLayout &layout,
     isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
     warpgroup = i32(0);
     if (partition.getReplicas() > 1) {
-      Value inPartition = arith::ShRUIOp::create(
-          b, addOffset(threadId, -firstThread), i32(5));
+      Value inPartition =
+          arith::ShRUIOp::create(b, addOffset(threadId, -firstThread), i32(5));
       warpgroup = arith::DivUIOp::create(b, inPartition,
                                          i32(partition.getWarpsOfReplica()));
     }
@@ -156,7 +155,8 @@ ThreadProgram::emitPartition(const hopper::PartitionLayout &layout,
                       return put.getMap().getType().getAligned()
                                  ? WalkResult::interrupt()
                                  : WalkResult::advance();
-                    }).wasInterrupted();
+                    })
+                    .wasInterrupted();
   if (copies) {
     NVVM::CpAsyncCommitGroupOp::create(b);
     NVVM::CpAsyncWaitGroupOp::create(b, 0);
@@ -219,11 +219,11 @@ LogicalResult ThreadProgram::assignBarriers() {
   }
   for (auto [number, body] : llvm::enumerate(roles.getBodies())) {
     hopper::PartitionAttr one = roles.getPartition(number);
-    bool hasOwn = one.getWarps() == 1 ||
-                  (one.getReplicas() == 1 && one.hasWarpgroups());
-    bool syncs = body.walk([](hopper::SyncOp) {
-                       return WalkResult::interrupt();
-                     }).wasInterrupted();
+    bool hasOwn =
+        one.getWarps() == 1 || (one.getReplicas() == 1 && one.hasWarpgroups());
+    bool syncs =
+        body.walk([](hopper::SyncOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
     if (hasOwn || !syncs)
       continue;
     syncBarriers[one.getName()] = last;

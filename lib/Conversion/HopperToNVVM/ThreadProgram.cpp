@@ -110,8 +110,7 @@ LogicalResult ThreadProgram::emit() {
   function->setAttr("nvvm.kernel", b.getUnitAttr());
   function->setAttr("nvvm.maxntid",
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads)}));
-  function->setAttr("nvvm.minctasm",
-                    b.getI32IntegerAttr(roles.getCtasPerSm()));
+  function->setAttr("nvvm.minctasm", b.getI32IntegerAttr(roles.getCtasPerSm()));
 
   threadId = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   sharedBase = LLVM::AddressOfOp::create(
@@ -215,8 +214,8 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       })
       .Case([&](hopper::ColumnsOp op) {
         hopper::TileType type = op.getResult().getType();
-        int64_t chunks = type.getColumns() /
-                         hopper::getChunkColumns(type.getElementType());
+        int64_t chunks =
+            type.getColumns() / hopper::getChunkColumns(type.getElementType());
         tiles[op.getResult()] =
             TileView(tiles.at(op.getSource()))
                 .advance(getIndexInt(op.getIndex(), 32),

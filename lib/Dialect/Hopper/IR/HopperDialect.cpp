@@ -111,12 +111,11 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
         return failure(parser.parseEqual() || parser.parseInteger(*value));
     for (bool isOrder : {true, false})
       if (name == (isOrder ? "order" : "exclusive"))
-        return failure(parser.parseEqual() ||
-                       parser.parseCommaSeparatedList(
-                           AsmParser::Delimiter::Square, [&] {
-                             return parseStep(isOrder ? order : exclusive,
-                                              isOrder);
-                           }));
+        return failure(
+            parser.parseEqual() ||
+            parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+              return parseStep(isOrder ? order : exclusive, isOrder);
+            }));
     return parser.emitError(memberLoc,
                             "expects a member of a schedule, but got '")
            << name << "'";
@@ -233,9 +232,9 @@ LogicalResult hopper::ScheduleAttr::verify(
   return success();
 }
 
-LogicalResult hopper::PlaceAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, StringRef name,
-    int64_t stage) {
+LogicalResult
+hopper::PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                          StringRef name, int64_t stage) {
   if (name.empty() || stage < 0)
     return emitError() << "expects the name of a step and a stage of 0 or "
                           "more, but got \""
@@ -280,9 +279,8 @@ static void printShape(AsmPrinter &printer, int64_t rows, int64_t columns,
   printer << element;
 }
 
-static LogicalResult
-verifyVector(function_ref<InFlightDiagnostic()> emitError, int64_t columns,
-             Type element) {
+static LogicalResult verifyVector(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t columns, Type element) {
   if (columns == 0 && !element.isF32())
     return emitError() << "expects a vector of f32, but got " << element;
   return success();

@@ -48,9 +48,9 @@ parsePartitions(OpAsmParser &parser, ArrayAttr &partitions,
       return failure();
     if (threads == 0)
       threads = warps * kWarpThreads;
-    auto partition = parser.getChecked<PartitionAttr>(
-        loc, builder.getContext(), name.getValue(), replicas, threads,
-        registers);
+    auto partition = parser.getChecked<PartitionAttr>(loc, builder.getContext(),
+                                                      name.getValue(), replicas,
+                                                      threads, registers);
     if (!partition || parser.parseRegion(body))
       return failure();
     WarpSpecializeOp::ensureTerminator(
@@ -245,8 +245,8 @@ LogicalResult PutVectorOp::verify() {
                        "dimension, but got ")
            << source;
   if (static_cast<int64_t>(getIndices().size()) != source.getRank())
-    return emitOpError("expects ") << source.getRank() << " indices, but got "
-                                   << getIndices().size();
+    return emitOpError("expects ")
+           << source.getRank() << " indices, but got " << getIndices().size();
   return verifyInOneReplica(*this);
 }
 
@@ -303,13 +303,9 @@ LogicalResult ReceiveOp::verify() {
   return verifyInPartition(*this);
 }
 
-LogicalResult TakeTurnOp::verify() {
-  return verifyInWarpgroups(*this);
-}
+LogicalResult TakeTurnOp::verify() { return verifyInWarpgroups(*this); }
 
-LogicalResult PassTurnOp::verify() {
-  return verifyInWarpgroups(*this);
-}
+LogicalResult PassTurnOp::verify() { return verifyInWarpgroups(*this); }
 
 //===----------------------------------------------------------------------===//
 // Matrix products
@@ -346,7 +342,8 @@ LogicalResult ColumnsOp::verify() {
 LogicalResult LoadFragmentOp::verify() {
   TileType tile = getTile().getType();
   Type element = tile.getElementType();
-  auto ofRows = VectorType::get({std::max<int64_t>(tile.getColumns(), 1), kWarpgroupRows}, element);
+  auto ofRows = VectorType::get(
+      {std::max<int64_t>(tile.getColumns(), 1), kWarpgroupRows}, element);
   auto ofColumns = VectorType::get({tile.getRows(), 1}, element);
   if (tile.isVector() && getResult().getType() == ofColumns)
     return verifyInWarpgroups(*this);
@@ -377,7 +374,8 @@ LogicalResult MmaOp::verify() {
     rows = vector.getDimSize(1);
     element = vector.getElementType();
     if (getLhsTransposed())
-      return emitOpError("expects lhs_transposed of a tile, but got ") << vector;
+      return emitOpError("expects lhs_transposed of a tile, but got ")
+             << vector;
   }
   VectorType result = getResult().getType().getVector();
   bool isTransposed = getRhsTransposed();
@@ -500,9 +498,7 @@ LogicalResult ReuseOp::verify() {
   return verifyInWarpgroups(*this);
 }
 
-LogicalResult DrainOp::verify() {
-  return verifyInWarpgroups(*this);
-}
+LogicalResult DrainOp::verify() { return verifyInWarpgroups(*this); }
 
 LogicalResult StoreOp::verify() {
   auto vector = cast<VectorType>(getVector().getType());

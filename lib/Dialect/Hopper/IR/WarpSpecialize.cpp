@@ -44,9 +44,8 @@ static int64_t getRegistersLeft(int64_t numGroups, int64_t ctasPerSM,
   // at the start, nor ptxas more than it uses anywhere.
   constexpr int64_t most = 128;
   int64_t left = getStartRegisters(numGroups, ctasPerSM) * numGroups - taken;
-  return std::min(left / numOthers / kRegisterGranularity *
-                      kRegisterGranularity,
-                  most);
+  return std::min(
+      left / numOthers / kRegisterGranularity * kRegisterGranularity, most);
 }
 
 static LogicalResult
@@ -56,8 +55,7 @@ verifyRegisterCount(function_ref<InFlightDiagnostic()> emitError,
       registers % kRegisterGranularity != 0)
     return emitError() << "expects registers to be a multiple of "
                        << kRegisterGranularity << " from " << kLeastRegisters
-                       << " to " << kMostRegisters << ", but got "
-                       << registers;
+                       << " to " << kMostRegisters << ", but got " << registers;
   return success();
 }
 
@@ -101,9 +99,8 @@ PartitionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (replicas < 1)
     return emitError() << "expects a positive number of replicas, but got "
                        << replicas;
-  if (threads != 1 &&
-      (threads < 1 || threads % kWarpThreads != 0 ||
-       threads > kWarpsOfGroup * kWarpThreads))
+  if (threads != 1 && (threads < 1 || threads % kWarpThreads != 0 ||
+                       threads > kWarpsOfGroup * kWarpThreads))
     return emitError() << "expects one thread or 1 to 4 warps of a replica, "
                           "but got "
                        << threads << " threads";
@@ -129,10 +126,9 @@ PartitionLayout::PartitionLayout(WarpSpecializeOp op) {
     others += number == 0;
   }
   int64_t start = getStartRegisters(numGroups, op.getCtasPerSm());
-  registersLeft = others == 0
-                      ? start * numGroups - taken
-                      : getRegistersLeft(numGroups, op.getCtasPerSm(), taken,
-                                         others);
+  registersLeft = others == 0 ? start * numGroups - taken
+                              : getRegistersLeft(numGroups, op.getCtasPerSm(),
+                                                 taken, others);
   for (int64_t &number : registers)
     if (number == 0)
       number = registersLeft;

@@ -141,9 +141,7 @@ struct PartitionLayout {
   explicit PartitionLayout(WarpSpecializeOp op);
 
   int64_t getNumGroups() const { return registers.size(); }
-  int64_t getNumThreads() const {
-    return getNumGroups() * 4 * kWarpThreads;
-  }
+  int64_t getNumThreads() const { return getNumGroups() * 4 * kWarpThreads; }
   int64_t getFirstGroup(unsigned partition) const {
     return firstWarps[partition] / 4;
   }
