@@ -56,7 +56,8 @@ class Warp:
             self._apart, self._together = [], int(self.clock.seen[self.agent])
             self.tick()
 
-    def _part(self, mask):
+    def part(self, mask):
+        """Threads access shared memory together."""
         if not (self._apart and self._apart[-1] is mask):
             self._apart.append(mask)
 
@@ -209,22 +210,21 @@ class Warp:
 
     # Shared memory.
 
-    def load_shared(self, addresses, size, mask, text):
+    def load_shared(self, addresses, size, mask, text, is_atomic=False):
         """The bytes at each address, as rows. `mask` is which threads load them,
         or None if all together do."""
         if mask is not None:
-            self._part(mask)
+            self.part(mask)
         shared = self.block.shared
         offsets = shared.offsets(addresses, size, text)
         seen = self.clock.seen
-        shared.read(
-            shared.grains(offsets, size), self.agent, seen[self.agent], seen, text
-        )
+        read = shared.look if is_atomic else shared.read
+        read(shared.grains(offsets, size), self.agent, seen[self.agent], seen, text)
         return shared.bytes[offsets[:, None] + numpy.arange(size)]
 
     def store_shared(self, addresses, rows, mask, text):
         if mask is not None:
-            self._part(mask)
+            self.part(mask)
         shared, size = self.block.shared, rows.shape[1]
         offsets = shared.offsets(addresses, size, text)
         seen = self.clock.seen
@@ -232,6 +232,17 @@ class Warp:
             shared.grains(offsets, size), self.agent, seen[self.agent], seen, seen, text
         )
         shared.bytes[offsets[:, None] + numpy.arange(size)] = rows
+
+    def change_shared(self, address, change, text):
+        """Four bytes, in one; gives what was there."""
+        shared = self.block.shared
+        offset = shared.offset(address, 4, text)
+        seen = self.clock.seen
+        grains = slice(offset // 4, offset // 4 + 1)
+        shared.change(grains, self.agent, seen[self.agent], seen, text)
+        old = shared.bytes[offset : offset + 4].copy()
+        shared.bytes[offset : offset + 4] = change(old)
+        return old
 
     def describe(self):
         steps = [self.code.step(at).instruction.text for at in sorted(self.groups)]

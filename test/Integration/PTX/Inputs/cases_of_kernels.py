@@ -10,7 +10,7 @@ import grid
 import launch as launches
 import layouts  # noqa: F401, for the path of the next ones
 import operations
-from programs import program
+from programs import Case, Variant, program
 from ptx import PtxError
 from reference import Reference
 
@@ -67,10 +67,22 @@ def _from_heads_first(array, layout):
     return array.swapaxes(1, 2) if layout == "bshd" else array
 
 
-class Setting:
-    """A case with its operands."""
+def case_of_lists(lists, dim, sizes):
+    """Of blocks that come as lists, with a causal mask."""
+    block = lists.block
+    variant = Variant(
+        lists.name,
+        mask_of=lambda x, b, h, i, j, c: c.bits[h, i // block, j // block] & (j <= i),
+        lse=False,
+        heads=sizes[1:3],
+    )
+    return Case(variant, "bf16", dim, dim, *sizes)
 
-    def __init__(self, case):
+
+class Setting:
+    """A case with its operands, or one of lists."""
+
+    def __init__(self, case, lists=None):
         self.case = case
         seed = zlib.crc32(str(case).encode())
         draw = numpy.random.default_rng([case.seed, seed])
@@ -95,6 +107,9 @@ class Setting:
             array = encode(value, dtype)
             self._operands.append(array)
             setattr(captures, capture.name, decode(array, dtype))
+        if lists:
+            captures.bits, *arrays = lists.draw(draw, case)
+            self._operands += arrays
         self._reference = Reference(_Backend, case, *values, captures)
 
     def run(self, compiled, seed, parts=1, blocks=2, late=1.0):
@@ -130,8 +145,11 @@ class Setting:
         return kernel
 
 
-def compile_case(case, schedule=None, options=()):
-    text = program(case.variant, case.dtype, case.dim, case.value_dim)
+def compile_case(case, schedule=None, lists=None, options=()):
+    if lists:
+        text = lists.program(case.heads, case.kv_heads, case.dim)
+    else:
+        text = program(case.variant, case.dtype, case.dim, case.value_dim)
     return launches.Program(text, schedule, options)
 
 

@@ -22,10 +22,11 @@ def _schedule(rows, columns, stages, registers, *rest):
 
 
 class Test(typing.NamedTuple):
-    """A variant of the tests for GPUs, with the head dimensions of keys and of
-    values, the schedule, and the batches, heads, heads of keys, queries and keys."""
+    """A variant of the tests for GPUs, or lists of blocks, with the head dimensions
+    of keys and of values, the schedule, and the batches, heads, heads of keys,
+    queries and keys."""
 
-    variant: str
+    variant: typing.Union[str, layouts.Lists]
     dtype: str
     dims: tuple
     schedule: str
@@ -36,6 +37,8 @@ class Test(typing.NamedTuple):
     # The seed of the order, and how likely copies come late.
     seed: int = 0
     late: float = 1.0
+    # Of attn-run.
+    options: tuple = ()
 
 
 _D64, _D128, _D256 = (64, 64), (128, 128), (256, 256)
@@ -227,6 +230,22 @@ TESTS = [
         _schedule(128, 64, 2, 240, *_PERSISTENT),
         (2, 2, 1, 130, 130),
     ),
+    # Lists, as bits for tiles and for keys.
+    Test(
+        layouts.Lists(64, 0.4),
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, *_PERSISTENT),
+        (1, 2, 1, 150, 150),
+    ),
+    Test(
+        layouts.Lists(1, 0.3),
+        "bf16",
+        _D128,
+        _schedule(128, 64, 2, 232),
+        (1, 2, 1, 70, 150),
+        options=("--sparsity=dense",),
+    ),
     # Next to nothing, in other orders.
     Test(
         "causal",
@@ -309,10 +328,15 @@ TESTS = [
 
 
 def _check(test):
-    case = Case(layouts.VARIANTS[test.variant], test.dtype, *test.dims, *test.sizes)
-    setting = cases_of_kernels.Setting(case)
+    lists = test.variant if isinstance(test.variant, layouts.Lists) else None
+    if lists:
+        case = cases_of_kernels.case_of_lists(lists, test.dims[0], test.sizes)
+    else:
+        variant = layouts.VARIANTS[test.variant]
+        case = Case(variant, test.dtype, *test.dims, *test.sizes)
+    setting = cases_of_kernels.Setting(case, lists)
     start = time.process_time()
-    compiled = cases_of_kernels.compile_case(case, test.schedule)
+    compiled = cases_of_kernels.compile_case(case, test.schedule, lists, test.options)
     kernel = setting.run(compiled, test.seed, test.parts, test.blocks, test.late)
     seconds = time.process_time() - start
     print(f"{case} {test.schedule[17:-1]}: {kernel.steps} steps, {seconds:.1f} s")

@@ -17,13 +17,13 @@ from warp import _pack_bits as pack_bits
 from warp import _source_lanes as source_lanes
 
 _ACCESS = re.compile(
-    r"(ld|st)(?:\.(?:weak|volatile|(?:relaxed|acquire|release)\.(?:cta|gpu|sys)))?"
+    r"(ld|st)(\.volatile|\.(?:relaxed|acquire|release)\.(?:cta|gpu|sys))?(?:\.weak)?"
     r"\.(param|shared|global)(?:::cta)?(?:\.nc)?(?:\.L[12]::\w+)*"
     r"(?:\.v([248]))?\.([busf]\d+)$"
 )
 _ATOMIC = re.compile(
     r"(atom|red)\.(?:relaxed\.|acquire\.|release\.|acq_rel\.)?(?:gpu\.|sys\.|cta\.)?"
-    r"(global)\.(add|min|max|and|or|exch)(?:\.v([24]))?\.([busf]\d+)$"
+    r"(global|shared)(?:::cta)?\.(add|min|max|and|or|xor|exch)(?:\.v([24]))?\.([busf]\d+)$"
 )
 _CHANGES = {
     "add": numpy.add,
@@ -31,6 +31,7 @@ _CHANGES = {
     "max": numpy.maximum,
     "and": numpy.bitwise_and,
     "or": numpy.bitwise_or,
+    "xor": numpy.bitwise_xor,
     "exch": lambda old, new: new,
 }
 _NOTHING = re.compile(
@@ -50,11 +51,13 @@ def make(code, instruction, step):
 
 
 def _make_access(code, instruction, match):
-    kind, space, count, type_ = match.groups()
+    kind, is_atomic, space, count, type_ = match.groups()
     type_, text = _TYPE(type_), instruction.text
     where, what = instruction.operands[:: 1 if kind == "st" else -1]
     elements = what.elements if isinstance(what, Vector) else (what,)
     if len(elements) != int(count or 1):
+        return None
+    if is_atomic and space == "shared" and kind == "st":
         return None
     address = code.address(where, space)
     size = type_.itemsize * len(elements)
@@ -66,7 +69,7 @@ def _make_access(code, instruction, match):
         def load(warp, mask):
             addresses = address(warp.R)[mask]
             if space == "shared":
-                rows = warp.load_shared(addresses, size, mask, text)
+                rows = warp.load_shared(addresses, size, mask, text, is_atomic)
             else:
                 rows = warp.memory.load(addresses, size, space, text)
             values = numpy.zeros((len(elements), LANES), type_)
@@ -120,6 +123,25 @@ def _make_atomic(code, instruction, match):
         new = change(old, given).astype(type_)
         warp.memory.store(addresses, new[:, None].view(numpy.uint8), space, text)
         return old
+
+    def apply_shared(warp, mask):
+        addresses, given = address(warp.R), getters[0](warp.R)
+        old = numpy.zeros(LANES, type_)
+        for lane in _lanes(mask):
+            own = given[lane : lane + 1]
+
+            def change_bytes(bytes_):
+                new = change(bytes_.view(type_), own).astype(type_)
+                return new.view(numpy.uint8)
+
+            bytes_ = warp.change_shared(addresses[lane], change_bytes, text)
+            old[lane] = bytes_.view(type_)[0]
+        warp.part(mask)
+        if setter:
+            setter(warp.R, old, mask)
+
+    if space == "shared":
+        return apply_shared if size == 4 and len(elements) == 1 else None
 
     def run(warp, mask):
         addresses = address(warp.R)[mask]

@@ -19,10 +19,18 @@ class Kernel:
     """A kernel with its arguments on a launch."""
 
     def __init__(self, launch, name, attributes):
-        self._launch, self._attributes = launch, attributes
+        self._launch = launch
         self.entry = launch.program.entry(name)
         self._maps = {}
-        symbols = {"attn_shared": shared.BASE}
+        # Variables lie before what the launch asks for.
+        symbols, size = {}, 0
+        for variable, bytes_, alignment in self.entry.variables:
+            size = -(-size // alignment) * alignment
+            symbols[variable] = shared.BASE + size
+            size += bytes_
+        size = -(-size // 1024) * 1024
+        symbols["attn_shared"] = shared.BASE + size
+        self._shared_bytes = size + attributes.get("shared_bytes", 0)
         arguments = launch.arguments(attributes)
         if len(arguments) != len(self.entry.parameters):
             raise ptx.PtxError(f"expects {len(self.entry.parameters)} arguments")
@@ -78,7 +86,7 @@ class Kernel:
             self._code,
             self._launch.memory,
             self._maps,
-            self._attributes.get("shared_bytes", 0),
+            self._shared_bytes,
             draw=draw,
             late=late,
             pool=self._pool,

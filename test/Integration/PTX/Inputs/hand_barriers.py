@@ -142,6 +142,23 @@ class BarrierTest(BlockTest):
         Case(body.replace("{}", "bar.warp.sync -1;"), outputs=4)
         self.expect_error("race: writes", body.replace("{}", ""), outputs=4)
 
+    def test_atomics(self):
+        # Both warps count in one place, and look before they do.
+        clear = "@%p0 st.shared.b32 [attn_shared+4096], 0; {} "
+        look = "ld.relaxed.cta.shared.b32 %r5, [attn_shared+4096];"
+        count = "atom.shared.add.u32 %r1, [attn_shared+4096], 1;"
+        show = "{} ld.shared.b32 %r1, [attn_shared+4096]; st.global.b32 [%rd3], %r1;"
+        sync = "bar.sync 0;"
+        body = clear + look + count + show
+        self.expect(body.format(sync, sync), 64)
+        self.expect_error(
+            "race: reads .* atomics of warp|race: writes .* may still read",
+            body.format(sync, ""),
+        )
+        self.expect_error("race: reads|nobody wrote", body.format("", sync))
+        body = body.replace(look, look.replace(".relaxed.cta", ""))
+        self.expect_error("race: ", body.format(sync, sync))
+
     def test_registers(self):
         more = "setmaxnreg.inc.sync.aligned.u32 {};"
         body = "@%p2 bra $first;" + more.format(256) + "ret; $first:"

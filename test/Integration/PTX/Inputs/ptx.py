@@ -60,7 +60,9 @@ class Entry(typing.NamedTuple):
     registers: dict
     instructions: list
     # How many thread blocks a multiprocessor is to have room for.
-    blocks: int = 1
+    blocks: int
+    # Names and sizes in bytes of what lies in shared memory, with alignments.
+    variables: list
 
 
 REGISTER_TYPES = {
@@ -95,6 +97,7 @@ def parse(text, name):
         body.registers,
         body.finish(),
         int(blocks[1]) if blocks else 1,
+        body.variables,
     )
 
 
@@ -116,6 +119,7 @@ class _Body:
 
     def __init__(self):
         self.registers = {}
+        self.variables = []
         # Labels by scope and name, and scopes by what opened them.
         self._labels = {}
         self._scopes = []
@@ -154,6 +158,8 @@ class _Body:
             self._declare(text)
         elif text.startswith(".pragma"):
             pass
+        elif text.startswith(".shared"):
+            self._declare_variable(text)
         elif text.startswith("."):
             raise PtxError(f"does not know the directive: {text}")
         else:
@@ -171,6 +177,12 @@ class _Body:
                 # Those of inline assembly may have the name of others.
                 own[name] = name if len(self._scopes) == 1 else f"{name}#{scope}"
                 self.registers[own[name]] = REGISTER_TYPES[match[1]]
+
+    def _declare_variable(self, text):
+        match = re.match(r"\.shared(?: \.align (\d+))? \.b8 ([\w$]+)\[(\d+)\]$", text)
+        if not match:
+            raise PtxError(f"does not know the variable: {text}")
+        self.variables.append((match[2], int(match[3]), int(match[1] or 1)))
 
     def _read_instruction(self, text):
         match = re.match(r"(?:@(!?)([%\w]+)\s+)?([a-z][\w.:]*)\s*(.*)$", text)

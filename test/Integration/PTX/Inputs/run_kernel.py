@@ -156,12 +156,13 @@ def main():
         metavar="NAME=SPEC",
         help="a value or a shape, as of attn-run",
     )
+    parser.add_argument("--entry", help="the function, of several")
     parser.add_argument("--schedule", help="instead of the compiler's first one")
     parser.add_argument(
         "--option",
         action="append",
         default=[],
-        help="another option of attn-run, for both targets",
+        help="another option of attn-run for a GPU, such as --sparsity=gathered",
     )
     parser.add_argument("--ptx", help="execute this PTX instead of the compiler's")
     parser.add_argument("--save-ptx", help="write the PTX to a file")
@@ -183,6 +184,7 @@ def main():
     )
     parser.add_argument("--tolerance", type=float, default=0.03)
     options = parser.parse_args()
+    options.entry = [f"--entry={options.entry}"] if options.entry else []
     try:
         status = _execute(options)
     except ptx.PtxError as error:
@@ -192,10 +194,10 @@ def main():
 
 
 def _execute(options):
-    inputs = Inputs(options.program, options.arg, options.seed, options.option)
+    inputs = Inputs(options.program, options.arg, options.seed, options.entry)
     with open(options.program) as file:
         text = file.read()
-    program = launches.Program(text, options.schedule, options.option)
+    program = launches.Program(text, options.schedule, options.entry + options.option)
     if options.save_ptx:
         with open(options.save_ptx, "w") as file:
             file.write(program.ptx)
