@@ -120,6 +120,13 @@ private:
   Value load(Value pointer) {
     return LLVM::LoadOp::create(b, b.getI32Type(), pointer);
   }
+  /// Of what others update at the same time.
+  Value loadShared(Value pointer) {
+    return LLVM::LoadOp::create(
+        b, b.getI32Type(), pointer, /*alignment=*/4, /*isVolatile=*/false,
+        /*isNonTemporal=*/false, /*isInvariant=*/false,
+        /*isInvariantGroup=*/false, LLVM::AtomicOrdering::monotonic, "block");
+  }
   void store(Value value, Value pointer) {
     LLVM::StoreOp::create(b, value, pointer);
   }
@@ -358,7 +365,7 @@ void UnionProgram::setBits(Value first, Value length) {
     forEachKey(range, first, length, [&](Value word, Value bit) {
       // Most keys are in more than one list.
       Value pointer = getBits(word);
-      Value isNew = equal(both(load(pointer), bit), i32(0));
+      Value isNew = equal(both(loadShared(pointer), bit), i32(0));
       ifThen(isNew, [&] { update(LLVM::AtomicBinOp::_or, pointer, bit); });
     });
   });

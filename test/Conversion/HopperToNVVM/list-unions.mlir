@@ -29,8 +29,9 @@
 // LAUNCH-SAME: {bytes = 4 : i64, extents = [{dim = 0 : i64, divisor = 64 : i64, operand = 4 : i64, plus_rows = 6 : i64}, {extent = 64 : i64}]}
 // LAUNCH-SAME: {bytes = 4 : i64, extents = [{dim = 0 : i64, divisor = 64 : i64, operand = 4 : i64, plus_rows = 6 : i64}, {extent = 2 : i64}, {extent = 64 : i64}]}
 
-// Lists are read twice.
+// Lists are read twice. Whether a bit is set is looked up while others set more.
 // CHECK: .visible .entry f_summary0(
+// CHECK: ld.relaxed.cta.shared.b32
 // CHECK: atom.shared.or.b32
 // CHECK: popc.b32
 // CHECK: shfl.sync.up.b32

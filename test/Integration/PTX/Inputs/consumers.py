@@ -230,7 +230,7 @@ TESTS = [
         _schedule(128, 64, 2, 240, *_PERSISTENT),
         (2, 2, 1, 130, 130),
     ),
-    # Lists, as bits for tiles and for keys.
+    # Lists, as bits for tiles and for keys, and whose keys are gathered.
     Test(
         layouts.Lists(64, 0.4),
         "bf16",
@@ -245,6 +245,14 @@ TESTS = [
         _schedule(128, 64, 2, 232),
         (1, 2, 1, 70, 150),
         options=("--sparsity=dense",),
+    ),
+    Test(
+        layouts.Lists(1, 0.1),
+        "bf16",
+        _D64,
+        _schedule(64, 64, 4, 112, "thread_blocks = 3"),
+        (1, 2, 1, 70, 200),
+        options=("--sparsity=gathered",),
     ),
     # Next to nothing, in other orders.
     Test(

@@ -72,7 +72,8 @@ class Kernel:
             region.fill(numpy.full(8, 0x7FFF, numpy.uint16))
             strides = [itemsize] + [16] * (len(dims) - 1)
             return tensors.TensorMap(region, itemsize, [1] * len(dims), strides, box)
-        extents = [one.shape[dim] for dim in dims]
+        # A dimension that the operand has not is one of extent 1.
+        extents = [one.shape[dim] if dim >= 0 else 1 for dim in dims]
         strides = [one.strides[dim] * itemsize for dim in dims]
         strides = [x if y > 1 else 16 for x, y in zip(strides, extents)]
         strides[0] = itemsize
@@ -116,9 +117,9 @@ def run(launch, seed=0, blocks=3, late=1.0):
     for name, attributes in program.summaries.items():
         table = launch.operands[attributes["elements"]]
         warps = int(numpy.prod(table.shape))
-        if "by_row" in attributes:
+        if "rows" in attributes:
             warps //= table.shape[-1]
-        if "by_block" in attributes:
+        if "blocks" in attributes:
             warps *= attributes["threads"] // 32
         _run_warps(launch, name, attributes, warps, seed)
     kernel = program.kernel
