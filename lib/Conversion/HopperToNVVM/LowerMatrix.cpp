@@ -226,6 +226,8 @@ void ThreadProgram::emitLoadPairs(hopper::LoadFragmentOp op) {
     }
   }
   values[op.getResult()] = list;
+  // All threads of the warp have read it before one of them releases it.
+  NVVM::SyncWarpOp::create(b, i32(-1));
 }
 
 /// Lane l reads the row of matrix l / 8: rows 0-7 and 8-15 of the left and the

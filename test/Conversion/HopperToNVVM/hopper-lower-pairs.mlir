@@ -33,12 +33,15 @@
 // CHECK: arith.xori %[[FIRST]], %c96_i32
 // CHECK: llvm.getelementptr %{{.*}}[%c8192_i32]
 // CHECK: llvm.getelementptr %{{.*}}[%c9216_i32]
+// All threads have read before one of them may release the tile.
+// CHECK: nvvm.bar.warp.sync
 // Of bytes, 16 columns are a segment.
 // CHECK: llvm.load %[[P:.*]] : !llvm.ptr<3> -> i16
 // CHECK: arith.trunci %{{.*}} : i16 to i8
 // CHECK: arith.shrui %{{.*}}, %c8_i16
 // CHECK: llvm.getelementptr %{{.*}}[%c8_i32]
 // CHECK: arith.xori %{{.*}}, %c16_i32
+// CHECK: nvvm.bar.warp.sync
 gpu.module @m {
   gpu.func @pairs(%f: !hopper.map<64x64xf32> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                   %b: !hopper.map<64x64xi1> {hopper.operand = 1 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},

@@ -163,6 +163,13 @@ TESTS = [
         _schedule(128, 64, 2, 232, "capture_stages = 2", "ping_pong"),
         (1, 2, 2, 136, 200),
     ),
+    Test(
+        "random-pairs-i1",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 232, "capture_stages = 2", "ping_pong"),
+        (1, 2, 1, 100, 144),
+    ),
     Test("bias-bhij", "f16", _D128, _schedule(128, 64, 2, 232), (1, 2, 1, 70, 90)),
     Test(
         "row-and-key-bias",
