@@ -477,7 +477,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
       add(128, tileN, 208, common, 2.2, 8.5e-3);
       stages = 2;
     } else {
-      add(128, tileN, 232, all, 1.5, 11.0e-3);
+      // What a mask reads for each key, such as its document, takes the
+      // registers that queries would be in; of a block there is one read.
+      if (rows != 0 || !readsPerKey(op.getMask(), kNumMaskArgs - 1))
+        add(128, tileN, 232, all, 1.5, 11.0e-3);
       add(128, tileN, 232, common, 1.5, 11.4e-3);
     }
   } else if (hasWords && isDense && dim <= 128) {
@@ -517,15 +520,19 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(192, 96, 160, isMasked ? common : Persistent, 3.0, 13.0e-3);
     add(128, 128, 232, all, 1.4, 10.0e-3);
   } else if (isDense && dim <= 128) {
-    // The ends of a window are parts of tiles.
-    add(192, hasFewKeys ? 64 : 80, 160, Persistent,
+    // The ends of a window are parts of tiles. What a score reads for each key
+    // takes registers beside those of a mask.
+    bool isTight = isMasked && readsPerKey(op.getScore(), kNumScoreArgs - 1);
+    add(192, hasFewKeys || isTight ? 64 : 80, 160, Persistent,
         hasFewKeys ? 4.0
         : isMasked ? 5.0
                    : 3.0,
         isMasked ? 15.2e-3 : 15.6e-3);
     add(128, 128, 232, all, isMasked ? 2.2 : 1.5, isMasked ? 11.0e-3 : 11.2e-3);
   } else if (isDense && dim <= 192) {
-    add(128, valueDim <= 128 ? 112 : 80, 240, common, 2.5, 16.0e-3);
+    // What copies keys has registers left for where a window begins.
+    add(128, valueDim <= 128 ? 112 : 80, isInBand ? 232 : 240, common, 2.5,
+        16.0e-3);
   } else if (isDense) {
     // Under a mask, without turns. A thread block for each tile is 1 % faster
     // from 4096 on, but 2 to 10 % slower up to 2048.
@@ -596,9 +603,9 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // Threads that copy need registers for that.
   headGroup = isMasked ? 8 : 1;
   headGroupKeys = 0;
-  bool isWideBias = hasBias && dim > 192;
+  bool isWide = dim > 192 && (hasBias || isInBand);
   if (isDense || dim <= 192)
-    add(128, (isDense && !isWideBias) || dim <= 128 ? 64 : 32, 208,
+    add(128, (isDense && !isWide) || dim <= 128 ? 64 : 32, 208,
         PingPong | Strided, 0, 0);
   else
     add(64, 32, 232, Strided, 0, 0);

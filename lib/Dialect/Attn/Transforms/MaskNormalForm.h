@@ -59,6 +59,7 @@ public:
 
 private:
   MaskCondition convert(const MaskNode &node);
+  void setEqualIfBit(MaskCondition &condition);
   MaskCondition join(MaskCondition::Kind kind,
                      SmallVectorImpl<MaskCondition> &parts);
   void mergeBounds(bool isAll, SmallVectorImpl<MaskCondition> &parts);
@@ -97,7 +98,8 @@ private:
   /// `form`, which is compared with what is within `reach` of 0: terms that may
   /// be of any size are limited.
   Value emitLimit(const LinearForm &form, int64_t reach);
-  /// Both sides in the type that they have in common, or as indices.
+  /// Both sides in the type that they have in common, or as indices; what a row
+  /// has once comes first.
   Value compareTerms(Predicate predicate, Value lhs, const LinearForm &rhs,
                      int64_t reach);
 

@@ -29,6 +29,24 @@ MaskCondition MaskNormalizer::normalize(Value value, bool negated) {
   return convert(mask.read(value, negated));
 }
 
+/// Of something that has two values, such as a bit, a bound is an equality with
+/// the lesser one.
+void MaskNormalizer::setEqualIfBit(MaskCondition &condition) {
+  LinearForm &form = condition.form;
+  const MaskValues &values = mask.getValues();
+  auto [value, coefficient] = form.terms.front();
+  if (form.terms.size() != 1 || std::abs(coefficient) != 1 ||
+      value == values.getKeyIndex() || value == values.getQueryIndex())
+    return;
+  ConstantIntRanges range = values.getRange(value);
+  if (!isBounded(range) || range.smax() - range.smin() != 1)
+    return;
+  condition.kind = Kind::Equal;
+  condition.negated = coefficient > 0;
+  form.terms.front().second = 1;
+  form.constant = -range.smin().getSExtValue();
+}
+
 bool MaskNormalizer::isBetterNegated(Value condition) {
   return compare(normalize(condition, /*negated=*/true),
                  normalize(condition)) < 0;
@@ -50,6 +68,7 @@ MaskCondition MaskNormalizer::convert(const MaskNode &node) {
     result.kind = Kind::AtLeast;
     result.form = node.form;
     sortTerms(result.form);
+    setEqualIfBit(result);
     return result;
   case MaskNode::Kind::Congruent: {
     result.kind = Kind::Congruent;

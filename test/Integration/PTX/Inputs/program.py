@@ -51,11 +51,32 @@ DOCUMENTS = """      mask(%mb, %mh, %i, %j{arguments}) {{
         attn.yield %p : i1
       }}
 """
+# As users write it.
+WINDOW = """      mask(%mb, %mh, %i, %j{arguments}) {{
+        %size = arith.constant 1024 : index
+        %d = arith.subi %i, %j : index
+        %near = arith.cmpi slt, %d, %size : index
+        %past = arith.cmpi sle, %j, %i : index
+        %p = arith.andi %past, %near : i1
+        attn.yield %p : i1
+      }}
+"""
+WINDOW_OF_SIZE = """      mask(%mb, %mh, %i, %j{arguments}) {{
+        %d = arith.subi %i, %j : index
+        %zero = arith.constant 0 : index
+        %past = arith.cmpi sle, %zero, %d : index
+        %near = arith.cmpi slt, %d, %size : index
+        %p = arith.andi %past, %near : i1
+        attn.yield %p : i1
+      }}
+"""
 SLOPES = ("%slopes", "tensor<?xf32>")
 # Captures, and regions.
 KINDS = {
     "plain": ([], ""),
     "causal": ([], CAUSAL),
+    "window": ([], WINDOW),
+    "window-of-size": ([("%size", "index")], WINDOW_OF_SIZE),
     "bias": ([("%w", "tensor<?x?x?xbf16>")], BIAS),
     "alibi": ([SLOPES], ALIBI),
     "alibi-causal": ([SLOPES], ALIBI + CAUSAL),

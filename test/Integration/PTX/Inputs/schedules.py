@@ -4,7 +4,7 @@ Usage: schedules.py PTXAS DIRECTORY SHARD/SHARDS
 
 The schedules are those that attn-hopper-assign-schedule lists: for all head
 dimensions each but those of last resort, for few tiles and for any strides,
-which are for the least and the greatest that have them; and for pairs of dimensions, and with
+which are for the least and the greatest that have them; and for pairs of dimensions, windows, and
 biases, those that come first.
 Files are written to DIRECTORY.
 """
@@ -25,7 +25,9 @@ SOME = (8, 64, 96, 128, 192, 256)
 KINDS = ("plain", "causal")
 # With more dimensions a bias, documents and queries in registers together take
 # more registers than there are, and a compilation takes a later schedule.
-WITH_SCORES = {
+WITH_REGIONS = {
+    "window": SOME,
+    "window-of-size": SOME,
     "bias": SOME,
     "alibi": SOME,
     "alibi-causal": SOME,
@@ -45,7 +47,7 @@ def list_schedules(directory):
     schedule, and whether it is a last resort."""
     cases = [(kind, dim, dim) for kind in KINDS for dim in DIMS]
     cases += [(kind, a, b) for kind in KINDS for a in SOME for b in SOME if a != b]
-    cases += [(kind, dim, dim) for kind, dims in WITH_SCORES.items() for dim in dims]
+    cases += [(kind, dim, dim) for kind, dims in WITH_REGIONS.items() for dim in dims]
     path = os.path.join(directory, "table.mlir")
     starts, line = [], 1
     with open(path, "w") as file:
