@@ -42,9 +42,9 @@ func.func @example(%q: tensor<2x4x16x8xf32>, %k: tensor<2x4x16x8xf32>, %v: tenso
 // CHECK-NEXT:   %[[T:.*]] = math.tanh %[[S]] : f32
 // CHECK-NEXT:   attn.yield %[[T]] : f32
 // CHECK:      mask(%{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]], %[[W:.*]]) {
-// CHECK-NEXT:   %[[OLD:.*]] = arith.cmpi slt, %[[J]], %[[W]] : index
 // CHECK-NEXT:   %[[NEW:.*]] = arith.cmpi sge, %[[I]], %[[W]] : index
-// CHECK-NEXT:   %[[P:.*]] = arith.andi %[[OLD]], %[[NEW]] : i1
+// CHECK-NEXT:   %[[OLD:.*]] = arith.cmpi slt, %[[J]], %[[W]] : index
+// CHECK-NEXT:   %[[P:.*]] = arith.andi %[[NEW]], %[[OLD]] : i1
 // CHECK-NEXT:   attn.yield %[[P]] : i1
 func.func @inverse_condition_with_mask(%q: tensor<2x4x16x8xf32>, %n: index, %o: tensor<2x4x16x8xf32>)
     -> tensor<2x4x16x8xf32> {
@@ -316,7 +316,7 @@ func.func @index_operations(%q: tensor<2x4x16x8xf32>, %t: tensor<?xf32>, %o: ten
 // CHECK:        arith.mulf
 // CHECK:        arith.divf
 // CHECK:      mask(%{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]]) {
-// CHECK-NEXT:   %[[P:.*]] = arith.cmpi sge, %[[I]], %[[J]] : index
+// CHECK-NEXT:   %[[P:.*]] = arith.cmpi sle, %[[J]], %[[I]] : index
 // CHECK-NEXT:   attn.yield %[[P]] : i1
 func.func @arithmetic_on_infinity(%q: tensor<2x4x16x8xf32>, %o: tensor<2x4x16x8xf32>) -> tensor<2x4x16x8xf32> {
   %r = attn.attention ins(%q, %q, %q : tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>, tensor<2x4x16x8xf32>)

@@ -236,26 +236,27 @@ Value MaskEmitter::emitRelation(const LinearForm &form, bool isEquality,
   return compare(predicate, emitSum(subject, 0), limit);
 }
 
+/// What an index is a narrower integer of, or null.
+static Value getNarrow(Value index) {
+  auto cast = index.getDefiningOp<arith::IndexCastOp>();
+  return cast ? cast.getIn() : Value();
+}
+
 Value MaskEmitter::compareTerms(Predicate predicate, Value lhs,
                                 const LinearForm &rest, int64_t reach) {
-  Type type = lhs.getType();
+  Value limit = emitLimit(rest, reach), subject = emitIndex(lhs);
   // What is read is compared as it is stored.
-  if (!type.isIndex() && !isOfPositions(lhs)) {
-    bool isTerm = rest.constant == 0 && rest.terms.size() == 1 &&
-                  rest.terms.front().second == 1;
-    if (isTerm && rest.terms.front().first.getType() == type) {
-      Value limit = emitValue(rest.terms.front().first);
-      return compare(predicate, emitValue(lhs), limit);
-    }
-    unsigned width = type.getIntOrFloatBitWidth();
-    if (rest.terms.empty() && llvm::isIntN(width, rest.constant)) {
-      Value limit = arith::ConstantOp::create(
-          builder, loc, builder.getIntegerAttr(type, rest.constant));
-      return compare(predicate, emitValue(lhs), limit);
-    }
+  if (Value narrow = getNarrow(subject)) {
+    Type type = narrow.getType();
+    std::optional<int64_t> number = getConstantInteger(limit);
+    Value other = getNarrow(limit);
+    if (number && llvm::isIntN(type.getIntOrFloatBitWidth(), *number))
+      other = arith::ConstantOp::create(builder, loc,
+                                        builder.getIntegerAttr(type, *number));
+    if (other && other.getType() == type)
+      return compare(predicate, narrow, other);
   }
-  Value limit = emitLimit(rest, reach);
-  return compare(predicate, emitIndex(lhs), limit);
+  return compare(predicate, subject, limit);
 }
 
 Value MaskEmitter::emitLimit(const LinearForm &form, int64_t reach) {
