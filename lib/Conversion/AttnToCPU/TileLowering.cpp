@@ -2,6 +2,7 @@
 
 #include "TileLowering.h"
 #include "Exp2.h"
+#include "ScoreFactors.h"
 #include "Transpose.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -364,7 +365,15 @@ LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
             vectorType, Attribute(builder.getFloatAttr(element, value))));
   };
 
-  Value p = getOverwritable(op.getScores());
+  FactoredScores scores = splitScoreFactor(op.getScores());
+  // Of a large score, rounding the maximum may leave more than 2^0; never so
+  // much that a factor matters, but for scores beyond 2^28, which are then so
+  // far apart that it does not either.
+  constexpr double mostPower = 16;
+  bool isFactored = scores.factor != 1;
+  Value times = constant(scores.factor), most = constant(mostPower);
+
+  Value p = getOverwritable(scores.value);
   FailureOr<Value> acc = getUpdatable(op.getAcc());
   FailureOr<Value> max = getUpdatable(op.getMax());
   FailureOr<Value> sum = getUpdatable(op.getSum());
@@ -399,13 +408,16 @@ LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
           return SmallVector<Value>(rows.getResults());
         };
 
+        SmallVector<Value> least =
+            isFactored ? SmallVector<Value>(unrollM, constant(-INFINITY))
+                       : oldMax;
         FailureOr<SmallVector<Value>> newMax = emitRows(
-            numKeys, oldMax,
+            numKeys, least,
             [&](Value row, ValueRange running,
                 SmallVectorImpl<Value> &next) -> LogicalResult {
               for (auto [column, value] : llvm::zip_equal(columns, running)) {
                 Value score = evaluator().evaluateVector(
-                    op.getScores(), {TileCoord{row}, TileCoord{column, true}});
+                    scores.value, {TileCoord{row}, TileCoord{column, true}});
                 if (!score)
                   return failure();
                 vector::StoreOp::create(builder, loc, score, p,
@@ -419,6 +431,11 @@ LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
 
         SmallVector<Value> shift, rescale;
         for (int64_t u = 0; u < unrollM; ++u) {
+          if (isFactored)
+            (*newMax)[u] = createMax(
+                builder, loc,
+                arith::MulFOp::create(builder, loc, (*newMax)[u], times),
+                oldMax[u]);
           Value isEmpty =
               arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
                                     (*newMax)[u], constant(-INFINITY));
@@ -436,9 +453,22 @@ LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
                 SmallVector<Value> at = {row, columns[u]};
                 Value score =
                     vector::LoadOp::create(builder, loc, vectorType, p, at);
-                Value power = emitExp2(
-                    builder, loc,
-                    arith::SubFOp::create(builder, loc, score, shift[u]));
+                Value exponent;
+                if (isFactored) {
+                  Value negated =
+                      arith::NegFOp::create(builder, loc, shift[u]);
+                  exponent = vector::FMAOp::create(builder, loc, score, times,
+                                                   negated);
+                  // NaN stays NaN.
+                  Value isMore = arith::CmpFOp::create(
+                      builder, loc, arith::CmpFPredicate::OGT, exponent, most);
+                  exponent = arith::SelectOp::create(builder, loc, isMore, most,
+                                                     exponent);
+                } else {
+                  exponent =
+                      arith::SubFOp::create(builder, loc, score, shift[u]);
+                }
+                Value power = emitExp2(builder, loc, exponent);
                 vector::StoreOp::create(builder, loc, power, p, at);
                 next.push_back(
                     arith::AddFOp::create(builder, loc, running[u], power));
@@ -558,6 +588,7 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
 }
 
 LogicalResult TileLowering::run() {
+  sinkScoreFactors(loop);
   if (failed(lowerBlock(*loop.getBody())))
     return failure();
   for (Operation *op : dead)

@@ -5,6 +5,7 @@
 // RUN: sed 's/^!e = .*/!e = f16/' %s | attn-run - --check \
 // RUN:   --arg=q=randn:1x2x33x16 --arg=k=randn:1x2x90x16 \
 // RUN:   --arg=v=randn:1x2x90x16 | FileCheck %s
+// RUN: attn-run %s --check | FileCheck %s
 // CHECK: PASS
 
 !e = f32
