@@ -534,9 +534,9 @@ MaskBounds::Node MaskBounds::readCongruence(Value lhs, Value rhs,
     return makeConstant(negated);
   difference.addConstant(form.terms[0].second > 0 ? -rest : rest);
   for (auto [value, coefficient] : difference.terms)
-    if (values.isGuarded(value) || (value != values.getKeyIndex() &&
-                                    (values.dependsOnKey(value) ||
-                                     values.getResidue(value))))
+    if (values.isGuarded(value) ||
+        (value != values.getKeyIndex() &&
+         (values.dependsOnKey(value) || values.getResidue(value))))
       return nullptr;
   if (!canTell(difference))
     return nullptr;

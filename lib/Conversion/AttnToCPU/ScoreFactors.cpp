@@ -44,9 +44,8 @@ static LogicalResult sinkBehindPredicate(arith::SelectOp op,
       !other.getSplatValue<APFloat>().isNegative())
     return rewriter.notifyMatchFailure(op, "is no predicate on a product");
   auto multiply = op.getTrueValue().getDefiningOp<arith::MulFOp>();
-  Value kept = arith::SelectOp::create(rewriter, op.getLoc(),
-                                       op.getCondition(), multiply.getLhs(),
-                                       op.getFalseValue());
+  Value kept = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(),
+                                       multiply.getLhs(), op.getFalseValue());
   rewriter.replaceOpWithNewOp<arith::MulFOp>(op, kept, multiply.getRhs());
   return success();
 }
@@ -64,12 +63,10 @@ static LogicalResult sinkBehindBranch(scf::IfOp op, PatternRewriter &rewriter) {
       continue;
     Attribute factor;
     matchPattern(yes.getDefiningOp()->getOperand(1), m_Constant(&factor));
-    rewriter.modifyOpInPlace(op.thenYield(), [&] {
-      op.thenYield()->setOperand(number, x.value);
-    });
-    rewriter.modifyOpInPlace(op.elseYield(), [&] {
-      op.elseYield()->setOperand(number, y.value);
-    });
+    rewriter.modifyOpInPlace(
+        op.thenYield(), [&] { op.thenYield()->setOperand(number, x.value); });
+    rewriter.modifyOpInPlace(
+        op.elseYield(), [&] { op.elseYield()->setOperand(number, y.value); });
     rewriter.setInsertionPointAfter(op);
     Value constant = arith::ConstantOp::create(rewriter, op.getLoc(),
                                                cast<TypedAttr>(factor));

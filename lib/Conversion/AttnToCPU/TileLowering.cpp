@@ -455,8 +455,7 @@ LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
                     vector::LoadOp::create(builder, loc, vectorType, p, at);
                 Value exponent;
                 if (isFactored) {
-                  Value negated =
-                      arith::NegFOp::create(builder, loc, shift[u]);
+                  Value negated = arith::NegFOp::create(builder, loc, shift[u]);
                   exponent = vector::FMAOp::create(builder, loc, score, times,
                                                    negated);
                   // NaN stays NaN.

@@ -103,7 +103,8 @@ TEST_F(NormalizePromise, HoldsForCapturesNearTheEndsOf64Bits) {
                               1,     most / 2,  most - 20,  most - 1,  most};
   // Both sides are free of overflow whatever the captures are.
   const char *const sides[] = {
-      "%d = arith.subi %i, %j : index\n", "%d = arith.subi %j, %i : index\n",
+      "%d = arith.subi %i, %j : index\n",
+      "%d = arith.subi %j, %i : index\n",
       "%z = arith.constant 0 : index\n%d = arith.addi %j, %z : index\n",
       "%z = arith.constant 0 : index\n%d = arith.addi %i, %z : index\n",
       "%z = arith.constant 5 : index\n%d = arith.subi %z, %i : index\n",
@@ -137,30 +138,29 @@ TEST_F(NormalizePromise, HoldsForCapturesNearTheEndsOf64Bits) {
 TEST_F(NormalizePromise, HoldsForPositionsNearTheLastOne) {
   // Lengths are below 2^31.
   constexpr int64_t last = (int64_t(1) << 31) - 2;
-  const char *const masks[] = {
-      "%d = arith.subi %i, %j : index\n"
-      "%p = arith.cmpi slt, %d, %c0 : index\n",
-      "%x = arith.index_cast %i : index to i32\n"
-      "%y = arith.index_cast %j : index to i32\n"
-      "%z = arith.subi %x, %y : i32\n"
-      "%d = arith.index_cast %z : i32 to index\n"
-      "%p = arith.cmpi sge, %d, %c0 : index\n",
-      // The sum wraps, and keeps to it.
-      "%x = arith.index_cast %i : index to i32\n"
-      "%y = arith.index_cast %j : index to i32\n"
-      "%z = arith.addi %x, %y : i32\n"
-      "%p = arith.cmpi sge, %z, %x : i32\n",
-      "%t = arith.constant 1 : index\n"
-      "%u = arith.addi %j, %t : index\n"
-      "%x = arith.index_cast %u : index to i32\n"
-      "%y = arith.index_cast %i : index to i32\n"
-      "%p = arith.cmpi sgt, %x, %y : i32\n",
-      "%t = arith.constant 2 : i32\n"
-      "%x = arith.index_cast %i : index to i32\n"
-      "%y = arith.index_cast %j : index to i32\n"
-      "%u = arith.muli %x, %t : i32\n"
-      "%v = arith.muli %y, %t : i32\n"
-      "%p = arith.cmpi slt, %u, %v : i32\n"};
+  const char *const masks[] = {"%d = arith.subi %i, %j : index\n"
+                               "%p = arith.cmpi slt, %d, %c0 : index\n",
+                               "%x = arith.index_cast %i : index to i32\n"
+                               "%y = arith.index_cast %j : index to i32\n"
+                               "%z = arith.subi %x, %y : i32\n"
+                               "%d = arith.index_cast %z : i32 to index\n"
+                               "%p = arith.cmpi sge, %d, %c0 : index\n",
+                               // The sum wraps, and keeps to it.
+                               "%x = arith.index_cast %i : index to i32\n"
+                               "%y = arith.index_cast %j : index to i32\n"
+                               "%z = arith.addi %x, %y : i32\n"
+                               "%p = arith.cmpi sge, %z, %x : i32\n",
+                               "%t = arith.constant 1 : index\n"
+                               "%u = arith.addi %j, %t : index\n"
+                               "%x = arith.index_cast %u : index to i32\n"
+                               "%y = arith.index_cast %i : index to i32\n"
+                               "%p = arith.cmpi sgt, %x, %y : i32\n",
+                               "%t = arith.constant 2 : i32\n"
+                               "%x = arith.index_cast %i : index to i32\n"
+                               "%y = arith.index_cast %j : index to i32\n"
+                               "%u = arith.muli %x, %t : i32\n"
+                               "%v = arith.muli %y, %t : i32\n"
+                               "%p = arith.cmpi slt, %u, %v : i32\n"};
   for (const char *mask : masks) {
     normalize(std::string(mask) + "attn.yield %p : i1\n");
     for (int64_t capture : {-last - 1, int64_t(-1), int64_t(0), int64_t(1024),

@@ -11,8 +11,8 @@ using Kind = MaskCondition::Kind;
 using Predicate = arith::CmpIPredicate;
 
 Value MaskEmitter::negate(Value condition) {
-  return create<arith::XOrIOp>(condition,
-                               arith::ConstantIntOp::create(builder, loc, 1, 1));
+  return create<arith::XOrIOp>(
+      condition, arith::ConstantIntOp::create(builder, loc, 1, 1));
 }
 
 Value MaskEmitter::compare(Predicate predicate, Value lhs, Value rhs) {

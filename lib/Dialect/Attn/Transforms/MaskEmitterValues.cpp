@@ -189,10 +189,10 @@ Value MaskEmitter::emitAsIndex(Value value, Operation *op) {
   bool areNonNegative = op->getNumOperands() == 2 &&
                         values.isNonNegative(op->getOperand(0)) &&
                         values.isNonNegative(op->getOperand(1));
-  bool isMaximum = isa<arith::MaxSIOp>(op) ||
-                   (isa<arith::MaxUIOp>(op) && areNonNegative);
-  bool isMinimum = isa<arith::MinSIOp>(op) ||
-                   (isa<arith::MinUIOp>(op) && areNonNegative);
+  bool isMaximum =
+      isa<arith::MaxSIOp>(op) || (isa<arith::MaxUIOp>(op) && areNonNegative);
+  bool isMinimum =
+      isa<arith::MinSIOp>(op) || (isa<arith::MinUIOp>(op) && areNonNegative);
   unsigned first = 0;
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     std::optional<bool> extreme = getIsMaximum(select);

@@ -16,8 +16,8 @@
 
 namespace mlir::attn {
 
-/// A condition on values of a mask region. Terms of forms are sorted, and so are
-/// operands of All and Any, which occur once.
+/// A condition on values of a mask region. Terms of forms are sorted, and so
+/// are operands of All and Any, which occur once.
 struct MaskCondition {
   enum class Kind {
     True,

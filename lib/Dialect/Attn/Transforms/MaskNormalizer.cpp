@@ -48,8 +48,8 @@ void MaskNormalizer::setEqualIfBit(MaskCondition &condition) {
 }
 
 bool MaskNormalizer::isBetterNegated(Value condition) {
-  return compare(normalize(condition, /*negated=*/true),
-                 normalize(condition)) < 0;
+  return compare(normalize(condition, /*negated=*/true), normalize(condition)) <
+         0;
 }
 
 MaskCondition MaskNormalizer::convert(const MaskNode &node) {
@@ -123,8 +123,8 @@ MaskCondition MaskNormalizer::convert(const MaskNode &node) {
 // Conjunctions and disjunctions
 //===----------------------------------------------------------------------===//
 
-/// Bounds with the same terms: the tighter one of all that must hold, the looser
-/// one of any.
+/// Bounds with the same terms: the tighter one of all that must hold, the
+/// looser one of any.
 static bool mergeSameSide(bool isAll, MaskCondition &a,
                           const MaskCondition &b) {
   if (a.kind != Kind::AtLeast || b.kind != Kind::AtLeast ||
@@ -135,7 +135,8 @@ static bool mergeSameSide(bool isAll, MaskCondition &a,
   return true;
 }
 
-/// Bounds on both sides that leave one number, or leave it out, are an equality.
+/// Bounds on both sides that leave one number, or leave it out, are an
+/// equality.
 static bool mergeBothSides(bool isAll, MaskCondition &a,
                            const MaskCondition &b) {
   if (a.kind != Kind::AtLeast || b.kind != Kind::AtLeast ||
@@ -157,8 +158,8 @@ static bool mergeBothSides(bool isAll, MaskCondition &a,
   return true;
 }
 
-/// A bound, and one number that is all of it, or next to it, or without which it
-/// is another one.
+/// A bound, and one number that is all of it, or next to it, or without which
+/// it is another one.
 static bool mergeNumber(bool isAll, MaskCondition &bound,
                         const MaskCondition &number) {
   if (bound.kind != Kind::AtLeast || number.kind != Kind::Equal)
@@ -219,9 +220,8 @@ MaskCondition MaskNormalizer::join(Kind kind,
   }
   mergeBounds(isAll, flat);
   Kind neutral = isAll ? Kind::True : Kind::False;
-  llvm::erase_if(flat, [&](const MaskCondition &part) {
-    return part.kind == neutral;
-  });
+  llvm::erase_if(
+      flat, [&](const MaskCondition &part) { return part.kind == neutral; });
   llvm::sort(flat, [&](const MaskCondition &a, const MaskCondition &b) {
     return compare(a, b) < 0;
   });

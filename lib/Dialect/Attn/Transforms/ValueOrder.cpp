@@ -37,7 +37,8 @@ int ValueOrder::compareOps(Operation *a, Operation *b) {
     return a->getName().getStringRef().compare(b->getName().getStringRef());
   // Constants by their numbers, others by their texts.
   APInt x, y;
-  if (matchPattern(a, m_ConstantInt(&x)) && matchPattern(b, m_ConstantInt(&y)) &&
+  if (matchPattern(a, m_ConstantInt(&x)) &&
+      matchPattern(b, m_ConstantInt(&y)) &&
       x.getBitWidth() == y.getBitWidth() && x != y)
     return x.slt(y) ? -1 : 1;
   if (a->getAttrDictionary() != b->getAttrDictionary())

@@ -247,6 +247,15 @@ def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
     * Reads of captures that are splat constants become the constant.
       An identity score, a mask that is always true, captures without use and attentions
       without use go away. A mask that is always false stays.
+    * The mask is written in one form, whatever its spelling was:
+      * A comparison whose key is linear is solved for it: `j <= f`, `j >= f`, `j == f`, where `f` is computed once for a query. So are
+        absolute values, minima and maxima, unsigned comparisons, multiples and equal quotients (`i / 64 == j / 64`), which become two bounds.
+      * An equality of remainders is `j mod m == f mod m`.
+      * What else depends on the key, such as an element of a capture, is on the left. Integers are of index type, but for what is read of captures.
+      * Conditions that must all hold, or any of them, come in one order and occur once. Bounds on the same sum become one, an equality, or a constant.
+
+      Arithmetic on index and i64 is taken not to overflow, as in `attn-classify-blocks`; a captured integer may have any value, as long as the sum of several in one
+      comparison fits 64 bits. Narrower integers that may wrap stay as they are. Masks of more than 2048 operations are left alone.
 
     Precondition: none. Postcondition: regions hold no operation of the index
     dialect, and `scf.if` only around what may not be computed always.
