@@ -74,9 +74,7 @@ public:
 
   const MaskNode &getRoot() const { return *root; }
   /// Reads another i1 of the region, or that it is not.
-  const MaskNode &read(Value value, bool negated) {
-    return *readBool(value, negated);
-  }
+  const MaskNode &read(Value value, bool negated);
   /// An integer of the region as a sum.
   LinearForm getLinearForm(Value value) const;
   /// Between which numbers a form is, if its terms are `isBounded`.
@@ -112,6 +110,8 @@ private:
   Node makeOr(Node a, Node b);
   Node makeIf(Value condition, Node yes, Node no);
   Node makeNode(MaskNode node);
+  /// Whether nothing more is taken apart.
+  bool isTooLarge() const;
   Node makeConstant(bool value);
   Node makeUnknown(Operation *op, StringRef reason);
   /// What is read of `value` is unknown.
@@ -133,6 +133,8 @@ private:
   /// cannot say, so that it stays whole.
   bool isIncomplete = false;
   SmallVector<std::unique_ptr<MaskNode>> nodes;
+  /// How many nodes are not of the value that is read.
+  size_t numOthers = 0;
   Node root = nullptr;
   unsigned depth = 0;
   Operation *obstacle = nullptr;

@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// Larger masks stay as they are; operands are followed by recursion.
-static constexpr size_t kMaxOps = 2048;
+static constexpr size_t kMaxOps = 1024;
 
 /// Writes the mask anew from the condition that it yields.
 static void rewriteMask(RewriterBase &rewriter, AttentionLikeOpInterface op) {

@@ -255,7 +255,7 @@ def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
       * Conditions that must all hold, or any of them, come in one order and occur once. Bounds on the same sum become one, an equality, or a constant.
 
       Arithmetic on index and i64 is taken not to overflow, as in `attn-classify-blocks`; a captured integer may have any value, as long as the sum of several in one
-      comparison fits 64 bits. Narrower integers that may wrap stay as they are. Masks of more than 2048 operations are left alone.
+      comparison fits 64 bits. Narrower integers that may wrap stay as they are. Masks of more than 1024 operations are left alone.
 
     Precondition: none. Postcondition: regions hold no operation of the index
     dialect, and `scf.if` only around what may not be computed always.
