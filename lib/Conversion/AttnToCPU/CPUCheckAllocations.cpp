@@ -54,6 +54,8 @@ private:
   Type pointer, i64;
   /// Where the memory that is held now is noted, null where there is none.
   SmallVector<Value> slots;
+  /// By what was allocated.
+  DenseMap<Value, Value> slotOf;
   /// Where the function ends early.
   Block *end = nullptr;
 };
@@ -79,16 +81,43 @@ LogicalResult Checker::emitAlloc(LLVM::CallOp call, Value slot) {
   builder.setInsertionPointAfter(call);
   call.getResult().replaceAllUsesWith(memory.getResult());
   call.erase();
+  slotOf[memory.getResult()] = slot;
   LLVM::StoreOp::create(builder, loc, memory.getResult(), slot);
   emitBranch(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq,
                                   memory.getResult(), null()));
   return success();
 }
 
+/// What a value is that is taken out of a descriptor.
+static Value skipDescriptors(Value value) {
+  while (auto extract = value.getDefiningOp<LLVM::ExtractValueOp>()) {
+    Value container = extract.getContainer(), inserted;
+    while (auto insert = container.getDefiningOp<LLVM::InsertValueOp>()) {
+      if (insert.getPosition() == extract.getPosition()) {
+        inserted = insert.getValue();
+        break;
+      }
+      container = insert.getContainer();
+    }
+    if (!inserted)
+      return value;
+    value = inserted;
+  }
+  return value;
+}
+
+/// What is freed is held no longer. Mostly it is known which allocation that
+/// was; to ask each of them would be quadratic in their number.
 void Checker::emitFree(LLVM::CallOp call) {
   loc = call.getLoc();
   builder.setInsertionPoint(call);
   Value memory = call.getOperand(0);
+  if (Value slot = slotOf.lookup(skipDescriptors(memory))) {
+    LLVM::StoreOp::create(builder, loc, null(), slot);
+    LLVM::CallOp::create(builder, loc, free, memory);
+    call.erase();
+    return;
+  }
   for (Value slot : slots) {
     Value held = LLVM::LoadOp::create(builder, loc, pointer, slot);
     Value isThis = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq,

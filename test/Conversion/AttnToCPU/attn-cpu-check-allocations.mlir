@@ -17,12 +17,11 @@
 // CHECK: ^[[NEXT]]:
 // CHECK: %[[Q:.*]] = llvm.call @attn_rt_alloc
 // CHECK: llvm.cond_br %{{.*}} weights([0, 1]), ^[[END]], ^{{.*}}
-// What is freed is held no longer.
-// CHECK: %[[HELD:.*]] = llvm.load %[[SLOT0]]
-// CHECK: %[[SAME:.*]] = llvm.icmp "eq" %[[HELD]], %[[Q]]
-// CHECK: %[[REST:.*]] = llvm.select %[[SAME]], %{{.*}}, %[[HELD]]
-// CHECK: llvm.store %[[REST]], %[[SLOT0]]
-// CHECK: llvm.call @attn_rt_free(%[[Q]])
+// What is freed is held no longer; it is known which allocation that was.
+// CHECK-NOT: llvm.load
+// CHECK: llvm.store %{{.*}}, %[[SLOT1]]
+// CHECK-NEXT: llvm.call @attn_rt_free(%[[Q]])
+// CHECK: llvm.store %{{.*}}, %[[SLOT0]]
 // CHECK: llvm.call @attn_rt_free(%[[P]])
 // CHECK: llvm.return %{{.*}} : i64
 // CHECK: ^[[END]]:
@@ -41,6 +40,41 @@ llvm.func @entry(%size: i64) -> i64 {
   %q = llvm.call @_mlir_memref_to_llvm_aligned_alloc(%align, %size) : (i64, i64) -> !llvm.ptr
   llvm.call @_mlir_memref_to_llvm_free(%q) : (!llvm.ptr) -> ()
   llvm.call @_mlir_memref_to_llvm_free(%p) : (!llvm.ptr) -> ()
+  llvm.return %zero : i64
+}
+
+// -----
+
+// Memory in a descriptor is known; of what a branch chose, each allocation is
+// asked.
+
+// CHECK-LABEL: llvm.func @chosen(
+// CHECK: %[[SLOT:.*]] = llvm.alloca %{{.*}} x !llvm.ptr
+// CHECK: %[[P:.*]] = llvm.call @attn_rt_alloc
+// CHECK: ^{{.*}}(%[[M:.*]]: !llvm.ptr):
+// CHECK: %[[HELD:.*]] = llvm.load %[[SLOT]]
+// CHECK: %[[SAME:.*]] = llvm.icmp "eq" %[[HELD]], %[[M]]
+// CHECK: %[[REST:.*]] = llvm.select %[[SAME]], %{{.*}}, %[[HELD]]
+// CHECK: llvm.store %[[REST]], %[[SLOT]]
+// CHECK: llvm.call @attn_rt_free(%[[M]])
+// CHECK: %[[FIELD:.*]] = llvm.extractvalue
+// CHECK-NEXT: %{{.*}} = llvm.mlir.zero
+// CHECK-NEXT: llvm.store %{{.*}}, %[[SLOT]]
+// CHECK-NEXT: llvm.call @attn_rt_free(%[[FIELD]])
+llvm.func @_mlir_memref_to_llvm_aligned_alloc(i64, i64) -> !llvm.ptr
+llvm.func @_mlir_memref_to_llvm_free(!llvm.ptr)
+llvm.func @chosen(%size: i64, %c: i1, %other: !llvm.ptr) -> i64 {
+  %align = llvm.mlir.constant(64 : i64) : i64
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %p = llvm.call @_mlir_memref_to_llvm_aligned_alloc(%align, %size) : (i64, i64) -> !llvm.ptr
+  llvm.cond_br %c, ^next(%other : !llvm.ptr), ^next(%p : !llvm.ptr)
+^next(%m: !llvm.ptr):
+  llvm.call @_mlir_memref_to_llvm_free(%m) : (!llvm.ptr) -> ()
+  %none = llvm.mlir.poison : !llvm.struct<(ptr, i64)>
+  %with = llvm.insertvalue %p, %none[0] : !llvm.struct<(ptr, i64)>
+  %both = llvm.insertvalue %size, %with[1] : !llvm.struct<(ptr, i64)>
+  %field = llvm.extractvalue %both[0] : !llvm.struct<(ptr, i64)>
+  llvm.call @_mlir_memref_to_llvm_free(%field) : (!llvm.ptr) -> ()
   llvm.return %zero : i64
 }
 
