@@ -262,6 +262,49 @@ void TileEvaluator::emitReports(GatherOp op, Value mask,
   }
 }
 
+Value TileEvaluator::emitGather(Value base, VectorType type, Value offsets,
+                                Value active) {
+  Value origin = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value zeros =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  auto create = [&](Value offsets, Value active) -> Value {
+    return vector::GatherOp::create(builder, loc, type, base,
+                                    ValueRange{origin}, offsets, active, zeros);
+  };
+  // No processor gathers less than 32 bits: LLVM reads lane by lane, each under
+  // a branch of its own, and in functions with thousands of branches it takes
+  // long to find registers. So there is one, and lanes that are not active read
+  // what an active one does.
+  Type element = type.getElementType();
+  if (element.isIndex() || element.getIntOrFloatBitWidth() >= 32)
+    return create(offsets, active);
+  Value any = vector::ReductionOp::create(builder, loc,
+                                          vector::CombiningKind::OR, active);
+  auto branch = scf::IfOp::create(builder, loc, type, any,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, zeros);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  auto wide = VectorType::get({lanes}, builder.getI64Type());
+  Value numbers = arith::IndexCastOp::create(builder, loc, wide, offsets);
+  Value lowest = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(wide, APInt::getSignedMinValue(64)));
+  Value one = vector::ReductionOp::create(
+      builder, loc, vector::CombiningKind::MAXSI,
+      arith::SelectOp::create(builder, loc, active, numbers, lowest));
+  Value safe =
+      arith::SelectOp::create(builder, loc, active, numbers, splat(one));
+  Value all = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(cast<VectorType>(active.getType()), true));
+  Value gathered = create(
+      arith::IndexCastOp::create(builder, loc, offsets.getType(), safe), all);
+  Value result = arith::SelectOp::create(builder, loc, active, gathered, zeros);
+  scf::YieldOp::create(builder, loc, result);
+  return branch.getResult(0);
+}
+
 Value TileEvaluator::emitGather(GatherOp op, ArrayRef<TileCoord> coords) {
   auto at = [&](Value operand) {
     return evaluate(operand, isa<VectorType>(operand.getType())
@@ -334,9 +377,8 @@ Value TileEvaluator::emitGather(GatherOp op, Value mask,
     sum =
         sum ? Value(arith::AddIOp::create(builder, loc, sum, scaled)) : scaled;
   }
-  Value origin = arith::ConstantIndexOp::create(builder, loc, 0);
   if (!varying)
-    varying = splat(origin);
+    varying = splat(arith::ConstantIndexOp::create(builder, loc, 0));
   // The uniform part may lie outside where no lane is active, so it is added
   // to the offsets of the lanes and not to the base.
   Value offsets = arith::AddIOp::create(builder, loc, varying, splat(uniform));
@@ -347,12 +389,9 @@ Value TileEvaluator::emitGather(GatherOp op, Value mask,
       /*offset=*/builder.getIndexAttr(0),
       ArrayRef<OpFoldResult>{builder.getIndexAttr(int64_t(1) << 62)},
       ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
-  auto createGather = [&](Value base, Type type) -> Value {
-    Value padding =
-        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-    return vector::GatherOp::create(
-        builder, loc, VectorType::get({lanes}, type), base, ValueRange{origin},
-        offsets, splat(active), splat(padding));
+  auto createGather = [&](Value base, Type type) {
+    return emitGather(base, VectorType::get({lanes}, type), offsets,
+                      splat(active));
   };
   if (!element.isInteger(1))
     return createGather(flat, element);

@@ -49,6 +49,8 @@ private:
   Value emitBroadcast(vector::BroadcastOp op, ArrayRef<TileCoord> coords);
   Value emitRead(vector::TransferReadOp op, ArrayRef<TileCoord> coords);
   Value emitGather(GatherOp op, ArrayRef<TileCoord> coords);
+  /// Elements of `base` at these offsets, 0 where `active` does not hold.
+  Value emitGather(Value base, VectorType type, Value offsets, Value active);
   void emitReports(GatherOp op, Value mask, ArrayRef<Value> indices,
                    ArrayRef<Value> inRange);
   Value splat(Value value);

@@ -6,7 +6,15 @@
 // CHECK-LABEL: func @gather
 // CHECK: %[[KEPT:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8xi8>
 // CHECK: builtin.unrealized_conversion_cast %{{.*}} : memref<{{.*}}xi1> to memref<{{.*}}xi8>
-// CHECK: %[[BYTES:.*]] = vector.gather %{{.*}} into vector<8xi8>
+// Bytes are read one by one: under one branch, lanes that are not active as an
+// active one.
+// CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[ACTIVE:.*]] : vector<8xi1> into i1
+// CHECK: %[[BYTES:.*]] = scf.if %[[ANY]] -> (vector<8xi8>) {
+// CHECK: %[[ONE:.*]] = vector.reduction <maxsi>
+// CHECK: %[[OTHERS:.*]] = vector.broadcast %[[ONE]]
+// CHECK: arith.select %[[ACTIVE]], %{{.*}}, %[[OTHERS]]
+// CHECK: %[[READ:.*]] = vector.gather %{{.*}}, %[[ALL:cst[_0-9]*]], %{{.*}} into vector<8xi8>
+// CHECK: arith.select %[[ACTIVE]], %[[READ]]
 // CHECK: %[[BITS:.*]] = arith.trunci %[[BYTES]] : vector<8xi8> to vector<8xi1>
 // CHECK: %[[OUT:.*]] = arith.extui %[[BITS]] : vector<8xi1> to vector<8xi8>
 // CHECK: vector.store %[[OUT]], %[[KEPT]]
