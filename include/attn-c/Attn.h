@@ -67,7 +67,8 @@ enum {
   /** A read of a capture left its tensor, in a kernel that checks bounds, or
    * lists of blocks or keys are none. */
   ATTN_OUT_OF_RANGE = 4,
-  /** The bytes of a kernel are none, or not for this version or processor. */
+  /** The bytes of a kernel are none, or not for this version or processor; or
+   * the program is right, but not for this target. */
   ATTN_UNSUPPORTED = 5
 };
 

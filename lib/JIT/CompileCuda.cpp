@@ -83,7 +83,8 @@ Compilation::compileSchedule(mlir::ModuleOp module, const std::string &schedule,
   auto modules = module.getOps<mlir::gpu::GPUModuleOp>();
   if (!llvm::hasSingleElement(modules))
     return makeCompileError("error: expects an attention for a GPU, but got "
-                            "none; compile for the CPU");
+                            "none; the target cpu can run it",
+                            /*isForOtherTarget=*/true);
   auto stage = [&](llvm::StringRef name,
                    llvm::function_ref<llvm::Error()> work) {
     return runStage(name, work);
@@ -170,13 +171,6 @@ static bool areBothForms(mlir::attn::SparsityForm form) {
          form == mlir::attn::SparsityForm::XFormers;
 }
 
-/// Whether tiles of an attention are what matrix instructions take.
-static bool hasDenseForm(mlir::attn::AttentionOp op) {
-  mlir::Type element = op.getQuery().getType().getElementType();
-  return llvm::isa<mlir::BFloat16Type, mlir::Float16Type>(element) &&
-         mlir::attn::areHeadDimsSupported(op);
-}
-
 namespace {
 /// A copy of a program whose one attention is as schedules are chosen for: a
 /// score of minus infinity is a mask.
@@ -216,8 +210,8 @@ getCandidates(mlir::ModuleOp module, const CompileOptions &options,
   bool isFree = options.schedule.empty() && attentions.size() == 1 &&
                 !attentions[0].getScheduleAttr();
   bool hasLists = llvm::any_of(attentions, mlir::attn::hasKeyLists);
-  bool hasBoth =
-      isFree && hasLists && areBothForms(form) && hasDenseForm(attentions[0]);
+  bool hasBoth = isFree && hasLists && areBothForms(form) &&
+                 mlir::attn::haveTiles(attentions[0]);
   mlir::attn::ListCosts costs;
   if (hasLists)
     costs = mlir::attn::getCudaListCosts(
@@ -236,7 +230,7 @@ getCandidates(mlir::ModuleOp module, const CompileOptions &options,
     rows.pairCost = costs.pair * microseconds;
   }
   bool areTiles =
-      isFree && mlir::attn::areHeadDimsSupported(attentions[0]) &&
+      isFree && mlir::attn::haveTiles(attentions[0]) &&
       (!hasLists || hasBoth || form == SparsityForm::Dense || isGathered);
   if (areTiles) {
     if (isGathered)

@@ -1,6 +1,7 @@
 //===- Diagnostics.cpp - Diagnostics and remarks as text ------------------===//
 
 #include "Diagnostics.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Remarks.h"
@@ -50,17 +51,24 @@ DiagnosticCollector::DiagnosticCollector(mlir::MLIRContext *context)
         bool isError =
             diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
         append(isError ? errors : warnings, diagnostic);
+        isForOtherTarget &=
+            !isError || mlir::attn::isForOtherTarget(diagnostic);
       }) {}
 
 llvm::Error DiagnosticCollector::takeError(const llvm::Twine &fallback) {
   std::string text = std::move(errors);
   errors.clear();
-  return makeCompileError(text.empty() ? "error: " + fallback
-                                       : llvm::Twine(text));
+  bool isKnown = std::exchange(isForOtherTarget, true) && !text.empty();
+  return makeCompileError(
+      text.empty() ? "error: " + fallback : llvm::Twine(text), isKnown);
 }
 
-llvm::Error attn::makeCompileError(const llvm::Twine &text) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
+llvm::Error attn::makeCompileError(const llvm::Twine &text,
+                                   bool isForOtherTarget) {
+  return llvm::createStringError(
+      isForOtherTarget ? std::make_error_code(std::errc::not_supported)
+                       : llvm::inconvertibleErrorCode(),
+      text);
 }
 
 //===----------------------------------------------------------------------===//

@@ -21,6 +21,8 @@ public:
 
 private:
   std::string errors, warnings;
+  /// Whether all errors are those of a program that another target can run.
+  bool isForOtherTarget = true;
   mlir::ScopedDiagnosticHandler handler;
 };
 
@@ -38,8 +40,10 @@ private:
   mlir::MLIRContext *context = nullptr;
 };
 
-/// An error of the library itself, with the code for programs.
-llvm::Error makeCompileError(const llvm::Twine &text);
+/// An error of the compilation. Of a program that is right, but not for this
+/// target, the code is std::errc::not_supported.
+llvm::Error makeCompileError(const llvm::Twine &text,
+                             bool isForOtherTarget = false);
 
 } // namespace attn
 

@@ -89,9 +89,10 @@ class Calls(unittest.TestCase):
             self.run_with(attn.compile(WINDOW, target="cpu"))
 
     def test_programs_that_no_gpu_runs(self):
-        q = gpu_tensor((1, 2, 5, 8), 32)
-        with self.assertRaisesRegex(attn.CompileError, "bf16 or f16 on a GPU"):
-            attn.compile(CAUSAL)(q, q, q, out=gpu_tensor((1, 2, 5, 8), 32))
+        q = gpu_tensor((1, 2, 5, 8), 64)
+        program = CAUSAL.replace("f32", "f64")
+        with self.assertRaisesRegex(attn.Unsupported, "bf16, f16 or f32 on a GPU"):
+            attn.compile(program)(q, q, q, out=gpu_tensor((1, 2, 5, 8), 64))
 
 
 if __name__ == "__main__":

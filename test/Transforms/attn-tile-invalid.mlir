@@ -92,13 +92,3 @@ func.func @offsets_of_gathered(%q: tensor<1x1x16x8xbf16>, %a: tensor<1x1x16x8xf3
       outs(%a, %r, %r : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
   return %acc : tensor<1x1x16x8xf32>
 }
-
-// -----
-
-func.func @rows_without_lists(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>) -> tensor<1x1x16x8xf32> {
-  // expected-error@+1 {{expects a schedule of tiles, as queries have no lists of keys, but got #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>; leave it out, and the compiler chooses one}}
-  %acc, %max, %sum = attn.online_attention scale 1.0 schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
-      ins(%q, %q, %q : tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>)
-      outs(%q, %r, %r : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
-  return %acc : tensor<1x1x16x8xf32>
-}

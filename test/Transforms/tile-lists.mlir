@@ -69,3 +69,18 @@ func.func @part(%ob: index, %oh: index, %oi: index, %oj: index, %q: tensor<1x1x1
       outs(%q, %stat, %stat : tensor<1x1x16x8xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
   return %s#0 : tensor<1x1x16x8xf32>
 }
+
+// Without lists a query on its own has all keys, in order.
+
+// CHECK-LABEL: func @all
+// CHECK: scf.for %[[N:.*]] = %c0 to %[[KEYS:[^ ]*]] step %c8 
+// CHECK: %[[J:.*]] = arith.addi %{{.*}} : vector<8xindex>
+// CHECK: %[[EXIST:.*]] = arith.cmpi slt, %[[J]], %{{.*}} : vector<8xindex>
+// CHECK: attn.gather
+// CHECK-NOT: index_cast
+func.func @all(%q: tensor<1x1x16x20xf32>, %k: tensor<1x1x?x20xf32>, %stat: tensor<1x1x16xf32>) -> tensor<1x1x16x20xf32> {
+  %s:3 = attn.online_attention scale 1.0 schedule #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>
+      ins(%q, %k, %k : tensor<1x1x16x20xf32>, tensor<1x1x?x20xf32>, tensor<1x1x?x20xf32>)
+      outs(%q, %stat, %stat : tensor<1x1x16x20xf32>, tensor<1x1x16xf32>, tensor<1x1x16xf32>)
+  return %s#0 : tensor<1x1x16x20xf32>
+}

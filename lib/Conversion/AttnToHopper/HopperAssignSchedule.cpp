@@ -40,14 +40,19 @@ struct AttnHopperAssignSchedule
 
   void runOnOperation() override {
     WalkResult walk = getOperation()->walk([&](AttentionLikeOpInterface op) {
-      for (int64_t dim : {op.getQueryKeyDim(), op.getValueDim()})
-        if (!isHeadDimSupported(dim)) {
-          op.emitError("expects head dimensions that are multiples of 8 up to "
-                       "256 on a GPU, but got ")
-              << dim << "; run with --target=cpu";
-          return WalkResult::interrupt();
-        }
-      if (hasKeyLists(op) && !op->hasAttr(kGatheredAttrName)) {
+      bool areTiles =
+          op->hasAttr(kGatheredAttrName) ||
+          isa_and_nonnull<hopper::ScheduleAttr>(op->getAttr("schedule"));
+      if (areTiles && !areHeadDimsSupported(op)) {
+        op.emitError("expects head dimensions that are multiples of 8 up to "
+                     "256 for tiles on a GPU, but got ")
+            << op.getQueryKeyDim() << " and " << op.getValueDim()
+            << "; leave the choice of a schedule and of a form to the compiler";
+        return WalkResult::interrupt();
+      }
+      // Queries with lists of keys, and what no matrix instruction takes.
+      if ((hasKeyLists(op) && !op->hasAttr(kGatheredAttrName)) ||
+          (!areTiles && !haveTiles(op))) {
         if (!op->hasAttr("schedule"))
           op->setAttr("schedule", getRowSchedule(op));
         return WalkResult::advance();

@@ -13,6 +13,7 @@
 #include "IntBuilder.h"
 #include "WarpLoops.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace mlir::attn {
@@ -140,9 +141,9 @@ LogicalResult CheckKernel::emitBlock(Block &block, Value place, Value isMine) {
       if (failed(emitLoop(inner)))
         return failure();
     } else if (op.getNumResults() == 0) {
-      return op.emitError("'") << op.getName()
-                               << "' has no form in a check on a GPU; run with "
-                                  "--target=cpu";
+      return op.emitError("'")
+             << op.getName() << "' has no form in a check on a GPU"
+             << otherTarget;
     }
     // All else is computed where it is used.
   }

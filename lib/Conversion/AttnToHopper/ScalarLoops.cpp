@@ -2,6 +2,7 @@
 //--------------===//
 
 #include "WorkerCloner.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
@@ -11,8 +12,8 @@ using namespace mlir::attn;
 FailureOr<Value> WorkerCloner::computeExtract(tensor::ExtractOp op) {
   std::optional<unsigned> operand = getOperand(op.getTensor());
   if (!operand)
-    return op.emitError("expects an element of an argument of the function; "
-                        "run with --target=cpu");
+    return op.emitError("expects an element of an argument of the function")
+           << otherTarget;
   Value memref = arguments.getMemRef(
       *operand, cast<RankedTensorType>(op.getTensor().getType()));
   SmallVector<Value> indices;

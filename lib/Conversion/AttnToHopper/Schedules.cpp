@@ -111,6 +111,11 @@ bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op) {
          isHeadDimSupported(op.getValueDim());
 }
 
+bool mlir::attn::haveTiles(AttentionLikeOpInterface op) {
+  return areHeadDimsSupported(op) &&
+         isa<BFloat16Type, Float16Type>(op.getQueryType().getElementType());
+}
+
 /// Whether a region reads a capture for each key.
 static bool readsPerKey(Region &region, unsigned keyArgument) {
   if (region.empty())

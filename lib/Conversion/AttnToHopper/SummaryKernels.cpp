@@ -4,6 +4,7 @@
 #include "IntBuilder.h"
 #include "MergeKernel.h"
 #include "WarpLoops.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -57,7 +58,8 @@ static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
     }
     if (!isElement || next != loop.getRank())
       return insert.emitError("expects one element of a table on a GPU, at the "
-                              "indices of the loop; run with --target=cpu");
+                              "indices of the loop")
+             << otherTarget;
     if (scalar)
       element.scalar = scalar.getScalar();
     element.words = words;
@@ -184,7 +186,8 @@ static LogicalResult emitWords(OpBuilder &builder, WorkerCloner &cloner,
                    end = cloner.getScalar(words.getEnd());
   if (!operand)
     return words.emitError("expects a list that is an argument of the "
-                           "function; run with --target=cpu");
+                           "function")
+           << otherTarget;
   if (failed(begin) || failed(end))
     return failure();
   Value columns = arguments.getMemRef(*operand);

@@ -1,6 +1,7 @@
 //===- TileProgram.cpp - The parts of a loop over tiles -------------------===//
 
 #include "TileProgram.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -33,7 +34,8 @@ static FailureOr<unsigned> getArgument(func::FuncOp function, Value tensor,
   return user->emitError("expects ")
          << what << " to be an argument of '" << function.getName()
          << "', so that a GPU kernel can read or write it in place; compute it "
-            "in a function of its own, or run with --target=cpu";
+            "in a function of its own"
+         << otherTarget;
 }
 
 static Value skipExtension(Value value) {
@@ -101,7 +103,7 @@ static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
   if (!isa<BFloat16Type, Float16Type>(element))
     return read.emitError("expects ")
            << what << " of bf16 or f16 on a GPU, but got " << element
-           << "; convert it, or run with --target=cpu";
+           << "; convert it" << otherTarget;
   PackHeadsOp packing;
   FailureOr<unsigned> argument =
       getArgument(function, read.getBase(), read, what, packing);
@@ -226,7 +228,8 @@ static LogicalResult matchLoop(TileProgram &program) {
   auto product = getOnly<vector::ContractionOp>(loop.getStep("qk"));
   if (!product)
     return loop.emitError("expects scores that depend on the product of keys "
-                          "and queries on a GPU; run with --target=cpu");
+                          "and queries on a GPU")
+           << otherTarget;
   SmallVector<Value> named = {product.getResult()};
   for (Region *region : {&loop.getNeeded(), &loop.getFull()})
     if (!region->empty())
@@ -362,7 +365,8 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
     }
     if (program.grid)
       return grid.emitError("expects one attention in a function for a GPU; "
-                            "make it two functions, or run with --target=cpu");
+                            "make it two functions")
+             << otherTarget;
     program.grid = grid;
   }
   for (auto unions : function.getOps<ListUnionsOp>()) {
@@ -371,7 +375,7 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   }
   if (!program.grid)
     return function.emitError("expects an attention, but '")
-           << function.getName() << "' has none; run with --target=cpu";
+           << function.getName() << "' has none" << otherTarget;
   program.schedule = program.grid->getAttrOfType<hopper::ScheduleAttr>(
       attn::kScheduleAttrName);
   Attribute other = program.grid->getAttr(attn::kScheduleAttrName);
@@ -392,13 +396,13 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
       continue;
     return op.emitError("expects nothing but attention in a function for a "
                         "GPU, but got '")
-           << op.getName() << "'; run with --target=cpu";
+           << op.getName() << "'" << otherTarget;
   }
   SmallVector<TileLoopOp> loops(program.grid.getOps<TileLoopOp>());
   if (loops.size() != 1)
     return program.grid.emitError("expects one loop over tiles of keys on a "
                                   "GPU, but got ")
-           << loops.size() << "; run with --target=cpu";
+           << loops.size() << otherTarget;
   program.keys = loops[0];
   if (failed(matchLoop(program)))
     return failure();

@@ -2,6 +2,7 @@
 
 #include "WorkerCloner.h"
 #include "IntBuilder.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
@@ -189,7 +190,8 @@ FailureOr<Value> WorkerCloner::computeGather(GatherOp op, VectorKind kind) {
   std::optional<unsigned> operand = getOperand(op.getSource());
   if (!operand)
     return op.emitError("expects a capture that is an argument of the "
-                        "function; run with --target=cpu");
+                        "function")
+           << otherTarget;
   // The mask tells which queries and keys there are. What a kernel computes for
   // others it does not use, and no element outside of the capture is read in
   // any case, so that elements at one position can be one.
@@ -283,7 +285,6 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
       isMemoryEffectFree(op) &&
       (isScalar || OpTrait::hasElementwiseMappableTraits(op)))
     return computeElementwise(op, kind);
-  return op->emitError("'") << op->getName()
-                            << "' has no form in a GPU kernel; run with "
-                               "--target=cpu";
+  return op->emitError("'")
+         << op->getName() << "' has no form in a GPU kernel" << otherTarget;
 }

@@ -2,6 +2,7 @@
 
 #include "RowKernel.h"
 #include "ScalarMath.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -40,7 +41,8 @@ FailureOr<unsigned> RowKernel::getArgument(Value tensor, Operation *user) {
   return user->emitError("expects tensors to be arguments of '")
          << function.getName()
          << "', so that a GPU kernel can read or write them in place; compute "
-            "them in a function of its own, or run with --target=cpu";
+            "them in a function of its own"
+         << otherTarget;
 }
 
 Value RowKernel::getParam(StringRef kind, unsigned argument, Type type,
@@ -345,7 +347,11 @@ LogicalResult RowKernel::emitColumnResult(vector::TransferWriteOp write,
         for (auto [number, value] : llvm::enumerate(list)) {
           SmallVector<Value> own(at);
           own[columnDim] = arith::AddIOp::create(b, at[columnDim], i64(number));
-          LLVM::StoreOp::create(b, value, getAddress(argument, own));
+          auto store = [&, value = value] {
+            LLVM::StoreOp::create(b, value, getAddress(argument, own));
+          };
+          Value inRow = isInRow(chunk, numElements, number, numColumns);
+          inRow ? emitIf(b, inRow, store) : store();
         }
       };
       emitIf(b, aligned, storeAll, storeEach);
@@ -396,7 +402,7 @@ LogicalResult RowKernel::checkFunction() {
       continue;
     return op.emitError("expects nothing but one attention in a function for a "
                         "GPU, but got '")
-           << op.getName() << "'; run with --target=cpu";
+           << op.getName() << "'" << otherTarget;
   }
   return success();
 }

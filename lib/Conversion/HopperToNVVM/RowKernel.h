@@ -100,6 +100,8 @@ private:
   ArrayRef<Value> getKeys(const GatheredRows &rows);
   Value getColumnOffset(int64_t chunk, int64_t numElements);
   Value isInColumns(int64_t chunk, int64_t numElements, int64_t numColumns);
+  Value isInRow(int64_t chunk, int64_t numElements, int64_t number,
+                int64_t numColumns);
   int64_t getNumChunks(Type element, int64_t numColumns) const;
   /// Whether 16 bytes may be read or written at a time, as i1.
   Value isAligned(unsigned argument, unsigned columnDim);

@@ -2,6 +2,7 @@
 
 #include "RowKernel.h"
 #include "ScalarMath.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -46,6 +47,18 @@ Value RowKernel::isInColumns(int64_t chunk, int64_t numElements,
                                i32(numColumns));
 }
 
+/// Whether an element of a chunk is in the row, or null if that is known of the
+/// chunk as a whole.
+Value RowKernel::isInRow(int64_t chunk, int64_t numElements, int64_t number,
+                         int64_t numColumns) {
+  if (numColumns % numElements == 0)
+    return {};
+  Value column = arith::AddIOp::create(b, getColumnOffset(chunk, numElements),
+                                       i32(number));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column,
+                               i32(numColumns));
+}
+
 Value RowKernel::isAligned(unsigned argument, unsigned columnDim) {
   auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
   if (columnDim + 1 != type.getRank())
@@ -53,6 +66,9 @@ Value RowKernel::isAligned(unsigned argument, unsigned columnDim) {
   Value bits =
       LLVM::PtrToIntOp::create(b, b.getI64Type(), getPointer(argument));
   int64_t bytes = type.getElementTypeBitWidth() / 8;
+  // The last piece of a row has all its elements.
+  if (type.getDimSize(columnDim) * bytes % kChunkBytes != 0)
+    return arith::ConstantIntOp::create(b, 0, 1);
   for (unsigned dim = 0; dim < columnDim; ++dim)
     bits = arith::OrIOp::create(
         b, bits,
@@ -118,7 +134,10 @@ RowKernel::Columns RowKernel::loadColumns(const GatheredRows &rows,
       if (rows.columnDim + 1 != type.getRank())
         offset = arith::MulIOp::create(
             b, offset, getStride(rows.argument, rows.columnDim));
-      Value value = emitLoad(offsetPointer(pointer, offset), active, element);
+      Value exists = active;
+      if (Value inRow = isInRow(chunk, numElements, e, rows.numColumns))
+        exists = arith::AndIOp::create(b, active, inRow);
+      Value value = emitLoad(offsetPointer(pointer, offset), exists, element);
       if (!element.isF32())
         value = arith::ExtFOp::create(b, b.getF32Type(), value);
       list.push_back(value);
@@ -168,7 +187,7 @@ FailureOr<RowKernel::GatheredRows> RowKernel::matchRows(Value tile,
   if (!isa<BFloat16Type, Float16Type, Float32Type>(rows.elementType))
     return user->emitError("expects keys and values of bf16, f16 or f32 on a "
                            "GPU, but got ")
-           << rows.elementType << "; convert them, or run with --target=cpu";
+           << rows.elementType << "; convert them" << otherTarget;
   position[rows.columnDim] =
       zext(getColumnOffset(0, getNumElements(rows.elementType)));
   rows.pointer = getAddress(rows.argument, position);
@@ -393,7 +412,8 @@ LogicalResult RowKernel::emitKeys(scf::ForOp op) {
       !isSplat(op.getInitArgs()[1], -INFINITY) ||
       !isSplat(op.getInitArgs()[2], 0))
     return op.emitError("expects a loop over a list of keys that starts from "
-                        "the neutral state on a GPU; run with --target=cpu");
+                        "the neutral state on a GPU")
+           << otherTarget;
   Value aligned;
   auto require = [&](Value source, unsigned columnDim) -> LogicalResult {
     FailureOr<unsigned> argument = getArgument(source, op);

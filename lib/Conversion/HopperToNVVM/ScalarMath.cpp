@@ -2,6 +2,7 @@
 
 #include "ScalarMath.h"
 #include "attn/Conversion/MathToArith/FloatFunctions.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -135,15 +136,13 @@ static bool isInstruction(Operation *op) {
 LogicalResult mlir::attn::verifyScalarOp(Operation &op) {
   if (op.getNumResults() != 1 || op.getNumRegions() != 0 ||
       !isMemoryEffectFree(&op))
-    return op.emitError("'") << op.getName()
-                             << "' has no form in a GPU kernel; run with "
-                                "--target=cpu";
+    return op.emitError("'")
+           << op.getName() << "' has no form in a GPU kernel" << otherTarget;
   // Of the rest, code generation makes calls of a library, or nothing.
   if (isa<math::MathDialect>(op.getDialect()) && !isRareFunction(&op) &&
       !isInstruction(&op))
     return op.emitError("'")
            << op.getName() << "' on " << op.getResult(0).getType()
-           << " has no form in a GPU kernel; run with "
-              "--target=cpu";
+           << " has no form in a GPU kernel" << otherTarget;
   return success();
 }

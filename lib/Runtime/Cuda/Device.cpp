@@ -74,7 +74,7 @@ static llvm::Error readProperties(Device::State &state) {
         "expects a GPU of compute capability 9.0 (Hopper), but device " +
             llvm::Twine(state.ordinal) + " (" + state.name + ") has " +
             llvm::Twine(state.major) + "." + llvm::Twine(state.minor) +
-            "; run with --target=cpu");
+            "; the target cpu can run it");
   return llvm::Error::success();
 }
 

@@ -21,7 +21,7 @@ static llvm::Error makeDriverError(const llvm::Twine &text,
                                    const char *wayOut = "") {
   return llvm::createStringError(
       std::make_error_code(std::errc::no_such_device),
-      text + "; " + wayOut + "run with --target=cpu");
+      text + "; " + wayOut + "the target cpu can run it");
 }
 
 llvm::Expected<Driver> Driver::open(const char *library) {

@@ -144,3 +144,29 @@ func.func @bias(%q: tensor<1x1x?x64xbf16>, %w: tensor<?x?xf32>, %o: tensor<1x1x?
       }
   return %r : tensor<1x1x?x64xbf16>
 }
+
+// What no matrix instruction takes is computed query by query.
+
+// CHECK-LABEL: func @keys
+// CHECK: schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
+func.func @keys(%q: tensor<1x1x?x60xbf16>, %v: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x60xbf16>, tensor<1x1x?x60xbf16>, tensor<1x1x?x64xbf16>)
+      outs(%v : tensor<1x1x?x64xbf16>)
+  return %r : tensor<1x1x?x64xbf16>
+}
+
+// CHECK-LABEL: func @values
+// CHECK: schedule #attn.row_schedule<
+func.func @values(%q: tensor<1x1x?x64xbf16>, %v: tensor<1x1x?x264xbf16>) -> tensor<1x1x?x264xbf16> {
+  %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x264xbf16>)
+      outs(%v : tensor<1x1x?x264xbf16>)
+  return %r : tensor<1x1x?x264xbf16>
+}
+
+// CHECK-LABEL: func @floats
+// CHECK: schedule #attn.row_schedule<
+func.func @floats(%q: tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32> {
+  %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
+      outs(%q : tensor<1x1x?x64xf32>)
+  return %r : tensor<1x1x?x64xf32>
+}

@@ -30,7 +30,7 @@ func.func @two_elements(%x: tensor<?xi32>, %q: tensor<1x4x?x64xbf16>, %o: tensor
     %v = tensor.extract %x[%t] : tensor<?xi32>
     %w = tensor.insert %v into %s[%c0, %c0] : tensor<1x2xi32>
     scf.forall.in_parallel {
-      // expected-error@+1 {{expects one element of a table on a GPU, at the indices of the loop; run with --target=cpu}}
+      // expected-error@+1 {{expects one element of a table on a GPU, at the indices of the loop; the target cpu can run it}}
       tensor.parallel_insert_slice %w into %out[%t, 0] [1, 2] [1, 1] : tensor<1x2xi32> into tensor<8x2xi32>
     }
   }
@@ -87,7 +87,7 @@ func.func @read(%q: tensor<1x4x?x64xbf16>, %o: tensor<1x4x?x64xbf16>) -> tensor<
   %e = tensor.empty() : tensor<4xi32>
   %table = scf.forall (%t) in (4) shared_outs(%out = %e) -> (tensor<4xi32>) {
     %s = tensor.extract_slice %out[%t] [1] [1] : tensor<4xi32> to tensor<1xi32>
-    // expected-error@+1 {{expects an element of an argument of the function; run with --target=cpu}}
+    // expected-error@+1 {{expects an element of an argument of the function; the target cpu can run it}}
     %v = tensor.extract %x[%t] : tensor<4xi32>
     %w = tensor.insert %v into %s[%c0] : tensor<1xi32>
     scf.forall.in_parallel {

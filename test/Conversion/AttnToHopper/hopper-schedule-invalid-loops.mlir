@@ -23,7 +23,7 @@ func.func @f(%q: tensor<1x1x64x64xbf16>, %out: tensor<1x1x64x64xbf16>) -> tensor
   %r = scf.forall (%b, %h, %t) in (1, 1, 1) shared_outs(%o = %out) -> (tensor<1x1x64x64xbf16>) {
     %qr = vector.transfer_read %q[%c0, %c0, %c0, %c0], %pad {in_bounds = [true, true], permutation_map = #transposed} : tensor<1x1x64x64xbf16>, vector<64x64xbf16>
     %x = arith.extf %qr : vector<64x64xbf16> to vector<64x64xf32>
-    // expected-error@+1 {{expects scores that depend on the product of keys and queries on a GPU; run with --target=cpu}}
+    // expected-error@+1 {{expects scores that depend on the product of keys and queries on a GPU; the target cpu can run it}}
     %state:3 = attn.tile_loop %j = %c0 to %c64 step 16 iter_args(%acc = %zeros, %max = %none, %sum = %zero) : vector<64x64xf32>, vector<64xf32>, vector<64xf32> {
       %k = attn.step @load_k -> (vector<16x64xf32>) {
         %kr = vector.transfer_read %q[%c0, %c0, %j, %c0], %pad {in_bounds = [true, true]} : tensor<1x1x64x64xbf16>, vector<16x64xbf16>
@@ -213,7 +213,7 @@ func.func @f(%q: tensor<1x1x64x64xbf16>, %out: tensor<1x1x64x64xbf16>) -> tensor
     %rounded = arith.truncf %state#0 : vector<64x64xf32> to vector<64x64xbf16>
     %w = vector.transfer_write %rounded, %o[%c0, %c0, %c0, %c0] {in_bounds = [true, true], permutation_map = #transposed} : vector<64x64xbf16>, tensor<1x1x64x64xbf16>
     scf.forall.in_parallel {
-      // expected-error@+1 {{expects the result to be an argument of 'f', so that a GPU kernel can read or write it in place; compute it in a function of its own, or run with --target=cpu}}
+      // expected-error@+1 {{expects the result to be an argument of 'f', so that a GPU kernel can read or write it in place; compute it in a function of its own; the target cpu can run it}}
       tensor.parallel_insert_slice %w into %o[0, 0, 0, 0] [1, 1, 64, 64] [1, 1, 1, 1] : tensor<1x1x64x64xbf16> into tensor<1x1x64x64xbf16>
     }
   } {attn.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>}

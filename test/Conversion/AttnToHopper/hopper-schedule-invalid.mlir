@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-schedule --split-input-file --verify-diagnostics
 
-// expected-error@+1 {{expects an attention, but 'none' has none; run with --target=cpu}}
+// expected-error@+1 {{expects an attention, but 'none' has none; the target cpu can run it}}
 func.func @none(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
@@ -34,7 +34,7 @@ func.func @two(%q: tensor<1x1x?x64xbf16>, %k: tensor<1x1x?x64xbf16>) -> (tensor<
   %0 = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
       ins(%q, %k, %k : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
       outs(%q : tensor<1x1x?x64xbf16>)
-  // expected-error@+1 {{expects one attention in a function for a GPU; make it two functions, or run with --target=cpu}}
+  // expected-error@+1 {{expects one attention in a function for a GPU; make it two functions; the target cpu can run it}}
   %1 = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
       ins(%k, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
       outs(%k : tensor<1x1x?x64xbf16>)
@@ -48,7 +48,7 @@ func.func @other_work(%q: tensor<1x1x?x64xbf16>, %x: tensor<4xf32>) -> (tensor<1
       ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
       outs(%q : tensor<1x1x?x64xbf16>)
   %one = arith.constant 1.0 : f32
-  // expected-error@+1 {{expects nothing but attention in a function for a GPU, but got 'linalg.fill'; run with --target=cpu}}
+  // expected-error@+1 {{expects nothing but attention in a function for a GPU, but got 'linalg.fill'; the target cpu can run it}}
   %1 = linalg.fill ins(%one : f32) outs(%x : tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<1x1x?x64xbf16>, tensor<4xf32>
 }
@@ -56,7 +56,7 @@ func.func @other_work(%q: tensor<1x1x?x64xbf16>, %x: tensor<4xf32>) -> (tensor<1
 // -----
 
 func.func @single(%q: tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32> {
-  // expected-error@+1 {{expects queries of bf16 or f16 on a GPU, but got 'f32'; convert it, or run with --target=cpu}}
+  // expected-error@+1 {{expects queries of bf16 or f16 on a GPU, but got 'f32'; convert it; the target cpu can run it}}
   %0 = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
       ins(%q, %q, %q : tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>, tensor<1x1x?x64xf32>)
       outs(%q : tensor<1x1x?x64xf32>)
@@ -67,7 +67,7 @@ func.func @single(%q: tensor<1x1x?x64xf32>) -> tensor<1x1x?x64xf32> {
 
 func.func @computed_queries(%q: tensor<1x1x32x64xbf16>, %k: tensor<1x1x32x64xbf16>) -> tensor<1x1x32x64xbf16> {
   %n = arith.negf %q : tensor<1x1x32x64xbf16>
-  // expected-error@+1 {{expects queries to be an argument of 'computed_queries', so that a GPU kernel can read or write it in place; compute it in a function of its own, or run with --target=cpu}}
+  // expected-error@+1 {{expects queries to be an argument of 'computed_queries', so that a GPU kernel can read or write it in place; compute it in a function of its own; the target cpu can run it}}
   %0 = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
       ins(%n, %k, %k : tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>)
       outs(%q : tensor<1x1x32x64xbf16>)
@@ -105,7 +105,7 @@ func.func @computed_capture(%q: tensor<1x1x32x64xbf16>, %x: tensor<32xf32>) -> t
       captures(%n : tensor<32xf32>)
       outs(%q : tensor<1x1x32x64xbf16>)
       score(%s, %b, %h, %i, %j, %c) {
-        // expected-error@+1 {{expects a capture that is an argument of the function; run with --target=cpu}}
+        // expected-error@+1 {{expects a capture that is an argument of the function; the target cpu can run it}}
         %y = tensor.extract %c[%j] : tensor<32xf32>
         %z = arith.addf %s, %y : f32
         attn.yield %z : f32
@@ -130,7 +130,7 @@ func.func @state(%q: tensor<1x1x32x64xbf16>, %acc: tensor<1x1x32x64xf32>, %max: 
 // Loops that are not what attn-tile makes.
 
 func.func @no_loop(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{expects one loop over tiles of keys on a GPU, but got 0; run with --target=cpu}}
+  // expected-error@+1 {{expects one loop over tiles of keys on a GPU, but got 0; the target cpu can run it}}
   %r = scf.forall (%t) in (4) shared_outs(%o = %x) -> (tensor<4xf32>) {
     %s = tensor.extract_slice %o[%t] [1] [1] : tensor<4xf32> to tensor<1xf32>
     scf.forall.in_parallel {
@@ -165,7 +165,7 @@ func.func @no_form(%q: tensor<1x1x32x64xbf16>) -> tensor<1x1x32x64xbf16> {
       ins(%q, %q, %q : tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>, tensor<1x1x32x64xbf16>)
       outs(%q : tensor<1x1x32x64xbf16>)
       mask(%b, %h, %i, %j) {
-        // expected-error@+1 {{'arith.addui_extended' has no form in a GPU kernel; run with --target=cpu}}
+        // expected-error@+1 {{'arith.addui_extended' has no form in a GPU kernel; the target cpu can run it}}
         %sum, %carry = arith.addui_extended %i, %j : index, i1
         attn.yield %carry : i1
       }

@@ -2,7 +2,7 @@
 
 // RUN: env ATTN_LIBCUDA=/nonexistent not attn-run %s --target=cuda 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE:      attn-run: error: cannot run on a GPU: no CUDA driver: cannot open /nonexistent
-// NONE-SAME: run with --target=cpu
+// NONE-SAME: the target cpu can run it
 // RUN: env ATTN_LIBCUDA=/nonexistent attn-run %s --target=auto | FileCheck %s --check-prefix=AUTO
 // AUTO:      @prefix on host
 

@@ -35,6 +35,10 @@ bool isHeadDimSupported(int64_t dim);
 /// Whether there are for both of an attention.
 bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
+/// Whether matrix instructions take the tiles of an attention: elements of 16
+/// bits, and head dimensions that are supported.
+bool haveTiles(AttentionLikeOpInterface op);
+
 /// Whether several heads of an attention may have the same keys, as far as its
 /// types tell.
 bool mayShareKeys(AttentionLikeOpInterface op);
@@ -50,7 +54,8 @@ StringRef getPackingObstacle(AttentionLikeOpInterface op);
 /// and one for tensors of any strides. All fit the shared memory.
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
-/// The schedule for an attention whose queries have lists of keys.
+/// The schedule for an attention of single queries: with lists of keys, or of
+/// what matrix instructions do not take.
 RowScheduleAttr getRowSchedule(AttentionLikeOpInterface op);
 
 /// Whether captures with an element of this type for each query and key may

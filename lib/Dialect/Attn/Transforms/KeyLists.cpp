@@ -1,6 +1,7 @@
-//===- KeyLists.cpp - The program of a query with a list of keys ----------===//
+//===- KeyLists.cpp - The program of a query on its own -------------------===//
 //
-// A query with a list of keys is a tile of its own, of one column. The steps
+// A query with a list of keys is a tile of its own, of one column; so is any
+// query if the schedule says so, with all keys for its list. The steps
 // of the loop are those of a dense tile, but that the rows of keys and values
 // are where the list says, so that they are gathered. Regions see the query as
 // a scalar and the keys as a vector of positions.
@@ -128,7 +129,12 @@ void KeyListLoop::emitPrologue() {
   keyBatch = place.batch;
   keyHead = place.head;
   query = emitQuery();
-
+  // Without lists, all keys in order.
+  if (!hasKeyLists(attention)) {
+    begin = index(0);
+    end = numAllKeys;
+    return;
+  }
   Value offsets = op.getSparsityOperands()[0];
   Value columns = op.getSparsityOperands()[1];
   int64_t rank = cast<RankedTensorType>(offsets.getType()).getRank();
@@ -156,12 +162,19 @@ void KeyListLoop::emitPrologue() {
 
 KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
   auto type = VectorType::get({numKeys}, builder.getIndexType());
-  Value columns = op.getSparsityOperands()[1];
   Value numbers =
       arith::AddIOp::create(builder, loc, broadcast(first, type),
                             vector::StepOp::create(builder, loc, type));
   Value inList = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                        numbers, broadcast(end, type));
+  if (!hasKeyLists(attention)) {
+    Value positions = numbers;
+    if (!op.getOffsets().empty())
+      positions = arith::AddIOp::create(builder, loc, numbers,
+                                        broadcast(op.getOffsets()[3], type));
+    return {positions, numbers, inList};
+  }
+  Value columns = op.getSparsityOperands()[1];
   auto listType =
       VectorType::get({numKeys}, getElementTypeOrSelf(columns.getType()));
   Keys keys;

@@ -227,13 +227,11 @@ static LogicalResult requireSchedule(OnlineAttentionOp op) {
            << kWordKeys << " for gathered keys, but got " << schedule
            << "; leave it out, and the compiler chooses one";
   }
-  if (hasLists == isa<RowScheduleAttr>(schedule))
+  if (!hasLists || isa<RowScheduleAttr>(schedule))
     return success();
-  return op.emitError("expects ")
-         << (hasLists ? "a #attn.row_schedule, as each query has a list of keys"
-                      : "a schedule of tiles, as queries have no lists of keys")
-         << ", but got " << schedule
-         << "; leave it out, and the compiler chooses one";
+  return op.emitError("expects a #attn.row_schedule, as each query has a list "
+                      "of keys, but got ")
+         << schedule << "; leave it out, and the compiler chooses one";
 }
 
 static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,

@@ -409,7 +409,7 @@ FailureOr<TileState> mlir::attn::emitKeyLoops(
     TileState state, const TileSummaries &summaries, BoundsCheckSites *sites) {
   if (summaries.unions)
     return emitGatheredLoop(builder, op, rows, state, summaries.unions, sites);
-  if (hasKeyLists(op))
+  if (isa<RowScheduleAttr>(op.getScheduleAttr()))
     return emitKeyListLoop(builder, op, rows, state, sites);
   return KeyLoops(builder, op, rows, summaries, sites).emit(state);
 }

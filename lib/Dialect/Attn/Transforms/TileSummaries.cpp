@@ -161,7 +161,9 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
 //===----------------------------------------------------------------------===//
 
 bool mlir::attn::hasTileClasses(OnlineAttentionOp op) {
-  if (!op || op.getTiles().empty())
+  // A query on its own asks its mask for each key.
+  if (!op || op.getTiles().empty() ||
+      isa<RowScheduleAttr>(op.getScheduleAttr()))
     return false;
   // A loop that passes over no tile gains little where all else is one loop.
   Value may = op.getTiles().front().getTerminator()->getOperand(0);

@@ -23,7 +23,7 @@ _PROGRAM = """
 !l = tensor<{l}xf32>
 !rows = tensor<{leading}?x{index}>
 !columns = tensor<?x{index}>
-func.func @attention(%q: !q, %k: !k, %v: !v, %rows: !rows, %columns: !columns{parameters}) -> (!o, !l) {{
+func.func @attention(%q: !q, %k: !k, %v: !v{parameters}) -> (!o, !l) {{
   %cb = arith.constant {batch} : index
   %cs = arith.constant {sequence} : index
   %b = tensor.dim %q, %cb : !q
@@ -33,12 +33,15 @@ func.func @attention(%q: !q, %k: !k, %v: !v, %rows: !rows, %columns: !columns{pa
   %o, %l = attn.attention layout({layout})
       ins(%q, %k, %v : !q, !k, !v)
       {captures}
-      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : !rows, !columns)
+      {sparsity}
       outs(%oi, %li : !o, !l)
       {regions}
   return %o, %l : !o, !l
 }}
 """
+_SPARSITY = (
+    "sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : !rows, !columns)"
+)
 _CAUSAL = """mask(%mb, %h, %i, %j) {
         %p = arith.cmpi sle, %j, %i : index
         attn.yield %p : i1
@@ -105,6 +108,8 @@ class Test(typing.NamedTuple):
     shift: int = 0
     padding: int = 0
     shared: bool = False
+    # Whether queries have lists of keys; otherwise they have all.
+    listed: bool = True
 
 
 _SMALL = (1, 2, 1, 5, 40)
@@ -127,6 +132,12 @@ TESTS = [
     Test((1, 2, 1, 0, 9)),
     Test((2, 2, 1, 3, 9), leading=(1, 1), shared=True),
     Test((1, 1, 1, 3, 200), leading=(1,), density=0.0),
+    Test((1, 2, 1, 5, 40), (64, 64), "f32", listed=False),
+    Test((2, 2, 1, 4, 70), (20, 36), "f32", region="causal", listed=False),
+    Test((1, 2, 1, 3, 33), (7, 5), "f16", region="bias", listed=False),
+    Test((1, 1, 1, 2, 40), (264, 300), "bf16", region="bias", listed=False),
+    Test((1, 1, 1, 3, 40), (12, 20), "f32", layout="bhds", listed=False),
+    Test((1, 1, 1, 3, 0), (64, 64), "f32", listed=False),
     Test(_SMALL, region="numbers"),
     Test(_SMALL, region="never"),
     Test(_SMALL, (64, 40), "f16", region="equal"),
@@ -172,7 +183,9 @@ def _program(test):
         batch=test.layout.index("b"),
         sequence=test.layout.index("s"),
         sizes=", ".join(f"%{x}" for x in test.layout if x in "bs"),
-        parameters="".join(f", %{name}: {type_}" for name, type_ in captures),
+        sparsity=_SPARSITY if test.listed else "",
+        parameters=(", %rows: !rows, %columns: !columns" if test.listed else "")
+        + "".join(f", %{name}: {type_}" for name, type_ in captures),
         captures=f"captures({names} : {types})" if captures else "",
         regions=regions,
     )
@@ -268,8 +281,11 @@ def _check(test):
         tensors.append(_DECODE[test.dtype](encoded).astype(numpy.float64))
         _add(launch, name, _arrange(encoded, test.layout), test)
     rows, columns, lists = _draw_lists(test, draw)
-    launch.add_tensor("rows", rows)
-    launch.add_tensor("columns", columns)
+    if test.listed:
+        launch.add_tensor("rows", rows)
+        launch.add_tensor("columns", columns)
+    else:
+        lists = [[numpy.arange(keys)] * queries] * len(lists)
     w = draw.standard_normal(keys).astype(numpy.float32)
     u = draw.integers(0, max(keys, 1), queries).astype(numpy.int32)
     if test.region == "bias":
