@@ -200,10 +200,13 @@ static void flatten(TileLoopOp loop, ArrayRef<Value> named) {
   for (StepOp step :
        llvm::make_early_inc_range(loop.getBody().getOps<StepOp>()))
     step.inlineBody(rewriter);
-  DominanceInfo dominance;
-  eliminateCommonSubExpressions(rewriter, dominance, loop);
+  auto removeCopies = [&] {
+    DominanceInfo dominance;
+    eliminateCommonSubExpressions(rewriter, dominance, loop);
+  };
+  removeCopies();
   mergeBranches(rewriter, body);
-  eliminateCommonSubExpressions(rewriter, dominance, loop);
+  removeCopies();
 }
 
 static LogicalResult matchLoop(TileProgram &program) {

@@ -17,6 +17,16 @@ func.func @no_scale(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
 
 // -----
 
+func.func @rescale(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  // expected-error@+1 {{expects rescale(exact) or rescale(lazy), but got 'never'}}
+  %0:3 = attn.online_attention scale 1.0 rescale(never)
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+  return
+}
+
+// -----
+
 func.func @scale_nan(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
   // expected-error@+1 {{expects the scale to be finite in 'f32', but got nan}}
   %0:3 = attn.online_attention scale 0x7FF8000000000000

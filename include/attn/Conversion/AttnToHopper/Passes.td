@@ -100,21 +100,22 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
   let summary = "turn loops over tiles into warp-specialised kernels";
   let description = [{
     Each function whose body is one `scf.forall` with a `#hopper.schedule`, as `attn-tile` makes it, becomes a kernel in a
-    `gpu.module` of its name and `.cuda`. One iteration of the loop is the work of a thread block.
+    `gpu.module` of its name and `.cuda`. One iteration of the loop is the work of a thread block. Its loop over tiles of keys is an `attn.tile_loop`
+    with the steps `qk`, of one product, `softmax`, of an `attn.mask_tile` and an `attn.online_step` of what that gives, and `pv`, of one product that adds to the accumulator.
 
     * The producer copies queries, and the tiles of keys and values in the order in which the consumers need them,
       into channels of `stages` tiles.
     * Each consumer has 64 of the queries. Tiles of keys are visited from the last to the first. The scores of the next tile
       are started before the values of this one, and both run while the softmax of the next tile is computed.
-    * Rows of results are rescaled only if a maximum of a warp's rows grew by more than 2^8 since the last time; until then sums
+    * Rows of results are rescaled only if a maximum of a warp's rows grew, with `rescale(lazy)` by more than 2^8 since the last time; until then sums
       and results are relative to an older maximum, which changes no result but for rounding. What is carried is not the maximum
       but the shift that scores get because of it, so that a tile in which no maximum grows has no operation for that.
     * A factor of all scores is applied with the maximum in one multiply-add before the exponential.
     * Each consumer computes with the tiles that its own rows need, from the limits of the loop as a function of rows, and releases the others unread.
-    * Its first tile is masked in any case; the others branch on their class, or are unmasked where only the first can be
-      partial: without a mask, and under a causal one with tiles of a multiple of 64 keys.
-    * Where all that is done with a tile of keys is under a branch, its condition says whether the tile is needed. The producer is a warp then, whose threads compute
-      the condition for 32 tiles at a time; it copies those that are needed, and sends with the queries the first one's code, and with each tile of keys that of the
+    * Its first tile, the last one of the loop, is masked in any case; the others branch on the region `full`, or are unmasked where only that one can be
+      partial (`only_last_partial`): without a mask, and under a causal one with tiles of a multiple of 64 keys.
+    * Where the loop has a region `needed`, the producer is a warp, whose threads compute
+      the class of 32 tiles at a time; it copies those that are needed, and sends with the queries the first one's code, and with each tile of keys that of the
       next one: the position of its first key, and 1 more if it needs the predicate, or -1 for none. All consumers compute with all of these tiles.
     * Other loops of the function fill tables that the first one reads an element at a time. Each becomes a kernel that is to run before, with a warp for
       each iteration, which writes one element; the threads of the warp share out a loop of `minsi`, `maxsi`, `andi` or `ori` in it.
@@ -151,8 +152,9 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
     ```mlir
     %r = scf.forall (%b, %h, %t) in (1, 8, %tiles) shared_outs(%o = %out) -> (tensor<1x8x?x64xbf16>) {
       %q = vector.transfer_read %queries[%b, %h, %row, %c0], %pad : tensor<1x8x?x64xbf16>, vector<64x128xbf16>
-      %state:3 = scf.for %j = %c0 to %keys step %c128 iter_args(...) {
-        %k = vector.transfer_read %keys[%b, %h, %j, %c0], %pad : tensor<1x8x?x64xbf16>, vector<128x64xbf16>
+      %state:3 = attn.tile_loop %j = %c0 to %keys step 128 iter_args(...) : ... {
+        %k = attn.step @load_k -> (vector<128x64xf32>) { ... }
+        %s = attn.step @qk -> (vector<128x128xf32>) { ... }
         ...
       }
       ...

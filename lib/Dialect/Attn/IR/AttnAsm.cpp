@@ -418,9 +418,8 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
   }
   clause("outs", op.getOuts());
   printer.printOptionalAttrDictWithKeyword(
-      op->getAttrs(),
-      {"scale", "layouts", "schedule", "sparsity", "rescale",
-       "operandSegmentSizes"});
+      op->getAttrs(), {"scale", "layouts", "schedule", "sparsity", "rescale",
+                       "operandSegmentSizes"});
   printRegions(printer, op);
 }
 

@@ -384,12 +384,7 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
   pairs.query = {queryPositions, TileKind::Query};
   pairs.key = {emitPositions(key, 3, numKeys), TileKind::Key};
   pairs.active = rowActive;
-  Value end = vector::BroadcastOp::create(
-      builder, loc, pairs.key.value.getType(), withOffset(numAllKeys, 3));
-  pairs.allowed = {arith::CmpIOp::create(builder, loc,
-                                         arith::CmpIPredicate::slt,
-                                         pairs.key.value, end),
-                   TileKind::Key};
+  pairs.keyEnd = withOffset(numAllKeys, 3);
   // What is read under a predicate is not checked elsewhere.
   pairs.guardReads = sites || !hasFull;
   // Tiles start at multiples of their size, unless they count from elsewhere.

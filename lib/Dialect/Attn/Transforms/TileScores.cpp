@@ -171,13 +171,20 @@ FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,
                               : allowed;
   };
   auto emitAllowed = [&]() -> FailureOr<TileValue> {
+    TileValue exist = pairs.allowed;
+    if (pairs.keyEnd) {
+      Value end = vectorizer.broadcast({pairs.keyEnd}, pairs.key.kind);
+      exist = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                     pairs.key.value, end),
+               pairs.key.kind};
+    }
     if (op.getMask().empty())
-      return pairs.allowed;
+      return exist;
     FailureOr<TileValue> mask =
-        vectorizer.run(op.getMask(), arguments, getActive(pairs.allowed));
+        vectorizer.run(op.getMask(), arguments, getActive(exist));
     if (failed(mask))
       return failure();
-    return vectorizer.logicalAnd(pairs.allowed, *mask);
+    return vectorizer.logicalAnd(exist, *mask);
   };
   TileValue allowed;
   TileValue active = pairs.active;

@@ -20,8 +20,10 @@ struct TilePairs {
   TileValue batch, head, query, key;
   /// Which pairs there are, or null for all. Captures are read for no other.
   TileValue active;
-  /// Which of them there are keys for.
+  /// Which of them there are keys for: those before `keyEnd`, if it is not
+  /// null.
   TileValue allowed;
+  Value keyEnd;
   /// Whether the score reads captures only where the predicate, which is asked
   /// first then, allows a pair. That costs tiles that need no predicate.
   bool guardReads = false;

@@ -331,7 +331,7 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
     newAcc[e,i] = acc[e,i] * 2^(max[i] - shift[i])
     ```
 
-    With `rescale(lazy)`, `newMax[i]` is `max[i]` unless the maximum of the scores is above it by more than 8, so that
+    With `rescale(lazy)`, `newMax[i]` may be `max[i]` where the maximum of the scores is above it by no more than 8, so that
     few steps change `acc`: powers stay below 2^8, and what the state stands for is the same. The default is `rescale(exact)`.
 
     The contraction of `p` with the values is a separate operation that adds to `newAcc`.
