@@ -73,7 +73,7 @@ func.func @part(%ob: index, %oh: index, %oi: index, %oj: index, %q: tensor<1x1x1
 // Without lists a query on its own has all keys, in order.
 
 // CHECK-LABEL: func @all
-// CHECK: scf.for %[[N:.*]] = %c0 to %[[KEYS:[^ ]*]] step %c8 
+// CHECK: scf.for %[[N:.*]] = %c0 to %[[KEYS:[^ ]*]] step %c8
 // CHECK: %[[J:.*]] = arith.addi %{{.*}} : vector<8xindex>
 // CHECK: %[[EXIST:.*]] = arith.cmpi slt, %[[J]], %{{.*}} : vector<8xindex>
 // CHECK: attn.gather

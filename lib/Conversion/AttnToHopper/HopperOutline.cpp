@@ -1,12 +1,9 @@
 //===- HopperOutline.cpp - Programs of tiles become kernels of steps ------===//
 
-#include "KernelValues.h"
+#include "HopperOutliner.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
-#include "attn/Conversion/AttnToHopper/Schedules.h"
-#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNHOPPEROUTLINEPASS
@@ -15,89 +12,6 @@ namespace mlir::attn {
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// The partitions of a kernel.
-static constexpr StringLiteral kLoad = "load", kCompute = "compute";
-
-namespace {
-/// What a tile is written to.
-struct Result {
-  Value vector;
-  unsigned argument = 0;
-  /// Of the tensor, in its order; which of them is the row.
-  SmallVector<OpFoldResult> offsets;
-  int64_t rowDim = 0;
-  /// For vector<Dv x M>, with the position.
-  std::optional<TileAccess> access;
-};
-
-/// Writes the program of one worker again as the program of a CTA.
-class Outliner {
-public:
-  Outliner(func::FuncOp function, scf::ForallOp grid)
-      : function(function), grid(grid),
-        schedule(grid->getAttrOfType<hopper::ScheduleAttr>(
-            attn::kScheduleAttrName)),
-        loc(grid.getLoc()), builder(function) {}
-
-  LogicalResult run();
-
-private:
-  LogicalResult match();
-  LogicalResult matchResult(tensor::ParallelInsertSliceOp insert);
-  LogicalResult matchSoftmax();
-  FailureOr<TileAccess> matchRead(vector::TransferReadOp read);
-  LogicalResult emitWork(Block *body);
-  Value emitHeadGroup();
-  LogicalResult emitQueries();
-  LogicalResult emitLoop();
-  LogicalResult emitStep(StepOp step);
-  LogicalResult emitLoadStep(StepOp step);
-  FailureOr<Value> emitProduct(vector::ContractionOp product);
-  LogicalResult emitOnlineStep(OnlineStepOp step);
-  FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
-  LogicalResult emitResults();
-  LogicalResult emitResult(const Result &result, Value staging);
-  FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
-                            int64_t stages);
-  hopper::StepOp createStep(StringRef name, StringRef partition,
-                            TypeRange types);
-  DictionaryAttr describeGrid();
-  bool isOperand(Value value);
-
-  Value splat(Type type, double value) {
-    return arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(
-            cast<ShapedType>(type),
-            builder.getFloatAttr(getElementTypeOrSelf(type), value)));
-  }
-  VectorType getVectorType(int64_t rows) {
-    return VectorType::get({rows, hopper::kWarpgroupRows},
-                           builder.getF32Type());
-  }
-
-  func::FuncOp function;
-  scf::ForallOp grid;
-  hopper::ScheduleAttr schedule;
-  Location loc;
-  OpBuilder builder;
-  std::unique_ptr<KernelArguments> arguments;
-  std::unique_ptr<KernelValues> values;
-
-  TileLoopOp loop;
-  OnlineStepOp softmax;
-  /// The tiles that steps load, by what they are in the worker's program: that
-  /// of the loop, and that of a work tile.
-  llvm::MapVector<Value, TileAccess> blocks;
-  Value queries;
-  TileAccess query;
-  SmallVector<Result> results;
-  /// Tiles, and vectors that are operands of products.
-  DenseMap<Value, Value> tiles, operands;
-  Value first, end;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // The program of a worker
@@ -155,12 +69,11 @@ LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
   auto destination = dyn_cast<BlockArgument>(insert.getDest());
   std::optional<unsigned> argument;
   if (write && destination)
-    argument =
-        values->getArgument(grid.getTiedOpOperand(destination)->get());
+    argument = values->getArgument(grid.getTiedOpOperand(destination)->get());
   if (!argument)
     return insert.emitError("expects a tile that is written to an argument for "
                             "a schedule with an order");
-  Result result;
+  OutlinedResult result;
   result.vector = write.getValueToStore();
   result.argument = *argument;
   result.offsets = insert.getMixedOffsets();
@@ -199,8 +112,8 @@ LogicalResult Outliner::matchSoftmax() {
     return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
            elements.getSplatValue<APFloat>().convertToDouble() == expected;
   };
-  for (auto [state, start] : {std::pair{softmax.getMax(), -INFINITY},
-                              {softmax.getSum(), 0.0F}}) {
+  for (auto [state, start] :
+       {std::pair{softmax.getMax(), -INFINITY}, {softmax.getSum(), 0.0F}}) {
     auto argument = dyn_cast<BlockArgument>(state);
     if (!argument || argument.getOwner() != &loop.getBody().front() ||
         argument.getArgNumber() == 0 ||
@@ -249,273 +162,6 @@ LogicalResult Outliner::match() {
     return loop.emitError("expects products with one tile of the work tile for "
                           "a schedule with an order");
   return matchSoftmax();
-}
-
-//===----------------------------------------------------------------------===//
-// Steps
-//===----------------------------------------------------------------------===//
-
-hopper::StepOp Outliner::createStep(StringRef name, StringRef partition,
-                                    TypeRange types) {
-  auto step =
-      hopper::StepOp::create(builder, loc, types, name, partition);
-  builder.createBlock(&step.getBody());
-  return step;
-}
-
-FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
-                                    int64_t stages) {
-  SmallVector<Value> position;
-  for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
-    FailureOr<Value> value = values->getScalar(index);
-    if (failed(value))
-      return failure();
-    position.push_back(*value);
-  }
-  auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
-                                    access.elementType, rows);
-  return hopper::LoadOp::create(builder, loc, type,
-                                arguments->getMap(access, rows), position[0],
-                                position[1], position[2], stages)
-      .getResult();
-}
-
-/// The queries of a work tile, which products read from shared memory or from
-/// registers.
-LogicalResult Outliner::emitQueries() {
-  int64_t tileM = schedule.getTileM();
-  auto type = hopper::TileType::get(builder.getContext(), tileM, query.columns,
-                                    query.elementType, tileM);
-  hopper::StepOp load = createStep("load_q", kLoad, type);
-  SmallVector<Type> captures;
-  FailureOr<Value> tile =
-      emitLoad(query, tileM,
-               getQueryStages(schedule, query.columns,
-                              results.front().access
-                                  ? results.front().access->columns
-                                  : query.columns,
-                              captures));
-  if (failed(tile))
-    return failure();
-  hopper::EndOp::create(builder, loc, *tile);
-  builder.setInsertionPointAfter(load);
-  auto rows = hopper::TileType::get(builder.getContext(),
-                                    hopper::kWarpgroupRows, query.columns,
-                                    query.elementType, tileM);
-  if (!schedule.getQInRegisters()) {
-    tiles[queries] = load.getResult(0);
-    return success();
-  }
-  auto vector = VectorType::get({query.columns, hopper::kWarpgroupRows},
-                                query.elementType);
-  hopper::StepOp hold = createStep("hold_q", kCompute, vector);
-  Value own =
-      hopper::OwnRowsOp::create(builder, loc, rows, load.getResult(0));
-  hopper::EndOp::create(
-      builder, loc,
-      hopper::LoadFragmentOp::create(builder, loc, vector, own).getResult());
-  builder.setInsertionPointAfter(hold);
-  operands[queries] = hold.getResult(0);
-  return success();
-}
-
-LogicalResult Outliner::emitLoadStep(StepOp step) {
-  if (step.getNumResults() != 1)
-    return step.emitError("expects one tile of a step that loads");
-  const TileAccess &access = blocks.find(step.getResult(0))->second;
-  int64_t tileN = loop.getStep();
-  auto type = hopper::TileType::get(builder.getContext(), tileN, access.columns,
-                                    access.elementType, tileN);
-  hopper::StepOp load = createStep(step.getStepName(), kLoad, type);
-  FailureOr<Value> tile = emitLoad(access, tileN, schedule.getStages());
-  if (failed(tile))
-    return failure();
-  hopper::EndOp::create(builder, loc, *tile);
-  builder.setInsertionPointAfter(load);
-  tiles[step.getResult(0)] = load.getResult(0);
-  return success();
-}
-
-/// The product of a tile and either rows of the work tile or a vector that was
-/// computed.
-FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
-  AffineExpr m, n, k;
-  bindDims(builder.getContext(), n, m, k);
-  SmallVector<AffineMap> maps = product.getIndexingMapsArray();
-  auto map = [&](AffineExpr a, AffineExpr b) {
-    return AffineMap::get(3, 0, {a, b}, builder.getContext());
-  };
-  bool isTransposed = maps[0] == map(k, n);
-  Value tile = tiles.lookup(product.getLhs());
-  if (!tile || maps[1] != map(k, m) || maps[2] != map(n, m) ||
-      (!isTransposed && maps[0] != map(n, k)))
-    return product.emitError("expects the product of a loaded tile and rows of "
-                             "the work tile for a schedule with an order");
-  Value lhs = operands.lookup(product.getRhs());
-  if (Value rows = tiles.lookup(product.getRhs())) {
-    auto type = cast<hopper::TileType>(rows.getType());
-    lhs = hopper::OwnRowsOp::create(
-        builder, loc,
-        hopper::TileType::get(builder.getContext(), hopper::kWarpgroupRows,
-                              type.getColumns(), type.getElementType(),
-                              type.getRows()),
-        rows);
-  }
-  Value acc;
-  if (!matchPattern(product.getAcc(), m_AnyZeroFloat())) {
-    FailureOr<Value> value =
-        values->getVector(product.getAcc(), VectorKind::Both);
-    if (failed(value))
-      return failure();
-    acc = *value;
-  }
-  if (!lhs)
-    return product.emitError("expects an operand that a step gives");
-  auto type = cast<VectorType>(product.getResultType());
-  return hopper::DotOp::create(builder, loc,
-                               getVectorType(type.getDimSize(0)), lhs, tile,
-                               acc, isTransposed)
-      .getResult();
-}
-
-/// A positive factor that scores have in common, and what it multiplies.
-static std::pair<Value, double> splitFactor(Value scores) {
-  auto multiply = scores.getDefiningOp<arith::MulFOp>();
-  if (!multiply)
-    return {scores, 1};
-  for (auto [value, factor] :
-       {std::pair{multiply.getLhs(), multiply.getRhs()},
-        {multiply.getRhs(), multiply.getLhs()}}) {
-    DenseFPElementsAttr elements;
-    if (!matchPattern(factor, m_Constant(&elements)) || !elements.isSplat())
-      continue;
-    double constant = elements.getSplatValue<APFloat>().convertToDouble();
-    if (constant > 0 && std::isfinite(constant))
-      return {value, constant};
-  }
-  return {scores, 1};
-}
-
-/// The predicate of a block, which is left out where the block is full.
-FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
-  FailureOr<Value> full = Value();
-  if (loop.hasFull()) {
-    values->map(loop.getFull().getArgument(0), values->getKey());
-    full = values->getScalar(loop.getClass(loop.getFull()));
-    if (failed(full))
-      return failure();
-  } else {
-    full = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))
-               .getResult();
-  }
-  auto result = hopper::MaskOp::create(builder, loc, scores.getType(), scores,
-                                       *full, "by_block");
-  OpBuilder::InsertionGuard guard(builder);
-  builder.createBlock(&result.getPredicate());
-  KernelValues::State saved = values->save();
-  FailureOr<Value> allowed =
-      values->getVector(mask.getPredicate(), VectorKind::Both);
-  values->restore(std::move(saved));
-  if (failed(allowed))
-    return failure();
-  hopper::EndOp::create(builder, loc, *allowed);
-  return result.getResult();
-}
-
-LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
-  auto mask = step.getScores().getDefiningOp<MaskTileOp>();
-  auto [scores, factor] = splitFactor(mask ? mask.getScores()
-                                           : step.getScores());
-  FailureOr<Value> value = values->getVector(scores, VectorKind::Both);
-  if (succeeded(value) && mask)
-    value = emitMask(mask, *value);
-  FailureOr<Value> acc = values->getVector(step.getAcc(), VectorKind::Both);
-  if (failed(value) || failed(acc))
-    return failure();
-  auto next = hopper::SoftmaxStepOp::create(
-      builder, loc, *value, *acc, values->getState(step.getMax()),
-      values->getState(step.getSum()), builder.getF64FloatAttr(factor),
-      builder.getStringAttr("lazy"));
-  values->map(step.getProbabilities(), next.getProbabilities());
-  values->map(step.getNewAcc(), next.getNewAcc());
-  values->setState(step.getNewMax(), next.getNewShift());
-  values->setState(step.getNewSum(), next.getNewSum());
-  return success();
-}
-
-/// Whether products alone use what a step gives.
-bool Outliner::isOperand(Value value) {
-  return !value.use_empty() &&
-         llvm::all_of(value.getUses(), [](OpOperand &use) {
-           auto product = dyn_cast<vector::ContractionOp>(use.getOwner());
-           return product && &use == &product.getRhsMutable();
-         });
-}
-
-LogicalResult Outliner::emitStep(StepOp step) {
-  if (step.getNumResults() && blocks.contains(step.getResult(0)))
-    return emitLoadStep(step);
-  // The types are known when the step has been computed.
-  hopper::StepOp draft = createStep(step.getStepName(), kCompute, {});
-  KernelValues::State saved = values->save();
-  SmallVector<Value> ends;
-  for (Operation &op : step.getBody().front().without_terminator()) {
-    LogicalResult result = success();
-    if (auto product = dyn_cast<vector::ContractionOp>(op)) {
-      FailureOr<Value> value = emitProduct(product);
-      result = failure(failed(value));
-      if (succeeded(value))
-        values->map(product.getResult(), *value);
-    } else if (auto online = dyn_cast<OnlineStepOp>(op)) {
-      result = emitOnlineStep(online);
-    }
-    if (failed(result))
-      return failure();
-  }
-  Type element = blocks.begin()->second.elementType;
-  for (auto [output, yielded] :
-       llvm::zip_equal(step.getOutputs(), step.getYielded())) {
-    if (Value state = values->findState(yielded)) {
-      ends.push_back(state);
-      continue;
-    }
-    FailureOr<Value> value =
-        isa<VectorType>(yielded.getType())
-            ? values->getVector(yielded, VectorKind::Query)
-            : values->getScalar(yielded);
-    if (failed(value))
-      return failure();
-    // Operands of products are rounded, as an eager program does.
-    if (isOperand(output))
-      value = arith::TruncFOp::create(
-                  builder, loc,
-                  cast<VectorType>(value->getType()).clone(element), *value)
-                  .getResult();
-    ends.push_back(*value);
-  }
-  hopper::EndOp::create(builder, loc, ends);
-  builder.setInsertionPoint(draft);
-  auto result = hopper::StepOp::create(builder, loc,
-                                       ValueRange(ends).getTypes(),
-                                       step.getStepName(), kCompute);
-  result.getBody().takeBody(draft.getBody());
-  draft.erase();
-  SmallVector<Value> states;
-  for (Value yielded : step.getYielded())
-    states.push_back(values->findState(yielded));
-  values->restore(std::move(saved));
-  for (auto [output, yielded, state, value] :
-       llvm::zip_equal(step.getOutputs(), step.getYielded(), states,
-                       result.getResults())) {
-    if (state)
-      values->setState(output, value);
-    else if (isOperand(output))
-      operands[output] = value;
-    else
-      values->map(output, value);
-  }
-  builder.setInsertionPointAfter(result);
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -591,9 +237,9 @@ LogicalResult Outliner::emitLoop() {
   return success();
 }
 
-LogicalResult Outliner::emitResult(const Result &result, Value staging) {
-  FailureOr<Value> vector =
-      values->getVector(result.vector, VectorKind::Query);
+LogicalResult Outliner::emitResult(const OutlinedResult &result,
+                                   Value staging) {
+  FailureOr<Value> vector = values->getVector(result.vector, VectorKind::Query);
   if (failed(vector))
     return failure();
   SmallVector<Value> position;
@@ -633,7 +279,7 @@ LogicalResult Outliner::emitResult(const Result &result, Value staging) {
 /// What becomes of a work tile is written.
 LogicalResult Outliner::emitResults() {
   OpBuilder::InsertionGuard guard(builder);
-  hopper::StepOp step = createStep("store", kCompute, {});
+  hopper::StepOp step = createStep("store", kComputePartition, {});
   // The state of the softmax as the program names it.
   if (softmax) {
     auto getResult = [&](Value argument) {
@@ -646,15 +292,14 @@ LogicalResult Outliner::emitResults() {
                 hopper::ReduceOp::create(builder, loc, getVectorType(1), "add",
                                          values->getState(sum)));
   }
-  for (const Result &result : results) {
+  for (const OutlinedResult &result : results) {
     Value staging;
     if (result.access) {
       OpBuilder::InsertionGuard atStart(builder);
       builder.setInsertionPointToStart(
           &step->getParentOfType<gpu::GPUFuncOp>().getBody().front());
-      int64_t columns =
-          getStagingColumns(schedule, query.columns, result.access->columns,
-                            {});
+      int64_t columns = getStagingColumns(schedule, query.columns,
+                                          result.access->columns, {});
       staging = hopper::CreateTileOp::create(
           builder, loc,
           hopper::TileType::get(builder.getContext(), schedule.getTileM(),
@@ -687,8 +332,8 @@ Value Outliner::emitHeadGroup() {
       builder, loc, values->getExtent(keys.argument, keys.dims[2]), index(1));
   Value heads = arith::MinUIOp::create(
       builder, loc,
-      arith::DivUIOp::create(builder, loc,
-                             index(schedule.getHeadGroupKeys()), count),
+      arith::DivUIOp::create(builder, loc, index(schedule.getHeadGroupKeys()),
+                             count),
       index(mostHeads));
   return arith::MaxUIOp::create(builder, loc, group, heads);
 }
@@ -703,7 +348,7 @@ LogicalResult Outliner::emitWork(Block *body) {
     extents.push_back(*value);
   }
   // How many rows there are: the extent of a result.
-  const Result &result = results.front();
+  const OutlinedResult &result = results.front();
   Value count = values->getExtent(result.argument, result.rowDim);
   auto work = hopper::WorkLoopOp::create(
       builder, loc, TypeRange(), extents[0], extents[1], extents[2],
@@ -731,8 +376,8 @@ LogicalResult Outliner::emitWork(Block *body) {
 
 /// Where a launch finds the number of tiles and of keys.
 DictionaryAttr Outliner::describeGrid() {
-  const Result *rows = &results.front();
-  for (const Result &result : results)
+  const OutlinedResult *rows = &results.front();
+  for (const OutlinedResult &result : results)
     if (result.access)
       rows = &result;
   SmallVector<int64_t> dims;
@@ -748,6 +393,12 @@ DictionaryAttr Outliner::describeGrid() {
 }
 
 LogicalResult Outliner::run() {
+  if (failed(requireNothingAround(function)))
+    return failure();
+  if (!llvm::hasSingleElement(function.getOps<scf::ForallOp>()) ||
+      !function.getOps<ListUnionsOp>().empty())
+    return grid.emitError("expects a function of one loop over work tiles for "
+                          "a schedule with an order; leave out the order");
   if (schedule.getStrided() || schedule.getSplitKeys() ||
       schedule.getPackHeads() || schedule.getOverlapTiles() ||
       schedule.getBiasInProduct() || schedule.getCaptureStages())
@@ -784,8 +435,8 @@ struct AttnHopperOutline
     SmallVector<std::pair<func::FuncOp, scf::ForallOp>> programs;
     for (auto function : getOperation().getOps<func::FuncOp>())
       for (auto grid : function.getOps<scf::ForallOp>()) {
-        auto schedule = grid->getAttrOfType<hopper::ScheduleAttr>(
-            attn::kScheduleAttrName);
+        auto schedule =
+            grid->getAttrOfType<hopper::ScheduleAttr>(attn::kScheduleAttrName);
         if (schedule && schedule.getOrder())
           programs.push_back({function, grid});
       }

@@ -28,8 +28,7 @@ void KernelValues::mapRows(Value first, Value end) {
     map(rowValue, first);
   if (!countValue)
     return;
-  map(countValue,
-      arith::SubIOp::create(builder, first.getLoc(), end, first));
+  map(countValue, arith::SubIOp::create(builder, first.getLoc(), end, first));
   // The end, as the worker's program has it.
   for (Operation *user : countValue.getUsers())
     if (auto add = dyn_cast<arith::AddIOp>(user);
@@ -51,8 +50,7 @@ std::optional<unsigned> KernelValues::getArgument(Value tensor) {
 }
 
 Value KernelValues::getExtent(unsigned argument, int64_t dim) {
-  auto type =
-      cast<RankedTensorType>(function.getArgument(argument).getType());
+  auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
   if (!type.isDynamicDim(dim))
     return arith::ConstantIndexOp::create(builder, function.getLoc(),
                                           type.getDimSize(dim));

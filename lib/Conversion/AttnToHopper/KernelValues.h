@@ -1,4 +1,5 @@
-//===- KernelValues.h - Values of a worker's program in a kernel -*- C++ -*-===//
+//===- KernelValues.h - Values of a worker's program in a kernel -*- C++
+//-*-===//
 //
 // Computes values of the tile level again where a kernel needs them, for the 64
 // rows of a warpgroup.
@@ -16,8 +17,8 @@ class KernelValues {
 public:
   KernelValues(OpBuilder &builder, func::FuncOp function, scf::ForallOp grid,
                KernelArguments &arguments)
-      : builder(builder), function(function), grid(grid),
-        arguments(arguments) {}
+      : builder(builder), function(function), grid(grid), arguments(arguments) {
+  }
 
   /// From now on, `from` is `to`; of a vector of rank 1, as one of this kind.
   void map(Value from, Value to) {

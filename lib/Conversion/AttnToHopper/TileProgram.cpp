@@ -357,6 +357,21 @@ static void matchBias(TileProgram &program) {
     program.bias.reset();
 }
 
+LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
+  for (Operation &op : function.getBody().front()) {
+    if (isa<scf::ForallOp, ListUnionsOp, tensor::DimOp, tensor::CastOp,
+            tensor::EmptyOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
+            func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
+        isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
+            op.getDialect()))
+      continue;
+    return op.emitError("expects nothing but attention in a function for a "
+                        "GPU, but got '")
+           << op.getName() << "'" << otherTarget;
+  }
+  return success();
+}
+
 FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   TileProgram program;
   program.function = function;
@@ -389,18 +404,8 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   if (!program.schedule)
     return program.grid.emitError("expects a schedule for a GPU: run "
                                   "attn-hopper-assign-schedule");
-  // Around it, only extents, views of them, and the way to the results.
-  for (Operation &op : function.getBody().front()) {
-    if (isa<scf::ForallOp, ListUnionsOp, tensor::DimOp, tensor::CastOp,
-            tensor::EmptyOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
-            func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
-        isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
-            op.getDialect()))
-      continue;
-    return op.emitError("expects nothing but attention in a function for a "
-                        "GPU, but got '")
-           << op.getName() << "'" << otherTarget;
-  }
+  if (failed(requireNothingAround(function)))
+    return failure();
   SmallVector<TileLoopOp> loops(program.grid.getOps<TileLoopOp>());
   if (loops.size() != 1)
     return program.grid.emitError("expects one loop over tiles of keys on a "

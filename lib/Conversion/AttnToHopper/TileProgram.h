@@ -116,6 +116,10 @@ struct TileProgram {
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
 
+/// Checks that around the loops of a function there are only extents, views of
+/// them, and the way to the results: a kernel does nothing else.
+LogicalResult requireNothingAround(func::FuncOp function);
+
 /// Finds the captures that the schedule has copied as tiles.
 void matchCaptures(TileProgram &program);
 

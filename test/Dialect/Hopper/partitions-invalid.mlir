@@ -4,7 +4,7 @@
 
 func.func @f() {
   // expected-error@+1 {{expects a partition}}
-  hopper.warp_specialize 
+  hopper.warp_specialize
   return
 }
 

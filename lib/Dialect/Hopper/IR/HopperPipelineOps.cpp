@@ -76,9 +76,8 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void WorkLoopOp::print(OpAsmPrinter &printer) {
   printer << " (";
-  llvm::interleaveComma(
-      getBody().getArguments().take_front(4), printer,
-      [&](Value value) { printer.printOperand(value); });
+  llvm::interleaveComma(getBody().getArguments().take_front(4), printer,
+                        [&](Value value) { printer.printOperand(value); });
   printer << ") in (" << getBatches() << ", " << getHeads() << ", "
           << getTiles() << ")";
   if (Value counter = getCounter())
@@ -301,8 +300,7 @@ LogicalResult PipelinedForOp::verifyRegions() {
     LogicalResult result = success();
     auto check = [&](Value value, int64_t distance) {
       hopper::StepOp source = getStepOf(*this, value);
-      if (!source ||
-          getTime(user) + distance * length > getTime(source) ||
+      if (!source || getTime(user) + distance * length > getTime(source) ||
           failed(result))
         return;
       InFlightDiagnostic diagnostic =
@@ -342,8 +340,8 @@ LogicalResult LoadOp::verify() {
       tile.getColumns() != map.getColumns() ||
       tile.getElementType() != map.getElementType() ||
       tile.getParentRows() != tile.getRows())
-    return emitOpError("expects a tile of the boxes of ") << map << ", but got "
-                                                          << tile;
+    return emitOpError("expects a tile of the boxes of ")
+           << map << ", but got " << tile;
   return success();
 }
 

@@ -1,9 +1,9 @@
 //===- HopperCheckProtocol.cpp - No partition waits for ever --------------===//
 //
 // What partitions wait for is a graph. Its nodes are the events of one
-// iteration of a loop: put, get and release of a channel, and taking and passing
-// on a turn. An edge `a -> b` of distance `d` says that `b` of an iteration
-// comes after `a` of the iteration `d` before:
+// iteration of a loop: put, get and release of a channel, and taking and
+// passing on a turn. An edge `a -> b` of distance `d` says that `b` of an
+// iteration comes after `a` of the iteration `d` before:
 //
 //   in one partition, from event to event               0
 //   from its last event to its first                    1
@@ -82,8 +82,8 @@ static std::optional<EventKind> getKind(Operation *op) {
   return std::nullopt;
 }
 
-/// The number of the step, in the order of the loop, in front of which a tile is
-/// given back: products that read it are waited for where their results are
+/// The number of the step, in the order of the loop, in front of which a tile
+/// is given back: products that read it are waited for where their results are
 /// needed first, at the latest at the end of the iteration.
 static int64_t getReleasePlace(PipelinedForOp loop, ReleaseOp release,
                                int64_t own) {
@@ -149,20 +149,25 @@ void Protocol::addLoop(PipelinedForOp loop) {
         continue;
       auto &events = placed[step.getPartition()];
       if (replicas > 1 && order == first)
-        events.push_back({order, true, number++,
+        events.push_back({order,
+                          true,
+                          number++,
                           {EventKind::TakeTurn, Value(), step, turnStage}});
       step.walk([&](Operation *op) {
         std::optional<EventKind> kind = getKind(op);
         if (!kind)
           return;
         auto release = dyn_cast<ReleaseOp>(op);
-        int64_t own =
-            release ? getReleasePlace(loop, release, order) : order;
-        events.push_back({own, own == order, number++,
+        int64_t own = release ? getReleasePlace(loop, release, order) : order;
+        events.push_back({own,
+                          own == order,
+                          number++,
                           {*kind, op->getOperand(0), op, place.getStage()}});
       });
       if (replicas > 1 && order == last)
-        events.push_back({order, true, number++,
+        events.push_back({order,
+                          true,
+                          number++,
                           {EventKind::PassTurn, Value(), step, turnStage}});
     }
   }
@@ -314,7 +319,8 @@ struct HopperCheckProtocol
           HopperCheckProtocol> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    auto schedule = kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
+    auto schedule =
+        kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
     int64_t replicas = schedule ? schedule.getNumConsumers() : 1;
     WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
       Protocol protocol(replicas);

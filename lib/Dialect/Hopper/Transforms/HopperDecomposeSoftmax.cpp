@@ -55,8 +55,8 @@ struct SoftmaxEmitter {
     Value p = math::Exp2Op::create(
         rewriter, loc,
         fma(step.getScores(), splat(type, factor), broadcast(shift, type)));
-    return {p, ReduceOp::create(rewriter, loc, step.getSum().getType(), "add",
-                                p)};
+    return {p,
+            ReduceOp::create(rewriter, loc, step.getSum().getType(), "add", p)};
   }
   /// Exactly 1 where the shift is the same, so that no error adds up; 0 where
   /// there was no key before.

@@ -14,7 +14,7 @@ using namespace mlir::attn::hopper;
 
 /// The same step with other results: those that are kept, and `added`.
 static hopper::StepOp rebuild(RewriterBase &rewriter, hopper::StepOp step,
-                      ArrayRef<unsigned> kept, ValueRange added) {
+                              ArrayRef<unsigned> kept, ValueRange added) {
   SmallVector<Value> values;
   EndOp end = step.getEnd();
   for (unsigned number : kept)
@@ -22,8 +22,8 @@ static hopper::StepOp rebuild(RewriterBase &rewriter, hopper::StepOp step,
   llvm::append_range(values, added);
   rewriter.setInsertionPoint(step);
   auto result = hopper::StepOp::create(rewriter, step.getLoc(),
-                               ValueRange(values).getTypes(), step.getName(),
-                               step.getPartition());
+                                       ValueRange(values).getTypes(),
+                                       step.getName(), step.getPartition());
   result.getBody().takeBody(step.getBody());
   rewriter.setInsertionPoint(end);
   rewriter.replaceOpWithNewOp<EndOp>(end, values);
@@ -75,15 +75,15 @@ static SmallVector<Operation *> getUsers(Block *block, Value tile) {
 
 /// A tile arrives in the step that uses it first, and is given back in the one
 /// that uses it last. Around a loop that uses it, both are steps of their own.
-static void emitUses(RewriterBase &rewriter, hopper::StepOp producer, Value tile,
-                     Value channel, StringRef partition) {
+static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
+                     Value tile, Value channel, StringRef partition) {
   Block *block = producer->getBlock();
   auto type = cast<TileType>(tile.getType());
   SmallVector<Operation *> users = getUsers(block, tile);
   Location loc = producer.getLoc();
   auto createStep = [&](StringRef suffix, TypeRange types) {
-    auto step = hopper::StepOp::create(rewriter, loc, types,
-                               (producer.getName() + suffix).str(), partition);
+    auto step = hopper::StepOp::create(
+        rewriter, loc, types, (producer.getName() + suffix).str(), partition);
     rewriter.createBlock(&step.getBody());
     return step;
   };

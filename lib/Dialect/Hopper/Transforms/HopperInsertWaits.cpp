@@ -83,11 +83,10 @@ void WaitInserter::start(DotOp dot) {
     if (Group *group = find(operand))
       wait(*group);
   rewriter.setInsertionPoint(dot);
-  auto type = PendingType::get(rewriter.getContext(),
-                               cast<VectorType>(dot.getType()));
-  Value pending =
-      MmaOp::create(rewriter, dot.getLoc(), type, dot.getLhs(), dot.getRhs(),
-                    acc, dot.getRhsTransposed());
+  auto type =
+      PendingType::get(rewriter.getContext(), cast<VectorType>(dot.getType()));
+  Value pending = MmaOp::create(rewriter, dot.getLoc(), type, dot.getLhs(),
+                                dot.getRhs(), acc, dot.getRhsTransposed());
   Group group;
   // Waiting for the later one waits for both.
   if (before) {
@@ -183,7 +182,8 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
         kept = &operand;
     bool isUsed = false, isUsedInElse = false;
     for (Operation *user : group.result.getUsers()) {
-      bool isInElse = branch.getElseRegion().isAncestor(user->getParentRegion());
+      bool isInElse =
+          branch.getElseRegion().isAncestor(user->getParentRegion());
       isUsed |= branch->isAncestor(user);
       isUsedInElse |= isInElse && user != elseYield;
     }
@@ -201,12 +201,12 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
     rewriter.setInsertionPointToStart(branch.thenBlock());
     Operation *first = nullptr;
     for (Operation &op : *branch.thenBlock()) {
-      bool uses = op.walk([&](Operation *inner) {
-                        return llvm::is_contained(inner->getOperands(),
-                                                  group.result)
-                                   ? WalkResult::interrupt()
-                                   : WalkResult::advance();
-                      }).wasInterrupted();
+      bool uses =
+          op.walk([&](Operation *inner) {
+              return llvm::is_contained(inner->getOperands(), group.result)
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            }).wasInterrupted();
       if (uses) {
         first = &op;
         break;
@@ -225,8 +225,8 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
       });
     }
     rewriter.setInsertionPoint(thenYield);
-    Value asPending = InFlightOp::create(rewriter, loc, type,
-                                         thenYield.getOperand(place));
+    Value asPending =
+        InFlightOp::create(rewriter, loc, type, thenYield.getOperand(place));
     rewriter.modifyOpInPlace(thenYield,
                              [&] { thenYield.setOperand(place, asPending); });
     rewriter.modifyOpInPlace(
@@ -248,8 +248,8 @@ LogicalResult WaitInserter::runNested(Operation *op) {
     for (Block &block : region) {
       WaitInserter nested(rewriter);
       if (auto loop = dyn_cast<scf::ForOp>(op))
-        for (auto [argument, value] : llvm::zip_equal(
-                 loop.getRegionIterArgs(), loop.getYieldedValues()))
+        for (auto [argument, value] :
+             llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
           nested.carriedAs[value] = argument;
       if (failed(nested.run(block)))
         return failure();

@@ -73,9 +73,8 @@ Value WorkLoopLowering::emitHeadGroup(ArrayRef<Value> grid) {
 }
 
 /// The work tile that is `number`th in order.
-SmallVector<Value> WorkLoopLowering::emitOrder(Value number,
-                                               ArrayRef<Value> grid,
-                                               Value group) {
+SmallVector<Value>
+WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
   Value heads = emit<arith::MulIOp>(grid[0], grid[1]), head, tile;
   if (!group) {
     head = emit<arith::DivUIOp>(number, grid[2]);
@@ -85,10 +84,9 @@ SmallVector<Value> WorkLoopLowering::emitOrder(Value number,
     Value groupSize = emit<arith::MulIOp>(grid[2], group);
     Value which = emit<arith::DivUIOp>(number, groupSize);
     Value first = emit<arith::MulIOp>(which, group);
-    Value size =
-        emit<arith::MinUIOp>(group, emit<arith::SubIOp>(heads, first));
-    Value rest = emit<arith::SubIOp>(
-        number, emit<arith::MulIOp>(which, groupSize));
+    Value size = emit<arith::MinUIOp>(group, emit<arith::SubIOp>(heads, first));
+    Value rest =
+        emit<arith::SubIOp>(number, emit<arith::MulIOp>(which, groupSize));
     tile = emit<arith::DivUIOp>(rest, size);
     head = emit<arith::AddIOp>(first, emit<arith::RemUIOp>(rest, size));
   }
@@ -143,20 +141,19 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   SmallVector<Type> types(inits.size(), i32Type),
       afterTypes(numOwn + kNumIds, i32Type);
   auto work = scf::WhileOp::create(rewriter, loc, afterTypes, inits);
-  Block *before =
-      rewriter.createBlock(&work.getBefore(), {}, types,
-                           SmallVector<Location>(types.size(), loc));
+  Block *before = rewriter.createBlock(
+      &work.getBefore(), {}, types, SmallVector<Location>(types.size(), loc));
   Value use = before->getArgument(0), exists;
   SmallVector<Value> passed(before->getArguments().take_front(numOwn)), ids;
   if (isProducer) {
     Value number = before->getArguments().back();
-    exists = compare(arith::CmpIPredicate::slt, number,
-                     emit<arith::MulIOp>(
-                         emit<arith::MulIOp>(grid[0], grid[1]), grid[2]));
+    exists = compare(
+        arith::CmpIPredicate::slt, number,
+        emit<arith::MulIOp>(emit<arith::MulIOp>(grid[0], grid[1]), grid[2]));
     ids = emitOrder(number, grid, group);
     // Of all messages, only the end is negative.
-    Value batch = emit<arith::AndIOp>(
-        ids[0], i32(std::numeric_limits<int32_t>::max()));
+    Value batch =
+        emit<arith::AndIOp>(ids[0], i32(std::numeric_limits<int32_t>::max()));
     ids[0] = select(exists, batch, i32(-1));
     PostOp::create(rewriter, loc, mailbox, use, ids);
   } else {
@@ -235,7 +232,8 @@ struct HopperLowerWorkLoop
           HopperLowerWorkLoop> {
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    auto schedule = kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
+    auto schedule =
+        kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
     SmallVector<WorkLoopOp> loops;
     kernel.walk([&](WorkLoopOp loop) { loops.push_back(loop); });
     if (loops.empty())
@@ -252,8 +250,7 @@ struct HopperLowerWorkLoop
       rewriter.setInsertionPoint(
           loops.front()->getParentOfType<WarpSpecializeOp>());
       mailbox = CreateMailboxOp::create(
-          rewriter, kernel.getLoc(),
-          MailboxType::get(&getContext(), kNumIds));
+          rewriter, kernel.getLoc(), MailboxType::get(&getContext(), kNumIds));
     }
     for (WorkLoopOp loop : loops)
       WorkLoopLowering(rewriter, loop, schedule, mailbox).run();

@@ -139,11 +139,9 @@ Value Numbering::mul(Value a, int64_t factor) {
 Value Numbering::toValue(Count count, Location loc) {
   if (count.base && count.offset == 0)
     return count.base;
-  Value offset =
-      arith::ConstantIntOp::create(rewriter, loc, count.offset, 32);
-  return count.base
-             ? arith::AddIOp::create(rewriter, loc, count.base, offset)
-             : offset;
+  Value offset = arith::ConstantIntOp::create(rewriter, loc, count.offset, 32);
+  return count.base ? arith::AddIOp::create(rewriter, loc, count.base, offset)
+                    : offset;
 }
 
 LogicalResult Numbering::runLoop(scf::ForOp loop, Counts &counts) {
@@ -154,7 +152,8 @@ LogicalResult Numbering::runLoop(scf::ForOp loop, Counts &counts) {
   DenseMap<std::pair<Value, int64_t>, Value> ends;
   for (auto &[key, count] : counts) {
     std::optional<int64_t> uses = getUses(*loop.getBody(), key);
-    if (!uses || (*uses != 0 && !loop.getInductionVar().getType().isInteger(32)))
+    if (!uses ||
+        (*uses != 0 && !loop.getInductionVar().getType().isInteger(32)))
       return loop.emitOpError("expects as many uses of a channel in each "
                               "iteration, and a variable of type i32");
     if (*uses == 0)
@@ -278,10 +277,10 @@ LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
   SmallVector<Value> inits(loop.getInits());
   Value zero = arith::ConstantIntOp::create(rewriter, loc, 0, 32);
   inits.append(carriedKeys.size(), zero);
-  auto next = WorkLoopOp::create(rewriter, loc, ValueRange(inits).getTypes(),
-                                 loop.getBatches(), loop.getHeads(),
-                                 loop.getTiles(), loop.getCounter(),
-                                 loop.getGroup(), inits);
+  auto next =
+      WorkLoopOp::create(rewriter, loc, ValueRange(inits).getTypes(),
+                         loop.getBatches(), loop.getHeads(), loop.getTiles(),
+                         loop.getCounter(), loop.getGroup(), inits);
   next.getBody().takeBody(loop.getBody());
   rewriter.eraseOp(loop);
   return success();

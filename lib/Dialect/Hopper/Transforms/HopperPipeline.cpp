@@ -1,4 +1,5 @@
-//===- HopperPipeline.cpp - Steps of later stages run beside the next block ===//
+//===- HopperPipeline.cpp - Steps of later stages run beside the next block
+//===//
 
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
@@ -59,7 +60,8 @@ private:
 };
 } // namespace
 
-/// A tile is a place in shared memory, which is not carried from block to block.
+/// A tile is a place in shared memory, which is not carried from block to
+/// block.
 LogicalResult Pipeliner::checkTiles() {
   for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
     for (Value result : step.getResults()) {
@@ -226,21 +228,20 @@ FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
   // There is a block, so that all of a prologue of one stage runs.
   options.predicateFn = [](RewriterBase &, Operation *op, Value) { return op; };
   bool onlyLastPartial = loop.getOnlyLastPartial();
-  options.annotateFn = [&](Operation *op, scf::PipeliningOption::PipelinerPart
-                                              part,
-                           unsigned) {
-    using Part = scf::PipeliningOption::PipelinerPart;
-    auto step = dyn_cast<hopper::StepOp>(op);
-    if (!step || loop.getPlace(step.getName()).second != 0)
-      return;
-    // The first block visited has a prologue of its own.
-    step.walk([&](MaskOp mask) {
-      if (part == Part::Prologue)
-        mask.setWhen("always");
-      else if (part == Part::Kernel && onlyLastPartial)
-        mask.setWhen("never");
-    });
-  };
+  options.annotateFn =
+      [&](Operation *op, scf::PipeliningOption::PipelinerPart part, unsigned) {
+        using Part = scf::PipeliningOption::PipelinerPart;
+        auto step = dyn_cast<hopper::StepOp>(op);
+        if (!step || loop.getPlace(step.getName()).second != 0)
+          return;
+        // The first block visited has a prologue of its own.
+        step.walk([&](MaskOp mask) {
+          if (part == Part::Prologue)
+            mask.setWhen("always");
+          else if (part == Part::Kernel && onlyLastPartial)
+            mask.setWhen("never");
+        });
+      };
   // Prologue and epilogue go where the rewriter stands.
   rewriter.setInsertionPoint(result);
   return scf::pipelineForLoop(rewriter, result, options);
@@ -301,8 +302,7 @@ LogicalResult Pipeliner::run() {
     if (llvm::none_of(loop.getInductionVar().getUses(), isInStep))
       continue;
     rewriter.setInsertionPointToStart(step.getBlock());
-    Value back =
-        emit<arith::SubIOp>(range.last, result.getInductionVar());
+    Value back = emit<arith::SubIOp>(range.last, result.getInductionVar());
     Value position = emit<arith::AddIOp>(
         range.lower, emit<arith::MulIOp>(back, i32(loop.getStep())));
     rewriter.replaceUsesWithIf(loop.getInductionVar(),
@@ -327,9 +327,9 @@ LogicalResult Pipeliner::run() {
   FailureOr<scf::ForOp> pipelined = pipeline(result);
   if (failed(pipelined))
     return loop.emitOpError("expects a schedule that can be pipelined");
-  // There is a block, so that whatever depends on that is known: the values that
-  // are carried where there is none. All else is in steps still, but for the
-  // sign of the loop's step, which is between constants.
+  // There is a block, so that whatever depends on that is known: the values
+  // that are carried where there is none. All else is in steps still, but for
+  // the sign of the loop's step, which is between constants.
   for (auto select : llvm::make_early_inc_range(
            branch.thenBlock()->getOps<arith::SelectOp>()))
     if (!matchPattern(select.getTrueValue(), m_Constant()))

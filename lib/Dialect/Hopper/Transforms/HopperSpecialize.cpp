@@ -70,8 +70,7 @@ LogicalResult Slicer::markAll() {
       mark(loop.getResult(number));
     };
     if (auto argument = dyn_cast<BlockArgument>(value)) {
-      auto loop =
-          dyn_cast<PipelinedForOp>(argument.getOwner()->getParentOp());
+      auto loop = dyn_cast<PipelinedForOp>(argument.getOwner()->getParentOp());
       if (loop && argument.getArgNumber() > 0)
         markCarried(loop, argument.getArgNumber() - 1);
       continue;
@@ -219,9 +218,8 @@ static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
     if (!isa<WorkRowsOp>(op))
       rewriter.clone(*op, mapping);
   // Without rows a replica needs no block.
-  Value hasRows =
-      arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt,
-                            own.getFirst(), own.getEnd());
+  Value hasRows = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::slt, own.getFirst(), own.getEnd());
   Value upper = arith::SelectOp::create(rewriter, loc, hasRows, loop.getUpper(),
                                         loop.getLower());
   rewriter.modifyOpInPlace(loop, [&] {
@@ -320,8 +318,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     return kernel.emitError("expects a step that copies tiles");
   rewriter.setInsertionPoint(body.getTerminator());
   if (partitions.back().getReplicas() > 1 && hasTurns(kernel))
-    CreateTurnsOp::create(rewriter, loc,
-                          TurnsType::get(rewriter.getContext()));
+    CreateTurnsOp::create(rewriter, loc, TurnsType::get(rewriter.getContext()));
   auto roles = WarpSpecializeOp::create(rewriter, loc, partitions,
                                         schedule.getThreadBlocks());
   // hopper-check-protocol has looked at the loop as a whole.

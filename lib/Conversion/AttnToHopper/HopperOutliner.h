@@ -1,0 +1,97 @@
+//===- HopperOutliner.h - Programs of tiles become kernels ------*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H
+
+#include "KernelValues.h"
+#include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::attn {
+
+/// The partitions of a kernel.
+inline constexpr llvm::StringLiteral kLoadPartition = "load",
+                                     kComputePartition = "compute";
+
+/// What a tile is written to.
+struct OutlinedResult {
+  Value vector;
+  unsigned argument = 0;
+  /// Of the tensor, in its order; which of them is the row.
+  SmallVector<OpFoldResult> offsets;
+  int64_t rowDim = 0;
+  /// For vector<Dv x M>, with the position.
+  std::optional<TileAccess> access;
+};
+
+/// Writes the program of one worker again as the program of a CTA.
+class Outliner {
+public:
+  Outliner(func::FuncOp function, scf::ForallOp grid)
+      : function(function), grid(grid),
+        schedule(
+            grid->getAttrOfType<hopper::ScheduleAttr>(attn::kScheduleAttrName)),
+        loc(grid.getLoc()), builder(function) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult match();
+  LogicalResult matchResult(tensor::ParallelInsertSliceOp insert);
+  LogicalResult matchSoftmax();
+  FailureOr<TileAccess> matchRead(vector::TransferReadOp read);
+  LogicalResult emitWork(Block *body);
+  Value emitHeadGroup();
+  LogicalResult emitQueries();
+  LogicalResult emitLoop();
+  LogicalResult emitStep(StepOp step);
+  LogicalResult emitLoadStep(StepOp step);
+  FailureOr<Value> emitProduct(vector::ContractionOp product);
+  LogicalResult emitOnlineStep(OnlineStepOp step);
+  FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
+  LogicalResult emitResults();
+  LogicalResult emitResult(const OutlinedResult &result, Value staging);
+  FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
+                            int64_t stages);
+  hopper::StepOp createStep(StringRef name, StringRef partition,
+                            TypeRange types);
+  DictionaryAttr describeGrid();
+  bool isOperand(Value value);
+
+  Value splat(Type type, double value) {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            cast<ShapedType>(type),
+            builder.getFloatAttr(getElementTypeOrSelf(type), value)));
+  }
+  VectorType getVectorType(int64_t rows) {
+    return VectorType::get({rows, hopper::kWarpgroupRows},
+                           builder.getF32Type());
+  }
+
+  func::FuncOp function;
+  scf::ForallOp grid;
+  hopper::ScheduleAttr schedule;
+  Location loc;
+  OpBuilder builder;
+  std::unique_ptr<KernelArguments> arguments;
+  std::unique_ptr<KernelValues> values;
+
+  TileLoopOp loop;
+  OnlineStepOp softmax;
+  /// The tiles that steps load, by what they are in the worker's program: that
+  /// of the loop, and that of a work tile.
+  llvm::MapVector<Value, TileAccess> blocks;
+  Value queries;
+  TileAccess query;
+  SmallVector<OutlinedResult> results;
+  /// Tiles, and vectors that are operands of products.
+  DenseMap<Value, Value> tiles, operands;
+  Value first, end;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H

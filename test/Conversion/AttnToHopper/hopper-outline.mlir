@@ -1,0 +1,59 @@
+// RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 4, persistent,
+                             order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
+#held = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 4, registers = 240, head_group = 1, q_in_registers,
+                         order = [load_k, qk, softmax, load_v, pv]>
+!t = tensor<2x8x?x64xbf16>
+
+// The steps of the worker's program, for the 64 rows of a warpgroup. What is
+// computed of rows is so of those of whoever runs it.
+
+// CHECK-LABEL: gpu.func @causal
+// CHECK-SAME: hopper.grid = {dims = array<i64: 0, 1, 2>, key_dim = 2 : i64, key_operand = 1 : i64, operand = 3 : i64}
+// CHECK: %[[STAGING:.*]] = hopper.create_tile : <128x64xbf16>
+// CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %{{.*}}) in ({{.*}}) counter %{{.*}} : memref<2xi32> group
+// CHECK: %[[FIRST:.*]], %[[END:.*]] = hopper.work_rows %[[T]] of %{{.*}} size 128
+// CHECK: %[[Q:.*]] = hopper.step "load_q" in "load"
+// CHECK: hopper.load %{{.*}}[%[[B]], %[[H]], %[[FIRST]]] stages
+// CHECK: %[[HI:.*]] = arith.minsi %[[END]]
+// CHECK: %[[R:.*]]:3 = hopper.pipelined_for %[[J:.*]] = %{{.*}} to %[[HI]] step 64 {{(only_last_partial )?}}iter_args(%[[A:.*]] = %{{.*}}, %[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}})
+// CHECK-NEXT: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, #hopper.place<"pv", 1>, #hopper.place<"softmax", 0>] exclusive ["qk", "pv"]
+// CHECK: %[[K:.*]] = hopper.step "load_k" in "load"
+// CHECK: %[[S:.*]] = hopper.step "qk" in "compute"
+// CHECK: hopper.own_rows %[[Q]]
+// CHECK: hopper.dot %{{.*}}, %[[K]] :
+// CHECK: %[[P:.*]]:4 = hopper.step "softmax" in "compute"
+// CHECK: %[[FULL:.*]] = arith.cmpi sle
+// CHECK: %[[X:.*]] = hopper.mask %[[S]] unless %[[FULL]] by_block {
+// CHECK: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} lazy
+// CHECK: arith.truncf %{{.*}} : vector<64x64xf32> to vector<64x64xbf16>
+// CHECK: %[[V:.*]] = hopper.step "load_v" in "load"
+// CHECK: hopper.step "pv" in "compute"
+// CHECK: hopper.dot %[[P]]#0, %[[V]] acc %[[P]]#1 rhs_transposed
+// CHECK: hopper.step "store" in "compute"
+// CHECK: hopper.reduce add %[[R]]#2 : vector<4x64xf32> -> vector<1x64xf32>
+// CHECK: %[[OWN:.*]] = hopper.own_rows %[[STAGING]]
+// CHECK: hopper.store %{{.*}}, %[[OWN]], %{{.*}}[%[[B]], %[[H]], %[[FIRST]]]
+func.func @causal(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
+  %r = attn.attention schedule #schedule ins(%q, %k, %v : !t, !t, !t) outs(%o : !t)
+      mask(%b, %h, %i, %j) {
+        %p = arith.cmpi sle, %j, %i : index
+        attn.yield %p : i1
+      }
+  return %r : !t
+}
+
+// Queries that are held in registers.
+
+// CHECK-LABEL: gpu.func @held
+// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in ({{[^)]*}}) {
+// CHECK: %[[Q:.*]] = hopper.step "load_q" in "load"
+// CHECK: %[[HELD:.*]] = hopper.step "hold_q" in "compute" -> vector<64x64xbf16>
+// CHECK: hopper.load_fragment
+// CHECK: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"softmax", 0>, #hopper.place<"load_v", 0>, #hopper.place<"pv", 0>] :
+// CHECK: hopper.dot %[[HELD]]
+func.func @held(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
+  %r = attn.attention schedule #held ins(%q, %k, %v : !t, !t, !t) outs(%o : !t)
+  return %r : !t
+}
