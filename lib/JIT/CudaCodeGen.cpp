@@ -41,16 +41,16 @@ static llvm::cl::Option *getShortPointers() {
 
 void attn::keepCompilerOptions() { getShortPointers(); }
 
-/// The first version of PTX that has this chip, and all that kernels are made
-/// of: 8.0, of CUDA 12.0, as old as the driver may be.
-static constexpr llvm::StringLiteral kPTXVersion = "+ptx80";
+/// The first version of PTX that has this chip, and what most kernels are made
+/// of: 8.0, of CUDA 12.0, as old as the driver may be then.
+static constexpr int64_t kLeastPTXVersion = 80;
 
 /// Below, accumulators are copied while products are in flight, for which ptxas
 /// would wait.
 static constexpr unsigned kLeastOptLevel = 1;
 
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createCudaMachine(unsigned optLevel) {
+createCudaMachine(unsigned optLevel, int64_t ptxVersion) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -71,7 +71,8 @@ createCudaMachine(unsigned optLevel) {
   // A multiplication and an addition become one instruction.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple, kCudaChip, kPTXVersion, options, /*RM=*/std::nullopt,
+      triple, kCudaChip, "+ptx" + std::to_string(ptxVersion), options,
+      /*RM=*/std::nullopt,
       /*CM=*/std::nullopt,
       getCodeGenLevel(std::max(optLevel, kLeastOptLevel))));
   if (!machine)
@@ -318,7 +319,7 @@ translate(mlir::gpu::GPUModuleOp kernels, llvm::LLVMContext &context,
     // Nothing that translates to code.
     for (llvm::StringRef attribute :
          {hopper::kParamsAttrName, hopper::kSharedBytesAttrName,
-          hopper::kThreadsAttrName})
+          hopper::kThreadsAttrName, hopper::kPTXVersionAttrName})
       copy->removeAttr(attribute);
     for (llvm::StringRef attribute : hopper::kLaunchAttrNames)
       copy->removeAttr(attribute);
@@ -340,8 +341,13 @@ static bool isKernel(mlir::LLVM::LLVMFuncOp function) {
 static llvm::Expected<std::string> emitPTX(mlir::gpu::GPUModuleOp module,
                                            const CompileOptions &options,
                                            StageRunner runStage) {
+  int64_t ptxVersion = kLeastPTXVersion;
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+    if (auto version = function->getAttrOfType<mlir::IntegerAttr>(
+            hopper::kPTXVersionAttrName))
+      ptxVersion = std::max(ptxVersion, version.getInt());
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
-      createCudaMachine(options.optLevel);
+      createCudaMachine(options.optLevel, ptxVersion);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;

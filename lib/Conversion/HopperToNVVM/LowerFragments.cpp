@@ -196,6 +196,11 @@ static void emitReduction(ImplicitLocOpBuilder &b, Value address,
 }
 
 void ThreadProgram::emitReduceAdd(hopper::ReduceAddOp op) {
+  // Reductions of several floats are in PTX since 8.1.
+  constexpr int64_t version = 81;
+  if (op.isFragment() || op.getWidth() > 1)
+    function->setAttr(hopper::kPTXVersionAttrName,
+                      b.getI64IntegerAttr(version));
   auto emit = [&] {
     if (op.isFragment())
       emitReduceFragment(op);

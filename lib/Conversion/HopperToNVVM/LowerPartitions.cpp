@@ -233,7 +233,7 @@ LogicalResult ThreadProgram::assignBarriers() {
   int64_t end = std::min(last + 1, kGroupBarrier);
   if (next > end)
     return roles.emitError("expects turns and partitions that synchronise to "
-                           "need no more than ")
+                           "need fewer than ")
            << kGroupBarrier << " barriers";
   return success();
 }

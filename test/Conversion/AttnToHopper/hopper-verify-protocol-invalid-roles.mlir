@@ -552,3 +552,75 @@ gpu.module @other_note {
     gpu.return
   }
 }
+
+// -----
+
+// Other partitions.
+
+gpu.module @three {
+  gpu.func @three() kernel {
+    // expected-error @below {{expects a producer and consumers, or 'hopper.protocol_checked', but got 3 partitions}}
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @one registers(104) {
+    } partition @other registers(104) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @other_way {
+  gpu.func @other_way(%n: i32) kernel {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+      // expected-error @below {{expects the first partition to fill channels and the second one to read them, or 'hopper.protocol_checked' of hopper.warp_specialize}}
+      %t = hopper.get %ch[%n] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+    } partition @compute registers(160) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @stored {
+  gpu.func @stored(%n: i32, %v: vector<64x64xbf16>) kernel {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize partition @store {
+      // expected-error @below {{expects the first partition to fill channels}}
+      hopper.put_fragment %ch[%n], %v : !hopper.channel<2x64x64xbf16>, vector<64x64xbf16>
+    } partition @compute registers(160) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @condition {
+  gpu.func @condition(%n: i32, %c: i1) kernel {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(160) {
+      // expected-error @below {{expects the first partition to fill channels}}
+      %t = hopper.get %ch[%n] if %c : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// What is known to hold is not looked at.
+
+gpu.module @checked {
+  gpu.func @checked(%n: i32) kernel {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+      %t = hopper.get %ch[%n] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+    } partition @compute registers(160) {
+    } {hopper.protocol_checked}
+    gpu.return
+  }
+}

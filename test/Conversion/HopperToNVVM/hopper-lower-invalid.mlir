@@ -242,3 +242,19 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @f() kernel {
+    %t = hopper.create_turns : !hopper.turns
+    %u = hopper.create_turns : !hopper.turns
+    // expected-error@+1 {{expects turns and partitions that synchronise to need fewer than 7 barriers}}
+    hopper.warp_specialize partition @a replicas(4) {
+      hopper.take_turn %t : !hopper.turns
+    } partition @b replicas(3) {
+      hopper.take_turn %u : !hopper.turns
+    }
+    gpu.return
+  }
+}

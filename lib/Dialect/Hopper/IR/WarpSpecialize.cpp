@@ -96,8 +96,8 @@ PartitionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       int64_t registers) {
   if (name.empty())
     return emitError() << "expects a name of a partition";
-  if (replicas < 1)
-    return emitError() << "expects a positive number of replicas, but got "
+  if (replicas < 1 || replicas > kMostWarps)
+    return emitError() << "expects 1 to " << kMostWarps << " replicas, but got "
                        << replicas;
   if (threads != 1 && (threads < 1 || threads % kWarpThreads != 0 ||
                        threads > kWarpsOfGroup * kWarpThreads))

@@ -67,6 +67,9 @@ inline constexpr llvm::StringLiteral kParamsAttrName = "hopper.params";
 inline constexpr llvm::StringLiteral kSharedBytesAttrName =
     "hopper.shared_bytes";
 inline constexpr llvm::StringLiteral kThreadsAttrName = "hopper.threads";
+/// Of a lowered kernel that needs a version of PTX above the least one: ten
+/// times that version.
+inline constexpr llvm::StringLiteral kPTXVersionAttrName = "hopper.ptx_version";
 
 /// The tables that kernels before the kernel fill, which are operands after
 /// those of the function: a dictionary of the number of the `first` one and of
