@@ -166,6 +166,8 @@ void ThreadProgram::emitLoadVector(hopper::LoadFragmentOp op) {
         list.push_back(LLVM::ExtractElementOp::create(b, both, i32(p)));
     }
   }
+  // All threads of the warp have read it before one of them arrives.
+  emitWarpSync();
   values[op.getResult()] = list;
 }
 

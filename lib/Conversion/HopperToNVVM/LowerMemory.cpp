@@ -258,10 +258,6 @@ void ThreadProgram::emitRelease(hopper::ReleaseOp op) {
   hopper::ChannelType type = op.getChannel().getType();
   const SharedTile &tile = shared[op.getChannel()];
   Value stage = getStage(get(op.getNumber())[0], type.getStages());
-  // What a warp does not read together, all threads have read before one of
-  // them arrives.
-  if (type.isVector() || hopper::getElementBytes(type.getElementType()) != 2)
-    emitWarpSync();
   emitWarpArrive(getBarrier(tile.emptyBarrier, stage),
                  op.getCondition() ? get(op.getCondition())[0] : Value());
 }
