@@ -59,11 +59,13 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnHopperAssignSchedulePass());
   pm.addPass(createAttnPackHeadsPass());
   pm.addPass(createAttnTilePass());
-  // A warp that has one list of keys goes through it in a plain loop.
+  addCleanup(pm);
+  // A warp that has one list of keys goes through it in a plain loop, which
+  // stays one where it is known to have one iteration.
   AttnExpandTileLoopsPassOptions expand;
   expand.keyLists = true;
   pm.addPass(createAttnExpandTileLoopsPass(expand));
-  addCleanup(pm);
+  pm.addPass(createCSEPass());
 }
 
 /// From a kernel of named steps to one of partitions. The steps of a loop stay

@@ -100,3 +100,36 @@ func.func @table(%q: tensor<1x2x64x64xf16>, %t: tensor<1xi1>, %o: tensor<1x2x64x
       }
   return %r : tensor<1x2x64x64xf16>
 }
+
+// -----
+
+// One query and one key of f32, which are computed query by query: the loop
+// over keys stays one.
+// CHECK: llvm.func @floats(
+// CHECK: llvm.return
+func.func @floats(%q: tensor<1x1x1x1xf32>, %o: tensor<1x1x1x1xf32>) -> tensor<1x1x1x1xf32> {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>)
+      outs(%o : tensor<1x1x1x1xf32>)
+  return %r : tensor<1x1x1x1xf32>
+}
+
+// -----
+
+// The extent of a capture in a condition, which has a tensor for an operand.
+// CHECK: llvm.func @extent(
+// CHECK: llvm.return
+func.func @extent(%q: tensor<1x1x1x8xf16>, %t: tensor<?xf64>, %o: tensor<1x1x1x8xf16>) -> tensor<1x1x1x8xf16> {
+  %r = attn.attention
+      ins(%q, %q, %q : tensor<1x1x1x8xf16>, tensor<1x1x1x8xf16>, tensor<1x1x1x8xf16>)
+      captures(%t : tensor<?xf64>)
+      outs(%o : tensor<1x1x1x8xf16>)
+      mask(%b, %h, %i, %j, %c) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %n = tensor.dim %c, %c0 : tensor<?xf64>
+        %p = arith.cmpi ule, %c1, %n : index
+        attn.yield %p : i1
+      }
+  return %r : tensor<1x1x1x8xf16>
+}

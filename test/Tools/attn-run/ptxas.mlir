@@ -17,6 +17,14 @@
 // RUN: env ATTN_LIBCUDA=%fake_cuda attn-run %s --entry=greedy --target=cuda | FileCheck %s --check-prefix=SPILL
 // SPILL: greedy  384 threads  168 registers  {{[1-9][0-9]*}} bytes of spills
 
+// An assembler that takes too long is no error: the driver compiles the kernel.
+// RUN: echo '#!/bin/sh' > %t.slow
+// RUN: echo 'if [ "$1" = --version ]; then echo slow; else exec sleep 1000; fi' >> %t.slow
+// RUN: chmod +x %t.slow
+// RUN: env ATTN_PTXAS=%t.slow ATTN_PTXAS_SECONDS=0 ATTN_CACHE_DIR=off attn-run %s --entry=plain --emit=ptx --emit-to=%t.slow.ptx 2>&1 | count 0
+// RUN: FileCheck %s --check-prefix=SLOW --input-file=%t.slow.ptx
+// SLOW: .visible .entry plain(
+
 func.func @plain(%q: tensor<1x2x100x64xbf16>) -> tensor<1x2x100x64xbf16> {
   %init = tensor.empty() : tensor<1x2x100x64xbf16>
   %o = attn.attention

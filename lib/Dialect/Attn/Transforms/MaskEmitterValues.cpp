@@ -186,7 +186,7 @@ Value MaskEmitter::emitAsIndex(Value value, Operation *op) {
   if (residue && residue->isFloor)
     return emitFloorModulo(emitIndex(residue->value), residue->divisor,
                            values.isNonNegative(residue->value));
-  bool areNonNegative = op->getNumOperands() == 2 &&
+  bool areNonNegative = isa<arith::MaxUIOp, arith::MinUIOp>(op) &&
                         values.isNonNegative(op->getOperand(0)) &&
                         values.isNonNegative(op->getOperand(1));
   bool isMaximum =
