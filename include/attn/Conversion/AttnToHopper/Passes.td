@@ -13,7 +13,9 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
 
     With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them.
 
-    Precondition: head dimensions that are multiples of 8 up to 256. Postcondition: each attention has a schedule.
+    Elements other than bf16 and f16, and head dimensions that are no multiples of 8 up to 256, have a schedule of single queries. A score that does not ask for the product of queries and keys gets it by a choice that is never taken, as kernels start from one.
+
+    Postcondition: each attention has a schedule.
 
     Before:
 
@@ -34,7 +36,7 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
     }
     ```
 
-    Errors: other head dimensions.
+    Errors: a schedule of tiles for other head dimensions.
   }];
   let options = [
     Option<"list", "list", "bool", "false", "Tell all schedules of the table for each attention">

@@ -72,7 +72,7 @@ def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
     GPU. `attn-tile` puts it on the loop over (batch, head, tile of queries), which
     keeps the loop in place even where it has a single iteration.
 
-    * `dim`: 0 for the batch, 1 for the head, 2 for the tile of queries.
+    * `dim`: 0 for the batch, 1 for the head, 2 for the tile of queries or the row of a table, 3 for its column.
 
     Example:
 
