@@ -90,7 +90,7 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
            << attribute.getName().getValue()
            << "' to be an array of strings, but got " << attribute.getValue();
   }
-  for (StringRef name : {kMaskedAttrName, kWholeAttrName, kGatheredAttrName}) {
+  for (StringRef name : {kWholeAttrName, kGatheredAttrName}) {
     if (attribute.getName() != name)
       continue;
     if (isa<UnitAttr>(attribute.getValue()))

@@ -40,9 +40,6 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
 /// The attribute of a module that holds one text for each error in data that
 /// is reported: of checked reads, and by attn.report.
 inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
-/// Marks the end of what computes scores under the predicate, where a branch
-/// has them without it, too.
-inline constexpr llvm::StringLiteral kMaskedAttrName = "attn.masked";
 /// Of an attention whose mask is not asked which tiles it needs.
 inline constexpr llvm::StringLiteral kWholeAttrName = "attn.whole";
 /// Of an attention with lists of single keys whose tiles of queries gather the

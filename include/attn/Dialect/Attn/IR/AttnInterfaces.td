@@ -82,8 +82,8 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
   let methods = [
     InterfaceMethod<"Query rows in one tile.", "int64_t", "getTileM">,
     InterfaceMethod<"Keys in one tile.", "int64_t", "getTileN">,
-    InterfaceMethod<[{Whether tiles of all classes share one loop over keys, whose body
-      branches on the class of the tile, rather than a loop for each class.}],
+    InterfaceMethod<[{Whether tiles of all classes share one loop over keys on the target,
+      rather than a loop for each class where they are intervals.}],
       "bool", "hasSingleKeyLoop">,
     InterfaceMethod<[{How many query heads of a group a tile has at most, a power of two
       that divides the rows of a tile; 1 where each tile is of one head.}],
