@@ -169,13 +169,3 @@ def test_gradients(call):
 def test_stream(call):
     with pytest.raises(attn.InvalidArgument, match="stream to be an integer or a"):
         call.kernel(*call.tensors, stream="0")
-
-
-@pytest.mark.parametrize(
-    "dtype, dim, message",
-    [("f32", 64, "bf16 or f16"), ("bf16", 60, "multiple"), ("bf16", 320, "256")],
-)
-def test_programs_that_no_gpu_runs(dtype, dim, message):
-    variant = cases.VARIANTS["causal"]
-    with pytest.raises(attn.CompileError, match=message):
-        running.compile_kernel((variant, dtype, dim, dim), "cuda")

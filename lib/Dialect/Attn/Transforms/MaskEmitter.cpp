@@ -137,8 +137,8 @@ Value MaskEmitter::emitOperation(Value value, bool negated) {
       std::swap(lhs, rhs);
       predicate = swapSides(predicate);
     }
-    Value first = emitValue(lhs);
-    return compare(predicate, first, emitValue(rhs));
+    Value limit = emitValue(rhs);
+    return compare(predicate, emitValue(lhs), limit);
   }
   if (op)
     cloneOp(op);
@@ -203,8 +203,8 @@ Value MaskEmitter::emitRelation(const LinearForm &form, bool isEquality,
     Predicate predicate = negated ? Predicate::ne : Predicate::eq;
     if (subject.size() == 1 && factor == 1)
       return compareTerms(predicate, subject.front().first, rest, reach);
-    Value lhs = emitSum(subject, 0);
-    return compare(predicate, lhs, emitLimit(rest, reach));
+    Value limit = emitLimit(rest, reach);
+    return compare(predicate, emitSum(subject, 0), limit);
   }
   Predicate predicate = isUpper ? Predicate::sle : Predicate::sge;
   if (factor > 1) {
@@ -217,10 +217,9 @@ Value MaskEmitter::emitRelation(const LinearForm &form, bool isEquality,
     }
   }
   if (factor > 1) {
-    Value lhs = emitIndex(subject.front().first);
-    Value limit = emitLimit(rest, reach + factor);
-    return compare(predicate, lhs,
-                   create<arith::FloorDivSIOp>(limit, constant(factor)));
+    Value sum = emitLimit(rest, reach + factor);
+    Value limit = create<arith::FloorDivSIOp>(sum, constant(factor));
+    return compare(predicate, emitIndex(subject.front().first), limit);
   }
   // A strict comparison takes the place of a 1; a number is the first one that
   // is masked, or allowed.
@@ -233,32 +232,31 @@ Value MaskEmitter::emitRelation(const LinearForm &form, bool isEquality,
   }
   if (subject.size() == 1)
     return compareTerms(predicate, subject.front().first, rest, reach);
-  Value lhs = emitSum(subject, 0);
-  return compare(predicate, lhs, emitLimit(rest, reach));
+  Value limit = emitLimit(rest, reach);
+  return compare(predicate, emitSum(subject, 0), limit);
+}
+
+/// What an index is a narrower integer of, or null.
+static Value getNarrow(Value index) {
+  auto cast = index.getDefiningOp<arith::IndexCastOp>();
+  return cast ? cast.getIn() : Value();
 }
 
 Value MaskEmitter::compareTerms(Predicate predicate, Value lhs,
                                 const LinearForm &rest, int64_t reach) {
-  Type type = lhs.getType();
+  Value limit = emitLimit(rest, reach), subject = emitIndex(lhs);
   // What is read is compared as it is stored.
-  if (!type.isIndex() && !isOfPositions(lhs)) {
-    bool isTerm = rest.constant == 0 && rest.terms.size() == 1 &&
-                  rest.terms.front().second == 1;
-    if (isTerm && rest.terms.front().first.getType() == type) {
-      Value first = emitValue(lhs);
-      return compare(predicate, first, emitValue(rest.terms.front().first));
-    }
-    unsigned width = type.getIntOrFloatBitWidth();
-    if (rest.terms.empty() && llvm::isIntN(width, rest.constant)) {
-      Value first = emitValue(lhs);
-      return compare(
-          predicate, first,
-          arith::ConstantOp::create(
-              builder, loc, builder.getIntegerAttr(type, rest.constant)));
-    }
+  if (Value narrow = getNarrow(subject)) {
+    Type type = narrow.getType();
+    std::optional<int64_t> number = getConstantInteger(limit);
+    Value other = getNarrow(limit);
+    if (number && llvm::isIntN(type.getIntOrFloatBitWidth(), *number))
+      other = arith::ConstantOp::create(builder, loc,
+                                        builder.getIntegerAttr(type, *number));
+    if (other && other.getType() == type)
+      return compare(predicate, narrow, other);
   }
-  Value first = emitIndex(lhs);
-  return compare(predicate, first, emitLimit(rest, reach));
+  return compare(predicate, subject, limit);
 }
 
 Value MaskEmitter::emitLimit(const LinearForm &form, int64_t reach) {
