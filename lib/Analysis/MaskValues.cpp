@@ -160,7 +160,9 @@ std::optional<FloorDivision> MaskValues::getFloorDivision(Value value) const {
 
 std::optional<Residue> MaskValues::getResidue(Value value) const {
   Operation *op = value.getDefiningOp();
-  if (!op || op->getNumOperands() != 2)
+  // Others, such as an extent of a capture, have no range to ask for.
+  if (!op || op->getNumOperands() != 2 ||
+      !op->getOperand(0).getType().isIntOrIndex())
     return std::nullopt;
   std::optional<int64_t> constant = getConstantInteger(op->getOperand(1));
   if (!constant || *constant <= 0)

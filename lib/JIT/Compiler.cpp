@@ -147,9 +147,16 @@ void Compilation::readEntryPoints(mlir::ModuleOp module) {
 /// An error without text is one that the context has been told.
 static llvm::Error explain(llvm::Error error,
                            DiagnosticCollector &diagnostics) {
-  std::string text = llvm::toString(std::move(error));
+  std::string text;
+  bool isForOtherTarget = false;
+  llvm::handleAllErrors(
+      std::move(error), [&](const llvm::ErrorInfoBase &info) {
+        text += info.message();
+        isForOtherTarget |=
+            info.convertToErrorCode() == std::errc::not_supported;
+      });
   return text.empty() ? diagnostics.takeError("translation to LLVM failed")
-                      : makeCompileError(text);
+                      : makeCompileError(text, isForOtherTarget);
 }
 
 llvm::Expected<KernelPackage>

@@ -84,7 +84,7 @@ class Options(unittest.TestCase):
         kernel = attn.compile(CAUSAL, target="cuda")
         self.assertEqual(len(kernel.report["kernels"]), 1)
         with self.assertRaisesRegex(attn.Unsupported, "bf16, f16 or f32 on a GPU"):
-            attn.compile(CAUSAL.replace("f32", "f64"), target="cuda")
+            attn.compile(CAUSAL.read_text().replace("f32", "f64"), target="cuda")
 
     def test_processor(self):
         kernel = attn.compile(CAUSAL, processor="baseline")

@@ -90,7 +90,7 @@ class Calls(unittest.TestCase):
 
     def test_programs_that_no_gpu_runs(self):
         q = gpu_tensor((1, 2, 5, 8), 64)
-        program = CAUSAL.replace("f32", "f64")
+        program = CAUSAL.read_text().replace("f32", "f64")
         with self.assertRaisesRegex(attn.Unsupported, "bf16, f16 or f32 on a GPU"):
             attn.compile(program)(q, q, q, out=gpu_tensor((1, 2, 5, 8), 64))
 

@@ -298,8 +298,11 @@ LogicalResult Outliner::emitResults() {
       OpBuilder::InsertionGuard atStart(builder);
       builder.setInsertionPointToStart(
           &step->getParentOfType<gpu::GPUFuncOp>().getBody().front());
+      // Some columns at a time where there is not enough memory for all.
       int64_t columns = getStagingColumns(schedule, query.columns,
                                           result.access->columns, {});
+      if (columns == 0 && result.access->columns % hopper::kChunkColumns == 0)
+        columns = hopper::kChunkColumns;
       staging = hopper::CreateTileOp::create(
           builder, loc,
           hopper::TileType::get(builder.getContext(), schedule.getTileM(),

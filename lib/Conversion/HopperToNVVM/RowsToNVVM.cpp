@@ -27,7 +27,14 @@ struct RowsToNVVM : public attn::impl::AttnRowsToNVVMPassBase<RowsToNVVM> {
       auto function = cast<func::FuncOp>(loop->getParentOp());
       auto schedule =
           loop->getAttrOfType<RowScheduleAttr>(attn::kScheduleAttrName);
-      if (failed(RowKernel(builder, function, loop, schedule, accurateTanh)
+      // An approximation for halves has too few digits for results of f32.
+      bool hasF32 = llvm::any_of(loop.getResultTypes(), [](Type type) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        return tensor && tensor.getRank() == 4 &&
+               tensor.getElementType().isF32();
+      });
+      if (failed(RowKernel(builder, function, loop, schedule,
+                           accurateTanh || hasF32)
                      .emit()))
         return signalPassFailure();
     }

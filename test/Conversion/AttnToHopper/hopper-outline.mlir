@@ -10,7 +10,7 @@
 // computed of rows is so of those of whoever runs it.
 
 // CHECK-LABEL: gpu.func @causal
-// CHECK-SAME: hopper.grid = {dims = array<i64: 0, 1, 2>, key_dim = 2 : i64, key_operand = 1 : i64, operand = 3 : i64}
+// CHECK-SAME: hopper.grid = {dims = array<i64: 0, 1, 2>, key_dim = 2 : i64, key_operand = 1 : i64, operand = 4 : i64}
 // CHECK: %[[STAGING:.*]] = hopper.create_tile : <128x64xbf16>
 // CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %{{.*}}) in ({{.*}}) counter %{{.*}} : memref<2xi32> group
 // CHECK: %[[FIRST:.*]], %[[END:.*]] = hopper.work_rows %[[T]] of %{{.*}} size 128

@@ -30,19 +30,19 @@ TEST(DriverTest, noLibrary) {
 TEST(DriverTest, noSymbol) {
   std::string text = getText(Driver::open("libm.so.6"));
   EXPECT_EQ(text, "expects the CUDA driver libm.so.6 to have cuInit (CUDA 12.0 "
-                  "or later), but it has not; update the driver, or run with "
-                  "--target=cpu");
+                  "or later), but it has not; update the driver, or the target "
+                  "cpu can run it");
 }
 
 TEST(DriverTest, doesNotStart) {
   fakeCudaClear();
   fakeCudaFail("cuInit", kErrorNoDevice);
   EXPECT_EQ(getText(Driver::open(ATTN_FAKE_CUDA)),
-            "expects a GPU, but the CUDA driver finds none; run with "
-            "--target=cpu");
+            "expects a GPU, but the CUDA driver finds none; the target "
+            "cpu can run it");
   fakeCudaFail("cuInit", 803);
   EXPECT_TRUE(contains(getText(Driver::open(ATTN_FAKE_CUDA)),
-                       "does not start: unknown CUDA error 803; run with"));
+                       "does not start: unknown CUDA error 803; the target"));
   fakeCudaClear();
 }
 

@@ -360,13 +360,3 @@ TEST(ErrorsTest, ReadsOutsideOfCaptures) {
       "capture 1, of extent 2, but got 2 at (b, h, i, j) = (0, 0, 2, "
       "0)");
 }
-
-TEST(ErrorsTest, UnsupportedTypesInRegions) {
-  AttentionText text;
-  text.score = "%x = arith.truncf %s : f64 to f8E5M2\n"
-               "%y = arith.extf %x : f8E5M2 to f64\nattn.yield %y : f64";
-  Tensor q = makeTensor(DType::F64, {1, 1, 1, 1}, 1.0);
-  expectError(text.str(), {&q, &q, &q},
-              "'arith.truncf' expects values of f64, f32, f16, bf16, index or "
-              "integers of at most 64 bits, but got f8E5M2");
-}
