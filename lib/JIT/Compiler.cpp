@@ -149,12 +149,10 @@ static llvm::Error explain(llvm::Error error,
                            DiagnosticCollector &diagnostics) {
   std::string text;
   bool isForOtherTarget = false;
-  llvm::handleAllErrors(
-      std::move(error), [&](const llvm::ErrorInfoBase &info) {
-        text += info.message();
-        isForOtherTarget |=
-            info.convertToErrorCode() == std::errc::not_supported;
-      });
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
+    text += info.message();
+    isForOtherTarget |= info.convertToErrorCode() == std::errc::not_supported;
+  });
   return text.empty() ? diagnostics.takeError("translation to LLVM failed")
                       : makeCompileError(text, isForOtherTarget);
 }
