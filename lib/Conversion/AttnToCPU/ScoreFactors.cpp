@@ -7,27 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreFactors.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
-
-FactoredScores mlir::attn::splitScoreFactor(Value scores) {
-  auto multiply = scores.getDefiningOp<arith::MulFOp>();
-  DenseFPElementsAttr constant;
-  if (multiply && matchPattern(multiply.getRhs(), m_Constant(&constant)) &&
-      constant.isSplat()) {
-    double factor = constant.getSplatValue<APFloat>().convertToDouble();
-    if (factor > 0 && std::isfinite(factor))
-      return {multiply.getLhs(), factor};
-  }
-  return {scores, 1};
-}
 
 static bool isTile(Value value) {
   auto type = dyn_cast<VectorType>(value.getType());
@@ -37,16 +25,13 @@ static bool isTile(Value value) {
 /// select(p, x * c, -inf) is select(p, x, -inf) * c.
 static LogicalResult sinkBehindPredicate(arith::SelectOp op,
                                          PatternRewriter &rewriter) {
-  DenseFPElementsAttr other;
-  if (!isTile(op) || splitScoreFactor(op.getTrueValue()).factor == 1 ||
-      !matchPattern(op.getFalseValue(), m_Constant(&other)) ||
-      !other.isSplat() || !other.getSplatValue<APFloat>().isInfinity() ||
-      !other.getSplatValue<APFloat>().isNegative())
+  FactoredScores scores = splitScoreFactor(op.getTrueValue());
+  if (!isTile(op) || scores.factor == 1 ||
+      !matchPattern(op.getFalseValue(), m_NegInfFloat()))
     return rewriter.notifyMatchFailure(op, "is no predicate on a product");
-  auto multiply = op.getTrueValue().getDefiningOp<arith::MulFOp>();
   Value kept = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(),
-                                       multiply.getLhs(), op.getFalseValue());
-  rewriter.replaceOpWithNewOp<arith::MulFOp>(op, kept, multiply.getRhs());
+                                       scores.value, op.getFalseValue());
+  rewriter.replaceOpWithNewOp<arith::MulFOp>(op, kept, scores.constant);
   return success();
 }
 
@@ -62,7 +47,7 @@ static LogicalResult sinkBehindBranch(scf::IfOp op, PatternRewriter &rewriter) {
     if (x.factor == 1 || x.factor != y.factor)
       continue;
     Attribute factor;
-    matchPattern(yes.getDefiningOp()->getOperand(1), m_Constant(&factor));
+    matchPattern(x.constant, m_Constant(&factor));
     rewriter.modifyOpInPlace(
         op.thenYield(), [&] { op.thenYield()->setOperand(number, x.value); });
     rewriter.modifyOpInPlace(

@@ -7,17 +7,8 @@
 
 namespace mlir::attn {
 
-/// Scores are `factor * value`.
-struct FactoredScores {
-  Value value;
-  double factor = 1;
-};
-
-/// Takes a positive constant factor off scores.
-FactoredScores splitScoreFactor(Value scores);
-
-/// Moves such factors behind predicates, which keep -inf, and behind branches
-/// of which each side has the same one.
+/// Moves the factors of scores, see splitScoreFactor(), behind predicates,
+/// which keep -inf, and behind branches of which each side has the same one.
 void sinkScoreFactors(Operation *root);
 
 } // namespace mlir::attn

@@ -4,6 +4,7 @@
 #include "Exp2.h"
 #include "ScoreFactors.h"
 #include "Transpose.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include <cmath>

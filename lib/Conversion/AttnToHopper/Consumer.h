@@ -126,11 +126,7 @@ private:
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
   Value splat(Type type, double value) {
-    return arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(
-            cast<ShapedType>(type),
-            builder.getFloatAttr(getElementTypeOrSelf(type), value)));
+    return hopper::createSplat(builder, loc, type, value);
   }
   Value number(int64_t value) {
     return arith::ConstantIntOp::create(builder, loc, value, 32);
@@ -214,9 +210,6 @@ private:
   /// What it is for the first key of the tile that scores are computed of.
   Value starts;
 };
-
-/// A positive factor that `scores` of the tile level have in common.
-Scores splitFactor(Value scores);
 
 /// Whether a value of the tile level depends on another one; `seen` are values
 /// that are known not to.

@@ -210,7 +210,7 @@ FailureOr<Scores> Consumer::emitBias(Value product) {
   builder.setInsertionPointToStart(branch.thenBlock());
   WorkerCloner::State saved = cloner.save();
   bool wasRarelyRun = cloner.setRarelyRun(true);
-  Scores plain = splitFactor(program.getScores());
+  FactoredScores plain = splitScoreFactor(program.getScores());
   FailureOr<Value> value = cloner.getVector(plain.value, VectorKind::Both);
   cloner.setRarelyRun(wasRarelyRun);
   cloner.restore(std::move(saved));

@@ -2,15 +2,10 @@
 
 #include "Consumer.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 #include <limits>
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// By how much the base-2 exponent of a maximum may grow before sums and
-/// results are brought to it. Probabilities stay below 2^8 then.
-static constexpr double kRescaleThreshold = 8;
 
 /// The shift of a row that has no key yet: any finite maximum grows from it,
 /// and with it a score of -inf has the probability 0.
@@ -35,18 +30,6 @@ Value Consumer::startScores(Value keys) {
                                product, /*rhs_transposed=*/false);
 }
 
-Scores mlir::attn::splitFactor(Value scores) {
-  auto multiply = scores.getDefiningOp<arith::MulFOp>();
-  DenseFPElementsAttr constant;
-  if (multiply && matchPattern(multiply.getRhs(), m_Constant(&constant)) &&
-      constant.isSplat()) {
-    double value = constant.getSplatValue<APFloat>().convertToDouble();
-    if (value > 0 && std::isfinite(value))
-      return {multiply.getLhs(), value};
-  }
-  return {scores, 1};
-}
-
 /// The scores of a tile without their factor, or `biased`, if it has a value;
 /// under their predicate if `isMasked`. Entries that are replaced by -inf,
 /// which a positive factor keeps, are replaced after it. `key` is the first of
@@ -54,8 +37,9 @@ Scores mlir::attn::splitFactor(Value scores) {
 FailureOr<Scores> Consumer::getScores(bool isMasked, Scores biased, Value key) {
   Scores split = biased;
   if (!biased.value) {
-    split = splitFactor(program.getScores());
-    FailureOr<Value> value = cloner.getVector(split.value, VectorKind::Both);
+    FactoredScores scores = splitScoreFactor(program.getScores());
+    split.factor = scores.factor;
+    FailureOr<Value> value = cloner.getVector(scores.value, VectorKind::Both);
     if (failed(value))
       return failure();
     split.value = *value;
@@ -276,9 +260,9 @@ SoftmaxState Consumer::emitSoftmax(Scores scores, Value &pendingAcc,
   bool isLazy = program.step.getRescale() == Rescale::Lazy;
   Value growth =
       fma(max, splat(rowType, scores.factor), addOffset(scores, state.shift));
-  Value grows =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, growth,
-                            splat(rowType, isLazy ? kRescaleThreshold : 0));
+  Value grows = arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OGT, growth,
+      splat(rowType, isLazy ? hopper::kRescaleThreshold : 0));
   Value isNeeded = hopper::AnyOp::create(builder, loc, grows);
   Type types[] = {pendingAcc.getType(), rowType, sumType};
   auto branch = scf::IfOp::create(builder, loc, types, isNeeded,

@@ -107,17 +107,12 @@ LogicalResult Outliner::matchSoftmax() {
   loop.getBody().walk([&](OnlineStepOp step) { softmax = step; });
   if (!softmax)
     return success();
-  auto isSplat = [](Value value, double expected) {
-    DenseFPElementsAttr elements;
-    return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
-           elements.getSplatValue<APFloat>().convertToDouble() == expected;
-  };
-  for (auto [state, start] :
-       {std::pair{softmax.getMax(), -INFINITY}, {softmax.getSum(), 0.0F}}) {
+  for (auto [state, matcher] : {std::pair{softmax.getMax(), m_NegInfFloat()},
+                                {softmax.getSum(), m_AnyZeroFloat()}}) {
     auto argument = dyn_cast<BlockArgument>(state);
     if (!argument || argument.getOwner() != &loop.getBody().front() ||
         argument.getArgNumber() == 0 ||
-        !isSplat(loop.getInitArgs()[argument.getArgNumber() - 1], start))
+        !matchPattern(loop.getInitArgs()[argument.getArgNumber() - 1], matcher))
       return softmax.emitError("expects a state that starts as that of no keys "
                                "for a schedule with an order");
   }

@@ -125,23 +125,6 @@ FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
       .getResult();
 }
 
-/// A positive factor that scores have in common, and what it multiplies.
-static std::pair<Value, double> splitFactor(Value scores) {
-  auto multiply = scores.getDefiningOp<arith::MulFOp>();
-  if (!multiply)
-    return {scores, 1};
-  for (auto [value, factor] : {std::pair{multiply.getLhs(), multiply.getRhs()},
-                               {multiply.getRhs(), multiply.getLhs()}}) {
-    DenseFPElementsAttr elements;
-    if (!matchPattern(factor, m_Constant(&elements)) || !elements.isSplat())
-      continue;
-    double constant = elements.getSplatValue<APFloat>().convertToDouble();
-    if (constant > 0 && std::isfinite(constant))
-      return {value, constant};
-  }
-  return {scores, 1};
-}
-
 /// The predicate of a block, which is left out where the block is full.
 FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
   FailureOr<Value> full = Value();
@@ -170,9 +153,9 @@ FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
 
 LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
   auto mask = step.getScores().getDefiningOp<MaskTileOp>();
-  auto [scores, factor] =
-      splitFactor(mask ? mask.getScores() : step.getScores());
-  FailureOr<Value> value = values->getVector(scores, VectorKind::Both);
+  FactoredScores scores =
+      splitScoreFactor(mask ? mask.getScores() : step.getScores());
+  FailureOr<Value> value = values->getVector(scores.value, VectorKind::Both);
   if (succeeded(value) && mask)
     value = emitMask(mask, *value);
   FailureOr<Value> acc = values->getVector(step.getAcc(), VectorKind::Both);
@@ -180,7 +163,7 @@ LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
     return failure();
   auto next = hopper::SoftmaxStepOp::create(
       builder, loc, *value, *acc, values->getState(step.getMax()),
-      values->getState(step.getSum()), builder.getF64FloatAttr(factor),
+      values->getState(step.getSum()), builder.getF64FloatAttr(scores.factor),
       builder.getStringAttr("lazy"));
   values->map(step.getProbabilities(), next.getProbabilities());
   values->map(step.getNewAcc(), next.getNewAcc());

@@ -60,11 +60,7 @@ private:
   bool isOperand(Value value);
 
   Value splat(Type type, double value) {
-    return arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(
-            cast<ShapedType>(type),
-            builder.getFloatAttr(getElementTypeOrSelf(type), value)));
+    return hopper::createSplat(builder, loc, type, value);
   }
   VectorType getVectorType(int64_t rows) {
     return VectorType::get({rows, hopper::kWarpgroupRows},

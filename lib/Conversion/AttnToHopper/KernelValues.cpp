@@ -1,26 +1,10 @@
 //===- KernelValues.cpp - Values of a worker's program in a kernel --------===//
 
 #include "KernelValues.h"
-#include "WorkerCloner.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Dominance.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-VectorType KernelValues::getType(VectorType type, VectorKind kind) {
-  Type element = type.getElementType();
-  constexpr int64_t rows = hopper::kWarpgroupRows;
-  if (type.getRank() == 1)
-    return kind == VectorKind::Query
-               ? VectorType::get({1, rows}, element)
-               : VectorType::get({type.getDimSize(0), 1}, element);
-  // A column of keys stays one.
-  if (type.getDimSize(1) == 1)
-    return type;
-  return VectorType::get({type.getDimSize(0), rows}, element);
-}
 
 void KernelValues::mapRows(Value first, Value end) {
   this->first = first;
@@ -104,51 +88,20 @@ FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
   // The mask tells which queries and keys there are. What a kernel computes for
   // others it does not use, and no element outside of the capture is read in
   // any case.
-  SmallVector<Value> operands;
-  for (Value index : gather.getIndices()) {
-    FailureOr<Value> mapped = isa<VectorType>(index.getType())
-                                  ? getVector(index, kind)
-                                  : getScalar(index);
-    if (failed(mapped))
-      return failure();
-    operands.push_back(*mapped);
-  }
+  FailureOr<SmallVector<Value>> indices = getAll(gather.getIndices(), kind);
+  if (failed(indices))
+    return failure();
   Type type = gather.getType();
   if (auto vector = dyn_cast<VectorType>(type))
     type = getType(vector, kind);
   Value all = arith::ConstantIntOp::create(builder, gather.getLoc(), 1, 1);
   return GatherOp::create(builder, gather.getLoc(), type,
-                          arguments.getMemRef(*argument), operands, all,
+                          arguments.getMemRef(*argument), *indices, all,
                           gather.getSiteAttr())
       .getResult();
 }
 
-FailureOr<Value> KernelValues::computeElementwise(Operation *op,
-                                                  VectorKind kind) {
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands()) {
-    FailureOr<Value> mapped = isa<VectorType>(operand.getType())
-                                  ? getVector(operand, kind)
-                                  : getScalar(operand);
-    if (failed(mapped))
-      return failure();
-    operands.push_back(*mapped);
-  }
-  SmallVector<Type> types;
-  for (Type type : op->getResultTypes()) {
-    auto vector = dyn_cast<VectorType>(type);
-    types.push_back(vector ? Type(getType(vector, kind)) : type);
-  }
-  OperationState state(op->getLoc(), op->getName(), operands, types);
-  state.attributes = NamedAttrList(op->getDiscardableAttrDictionary());
-  if (op->getPropertiesStorage())
-    state.propertiesAttr = op->getPropertiesAsAttribute();
-  return builder.create(state)->getResult(0);
-}
-
 FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
-  Location loc = value.getLoc();
-  auto type = dyn_cast<VectorType>(value.getType());
   Operation *op = value.getDefiningOp();
   if (!op) {
     auto argument = cast<BlockArgument>(value);
@@ -166,32 +119,11 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
   }
   if (auto gather = dyn_cast<GatherOp>(op))
     return computeGather(gather, kind);
-  if (DenseElementsAttr elements;
-      type && matchPattern(value, m_Constant(&elements)) && elements.isSplat())
-    return Value(arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(getType(type, kind),
-                               elements.getSplatValue<Attribute>())));
   if (auto step = dyn_cast<vector::StepOp>(op))
     return computeStep(step, kind);
-  if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
-    return getVector(cast.getSource(), VectorKind::Key);
-  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
-    Value source = broadcast.getSource();
-    FailureOr<Value> mapped = isa<VectorType>(source.getType())
-                                  ? getVector(source, VectorKind::Query)
-                                  : getScalar(source);
-    if (failed(mapped))
-      return failure();
-    return Value(vector::BroadcastOp::create(builder, loc, getType(type, kind),
-                                             *mapped));
-  }
-  bool isScalar =
-      !type && llvm::none_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>);
-  if (op->getNumRegions() == 0 && op->getNumResults() == 1 &&
-      isMemoryEffectFree(op) &&
-      (isScalar || OpTrait::hasElementwiseMappableTraits(op)))
-    return computeElementwise(op, kind);
+  FailureOr<Value> result = computePlain(value, kind);
+  if (failed(result) || *result)
+    return result;
   return op->emitError("'") << op->getName()
                             << "' has no form in a kernel whose schedule has "
                                "an order; leave out the order";

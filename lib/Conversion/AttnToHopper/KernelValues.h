@@ -1,5 +1,4 @@
-//===- KernelValues.h - Values of a worker's program in a kernel -*- C++
-//-*-===//
+//===- KernelValues.h - Values of a worker's program ------------*- C++ -*-===//
 //
 // Computes values of the tile level again where a kernel needs them, for the 64
 // rows of a warpgroup.
@@ -10,15 +9,16 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELVALUES_H
 
 #include "KernelArguments.h"
+#include "TileValues.h"
 
 namespace mlir::attn {
 
-class KernelValues {
+class KernelValues final : public TileValues {
 public:
   KernelValues(OpBuilder &builder, func::FuncOp function, scf::ForallOp grid,
                KernelArguments &arguments)
-      : builder(builder), function(function), grid(grid), arguments(arguments) {
-  }
+      : TileValues(builder), function(function), grid(grid),
+        arguments(arguments) {}
 
   /// From now on, `from` is `to`; of a vector of rank 1, as one of this kind.
   void map(Value from, Value to) {
@@ -63,27 +63,15 @@ public:
   /// The number of the argument of the function that a tensor is.
   std::optional<unsigned> getArgument(Value tensor);
   Value getExtent(unsigned argument, int64_t dim);
-  /// A scalar, or a failure with a diagnostic.
-  FailureOr<Value> getScalar(Value value) {
-    return get(value, VectorKind::Both);
-  }
+  using TileValues::getScalar;
   FailureOr<Value> getScalar(OpFoldResult value);
-  /// A vector, in the shape that a warpgroup holds.
-  FailureOr<Value> getVector(Value value, VectorKind kind) {
-    return get(value, cast<VectorType>(value.getType()).getRank() == 1
-                          ? kind
-                          : VectorKind::Both);
-  }
 
 private:
-  FailureOr<Value> get(Value value, VectorKind kind);
+  FailureOr<Value> get(Value value, VectorKind kind) override;
   FailureOr<Value> compute(Value value, VectorKind kind);
   FailureOr<Value> computeStep(vector::StepOp step, VectorKind kind);
   FailureOr<Value> computeGather(GatherOp gather, VectorKind kind);
-  FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
-  static VectorType getType(VectorType type, VectorKind kind);
 
-  OpBuilder &builder;
   func::FuncOp function;
   scf::ForallOp grid;
   KernelArguments &arguments;

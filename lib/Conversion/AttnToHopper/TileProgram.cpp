@@ -278,14 +278,9 @@ static LogicalResult matchLoop(TileProgram &program) {
                           "gathered keys, which a warpgroup copies, but got ")
            << program.schedule << "; leave it out";
   // The state starts as that of no keys.
-  auto isSplat = [](Value value, double expected) {
-    DenseFPElementsAttr splat;
-    return matchPattern(value, m_Constant(&splat)) && splat.isSplat() &&
-           splat.getSplatValue<APFloat>().convertToDouble() == expected;
-  };
-  if (!isSplat(loop.getInitArgs()[0], 0) ||
-      !isSplat(loop.getInitArgs()[1], -INFINITY) ||
-      !isSplat(loop.getInitArgs()[2], 0))
+  if (!matchPattern(loop.getInitArgs()[0], m_AnyZeroFloat()) ||
+      !matchPattern(loop.getInitArgs()[1], m_NegInfFloat()) ||
+      !matchPattern(loop.getInitArgs()[2], m_AnyZeroFloat()))
     return invalid("it continues a state, which GPU kernels do not");
   return success();
 }

@@ -6,23 +6,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-VectorType WorkerCloner::getType(VectorType type, VectorKind kind) {
-  Type element = type.getElementType();
-  constexpr int64_t queries = hopper::kWarpgroupRows;
-  if (type.getRank() == 1)
-    return kind == VectorKind::Query
-               ? VectorType::get({1, queries}, element)
-               : VectorType::get({type.getDimSize(0), 1}, element);
-  // A column of keys stays one.
-  if (type.getDimSize(1) == 1)
-    return type;
-  return VectorType::get({type.getDimSize(0), queries}, element);
-}
 
 bool WorkerCloner::isInvariant(Value value) {
   TileLoopOp loop = program.keys;
@@ -73,21 +59,11 @@ FailureOr<Value> WorkerCloner::get(Value value, VectorKind kind) {
   return result;
 }
 
-FailureOr<Value> WorkerCloner::getScalar(Value value) {
-  return get(value, VectorKind::Both);
-}
-
 FailureOr<Value> WorkerCloner::getScalar(OpFoldResult value) {
   if (auto dynamic = dyn_cast<Value>(value))
     return getScalar(dynamic);
   return Value(arith::ConstantIndexOp::create(builder, program.grid.getLoc(),
                                               *getConstantIntValue(value)));
-}
-
-FailureOr<Value> WorkerCloner::getVector(Value value, VectorKind kind) {
-  return get(value, cast<VectorType>(value.getType()).getRank() == 1
-                        ? kind
-                        : VectorKind::Both);
 }
 
 std::optional<unsigned> WorkerCloner::getOperand(Value tensor) {
@@ -162,30 +138,6 @@ Value WorkerCloner::getExtent(unsigned argument, int64_t dim, Location loc) {
   return arguments.getExtent(argument, dim);
 }
 
-FailureOr<Value> WorkerCloner::computeElementwise(Operation *op,
-                                                  VectorKind kind) {
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands()) {
-    FailureOr<Value> mapped = isa<VectorType>(operand.getType())
-                                  ? getVector(operand, kind)
-                                  : getScalar(operand);
-    if (failed(mapped))
-      return failure();
-    operands.push_back(*mapped);
-  }
-  SmallVector<Type> types;
-  for (Type type : op->getResultTypes()) {
-    auto vector = dyn_cast<VectorType>(type);
-    types.push_back(vector ? Type(getType(vector, kind)) : type);
-  }
-  OperationState state(op->getLoc(), op->getName(), operands, types,
-                       op->getAttrs());
-  if (op->getPropertiesStorage())
-    state.propertiesAttr = op->getPropertiesAsAttribute();
-  state.attributes = NamedAttrList(op->getDiscardableAttrDictionary());
-  return builder.create(state)->getResult(0);
-}
-
 FailureOr<Value> WorkerCloner::computeGather(GatherOp op, VectorKind kind) {
   std::optional<unsigned> operand = getOperand(op.getSource());
   if (!operand)
@@ -245,12 +197,6 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
     return computeBranch(branch, cast<OpResult>(value).getResultNumber());
   if (auto gather = dyn_cast<GatherOp>(op))
     return computeGather(gather, kind);
-  if (DenseElementsAttr elements;
-      type && matchPattern(value, m_Constant(&elements)) && elements.isSplat())
-    return Value(arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(getType(type, kind),
-                               elements.getSplatValue<Attribute>())));
   if (auto step = dyn_cast<vector::StepOp>(op)) {
     Value iota = hopper::IotaOp::create(builder, loc, getType(type, kind));
     if (kind == VectorKind::Key)
@@ -262,29 +208,14 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
         builder, loc, iota,
         vector::BroadcastOp::create(builder, loc, iota.getType(), first)));
   }
-  if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
-    return getVector(cast.getSource(), VectorKind::Key);
-  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
-    Value source = broadcast.getSource();
-    FailureOr<Value> mapped = isa<VectorType>(source.getType())
-                                  ? getVector(source, VectorKind::Query)
-                                  : getScalar(source);
-    if (failed(mapped))
-      return failure();
-    return Value(vector::BroadcastOp::create(builder, loc, getType(type, kind),
-                                             *mapped));
-  }
   if (isa<arith::AndIOp, arith::OrIOp>(op) && type && type.getRank() == 2) {
     FailureOr<Value> limits = computeKeyLimits(value);
     if (failed(limits) || *limits)
       return limits;
   }
-  bool isScalar =
-      !type && llvm::none_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>);
-  if (op->getNumRegions() == 0 && op->getNumResults() == 1 &&
-      isMemoryEffectFree(op) &&
-      (isScalar || OpTrait::hasElementwiseMappableTraits(op)))
-    return computeElementwise(op, kind);
+  FailureOr<Value> result = computePlain(value, kind);
+  if (failed(result) || *result)
+    return result;
   return op->emitError("'")
          << op->getName() << "' has no form in a GPU kernel" << otherTarget;
 }

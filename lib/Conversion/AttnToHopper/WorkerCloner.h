@@ -9,6 +9,7 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_WORKERCLONER_H
 
 #include "KernelArguments.h"
+#include "TileValues.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::attn {
@@ -31,12 +32,12 @@ struct TilePredicate {
   Value length, end;
 };
 
-class WorkerCloner {
+class WorkerCloner final : public TileValues {
 public:
   /// `warpgroup` is the number of the consumer, or null in the producer.
   WorkerCloner(OpBuilder &builder, TileProgram &program,
                KernelArguments &arguments, Value warpgroup)
-      : builder(builder), program(program), arguments(arguments),
+      : TileValues(builder), program(program), arguments(arguments),
         warpgroup(warpgroup) {}
 
   /// From now on, `from` is `to`.
@@ -71,11 +72,8 @@ public:
   State save() const { return {values}; }
   void restore(State state) { values = std::move(state.values); }
 
-  /// A scalar of the tile level, or a failure with a diagnostic.
-  FailureOr<Value> getScalar(Value value);
+  using TileValues::getScalar;
   FailureOr<Value> getScalar(OpFoldResult value);
-  /// A vector, in the shape that a warpgroup holds.
-  FailureOr<Value> getVector(Value value, VectorKind kind);
   /// A condition of the tile level for each key and query, in parts.
   FailureOr<TilePredicate> getPredicate(Value mask);
 
@@ -103,9 +101,7 @@ private:
     auto type = dyn_cast<VectorType>(value.getType());
     return type && type.getRank() == 1 ? VectorKind::Query : VectorKind::Both;
   }
-  VectorType getType(VectorType type, VectorKind kind);
   FailureOr<Value> compute(Value value, VectorKind kind);
-  FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
   FailureOr<Value> getPackedExtent(PackHeadsOp op, int64_t dim, Location loc);
@@ -115,9 +111,8 @@ private:
   LogicalResult yieldScalars(ValueRange from);
   FailureOr<Value> computeKeyLimits(ArrayRef<Value> masks);
   FailureOr<Value> computeKeyLimit(Value mask);
-  FailureOr<Value> get(Value value, VectorKind kind);
+  FailureOr<Value> get(Value value, VectorKind kind) override;
 
-  OpBuilder &builder;
   TileProgram &program;
   KernelArguments &arguments;
   Value warpgroup;
@@ -129,17 +124,5 @@ private:
 };
 
 } // namespace mlir::attn
-
-namespace llvm {
-template <> struct DenseMapInfo<mlir::attn::VectorKind> {
-  using Kind = mlir::attn::VectorKind;
-  static Kind getEmptyKey() { return static_cast<Kind>(-1); }
-  static Kind getTombstoneKey() { return static_cast<Kind>(-2); }
-  static unsigned getHashValue(Kind kind) {
-    return static_cast<unsigned>(kind);
-  }
-  static bool isEqual(Kind a, Kind b) { return a == b; }
-};
-} // namespace llvm
 
 #endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_WORKERCLONER_H

@@ -403,14 +403,10 @@ FailureOr<SmallVector<Value>> RowKernel::emitKeyLoop(scf::ForOp op,
 }
 
 LogicalResult RowKernel::emitKeys(scf::ForOp op) {
-  auto isSplat = [](Value value, double expected) {
-    DenseFPElementsAttr splat;
-    return matchPattern(value, m_Constant(&splat)) && splat.isSplat() &&
-           splat.getSplatValue<APFloat>().convertToDouble() == expected;
-  };
-  if (op.getNumRegionIterArgs() != 3 || !isSplat(op.getInitArgs()[0], 0) ||
-      !isSplat(op.getInitArgs()[1], -INFINITY) ||
-      !isSplat(op.getInitArgs()[2], 0))
+  if (op.getNumRegionIterArgs() != 3 ||
+      !matchPattern(op.getInitArgs()[0], m_AnyZeroFloat()) ||
+      !matchPattern(op.getInitArgs()[1], m_NegInfFloat()) ||
+      !matchPattern(op.getInitArgs()[2], m_AnyZeroFloat()))
     return op.emitError("expects a loop over a list of keys that starts from "
                         "the neutral state on a GPU")
            << otherTarget;

@@ -1,14 +1,33 @@
 //===- AttnTile.cpp - Loops over tiles and their steps --------------------===//
 
 #include "attn/Dialect/Attn/IR/AttnTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
+
+FactoredScores mlir::attn::splitScoreFactor(Value scores) {
+  auto multiply = scores.getDefiningOp<arith::MulFOp>();
+  if (!multiply)
+    return {scores};
+  for (auto [value, constant] :
+       {std::pair{multiply.getLhs(), multiply.getRhs()},
+        {multiply.getRhs(), multiply.getLhs()}}) {
+    DenseFPElementsAttr elements;
+    if (!matchPattern(constant, m_Constant(&elements)) || !elements.isSplat())
+      continue;
+    double factor = elements.getSplatValue<APFloat>().convertToDouble();
+    if (factor > 0 && std::isfinite(factor))
+      return {value, factor, constant};
+  }
+  return {scores};
+}
 
 //===----------------------------------------------------------------------===//
 // Loops over tiles

@@ -1,6 +1,7 @@
 //===- HopperDialect.cpp - The hopper dialect, its attributes and types ---===//
 
 #include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -31,6 +32,15 @@ void HopperDialect::initialize() {
 #define GET_OP_LIST
 #include "attn/Dialect/Hopper/IR/HopperOps.cpp.inc"
       >();
+}
+
+Value hopper::createSplat(OpBuilder &builder, Location loc, Type type,
+                          double value) {
+  return arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(
+          cast<ShapedType>(type),
+          builder.getFloatAttr(getElementTypeOrSelf(type), value)));
 }
 
 //===----------------------------------------------------------------------===//

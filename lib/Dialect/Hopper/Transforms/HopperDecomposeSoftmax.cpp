@@ -13,10 +13,6 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
-/// A maximum may grow by this much, in base 2, before sums and results are
-/// rescaled.
-static constexpr double kRescaleThreshold = 8;
-
 namespace {
 /// Emits one step of the softmax.
 struct SoftmaxEmitter {
@@ -26,11 +22,7 @@ struct SoftmaxEmitter {
   double factor = step.getFactor().convertToDouble();
 
   Value splat(Type type, double value) {
-    return arith::ConstantOp::create(
-        rewriter, loc,
-        DenseElementsAttr::get(
-            cast<ShapedType>(type),
-            rewriter.getFloatAttr(getElementTypeOrSelf(type), value)));
+    return createSplat(rewriter, loc, type, value);
   }
   Value broadcast(Value value, Type type) {
     return vector::BroadcastOp::create(rewriter, loc, type, value);

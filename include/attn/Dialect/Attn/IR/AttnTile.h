@@ -10,4 +10,19 @@
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnTileOps.h.inc"
 
+namespace mlir::attn {
+
+/// Scores are `factor * value`.
+struct FactoredScores {
+  Value value;
+  double factor = 1;
+  /// The value that is the factor, or null for 1.
+  Value constant = {};
+};
+
+/// Takes a positive constant factor off scores of a tile.
+FactoredScores splitScoreFactor(Value scores);
+
+} // namespace mlir::attn
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNTILE_H

@@ -1,0 +1,64 @@
+//===- TileValues.h - Values of the tile level in a kernel ------*- C++ -*-===//
+//
+// Computes values of the tile level again where a kernel needs them, for the 64
+// rows of a warpgroup: what is the same for all kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEVALUES_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEVALUES_H
+
+#include "KeyBias.h"
+#include "mlir/IR/Builders.h"
+
+namespace llvm {
+template <> struct DenseMapInfo<mlir::attn::VectorKind> {
+  using Kind = mlir::attn::VectorKind;
+  static Kind getEmptyKey() { return static_cast<Kind>(-1); }
+  static Kind getTombstoneKey() { return static_cast<Kind>(-2); }
+  static unsigned getHashValue(Kind kind) {
+    return static_cast<unsigned>(kind);
+  }
+  static bool isEqual(Kind a, Kind b) { return a == b; }
+};
+} // namespace llvm
+
+namespace mlir::attn {
+
+class TileValues {
+public:
+  /// A scalar of the tile level, or a failure with a diagnostic.
+  FailureOr<Value> getScalar(Value value) {
+    return get(value, VectorKind::Both);
+  }
+  /// A vector, in the shape that a warpgroup holds.
+  FailureOr<Value> getVector(Value value, VectorKind kind) {
+    return get(value, cast<VectorType>(value.getType()).getRank() == 1
+                          ? kind
+                          : VectorKind::Both);
+  }
+
+protected:
+  explicit TileValues(OpBuilder &builder) : builder(builder) {}
+  ~TileValues() = default;
+
+  /// What is computed already, or else compute().
+  virtual FailureOr<Value> get(Value value, VectorKind kind) = 0;
+
+  /// The type in which a warpgroup holds a vector.
+  static VectorType getType(VectorType type, VectorKind kind);
+  /// Scalars and vectors.
+  FailureOr<SmallVector<Value>> getAll(ValueRange values, VectorKind kind);
+  /// What constants, reshapes, broadcasts and elementwise operations give; null
+  /// for a value of another operation.
+  FailureOr<Value> computePlain(Value value, VectorKind kind);
+
+  OpBuilder &builder;
+
+private:
+  FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEVALUES_H
