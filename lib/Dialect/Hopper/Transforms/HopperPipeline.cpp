@@ -36,7 +36,10 @@ private:
   LogicalResult checkTiles();
   VisitedBlocks emitRange();
   void sinkScalars();
+  void waitBefore(StringRef name, SmallVectorImpl<Attribute> &places);
   void takeTurns();
+  SmallVector<hopper::StepOp> getReleases(ArrayRef<Operation *> epilogue);
+  void releaseEarly(scf::IfOp branch, scf::ForOp main);
   void emitPassed(Value from, Value to);
   FailureOr<scf::ForOp> pipeline(scf::ForOp result);
   int64_t getLastStage();
@@ -139,9 +142,38 @@ void Pipeliner::sinkScalars() {
   }
 }
 
+/// What a step waits for becomes a step of its own before it, in its stage.
+void Pipeliner::waitBefore(StringRef name, SmallVectorImpl<Attribute> &places) {
+  for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
+    auto gets = step.getBlock()->getOps<GetOp>();
+    if (step.getName() != name || gets.empty())
+      continue;
+    rewriter.setInsertionPoint(step);
+    SmallVector<GetOp> moved(gets);
+    SmallVector<Value> values;
+    for (GetOp get : moved)
+      llvm::append_range(values, get->getResults());
+    std::string own = (name + ".get").str();
+    auto wait = hopper::StepOp::create(rewriter, loc,
+                                       ValueRange(values).getTypes(), own,
+                                       step.getPartition());
+    rewriter.replaceAllUsesWith(values, wait.getResults());
+    Block *body = rewriter.createBlock(&wait.getBody());
+    for (GetOp get : moved) {
+      rewriter.moveOpBefore(get.getNumber().getDefiningOp(), body, body->end());
+      rewriter.moveOpBefore(get, body, body->end());
+    }
+    EndOp::create(rewriter, loc, values);
+    places.push_back(PlaceAttr::get(rewriter.getContext(), own,
+                                    loop.getPlace(name).second));
+    return;
+  }
+}
+
 /// Steps that exclude each other are between two that wait for and pass on a
 /// turn, in the stage of the latest one: a prologue that has some of them alone
-/// takes no turn, and there is one for each block.
+/// takes no turn, and there is one for each block. No one waits for a tile
+/// while it is its turn already.
 void Pipeliner::takeTurns() {
   if (!turns)
     return;
@@ -166,8 +198,10 @@ void Pipeliner::takeTurns() {
   };
   for (auto [number, place] :
        llvm::enumerate(loop.getSchedule().getAsRange<PlaceAttr>())) {
-    if (static_cast<int64_t>(number) == first)
+    if (static_cast<int64_t>(number) == first) {
+      waitBefore(place.getName(), places);
       add("take_turn", true);
+    }
     places.push_back(place);
     if (static_cast<int64_t>(number) == last)
       add("pass_turn", false);
@@ -196,6 +230,48 @@ void Pipeliner::emitPassed(Value from, Value to) {
           number = NextUseOp::create(rewriter, loc, channel);
           ReleaseOp::create(rewriter, loc, channel, number);
         });
+}
+
+/// What is after the loop, and gives back tiles that `epilogue` does not use.
+SmallVector<hopper::StepOp>
+Pipeliner::getReleases(ArrayRef<Operation *> epilogue) {
+  DenseSet<Value> used;
+  for (Operation *op : epilogue)
+    op->walk([&](Operation *inner) {
+      used.insert(inner->operand_begin(), inner->operand_end());
+    });
+  DenseSet<Value> kept;
+  for (auto step : loop->getBlock()->getOps<hopper::StepOp>())
+    if (llvm::any_of(step.getResults(),
+                     [&](Value result) { return used.contains(result); }))
+      step.walk([&](GetOp get) { kept.insert(get.getChannel()); });
+  SmallVector<hopper::StepOp> releases;
+  for (Operation *op = loop->getNextNode(); op; op = op->getNextNode()) {
+    auto step = dyn_cast<hopper::StepOp>(op);
+    auto isRelease = [&](Operation &inner) {
+      auto release = dyn_cast<ReleaseOp>(inner);
+      return release ? !kept.contains(release.getChannel())
+                     : isa<NextUseOp>(inner);
+    };
+    if (!step || !llvm::all_of(step.getBlock()->without_terminator(),
+                               isRelease))
+      break;
+    releases.push_back(step);
+  }
+  return releases;
+}
+
+/// What the loop alone reads is given back before the epilogue, so that it can
+/// come for the next work tile.
+void Pipeliner::releaseEarly(scf::IfOp branch, scf::ForOp main) {
+  SmallVector<Operation *> epilogue;
+  for (Operation *op = main->getNextNode(); op; op = op->getNextNode())
+    epilogue.push_back(op);
+  for (hopper::StepOp step : getReleases(epilogue)) {
+    rewriter.setInsertionPoint(epilogue.front());
+    rewriter.clone(*step);
+    rewriter.moveOpBefore(step, branch.elseBlock()->getTerminator());
+  }
 }
 
 int64_t Pipeliner::getLastStage() {
@@ -327,6 +403,7 @@ LogicalResult Pipeliner::run() {
   FailureOr<scf::ForOp> pipelined = pipeline(result);
   if (failed(pipelined))
     return loop.emitOpError("expects a schedule that can be pipelined");
+  releaseEarly(branch, *pipelined);
   // There is a block, so that whatever depends on that is known: the values
   // that are carried where there is none. All else is in steps still, but for
   // the sign of the loop's step, which is between constants.

@@ -1,0 +1,210 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-pipeline)))' | FileCheck %s
+
+!channel = !hopper.channel<2x64x64xbf16>
+!tile = !hopper.tile<64x64xbf16>
+!scores = vector<64x64xf32>
+!operand = vector<64x64xbf16>
+
+// The step of stage 1 runs for the block before, beside that of stage 0. The
+// first block has a prologue, without a turn, and the last one an epilogue. A
+// turn begins when the tile is there. Queries, which the epilogue does not read,
+// are given back before it.
+
+// CHECK-LABEL: gpu.func @overlapped
+// CHECK: hopper.create_channel
+// CHECK: %[[V:.*]] = hopper.create_channel
+// CHECK: %[[K:.*]] = hopper.create_channel
+// CHECK: %[[Q:.*]] = hopper.create_channel
+// CHECK: %[[TURNS:.*]] = hopper.create_turns
+// CHECK: %[[TILE:.*]] = hopper.get %[[Q]]
+// CHECK: %[[ACC:.*]] = scf.if
+// CHECK: hopper.next_use
+// CHECK-NEXT: hopper.get %[[K]]
+// CHECK-NOT: hopper.take_turn
+// CHECK: hopper.dot %[[TILE]]
+// CHECK: hopper.release %[[K]]
+// CHECK: %[[LOOP:.*]]:2 = scf.for
+// CHECK: hopper.get %[[K]]
+// CHECK-NEXT: hopper.take_turn %[[TURNS]]
+// CHECK-NEXT: hopper.dot %[[TILE]]
+// CHECK: hopper.release %[[K]]
+// CHECK: hopper.get %[[V]]
+// CHECK: hopper.dot
+// CHECK: hopper.release %[[V]]
+// CHECK-NEXT: hopper.pass_turn %[[TURNS]]
+// CHECK: scf.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: hopper.next_use %[[Q]]
+// CHECK-NEXT: hopper.release %[[Q]]
+// CHECK: hopper.take_turn %[[TURNS]]
+// CHECK: hopper.get %[[V]]
+// CHECK: hopper.dot %[[LOOP]]#1
+// CHECK: hopper.pass_turn %[[TURNS]]
+// CHECK: scf.yield
+// CHECK-NEXT: } else {
+// CHECK-NEXT: hopper.next_use %[[Q]]
+// CHECK-NEXT: hopper.release %[[Q]]
+// CHECK-NEXT: scf.yield
+// CHECK-NOT: hopper.release
+// CHECK: hopper.store_rows
+gpu.module @m {
+  gpu.func @overlapped(%out: memref<?x?x?xf32>, %n: index) kernel {
+    %unused = hopper.create_channel : !channel
+    %v = hopper.create_channel : !channel
+    %k = hopper.create_channel : !channel
+    %q = hopper.create_channel : !channel
+    %turns = hopper.create_turns : !hopper.turns
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant dense<0.0> : !scores
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %rows = hopper.step "load_q.get" in "compute" -> !tile {
+          %u = hopper.next_use %q : !channel
+          %x = hopper.get %q[%u] : !channel -> !tile
+          hopper.end %x : !tile
+        }
+        %r = hopper.pipelined_for %j = %c0 to %n step 64 iter_args(%acc = %zero)
+            schedule [#hopper.place<"qk", 0>, #hopper.place<"pv", 1>, #hopper.place<"round", 0>] exclusive ["qk", "pv"] : !scores {
+          %s = hopper.step "qk" in "compute" -> !scores {
+            %u = hopper.next_use %k : !channel
+            %keys = hopper.get %k[%u] : !channel -> !tile
+            %x = hopper.dot %rows, %keys : !tile, !tile -> !scores
+            %w = hopper.next_use %k : !channel
+            hopper.release %k[%w] : !channel
+            hopper.end %x : !scores
+          }
+          %p = hopper.step "round" in "compute" -> !operand {
+            %x = arith.truncf %s : !scores to !operand
+            hopper.end %x : !operand
+          }
+          %o = hopper.step "pv" in "compute" -> !scores {
+            %u = hopper.next_use %v : !channel
+            %values = hopper.get %v[%u] : !channel -> !tile
+            %x = hopper.dot %p, %values acc %acc rhs_transposed : !operand, !tile, !scores -> !scores
+            %w = hopper.next_use %v : !channel
+            hopper.release %v[%w] : !channel
+            hopper.end %x : !scores
+          }
+          hopper.end %o : !scores
+        }
+        hopper.step "load_q.release" in "compute" {
+          %u = hopper.next_use %q : !channel
+          hopper.release %q[%u] : !channel
+          hopper.end
+        }
+        hopper.step "store" in "compute" {
+          %m = hopper.reduce max %r : !scores -> vector<1x64xf32>
+          hopper.store_rows %m, %out[%b, %h, %t] dim 2 end %n : vector<1x64xf32>, memref<?x?x?xf32>
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!channel = !hopper.channel<2x64x64xbf16>
+!tile = !hopper.tile<64x64xbf16>
+!scores = vector<64x64xf32>
+
+// In one stage, steps run in the order of the schedule, which need not be that
+// in which they are written. What is read in the last step stays until then.
+
+// CHECK-LABEL: gpu.func @in_order
+// CHECK: %[[K:.*]] = hopper.create_channel
+// CHECK: %[[Q:.*]] = hopper.create_channel
+// CHECK: scf.for
+// CHECK: hopper.get %[[K]]
+// CHECK: hopper.dot
+// CHECK: hopper.release %[[K]]
+// CHECK: arith.addf
+// CHECK: arith.mulf
+// CHECK: scf.yield
+gpu.module @m {
+  gpu.func @in_order(%out: memref<?x?x?xf32>, %n: index) kernel {
+    %k = hopper.create_channel : !channel
+    %q = hopper.create_channel : !channel
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant dense<0.0> : !scores
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %rows = hopper.step "load_q.get" in "compute" -> !tile {
+          %u = hopper.next_use %q : !channel
+          %x = hopper.get %q[%u] : !channel -> !tile
+          hopper.end %x : !tile
+        }
+        %r:2 = hopper.pipelined_for %j = %c0 to %n step 64 iter_args(%a = %zero, %c = %zero)
+            schedule [#hopper.place<"qk", 0>, #hopper.place<"add", 0>, #hopper.place<"mul", 0>] : !scores, !scores {
+          %s = hopper.step "qk" in "compute" -> !scores {
+            %u = hopper.next_use %k : !channel
+            %keys = hopper.get %k[%u] : !channel -> !tile
+            %x = hopper.dot %rows, %keys : !tile, !tile -> !scores
+            %w = hopper.next_use %k : !channel
+            hopper.release %k[%w] : !channel
+            hopper.end %x : !scores
+          }
+          %y = hopper.step "mul" in "compute" -> !scores {
+            %x = arith.mulf %s, %c : !scores
+            hopper.end %x : !scores
+          }
+          %z = hopper.step "add" in "compute" -> !scores {
+            %x = arith.addf %s, %a : !scores
+            hopper.end %x : !scores
+          }
+          hopper.end %z, %y : !scores, !scores
+        }
+        hopper.step "load_q.release" in "compute" {
+          %u = hopper.next_use %q : !channel
+          hopper.release %q[%u] : !channel
+          hopper.end
+        }
+        hopper.step "store" in "compute" {
+          %x = arith.addf %r#0, %r#1 : !scores
+          %m = hopper.reduce max %x : !scores -> vector<1x64xf32>
+          hopper.store_rows %m, %out[%b, %h, %t] dim 2 end %n : vector<1x64xf32>, memref<?x?x?xf32>
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!channel = !hopper.channel<2x64x64xbf16>
+!tile = !hopper.tile<64x64xbf16>
+!scores = vector<64x64xf32>
+
+// A tile is read in the stage in which it arrives.
+
+gpu.module @m {
+  gpu.func @tile_of_another_stage(%n: index) kernel {
+    %k = hopper.create_channel : !channel
+    %c0 = arith.constant 0 : index
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        hopper.pipelined_for %j = %c0 to %n step 64 schedule [#hopper.place<"get", 0>, #hopper.place<"qk", 1>] {
+          // expected-note @+1 {{'get', where it arrives, is in stage 0}}
+          %keys = hopper.step "get" in "compute" -> !tile {
+            %u = hopper.next_use %k : !channel
+            %x = hopper.get %k[%u] : !channel -> !tile
+            hopper.end %x : !tile
+          }
+          %s = hopper.step "qk" in "compute" -> !scores {
+            // expected-error @+1 {{expects a tile that arrives in its own stage; give both steps one stage}}
+            %x = hopper.dot %keys, %keys : !tile, !tile -> !scores
+            hopper.end %x : !scores
+          }
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
+}
