@@ -44,15 +44,21 @@ func.func @causal(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
   return %r : !t
 }
 
-// Queries that are held in registers.
+// Queries that are held in registers. Without memory to spare, their place in
+// shared memory is that of the results, until these have been stored.
 
 // CHECK-LABEL: gpu.func @held
+// CHECK-NOT: hopper.create_tile
 // CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in ({{[^)]*}}) {
 // CHECK: %[[Q:.*]] = hopper.step "load_q" in "load"
 // CHECK: %[[HELD:.*]] = hopper.step "hold_q" in "compute" -> vector<64x64xbf16>
 // CHECK: hopper.load_fragment
 // CHECK: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"softmax", 0>, #hopper.place<"load_v", 0>, #hopper.place<"pv", 0>] :
 // CHECK: hopper.dot %[[HELD]]
+// CHECK: hopper.step "store" in "compute"
+// CHECK: %[[OWN:.*]] = hopper.own_rows %[[Q]]
+// CHECK: hopper.store %{{.*}}, %[[OWN]]
+// CHECK-NEXT: hopper.drain
 func.func @held(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
   %r = attn.attention schedule #held ins(%q, %k, %v : !t, !t, !t) outs(%o : !t)
   return %r : !t

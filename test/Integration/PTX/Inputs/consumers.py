@@ -339,6 +339,15 @@ TESTS = [
     Test("causal", "bf16", _D256, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 130, 200)),
     Test("full", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _OVERLAP), (1, 2, 1, 65, 0)),
     Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 1, 1)),
+    # Results staged in place of the queries.
+    Test(
+        "causal",
+        "bf16",
+        _D256,
+        _schedule(128, 80, 2, 240, "reverse", "persistent", _OVERLAP),
+        (1, 3, 1, 200, 200),
+        blocks=1,
+    ),
 ]
 
 
