@@ -8,6 +8,7 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 try:
     import torch
@@ -15,7 +16,7 @@ except ImportError:
     torch = None
 
 import attn
-from attn.bench import parts, variants
+from attn.bench import parts, peers, variants
 from attn.bench.variants import Case
 
 
@@ -62,6 +63,47 @@ class Programs(unittest.TestCase):
         self.assertEqual(full.flops, 4 * 2 * 3 * 16 * 5)
         causal = Case("none", "causal", "f32", 2, 3, 4, 5)
         self.assertEqual(2 * causal.flops, full.flops)
+
+
+class Rows:
+    """A tensor as a peer sees it."""
+
+    def transpose(self, a, b):
+        return self
+
+    def contiguous(self):
+        return self
+
+
+class FlashAttention3(unittest.TestCase):
+    def calls(self, variant, mask):
+        """What flash_attn_func is called with for a case."""
+        module, found = types.ModuleType("flash_attn_interface"), []
+
+        def flash_attn_func(*tensors, **arguments):
+            found.append(arguments)
+            return tensors[0], None
+
+        module.flash_attn_func = flash_attn_func
+        case, rows = Case(variant, mask, "bf16", 1, 1, 64, 64), Rows()
+        with mock.patch.dict(sys.modules, {"flash_attn_interface": module}):
+            call = peers.make(None, "fa3", case, rows, rows, rows, {})
+            self.assertIs(call(), rows)
+        return found[0]
+
+    def test_arguments(self):
+        self.assertEqual(self.calls("none", "full"), {})
+        self.assertEqual(self.calls("none", "causal"), {"causal": True})
+        self.assertEqual(self.calls("none", "window"), {"window_size": (1023, 0)})
+        self.assertEqual(self.calls("softcap", "causal"), {"softcap": 20.0, "causal": True})
+
+    def test_unavailable(self):
+        for variant, mask in ("alibi", "causal"), ("prefix", "prefix"):
+            with self.assertRaises(peers.Unavailable):
+                self.calls(variant, mask)
+        with mock.patch.dict(sys.modules, {"flash_attn_interface": None}):
+            with self.assertRaisesRegex(peers.Unavailable, "not installed"):
+                peers.make(None, "fa3", Case("none", "full", "bf16", 1, 1, 64, 64), *[Rows()] * 3, {})
 
 
 class Program(unittest.TestCase):

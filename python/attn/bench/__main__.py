@@ -40,7 +40,7 @@ def _parse(arguments):
     add("--lengths", type=positives, help="sequence lengths")
     add("--tokens", type=positive, help="batch * length (the batch is at least 1)")
     add("--heads-total", type=positive, help="heads * head dimension")
-    add("--masks", type=_list(variants.MASKS), default=list(variants.MASKS))
+    add("--masks", type=_list(variants.MASKS), default=["full", "causal"])
     add("--variants", type=_list(variants.VARIANTS), default=["none"])
     add(
         "--sparsity",

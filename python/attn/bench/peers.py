@@ -1,4 +1,5 @@
-"""Attention of PyTorch: the backends of SDPA, and FlexAttention."""
+"""What to compare with: the backends of SDPA and FlexAttention, of PyTorch, and
+FlashAttention-3."""
 
 import time
 
@@ -12,7 +13,7 @@ _BACKENDS = {
     "efficient": "EFFICIENT_ATTENTION",
     "math": "MATH",
 }
-NAMES = (*_BACKENDS, "flex")
+NAMES = (*_BACKENDS, "flex", "fa3")
 
 
 class Unavailable(Exception):
@@ -35,10 +36,41 @@ def _sdpa(torch, name, case, q, k, v, captures):
         )
     elif case.mask == "causal":
         arguments["is_causal"] = True
+    elif case.mask != "full":
+        raise Unavailable("no such mask")
 
     def call():
         with sdpa_kernel(backend):
             return attention(q, k, v, **arguments)
+
+    return call
+
+
+def _fa3(case, q, k, v):
+    """https://github.com/Dao-AILab/flash-attention, folder hopper, installed. It has
+    heads after rows, which it is given beforehand."""
+    try:
+        from flash_attn_interface import flash_attn_func
+    except ImportError:
+        raise Unavailable("flash_attn_interface is not installed") from None
+    arguments = {}
+    if case.variant == "softcap":
+        arguments["softcap"] = variants.SOFTCAP
+    elif case.variant != "none":
+        raise Unavailable("no such variant")
+    if case.mask == "causal":
+        arguments["causal"] = True
+    elif case.mask == "window":
+        arguments["window_size"] = (variants.WINDOW - 1, 0)
+    elif case.mask != "full":
+        raise Unavailable("no such mask")
+    rows = [tensor.transpose(1, 2).contiguous() for tensor in (q, k, v)]
+
+    def call():
+        result = flash_attn_func(*rows, **arguments)
+        # Some versions return the log-sum-exp as well.
+        result = result[0] if isinstance(result, tuple) else result
+        return result.transpose(1, 2)
 
     return call
 
@@ -140,4 +172,6 @@ def make(torch, name, case, q, k, v, captures):
     its first call, which compiles."""
     if name == "flex":
         return _flex(torch, case, q, k, v, captures)
+    if name == "fa3":
+        return _fa3(case, q, k, v)
     return _sdpa(torch, name, case, q, k, v, captures)

@@ -8,6 +8,7 @@ import dataclasses
 import typing
 
 SOFTCAP = 20.0
+WINDOW = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,6 +208,12 @@ VARIANTS = {
 # Of the regions of masks; "full" has none.
 BODIES = {
     "causal": "%p = arith.cmpi sle, %j, %i : index",
+    # The last keys of those.
+    "window": f"""%past = arith.cmpi sle, %j, %i : index
+        %width = arith.constant {WINDOW} : index
+        %distance = arith.subi %i, %j : index
+        %near = arith.cmpi slt, %distance, %width : index
+        %p = arith.andi %past, %near : i1""",
     "prefix": """%n32 = tensor.extract %prefix[%b] : tensor<?xi32>
         %n = arith.index_cast %n32 : i32 to index
         %past = arith.cmpi sle, %j, %i : index
@@ -214,7 +221,7 @@ BODIES = {
         %p = arith.ori %past, %in : i1""",
 }
 
-MASKS = ("full", "causal")
+MASKS = ("full", "causal", "window")
 
 
 def _operands(keyword, attribute, inputs):
@@ -296,6 +303,8 @@ def mask_mod(case, captures):
     """`mask_mod` of FlexAttention, or None for no mask."""
     if case.mask == "causal":
         return lambda b, h, i, j: j <= i
+    if case.mask == "window":
+        return lambda b, h, i, j: (j <= i) & (i - j < WINDOW)
     if case.mask == "prefix":
         prefix = captures["prefix"]
         return lambda b, h, i, j: (j <= i) | (j < prefix[b])
