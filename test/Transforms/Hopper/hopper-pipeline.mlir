@@ -36,9 +36,9 @@
 // CHECK-NEXT: }
 // CHECK-NEXT: hopper.next_use %[[Q]]
 // CHECK-NEXT: hopper.release %[[Q]]
-// CHECK: hopper.take_turn %[[TURNS]]
 // CHECK: hopper.get %[[V]]
-// CHECK: hopper.dot %[[LOOP]]#1
+// CHECK-NEXT: hopper.take_turn %[[TURNS]]
+// CHECK-NEXT: hopper.dot %[[LOOP]]#1
 // CHECK: hopper.pass_turn %[[TURNS]]
 // CHECK: scf.yield
 // CHECK-NEXT: } else {

@@ -159,7 +159,11 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
   if (tile.use_empty())
     return producer.emitOpError("expects a use of the tile that it loads");
   TileType type = load.getResult().getType();
-  rewriter.setInsertionPointToStart(&kernel.getBody().front());
+  // In the order of the loads.
+  Block &body = kernel.getBody().front();
+  rewriter.setInsertionPointToStart(&body);
+  for (auto other : body.getOps<CreateChannelOp>())
+    rewriter.setInsertionPointAfter(other);
   Value channel = CreateChannelOp::create(
       rewriter, load.getLoc(),
       ChannelType::get(rewriter.getContext(), load.getStages(), type.getRows(),

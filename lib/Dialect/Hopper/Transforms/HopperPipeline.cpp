@@ -36,8 +36,8 @@ private:
   LogicalResult checkTiles();
   VisitedBlocks emitRange();
   void sinkScalars();
-  void waitBefore(StringRef name, SmallVectorImpl<Attribute> &places);
   void takeTurns();
+  void waitBeforeTurns(Block *block);
   SmallVector<hopper::StepOp> getReleases(ArrayRef<Operation *> epilogue);
   void releaseEarly(scf::IfOp branch, scf::ForOp main);
   void emitPassed(Value from, Value to);
@@ -142,38 +142,9 @@ void Pipeliner::sinkScalars() {
   }
 }
 
-/// What a step waits for becomes a step of its own before it, in its stage.
-void Pipeliner::waitBefore(StringRef name, SmallVectorImpl<Attribute> &places) {
-  for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
-    auto gets = step.getBlock()->getOps<GetOp>();
-    if (step.getName() != name || gets.empty())
-      continue;
-    rewriter.setInsertionPoint(step);
-    SmallVector<GetOp> moved(gets);
-    SmallVector<Value> values;
-    for (GetOp get : moved)
-      llvm::append_range(values, get->getResults());
-    std::string own = (name + ".get").str();
-    auto wait = hopper::StepOp::create(rewriter, loc,
-                                       ValueRange(values).getTypes(), own,
-                                       step.getPartition());
-    rewriter.replaceAllUsesWith(values, wait.getResults());
-    Block *body = rewriter.createBlock(&wait.getBody());
-    for (GetOp get : moved) {
-      rewriter.moveOpBefore(get.getNumber().getDefiningOp(), body, body->end());
-      rewriter.moveOpBefore(get, body, body->end());
-    }
-    EndOp::create(rewriter, loc, values);
-    places.push_back(PlaceAttr::get(rewriter.getContext(), own,
-                                    loop.getPlace(name).second));
-    return;
-  }
-}
-
 /// Steps that exclude each other are between two that wait for and pass on a
 /// turn, in the stage of the latest one: a prologue that has some of them alone
-/// takes no turn, and there is one for each block. No one waits for a tile
-/// while it is its turn already.
+/// takes no turn, and there is one for each block.
 void Pipeliner::takeTurns() {
   if (!turns)
     return;
@@ -198,15 +169,34 @@ void Pipeliner::takeTurns() {
   };
   for (auto [number, place] :
        llvm::enumerate(loop.getSchedule().getAsRange<PlaceAttr>())) {
-    if (static_cast<int64_t>(number) == first) {
-      waitBefore(place.getName(), places);
+    if (static_cast<int64_t>(number) == first)
       add("take_turn", true);
-    }
     places.push_back(place);
     if (static_cast<int64_t>(number) == last)
       add("pass_turn", false);
   }
   loop.setScheduleAttr(rewriter.getArrayAttr(places));
+}
+
+/// Nobody waits for a tile during a turn that could begin when the tile is
+/// there: the others would wait as well.
+void Pipeliner::waitBeforeTurns(Block *block) {
+  SmallVector<TakeTurnOp> all;
+  block->walk([&](TakeTurnOp turn) { all.push_back(turn); });
+  for (TakeTurnOp turn : all) {
+    Operation *last = nullptr;
+    for (Operation *op = turn->getNextNode(); op; op = op->getNextNode()) {
+      bool isOfScalars =
+          isPure(op) && llvm::none_of(op->getResultTypes(),
+                                      llvm::IsaPred<VectorType>);
+      if (isa<GetOp>(op))
+        last = op;
+      else if (!isa<NextUseOp>(op) && !isOfScalars)
+        break;
+    }
+    if (last)
+      rewriter.moveOpAfter(turn, last);
+  }
 }
 
 /// Blocks that come by channels and are for other replicas are waited for, and
@@ -412,6 +402,7 @@ LogicalResult Pipeliner::run() {
     if (!matchPattern(select.getTrueValue(), m_Constant()))
       rewriter.replaceOp(select, select.getTrueValue());
   inlineSteps(branch.thenBlock());
+  waitBeforeTurns(branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
 }
