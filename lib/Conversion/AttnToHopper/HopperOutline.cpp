@@ -1,6 +1,7 @@
 //===- HopperOutline.cpp - Programs of tiles become kernels of steps ------===//
 
 #include "HopperOutliner.h"
+#include "PackedHeads.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/Matchers.h"
@@ -30,7 +31,37 @@ static Value getYielded(Value value) {
   return value;
 }
 
-FailureOr<TileAccess> Outliner::matchRead(vector::TransferReadOp read) {
+/// Rows of a tensor of up to four dimensions, of which a view has two, the head
+/// last, before the row and the column.
+TileAccess Outliner::getAccess(Value tensor, Type element, int64_t row,
+                               int64_t column,
+                               ArrayRef<OpFoldResult> position) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  TileAccess access;
+  access.argument = *values->getArgument(tensor);
+  access.elementType = element;
+  access.columns = type.getDimSize(column);
+  for (int64_t dim = 0, rank = type.getRank(); dim < rank; ++dim)
+    if (dim != row && dim != column)
+      access.dims.push_back(dim);
+  if (PackHeadsOp packing = values->getPacking(tensor)) {
+    access.packing = packing.getCount().getDefiningOp<PackedCountOp>();
+    if (access.dims[0] == static_cast<int64_t>(packing.getHeads()))
+      std::swap(access.dims.front(), access.dims.back());
+  }
+  while (access.dims.size() < 2)
+    access.dims.insert(access.dims.begin(), -1);
+  access.dims.push_back(row);
+  access.dims.push_back(column);
+  for (int64_t dim : access.dims)
+    access.position.push_back(dim < 0 ? builder.getIndexAttr(0)
+                                      : position[dim]);
+  return access;
+}
+
+/// A tile whose dimension `columnResult` is the column.
+FailureOr<TileAccess> Outliner::matchRead(vector::TransferReadOp read,
+                                          unsigned columnResult) {
   Type element = getElementTypeOrSelf(read.getBase().getType());
   std::optional<unsigned> argument = values->getArgument(read.getBase());
   AffineMap map = read.getPermutationMap();
@@ -38,30 +69,16 @@ FailureOr<TileAccess> Outliner::matchRead(vector::TransferReadOp read) {
       !isa<BFloat16Type, Float16Type>(element))
     return read.emitError("expects a tile of bf16 or f16 of an argument for a "
                           "schedule with an order; leave out the order");
-  TileAccess access;
-  access.argument = *argument;
-  access.elementType = element;
-  // The dimension of M, if it has one, or that of the first result is the row.
   auto getDim = [&](unsigned number) -> int64_t {
     return cast<AffineDimExpr>(map.getResult(number)).getPosition();
   };
-  // The column is in bounds in any case.
-  unsigned columnResult = read.isDimInBounds(0) ? 0 : 1;
-  if (read.isDimInBounds(0) && read.isDimInBounds(1))
-    columnResult = getDim(0) > getDim(1) ? 0 : 1;
-  int64_t column = getDim(columnResult), row = getDim(1 - columnResult);
-  for (int64_t dim = 0, rank = map.getNumDims(); dim < rank; ++dim)
-    if (dim != row && dim != column)
-      access.dims.push_back(dim);
-  if (access.dims.size() != 2)
-    return read.emitError("expects a tensor of rank 4");
-  access.dims.push_back(row);
-  access.dims.push_back(column);
-  for (int64_t dim : access.dims)
-    access.position.push_back(read.getIndices()[dim]);
-  access.columns =
-      cast<ShapedType>(read.getBase().getType()).getDimSize(column);
-  return access;
+  constexpr unsigned mostDims = 4;
+  if (map.getNumDims() > mostDims)
+    return read.emitError("expects a tensor of at most ")
+           << mostDims << " dimensions, but got " << map.getNumDims();
+  SmallVector<OpFoldResult> position = getAsOpFoldResult(read.getIndices());
+  return getAccess(read.getBase(), element, getDim(1 - columnResult),
+                   getDim(columnResult), position);
 }
 
 LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
@@ -76,6 +93,8 @@ LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
   OutlinedResult result;
   result.vector = write.getValueToStore();
   result.argument = *argument;
+  result.destination = insert.getDest();
+  result.packing = values->getPacking(insert.getDest());
   result.offsets = insert.getMixedOffsets();
   AffineMap map = write.getPermutationMap();
   result.rowDim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
@@ -85,18 +104,8 @@ LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
   if (type.getRank() == 2) {
     int64_t column =
         cast<AffineDimExpr>(map.getResults().front()).getPosition();
-    TileAccess access;
-    access.argument = *argument;
-    access.elementType = type.getElementType();
-    access.columns = type.getDimSize(0);
-    for (int64_t dim = 0; dim < 4; ++dim)
-      if (dim != result.rowDim && dim != column)
-        access.dims.push_back(dim);
-    access.dims.push_back(result.rowDim);
-    access.dims.push_back(column);
-    for (int64_t dim : access.dims)
-      access.position.push_back(result.offsets[dim]);
-    result.access = access;
+    result.access = getAccess(insert.getDest(), type.getElementType(),
+                              result.rowDim, column, result.offsets);
   }
   results.push_back(std::move(result));
   return success();
@@ -136,7 +145,7 @@ LogicalResult Outliner::match() {
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
       if (vector::TransferReadOp read = getRead(getYielded(output))) {
-        FailureOr<TileAccess> access = matchRead(read);
+        FailureOr<TileAccess> access = matchRead(read, /*columnResult=*/1);
         if (failed(access))
           return failure();
         blocks[output] = *access;
@@ -146,7 +155,7 @@ LogicalResult Outliner::match() {
     vector::TransferReadOp read = getRead(product.getRhs());
     if (!read || read->getBlock() != grid.getBody())
       return WalkResult::advance();
-    FailureOr<TileAccess> access = matchRead(read);
+    FailureOr<TileAccess> access = matchRead(read, /*columnResult=*/0);
     if (failed(access) || (queries && queries != product.getRhs()))
       return WalkResult::interrupt();
     queries = product.getRhs();
@@ -232,31 +241,68 @@ LogicalResult Outliner::emitLoop() {
   return success();
 }
 
-LogicalResult Outliner::emitResult(const OutlinedResult &result,
-                                   Value staging) {
-  FailureOr<Value> vector = values->getVector(result.vector, VectorKind::Query);
-  if (failed(vector))
-    return failure();
+/// Batch, head and row of a box of the work tile, which starts at `row`, or of
+/// the access's own row if that is null.
+FailureOr<SmallVector<Value>> Outliner::emitPosition(const TileAccess &access,
+                                                     Value row) {
   SmallVector<Value> position;
-  ArrayRef<OpFoldResult> offsets =
-      result.access ? ArrayRef(result.access->position).take_front(3)
-                    : ArrayRef(result.offsets);
-  int64_t rowDim = result.access ? 2 : result.rowDim;
-  for (auto [dim, offset] : llvm::enumerate(offsets)) {
-    FailureOr<Value> value = static_cast<int64_t>(dim) == rowDim
+  for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
+    if (row && position.size() == 2) {
+      position.push_back(row);
+      continue;
+    }
+    FailureOr<Value> value = values->getScalar(index);
+    if (failed(value))
+      return failure();
+    position.push_back(*value);
+  }
+  if (!access.packing)
+    return position;
+  FailureOr<Value> count =
+      values->getScalar(PackedCountOp(access.packing).getCount());
+  if (failed(count))
+    return failure();
+  std::tie(position[1], position[2]) =
+      emitUnpackedPosition(builder, *count, position[1], position[2], loc);
+  return position;
+}
+
+/// One number for each row.
+LogicalResult Outliner::emitRows(const OutlinedResult &result, Value vector) {
+  SmallVector<Value> position;
+  for (auto [dim, offset] : llvm::enumerate(result.offsets)) {
+    FailureOr<Value> value = static_cast<int64_t>(dim) == result.rowDim
                                  ? FailureOr<Value>(first)
                                  : values->getScalar(offset);
     if (failed(value))
       return failure();
     position.push_back(*value);
   }
-  if (!result.access) {
-    hopper::StoreRowsOp::create(
-        builder, loc, *vector, arguments->getMemRef(result.argument), position,
-        builder.getI64IntegerAttr(rowDim), end, /*packed=*/Value(),
-        /*heads=*/IntegerAttr());
-    return success();
+  Value packed;
+  IntegerAttr heads;
+  if (PackHeadsOp packing = result.packing) {
+    FailureOr<Value> count = values->getScalar(packing.getCount());
+    if (failed(count))
+      return failure();
+    packed = *count;
+    heads = builder.getI64IntegerAttr(packing.getHeads());
   }
+  hopper::StoreRowsOp::create(
+      builder, loc, vector, arguments->getMemRef(result.argument), position,
+      builder.getI64IntegerAttr(result.rowDim), end, packed, heads);
+  return success();
+}
+
+LogicalResult Outliner::emitResult(const OutlinedResult &result,
+                                   Value staging) {
+  FailureOr<Value> vector = values->getVector(result.vector, VectorKind::Query);
+  if (failed(vector))
+    return failure();
+  if (!result.access)
+    return emitRows(result, *vector);
+  FailureOr<SmallVector<Value>> position = emitPosition(*result.access, first);
+  if (failed(position))
+    return failure();
   auto type = cast<hopper::TileType>(staging.getType());
   Value own = hopper::OwnRowsOp::create(
       builder, loc,
@@ -266,8 +312,8 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
       staging);
   hopper::StoreOp::create(
       builder, loc, *vector, own,
-      arguments->getMap(*result.access, hopper::kWarpgroupRows), position[0],
-      position[1], position[2]);
+      arguments->getMap(*result.access, hopper::kWarpgroupRows), (*position)[0],
+      (*position)[1], (*position)[2]);
   return success();
 }
 
@@ -356,7 +402,9 @@ LogicalResult Outliner::emitWork(Block *body) {
   }
   // How many rows there are: the extent of a result.
   const OutlinedResult &result = results.front();
-  Value count = values->getExtent(result.argument, result.rowDim);
+  FailureOr<Value> count = values->getExtent(result.destination, result.rowDim);
+  if (failed(count))
+    return failure();
   auto work = hopper::WorkLoopOp::create(
       builder, loc, TypeRange(), extents[0], extents[1], extents[2],
       schedule.getPersistent() ? arguments->getCounter() : Value(),
@@ -369,7 +417,7 @@ LogicalResult Outliner::emitWork(Block *body) {
                                          block->getArguments().take_front(3)))
     values->map(from, to);
   auto rows = hopper::WorkRowsOp::create(builder, loc, block->getArgument(2),
-                                         count, schedule.getTileM(),
+                                         *count, schedule.getTileM(),
                                          /*own=*/false);
   first = rows.getFirst();
   end = rows.getEnd();
@@ -383,20 +431,22 @@ LogicalResult Outliner::emitWork(Block *body) {
 
 /// Where a launch finds the number of tiles and of keys.
 DictionaryAttr Outliner::describeGrid() {
-  const OutlinedResult *rows = &results.front();
+  const TileAccess *rows = &query;
   for (const OutlinedResult &result : results)
     if (result.access)
-      rows = &result;
-  SmallVector<int64_t> dims;
-  if (rows->access)
-    dims.assign(rows->access->dims.begin(), rows->access->dims.begin() + 3);
+      rows = &*result.access;
+  ArrayRef<int64_t> dims = ArrayRef<int64_t>(rows->dims).take_front(3);
   const TileAccess &keys = blocks.begin()->second;
   auto number = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
-  return builder.getDictionaryAttr(
-      {builder.getNamedAttr("operand", number(rows->argument)),
-       builder.getNamedAttr("dims", builder.getDenseI64ArrayAttr(dims)),
-       builder.getNamedAttr("key_operand", number(keys.argument)),
-       builder.getNamedAttr("key_dim", number(keys.dims[2]))});
+  SmallVector<NamedAttribute> members = {
+      builder.getNamedAttr("operand", number(rows->argument)),
+      builder.getNamedAttr("dims", builder.getDenseI64ArrayAttr(dims)),
+      builder.getNamedAttr("key_operand", number(keys.argument)),
+      builder.getNamedAttr("key_dim", number(keys.dims[2]))};
+  if (PackedCountOp packing = query.packing)
+    members.push_back(builder.getNamedAttr(
+        "key_head_dim", number(static_cast<int64_t>(packing.getKeyHeads()))));
+  return builder.getDictionaryAttr(members);
 }
 
 LogicalResult Outliner::run() {
@@ -406,12 +456,11 @@ LogicalResult Outliner::run() {
       !function.getOps<ListUnionsOp>().empty())
     return grid.emitError("expects a function of one loop over work tiles for "
                           "a schedule with an order; leave out the order");
-  if (schedule.getStrided() || schedule.getSplitKeys() ||
-      schedule.getPackHeads() || schedule.getOverlapTiles() ||
+  if (schedule.getSplitKeys() || schedule.getOverlapTiles() ||
       schedule.getBiasInProduct() || schedule.getCaptureStages())
     return grid.emitError("expects a schedule with an order to be without "
-                          "strided, split_keys, pack_heads, overlap_tiles, "
-                          "bias_in_product and capture_stages");
+                          "split_keys, overlap_tiles, bias_in_product and "
+                          "capture_stages");
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
@@ -422,7 +471,7 @@ LogicalResult Outliner::run() {
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kScheduleAttrName, schedule);
   arguments = std::make_unique<KernelArguments>(function, kernel,
-                                                /*isStrided=*/false);
+                                                schedule.getStrided());
   values = std::make_unique<KernelValues>(builder, function, grid, *arguments);
   if (failed(match()))
     return failure();

@@ -15,18 +15,14 @@ hopper::StepOp Outliner::createStep(StringRef name, StringRef partition,
 
 FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
                                     int64_t stages) {
-  SmallVector<Value> position;
-  for (OpFoldResult index : ArrayRef(access.position).take_front(3)) {
-    FailureOr<Value> value = values->getScalar(index);
-    if (failed(value))
-      return failure();
-    position.push_back(*value);
-  }
+  FailureOr<SmallVector<Value>> position = emitPosition(access);
+  if (failed(position))
+    return failure();
   auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
                                     access.elementType, rows);
   return hopper::LoadOp::create(builder, loc, type,
-                                arguments->getMap(access, rows), position[0],
-                                position[1], position[2], stages)
+                                arguments->getMap(access, rows), (*position)[0],
+                                (*position)[1], (*position)[2], stages)
       .getResult();
 }
 

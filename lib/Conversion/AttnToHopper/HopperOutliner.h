@@ -23,6 +23,10 @@ struct OutlinedResult {
   int64_t rowDim = 0;
   /// For vector<Dv x M>, with the position.
   std::optional<TileAccess> access;
+  /// What it is written to, as it is seen there, and what packs its heads, or
+  /// null.
+  Value destination;
+  PackHeadsOp packing;
 };
 
 /// Writes the program of one worker again as the program of a CTA.
@@ -40,7 +44,13 @@ private:
   LogicalResult match();
   LogicalResult matchResult(tensor::ParallelInsertSliceOp insert);
   LogicalResult matchSoftmax();
-  FailureOr<TileAccess> matchRead(vector::TransferReadOp read);
+  TileAccess getAccess(Value tensor, Type element, int64_t row, int64_t column,
+                       ArrayRef<OpFoldResult> position);
+  FailureOr<SmallVector<Value>> emitPosition(const TileAccess &access,
+                                             Value row = {});
+  LogicalResult emitRows(const OutlinedResult &result, Value vector);
+  FailureOr<TileAccess> matchRead(vector::TransferReadOp read,
+                                  unsigned columnResult);
   LogicalResult emitWork(Block *body);
   Value emitHeadGroup();
   LogicalResult emitQueries();

@@ -1,6 +1,7 @@
 //===- KernelValues.cpp - Values of a worker's program in a kernel --------===//
 
 #include "KernelValues.h"
+#include "PackedHeads.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -20,14 +21,32 @@ void KernelValues::mapRows(Value first, Value end) {
       map(add.getResult(), end);
 }
 
+/// The destination of the loop is an argument, too; behind casts.
+Value KernelValues::skipDestination(Value tensor) {
+  while (true) {
+    auto argument = dyn_cast<BlockArgument>(tensor);
+    if (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+      tensor = cast.getSource();
+    else if (argument && argument.getOwner() == grid.getBody() &&
+             isa<TensorType>(tensor.getType()))
+      tensor = grid.getTiedOpOperand(argument)->get();
+    else
+      return tensor;
+  }
+}
+
+PackHeadsOp KernelValues::getPacking(Value tensor) {
+  auto packing = skipDestination(tensor).getDefiningOp<PackHeadsOp>();
+  return packing && packing.getCount().getDefiningOp<PackedCountOp>()
+             ? packing
+             : PackHeadsOp();
+}
+
 std::optional<unsigned> KernelValues::getArgument(Value tensor) {
-  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
-    tensor = cast.getSource();
+  tensor = skipDestination(tensor);
+  if (PackHeadsOp packing = getPacking(tensor))
+    tensor = skipDestination(packing.getSource());
   auto argument = dyn_cast<BlockArgument>(tensor);
-  // The destination of the loop is an argument, too.
-  if (argument && argument.getOwner() == grid.getBody() &&
-      isa<TensorType>(tensor.getType()))
-    return getArgument(grid.getTiedOpOperand(argument)->get());
   if (argument && argument.getOwner() == &function.getBody().front())
     return argument.getArgNumber();
   return std::nullopt;
@@ -39,6 +58,17 @@ Value KernelValues::getExtent(unsigned argument, int64_t dim) {
     return arith::ConstantIndexOp::create(builder, function.getLoc(),
                                           type.getDimSize(dim));
   return arguments.getExtent(argument, dim);
+}
+
+FailureOr<Value> KernelValues::getExtent(Value tensor, int64_t dim) {
+  Value extent = getExtent(*getArgument(tensor), dim);
+  PackHeadsOp packing = getPacking(tensor);
+  if (!packing || !isPackedDim(packing, dim))
+    return extent;
+  FailureOr<Value> count = getScalar(packing.getCount());
+  if (failed(count))
+    return failure();
+  return emitPackedExtent(builder, packing, dim, extent, *count, grid.getLoc());
 }
 
 FailureOr<Value> KernelValues::getScalar(OpFoldResult value) {
@@ -111,12 +141,13 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
     return grid.emitError("expects a value that a kernel can compute");
   }
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
-    std::optional<unsigned> argument = getArgument(dim.getSource());
     std::optional<int64_t> number = dim.getConstantIndex();
-    if (!argument || !number)
+    if (!getArgument(dim.getSource()) || !number)
       return op->emitError("expects the extent of an argument");
-    return getExtent(*argument, *number);
+    return getExtent(dim.getSource(), *number);
   }
+  if (isa<PackedCountOp>(op))
+    return arguments.getPackedCount();
   if (auto gather = dyn_cast<GatherOp>(op))
     return computeGather(gather, kind);
   if (auto step = dyn_cast<vector::StepOp>(op))

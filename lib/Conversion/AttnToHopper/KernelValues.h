@@ -60,9 +60,14 @@ public:
     states = std::move(state.states);
   }
 
-  /// The number of the argument of the function that a tensor is.
+  /// The number of the argument of the function that a tensor is, or a view of:
+  /// a cast, or packed heads.
   std::optional<unsigned> getArgument(Value tensor);
+  /// What packs the heads of a tensor, or null.
+  PackHeadsOp getPacking(Value tensor);
   Value getExtent(unsigned argument, int64_t dim);
+  /// That of a view of an argument.
+  FailureOr<Value> getExtent(Value tensor, int64_t dim);
   using TileValues::getScalar;
   FailureOr<Value> getScalar(OpFoldResult value);
 
@@ -71,6 +76,7 @@ private:
   FailureOr<Value> compute(Value value, VectorKind kind);
   FailureOr<Value> computeStep(vector::StepOp step, VectorKind kind);
   FailureOr<Value> computeGather(GatherOp gather, VectorKind kind);
+  Value skipDestination(Value tensor);
 
   func::FuncOp function;
   scf::ForallOp grid;

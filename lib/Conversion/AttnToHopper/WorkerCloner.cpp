@@ -1,7 +1,7 @@
 //===- WorkerCloner.cpp - Computations of a tile in one role --------------===//
 
 #include "WorkerCloner.h"
-#include "IntBuilder.h"
+#include "PackedHeads.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -106,16 +106,12 @@ FailureOr<Value> WorkerCloner::getPackedExtent(PackHeadsOp op, int64_t dim,
   if (!operand || *operand >= program.function.getNumArguments())
     return op.emitError("expects packed heads of an argument");
   Value extent = getExtent(*operand, dim, loc);
-  auto number = static_cast<uint64_t>(dim);
-  if (number != op.getHeads() && number != op.getRows())
+  if (!isPackedDim(op, dim))
     return extent;
   FailureOr<Value> count = getScalar(op.getCount());
   if (failed(count))
     return failure();
-  // A launch has seen to it that all rows are positions.
-  IntBuilder ib{builder, loc};
-  Value a = ib.fromIndex(extent), b = ib.fromIndex(*count);
-  return ib.toPosition(number == op.getHeads() ? ib.div(a, b) : ib.mul(a, b));
+  return emitPackedExtent(builder, op, dim, extent, *count, loc);
 }
 
 FailureOr<SmallVector<Value>>
@@ -124,10 +120,9 @@ WorkerCloner::getUnpackedPosition(PackedCountOp packing, Value head, Value row,
   FailureOr<Value> count = getScalar(packing.getCount());
   if (failed(count))
     return failure();
-  IntBuilder ib{builder, loc};
-  Value size = ib.fromIndex(*count);
-  return SmallVector<Value>{ib.toPosition(ib.mul(ib.fromIndex(head), size)),
-                            ib.toPosition(ib.div(ib.fromIndex(row), size))};
+  auto [firstHead, firstRow] =
+      emitUnpackedPosition(builder, *count, head, row, loc);
+  return SmallVector<Value>{firstHead, firstRow};
 }
 
 Value WorkerCloner::getExtent(unsigned argument, int64_t dim, Location loc) {

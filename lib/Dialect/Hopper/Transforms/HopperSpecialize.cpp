@@ -6,6 +6,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOPPERSPECIALIZEPASS
@@ -180,11 +181,13 @@ LogicalResult Slicer::slice(Block &block) {
 
 /// A tile that a replica has rows of is named by the number of its warpgroup.
 static void takeOwnRows(IRRewriter &rewriter, Block &block) {
+  SmallVector<OwnRowsOp> tiles;
+  block.walk([&](OwnRowsOp tile) { tiles.push_back(tile); });
+  if (tiles.empty())
+    return;
   rewriter.setInsertionPointToStart(&block);
   Value warpgroup =
       WarpgroupIdOp::create(rewriter, block.getParentOp()->getLoc());
-  SmallVector<OwnRowsOp> tiles;
-  block.walk([&](OwnRowsOp tile) { tiles.push_back(tile); });
   for (OwnRowsOp tile : tiles) {
     rewriter.setInsertionPoint(tile);
     rewriter.replaceOpWithNewOp<RowsOp>(tile, tile.getType(), tile.getSource(),
@@ -266,28 +269,41 @@ static bool isShared(Operation &op) {
              CreateMailboxOp>(op);
 }
 
+/// The threads of a warpgroup.
+static constexpr int64_t kGroupThreads = 4 * kWarpThreads;
+
+/// How many threads copy a tile: one tells the hardware to, or a warpgroup does
+/// it element by element.
+static int64_t getThreads(PutOp put) {
+  return put.getMap().getType().getStrided() ? kGroupThreads : 1;
+}
+
 /// The partitions in which steps are: those that copy first.
 static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
                                                 hopper::ScheduleAttr schedule) {
-  llvm::SetVector<StringRef> copying, computing;
+  // With the threads that its copies need.
+  llvm::MapVector<StringRef, int64_t> copying;
+  llvm::SetVector<StringRef> computing;
   kernel.walk([&](hopper::StepOp step) {
-    bool copies = step.walk([](PutOp) { return WalkResult::interrupt(); })
-                      .wasInterrupted();
-    (copies ? copying : computing).insert(step.getPartition());
+    computing.insert(step.getPartition());
+    step.walk([&](PutOp put) {
+      int64_t &threads = copying[step.getPartition()];
+      threads = std::max(threads, getThreads(put));
+    });
   });
-  for (StringRef name : copying)
-    computing.remove(name);
   SmallVector<PartitionAttr> partitions;
-  for (StringRef name : copying)
+  for (auto [name, threads] : copying) {
+    computing.remove(name);
     partitions.push_back(PartitionAttr::get(kernel.getContext(), name,
-                                            /*replicas=*/1, /*threads=*/1,
+                                            /*replicas=*/1, threads,
                                             /*registers=*/0));
+  }
   // Unlike partitions share the rows of a work tile as their steps say; alike
   // ones have 64 each.
   int64_t replicas = computing.size() == 1 ? schedule.getNumConsumers() : 1;
   for (StringRef name : computing)
     partitions.push_back(PartitionAttr::get(kernel.getContext(), name, replicas,
-                                            /*threads=*/128,
+                                            kGroupThreads,
                                             schedule.getRegisters()));
   return partitions;
 }
@@ -314,7 +330,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     if (!isShared(op))
       ops.push_back(&op);
   SmallVector<PartitionAttr> partitions = getPartitions(kernel, schedule);
-  if (partitions.empty() || partitions.front().hasWarpgroups())
+  if (!kernel.walk([](PutOp) { return WalkResult::interrupt(); })
+           .wasInterrupted())
     return kernel.emitError("expects a step that copies tiles");
   rewriter.setInsertionPoint(body.getTerminator());
   if (partitions.back().getReplicas() > 1 && hasTurns(kernel))
@@ -331,8 +348,6 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
       rewriter.clone(*op, mapping);
     if (failed(Slicer(rewriter, partition.getName()).slice(*block)))
       return failure();
-    if (!partition.hasWarpgroups())
-      continue;
     takeOwnRows(rewriter, *block);
     if (partition.getReplicas() > 1)
       distributeRows(rewriter, *block);

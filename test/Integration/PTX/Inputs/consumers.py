@@ -338,6 +338,28 @@ TESTS = [
     Test("masked-rows", "bf16", _D64, _schedule(192, 64, 2, 160, _OVERLAP), (1, 1, 1, 150, 70)),
     Test("causal", "bf16", _D256, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 130, 200)),
     Test("full", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _OVERLAP), (1, 2, 1, 65, 0)),
+    # Tiles of several heads, and threads that copy.
+    Test(
+        "full",
+        "bf16",
+        _D128,
+        _schedule(64, 80, 2, 184, "thread_blocks = 2", "pack_heads", _OVERLAP),
+        (1, 8, 2, 20, 200),
+    ),
+    Test(
+        "causal-bshd",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, "reverse", "persistent", "pack_heads", _ONE_BY_ONE),
+        (1, 6, 3, 90, 90),
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 208, "reverse", "strided", _IN_TURN),
+        (1, 2, 1, 90, 90),
+    ),
     Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 1, 1)),
     # Results staged in place of the queries.
     Test(
