@@ -317,19 +317,6 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
   return success();
 }
 
-/// Memory by way of which a result is written, so many columns at a time.
-Value Outliner::createStaging(hopper::StepOp step, const OutlinedResult &result,
-                              int64_t columns) {
-  OpBuilder::InsertionGuard atStart(builder);
-  builder.setInsertionPointToStart(
-      &step->getParentOfType<gpu::GPUFuncOp>().getBody().front());
-  int64_t rows = schedule.getTileM();
-  return hopper::CreateTileOp::create(
-      builder, loc,
-      hopper::TileType::get(builder.getContext(), rows, columns,
-                            result.access->elementType, rows));
-}
-
 /// What becomes of a work tile is written.
 LogicalResult Outliner::emitResults() {
   OpBuilder::InsertionGuard guard(builder);
@@ -346,23 +333,27 @@ LogicalResult Outliner::emitResults() {
                 hopper::ReduceOp::create(builder, loc, getVectorType(1), "add",
                                          values->getState(sum)));
   }
-  bool isInQueries = false;
   for (const OutlinedResult &result : results) {
     Value staging;
     if (result.access) {
+      OpBuilder::InsertionGuard atStart(builder);
+      builder.setInsertionPointToStart(
+          &step->getParentOfType<gpu::GPUFuncOp>().getBody().front());
+      // Some columns at a time where there is not enough memory for all.
       int64_t columns = getStagingColumns(schedule, query.columns,
                                           result.access->columns, {});
-      // Where there is no memory left, in that of the queries, which are not
-      // read any more.
-      isInQueries = columns == 0;
-      staging = isInQueries ? queryTile : createStaging(step, result, columns);
+      if (columns == 0 && result.access->columns % hopper::kChunkColumns == 0)
+        columns = hopper::kChunkColumns;
+      staging = hopper::CreateTileOp::create(
+          builder, loc,
+          hopper::TileType::get(builder.getContext(), schedule.getTileM(),
+                                columns ? columns : result.access->columns,
+                                result.access->elementType,
+                                schedule.getTileM()));
     }
     if (failed(emitResult(result, staging)))
       return failure();
   }
-  // They are given back when the stores have read them.
-  if (isInQueries)
-    hopper::DrainOp::create(builder, loc);
   hopper::EndOp::create(builder, loc);
   return success();
 }

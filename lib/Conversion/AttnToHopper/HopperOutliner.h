@@ -60,8 +60,6 @@ private:
   FailureOr<Value> emitProduct(vector::ContractionOp product);
   LogicalResult emitOnlineStep(OnlineStepOp step);
   FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
-  Value createStaging(hopper::StepOp step, const OutlinedResult &result,
-                      int64_t columns);
   LogicalResult emitResults();
   LogicalResult emitResult(const OutlinedResult &result, Value staging);
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
@@ -94,8 +92,6 @@ private:
   llvm::MapVector<Value, TileAccess> blocks;
   Value queries;
   TileAccess query;
-  /// The queries in shared memory.
-  Value queryTile;
   SmallVector<OutlinedResult> results;
   /// Tiles, and vectors that are operands of products.
   DenseMap<Value, Value> tiles, operands;
