@@ -317,10 +317,31 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
   return success();
 }
 
+/// The tile that a result is staged in: memory of its own, for some columns at
+/// a time where there is not enough for all, or that of the queries.
+Value Outliner::emitStaging(const TileAccess &result) {
+  int64_t columns =
+      getStagingColumns(schedule, query.columns, result.columns, {});
+  auto type = cast<hopper::TileType>(queryTile.getType());
+  if (columns == 0 && type.getColumns() == result.columns &&
+      type.getElementType() == result.elementType)
+    return queryTile;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&queryTile.getDefiningOp()
+                                        ->getParentOfType<gpu::GPUFuncOp>()
+                                        .getBody()
+                                        .front());
+  return hopper::CreateTileOp::create(
+      builder, loc,
+      hopper::TileType::get(builder.getContext(), schedule.getTileM(),
+                            columns ? columns : result.columns,
+                            result.elementType, schedule.getTileM()));
+}
+
 /// What becomes of a work tile is written.
 LogicalResult Outliner::emitResults() {
   OpBuilder::InsertionGuard guard(builder);
-  hopper::StepOp step = createStep("store", kComputePartition, {});
+  createStep("store", kComputePartition, {});
   // The state of the softmax as the program names it.
   if (softmax) {
     auto getResult = [&](Value argument) {
@@ -334,23 +355,7 @@ LogicalResult Outliner::emitResults() {
                                          values->getState(sum)));
   }
   for (const OutlinedResult &result : results) {
-    Value staging;
-    if (result.access) {
-      OpBuilder::InsertionGuard atStart(builder);
-      builder.setInsertionPointToStart(
-          &step->getParentOfType<gpu::GPUFuncOp>().getBody().front());
-      // Some columns at a time where there is not enough memory for all.
-      int64_t columns = getStagingColumns(schedule, query.columns,
-                                          result.access->columns, {});
-      if (columns == 0 && result.access->columns % hopper::kChunkColumns == 0)
-        columns = hopper::kChunkColumns;
-      staging = hopper::CreateTileOp::create(
-          builder, loc,
-          hopper::TileType::get(builder.getContext(), schedule.getTileM(),
-                                columns ? columns : result.access->columns,
-                                result.access->elementType,
-                                schedule.getTileM()));
-    }
+    Value staging = result.access ? emitStaging(*result.access) : Value();
     if (failed(emitResult(result, staging)))
       return failure();
   }

@@ -44,17 +44,18 @@ LogicalResult Outliner::emitQueries() {
     return failure();
   hopper::EndOp::create(builder, loc, *tile);
   builder.setInsertionPointAfter(load);
+  queryTile = load.getResult(0);
   auto rows =
       hopper::TileType::get(builder.getContext(), hopper::kWarpgroupRows,
                             query.columns, query.elementType, tileM);
   if (!schedule.getQInRegisters()) {
-    tiles[queries] = load.getResult(0);
+    tiles[queries] = queryTile;
     return success();
   }
   auto vector = VectorType::get({query.columns, hopper::kWarpgroupRows},
                                 query.elementType);
   hopper::StepOp hold = createStep("hold_q", kComputePartition, vector);
-  Value own = hopper::OwnRowsOp::create(builder, loc, rows, load.getResult(0));
+  Value own = hopper::OwnRowsOp::create(builder, loc, rows, queryTile);
   hopper::EndOp::create(
       builder, loc,
       hopper::LoadFragmentOp::create(builder, loc, vector, own).getResult());

@@ -60,6 +60,7 @@ private:
   FailureOr<Value> emitProduct(vector::ContractionOp product);
   LogicalResult emitOnlineStep(OnlineStepOp step);
   FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
+  Value emitStaging(const TileAccess &result);
   LogicalResult emitResults();
   LogicalResult emitResult(const OutlinedResult &result, Value staging);
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
@@ -88,9 +89,9 @@ private:
   TileLoopOp loop;
   OnlineStepOp softmax;
   /// The tiles that steps load, by what they are in the worker's program: that
-  /// of the loop, and that of a work tile.
+  /// of the loop, and that of a work tile, which is a tile of the kernel, too.
   llvm::MapVector<Value, TileAccess> blocks;
-  Value queries;
+  Value queries, queryTile;
   TileAccess query;
   SmallVector<OutlinedResult> results;
   /// Tiles, and vectors that are operands of products.

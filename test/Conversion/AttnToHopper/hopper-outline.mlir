@@ -44,8 +44,8 @@ func.func @causal(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
   return %r : !t
 }
 
-// Queries that are held in registers. Without memory to spare, their place in
-// shared memory is that of the results, until these have been stored.
+// Queries that are held in registers, and results that are staged in their
+// place.
 
 // CHECK-LABEL: gpu.func @held
 // CHECK-NOT: hopper.create_tile
@@ -57,8 +57,7 @@ func.func @causal(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
 // CHECK: hopper.dot %[[HELD]]
 // CHECK: hopper.step "store" in "compute"
 // CHECK: %[[OWN:.*]] = hopper.own_rows %[[Q]]
-// CHECK: hopper.store %{{.*}}, %[[OWN]]
-// CHECK-NEXT: hopper.drain
+// CHECK: hopper.store %{{.*}}, %[[OWN]], %{{.*}}
 func.func @held(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
   %r = attn.attention schedule #held ins(%q, %k, %v : !t, !t, !t) outs(%o : !t)
   return %r : !t

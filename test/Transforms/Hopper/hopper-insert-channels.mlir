@@ -59,6 +59,40 @@ gpu.module @m {
 
 // -----
 
+// A tile in which results are staged is given back when stores have read it.
+
+// CHECK-LABEL: gpu.func @staged
+// CHECK: hopper.step "hold" in "compute" -> !hopper.tile<64x64xbf16> {
+// CHECK: hopper.get
+// CHECK-NOT: hopper.release
+// CHECK: hopper.step "store" in "compute" {
+// CHECK: hopper.store
+// CHECK-NEXT: hopper.drain
+// CHECK-NEXT: hopper.next_use
+// CHECK-NEXT: hopper.release
+gpu.module @m {
+  gpu.func @staged(%map: !hopper.map<64x64xbf16>, %out: !hopper.map<64x64xbf16>, %n: index, %v: vector<64x64xbf16>) kernel {
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
+        %x = hopper.load %map[%b, %h, %t] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.end %x : !hopper.tile<64x64xbf16>
+      }
+      hopper.step "hold" in "compute" {
+        %x = hopper.load_fragment %q : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
+        hopper.end
+      }
+      hopper.step "store" in "compute" {
+        %rows = hopper.own_rows %q : !hopper.tile<64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.store %v, %rows, %out[%b, %h, %t] : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @unused(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
     // expected-error @+1 {{expects a use of the tile that it loads}}

@@ -70,6 +70,38 @@ gpu.module @m {
 
 // -----
 
+// What the hardware does not copy, a warpgroup copies.
+
+// CHECK-LABEL: gpu.func @strided
+// CHECK: hopper.warp_specialize partition @load {
+// CHECK: hopper.put
+// CHECK-NOT: hopper.warpgroup_id
+// CHECK: } partition @compute registers(208) {
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_group = 1, strided>
+!channel = !hopper.channel<1x64x64xbf16>
+gpu.module @m {
+  gpu.func @strided(%map: !hopper.map<64x64xbf16, strided>, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      hopper.step "load" in "load" {
+        %u = hopper.next_use %ch : !channel
+        hopper.put %ch[%u], %map[%b, %h, %t] : !channel, !hopper.map<64x64xbf16, strided>
+        hopper.end
+      }
+      hopper.step "use" in "compute" {
+        %u = hopper.next_use %ch : !channel
+        %k = hopper.get %ch[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %v = hopper.next_use %ch : !channel
+        hopper.release %ch[%v] : !channel
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // Nothing but tiles goes from partition to partition.
 
 #schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>

@@ -90,7 +90,7 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
     }
     ```
 
-    Errors: what such kernels do not have yet: tiles that are not needed between others (`needed`), tables, packed heads, parts of keys; a step without a place, or a place without a step.
+    Errors: what such kernels do not have yet: tiles that are not needed between others (`needed`), tables, parts of keys; a step without a place, or a place without a step.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",

@@ -55,7 +55,11 @@ static Value emitGet(RewriterBase &rewriter, Location loc, Value channel) {
   return GetOp::create(rewriter, loc, channel, number).getTile();
 }
 
-static void emitRelease(RewriterBase &rewriter, Location loc, Value channel) {
+/// With `isStoredFrom`, stores have read the tile before.
+static void emitRelease(RewriterBase &rewriter, Location loc, Value channel,
+                        bool isStoredFrom) {
+  if (isStoredFrom)
+    DrainOp::create(rewriter, loc);
   Value number = NextUseOp::create(rewriter, loc, channel);
   ReleaseOp::create(rewriter, loc, channel, number);
 }
@@ -73,6 +77,14 @@ static SmallVector<Operation *> getUsers(Block *block, Value tile) {
   return users;
 }
 
+/// Whether results are staged in a tile, or in rows of it.
+static bool isStoredFrom(Value tile) {
+  return llvm::any_of(tile.getUsers(), [&](Operation *user) {
+    auto rows = dyn_cast<OwnRowsOp>(user);
+    return isa<StoreOp>(user) || (rows && isStoredFrom(rows.getResult()));
+  });
+}
+
 /// A tile arrives in the step that uses it first, and is given back in the one
 /// that uses it last. Around a loop that uses it, both are steps of their own.
 static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
@@ -87,15 +99,16 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
     rewriter.createBlock(&step.getBody());
     return step;
   };
+  bool isStaging = isStoredFrom(tile);
   // Given back first, as the users may be replaced.
   if (auto last = dyn_cast<hopper::StepOp>(users.back())) {
     rewriter.setInsertionPoint(last.getEnd());
-    emitRelease(rewriter, loc, channel);
+    emitRelease(rewriter, loc, channel, isStaging);
   } else {
     rewriter.setInsertionPointAfter(users.back());
     OpBuilder::InsertionGuard guard(rewriter);
     createStep(".release", {});
-    emitRelease(rewriter, loc, channel);
+    emitRelease(rewriter, loc, channel, isStaging);
     EndOp::create(rewriter, loc);
   }
   if (auto first = dyn_cast<hopper::StepOp>(users.front())) {

@@ -360,6 +360,28 @@ TESTS = [
         _schedule(128, 64, 2, 208, "reverse", "strided", _IN_TURN),
         (1, 2, 1, 90, 90),
     ),
+    Test(
+        "full",
+        "f16",
+        _D128,
+        _schedule(128, 32, 2, 208, "strided", _OVERLAP),
+        (1, 1, 1, 70, 130),
+    ),
+    # Results that are staged in place of the queries of a persistent kernel.
+    Test(
+        "full",
+        "bf16",
+        _D256,
+        _schedule(128, 80, 2, 240, "persistent", _OVERLAP),
+        (2, 2, 2, 130, 150),
+    ),
+    Test(
+        "full",
+        "bf16",
+        (40, 96),
+        _schedule(64, 64, 2, 208, _OVERLAP),
+        (1, 1, 1, 70, 100),
+    ),
     Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 1, 1)),
     # Results staged in place of the queries.
     Test(

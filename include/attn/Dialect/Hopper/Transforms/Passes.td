@@ -14,7 +14,7 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
   let description = [{
     A tile that a step loads and that steps of another partition use becomes a copy into a channel (`hopper.put`). It arrives (`hopper.get`) in the step of the other partition that runs first
     of those that use it, and is given back (`hopper.release`) in the one that runs last; by stage and order in a pipelined loop. Around a loop that uses it, these are steps of
-    their own, called by the name of the step that loads with `.get` and `.release`. Uses have no numbers yet (`hopper.next_use`).
+    their own, called by the name of the step that loads with `.get` and `.release`. Where results are staged in the tile, stores have read it before (`hopper.drain`). Uses have no numbers yet (`hopper.next_use`).
 
     Precondition: a tile that is loaded is a result of its step. Postcondition: no `hopper.load` is left.
 
@@ -71,7 +71,8 @@ def HopperSpecializePass : Pass<"hopper-specialize", "::mlir::gpu::GPUFuncOp"> {
   let summary = "cut a kernel into a region for each partition";
   let description = [{
     The program of a kernel becomes `hopper.warp_specialize`, with a region for each partition: its steps, the loops around them, and the scalars that these need.
-    Carried values that a partition does not need are gone, and so are the places of steps that it does not have.
+    Carried values that a partition does not need are gone, and so are the places of steps that it does not have. One thread copies the boxes that the hardware copies; with
+    strided maps a warpgroup does.
 
     Of several replicas of a partition, each has 64 rows of a work tile (`hopper.work_rows ... own`). A loop whose bounds depend on rows is bounded by those of the replica, `within`
     those of all.
