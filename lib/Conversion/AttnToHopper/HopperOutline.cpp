@@ -2,6 +2,7 @@
 
 #include "HopperOutliner.h"
 #include "PackedHeads.h"
+#include "SummaryKernels.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/Matchers.h"
@@ -448,10 +449,10 @@ DictionaryAttr Outliner::describeGrid() {
 LogicalResult Outliner::run() {
   if (failed(requireNothingAround(function)))
     return failure();
-  if (!llvm::hasSingleElement(function.getOps<scf::ForallOp>()) ||
-      !function.getOps<ListUnionsOp>().empty())
-    return grid.emitError("expects a function of one loop over work tiles for "
-                          "a schedule with an order; leave out the order");
+  program.function = function;
+  program.schedule = schedule;
+  if (failed(matchGrids(program)))
+    return failure();
   if (schedule.getSplitKeys() || schedule.getOverlapTiles() ||
       schedule.getBiasInProduct() || schedule.getCaptureStages())
     return grid.emitError("expects a schedule with an order to be without "
@@ -460,6 +461,9 @@ LogicalResult Outliner::run() {
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
+  FailureOr<DictionaryAttr> tables = describeTables(program);
+  if (failed(tables) || failed(emitSummaryKernels(builder, program)))
+    return failure();
   auto kernel =
       gpu::GPUFuncOp::create(builder, loc, function.getName(),
                              FunctionType::get(builder.getContext(), {}, {}));
@@ -468,10 +472,13 @@ LogicalResult Outliner::run() {
   kernel->setAttr(hopper::kScheduleAttrName, schedule);
   arguments = std::make_unique<KernelArguments>(function, kernel,
                                                 schedule.getStrided());
-  values = std::make_unique<KernelValues>(builder, function, grid, *arguments);
+  values = std::make_unique<KernelValues>(builder, function, grid, *arguments,
+                                          program.tables);
   if (failed(match()))
     return failure();
   kernel->setAttr(hopper::kGridAttrName, describeGrid());
+  if (*tables)
+    kernel->setAttr(hopper::kTablesAttrName, *tables);
   if (failed(emitWork(&kernel.getBody().front())))
     return failure();
   builder.setInsertionPointToEnd(&kernel.getBody().front());

@@ -86,6 +86,8 @@ private:
   std::unique_ptr<KernelArguments> arguments;
   std::unique_ptr<KernelValues> values;
 
+  /// What fills tables before the kernel.
+  TileProgram program;
   TileLoopOp loop;
   OnlineStepOp softmax;
   /// The tiles that steps load, by what they are in the worker's program: that

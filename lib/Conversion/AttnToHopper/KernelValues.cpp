@@ -52,7 +52,20 @@ std::optional<unsigned> KernelValues::getArgument(Value tensor) {
   return std::nullopt;
 }
 
+std::optional<unsigned> KernelValues::getOperand(Value tensor) {
+  if (std::optional<unsigned> argument = getArgument(tensor))
+    return argument;
+  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    tensor = cast.getSource();
+  auto table = llvm::find(tables, tensor);
+  if (table == tables.end())
+    return std::nullopt;
+  return function.getNumArguments() + (table - tables.begin());
+}
+
 Value KernelValues::getExtent(unsigned argument, int64_t dim) {
+  if (argument >= function.getNumArguments())
+    return arguments.getExtent(argument, dim);
   auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
   if (!type.isDynamicDim(dim))
     return arith::ConstantIndexOp::create(builder, function.getLoc(),
@@ -61,7 +74,7 @@ Value KernelValues::getExtent(unsigned argument, int64_t dim) {
 }
 
 FailureOr<Value> KernelValues::getExtent(Value tensor, int64_t dim) {
-  Value extent = getExtent(*getArgument(tensor), dim);
+  Value extent = getExtent(*getOperand(tensor), dim);
   PackHeadsOp packing = getPacking(tensor);
   if (!packing || !isPackedDim(packing, dim))
     return extent;
@@ -111,8 +124,8 @@ FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
 }
 
 FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
-  std::optional<unsigned> argument = getArgument(gather.getSource());
-  if (!argument)
+  std::optional<unsigned> operand = getOperand(gather.getSource());
+  if (!operand)
     return gather.emitError("expects a capture that is an argument of the "
                             "function for a schedule with an order");
   // The mask tells which queries and keys there are. What a kernel computes for
@@ -125,8 +138,9 @@ FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
   if (auto vector = dyn_cast<VectorType>(type))
     type = getType(vector, kind);
   Value all = arith::ConstantIntOp::create(builder, gather.getLoc(), 1, 1);
-  return GatherOp::create(builder, gather.getLoc(), type,
-                          arguments.getMemRef(*argument), *indices, all,
+  Value source = arguments.getMemRef(
+      *operand, cast<RankedTensorType>(gather.getSource().getType()));
+  return GatherOp::create(builder, gather.getLoc(), type, source, *indices, all,
                           gather.getSiteAttr())
       .getResult();
 }
@@ -142,19 +156,27 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
   }
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     std::optional<int64_t> number = dim.getConstantIndex();
-    if (!getArgument(dim.getSource()) || !number)
+    if (!getOperand(dim.getSource()) || !number)
       return op->emitError("expects the extent of an argument");
     return getExtent(dim.getSource(), *number);
   }
   if (isa<PackedCountOp>(op))
     return arguments.getPackedCount();
+  auto result = cast<OpResult>(value);
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return computeExtract(extract);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return computeLoop(loop, result.getResultNumber());
+  if (auto branch = dyn_cast<scf::IfOp>(op);
+      branch && !isa<ShapedType>(value.getType()))
+    return computeBranch(branch, result.getResultNumber());
   if (auto gather = dyn_cast<GatherOp>(op))
     return computeGather(gather, kind);
   if (auto step = dyn_cast<vector::StepOp>(op))
     return computeStep(step, kind);
-  FailureOr<Value> result = computePlain(value, kind);
-  if (failed(result) || *result)
-    return result;
+  FailureOr<Value> plain = computePlain(value, kind);
+  if (failed(plain) || *plain)
+    return plain;
   return op->emitError("'") << op->getName()
                             << "' has no form in a kernel whose schedule has "
                                "an order; leave out the order";

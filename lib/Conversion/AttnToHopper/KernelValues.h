@@ -16,9 +16,9 @@ namespace mlir::attn {
 class KernelValues final : public TileValues {
 public:
   KernelValues(OpBuilder &builder, func::FuncOp function, scf::ForallOp grid,
-               KernelArguments &arguments)
-      : TileValues(builder), function(function), grid(grid),
-        arguments(arguments) {}
+               KernelArguments &arguments, ValueRange tables = {})
+      : TileValues(builder, arguments), function(function), grid(grid),
+        tables(tables) {}
 
   /// From now on, `from` is `to`; of a vector of rank 1, as one of this kind.
   void map(Value from, Value to) {
@@ -65,6 +65,7 @@ public:
   std::optional<unsigned> getArgument(Value tensor);
   /// What packs the heads of a tensor, or null.
   PackHeadsOp getPacking(Value tensor);
+  std::optional<unsigned> getOperand(Value tensor) override;
   Value getExtent(unsigned argument, int64_t dim);
   /// That of a view of an argument.
   FailureOr<Value> getExtent(Value tensor, int64_t dim);
@@ -80,9 +81,9 @@ private:
 
   func::FuncOp function;
   scf::ForallOp grid;
-  KernelArguments &arguments;
+  /// Tensors that kernels before this one fill.
+  ValueRange tables;
   Value key, rowValue, countValue, first;
-  DenseMap<std::pair<Value, VectorKind>, Value> values;
   DenseMap<Value, Value> states;
 };
 

@@ -1,7 +1,6 @@
 //===- ScalarLoops.cpp - Reads, loops and branches of scalars -------------===//
-//--------------===//
 
-#include "WorkerCloner.h"
+#include "TileValues.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -9,7 +8,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// An element of a capture, or of a table that was filled before.
-FailureOr<Value> WorkerCloner::computeExtract(tensor::ExtractOp op) {
+FailureOr<Value> TileValues::computeExtract(tensor::ExtractOp op) {
   std::optional<unsigned> operand = getOperand(op.getTensor());
   if (!operand)
     return op.emitError("expects an element of an argument of the function")
@@ -63,7 +62,7 @@ static Value reduce(OpBuilder &builder, Location loc, Value value,
 }
 
 /// Computes all results of a loop of scalars, of which it gives one.
-FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
+FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number) {
   Location loc = loop.getLoc();
   SmallVector<Value> bounds;
   for (Value bound :
@@ -100,10 +99,13 @@ FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(result.getBody());
-    State saved = save();
+    auto saved = values;
     Value outerLane = lane;
     if (isShared)
       lane = nullptr;
+    auto map = [&](Value from, Value to) {
+      values[{from, VectorKind::Both}] = to;
+    };
     map(loop.getInductionVar(), result.getInductionVar());
     for (auto [from, to] :
          llvm::zip_equal(loop.getRegionIterArgs(), result.getRegionIterArgs()))
@@ -111,19 +113,19 @@ FailureOr<Value> WorkerCloner::computeLoop(scf::ForOp loop, unsigned number) {
     if (failed(yieldScalars(loop.getYieldedValues())))
       return failure();
     lane = outerLane;
-    restore(std::move(saved));
+    values = std::move(saved);
   }
   for (unsigned i = 0; i < inits.size(); ++i) {
     Value value = result.getResult(i);
     if (isShared)
       value = reduce(builder, loc, value, reductions[i]);
-    map(loop.getResult(i), value);
+    values[{loop.getResult(i), VectorKind::Both}] = value;
   }
   return values.at({loop.getResult(number), VectorKind::Both});
 }
 
 /// Ends a block with scalars, which are computed in it.
-LogicalResult WorkerCloner::yieldScalars(ValueRange from) {
+LogicalResult TileValues::yieldScalars(ValueRange from) {
   Operation *outerAnchor = std::exchange(anchor, nullptr);
   SmallVector<Value> yielded;
   for (Value value : from) {
@@ -138,7 +140,7 @@ LogicalResult WorkerCloner::yieldScalars(ValueRange from) {
 }
 
 /// Computes all results of a branch between scalars, of which it gives one.
-FailureOr<Value> WorkerCloner::computeBranch(scf::IfOp branch,
+FailureOr<Value> TileValues::computeBranch(scf::IfOp branch,
                                              unsigned number) {
   FailureOr<Value> condition = getScalar(branch.getCondition());
   if (failed(condition))
@@ -150,26 +152,14 @@ FailureOr<Value> WorkerCloner::computeBranch(scf::IfOp branch,
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(isElse ? result.elseBlock()
                                             : result.thenBlock());
-    State saved = save();
+    auto saved = values;
     if (failed(yieldScalars(
             (isElse ? branch.elseYield() : branch.thenYield()).getOperands())))
       return failure();
-    restore(std::move(saved));
+    values = std::move(saved);
   }
   for (auto [from, to] :
        llvm::zip_equal(branch.getResults(), result.getResults()))
-    map(from, to);
+    values[{from, VectorKind::Both}] = to;
   return values.at({branch.getResult(number), VectorKind::Both});
-}
-
-LogicalResult WorkerCloner::computeInvariants(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || isa<ShapedType>(value.getType()))
-    return success();
-  if (isInvariant(value))
-    return getScalar(value);
-  for (Value operand : op->getOperands())
-    if (failed(computeInvariants(operand)))
-      return failure();
-  return success();
 }

@@ -367,9 +367,8 @@ LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
   return success();
 }
 
-FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
-  TileProgram program;
-  program.function = function;
+LogicalResult mlir::attn::matchGrids(TileProgram &program) {
+  func::FuncOp function = program.function;
   for (scf::ForallOp grid : function.getOps<scf::ForallOp>()) {
     if (isSummary(grid)) {
       program.summaries.push_back(grid);
@@ -389,6 +388,14 @@ FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
   if (!program.grid)
     return function.emitError("expects an attention, but '")
            << function.getName() << "' has none" << otherTarget;
+  return success();
+}
+
+FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
+  TileProgram program;
+  program.function = function;
+  if (failed(matchGrids(program)))
+    return failure();
   program.schedule = program.grid->getAttrOfType<hopper::ScheduleAttr>(
       attn::kScheduleAttrName);
   Attribute other = program.grid->getAttr(attn::kScheduleAttrName);

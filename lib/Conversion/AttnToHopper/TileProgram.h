@@ -116,6 +116,9 @@ struct TileProgram {
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
 
+/// Finds the loop of the workers and, before it, what fills tables.
+LogicalResult matchGrids(TileProgram &program);
+
 /// Checks that around the loops of a function there are only extents, views of
 /// them, and the way to the results: a kernel does nothing else.
 LogicalResult requireNothingAround(func::FuncOp function);

@@ -8,8 +8,8 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEVALUES_H
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEVALUES_H
 
-#include "KeyBias.h"
-#include "mlir/IR/Builders.h"
+#include "KernelArguments.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace llvm {
 template <> struct DenseMapInfo<mlir::attn::VectorKind> {
@@ -38,8 +38,17 @@ public:
                           : VectorKind::Both);
   }
 
+  /// From now on, loops of scalars are shared out to the threads of a warp,
+  /// each of which gets the result: `lane` is the number of the thread.
+  void setLane(Value value) { lane = value; }
+
+  /// The number of a tensor as an operand of a kernel: an argument of the
+  /// function, or a table after those.
+  virtual std::optional<unsigned> getOperand(Value tensor) = 0;
+
 protected:
-  explicit TileValues(OpBuilder &builder) : builder(builder) {}
+  TileValues(OpBuilder &builder, KernelArguments &arguments)
+      : builder(builder), arguments(arguments) {}
   ~TileValues() = default;
 
   /// What is computed already, or else compute().
@@ -52,11 +61,22 @@ protected:
   /// What constants, reshapes, broadcasts and elementwise operations give; null
   /// for a value of another operation.
   FailureOr<Value> computePlain(Value value, VectorKind kind);
+  /// Reads, loops and branches of scalars (ScalarLoops.cpp).
+  FailureOr<Value> computeExtract(tensor::ExtractOp op);
+  FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
+  FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
 
   OpBuilder &builder;
+  KernelArguments &arguments;
+  /// What does not change from tile of keys to tile of keys is computed before
+  /// this operation; null for where the builder stands.
+  Operation *anchor = nullptr;
+  Value lane;
+  DenseMap<std::pair<Value, VectorKind>, Value> values;
 
 private:
   FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
+  LogicalResult yieldScalars(ValueRange from);
 };
 
 } // namespace mlir::attn

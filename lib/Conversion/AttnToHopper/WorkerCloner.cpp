@@ -214,3 +214,15 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
   return op->emitError("'")
          << op->getName() << "' has no form in a GPU kernel" << otherTarget;
 }
+
+LogicalResult WorkerCloner::computeInvariants(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<ShapedType>(value.getType()))
+    return success();
+  if (isInvariant(value))
+    return getScalar(value);
+  for (Value operand : op->getOperands())
+    if (failed(computeInvariants(operand)))
+      return failure();
+  return success();
+}

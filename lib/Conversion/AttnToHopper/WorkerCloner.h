@@ -37,8 +37,8 @@ public:
   /// `warpgroup` is the number of the consumer, or null in the producer.
   WorkerCloner(OpBuilder &builder, TileProgram &program,
                KernelArguments &arguments, Value warpgroup)
-      : TileValues(builder), program(program), arguments(arguments),
-        warpgroup(warpgroup) {}
+      : TileValues(builder, arguments), program(program), warpgroup(warpgroup) {
+  }
 
   /// From now on, `from` is `to`.
   void map(Value from, Value to) { values[{from, getKind(from)}] = to; }
@@ -62,9 +62,6 @@ public:
   /// before: all else would take registers from the other tiles. Returns what
   /// was set.
   bool setRarelyRun(bool value) { return std::exchange(isRarelyRun, value); }
-  /// From now on, loops of scalars are shared out to the threads of a warp,
-  /// each of which gets the result: `lane` is the number of the thread.
-  void setLane(Value value) { lane = value; }
   /// Values computed from now on may not be used after restore().
   struct State {
     DenseMap<std::pair<Value, VectorKind>, Value> values;
@@ -77,9 +74,7 @@ public:
   /// A condition of the tile level for each key and query, in parts.
   FailureOr<TilePredicate> getPredicate(Value mask);
 
-  /// The number of a tensor as an operand of a kernel: an argument of the
-  /// function, or a table after those.
-  std::optional<unsigned> getOperand(Value tensor);
+  std::optional<unsigned> getOperand(Value tensor) override;
 
   /// The first head and the first query of rows of packed heads.
   FailureOr<SmallVector<Value>> getUnpackedPosition(PackedCountOp packing,
@@ -105,21 +100,13 @@ private:
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
   FailureOr<Value> getPackedExtent(PackHeadsOp op, int64_t dim, Location loc);
-  FailureOr<Value> computeExtract(tensor::ExtractOp op);
-  FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
-  FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
-  LogicalResult yieldScalars(ValueRange from);
   FailureOr<Value> computeKeyLimits(ArrayRef<Value> masks);
   FailureOr<Value> computeKeyLimit(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind) override;
 
   TileProgram &program;
-  KernelArguments &arguments;
   Value warpgroup;
-  Operation *anchor = nullptr;
   bool isRarelyRun = false;
-  Value lane;
-  DenseMap<std::pair<Value, VectorKind>, Value> values;
   DenseMap<Value, bool> invariant;
 };
 
