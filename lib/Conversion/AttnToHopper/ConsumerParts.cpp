@@ -5,25 +5,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The log-sum-exp of scores in base 2, as the rows of a tile have it; -inf for
-/// rows without keys.
-static Value emitLse(OpBuilder &builder, Location loc, Value max, Value sum) {
-  auto type = cast<VectorType>(sum.getType());
-  auto splat = [&](double value) -> Value {
-    return arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(
-            type, builder.getFloatAttr(type.getElementType(), value)));
-  };
-  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                        sum, splat(0));
-  Value positive =
-      arith::SelectOp::create(builder, loc, isEmpty, splat(1), sum);
-  Value lse = arith::AddFOp::create(
-      builder, loc, max, math::Log2Op::create(builder, loc, positive));
-  return arith::SelectOp::create(builder, loc, isEmpty, splat(-INFINITY), lse);
-}
-
 /// The result of a part, as if its keys were all: the row of the output before
 /// it is rounded, which is written if there are keys, and its log-sum-exp.
 LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
@@ -41,8 +22,7 @@ LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
     position.push_back(*value);
   }
   FailureOr<Value> numRows = cloner.getScalar(output.numRows);
-  FailureOr<Value> unrounded = getUnroundedOutput(program);
-  if (failed(numRows) || failed(unrounded))
+  if (failed(numRows))
     return failure();
   constexpr int64_t rowDim = 2;
   Value end = add(position[rowDim], *numRows);
@@ -60,7 +40,8 @@ LogicalResult Consumer::emitPartResults(const Work &work, Value hasKeys,
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  FailureOr<Value> rows = cloner.getVector(*unrounded, VectorKind::Query);
+  FailureOr<Value> rows = cloner.getVector(
+      getUnroundedOutput(output.vector, keys.getResult(0)), VectorKind::Query);
   if (failed(rows))
     return failure();
   store(*rows, resources.parts->rows);

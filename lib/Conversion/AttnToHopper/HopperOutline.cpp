@@ -166,7 +166,7 @@ LogicalResult Outliner::match() {
   if (walk.wasInterrupted() || !queries)
     return loop.emitError("expects products with one tile of the work tile for "
                           "a schedule with an order");
-  return matchSoftmax();
+  return failure(failed(matchSoftmax()) || failed(matchParts()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,6 +178,8 @@ LogicalResult Outliner::emitLoop() {
                    upper = values->getScalar(loop.getUpperBound());
   if (failed(lower) || failed(upper))
     return failure();
+  if (parts)
+    takePart(*lower, *upper);
   Value max = softmax ? Value(softmax.getMax()) : Value(),
         sum = softmax ? Value(softmax.getSum()) : Value();
   SmallVector<Value> inits;
@@ -355,6 +357,12 @@ LogicalResult Outliner::emitResults() {
                 hopper::ReduceOp::create(builder, loc, getVectorType(1), "add",
                                          values->getState(sum)));
   }
+  if (parts) {
+    if (failed(emitPartResults()))
+      return failure();
+    hopper::EndOp::create(builder, loc);
+    return success();
+  }
   for (const OutlinedResult &result : results) {
     Value staging = result.access ? emitStaging(*result.access) : Value();
     if (failed(emitResult(result, staging)))
@@ -404,12 +412,16 @@ LogicalResult Outliner::emitWork(Block *body) {
     return failure();
   auto work = hopper::WorkLoopOp::create(
       builder, loc, TypeRange(), extents[0], extents[1], extents[2],
+      parts ? parts->numParts : Value(),
       schedule.getPersistent() ? arguments->getCounter() : Value(),
       emitHeadGroup(), ValueRange());
   Block *block = builder.createBlock(&work.getBody());
   Type index = builder.getIndexType(), i32 = builder.getI32Type();
-  for (Type type : {index, index, index, i32})
-    block->addArgument(type, loc);
+  for (unsigned id = 0; id < work.getNumIds(); ++id)
+    block->addArgument(index, loc);
+  block->addArgument(i32, loc);
+  if (parts)
+    part = work.getIds().back();
   for (auto [from, to] : llvm::zip_equal(grid.getInductionVars(),
                                          block->getArguments().take_front(3)))
     values->map(from, to);
@@ -453,11 +465,10 @@ LogicalResult Outliner::run() {
   program.schedule = schedule;
   if (failed(matchGrids(program)))
     return failure();
-  if (schedule.getSplitKeys() || schedule.getOverlapTiles() ||
-      schedule.getBiasInProduct() || schedule.getCaptureStages())
+  if (schedule.getOverlapTiles() || schedule.getBiasInProduct() ||
+      schedule.getCaptureStages())
     return grid.emitError("expects a schedule with an order to be without "
-                          "split_keys, overlap_tiles, bias_in_product and "
-                          "capture_stages");
+                          "overlap_tiles, bias_in_product and capture_stages");
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
@@ -479,6 +490,7 @@ LogicalResult Outliner::run() {
   kernel->setAttr(hopper::kGridAttrName, describeGrid());
   if (*tables)
     kernel->setAttr(hopper::kTablesAttrName, *tables);
+  declareParts(kernel);
   if (failed(emitWork(&kernel.getBody().front())))
     return failure();
   builder.setInsertionPointToEnd(&kernel.getBody().front());

@@ -4,6 +4,7 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H
 
 #include "KernelValues.h"
+#include "MergeKernel.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "llvm/ADT/MapVector.h"
@@ -63,6 +64,10 @@ private:
   Value emitStaging(const TileAccess &result);
   LogicalResult emitResults();
   LogicalResult emitResult(const OutlinedResult &result, Value staging);
+  LogicalResult matchParts();
+  void declareParts(gpu::GPUFuncOp kernel);
+  void takePart(Value &lower, Value &upper);
+  LogicalResult emitPartResults();
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
                             int64_t stages);
   hopper::StepOp createStep(StringRef name, StringRef partition,
@@ -99,6 +104,13 @@ private:
   /// Tiles, and vectors that are operands of products.
   DenseMap<Value, Value> tiles, operands;
   Value first, end;
+  /// Where keys are shared out to parts: what is merged, the row of the output
+  /// before it is rounded, where the results of parts go, which part a work
+  /// tile is, and whether that has keys.
+  MergedResults merged;
+  Value unrounded;
+  std::optional<PartResults> parts;
+  Value part, hasKeys;
 };
 
 } // namespace mlir::attn

@@ -52,7 +52,7 @@ static KernelResources createResources(OpBuilder &builder, Location loc,
         builder, loc, schedule.getCaptureStages(), tileM, capture.access));
   }
   if (schedule.getSplitKeys())
-    resources.parts = getPartResults(program, arguments);
+    resources.parts = getPartResults(getMergedResults(program), arguments);
   int64_t stagingColumns = getStagingColumns(schedule, program.query.columns,
                                              program.value.columns, captures);
   resources.stagesInQueries = stagingColumns == 0 && !schedule.getSplitKeys();
@@ -133,10 +133,14 @@ static LogicalResult schedule(TileProgram &program) {
   FailureOr<DictionaryAttr> tables = describeTables(program);
   if (failed(tables) || failed(emitSummaryKernels(builder, program)))
     return failure();
-  if (program.schedule.getSplitKeys() &&
-      (failed(getUnroundedOutput(program)) ||
-       failed(emitMergeKernel(builder, program))))
-    return failure();
+  if (program.schedule.getSplitKeys()) {
+    const TileResult *output = program.getOutput();
+    if (!output ||
+        !getUnroundedOutput(output->vector, program.keys.getResult(0)) ||
+        program.results.size() > 2)
+      return emitNotMerged(program.grid);
+    emitMergeKernel(builder, program.grid.getLoc(), getMergedResults(program));
+  }
   auto kernel =
       gpu::GPUFuncOp::create(builder, loc, function.getName(),
                              FunctionType::get(builder.getContext(), {}, {}));

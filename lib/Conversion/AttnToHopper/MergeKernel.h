@@ -13,24 +13,44 @@
 
 namespace mlir::attn {
 
+/// The results of a function that parts have, and that are merged.
+struct MergedResults {
+  func::FuncOp function;
+  /// How many tables of the launch there are before those of the parts.
+  unsigned numTables = 0;
+  /// The result with columns, and the argument that the log-sum-exp of its rows
+  /// is written to, if any.
+  TileAccess output;
+  std::optional<unsigned> lse;
+};
+MergedResults getMergedResults(const TileProgram &program);
+
 /// The results of the parts: normalised rows of f32, and the log-sum-exp of
 /// their scores in base 2. By batch, head, row and part, so that the parts of a
 /// row lie together.
 struct PartResults {
   Value rows, lses, numParts;
 };
-PartResults getPartResults(TileProgram &program, KernelArguments &arguments);
+PartResults getPartResults(const MergedResults &results,
+                           KernelArguments &arguments);
 
 /// Their description for hopper::kTablesAttrName, after other tables.
-void describePartResults(TileProgram &program,
+void describePartResults(const MergedResults &results,
                          SmallVectorImpl<Attribute> &tables);
 
-/// What of a result is shared out: the row of the output before it is rounded.
-/// Fails if there are results that cannot be merged.
-FailureOr<Value> getUnroundedOutput(TileProgram &program);
+/// What of a result is shared out: the row of the output before it is rounded,
+/// or null if it is not the accumulator, normalised. Rows of others than the
+/// log-sum-exp cannot be merged.
+Value getUnroundedOutput(Value output, Value acc);
+InFlightDiagnostic emitNotMerged(Operation *op);
+
+/// The log-sum-exp of scores in base 2 by their maximum and sum, as the rows of
+/// a tile have it; -inf for rows without keys.
+Value emitLse(OpBuilder &builder, Location loc, Value max, Value sum);
 
 /// Emits the kernel that merges them.
-LogicalResult emitMergeKernel(OpBuilder &builder, TileProgram &program);
+void emitMergeKernel(OpBuilder &builder, Location loc,
+                     const MergedResults &results);
 
 } // namespace mlir::attn
 

@@ -162,7 +162,7 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
                             tables)))
     return failure();
   if (hasParts)
-    describePartResults(program, tables);
+    describePartResults(getMergedResults(program), tables);
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("first", builder.getI64IntegerAttr(
                                          program.function.getNumArguments())),

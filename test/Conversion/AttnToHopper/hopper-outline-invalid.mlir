@@ -21,11 +21,11 @@ func.func @gaps(%q: !t, %o: !t) -> !t {
 
 // -----
 
-#split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, split_keys, order = [load_k, qk, softmax, load_v, pv]>
+#bias = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, bias_in_product, order = [load_k, qk, softmax, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>
-func.func @split(%q: !t, %o: !t) -> !t {
-  // expected-error @+1 {{expects a schedule with an order to be without split_keys, overlap_tiles, bias_in_product and capture_stages}}
-  %r = attn.attention schedule #split ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
+func.func @bias(%q: !t, %o: !t) -> !t {
+  // expected-error @+1 {{expects a schedule with an order to be without overlap_tiles, bias_in_product and capture_stages}}
+  %r = attn.attention schedule #bias ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
   return %r : !t
 }
 
@@ -75,5 +75,62 @@ func.func @too_early(%q: !t, %o: !t) -> !t {
   // expected-error @+2 {{expects 'pv' to come after 'softmax' in the schedule, as it uses its result}}
   // expected-note @+1 {{which is this step}}
   %r = attn.attention schedule #late ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
+  return %r : !t
+}
+
+// -----
+
+// Of a part, what is merged is the accumulator, normalised.
+
+#split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, split_keys, order = [load_k, qk, load_v, pv]>
+#row = affine_map<()[s0] -> (s0 * 64)>
+#rows = affine_map<()[s0] -> (-s0 * 64 + 128, 64)>
+#columns = affine_map<(d0, d1, d2, d3) -> (d3, d2)>
+#nk = affine_map<(n, m, k) -> (n, k)>
+#km = affine_map<(n, m, k) -> (k, m)>
+#nm = affine_map<(n, m, k) -> (n, m)>
+#kn = affine_map<(n, m, k) -> (k, n)>
+!t = tensor<2x8x128x64xbf16>
+func.func @not_merged(%q: !t, %k: !t, %v: !t, %init: !t) -> !t {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %pad = arith.constant 0.0 : bf16
+  %zero = arith.constant dense<0.0> : vector<64x64xf32>
+  // expected-error @+1 {{expects the results of attn.finalize with split_keys, which can be merged; leave out split_keys}}
+  %r = scf.forall (%i, %j, %t) in (2, 8, 2) shared_outs(%o = %init) -> (!t) {
+    %row = affine.apply #row()[%t]
+    %count = affine.min #rows()[%t]
+    %queries = vector.transfer_read %q[%i, %j, %row, %c0], %pad {in_bounds = [true, false], permutation_map = #columns} : !t, vector<64x64xbf16>
+    %queries32 = arith.extf %queries : vector<64x64xbf16> to vector<64x64xf32>
+    %sum = attn.tile_loop %x = %c0 to %c128 step 64 iter_args(%acc = %zero) : vector<64x64xf32> {
+      %keys = attn.step @load_k -> (vector<64x64xf32>) {
+        %y = vector.transfer_read %k[%i, %j, %x, %c0], %pad {in_bounds = [false, true]} : !t, vector<64x64xbf16>
+        %z = arith.extf %y : vector<64x64xbf16> to vector<64x64xf32>
+        attn.yield %z : vector<64x64xf32>
+      }
+      %scores = attn.step @qk -> (vector<64x64xf32>) {
+        %y = vector.contract {indexing_maps = [#nk, #km, #nm], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+            %keys, %queries32, %zero : vector<64x64xf32>, vector<64x64xf32> into vector<64x64xf32>
+        attn.yield %y : vector<64x64xf32>
+      }
+      %values = attn.step @load_v -> (vector<64x64xf32>) {
+        %y = vector.transfer_read %v[%i, %j, %x, %c0], %pad {in_bounds = [false, true]} : !t, vector<64x64xbf16>
+        %z = arith.extf %y : vector<64x64xbf16> to vector<64x64xf32>
+        attn.yield %z : vector<64x64xf32>
+      }
+      %next = attn.step @pv -> (vector<64x64xf32>) {
+        %y = vector.contract {indexing_maps = [#kn, #km, #nm], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+            %values, %scores, %acc : vector<64x64xf32>, vector<64x64xf32> into vector<64x64xf32>
+        attn.yield %y : vector<64x64xf32>
+      }
+      attn.yield %next : vector<64x64xf32>
+    }
+    %rounded = arith.truncf %sum : vector<64x64xf32> to vector<64x64xbf16>
+    %slice = tensor.extract_slice %o[%i, %j, %row, 0] [1, 1, %count, 64] [1, 1, 1, 1] : !t to tensor<1x1x?x64xbf16>
+    %written = vector.transfer_write %rounded, %slice[%c0, %c0, %c0, %c0] {in_bounds = [true, false], permutation_map = #columns} : vector<64x64xbf16>, tensor<1x1x?x64xbf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %written into %o[%i, %j, %row, 0] [1, 1, %count, 64] [1, 1, 1, 1] : tensor<1x1x?x64xbf16> into !t
+    }
+  } {attn.schedule = #split, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
   return %r : !t
 }

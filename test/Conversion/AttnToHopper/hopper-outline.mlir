@@ -4,7 +4,10 @@
                              order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
 #held = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 4, registers = 240, head_group = 1, q_in_registers,
                          order = [load_k, qk, softmax, load_v, pv]>
+#split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, split_keys,
+                          order = [load_k, qk, load_v(1), pv(1), softmax]>
 !t = tensor<2x8x?x64xbf16>
+!l = tensor<2x8x?xf32>
 
 // The steps of the worker's program, for the 64 rows of a warpgroup. What is
 // computed of rows is so of those of whoever runs it.
@@ -61,4 +64,34 @@ func.func @causal(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
 func.func @held(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
   %r = attn.attention schedule #held ins(%q, %k, %v : !t, !t, !t) outs(%o : !t)
   return %r : !t
+}
+
+// Parts of the keys: each writes a normalised row and its log-sum-exp, in base 2,
+// and a kernel merges them.
+
+// CHECK-LABEL: gpu.func @split_merge(
+// CHECK: hopper.merge %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] dim 3 lse %{{.*}} : memref<?x?x?x?x64xf32
+// CHECK-LABEL: gpu.func @split(
+// CHECK-SAME: %[[LSES:[^ ]*]]: memref<?x?x?x?xf32, strided<[?, ?, ?, 1]>> {hopper.operand = 8 : i64}
+// CHECK-SAME: %[[PARTS:[^ ]*]]: memref<?x?x?x?x64xf32, strided<[?, ?, ?, ?, 1]>> {hopper.operand = 7 : i64}
+// CHECK-SAME: %[[NUM:[^ ]*]]: index {hopper.dim = 3 : i64, hopper.operand = 8 : i64}
+// CHECK-SAME: hopper.tables = {first = 7 : i64, tables = [{bytes = 4 : i64, extents = [{{.*}}, {parts}, {extent = 64 : i64}]}, {bytes = 4 : i64, extents = [{{.*}}, {parts}]}]}
+// CHECK-NOT: hopper.create_tile
+// CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %[[P:.*]], %{{.*}}) in (%{{.*}}, %{{.*}}, %{{.*}}, %[[NUM]]) {
+// CHECK: %[[FIRST:.*]], %[[END:.*]] = hopper.work_rows %[[T]]
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range %[[P]] of %[[NUM]] from %{{.*}} to %{{.*}} step 64 least 4
+// CHECK: %[[HASKEYS:.*]] = arith.cmpi slt, %[[LO]], %[[HI]]
+// CHECK: hopper.pipelined_for %{{.*}} = %[[LO]] to %[[HI]] step 64
+// CHECK: hopper.step "store" in "compute"
+// CHECK: %[[SUM:.*]] = hopper.reduce add
+// CHECK: %[[EMPTY:.*]] = arith.cmpf oeq, %[[SUM]]
+// CHECK: math.log2
+// CHECK: %[[LSE:.*]] = arith.select %[[EMPTY]]
+// CHECK: hopper.store_rows %[[LSE]], %[[LSES]][%[[B]], %[[H]], %[[FIRST]], %[[P]]] dim 2 end %[[END]]
+// CHECK: scf.if %[[HASKEYS]] {
+// CHECK: hopper.store_rows %{{.*}}, %[[PARTS]][%[[B]], %[[H]], %[[FIRST]], %[[P]]] dim 2 end %[[END]] : vector<64x64xf32>
+// CHECK-NOT: hopper.store{{ }}
+func.func @split(%q: !t, %k: !t, %v: !t, %o: !t, %l: !l) -> (!t, !l) {
+  %r:2 = attn.attention schedule #split ins(%q, %k, %v : !t, !t, !t) outs(%o, %l : !t, !l)
+  return %r#0, %r#1 : !t, !l
 }

@@ -8,6 +8,42 @@ func.func @rows(%t: index, %s: index) {
 
 // -----
 
+func.func @part_step(%t: index, %s: index) {
+  // expected-error @+1 {{expects a positive step, but got 0}}
+  %a, %b = hopper.part_of_range %t of %s from %t to %s step 0 least 4
+  return
+}
+
+// -----
+
+func.func @part_least(%t: index, %s: index) {
+  // expected-error @+1 {{expects a positive least number of blocks, but got -1}}
+  %a, %b = hopper.part_of_range %t of %s from %t to %s step 64 least -1
+  return
+}
+
+// -----
+
+func.func @work_extents(%n: index) {
+  // expected-error @+1 {{expects three or four extents, and an argument more than extents}}
+  hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n, %n) {
+  }
+  return
+}
+
+// -----
+
+func.func @work_arguments(%n: index) {
+  // expected-error @+1 {{expects a body with an index for each extent, an i32 and the carried values as arguments}}
+  "hopper.work_loop"(%n, %n, %n) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({
+  ^bb0(%b: index, %h: index, %t: index, %p: index, %number: i32):
+    "hopper.end"() : () -> ()
+  }) : (index, index, index) -> ()
+  return
+}
+
+// -----
+
 func.func @step_end() {
   // expected-error @+1 {{expects the region to end with values of the types of the results}}
   %x = hopper.step "a" in "load" -> index {

@@ -54,6 +54,16 @@ gpu.module @m {
     gpu.return
   }
 
+  // CHECK-LABEL: gpu.func @parts
+  gpu.func @parts(%n: index, %parts: index) kernel {
+    // CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[P:.*]], %{{.*}}) in (%{{.*}}, %{{.*}}, %{{.*}}, %[[PARTS:.*]]) {
+    hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
+      // CHECK: hopper.part_of_range %[[P]] of %[[PARTS]] from %{{.*}} to %{{.*}} step 64 least 4
+      %first, %end = hopper.part_of_range %p of %parts from %t to %n step 64 least 4
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @softmax
   gpu.func @softmax(%s: vector<64x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) kernel {
     // CHECK: hopper.softmax_step %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} factor 1.800000e-01 lazy : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>

@@ -69,6 +69,74 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // The parts of a work tile are neighbours in the order. All have as many
+  // blocks, at least 4, but for the last ones.
+
+  // CHECK-LABEL: gpu.func @parts
+  // CHECK-SAME: %[[N:[^ ]*]]: index, %[[PARTS:[^ ]*]]: index
+  // CHECK: partition @load
+  // CHECK: partition @compute
+  // CHECK: %[[NUM:.*]] = arith.index_cast %[[PARTS]] : index to i32
+  // CHECK: %[[BLOCK:.*]] = arith.index_cast %{{.*}} : index to i32
+  // CHECK: %[[PART:.*]] = arith.remui %[[BLOCK]], %[[NUM]]
+  // CHECK: %[[REST:.*]] = arith.divui %[[BLOCK]], %[[NUM]]
+  // CHECK: arith.remui %[[REST]]
+  // CHECK: %[[INDEX:.*]] = hopper.position %[[PART]]
+  // CHECK: %[[LENGTH:.*]] = arith.maxsi
+  // CHECK: %[[BLOCKS:.*]] = arith.divui %{{.*}}, %c64_i32
+  // CHECK: %[[SHARE:.*]] = arith.divui %{{.*}}, %{{.*}}
+  // CHECK: %[[MOST:.*]] = arith.maxui %[[SHARE]], %c4_i32
+  // CHECK: %[[SIZE:.*]] = arith.muli %[[MOST]], %c64_i32
+  // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[SIZE]]
+  // CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[OFFSET]]
+  // CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %[[SIZE]]
+  // CHECK: arith.minsi %[[END]]
+  // CHECK-NOT: hopper.part_of_range
+  gpu.func @parts(%n: index, %parts: index, %out: memref<?x?x?x?xf32>, %map: !hopper.map<64x64xbf16>, %v: vector<1x64xf32>)
+      kernel attributes {hopper.schedule = #single} {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
+        hopper.put %ch[%number], %map[%b, %h, %t] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
+        %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
+        %first, %end = hopper.part_of_range %p of %parts from %t to %n step 64 least 4
+        hopper.store_rows %v, %out[%b, %h, %first, %p] dim 2 end %end : vector<1x64xf32>, memref<?x?x?x?xf32>
+      }
+    }
+    gpu.return
+  }
+
+  // A persistent kernel sends the part, too.
+
+  // CHECK-LABEL: gpu.func @persistent_parts
+  // CHECK: hopper.create_mailbox : <4>
+  // CHECK: %[[HEADS:.*]] = arith.muli
+  // CHECK: %[[TILES:.*]] = arith.muli %[[HEADS]]
+  // CHECK: %[[ALL:.*]] = arith.muli %[[TILES]]
+  // CHECK: arith.cmpi slt, %{{.*}}, %[[ALL]]
+  // CHECK: hopper.post %{{.*}}[%{{.*}}], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
+  gpu.func @persistent_parts(%counter: memref<2xi32>, %n: index, %map: !hopper.map<64x64xbf16>)
+      kernel attributes {hopper.schedule = #persistent} {
+    %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %n) counter %counter : memref<2xi32> {
+        hopper.put %ch[%number], %map[%b, %h, %p] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %n) counter %counter : memref<2xi32> {
+        %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
+      }
+    }
+    gpu.return
+  }
 }
 
 // -----

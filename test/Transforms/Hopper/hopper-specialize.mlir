@@ -102,6 +102,102 @@ gpu.module @m {
 
 // -----
 
+// A part is one of the blocks that the rows of all replicas need: a replica has
+// as much of it as its own rows need, here up to their end.
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!map = !hopper.map<64x64xbf16>
+!channel = !hopper.channel<2x64x64xbf16>
+
+// CHECK-LABEL: gpu.func @parts
+// CHECK: partition @load
+// CHECK: %{{.*}}, %[[END:.*]] = hopper.work_rows %{{.*}} size 128{{$}}
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range %{{.*}} of %{{.*}} from %c0{{.*}} to %[[END]]
+// CHECK: hopper.pipelined_for %{{.*}} = %[[LO]] to %[[HI]] step 64
+// CHECK: } partition @compute
+// CHECK: %{{.*}}, %[[END:.*]] = hopper.work_rows %{{.*}} size 128{{$}}
+// CHECK: %{{.*}}, %[[OWNEND:.*]] = hopper.work_rows %{{.*}} size 128 own
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range %{{.*}} of %{{.*}} from %[[ZERO:.*]] to %[[END]]
+// CHECK: %[[FIRST:.*]] = arith.maxsi %[[ZERO]], %[[LO]]
+// CHECK: %[[LAST:.*]] = arith.minsi %[[OWNEND]], %[[HI]]
+// CHECK: %[[HASKEYS:.*]] = arith.cmpi slt, %[[FIRST]], %[[LAST]]
+// CHECK: %[[UPPER:.*]] = arith.select %{{.*}}, %[[LAST]], %[[FIRST]]
+// CHECK: hopper.pipelined_for %{{.*}} = %[[FIRST]] to %[[UPPER]] step 64 within %[[LO]] to %[[HI]]
+// CHECK: scf.if %[[HASKEYS]]
+gpu.module @m {
+  gpu.func @parts(%map: !map, %out: memref<?x?x?x?xf32>, %n: index, %parts: index, %v: vector<1x64xf32>) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    %c0 = arith.constant 0 : index
+    hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
+      %first, %end = hopper.work_rows %t of %n size 128
+      %lo, %hi = hopper.part_of_range %p of %parts from %c0 to %end step 64 least 4
+      %has_keys = arith.cmpi slt, %lo, %hi : index
+      hopper.pipelined_for %j = %lo to %hi step 64
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>] {
+        hopper.step "load_k" in "load" {
+          %u = hopper.next_use %ch : !channel
+          hopper.put %ch[%u], %map[%b, %h, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "use" in "compute" {
+          %u = hopper.next_use %ch : !channel
+          %k = hopper.get %ch[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %w = hopper.next_use %ch : !channel
+          hopper.release %ch[%w] : !channel
+          hopper.end
+        }
+      }
+      hopper.step "store" in "compute" {
+        scf.if %has_keys {
+          hopper.store_rows %v, %out[%b, %h, %first, %p] dim 2 end %end : vector<1x64xf32>, memref<?x?x?x?xf32>
+        }
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Where the rows do not matter, a part is the same for all replicas.
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!map = !hopper.map<64x64xbf16>
+!channel = !hopper.channel<2x64x64xbf16>
+
+// CHECK-LABEL: gpu.func @parts_for_all
+// CHECK: } partition @compute
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range
+// CHECK-NEXT: hopper.pipelined_for %{{.*}} = %[[LO]] to %[[HI]] step 64{{$}}
+gpu.module @m {
+  gpu.func @parts_for_all(%map: !map, %n: index, %parts: index) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    %c0 = arith.constant 0 : index
+    hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
+      %lo, %hi = hopper.part_of_range %p of %parts from %c0 to %n step 64 least 4
+      hopper.pipelined_for %j = %lo to %hi step 64
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>] {
+        hopper.step "load_k" in "load" {
+          %u = hopper.next_use %ch : !channel
+          hopper.put %ch[%u], %map[%b, %h, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "use" in "compute" {
+          %u = hopper.next_use %ch : !channel
+          %k = hopper.get %ch[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %w = hopper.next_use %ch : !channel
+          hopper.release %ch[%w] : !channel
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // Nothing but tiles goes from partition to partition.
 
 #schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>

@@ -26,6 +26,13 @@ static void printAssignments(OpAsmPrinter &printer, ValueRange arguments,
 // WorkLoopOp
 //===----------------------------------------------------------------------===//
 
+SmallVector<Value> WorkLoopOp::getExtents() {
+  SmallVector<Value> extents = {getBatches(), getHeads(), getTiles()};
+  if (getParts())
+    extents.push_back(getParts());
+  return extents;
+}
+
 ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> extents, inits;
@@ -37,8 +44,10 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseKeyword("in") ||
       parser.parseOperandList(extents, OpAsmParser::Delimiter::Paren))
     return failure();
-  if (extents.size() != 3 || arguments.size() != 4)
-    return parser.emitError(loc, "expects three extents and four arguments");
+  size_t numIds = extents.size();
+  if ((numIds != 3 && numIds != 4) || arguments.size() != numIds + 1)
+    return parser.emitError(loc, "expects three or four extents, and an "
+                                 "argument more than extents");
   if (parser.resolveOperands(extents, index, result.operands))
     return failure();
   int32_t numCounters = 0, numGroups = 0;
@@ -59,7 +68,7 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseAssignmentList(arguments, inits))
     return failure();
   for (auto [number, argument] : llvm::enumerate(arguments))
-    argument.type = number < 3 ? index : i32;
+    argument.type = number < numIds ? index : i32;
   Region *body = result.addRegion();
   if (parser.resolveOperands(inits, i32, result.operands) ||
       parser.parseRegion(*body, arguments) ||
@@ -67,7 +76,8 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   ensureTerminator(*body, parser.getBuilder(), result.location);
   result.addTypes(SmallVector<Type>(inits.size(), i32));
-  llvm::copy(ArrayRef<int32_t>{1, 1, 1, numCounters, numGroups,
+  llvm::copy(ArrayRef<int32_t>{1, 1, 1, static_cast<int32_t>(numIds - 3),
+                               numCounters, numGroups,
                                static_cast<int32_t>(inits.size())},
              result.getOrAddProperties<WorkLoopOp::Properties>()
                  .operandSegmentSizes.begin());
@@ -76,10 +86,12 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void WorkLoopOp::print(OpAsmPrinter &printer) {
   printer << " (";
-  llvm::interleaveComma(getBody().getArguments().take_front(4), printer,
+  llvm::interleaveComma(getBody().getArguments().take_front(getNumIds() + 1),
+                        printer,
                         [&](Value value) { printer.printOperand(value); });
-  printer << ") in (" << getBatches() << ", " << getHeads() << ", "
-          << getTiles() << ")";
+  printer << ") in (";
+  llvm::interleaveComma(getExtents(), printer);
+  printer << ")";
   if (Value counter = getCounter())
     printer << " counter " << counter << " : " << counter.getType();
   if (Value group = getGroup())
@@ -92,12 +104,12 @@ void WorkLoopOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult WorkLoopOp::verify() {
-  if (getBody().getNumArguments() != 4 + getInits().size() ||
+  if (getBody().getNumArguments() != getNumIds() + 1 + getInits().size() ||
       !llvm::all_of(getIds().getTypes(), llvm::IsaPred<IndexType>) ||
       !getNumber().getType().isInteger(32) ||
       getCarried().getTypes() != getInits().getTypes())
-    return emitOpError("expects a body with three indices, an i32 and the "
-                       "carried values as arguments");
+    return emitOpError("expects a body with an index for each extent, an i32 "
+                       "and the carried values as arguments");
   if (getEnd().getValues().getTypes() != getInits().getTypes() ||
       getResultTypes() != getInits().getTypes())
     return emitOpError("expects the body to end with the carried values");
@@ -108,6 +120,15 @@ LogicalResult WorkRowsOp::verify() {
   if (getSize() == 0 || getSize() % kWarpgroupRows != 0)
     return emitOpError("expects a size that is a positive multiple of ")
            << kWarpgroupRows << ", but got " << getSize();
+  return success();
+}
+
+LogicalResult PartOfRangeOp::verify() {
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"step", getStep()},
+                             {"least number of blocks", getLeast()}})
+    if (value <= 0)
+      return emitOpError("expects a positive ")
+             << name << ", but got " << value;
   return success();
 }
 

@@ -12,9 +12,6 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
-/// Batch, head and tile.
-static constexpr unsigned kNumIds = 3;
-
 namespace {
 class WorkLoopLowering {
 public:
@@ -72,9 +69,14 @@ Value WorkLoopLowering::emitHeadGroup(ArrayRef<Value> grid) {
                               emit<arith::MulIOp>(grid[0], grid[1]));
 }
 
-/// The work tile that is `number`th in order.
+/// The work tile that is `number`th in order, and the part of it.
 SmallVector<Value>
 WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
+  SmallVector<Value> part;
+  if (loop.getParts()) {
+    part.push_back(emit<arith::RemUIOp>(number, grid[3]));
+    number = emit<arith::DivUIOp>(number, grid[3]);
+  }
   Value heads = emit<arith::MulIOp>(grid[0], grid[1]), head, tile;
   if (!group) {
     head = emit<arith::DivUIOp>(number, grid[2]);
@@ -101,8 +103,10 @@ WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
                            emit<arith::RemUIOp>(tile, two), i32(0));
     tile = select(isEven, fromEnd(half), half);
   }
-  return {emit<arith::DivUIOp>(head, grid[1]),
-          emit<arith::RemUIOp>(head, grid[1]), tile};
+  SmallVector<Value> ids = {emit<arith::DivUIOp>(head, grid[1]),
+                            emit<arith::RemUIOp>(head, grid[1]), tile};
+  ids.append(part);
+  return ids;
 }
 
 /// Numbers become positions, of which it is known what they may be.
@@ -138,8 +142,9 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   size_t numOwn = inits.size();
   if (isProducer)
     inits.push_back(getBlock());
+  unsigned numIds = loop.getNumIds();
   SmallVector<Type> types(inits.size(), i32Type),
-      afterTypes(numOwn + kNumIds, i32Type);
+      afterTypes(numOwn + numIds, i32Type);
   auto work = scf::WhileOp::create(rewriter, loc, afterTypes, inits);
   Block *before = rewriter.createBlock(
       &work.getBefore(), {}, types, SmallVector<Location>(types.size(), loc));
@@ -147,9 +152,10 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   SmallVector<Value> passed(before->getArguments().take_front(numOwn)), ids;
   if (isProducer) {
     Value number = before->getArguments().back();
-    exists = compare(
-        arith::CmpIPredicate::slt, number,
-        emit<arith::MulIOp>(emit<arith::MulIOp>(grid[0], grid[1]), grid[2]));
+    Value count = grid.front();
+    for (Value extent : grid.drop_front())
+      count = emit<arith::MulIOp>(count, extent);
+    exists = compare(arith::CmpIPredicate::slt, number, count);
     ids = emitOrder(number, grid, group);
     // Of all messages, only the end is negative.
     Value batch =
@@ -158,7 +164,7 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
     PostOp::create(rewriter, loc, mailbox, use, ids);
   } else {
     auto message = ReceiveOp::create(
-        rewriter, loc, SmallVector<Type>(kNumIds, i32Type), mailbox, use);
+        rewriter, loc, SmallVector<Type>(numIds, i32Type), mailbox, use);
     ids.assign(message.result_begin(), message.result_end());
     exists = compare(arith::CmpIPredicate::sge, ids[0], zero);
   }
@@ -189,8 +195,9 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
 
 void WorkLoopLowering::run() {
   rewriter.setInsertionPoint(loop);
-  SmallVector<Value> grid = {toI32(loop.getBatches()), toI32(loop.getHeads()),
-                             toI32(loop.getTiles())};
+  SmallVector<Value> grid;
+  for (Value extent : loop.getExtents())
+    grid.push_back(toI32(extent));
   bool isPersistent = loop.getCounter() != nullptr;
   Value group = isProducer || !isPersistent ? emitHeadGroup(grid) : Value();
   if (isPersistent)
@@ -226,6 +233,43 @@ static void lower(IRRewriter &rewriter, WorkRowsOp rows) {
   rewriter.replaceOp(rows, {first, end});
 }
 
+/// In i32, as positions are.
+static void lower(IRRewriter &rewriter, PartOfRangeOp range) {
+  Location loc = range.getLoc();
+  rewriter.setInsertionPoint(range);
+  auto i32 = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(rewriter, loc, value, 32);
+  };
+  auto toI32 = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(),
+                                      index);
+  };
+  auto toIndex = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(),
+                                      value);
+  };
+  Value lower = toI32(range.getLower()), upper = toI32(range.getUpper()),
+        parts = toI32(range.getParts()), step = i32(range.getStep());
+  auto ceilDiv = [&](Value a, Value b) -> Value {
+    Value most = arith::AddIOp::create(
+        rewriter, loc, a, arith::SubIOp::create(rewriter, loc, b, i32(1)));
+    return arith::DivUIOp::create(rewriter, loc, most, b);
+  };
+  Value length = arith::MaxSIOp::create(
+      rewriter, loc, arith::SubIOp::create(rewriter, loc, upper, lower),
+      i32(0));
+  Value blocks = arith::MaxUIOp::create(rewriter, loc,
+                                        ceilDiv(ceilDiv(length, step), parts),
+                                        i32(range.getLeast()));
+  Value size = arith::MulIOp::create(rewriter, loc, blocks, step);
+  Value first = arith::AddIOp::create(
+      rewriter, loc, lower,
+      arith::MulIOp::create(rewriter, loc, toI32(range.getPart()), size));
+  Value end = arith::MinSIOp::create(
+      rewriter, loc, arith::AddIOp::create(rewriter, loc, first, size), upper);
+  rewriter.replaceOp(range, {toIndex(first), toIndex(end)});
+}
+
 namespace {
 struct HopperLowerWorkLoop
     : public mlir::attn::impl::HopperLowerWorkLoopPassBase<
@@ -250,13 +294,18 @@ struct HopperLowerWorkLoop
       rewriter.setInsertionPoint(
           loops.front()->getParentOfType<WarpSpecializeOp>());
       mailbox = CreateMailboxOp::create(
-          rewriter, kernel.getLoc(), MailboxType::get(&getContext(), kNumIds));
+          rewriter, kernel.getLoc(),
+          MailboxType::get(&getContext(), loops.front().getNumIds()));
     }
     for (WorkLoopOp loop : loops)
       WorkLoopLowering(rewriter, loop, schedule, mailbox).run();
     SmallVector<WorkRowsOp> rows;
     kernel.walk([&](WorkRowsOp op) { rows.push_back(op); });
     for (WorkRowsOp op : rows)
+      lower(rewriter, op);
+    SmallVector<PartOfRangeOp> parts;
+    kernel.walk([&](PartOfRangeOp op) { parts.push_back(op); });
+    for (PartOfRangeOp op : parts)
       lower(rewriter, op);
   }
 };

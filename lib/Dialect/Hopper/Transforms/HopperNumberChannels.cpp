@@ -277,10 +277,10 @@ LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
   SmallVector<Value> inits(loop.getInits());
   Value zero = arith::ConstantIntOp::create(rewriter, loc, 0, 32);
   inits.append(carriedKeys.size(), zero);
-  auto next =
-      WorkLoopOp::create(rewriter, loc, ValueRange(inits).getTypes(),
-                         loop.getBatches(), loop.getHeads(), loop.getTiles(),
-                         loop.getCounter(), loop.getGroup(), inits);
+  auto next = WorkLoopOp::create(rewriter, loc, ValueRange(inits).getTypes(),
+                                 loop.getBatches(), loop.getHeads(),
+                                 loop.getTiles(), loop.getParts(),
+                                 loop.getCounter(), loop.getGroup(), inits);
   next.getBody().takeBody(loop.getBody());
   rewriter.eraseOp(loop);
   return success();

@@ -195,31 +195,69 @@ static void takeOwnRows(IRRewriter &rewriter, Block &block) {
   }
 }
 
-/// What the bounds of a loop are for the rows of all replicas, where they
-/// depend on rows.
-static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
-                            const IRMapping &ofAll) {
+/// What some values are computed from in their block.
+static SetVector<Operation *> getSlice(ValueRange values, Block *block) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
   options.inclusive = true;
-  options.filter = [&](Operation *op) {
-    return op->getBlock() == loop->getBlock();
-  };
-  for (Value bound : {loop.getLower(), loop.getUpper()})
-    (void)getBackwardSlice(bound, &slice, options);
-  WorkRowsOp own;
+  options.filter = [&](Operation *op) { return op->getBlock() == block; };
+  for (Value value : values)
+    (void)getBackwardSlice(value, &slice, options);
+  return topologicalSort(slice);
+}
+
+/// The rows of a replica that values depend on, or null.
+static WorkRowsOp getOwnRows(const SetVector<Operation *> &slice) {
   for (Operation *op : slice)
-    if (auto rows = dyn_cast<WorkRowsOp>(op))
-      own = rows;
+    if (auto rows = dyn_cast<WorkRowsOp>(op); rows && rows.getOwn())
+      return rows;
+  return {};
+}
+
+/// Computes values of a slice again for the rows of all replicas.
+static IRMapping emitForAll(IRRewriter &rewriter,
+                            const SetVector<Operation *> &slice,
+                            const IRMapping &ofAll) {
+  IRMapping mapping = ofAll;
+  for (Operation *op : slice)
+    if (!isa<WorkRowsOp>(op) && !mapping.contains(op->getResult(0)))
+      rewriter.clone(*op, mapping);
+  return mapping;
+}
+
+/// A part is one of what the rows of all replicas need: a replica has as much
+/// of it as its own rows need.
+static void keepPart(IRRewriter &rewriter, PartOfRangeOp part,
+                     IRMapping &ofAll) {
+  SetVector<Operation *> slice =
+      getSlice(part->getOperands(), part->getBlock());
+  if (!getOwnRows(slice))
+    return;
+  Location loc = part.getLoc();
+  rewriter.setInsertionPoint(part);
+  Value lower = part.getLower(), upper = part.getUpper();
+  IRMapping mapping = emitForAll(rewriter, slice, ofAll);
+  auto all = cast<PartOfRangeOp>(rewriter.clone(*part, mapping));
+  Value first = arith::MaxSIOp::create(rewriter, loc, lower, all.getFirst()),
+        end = arith::MinSIOp::create(rewriter, loc, upper, all.getEnd());
+  ofAll.map(first, all.getFirst());
+  ofAll.map(end, all.getEnd());
+  rewriter.replaceOp(part, {first, end});
+}
+
+/// What the bounds of a loop are for the rows of all replicas, where they
+/// depend on rows.
+static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
+                            const IRMapping &ofAll) {
+  Value bounds[] = {loop.getLower(), loop.getUpper()};
+  SetVector<Operation *> slice = getSlice(bounds, loop->getBlock());
+  WorkRowsOp own = getOwnRows(slice);
   if (!own)
     return;
   Location loc = loop.getLoc();
   rewriter.setInsertionPoint(loop);
-  IRMapping mapping = ofAll;
-  for (Operation *op : topologicalSort(slice))
-    if (!isa<WorkRowsOp>(op))
-      rewriter.clone(*op, mapping);
+  IRMapping mapping = emitForAll(rewriter, slice, ofAll);
   // Without rows a replica needs no block.
   Value hasRows = arith::CmpIOp::create(
       rewriter, loc, arith::CmpIPredicate::slt, own.getFirst(), own.getEnd());
@@ -239,10 +277,13 @@ static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
 /// of all.
 static void distributeRows(IRRewriter &rewriter, Block &block) {
   SmallVector<WorkRowsOp> rows;
+  SmallVector<PartOfRangeOp> parts;
   SmallVector<PipelinedForOp> loops;
   block.walk([&](Operation *op) {
     if (auto work = dyn_cast<WorkRowsOp>(op))
       rows.push_back(work);
+    else if (auto part = dyn_cast<PartOfRangeOp>(op))
+      parts.push_back(part);
     else if (auto loop = dyn_cast<PipelinedForOp>(op))
       loops.push_back(loop);
   });
@@ -255,6 +296,8 @@ static void distributeRows(IRRewriter &rewriter, Block &block) {
     rewriter.replaceAllUsesWith(work.getResults(), own.getResults());
     ofAll.map(own.getResults(), work.getResults());
   }
+  for (PartOfRangeOp part : parts)
+    keepPart(rewriter, part, ofAll);
   for (PipelinedForOp loop : loops)
     keepOuterBounds(rewriter, loop, ofAll);
 }

@@ -383,15 +383,37 @@ TESTS = [
         (1, 1, 1, 70, 100),
     ),
     Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 1, 1)),
-    # Results staged in place of the queries.
+    # Parts of the keys: of ranges that differ between warpgroups, more parts than
+    # there are keys for, one part, and no keys.
+    Test(
+        "causal-bottom-right",
+        "bf16",
+        _D64,
+        _schedule(64, 64, 2, 208, "reverse", "split_keys", _OVERLAP),
+        (1, 2, 1, 5, 400),
+        parts=3,
+    ),
+    Test(
+        "window-both-sides",
+        "f16",
+        _D64,
+        _schedule(128, 32, 2, 208, "split_keys", _IN_TURN),
+        (1, 1, 1, 150, 400),
+        parts=2,
+        seed=1,
+    ),
     Test(
         "causal",
         "bf16",
-        _D256,
-        _schedule(128, 80, 2, 240, "reverse", "persistent", _OVERLAP),
-        (1, 3, 1, 200, 200),
-        blocks=1,
+        _D64,
+        _schedule(192, 16, 2, 160, "split_keys", _OVERLAP),
+        (1, 1, 1, 200, 200),
+        parts=4,
     ),
+    Test("full", "f16", _D128, _schedule(64, 32, 2, 208, "thread_blocks = 2", "split_keys", _ONE_BY_ONE), (1, 1, 1, 9, 130)),
+    Test("causal-bshd", "bf16", _D64, _schedule(64, 64, 2, 240, "split_keys", _OVERLAP), (2, 2, 1, 3, 300), parts=2),
+    Test("masked-rows", "bf16", _D64, _schedule(64, 32, 2, 240, "split_keys", _OVERLAP), (1, 1, 1, 70, 270), parts=3),
+    Test("full", "bf16", _D64, _schedule(64, 64, 2, 240, "split_keys", _OVERLAP), (1, 2, 1, 65, 0), parts=2),
 ]
 
 

@@ -18,33 +18,38 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
   let summary = "the work tiles of a CTA";
   let description = [{
     Runs its body for work tiles `(batch, head, tile)` below these extents, such that all CTAs of a launch run each of them once. Which CTA has
-    which, and in which order, is the kernel's schedule: `persistent`, `reverse`, `both_ends`.
+    which, and in which order, is the kernel's schedule: `persistent`, `reverse`, `both_ends`. With `parts`, each is run in so many parts, which
+    follow each other in the order, so that they end together.
 
-    The body has the three numbers, and as an i32 how many work tiles the CTA has had before.
+    The body has the three numbers, that of the part where there are parts, and as an i32 how many work tiles the CTA has had before.
 
-    Operands: `batches`, `heads` and `tiles`, how many there are; `counter`, what a persistent kernel claims work tiles with (`hopper.claim`), or none;
+    Operands: `batches`, `heads`, `tiles` and `parts`, how many there are; `counter`, what a persistent kernel claims work tiles with (`hopper.claim`), or none;
     `group`, how many heads take turns in the order, or none for one; `inits`, values of type i32 that are carried from work tile to work tile.
 
     ```mlir
     hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) counter %c : memref<2xi32> { ... }
     %r = hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) iter_args(%uses = %zero) { ... hopper.end %next : i32 }
+    hopper.work_loop (%b, %h, %t, %p, %n) in (%B, %H, %tiles, %parts) { ... }
     ```
 
     Errors: a body with other arguments, or that ends with other than the carried values.
   }];
-  let arguments = (ins Index:$batches, Index:$heads, Index:$tiles, Optional<MemRefOf<[I32]>>:$counter,
-      Optional<Index>:$group, Variadic<I32>:$inits);
+  let arguments = (ins Index:$batches, Index:$heads, Index:$tiles, Optional<Index>:$parts,
+      Optional<MemRefOf<[I32]>>:$counter, Optional<Index>:$group, Variadic<I32>:$inits);
   let results = (outs Variadic<I32>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     Block *getBlock() { return &getBody().front(); }
-    /// Batch, head and tile.
-    ValueRange getIds() { return getBlock()->getArguments().take_front(3); }
+    /// How many work tiles there are, by each of their numbers.
+    SmallVector<Value> getExtents();
+    /// Batch, head and tile, and the part where there are parts.
+    unsigned getNumIds() { return getParts() ? 4 : 3; }
+    ValueRange getIds() { return getBlock()->getArguments().take_front(getNumIds()); }
     /// How many work tiles the CTA has had before.
-    Value getNumber() { return getBlock()->getArgument(3); }
-    ValueRange getCarried() { return getBlock()->getArguments().drop_front(4); }
+    Value getNumber() { return getBlock()->getArgument(getNumIds()); }
+    ValueRange getCarried() { return getBlock()->getArguments().drop_front(getNumIds() + 1); }
     EndOp getEnd() { return cast<EndOp>(getBlock()->getTerminator()); }
   }];
 }
@@ -68,6 +73,28 @@ def Hopper_WorkRowsOp : Hopper_Op<"work_rows", [Pure]> {
   let arguments = (ins Index:$tile, Index:$count, I64Attr:$size, UnitAttr:$own);
   let results = (outs Index:$first, Index:$end);
   let assemblyFormat = "$tile `of` $count `size` $size (`own` $own^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Hopper_PartOfRangeOp : Hopper_Op<"part_of_range", [Pure]> {
+  let summary = "the blocks of a part of a range";
+  let description = [{
+    The blocks `[lower + n * step, lower + (n + 1) * step)` below `upper` are shared out to `parts`: each part has as many of them, one after the other, but
+    at least `least`, so that the last parts may have fewer, or none. The result is the range of part number `part`, which is empty if
+    `first >= end`.
+
+    Operands: `lower`, `upper`, the range; `part`, from 0 to `parts - 1`.
+
+    ```mlir
+    %first, %end = hopper.part_of_range %p of %parts from %lo to %hi step 64 least 4
+    ```
+
+    Errors: a step or a least number of blocks that is not positive.
+  }];
+  let arguments = (ins Index:$part, Index:$parts, Index:$lower, Index:$upper,
+      I64Attr:$step, I64Attr:$least);
+  let results = (outs Index:$first, Index:$end);
+  let assemblyFormat = "$part `of` $parts `from` $lower `to` $upper `step` $step `least` $least attr-dict";
   let hasVerifier = 1;
 }
 
