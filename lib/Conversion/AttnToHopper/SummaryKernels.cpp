@@ -117,7 +117,9 @@ static LogicalResult describeUnions(Builder &builder, TileProgram &program,
 }
 
 FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
-  bool hasParts = program.schedule.getSplitKeys();
+  // Kernels of steps add them when they know their results.
+  bool hasParts =
+      program.schedule.getSplitKeys() && !program.schedule.getOrder();
   if (program.tables.empty() && !hasParts)
     return DictionaryAttr();
   Builder builder(program.function.getContext());
