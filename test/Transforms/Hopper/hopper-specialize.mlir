@@ -160,6 +160,51 @@ gpu.module @m {
 
 // -----
 
+// Where the rows do not matter, a replica without any still has no block.
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!map = !hopper.map<64x64xbf16>
+!channel = !hopper.channel<2x64x64xbf16>
+
+// CHECK-LABEL: gpu.func @all_blocks
+// CHECK: } partition @compute
+// CHECK: %[[FIRST:.*]], %[[END:.*]] = hopper.work_rows %{{.*}} own
+// CHECK: %[[HASROWS:.*]] = arith.cmpi slt, %[[FIRST]], %[[END]]
+// CHECK: %[[UPPER:.*]] = arith.select %[[HASROWS]], %[[N:.*]], %[[LO:.*]] :
+// CHECK: hopper.pipelined_for %{{.*}} = %[[LO]] to %[[UPPER]] step 64 within %[[LO]] to %[[N]]
+gpu.module @m {
+  gpu.func @all_blocks(%map: !map, %n: index, %out: memref<?x?x?xf32>, %v: vector<1x64xf32>) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    %c0 = arith.constant 0 : index
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      %first, %end = hopper.work_rows %t of %n size 128
+      hopper.pipelined_for %j = %c0 to %n step 64
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>] {
+        hopper.step "load_k" in "load" {
+          %u = hopper.next_use %ch : !channel
+          hopper.put %ch[%u], %map[%b, %h, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "use" in "compute" {
+          %u = hopper.next_use %ch : !channel
+          %k = hopper.get %ch[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %w = hopper.next_use %ch : !channel
+          hopper.release %ch[%w] : !channel
+          hopper.end
+        }
+        hopper.end
+      }
+      hopper.step "store" in "compute" {
+        hopper.store_rows %v, %out[%b, %h, %first] dim 2 end %end : vector<1x64xf32>, memref<?x?x?xf32>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // Where the rows do not matter, a part is the same for all replicas.
 
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>

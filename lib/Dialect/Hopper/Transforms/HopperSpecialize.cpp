@@ -246,13 +246,18 @@ static void keepPart(IRRewriter &rewriter, PartOfRangeOp part,
   rewriter.replaceOp(part, {first, end});
 }
 
-/// What the bounds of a loop are for the rows of all replicas, where they
-/// depend on rows.
+/// What the bounds of a loop are for the rows of all replicas, and for those of
+/// one.
 static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
                             const IRMapping &ofAll) {
   Value bounds[] = {loop.getLower(), loop.getUpper()};
   SetVector<Operation *> slice = getSlice(bounds, loop->getBlock());
   WorkRowsOp own = getOwnRows(slice);
+  // Also where the range is the same for all rows, some may have none.
+  if (!own)
+    for (auto work : loop->getBlock()->getOps<WorkRowsOp>())
+      if (work.getOwn() && work->isBeforeInBlock(loop))
+        own = work;
   if (!own)
     return;
   Location loc = loop.getLoc();
