@@ -139,10 +139,6 @@ LogicalResult Outliner::match() {
                           "order, but got ")
            << loops.size();
   loop = loops.front();
-  if (loop.hasNeeded())
-    return loop.emitError("expects all tiles within the loop's bounds to be "
-                          "needed for a schedule with an order; leave out the "
-                          "order");
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
       if (vector::TransferReadOp read = getRead(getYielded(output))) {
@@ -173,13 +169,21 @@ LogicalResult Outliner::match() {
 // Work tiles
 //===----------------------------------------------------------------------===//
 
-LogicalResult Outliner::emitLoop() {
-  FailureOr<Value> lower = values->getScalar(loop.getLowerBound()),
-                   upper = values->getScalar(loop.getUpperBound());
-  if (failed(lower) || failed(upper))
+LogicalResult Outliner::emitBounds() {
+  FailureOr<Value> first = values->getScalar(loop.getLowerBound()),
+                   end = values->getScalar(loop.getUpperBound());
+  if (failed(first) || failed(end))
     return failure();
+  lower = *first;
+  upper = *end;
   if (parts)
-    takePart(*lower, *upper);
+    takePart(lower, upper);
+  return success();
+}
+
+LogicalResult Outliner::emitLoop() {
+  if (!lower && failed(emitBounds()))
+    return failure();
   Value max = softmax ? Value(softmax.getMax()) : Value(),
         sum = softmax ? Value(softmax.getSum()) : Value();
   SmallVector<Value> inits;
@@ -199,12 +203,16 @@ LogicalResult Outliner::emitLoop() {
   }
   ArrayAttr exclusive = schedule.getExclusive();
   auto result = hopper::PipelinedForOp::create(
-      builder, loc, ValueRange(inits).getTypes(), *lower, *upper,
+      builder, loc, ValueRange(inits).getTypes(), lower, upper,
       /*outerLower=*/Value(), /*outerUpper=*/Value(), loop.getStep(),
-      loop.getOnlyLastPartial(), inits, schedule.getOrder(),
-      exclusive ? exclusive : builder.getArrayAttr({}));
+      loop.getOnlyLastPartial() && !loop.hasNeeded(), inits,
+      schedule.getOrder(), exclusive ? exclusive : builder.getArrayAttr({}));
+  if (loop.hasNeeded() && failed(emitClasses(result.getClasses())))
+    return failure();
   Block *body = builder.createBlock(&result.getBody());
   body->addArgument(builder.getIndexType(), loc);
+  if (loop.hasNeeded())
+    isFull = body->addArgument(builder.getI1Type(), loc);
   values->setKey(loop.getInductionVar(), body->getArgument(0));
   for (auto [number, init] : llvm::enumerate(inits)) {
     Value argument = body->addArgument(init.getType(), loc),
@@ -431,7 +439,8 @@ LogicalResult Outliner::emitWork(Block *body) {
   first = rows.getFirst();
   end = rows.getEnd();
   values->mapRows(first, end);
-  if (failed(emitQueries()) || failed(emitLoop()) || failed(emitResults()))
+  if (failed(emitLoopInputs()) || failed(emitQueries()) ||
+      failed(emitLoop()) || failed(emitResults()))
     return failure();
   builder.setInsertionPointToEnd(block);
   hopper::EndOp::create(builder, loc);

@@ -125,7 +125,9 @@ FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
 /// The predicate of a block, which is left out where the block is full.
 FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
   FailureOr<Value> full = Value();
-  if (loop.hasFull()) {
+  if (loop.hasFull() && isFull) {
+    full = isFull;
+  } else if (loop.hasFull()) {
     values->map(loop.getFull().getArgument(0), values->getKey());
     full = values->getScalar(loop.getClass(loop.getFull()));
     if (failed(full))

@@ -55,6 +55,10 @@ private:
   LogicalResult emitWork(Block *body);
   Value emitHeadGroup();
   LogicalResult emitQueries();
+  LogicalResult emitBounds();
+  LogicalResult emitLoopInputs();
+  LogicalResult emitClassInputs(Region &region);
+  LogicalResult emitClasses(Region &classes);
   LogicalResult emitLoop();
   LogicalResult emitStep(StepOp step);
   LogicalResult emitLoadStep(StepOp step);
@@ -104,6 +108,8 @@ private:
   /// Tiles, and vectors that are operands of products.
   DenseMap<Value, Value> tiles, operands;
   Value first, end;
+  /// The bounds of the loop.
+  Value lower, upper;
   /// Where keys are shared out to parts: what is merged, the row of the output
   /// before it is rounded, where the results of parts go, which part a work
   /// tile is, and whether that has keys.
@@ -111,6 +117,8 @@ private:
   Value unrounded;
   std::optional<PartResults> parts;
   Value part, hasKeys;
+  /// Whether a block is full, where there are classes.
+  Value isFull;
 };
 
 } // namespace mlir::attn

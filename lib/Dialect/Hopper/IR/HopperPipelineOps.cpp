@@ -154,17 +154,30 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   OpAsmParser::Argument variable;
   SmallVector<OpAsmParser::Argument> arguments;
-  SmallVector<OpAsmParser::UnresolvedOperand> bounds(2), inits;
+  SmallVector<OpAsmParser::UnresolvedOperand> bounds, inits;
+  bool isWhile = succeeded(parser.parseOptionalKeyword("while"));
   bool isWithin = false, onlyLast = false;
   variable.type = builder.getIndexType();
   int64_t step = 0;
   SMLoc loc;
   Attribute schedule, exclusive = builder.getArrayAttr({});
-  if (parser.parseArgument(variable) || parser.parseEqual() ||
-      parser.parseOperand(bounds[0]) || parser.parseKeyword("to") ||
-      parser.parseOperand(bounds[1]) || parser.parseKeyword("step") ||
-      parser.parseInteger(step))
-    return failure();
+  if (!isWhile) {
+    bounds.resize(2);
+    arguments.push_back(variable);
+    if (parser.parseArgument(arguments.back()))
+      return failure();
+    arguments.back().type = variable.type;
+    if (succeeded(parser.parseOptionalComma())) {
+      if (parser.parseArgument(arguments.emplace_back()))
+        return failure();
+      arguments.back().type = builder.getI1Type();
+    }
+    if (parser.parseEqual() || parser.parseOperand(bounds[0]) ||
+        parser.parseKeyword("to") || parser.parseOperand(bounds[1]) ||
+        parser.parseKeyword("step") || parser.parseInteger(step))
+      return failure();
+  }
+  size_t numVariables = arguments.size();
   if (succeeded(parser.parseOptionalKeyword("within"))) {
     isWithin = true;
     bounds.resize(4);
@@ -175,7 +188,6 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
   onlyLast = succeeded(parser.parseOptionalKeyword("only_last_partial"));
   if (parser.resolveOperands(bounds, variable.type, result.operands))
     return failure();
-  arguments.push_back(variable);
   if (succeeded(parser.parseOptionalKeyword("iter_args")) &&
       parser.parseAssignmentList(arguments, inits))
     return failure();
@@ -191,7 +203,8 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
   if (types.size() != inits.size())
     return parser.emitError(loc, "expects a type for each carried value");
   for (auto [argument, type] :
-       llvm::zip_equal(MutableArrayRef(arguments).drop_front(), types))
+       llvm::zip_equal(MutableArrayRef(arguments).drop_front(numVariables),
+                       types))
     argument.type = type;
   auto scheduleArray = dyn_cast<ArrayAttr>(schedule);
   auto exclusiveArray = dyn_cast<ArrayAttr>(exclusive);
@@ -203,10 +216,17 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
   properties.exclusive = exclusiveArray;
   if (onlyLast)
     properties.only_last_partial = builder.getUnitAttr();
-  llvm::copy(ArrayRef<int32_t>{1, 1, isWithin, isWithin,
+  llvm::copy(ArrayRef<int32_t>{!isWhile, !isWhile, isWithin, isWithin,
                                static_cast<int32_t>(inits.size())},
              properties.operandSegmentSizes.begin());
-  Region *body = result.addRegion();
+  Region *body = result.addRegion(), *classes = result.addRegion();
+  if (succeeded(parser.parseOptionalKeyword("classes"))) {
+    OpAsmParser::Argument first;
+    first.type = variable.type;
+    if (parser.parseLParen() || parser.parseArgument(first) ||
+        parser.parseRParen() || parser.parseRegion(*classes, first))
+      return failure();
+  }
   if (parser.resolveOperands(inits, types, loc, result.operands) ||
       parser.parseRegion(*body, arguments) ||
       parser.parseOptionalAttrDict(result.attributes))
@@ -223,9 +243,15 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void PipelinedForOp::print(OpAsmPrinter &printer) {
   printer << " ";
-  printer.printOperand(getInductionVar());
-  printer << " = " << getLower() << " to " << getUpper() << " step "
-          << getStep();
+  if (isWhile()) {
+    printer << "while";
+  } else {
+    llvm::interleaveComma(
+        getBody().getArguments().take_front(getNumVariables()), printer,
+        [&](Value value) { printer.printOperand(value); });
+    printer << " = " << getLower() << " to " << getUpper() << " step "
+            << getStep();
+  }
   if (getOuterLower())
     printer << " within " << getOuterLower() << " to " << getOuterUpper();
   if (getOnlyLastPartial())
@@ -237,6 +263,11 @@ void PipelinedForOp::print(OpAsmPrinter &printer) {
     printer << " exclusive " << getExclusive();
   if (!getInits().empty())
     printer << " : " << getInits().getTypes();
+  if (hasClasses()) {
+    printer.printNewline();
+    printer << "    classes(" << getClasses().getArgument(0) << ") ";
+    printer.printRegion(getClasses(), /*printEntryBlockArgs=*/false);
+  }
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/!getInits().empty());
@@ -254,16 +285,35 @@ std::pair<int64_t, int64_t> PipelinedForOp::getPlace(StringRef step) {
 }
 
 LogicalResult PipelinedForOp::verify() {
-  if (getStep() == 0)
+  if (!getLower() != !getUpper())
+    return emitOpError("expects both bounds or none");
+  if (!isWhile() && getStep() == 0)
     return emitOpError("expects a positive step");
   if (!getOuterLower() != !getOuterUpper())
     return emitOpError("expects both bounds after within");
-  if (getBody().getNumArguments() != 1 + getInits().size() ||
-      !getInductionVar().getType().isIndex() ||
+  if (isWhile() && (getInits().empty() ||
+                    !getInits().front().getType().isInteger(32) ||
+                    getOuterLower() || hasClasses() || getOnlyLastPartial()))
+    return emitOpError("expects an i32 that is carried first, and no bounds or "
+                       "classes, of a loop with while");
+  if (hasClasses() &&
+      (getStep() % kCodeAlignment != 0 || getOuterLower() ||
+       getOnlyLastPartial()))
+    return emitOpError("expects a step that is a multiple of ")
+           << kCodeAlignment
+           << " of a loop with classes, and neither within nor "
+              "only_last_partial";
+  unsigned numVariables = getNumVariables();
+  if (getBody().getNumArguments() != numVariables + getInits().size() ||
+      (numVariables > 0 && !getInductionVar().getType().isIndex()) ||
+      (numVariables > 1 && !getIsFull().getType().isInteger(1)) ||
       getCarried().getTypes() != getInits().getTypes() ||
       getResultTypes() != getInits().getTypes())
-    return emitOpError("expects a body with an index and the carried values "
-                       "as arguments");
+    return emitOpError("expects a body with ")
+           << (hasClasses() ? "an index, an i1"
+               : isWhile()  ? "no variable"
+                            : "an index")
+           << " and the carried values as arguments";
   llvm::StringSet<> names;
   for (auto place : getSchedule().getAsRange<PlaceAttr>())
     if (!names.insert(place.getName()).second)
@@ -288,6 +338,15 @@ LogicalResult PipelinedForOp::verifyRegions() {
   if (!end || end.getValues().getTypes() != getInits().getTypes())
     return emitOpError("expects the body to end with values of the types that "
                        "are carried");
+  if (hasClasses()) {
+    Type i1 = IntegerType::get(getContext(), 1);
+    auto classes = dyn_cast<EndOp>(getClasses().front().getTerminator());
+    if (getClasses().getNumArguments() != 1 ||
+        !getClasses().getArgument(0).getType().isIndex() || !classes ||
+        classes.getValues().getTypes() != TypeRange{i1, i1})
+      return emitOpError("expects classes that end with two values of i1, for "
+                         "an index");
+  }
   llvm::StringMap<hopper::StepOp> steps;
   for (Operation &op : getBlock()->without_terminator()) {
     auto step = dyn_cast<hopper::StepOp>(op);
@@ -336,9 +395,10 @@ LogicalResult PipelinedForOp::verifyRegions() {
       for (Value operand : op->getOperands()) {
         check(operand, 0);
         auto argument = dyn_cast<BlockArgument>(operand);
+        unsigned first = getNumVariables();
         if (argument && argument.getOwner() == getBlock() &&
-            argument.getArgNumber() > 0)
-          check(end.getValues()[argument.getArgNumber() - 1], 1);
+            argument.getArgNumber() >= first)
+          check(end.getValues()[argument.getArgNumber() - first], 1);
       }
     });
     if (failed(result))

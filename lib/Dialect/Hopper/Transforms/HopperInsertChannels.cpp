@@ -1,7 +1,7 @@
 //===- HopperInsertChannels.cpp - Tiles that go between partitions --------===//
 
+#include "BlockSearch.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
-#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOPPERINSERTCHANNELSPASS
@@ -11,31 +11,6 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::hopper;
-
-/// The same step with other results: those that are kept, and `added`.
-static hopper::StepOp rebuild(RewriterBase &rewriter, hopper::StepOp step,
-                              ArrayRef<unsigned> kept, ValueRange added) {
-  SmallVector<Value> values;
-  EndOp end = step.getEnd();
-  for (unsigned number : kept)
-    values.push_back(end.getValues()[number]);
-  llvm::append_range(values, added);
-  rewriter.setInsertionPoint(step);
-  auto result = hopper::StepOp::create(rewriter, step.getLoc(),
-                                       ValueRange(values).getTypes(),
-                                       step.getName(), step.getPartition());
-  result.getBody().takeBody(step.getBody());
-  rewriter.setInsertionPoint(end);
-  rewriter.replaceOpWithNewOp<EndOp>(end, values);
-  for (auto [to, from] : llvm::enumerate(kept))
-    rewriter.replaceAllUsesWith(step.getResult(from), result.getResult(to));
-  rewriter.eraseOp(step);
-  return result;
-}
-
-static SmallVector<unsigned> allResults(hopper::StepOp step) {
-  return llvm::to_vector(llvm::seq<unsigned>(0, step.getNumResults()));
-}
 
 /// Whether `a` runs before `b`: by stage and order in a pipelined loop,
 /// otherwise as they are written.
@@ -119,7 +94,7 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
     });
     if (users.size() == 1)
       return;
-    hopper::StepOp step = rebuild(rewriter, first, allResults(first), own);
+    hopper::StepOp step = rebuildStep(rewriter, first, getAllResults(first), own);
     rewriter.replaceAllUsesWith(tile, step->getResults().back());
     return;
   }
@@ -190,10 +165,10 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
                 /*column=*/Value(), /*list=*/Value(), /*position=*/ValueRange(),
                 /*note=*/Value());
   SmallVector<unsigned> kept;
-  for (unsigned result : allResults(producer))
+  for (unsigned result : getAllResults(producer))
     if (result != number)
       kept.push_back(result);
-  rebuild(rewriter, producer, kept, {});
+  rebuildStep(rewriter, producer, kept, {});
   rewriter.eraseOp(load);
   return success();
 }
@@ -209,6 +184,11 @@ struct HopperInsertChannels
     kernel.walk([&](LoadOp load) { loads.push_back(load); });
     for (LoadOp load : loads)
       if (failed(insertChannel(rewriter, kernel, load)))
+        return signalPassFailure();
+    SmallVector<PipelinedForOp> loops;
+    kernel.walk([&](PipelinedForOp loop) { loops.push_back(loop); });
+    for (PipelinedForOp loop : loops)
+      if (loop.hasClasses() && failed(addNotes(rewriter, loop)))
         return signalPassFailure();
   }
 };

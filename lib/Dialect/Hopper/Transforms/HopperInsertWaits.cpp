@@ -251,6 +251,15 @@ LogicalResult WaitInserter::runNested(Operation *op) {
         for (auto [argument, value] :
              llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
           nested.carriedAs[value] = argument;
+      // What goes on from the first region is what it was given, as loops over
+      // blocks are.
+      if (auto loop = dyn_cast<scf::WhileOp>(op);
+          loop && &region == &loop.getAfter())
+        for (auto [argument, passed] : llvm::zip_equal(
+                 loop.getAfterArguments(), loop.getConditionOp().getArgs()))
+          if (auto before = dyn_cast<BlockArgument>(passed))
+            nested.carriedAs[loop.getYieldedValues()[before.getArgNumber()]] =
+                argument;
       if (failed(nested.run(block)))
         return failure();
     }

@@ -45,6 +45,7 @@ public:
 
 private:
   LogicalResult runLoop(scf::ForOp loop, Counts &counts);
+  LogicalResult runWhile(scf::WhileOp loop, Counts &counts);
   LogicalResult runBranch(scf::IfOp branch, Counts &counts);
   LogicalResult runWork(WorkLoopOp loop, Counts &counts);
   Value add(Value a, Value b);
@@ -189,6 +190,66 @@ LogicalResult Numbering::runLoop(scf::ForOp loop, Counts &counts) {
   return success();
 }
 
+/// Nobody knows how many iterations there will be: counts are carried, those
+/// that start and grow alike as one value.
+LogicalResult Numbering::runWhile(scf::WhileOp loop, Counts &counts) {
+  Location loc = loop.getLoc();
+  SmallVector<std::pair<Value, int64_t>> carried;
+  SmallVector<std::pair<Key, unsigned>> changed;
+  for (auto &[key, count] : counts) {
+    std::optional<int64_t> uses = getUses(*loop.getAfterBody(), key);
+    if (!uses || getUses(*loop.getBeforeBody(), key) != 0)
+      return loop.emitOpError(
+          "expects as many uses of a channel in each iteration");
+    if (*uses == 0)
+      continue;
+    std::pair<Value, int64_t> start(count.base, *uses);
+    auto *it = llvm::find(carried, start);
+    changed.push_back({key, it - carried.begin()});
+    if (it == carried.end())
+      carried.push_back(start);
+  }
+  Counts inner = counts;
+  if (carried.empty())
+    return run(*loop.getAfterBody(), inner);
+  rewriter.setInsertionPoint(loop);
+  SmallVector<Value> inits(loop.getInits());
+  for (auto &[base, uses] : carried)
+    inits.push_back(base ? base
+                         : arith::ConstantIntOp::create(rewriter, loc, 0, 32));
+  SmallVector<Type> types(loop.getResultTypes());
+  size_t numResults = types.size();
+  types.append(carried.size(), rewriter.getI32Type());
+  auto next = scf::WhileOp::create(rewriter, loc, types, inits);
+  next.getBefore().takeBody(loop.getBefore());
+  next.getAfter().takeBody(loop.getAfter());
+  SmallVector<Value> passed(next.getConditionOp().getArgs()),
+      grown(next.getYieldOp().getOperands());
+  SmallVector<Value> own;
+  rewriter.setInsertionPoint(next.getYieldOp());
+  for (auto &[base, uses] : carried) {
+    passed.push_back(
+        next.getBeforeBody()->addArgument(rewriter.getI32Type(), loc));
+    own.push_back(
+        next.getAfterBody()->addArgument(rewriter.getI32Type(), loc));
+    grown.push_back(toValue({own.back(), uses}, loc));
+  }
+  rewriter.modifyOpInPlace(next.getConditionOp(), [&] {
+    next.getConditionOp().getArgsMutable().assign(passed);
+  });
+  rewriter.modifyOpInPlace(next.getYieldOp(),
+                           [&] { next.getYieldOp()->setOperands(grown); });
+  rewriter.replaceAllUsesWith(loop.getResults(),
+                              next.getResults().take_front(numResults));
+  rewriter.eraseOp(loop);
+  for (auto [key, number] : changed) {
+    int64_t offset = counts[key].offset;
+    inner[key] = {own[number], offset};
+    counts[key] = {next.getResult(numResults + number), offset};
+  }
+  return run(*next.getAfterBody(), inner);
+}
+
 LogicalResult Numbering::runBranch(scf::IfOp branch, Counts &counts) {
   Location loc = branch.getLoc();
   Counts sides[2] = {counts, counts};
@@ -302,6 +363,8 @@ LogicalResult Numbering::run(Block &block, Counts &counts) {
     LogicalResult result = success();
     if (auto loop = dyn_cast<scf::ForOp>(op))
       result = runLoop(loop, counts);
+    else if (auto loop = dyn_cast<scf::WhileOp>(op))
+      result = runWhile(loop, counts);
     else if (auto branch = dyn_cast<scf::IfOp>(op))
       result = runBranch(branch, counts);
     else if (auto loop = dyn_cast<WorkLoopOp>(op))

@@ -33,6 +33,7 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult runWhile();
   LogicalResult checkTiles();
   VisitedBlocks emitRange();
   void sinkScalars();
@@ -43,6 +44,7 @@ private:
   void emitPassed(Value from, Value to);
   FailureOr<scf::ForOp> pipeline(scf::ForOp result);
   int64_t getLastStage();
+  FailureOr<scf::ForOp> pipelineBody(scf::ForOp result);
   void inlineSteps(Block *block);
 
   Value i32(int64_t value) {
@@ -325,6 +327,85 @@ void Pipeliner::inlineSteps(Block *block) {
   }
 }
 
+/// Moves the body of the loop to one that has its carried values, and pipelines
+/// that.
+FailureOr<scf::ForOp> Pipeliner::pipelineBody(scf::ForOp result) {
+  Block *body = result.getBody(), *source = loop.getBlock();
+  EndOp end = loop.getEnd();
+  SmallVector<Value> values(end.getValues());
+  if (!body->empty())
+    rewriter.eraseOp(body->getTerminator());
+  rewriter.eraseOp(end);
+  // The loop's variable has no use any more.
+  rewriter.replaceAllUsesWith(loop.getCarried(), result.getRegionIterArgs());
+  source->eraseArguments(0, source->getNumArguments());
+  rewriter.inlineBlockBefore(source, body, body->end());
+  rewriter.setInsertionPointToEnd(body);
+  scf::YieldOp::create(rewriter, loc, values);
+  // The body of the loop is gone; its schedule is needed until the end.
+  rewriter.createBlock(&loop.getBody());
+  FailureOr<scf::ForOp> pipelined = pipeline(result);
+  if (failed(pipelined))
+    return loop.emitOpError("expects a schedule that can be pipelined");
+  return pipelined;
+}
+
+/// A loop goes on while the first of its carried values is not negative, in
+/// place of its number of iterations.
+static void makeWhile(IRRewriter &rewriter, scf::ForOp loop) {
+  Location loc = loop.getLoc();
+  rewriter.setInsertionPoint(loop);
+  auto result = scf::WhileOp::create(
+      rewriter, loc, loop.getResultTypes(), loop.getInitArgs(),
+      [&](OpBuilder &builder, Location, ValueRange values) {
+        Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
+        Value goesOn = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::sge, values[0], zero);
+        scf::ConditionOp::create(builder, loc, goesOn, values);
+      },
+      [](OpBuilder &, Location, ValueRange) {});
+  rewriter.inlineBlockBefore(loop.getBody(), result.getAfterBody(),
+                             result.getAfterBody()->end(),
+                             [&] {
+                               // The number of an iteration has no use.
+                               SmallVector<Value> arguments = {
+                                   loop.getLowerBound()};
+                               llvm::append_range(arguments,
+                                                  result.getAfterArguments());
+                               return arguments;
+                             }());
+  rewriter.replaceOp(loop, result.getResults());
+}
+
+/// How many blocks there are is not known before: it is pipelined as a loop
+/// over all numbers, which then ends where the blocks do.
+LogicalResult Pipeliner::runWhile() {
+  rewriter.setInsertionPoint(loop);
+  Value first = loop.getInits().front();
+  Value hasBlocks = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::sge, first, i32(0));
+  Value zero = i32(0), all = i32(std::numeric_limits<int32_t>::max()),
+        one = i32(1);
+  auto branch = scf::IfOp::create(rewriter, loc, loop.getResultTypes(),
+                                  hasBlocks, /*withElseRegion=*/true);
+  rewriter.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(rewriter, loc, loop.getInits());
+  takeTurns();
+  rewriter.setInsertionPointToStart(branch.thenBlock());
+  auto result =
+      scf::ForOp::create(rewriter, loc, zero, all, one, loop.getInits());
+  scf::YieldOp::create(rewriter, loc, result.getResults());
+  FailureOr<scf::ForOp> pipelined = pipelineBody(result);
+  if (failed(pipelined))
+    return failure();
+  releaseEarly(branch, *pipelined);
+  makeWhile(rewriter, *pipelined);
+  inlineSteps(branch.thenBlock());
+  waitBeforeTurns(branch.thenBlock());
+  loop->replaceAllUsesWith(branch.getResults());
+  return success();
+}
+
 LogicalResult Pipeliner::run() {
   if (getLastStage() > 1)
     return loop.emitOpError("expects stages 0 and 1 in its schedule, but got ")
@@ -332,6 +413,8 @@ LogicalResult Pipeliner::run() {
   if (failed(checkTiles()))
     return failure();
   sinkScalars();
+  if (loop.isWhile())
+    return runWhile();
   rewriter.setInsertionPoint(loop);
   VisitedBlocks range = emitRange();
   bool isPart = loop.getOuterLower() != nullptr;
@@ -358,9 +441,6 @@ LogicalResult Pipeliner::run() {
   if (branch.getNumResults() != 0)
     scf::YieldOp::create(rewriter, loc, result.getResults());
   // The position of a block is computed in each step.
-  Block *body = result.getBody();
-  EndOp end = loop.getEnd();
-  SmallVector<Value> values(end.getValues());
   for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
     auto isInStep = [&](OpOperand &use) {
       return step->isProperAncestor(use.getOwner());
@@ -375,24 +455,9 @@ LogicalResult Pipeliner::run() {
                                PositionOp::create(rewriter, loc, position),
                                isInStep);
   }
-  if (!body->empty())
-    rewriter.eraseOp(body->getTerminator());
-  rewriter.eraseOp(end);
-  SmallVector<Value> arguments = {result.getInductionVar()};
-  llvm::append_range(arguments, result.getRegionIterArgs());
-  // The loop's variable has no use any more.
-  Block *source = loop.getBlock();
-  rewriter.replaceAllUsesWith(source->getArguments().drop_front(),
-                              ValueRange(arguments).drop_front());
-  source->eraseArguments(0, source->getNumArguments());
-  rewriter.inlineBlockBefore(source, body, body->end());
-  rewriter.setInsertionPointToEnd(body);
-  scf::YieldOp::create(rewriter, loc, values);
-  // The body of the loop is gone; its schedule is needed until the end.
-  rewriter.createBlock(&loop.getBody());
-  FailureOr<scf::ForOp> pipelined = pipeline(result);
+  FailureOr<scf::ForOp> pipelined = pipelineBody(result);
   if (failed(pipelined))
-    return loop.emitOpError("expects a schedule that can be pipelined");
+    return failure();
   releaseEarly(branch, *pipelined);
   // There is a block, so that whatever depends on that is known: the values
   // that are carried where there is none. All else is in steps still, but for

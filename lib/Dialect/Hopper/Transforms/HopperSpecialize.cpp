@@ -1,5 +1,6 @@
 //===- HopperSpecialize.cpp - One program becomes a region per partition --===//
 
+#include "BlockSearch.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -35,6 +36,7 @@ private:
   bool isOwn(hopper::StepOp step) { return step.getPartition() == partition; }
   void mark(Value value);
   void markUses(Operation *op);
+  void markCarried(PipelinedForOp loop, unsigned number);
   LogicalResult markAll();
   void erase(Block &block);
   void erase(PipelinedForOp loop);
@@ -61,19 +63,20 @@ void Slicer::markUses(Operation *op) {
   });
 }
 
+void Slicer::markCarried(PipelinedForOp loop, unsigned number) {
+  mark(loop.getInits()[number]);
+  mark(loop.getEnd().getValues()[number]);
+  mark(loop.getCarried()[number]);
+  mark(loop.getResult(number));
+}
+
 LogicalResult Slicer::markAll() {
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
-    auto markCarried = [&](PipelinedForOp loop, unsigned number) {
-      mark(loop.getInits()[number]);
-      mark(loop.getEnd().getValues()[number]);
-      mark(loop.getCarried()[number]);
-      mark(loop.getResult(number));
-    };
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto loop = dyn_cast<PipelinedForOp>(argument.getOwner()->getParentOp());
-      if (loop && argument.getArgNumber() > 0)
-        markCarried(loop, argument.getArgNumber() - 1);
+      if (loop && argument.getArgNumber() >= loop.getNumVariables())
+        markCarried(loop, argument.getArgNumber() - loop.getNumVariables());
       continue;
     }
     Operation *op = value.getDefiningOp();
@@ -129,9 +132,10 @@ void Slicer::erase(PipelinedForOp loop) {
       rewriter.getArrayAttr(places), rewriter.getArrayAttr(exclusive));
   sliced.getBody().takeBody(loop.getBody());
   BitVector dead(sliced.getBody().getNumArguments(), true);
-  dead.reset(0);
+  unsigned numVariables = sliced.getNumVariables();
+  dead.reset(0, numVariables);
   for (auto [to, from] : llvm::enumerate(kept)) {
-    dead.reset(1 + from);
+    dead.reset(numVariables + from);
     rewriter.replaceAllUsesWith(loop.getResult(from), sliced.getResult(to));
   }
   sliced.getBlock()->eraseArguments(dead);
@@ -164,10 +168,15 @@ LogicalResult Slicer::slice(Block &block) {
         return;
       markUses(step);
       for (Operation *parent = step->getParentOp();
-           !isa<WarpSpecializeOp>(parent); parent = parent->getParentOp())
+           !isa<WarpSpecializeOp>(parent); parent = parent->getParentOp()) {
+        auto loop = dyn_cast<PipelinedForOp>(parent);
+        // What says which block is next.
+        if (loop && loop.isWhile())
+          markCarried(loop, 0);
         for (Value operand : parent->getOperands())
-          if (!isa<PipelinedForOp>(parent) || operand.getType().isIndex())
+          if (!loop || operand.getType().isIndex())
             mark(operand);
+      }
     });
   if (failed(markAll()))
     return failure();
@@ -303,8 +312,10 @@ static void distributeRows(IRRewriter &rewriter, Block &block) {
   }
   for (PartOfRangeOp part : parts)
     keepPart(rewriter, part, ofAll);
+  // Blocks that are told are for all replicas.
   for (PipelinedForOp loop : loops)
-    keepOuterBounds(rewriter, loop, ofAll);
+    if (!loop.isWhile())
+      keepOuterBounds(rewriter, loop, ofAll);
 }
 
 //===----------------------------------------------------------------------===//
@@ -321,9 +332,12 @@ static bool isShared(Operation &op) {
 static constexpr int64_t kGroupThreads = 4 * kWarpThreads;
 
 /// How many threads copy a tile: one tells the hardware to, or a warpgroup does
-/// it element by element.
+/// it element by element. A warp looks for the blocks of a loop with classes.
 static int64_t getThreads(PutOp put) {
-  return put.getMap().getType().getStrided() ? kGroupThreads : 1;
+  auto loop = put->getParentOfType<PipelinedForOp>();
+  if (put.getMap().getType().getStrided())
+    return kGroupThreads;
+  return loop && loop.hasClasses() ? kWarpThreads : 1;
 }
 
 /// The partitions in which steps are: those that copy first.
@@ -394,6 +408,12 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     IRMapping mapping;
     for (Operation *op : ops)
       rewriter.clone(*op, mapping);
+    SmallVector<PipelinedForOp> loops;
+    block->walk([&](PipelinedForOp loop) { loops.push_back(loop); });
+    for (PipelinedForOp loop : loops)
+      if (loop.hasClasses() &&
+          failed(tellBlocks(rewriter, loop, partition.getName())))
+        return failure();
     if (failed(Slicer(rewriter, partition.getName()).slice(*block)))
       return failure();
     takeOwnRows(rewriter, *block);

@@ -24,6 +24,8 @@ inline constexpr int64_t kMaxPosition = int64_t(1) << 30;
 /// The queries of a warpgroup: the rows of one matrix instruction.
 inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kWarpThreads = 32;
+/// Blocks that have codes start at multiples of this.
+inline constexpr int64_t kCodeAlignment = 16;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 

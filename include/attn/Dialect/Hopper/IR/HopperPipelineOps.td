@@ -153,30 +153,50 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
     With `within`, the bounds are those of one replica of a partition, and the range after `within` has the blocks that come by channels; the replica passes over
     those outside of its own. `only_last_partial` says that each block of the loop but the first that is visited is full (`hopper.mask`).
 
+    A loop with a region `classes` visits some of its blocks: those for whose start the region ends with true, and an i1 that says whether the block is full. That is the second argument
+    of the body. The partition that copies asks as it goes, and tells the others with the tiles that they get anyway (`hopper.next_block`).
+
+    A loop with `while` visits the blocks that it is told. Its first carried value, an i32, is the code of a block, and the loop ends at one that is negative.
+    The code is the position of the block, which is a multiple of 16, and 1 more if the block is not full.
+
     ```mlir
     %r = hopper.pipelined_for %j = %lo to %hi step 80 iter_args(%acc = %zero)
         schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, ...] : vector<128x64xf32> {
       ...
       hopper.end %next : vector<128x64xf32>
     }
+    %r = hopper.pipelined_for %j, %full = %lo to %hi step 80 iter_args(%acc = %zero)
+        schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, ...] : vector<128x64xf32>
+        classes(%c) { ... hopper.end %needed, %isFull : i1, i1 } { ... }
+    %r:2 = hopper.pipelined_for while iter_args(%code = %first, %acc = %zero)
+        schedule [#hopper.place<"qk", 0>, ...] : i32, vector<128x64xf32> { ... }
     ```
 
     Errors: a step without a place, or a place without a step, or two of one name; a step that is not pure outside of steps; a step scheduled before
-    another one whose result it uses; carried values whose types differ.
+    another one whose result it uses; carried values whose types differ; `classes` that do not make two i1 of an index, with `within` or `only_last_partial`, or
+    with a step that is not a multiple of 16; `while` without an i32 that is carried first.
   }];
-  let arguments = (ins Index:$lower, Index:$upper, Optional<Index>:$outerLower,
+  let arguments = (ins Optional<Index>:$lower, Optional<Index>:$upper, Optional<Index>:$outerLower,
       Optional<Index>:$outerUpper, I64Attr:$step, UnitAttr:$only_last_partial,
       Variadic<AnyType>:$inits, TypedArrayAttrBase<Hopper_PlaceAttr, "places">:$schedule,
       DefaultValuedAttr<StrArrayAttr, "{}">:$exclusive);
   let results = (outs Variadic<AnyType>:$results);
-  let regions = (region SizedRegion<1>:$body);
+  let regions = (region SizedRegion<1>:$body, AnyRegion:$classes);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     Block *getBlock() { return &getBody().front(); }
     Value getInductionVar() { return getBlock()->getArgument(0); }
-    ValueRange getCarried() { return getBlock()->getArguments().drop_front(); }
+    bool isWhile() { return !getLower(); }
+    bool hasClasses() { return !getClasses().empty(); }
+    /// Whether a block is full, where there are classes.
+    Value getIsFull() { return getBlock()->getArgument(1); }
+    /// How many arguments of the body come before the carried values.
+    unsigned getNumVariables() { return isWhile() ? 0 : hasClasses() ? 2 : 1; }
+    ValueRange getCarried() {
+      return getBlock()->getArguments().drop_front(getNumVariables());
+    }
     EndOp getEnd() { return cast<EndOp>(getBlock()->getTerminator()); }
     /// The place of a step, by position in the schedule, and its stage.
     std::pair<int64_t, int64_t> getPlace(StringRef step);
@@ -314,6 +334,21 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
     `:` type($scores) `,` type($acc) `,` type($shift) `,` type($sum)
   }];
   let hasVerifier = 1;
+}
+
+def Hopper_NextBlockOp : Hopper_Op<"next_block", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the code of the block that a loop with classes visits next";
+  let description = [{
+    Stands for the note of a `hopper.put`. In a loop with `classes`: the code of the block behind the current one; in front of one, of its first block; -1 where there is none. `hopper-specialize` has the
+    partition compute it.
+
+    ```mlir
+    %x = hopper.next_block
+    hopper.put %ch[%n], %map[%b, %h, %j] note %x : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+    ```
+  }];
+  let results = (outs I32:$code);
+  let assemblyFormat = "attr-dict";
 }
 
 def Hopper_NextUseOp : Hopper_Op<"next_use", [MemoryEffects<[MemRead, MemWrite]>]> {

@@ -109,7 +109,8 @@ def HopperSpecializePass : Pass<"hopper-specialize", "::mlir::gpu::GPUFuncOp"> {
 
     Errors: a value other than a tile that another partition needs; no step that copies tiles.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::attn::hopper::HopperDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"];
 }
 
 def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
