@@ -517,7 +517,7 @@ struct AttnHopperOutline
       for (auto grid : function.getOps<scf::ForallOp>()) {
         auto schedule =
             grid->getAttrOfType<hopper::ScheduleAttr>(attn::kScheduleAttrName);
-        if (schedule && schedule.getOrder())
+        if (schedule && schedule.getOrder() && !isSummary(grid))
           programs.push_back({function, grid});
       }
     for (auto [function, grid] : programs)

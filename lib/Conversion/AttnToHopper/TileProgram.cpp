@@ -331,8 +331,7 @@ static LogicalResult matchResult(TileProgram &program,
   return success();
 }
 
-/// Whether a loop fills tables for another one.
-static bool isSummary(scf::ForallOp grid) {
+bool mlir::attn::isSummary(scf::ForallOp grid) {
   return !grid->use_empty() &&
          llvm::all_of(grid->getUsers(), [](Operation *op) {
            return isa<tensor::ExtractOp, tensor::DimOp, GatherOp>(op);

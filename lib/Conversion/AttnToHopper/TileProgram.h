@@ -116,6 +116,9 @@ struct TileProgram {
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
 
+/// Whether a loop fills tables for another one.
+bool isSummary(scf::ForallOp grid);
+
 /// Finds the loop of the workers and, before it, what fills tables.
 LogicalResult matchGrids(TileProgram &program);
 
