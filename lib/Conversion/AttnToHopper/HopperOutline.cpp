@@ -19,10 +19,10 @@ using namespace mlir::attn;
 // The program of a worker
 //===----------------------------------------------------------------------===//
 
-static vector::TransferReadOp getRead(Value value) {
+template <typename Op> static Op getRead(Value value) {
   if (auto extend = value.getDefiningOp<arith::ExtFOp>())
     value = extend.getIn();
-  return value.getDefiningOp<vector::TransferReadOp>();
+  return value.getDefiningOp<Op>();
 }
 
 /// What a value of a step is outside of it.
@@ -129,6 +129,48 @@ LogicalResult Outliner::matchSoftmax() {
   return success();
 }
 
+/// What a step loads for products: rows from one on, or those that a list names.
+LogicalResult Outliner::matchBlock(Value output) {
+  FailureOr<TileAccess> access;
+  Value yielded = getYielded(output);
+  if (auto read = getRead<vector::TransferReadOp>(yielded))
+    access = matchRead(read, /*columnResult=*/1);
+  else if (auto gather = getRead<GatherOp>(yielded);
+           gather && llvm::any_of(output.getUsers(),
+                                  llvm::IsaPred<vector::ContractionOp>))
+    access = matchGather(function, gather, "rows");
+  else
+    return success();
+  if (failed(access))
+    return failure();
+  if (access->list && schedule.getPersistent())
+    return loop.emitError("expects a schedule that is not persistent for "
+                          "gathered keys, which a warpgroup copies, but got ")
+           << schedule << "; leave it out";
+  blocks[output] = *access;
+  return success();
+}
+
+/// Numbers of rows or positions are computed where they are used, unless the
+/// order names the step that gives them.
+void Outliner::inlinePositions() {
+  auto isNamed = [&](StepOp step) {
+    return llvm::any_of(
+        schedule.getOrder().getAsRange<hopper::PlaceAttr>(),
+        [&](hopper::PlaceAttr place) {
+          return place.getName() == step.getStepName();
+        });
+  };
+  IRRewriter rewriter(function.getContext());
+  for (StepOp step :
+       llvm::make_early_inc_range(loop.getBody().getOps<StepOp>()))
+    if (!isNamed(step) && llvm::all_of(step.getResultTypes(), [](Type type) {
+          auto vector = dyn_cast<VectorType>(type);
+          return !vector || vector.getRank() == 1;
+        }))
+      step.inlineBody(rewriter);
+}
+
 LogicalResult Outliner::match() {
   for (Operation &op : grid.getTerminator().getYieldingOps())
     if (failed(matchResult(cast<tensor::ParallelInsertSliceOp>(op))))
@@ -139,17 +181,14 @@ LogicalResult Outliner::match() {
                           "order, but got ")
            << loops.size();
   loop = loops.front();
+  inlinePositions();
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
-      if (vector::TransferReadOp read = getRead(getYielded(output))) {
-        FailureOr<TileAccess> access = matchRead(read, /*columnResult=*/1);
-        if (failed(access))
-          return failure();
-        blocks[output] = *access;
-      }
+      if (failed(matchBlock(output)))
+        return failure();
   // What is read once for a work tile.
   WalkResult walk = loop.getBody().walk([&](vector::ContractionOp product) {
-    vector::TransferReadOp read = getRead(product.getRhs());
+    auto read = getRead<vector::TransferReadOp>(product.getRhs());
     if (!read || read->getBlock() != grid.getBody())
       return WalkResult::advance();
     FailureOr<TileAccess> access = matchRead(read, /*columnResult=*/0);
@@ -504,6 +543,7 @@ LogicalResult Outliner::run() {
     return failure();
   builder.setInsertionPointToEnd(&kernel.getBody().front());
   gpu::ReturnOp::create(builder, loc);
+  kernel.walk([](hopper::PipelinedForOp loop) { simplifyClasses(loop); });
   function.erase();
   return success();
 }

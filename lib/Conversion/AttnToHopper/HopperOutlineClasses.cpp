@@ -1,6 +1,8 @@
 //===- HopperOutlineClasses.cpp - Blocks whose classes are computed -------===//
 
 #include "HopperOutliner.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -64,4 +66,18 @@ LogicalResult Outliner::emitClasses(Region &classes) {
   values->restore(std::move(saved));
   hopper::EndOp::create(builder, loc, ends);
   return success();
+}
+
+/// What both classes ask for is computed once.
+void Outliner::simplifyClasses(hopper::PipelinedForOp loop) {
+  if (!loop.hasClasses())
+    return;
+  IRRewriter rewriter(loop.getContext());
+  auto removeCopies = [&] {
+    DominanceInfo dominance;
+    eliminateCommonSubExpressions(rewriter, dominance, loop);
+  };
+  removeCopies();
+  mergeBranches(rewriter, loop.getClasses().front());
+  removeCopies();
 }

@@ -18,11 +18,27 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
   FailureOr<SmallVector<Value>> position = emitPosition(access);
   if (failed(position))
     return failure();
+  Value list;
+  SmallVector<Value> inList;
+  if (GatherOp numbers = access.list) {
+    std::optional<unsigned> operand = values->getOperand(numbers.getSource());
+    if (!operand)
+      return numbers.emitError("expects a list of keys that is a table");
+    list = arguments->getMemRef(
+        *operand, cast<RankedTensorType>(numbers.getSource().getType()));
+    for (Value index : numbers.getIndices().drop_back()) {
+      FailureOr<Value> value = values->getScalar(index);
+      if (failed(value))
+        return failure();
+      inList.push_back(*value);
+    }
+  }
   auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
                                     access.elementType, rows);
-  return hopper::LoadOp::create(builder, loc, type,
-                                arguments->getMap(access, rows), (*position)[0],
-                                (*position)[1], (*position)[2], stages)
+  return hopper::LoadOp::create(
+             builder, loc, type, arguments->getMap(access, rows),
+             (*position)[0], (*position)[1], (*position)[2], list, inList,
+             stages)
       .getResult();
 }
 

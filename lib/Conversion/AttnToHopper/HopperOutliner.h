@@ -43,6 +43,8 @@ public:
 
 private:
   LogicalResult match();
+  void inlinePositions();
+  LogicalResult matchBlock(Value output);
   LogicalResult matchResult(tensor::ParallelInsertSliceOp insert);
   LogicalResult matchSoftmax();
   TileAccess getAccess(Value tensor, Type element, int64_t row, int64_t column,
@@ -59,6 +61,7 @@ private:
   LogicalResult emitLoopInputs();
   LogicalResult emitClassInputs(Region &region);
   LogicalResult emitClasses(Region &classes);
+  static void simplifyClasses(hopper::PipelinedForOp loop);
   LogicalResult emitLoop();
   LogicalResult emitStep(StepOp step);
   LogicalResult emitLoadStep(StepOp step);

@@ -44,9 +44,9 @@ static Value skipExtension(Value value) {
   return value;
 }
 
-/// Rows of a head of a tensor that a list names.
-static FailureOr<TileAccess> matchGather(func::FuncOp function, GatherOp gather,
-                                         StringRef what) {
+FailureOr<TileAccess> mlir::attn::matchGather(func::FuncOp function,
+                                              GatherOp gather,
+                                              StringRef what) {
   TileAccess access;
   std::optional<int64_t> row, column;
   GatherOp list;
@@ -142,9 +142,7 @@ template <typename OpTy> static OpTy getOnly(StepOp step) {
   return llvm::hasSingleElement(ops) ? *ops.begin() : OpTy();
 }
 
-/// Makes one of branches on one condition: where both classes look at an
-/// element of a table, each of them under its branch, it is read once.
-static void mergeBranches(RewriterBase &rewriter, Block &body) {
+void mlir::attn::mergeBranches(RewriterBase &rewriter, Block &body) {
   DominanceInfo dominance;
   SmallVector<Operation *> branches;
   for (auto branch : body.getOps<scf::IfOp>()) {

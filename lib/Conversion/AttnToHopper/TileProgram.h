@@ -116,6 +116,15 @@ struct TileProgram {
   static FailureOr<TileProgram> match(func::FuncOp function);
 };
 
+/// Rows of a head of a tensor that a row of a table names, or a failure with a
+/// diagnostic.
+FailureOr<TileAccess> matchGather(func::FuncOp function, GatherOp gather,
+                                  StringRef what);
+
+/// Makes one of branches on one condition: where both classes look at an
+/// element of a table, each of them under its branch, it is read once.
+void mergeBranches(RewriterBase &rewriter, Block &body);
+
 /// Whether a loop fills tables for another one.
 bool isSummary(scf::ForallOp grid);
 

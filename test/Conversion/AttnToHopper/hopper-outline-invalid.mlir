@@ -1,25 +1,4 @@
-// RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file --verify-diagnostics
-
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk, softmax, load_v, pv]>
-!t = tensor<2x8x?x64xbf16>
-func.func @gaps(%q: !t, %o: !t) -> !t {
-  // expected-error @+1 {{expects all tiles within the loop's bounds to be needed for a schedule with an order; leave out the order}}
-  %r = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
-      mask(%b, %h, %i, %j) {
-        %c200 = arith.constant 200 : index
-        %c4 = arith.constant 4 : index
-        %d = arith.subi %i, %j : index
-        %near = arith.cmpi sle, %d, %c200 : index
-        %past = arith.cmpi sle, %j, %i : index
-        %window = arith.andi %near, %past : i1
-        %first = arith.cmpi slt, %j, %c4 : index
-        %p = arith.ori %window, %first : i1
-        attn.yield %p : i1
-      }
-  return %r : !t
-}
-
-// -----
+// RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file --verify-diagnostics
 
 #bias = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, bias_in_product, order = [load_k, qk, softmax, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>

@@ -249,3 +249,85 @@ func.func @place() attributes {p = #hopper.place<"", 0>} { return }
 func.func @exclusive_alone() attributes {
   // expected-error @+1 {{expects exclusive together with an order}}
   s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1, exclusive = [qk]>} { return }
+
+// -----
+
+func.func @class_values(%n: index, %x: i1) {
+  // expected-error @+1 {{expects classes that end with two values of i1, for an index}}
+  hopper.pipelined_for %j, %full = %n to %n step 64 schedule [] classes(%c) {
+    hopper.end %x : i1
+  } {
+  }
+  return
+}
+
+// -----
+
+func.func @class_step(%n: index, %x: i1) {
+  // expected-error @+1 {{expects a step that is a multiple of 16 of a loop with classes, and neither within nor only_last_partial}}
+  hopper.pipelined_for %j, %full = %n to %n step 24 schedule [] classes(%c) {
+    hopper.end %x, %x : i1, i1
+  } {
+  }
+  return
+}
+
+// -----
+
+func.func @class_within(%n: index, %x: i1) {
+  // expected-error @+1 {{expects a step that is a multiple of 16 of a loop with classes, and neither within nor only_last_partial}}
+  hopper.pipelined_for %j, %full = %n to %n step 64 within %n to %n schedule [] classes(%c) {
+    hopper.end %x, %x : i1, i1
+  } {
+  }
+  return
+}
+
+// -----
+
+func.func @no_class_variable(%n: index, %x: i1) {
+  // expected-error @+1 {{expects a body with an index, an i1 and the carried values as arguments}}
+  hopper.pipelined_for %j = %n to %n step 64 schedule [] classes(%c) {
+    hopper.end %x, %x : i1, i1
+  } {
+  }
+  return
+}
+
+// -----
+
+func.func @while_without_code(%x: index) {
+  // expected-error @+1 {{expects an i32 that is carried first, and no bounds or classes, of a loop with while}}
+  %r = hopper.pipelined_for while iter_args(%y = %x) schedule [] : index {
+    hopper.end %y : index
+  }
+  return
+}
+
+// -----
+
+func.func @one_bound(%n: index) {
+  // expected-error @+1 {{expects both bounds or none}}
+  "hopper.pipelined_for"(%n) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>, schedule = [], step = 64 : i64}> ({
+  ^bb0(%j: index):
+    "hopper.end"() : () -> ()
+  }, {
+  }) : (index) -> ()
+  return
+}
+
+// -----
+
+func.func @list_map(%map: !hopper.map<64x64xbf16>, %list: memref<?x64xi32>, %b: index) {
+  // expected-error @+1 {{expects a strided map for rows of a list, but got '!hopper.map<64x64xbf16>'}}
+  %x = hopper.load %map[%b, %b, %b] rows %list[%b] stages 2 : !hopper.map<64x64xbf16>, memref<?x64xi32> -> !hopper.tile<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @list_position(%map: !hopper.map<64x64xbf16, strided>, %list: memref<?x64xi32>, %b: index) {
+  // expected-error @+1 {{expects one position for each dimension of the list but the last, 1, but got 0}}
+  %x = hopper.load %map[%b, %b, %b] rows %list[] stages 2 : !hopper.map<64x64xbf16, strided>, memref<?x64xi32> -> !hopper.tile<64x64xbf16>
+  return
+}

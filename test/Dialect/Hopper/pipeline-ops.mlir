@@ -64,6 +64,49 @@ gpu.module @m {
     gpu.return
   }
 
+  // CHECK-LABEL: gpu.func @classes
+  gpu.func @classes(%map: !map, %lists: !hopper.map<64x64xbf16, strided, aligned>, %list: memref<?x64xi32>, %n: index, %code: i32) kernel {
+    %zero = arith.constant dense<0.0> : vector<64x64xf32>
+    // CHECK: hopper.pipelined_for %[[J:.*]], %[[FULL:.*]] = %{{.*}} to %{{.*}} step 64 iter_args(%[[A:.*]] = %{{.*}})
+    // CHECK-NEXT: schedule [#hopper.place<"load", 0>, #hopper.place<"use", 0>] : vector<64x64xf32>
+    // CHECK-NEXT: classes(%[[C:.*]]) {
+    // CHECK-NEXT: arith.cmpi slt, %[[C]]
+    // CHECK-NEXT: hopper.end %{{.*}}, %{{.*}} : i1, i1
+    // CHECK-NEXT: } {
+    %r = hopper.pipelined_for %j, %full = %n to %n step 64 iter_args(%a = %zero)
+        schedule [#hopper.place<"load", 0>, #hopper.place<"use", 0>] : vector<64x64xf32>
+        classes(%c) {
+      %x = arith.cmpi slt, %c, %n : index
+      hopper.end %x, %x : i1, i1
+    } {
+      %k = hopper.step "load" in "load" -> !hopper.tile<64x64xbf16> {
+        // CHECK: hopper.next_block
+        %next = hopper.next_block
+        // CHECK: hopper.load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows %{{.*}}[%[[J]]] stages 2 : <64x64xbf16, strided, aligned>, memref<?x64xi32> -> <64x64xbf16>
+        %x = hopper.load %lists[%n, %n, %n] rows %list[%j] stages 2 : !hopper.map<64x64xbf16, strided, aligned>, memref<?x64xi32> -> !hopper.tile<64x64xbf16>
+        hopper.end %x : !hopper.tile<64x64xbf16>
+      }
+      %s = hopper.step "use" in "compute" -> vector<64x64xf32> {
+        // CHECK: hopper.mask %[[A]] unless %[[FULL]] by_block
+        %x = hopper.mask %a unless %full by_block {
+          %allowed = arith.constant dense<true> : vector<64x64xi1>
+          hopper.end %allowed : vector<64x64xi1>
+        } : vector<64x64xf32>
+        hopper.end %x : vector<64x64xf32>
+      }
+      hopper.end %s : vector<64x64xf32>
+    }
+    // CHECK: hopper.pipelined_for while iter_args(%[[CODE:.*]] = %{{.*}})
+    // CHECK-NEXT: schedule [#hopper.place<"next", 0>] exclusive ["next"] : i32 {
+    %last = hopper.pipelined_for while iter_args(%x = %code) schedule [#hopper.place<"next", 0>] exclusive ["next"] : i32 {
+      %next = hopper.step "next" in "load" -> i32 {
+        hopper.end %x : i32
+      }
+      hopper.end %next : i32
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @softmax
   gpu.func @softmax(%s: vector<64x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) kernel {
     // CHECK: hopper.softmax_step %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} factor 1.800000e-01 lazy : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>

@@ -53,6 +53,8 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
     * Steps of `attn.tile_loop` keep their names. Those that load a tile are in the partition `load`, the others in `compute`. The loop has the places that the schedule gives them.
     * `load_q` and, with `q_in_registers`, `hold_q` come before the loop, and `store` behind it.
     * The state of `attn.online_step` becomes that of `hopper.softmax_step`; `attn.mask_tile` becomes `hopper.mask`, with the class of the block.
+    * With a region `needed` the loop has `classes`. What they need that is the same for all blocks is computed in front of the loop.
+    * Loops that fill tables become kernels, as by `attn-hopper-schedule`. Rows that a table names are loaded by its list.
     * What is multiplied is rounded to the element type of the tiles, as an eager program does.
 
     Arguments and attributes of the kernel are those of `attn-hopper-schedule`, which makes kernels with other schedules.

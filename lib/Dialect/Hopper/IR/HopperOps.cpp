@@ -179,6 +179,25 @@ LogicalResult PositionOp::verify() {
   return success();
 }
 
+LogicalResult mlir::attn::hopper::verifyList(Operation *op, MapType map,
+                                             Value list, ValueRange position) {
+  if (!list)
+    return success();
+  auto type = cast<MemRefType>(list.getType());
+  if (!map.getStrided())
+    return op->emitOpError("expects a strided map for rows of a list, but got ")
+           << map;
+  if (!type.getElementType().isInteger(32) || type.getRank() < 1)
+    return op->emitOpError("expects a list of i32 with a rank of at least 1, "
+                           "but got ")
+           << type;
+  if (static_cast<int64_t>(position.size()) != type.getRank() - 1)
+    return op->emitOpError("expects one position for each dimension of the "
+                           "list but the last, ")
+           << type.getRank() - 1 << ", but got " << position.size();
+  return success();
+}
+
 LogicalResult PutOp::verify() {
   ChannelType channel = getChannel().getType();
   MapType map = getMap().getType();
@@ -197,20 +216,8 @@ LogicalResult PutOp::verify() {
            << partition->getThreads();
   if (map.getStrided() && getColumn())
     return emitOpError("expects no column of a strided map");
-  if (getList()) {
-    auto list = cast<MemRefType>(getList().getType());
-    if (!map.getStrided())
-      return emitOpError("expects a strided map for rows of a list, but got ")
-             << map;
-    if (!list.getElementType().isInteger(32) || list.getRank() < 1)
-      return emitOpError("expects a list of i32 with a rank of at least 1, but "
-                         "got ")
-             << list;
-    if (static_cast<int64_t>(getPosition().size()) != list.getRank() - 1)
-      return emitOpError("expects one position for each dimension of the list "
-                         "but the last, ")
-             << list.getRank() - 1 << ", but got " << getPosition().size();
-  }
+  if (failed(verifyList(*this, map, getList(), getPosition())))
+    return failure();
   return verifyNote(*this, channel, getNote());
 }
 

@@ -423,7 +423,7 @@ LogicalResult LoadOp::verify() {
       tile.getParentRows() != tile.getRows())
     return emitOpError("expects a tile of the boxes of ")
            << map << ", but got " << tile;
-  return success();
+  return verifyList(*this, map, getList(), getPosition());
 }
 
 LogicalResult OwnRowsOp::verify() {

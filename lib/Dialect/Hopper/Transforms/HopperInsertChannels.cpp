@@ -162,7 +162,7 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
   Value use = NextUseOp::create(rewriter, load.getLoc(), channel);
   PutOp::create(rewriter, load.getLoc(), channel, use, load.getMap(),
                 load.getBatch(), load.getHead(), load.getRow(),
-                /*column=*/Value(), /*list=*/Value(), /*position=*/ValueRange(),
+                /*column=*/Value(), load.getList(), load.getPosition(),
                 /*note=*/Value());
   SmallVector<unsigned> kept;
   for (unsigned result : getAllResults(producer))

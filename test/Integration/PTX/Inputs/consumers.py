@@ -383,6 +383,21 @@ TESTS = [
         (1, 1, 1, 70, 100),
     ),
     Test("causal", "bf16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 1, 1)),
+    # Blocks that are found at run time, of some work tiles none, and rows that
+    # lists name.
+    Test("documents-sorted", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _IN_TURN), (1, 2, 1, 300, 300)),
+    Test("documents-causal", "bf16", _D128, _schedule(128, 80, 2, 232, "persistent", "q_in_registers", _OVERLAP), (1, 2, 1, 200, 250)),
+    Test("documents-sorted", "bf16", _D64, _schedule(192, 64, 2, 160, "persistent", _ONE_BY_ONE), (1, 2, 1, 200, 200), late=0.5),
+    Test("dilated-blocks", "f16", _D64, _schedule(128, 32, 4, 240, _IN_TURN), (1, 2, 1, 200, 1300)),
+    Test("global-tokens", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _ONE_BY_ONE), (1, 2, 1, 300, 300), seed=1),
+    Test("ragged", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _IN_TURN), (3, 1, 1, 200, 300), 1),
+    Test("random-rows", "bf16", _D64, _schedule(64, 64, 2, 208, "split_keys", _OVERLAP), (1, 2, 1, 70, 600), parts=3),
+    Test(layouts.Lists(64, 0.3), "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _OVERLAP), (1, 2, 2, 300, 300)),
+    Test(layouts.Lists(64, 0.0), "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _IN_TURN), (1, 2, 2, 300, 300)),
+    Test(layouts.Lists(64, 0.2), "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _ONE_BY_ONE), (1, 2, 2, 150, 0)),
+    Test(layouts.Lists(1, 0.3), "bf16", _D128, _schedule(128, 64, 2, 232, _IN_TURN), (1, 2, 1, 70, 150), options=("--sparsity=dense",)),
+    Test(layouts.Lists(1, 0.1), "bf16", _D64, _schedule(64, 64, 4, 112, "thread_blocks = 3", _OVERLAP), (1, 2, 1, 70, 200), options=("--sparsity=gathered",)),
+    Test(layouts.Lists(1, 0.2), "bf16", _D128, _schedule(128, 64, 2, 232, _ONE_BY_ONE), (1, 2, 1, 150, 200), options=("--sparsity=gathered",)),
     # Parts of the keys: of ranges that differ between warpgroups, more parts than
     # there are keys for, one part, and no keys.
     Test(

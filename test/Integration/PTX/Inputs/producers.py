@@ -49,6 +49,14 @@ class Test(typing.NamedTuple):
     parts: int = 1
 
 
+_ORDER = "order = [load_k, qk, load_v(1), pv(1), softmax]"
+
+
+def _in_order(schedule):
+    """As the passes of the hopper dialect make kernels."""
+    return f"{schedule[:-1]}, {_ORDER}>"
+
+
 # A producer looks at 32 tiles of keys at a time: there are 71 of 128 keys here.
 _LONG = (1, 2, 1, 300, 9000)
 # A few tiles of queries, so that blocks compute several.
@@ -95,6 +103,28 @@ TESTS = {
         Test("head-dependent", [(1, 2, 1, 500, 500)]),
         Test("even-batches-causal", [(3, 1, 1, 300, 500)]),
         Test("ragged", [(3, 2, 1, 500, 900)]),
+    ]
+    + [
+        test._replace(schedule=_in_order(test.schedule))
+        for test in [
+            Test("dilated-blocks", [_LONG, (1, 1, 1, 2500, 2500), *_SMALL], True, schedule=_BLOCK.format(128)),
+            Test("dilated", [(1, 2, 1, 300, 700)], schedule=_PERSISTENT.format(128)),
+            Test("documents-sorted", [_WIDE, *_SMALL], True, schedule=_BLOCK.format(64)),
+            Test("documents-shuffled", [_WIDE], schedule=_PERSISTENT.format(128)),
+            Test("documents-sorted", [(1, 2, 1, 300, 900)], True, 256, _BLOCK.format(64)),
+            Test("one-document", [_WIDE, _EVEN], True, schedule=_PERSISTENT.format(64)),
+            Test("documents-causal", [(2, 2, 1, 400, 1100)], dim=64, schedule=_BLOCK.format(128)),
+            Test("bits-64", [(1, 4, 2, 700, 1300), *_SMALL], dim=64, schedule=_PERSISTENT.format(64)),
+            Test("bits-128-causal", [(2, 4, 1, 700, 700)], True, schedule=_BLOCK.format(128), shared=True),
+            Test(layouts.Lists(128, 0.3), [(1, 4, 2, 1000, 1100)], True, schedule=_PERSISTENT.format(128)),
+            Test(layouts.Lists(128, 0.0), [(1, 2, 2, 500, 5000)], True, schedule=_BLOCK.format(128)),
+            Test("global-tokens", [_LONG, (1, 1, 1, 900, 500)], True, schedule=_PERSISTENT.format(128)),
+            Test("dilated-blocks", [_LONG, *_SMALL], schedule=_SPLIT.format(64), parts=5),
+            Test("documents-sorted", [_WIDE], schedule=_SPLIT.format(32), parts=3),
+            Test("global-tokens", [_LONG], schedule=_SPLIT.format(64), parts=16),
+            Test("random-rows", [(2, 2, 1, 500, 900), *_SMALL], schedule=_BLOCK.format(128)),
+            Test("negation", [_LONG], True, schedule=_BLOCK.format(64)),
+        ]
     ],
     "intervals": [
         Test("full", [_WIDE, *_SMALL], True),

@@ -145,6 +145,10 @@ struct RingUsers {
 
 namespace mlir::attn::hopper {
 
+/// Checks a list that names the rows of a map's box, or null.
+LogicalResult verifyList(Operation *op, MapType map, Value list,
+                         ValueRange position);
+
 /// The partition that `op` is in, or null.
 PartitionAttr getPartition(Operation *op);
 

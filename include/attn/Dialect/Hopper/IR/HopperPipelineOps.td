@@ -207,25 +207,27 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
 // What steps do
 //===----------------------------------------------------------------------===//
 
-def Hopper_LoadOp : Hopper_Op<"load", [MemoryEffects<[MemRead]>]> {
+def Hopper_LoadOp : Hopper_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "a box of a tensor in global memory as a tile";
   let description = [{
-    The box at row `row` of a head. `hopper-insert-channels` makes it a copy into a channel.
+    The box at row `row` of a head. `hopper-insert-channels` makes it a copy into a channel. With a list, rows are those that it names, as those of `hopper.put` are.
 
     Operands: `map`, the tensor; `batch`, `head`, `row`, the position of the box.
 
     ```mlir
-    %k = hopper.load %map[%b, %h, %j] stages 2 : !hopper.map<80x128xbf16>
+    %k = hopper.load %map[%b, %h, %j] stages 2 : !hopper.map<80x128xbf16> -> !hopper.tile<80x128xbf16>
+    %k = hopper.load %map[%b, %h, %c0] rows %list[%p] stages 2
+        : !hopper.map<64x128xbf16, strided, aligned>, memref<?x64xi32> -> !hopper.tile<64x128xbf16>
     ```
 
-    Errors: other than 1, 2 or 4 stages.
+    Errors: other than 1, 2 or 4 stages; a list with another than a strided map, or of other elements than i32, or with a number of positions other than the rank less one.
   }];
   let arguments = (ins Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
-      I64Attr:$stages);
+      Optional<AnyMemRef>:$list, Variadic<Index>:$position, I64Attr:$stages);
   let results = (outs Hopper_TileType:$result);
   let assemblyFormat = [{
-    $map `[` $batch `,` $head `,` $row `]` `stages` $stages attr-dict
-    `:` type($map) `->` type($result)
+    $map `[` $batch `,` $head `,` $row `]` (`rows` $list^ `[` $position `]`)? `stages` $stages attr-dict
+    `:` type($map) (`,` type($list)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }

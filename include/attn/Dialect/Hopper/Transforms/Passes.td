@@ -16,6 +16,8 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
     of those that use it, and is given back (`hopper.release`) in the one that runs last; by stage and order in a pipelined loop. Around a loop that uses it, these are steps of
     their own, called by the name of the step that loads with `.get` and `.release`. Where results are staged in the tile, stores have read it before (`hopper.drain`). Uses have no numbers yet (`hopper.next_use`).
 
+    Of a loop with `classes`, the tiles that another partition gets in front of it last, and those that it gets first in an iteration, come with a note: the code of the block that is next (`hopper.next_block`).
+
     Precondition: a tile that is loaded is a result of its step. Postcondition: no `hopper.load` is left.
 
     Before:
@@ -49,7 +51,7 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
     }
     ```
 
-    Errors: a tile that nobody uses, or that its own partition or several others use.
+    Errors: a tile that nobody uses, or that its own partition or several others use; a loop with classes and a partition that gets nothing in front of it or in stage 0.
   }];
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
@@ -76,6 +78,9 @@ def HopperSpecializePass : Pass<"hopper-specialize", "::mlir::gpu::GPUFuncOp"> {
 
     Of several replicas of a partition, each has 64 rows of a work tile (`hopper.work_rows ... own`). A loop whose bounds depend on rows is bounded by those of the replica, `within`
     those of all.
+
+    A loop with `classes` becomes one with `while`. A partition that copies finds the blocks: its 32 threads have the class of a block each, and the next block is a bit of what they say (`hopper.ballot`). It looks for the
+    first block in front of what comes with its code, and for the next one in a step of its own, `blocks.search`. Other partitions have the codes from notes, and need no class, no bound and no range of their own.
 
     Precondition: channels are in place (`hopper-insert-channels`). Postcondition: nothing goes from region to region but by channels.
 
@@ -142,6 +147,8 @@ def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
       (pv of the first block)
     }
     ```
+
+    A loop with `while` becomes `scf.while`: it is pipelined as a loop over all numbers, which then goes on while the code of a block is not negative.
 
     Errors: stages other than 0 and 1.
   }];
@@ -216,7 +223,7 @@ def HopperNumberChannelsPass : Pass<"hopper-number-channels", "::mlir::gpu::GPUF
   let summary = "compute which use of a channel each one is";
   let description = [{
     Replaces `hopper.next_use`. In each partition the copies into a channel, its tiles that are got, and those that are given back are counted from 0. In a loop with so many uses in each iteration the variable
-    counts; counts that grow by a constant with each work tile are a multiple of its number, and others are carried from work tile to work tile, those that grow alike as one value.
+    counts; in one of unknown length counts are carried. Counts that grow by a constant with each work tile are a multiple of its number, and others are carried from work tile to work tile, those that grow alike as one value.
 
     Postcondition: no `hopper.next_use` is left.
 

@@ -1,0 +1,64 @@
+// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, persistent, order = [load_k, qk, load_v(1), pv(1), softmax]>
+!q = tensor<2x4x?x64xbf16>
+!k = tensor<2x2x?x64xbf16>
+
+// Kernels fill tables before, as they do for any kernel. The range of blocks,
+// and what a class needs that is the same for all of them, is read before the
+// queries are loaded; whether a block is full is known in its body.
+
+// CHECK: gpu.func @documents_summary0(
+// CHECK-SAME: hopper.elements = 6 : i64
+// CHECK: gpu.func @documents_summary1(
+// CHECK: gpu.func @documents_summary2(
+// CHECK: gpu.func @documents(
+// CHECK-SAME: hopper.tables = {first = 6 : i64, tables = [
+// CHECK: hopper.work_loop (%[[B:.*]], %{{.*}}, %{{.*}}, %{{.*}}) in
+// CHECK-COUNT-4: attn.gather %{{.*}}[%[[B]], %{{.*}}, %{{.*}}] mask %{{.*}} -> i32
+// CHECK: hopper.step "load_q" in "load"
+// CHECK: hopper.pipelined_for %[[J:.*]], %[[FULL:.*]] = %{{.*}} to %{{.*}} step 64 iter_args
+// CHECK-NEXT: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, #hopper.place<"pv", 1>, #hopper.place<"softmax", 0>] :
+// CHECK-NEXT: classes(%[[C:.*]]) {
+// CHECK: %[[TILE:.*]] = arith.divui %[[C]]
+// CHECK: attn.gather %{{.*}}, %[[TILE]]]
+// CHECK: attn.gather %{{.*}}, %[[TILE]]]
+// CHECK-NOT: attn.gather
+// CHECK: hopper.end %{{.*}}, %{{.*}} : i1, i1
+// CHECK-NEXT: } {
+// CHECK: hopper.mask %{{.*}} unless %[[FULL]] by_block
+func.func @documents(%q: !q, %k: !k, %v: !k, %o: !q, %doc: tensor<2x?xi32>) -> !q {
+  %r = attn.attention schedule #schedule ins(%q, %k, %v : !q, !k, !k)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%o : !q)
+      mask(%b, %h, %i, %j, %d) {
+        %x = tensor.extract %d[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %d[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %r : !q
+}
+
+// Where both classes look at an element under one branch, it is read once.
+
+// CHECK-LABEL: gpu.func @bits
+// CHECK: classes(
+// CHECK: scf.if
+// CHECK: attn.gather
+// CHECK-NOT: scf.if
+// CHECK-NOT: attn.gather
+// CHECK: hopper.end %{{.*}}, %{{.*}} : i1, i1
+func.func @bits(%q: !q, %k: !k, %v: !k, %o: !q, %bits: tensor<4x?x?xi1>) -> !q {
+  %r = attn.attention schedule #schedule ins(%q, %k, %v : !q, !k, !k)
+      captures(%bits : tensor<4x?x?xi1>)
+      outs(%o : !q)
+      mask(%b, %h, %i, %j, %c) {
+        %c128 = arith.constant 128 : index
+        %x = arith.divui %i, %c128 : index
+        %y = arith.divui %j, %c128 : index
+        %p = tensor.extract %c[%h, %x, %y] : tensor<4x?x?xi1>
+        attn.yield %p : i1
+      }
+  return %r : !q
+}
