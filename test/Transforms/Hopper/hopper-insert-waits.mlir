@@ -107,6 +107,31 @@ gpu.module @m {
     gpu.return
   }
 
+  // What such a branch leaves pending another product may add to.
+
+  // CHECK-LABEL: gpu.func @added
+  // CHECK: %[[R:.*]] = scf.if %{{.*}} -> (!hopper.pending<vector<64x64xf32>>) {
+  // CHECK: %[[A:.*]] = hopper.mma %{{.*}}, %{{.*}} acc %[[R]] : {{.*}}, !hopper.pending<vector<64x64xf32>> ->
+  // CHECK-NEXT: %[[W:.*]] = hopper.wait %[[A]] in_flight 0
+  // CHECK-NEXT: hopper.reduce max %[[W]]
+  gpu.func @added(%c: vector<1x64xi1>) kernel {
+    %q = hopper.create_tile : !tile
+    hopper.step "s" in "compute" {
+      %o = hopper.dot %q, %q : !tile, !tile -> vector<64x64xf32>
+      %any = hopper.any %c : vector<1x64xi1>
+      %r = scf.if %any -> vector<64x64xf32> {
+        %y = arith.addf %o, %o : vector<64x64xf32>
+        scf.yield %y : vector<64x64xf32>
+      } else {
+        scf.yield %o : vector<64x64xf32>
+      }
+      %a = hopper.dot %q, %q acc %r : !tile, !tile, vector<64x64xf32> -> vector<64x64xf32>
+      %x = hopper.reduce max %a : vector<64x64xf32> -> vector<1x64xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
   // Any other branch finds its operands there.
 
   // CHECK-LABEL: gpu.func @branch

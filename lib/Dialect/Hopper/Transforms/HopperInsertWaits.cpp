@@ -74,7 +74,8 @@ static Value getChannel(Value tile) {
 
 void WaitInserter::start(DotOp dot) {
   rewriter.setInsertionPoint(dot);
-  Value acc = dot.getAcc();
+  // By its place, as the result of a branch may be pending already.
+  Value acc = dot->getNumOperands() > 2 ? dot->getOperand(2) : Value();
   // A product may add to what another one is still computing.
   Group *before = acc ? find(acc) : nullptr;
   if (before)

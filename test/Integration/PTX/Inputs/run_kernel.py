@@ -49,6 +49,10 @@ def _encode(values, dtype):
     return numpy.asarray(values).astype(_TYPES[dtype])
 
 
+def numpy_type(dtype):
+    return numpy.dtype(_TYPES[dtype])
+
+
 def decode(array, dtype):
     return (operations.from_bf16(array) if dtype == "bf16" else array).astype("f8")
 
@@ -128,7 +132,7 @@ class Inputs:
         return launch, regions
 
 
-def _compare(name, found, expected, tolerance):
+def compare(name, found, expected, tolerance):
     """A line on a result, and whether it is right."""
     special = ~numpy.isfinite(expected)
     same = numpy.where(special, (found == expected) | numpy.isnan(expected), True)
@@ -213,8 +217,8 @@ def _execute(options):
         kernel = grid.run(launch, seed, options.blocks, options.late)
         for region, result, expected in zip(regions, inputs.results, inputs.expected):
             name, dtype, shape = result
-            found = region.values(numpy.dtype(_TYPES[dtype]), tuple(shape))
-            line, is_right = _compare(
+            found = region.values(numpy_type(dtype), tuple(shape))
+            line, is_right = compare(
                 name, decode(found, dtype), expected, options.tolerance
             )
             print(line if is_right else f"wrong: {line}")
