@@ -103,6 +103,11 @@ LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
   values->setRows(result.offsets[result.rowDim], rows);
   auto type = cast<VectorType>(result.vector.getType());
   if (type.getRank() == 2) {
+    // What a launch counts work tiles by.
+    if (insert.getDestType().getRank() != 4)
+      return insert.emitError("expects a result with batch, head, row and "
+                              "column, but got ")
+             << insert.getDestType();
     int64_t column =
         cast<AffineDimExpr>(map.getResults().front()).getPosition();
     result.access = getAccess(insert.getDest(), type.getElementType(),

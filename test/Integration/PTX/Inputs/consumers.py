@@ -347,6 +347,13 @@ TESTS = [
         (1, 8, 2, 20, 200),
     ),
     Test(
+        "head-bias",
+        "f16",
+        _D64,
+        _schedule(64, 64, 2, 120, "thread_blocks = 3", "pack_heads", _OVERLAP),
+        (2, 6, 3, 41, 90),
+    ),
+    Test(
         "causal-bshd",
         "bf16",
         _D64,
