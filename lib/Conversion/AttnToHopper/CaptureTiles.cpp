@@ -47,18 +47,18 @@ static std::optional<Consecutive> matchConsecutive(Value value) {
   return result;
 }
 
-/// The box that a read takes, if it is one.
-static std::optional<TileAccess> matchCapture(GatherOp read,
-                                              TileProgram &program) {
+std::optional<TileAccess> mlir::attn::matchCaptureTile(GatherOp read,
+                                                       func::FuncOp function,
+                                                       int64_t tileN) {
   auto type = dyn_cast<VectorType>(read.getType());
   auto argument = dyn_cast<BlockArgument>(read.getSource());
   if (!type || type.getRank() != 2 || !argument ||
-      argument.getOwner() != &program.function.getFunctionBody().front() ||
+      argument.getOwner() != &function.getFunctionBody().front() ||
       !isCaptureTileElement(type.getElementType()))
     return std::nullopt;
   TileAccess access;
   access.argument = argument.getArgNumber();
-  access.columns = program.schedule.getTileN();
+  access.columns = tileN;
   access.elementType = type.getElementType();
   int64_t row = -1, column = -1;
   OpFoldResult rowPosition, columnPosition;
@@ -96,7 +96,8 @@ void mlir::attn::matchCaptures(TileProgram &program) {
   if (program.schedule.getCaptureStages() == 0)
     return;
   program.keys.walk([&](GatherOp read) {
-    std::optional<TileAccess> access = matchCapture(read, program);
+    std::optional<TileAccess> access =
+        matchCaptureTile(read, program.function, program.schedule.getTileN());
     if (!access)
       return;
     // Tiles with and without a predicate read the same.

@@ -107,12 +107,6 @@ private:
   LogicalResult holdSlopes();
   LogicalResult emitStarts(Value key);
   FailureOr<Scores> emitBias(Value product);
-  FailureOr<Value> emitTerms(function_ref<FailureOr<Value>(Value)> emitTerm,
-                             double scale);
-  FailureOr<Value> emitSlope(Value value, VectorKind kind);
-  FailureOr<Value> emitStart(Value value, VectorKind kind);
-  Value emitOnRows(OperationName name, Value a, Value b);
-  Value toRows(Value value);
 
   SoftmaxState emitFirstSoftmax(Scores scores);
   SoftmaxState emitSoftmax(Scores scores, Value &pendingAcc,

@@ -1,6 +1,7 @@
 //===- ConsumerScores.cpp - Scores and their softmax ----------------------===//
 
 #include "Consumer.h"
+#include "KeyLimits.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 
@@ -46,21 +47,26 @@ FailureOr<Scores> Consumer::getScores(bool isMasked, Scores biased, Value key) {
   }
   if (!isMasked)
     return split;
-  FailureOr<TilePredicate> predicate =
-      cloner.getPredicate(program.mask.getPredicate());
-  if (failed(predicate))
+  PredicateParts predicate =
+      splitPredicate(program.mask.getPredicate(),
+                     /*areKeysGathered=*/program.key.gather != nullptr);
+  FailureOr<Value> condition = computeCondition(builder, cloner, predicate);
+  if (failed(condition))
     return failure();
   auto replace = [&](Value condition) -> Value {
     return arith::SelectOp::create(builder, loc, condition, split.value,
                                    splat(split.value.getType(), -INFINITY));
   };
-  split.value = replace(predicate->condition);
-  if (!predicate->length)
+  split.value = replace(*condition);
+  if (!predicate.length)
     return split;
+  FailureOr<Value> keyEnd = cloner.getScalar(predicate.end);
+  if (failed(keyEnd))
+    return failure();
   // Only the last tile has keys that there are not.
   Value isLast = arith::CmpIOp::create(
       builder, loc, arith::CmpIPredicate::sgt,
-      add(key, index(program.schedule.getTileN())), predicate->end);
+      add(key, index(program.schedule.getTileN())), *keyEnd);
   auto branch = scf::IfOp::create(builder, loc, split.value.getType(), isLast,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
@@ -68,8 +74,7 @@ FailureOr<Scores> Consumer::getScores(bool isMasked, Scores biased, Value key) {
   scf::YieldOp::create(builder, loc, split.value);
   builder.setInsertionPointToStart(branch.thenBlock());
   WorkerCloner::State saved = cloner.save();
-  FailureOr<Value> isKey =
-      cloner.getVector(predicate->length, VectorKind::Both);
+  FailureOr<Value> isKey = cloner.getVector(predicate.length, VectorKind::Both);
   cloner.restore(std::move(saved));
   if (failed(isKey))
     return failure();

@@ -206,7 +206,11 @@ LogicalResult Outliner::match() {
   if (walk.wasInterrupted() || !queries)
     return loop.emitError("expects products with one tile of the work tile for "
                           "a schedule with an order");
-  return failure(failed(matchSoftmax()) || failed(matchParts()));
+  if (failed(matchSoftmax()) || failed(matchParts()))
+    return failure();
+  matchCaptures();
+  matchBias();
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,11 +253,13 @@ LogicalResult Outliner::emitLoop() {
   auto result = hopper::PipelinedForOp::create(
       builder, loc, ValueRange(inits).getTypes(), lower, upper,
       /*outerLower=*/Value(), /*outerUpper=*/Value(), loop.getStep(),
-      loop.getOnlyLastPartial() && !loop.hasNeeded(), inits,
-      schedule.getOrder(), exclusive ? exclusive : builder.getArrayAttr({}));
+      loop.getOnlyLastPartial() && !loop.hasNeeded(), inits, placeCaptures(),
+      exclusive ? exclusive : builder.getArrayAttr({}));
   if (loop.hasNeeded() && failed(emitClasses(result.getClasses())))
     return failure();
   Block *body = builder.createBlock(&result.getBody());
+  values->setLoop(loop);
+  values->setAnchor(result);
   body->addArgument(builder.getIndexType(), loc);
   if (loop.hasNeeded())
     isFull = body->addArgument(builder.getI1Type(), loc);
@@ -266,6 +272,8 @@ LogicalResult Outliner::emitLoop() {
     else
       values->map(source, argument);
   }
+  if (failed(emitCaptureLoads()))
+    return failure();
   for (Operation &op : loop.getBody().front().without_terminator()) {
     auto step = dyn_cast<StepOp>(op);
     // Scalars between steps are computed where they are used.
@@ -285,6 +293,7 @@ LogicalResult Outliner::emitLoop() {
   }
   hopper::EndOp::create(builder, loc, ends);
   builder.setInsertionPointAfter(result);
+  values->setAnchor(nullptr);
   for (auto [number, value] : llvm::enumerate(result.getResults())) {
     Value source = loop.getResult(number),
           argument = loop.getRegionIterArg(number);
@@ -375,8 +384,8 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
 /// The tile that a result is staged in: memory of its own, for some columns at
 /// a time where there is not enough for all, or that of the queries.
 Value Outliner::emitStaging(const TileAccess &result) {
-  int64_t columns =
-      getStagingColumns(schedule, query.columns, result.columns, {});
+  int64_t columns = getStagingColumns(schedule, query.columns, result.columns,
+                                      getCaptureTypes());
   auto type = cast<hopper::TileType>(queryTile.getType());
   if (columns == 0 && type.getColumns() == result.columns &&
       type.getElementType() == result.elementType)
@@ -484,7 +493,7 @@ LogicalResult Outliner::emitWork(Block *body) {
   end = rows.getEnd();
   values->mapRows(first, end);
   if (failed(emitLoopInputs()) || failed(emitQueries()) ||
-      failed(emitLoop()) || failed(emitResults()))
+      failed(emitSlopes()) || failed(emitLoop()) || failed(emitResults()))
     return failure();
   builder.setInsertionPointToEnd(block);
   hopper::EndOp::create(builder, loc);
@@ -518,10 +527,9 @@ LogicalResult Outliner::run() {
   program.schedule = schedule;
   if (failed(matchGrids(program)))
     return failure();
-  if (schedule.getOverlapTiles() || schedule.getBiasInProduct() ||
-      schedule.getCaptureStages())
+  if (schedule.getOverlapTiles())
     return grid.emitError("expects a schedule with an order to be without "
-                          "overlap_tiles, bias_in_product and capture_stages");
+                          "overlap_tiles");
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());

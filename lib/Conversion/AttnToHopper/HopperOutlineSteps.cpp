@@ -1,6 +1,7 @@
 //===- HopperOutlineSteps.cpp - Steps of a program of tiles ---------------===//
 
 #include "HopperOutliner.h"
+#include "KeyLimits.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -18,8 +19,14 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
   FailureOr<SmallVector<Value>> position = emitPosition(access);
   if (failed(position))
     return failure();
-  Value list;
+  Value column, list;
   SmallVector<Value> inList;
+  if (!isConstantIntValue(access.position[3], 0)) {
+    FailureOr<Value> value = values->getScalar(access.position[3]);
+    if (failed(value))
+      return failure();
+    column = *value;
+  }
   if (GatherOp numbers = access.list) {
     std::optional<unsigned> operand = values->getOperand(numbers.getSource());
     if (!operand)
@@ -37,8 +44,8 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
                                     access.elementType, rows);
   return hopper::LoadOp::create(
              builder, loc, type, arguments->getMap(access, rows),
-             (*position)[0], (*position)[1], (*position)[2], list, inList,
-             stages)
+             (*position)[0], (*position)[1], (*position)[2], column, list,
+             inList, stages)
       .getResult();
 }
 
@@ -49,13 +56,12 @@ LogicalResult Outliner::emitQueries() {
   auto type = hopper::TileType::get(builder.getContext(), tileM, query.columns,
                                     query.elementType, tileM);
   hopper::StepOp load = createStep("load_q", kLoadPartition, type);
-  SmallVector<Type> captures;
   FailureOr<Value> tile = emitLoad(
       query, tileM,
       getQueryStages(schedule, query.columns,
                      results.front().access ? results.front().access->columns
                                             : query.columns,
-                     captures));
+                     getCaptureTypes()));
   if (failed(tile))
     return failure();
   hopper::EndOp::create(builder, loc, *tile);
@@ -133,9 +139,10 @@ FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
   if (!lhs)
     return product.emitError("expects an operand that a step gives");
   auto type = cast<VectorType>(product.getResultType());
-  return hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
-                               lhs, tile, acc, isTransposed)
-      .getResult();
+  Value result =
+      hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
+                            lhs, tile, acc, isTransposed);
+  return product == biased ? addBias(result) : result;
 }
 
 /// The predicate of a block, which is left out where the block is full.
@@ -152,13 +159,39 @@ FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
     full = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))
                .getResult();
   }
+  PredicateParts predicate =
+      splitPredicate(mask.getPredicate(), /*areKeysGathered=*/false);
+  FailureOr<Value> result = emitMask(scores, *full, [&] {
+    return computeCondition(builder, *values, predicate);
+  });
+  if (failed(result) || !predicate.length)
+    return result;
+  // Only the last block has keys that there are not.
+  FailureOr<Value> last = values->getScalar(predicate.end);
+  if (failed(last))
+    return failure();
+  Value next = arith::AddIOp::create(
+      builder, loc, values->getKey(),
+      arith::ConstantIndexOp::create(builder, loc, loop.getStep()));
+  Value isBefore = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sle, next, *last);
+  Value isFull = arith::OrIOp::create(builder, loc, *full, isBefore);
+  return emitMask(*result, isFull, [&] {
+    return values->getVector(predicate.length, VectorKind::Both);
+  });
+}
+
+FailureOr<Value>
+Outliner::emitMask(Value scores, Value full,
+                   function_ref<FailureOr<Value>()> emitPredicate) {
   auto result = hopper::MaskOp::create(builder, loc, scores.getType(), scores,
-                                       *full, "by_block");
+                                       full, "by_block");
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&result.getPredicate());
   KernelValues::State saved = values->save();
-  FailureOr<Value> allowed =
-      values->getVector(mask.getPredicate(), VectorKind::Both);
+  bool wasRarelyRun = values->setRarelyRun(loop.hasFull());
+  FailureOr<Value> allowed = emitPredicate();
+  values->setRarelyRun(wasRarelyRun);
   values->restore(std::move(saved));
   if (failed(allowed))
     return failure();
@@ -168,22 +201,56 @@ FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
 
 LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
   auto mask = step.getScores().getDefiningOp<MaskTileOp>();
-  FactoredScores scores =
-      splitScoreFactor(mask ? mask.getScores() : step.getScores());
-  FailureOr<Value> value = values->getVector(scores.value, VectorKind::Both);
+  Value all = mask ? mask.getScores() : step.getScores();
+  FactoredScores scores = splitScoreFactor(all);
+  FailureOr<Value> value, offset = Value();
+  if (bias) {
+    scores.factor = bias->factor;
+    offset = getBias().emitOffset(held.isPlain);
+    value = emitBias(all);
+  } else {
+    value = values->getVector(scores.value, VectorKind::Both);
+  }
   if (succeeded(value) && mask)
     value = emitMask(mask, *value);
   FailureOr<Value> acc = values->getVector(step.getAcc(), VectorKind::Both);
-  if (failed(value) || failed(acc))
+  if (failed(value) || failed(offset) || failed(acc))
     return failure();
   auto next = hopper::SoftmaxStepOp::create(
       builder, loc, *value, *acc, values->getState(step.getMax()),
-      values->getState(step.getSum()), builder.getF64FloatAttr(scores.factor),
-      builder.getStringAttr("lazy"));
+      values->getState(step.getSum()), *offset,
+      builder.getF64FloatAttr(scores.factor),
+      builder.getStringAttr(stringifyRescale(step.getRescale())));
   values->map(step.getProbabilities(), next.getProbabilities());
   values->map(step.getNewAcc(), next.getNewAcc());
   values->setState(step.getNewMax(), next.getNewShift());
   values->setState(step.getNewSum(), next.getNewSum());
+  return success();
+}
+
+/// Whether a value is computed of what a step gives, or what the loop carries.
+static bool dependsOnSteps(Value value, TileLoopOp loop) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return llvm::is_contained(loop.getRegionIterArgs(), value);
+  return isa<StepOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOnSteps(operand, loop);
+         });
+}
+
+/// Starts a step with what it reads by key, but for what predicates read, so
+/// that it is under way while a product is computed.
+LogicalResult Outliner::emitReads(StepOp step) {
+  for (auto gather : step.getBody().getOps<GatherOp>()) {
+    auto isRead = [&](const OutlinedCapture &capture) {
+      return llvm::is_contained(capture.reads, gather);
+    };
+    if (isa<VectorType>(gather.getType()) && llvm::none_of(captures, isRead) &&
+        !values->isInvariant(gather.getResult()) &&
+        !dependsOnSteps(gather.getResult(), loop) &&
+        failed(values->getVector(gather.getResult(), VectorKind::Key)))
+      return failure();
+  }
   return success();
 }
 
@@ -202,6 +269,9 @@ LogicalResult Outliner::emitStep(StepOp step) {
   // The types are known when the step has been computed.
   hopper::StepOp draft = createStep(step.getStepName(), kComputePartition, {});
   KernelValues::State saved = values->save();
+  emitCaptures(step);
+  if (failed(emitReads(step)))
+    return failure();
   SmallVector<Value> ends;
   for (Operation &op : step.getBody().front().without_terminator()) {
     LogicalResult result = success();

@@ -4,6 +4,7 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H
 
 #include "KernelValues.h"
+#include "KeyBiasValues.h"
 #include "MergeKernel.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
@@ -30,6 +31,17 @@ struct OutlinedResult {
   PackHeadsOp packing;
 };
 
+/// A capture with an element for each row and position of a block, which comes
+/// in tiles.
+struct OutlinedCapture {
+  TileAccess access;
+  /// The reads of it, and the step that loads it.
+  SmallVector<GatherOp> reads;
+  std::string step;
+  /// What the step gives, while the loop is emitted.
+  Value tile;
+};
+
 /// Writes the program of one worker again as the program of a CTA.
 class Outliner {
 public:
@@ -54,6 +66,17 @@ private:
   LogicalResult emitRows(const OutlinedResult &result, Value vector);
   FailureOr<TileAccess> matchRead(vector::TransferReadOp read,
                                   unsigned columnResult);
+  void matchCaptures();
+  ArrayAttr placeCaptures();
+  LogicalResult emitCaptureLoads();
+  void emitCaptures(StepOp step);
+  SmallVector<Type> getCaptureTypes();
+  void matchBias();
+  KeyBiasValues getBias();
+  LogicalResult emitSlopes();
+  Value addBias(Value product);
+  FailureOr<Value> emitBias(Value scores);
+  LogicalResult emitReads(StepOp step);
   LogicalResult emitWork(Block *body);
   Value emitHeadGroup();
   LogicalResult emitQueries();
@@ -69,6 +92,8 @@ private:
   LogicalResult emitOnlineStep(OnlineStepOp step);
   FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
   Value emitStaging(const TileAccess &result);
+  FailureOr<Value> emitMask(Value scores, Value full,
+                            function_ref<FailureOr<Value>()> emitPredicate);
   LogicalResult emitResults();
   LogicalResult emitResult(const OutlinedResult &result, Value staging);
   LogicalResult matchParts();
@@ -108,6 +133,13 @@ private:
   Value queries, queryTile;
   TileAccess query;
   SmallVector<OutlinedResult> results;
+  SmallVector<OutlinedCapture> captures;
+  /// The bias of the scores that the product `biased` takes along, what it is
+  /// for a work tile, and the numbers of the keys.
+  std::optional<KeyBias> bias;
+  vector::ContractionOp biased;
+  HeldSlopes held;
+  Value ramp;
   /// Tiles, and vectors that are operands of products.
   DenseMap<Value, Value> tiles, operands;
   Value first, end;

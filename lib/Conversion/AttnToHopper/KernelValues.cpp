@@ -1,6 +1,7 @@
 //===- KernelValues.cpp - Values of a worker's program in a kernel --------===//
 
 #include "KernelValues.h"
+#include "KeyLimits.h"
 #include "PackedHeads.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -103,6 +104,9 @@ FailureOr<Value> KernelValues::get(Value value, VectorKind kind) {
   auto it = values.find({value, kind});
   if (it != values.end() && isUsable(builder, it->second))
     return it->second;
+  OpBuilder::InsertionGuard guard(builder);
+  if (isHoisted(value))
+    builder.setInsertionPoint(anchor);
   FailureOr<Value> result = compute(value, kind);
   if (succeeded(result))
     values[{value, kind}] = *result;
@@ -123,7 +127,23 @@ FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
   return arith::AddIOp::create(builder, loc, rows, iota).getResult();
 }
 
+/// The rows of a warpgroup.
+Value KernelValues::readTile(Value tile) {
+  auto type = cast<hopper::TileType>(tile.getType());
+  auto rows = hopper::TileType::get(builder.getContext(),
+                                    hopper::kWarpgroupRows, type.getColumns(),
+                                    type.getElementType(), type.getRows());
+  Value own = hopper::OwnRowsOp::create(builder, tile.getLoc(), rows, tile);
+  return hopper::LoadFragmentOp::create(
+      builder, tile.getLoc(),
+      VectorType::get({type.getColumns(), hopper::kWarpgroupRows},
+                      type.getElementType()),
+      own);
+}
+
 FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
+  if (Value tile = tiles.lookup(gather.getResult()))
+    return readTile(tile);
   std::optional<unsigned> operand = getOperand(gather.getSource());
   if (!operand)
     return gather.emitError("expects a capture that is an argument of the "
@@ -174,6 +194,12 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
     return computeGather(gather, kind);
   if (auto step = dyn_cast<vector::StepOp>(op))
     return computeStep(step, kind);
+  if (auto type = dyn_cast<VectorType>(value.getType());
+      type && type.getRank() == 2 && isa<arith::AndIOp, arith::OrIOp>(op)) {
+    FailureOr<Value> limits = computeKeyLimits(builder, *this, value);
+    if (failed(limits) || *limits)
+      return limits;
+  }
   FailureOr<Value> plain = computePlain(value, kind);
   if (failed(plain) || *plain)
     return plain;

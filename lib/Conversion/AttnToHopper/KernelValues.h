@@ -20,6 +20,10 @@ public:
       : TileValues(builder, arguments), function(function), grid(grid),
         tables(tables) {}
 
+  /// What is the same for all blocks of this loop is computed before the
+  /// operation that the loop becomes.
+  using TileValues::setLoop;
+
   /// From now on, `from` is `to`; of a vector of rank 1, as one of this kind.
   void map(Value from, Value to) {
     values[{from, VectorKind::Both}] = to;
@@ -33,6 +37,9 @@ public:
   void setState(Value from, Value to) { states[from] = to; }
   Value getState(Value from) const { return states.at(from); }
   Value findState(Value from) const { return states.lookup(from); }
+
+  /// From now on, what a gather gives is read from a tile.
+  void setTile(Value gather, Value tile) { tiles[gather] = tile; }
 
   /// The variable of the loop over blocks.
   void setKey(Value from, Value to) {
@@ -78,13 +85,14 @@ private:
   FailureOr<Value> computeStep(vector::StepOp step, VectorKind kind);
   FailureOr<Value> computeGather(GatherOp gather, VectorKind kind);
   Value skipDestination(Value tensor);
+  Value readTile(Value tile);
 
   func::FuncOp function;
   scf::ForallOp grid;
   /// Tensors that kernels before this one fill.
   ValueRange tables;
   Value key, rowValue, countValue, first;
-  DenseMap<Value, Value> states;
+  DenseMap<Value, Value> states, tiles;
 };
 
 } // namespace mlir::attn

@@ -188,6 +188,11 @@ Degree KeyForm::computeDegree(Value value, VectorKind kind) {
       });
 }
 
+bool mlir::attn::fitsProduct(const KeyBias &bias, Type element) {
+  constexpr double mostInF16 = 2;
+  return !element.isF16() || bias.factor <= mostInF16;
+}
+
 bool mlir::attn::hasKeyBias(AttentionLikeOpInterface op) {
   Region &score = op.getScore();
   if (score.empty())

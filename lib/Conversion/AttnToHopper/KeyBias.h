@@ -59,6 +59,10 @@ private:
   llvm::DenseMap<Value, bool> dependent;
 };
 
+/// Whether products of an element type can take a bias along: parts of it in
+/// f16 are too small for scores of large factors.
+bool fitsProduct(const KeyBias &bias, Type element);
+
 /// Whether the scores of an attention have a bias that is affine in the key.
 bool hasKeyBias(AttentionLikeOpInterface op);
 

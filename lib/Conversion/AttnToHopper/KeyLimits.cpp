@@ -10,7 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WorkerCloner.h"
+#include "KeyLimits.h"
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -34,6 +37,17 @@ static Value getLimit(Value value) {
     return broadcast.getSource();
   return {};
 }
+
+namespace {
+/// A condition `key < limit`, or `key <= limit`, for each key and query.
+struct KeyLimit {
+  /// vector<N>
+  Value keys;
+  /// A scalar, or vector<M>.
+  Value limit;
+  bool isInclusive = false;
+};
+} // namespace
 
 static std::optional<KeyLimit> matchLimit(Value mask) {
   // A comparison of keys with a scalar is made before it is broadcast.
@@ -81,12 +95,13 @@ static bool matchLimits(Value mask, Value &keys) {
 
 /// The limit that no key of a row reaches, vector<1 x 64>: the lesser one of a
 /// conjunction, the greater one of a disjunction.
-FailureOr<Value> WorkerCloner::computeKeyLimit(Value mask) {
+static FailureOr<Value> computeKeyLimit(OpBuilder &builder, TileValues &values,
+                                        Value mask) {
   Location loc = mask.getLoc();
   Operation *op = mask.getDefiningOp();
   if (isa_and_nonnull<arith::AndIOp, arith::OrIOp>(op)) {
-    FailureOr<Value> lhs = computeKeyLimit(op->getOperand(0)),
-                     rhs = computeKeyLimit(op->getOperand(1));
+    FailureOr<Value> lhs = computeKeyLimit(builder, values, op->getOperand(0)),
+                     rhs = computeKeyLimit(builder, values, op->getOperand(1));
     if (failed(lhs) || failed(rhs))
       return failure();
     if (isa<arith::AndIOp>(op))
@@ -97,8 +112,9 @@ FailureOr<Value> WorkerCloner::computeKeyLimit(Value mask) {
   auto type =
       VectorType::get({1, hopper::kWarpgroupRows}, builder.getIndexType());
   bool isRow = isa<VectorType>(limit.limit.getType());
-  FailureOr<Value> value = isRow ? getVector(limit.limit, VectorKind::Query)
-                                 : getScalar(limit.limit);
+  FailureOr<Value> value =
+      isRow ? values.getVector(limit.limit, VectorKind::Query)
+            : values.getScalar(limit.limit);
   if (failed(value))
     return failure();
   Value row = *value;
@@ -117,9 +133,9 @@ FailureOr<Value> WorkerCloner::computeKeyLimit(Value mask) {
   return arith::AddIOp::create(builder, loc, row, splat(1)).getResult();
 }
 
-/// Both or all of `masks` as one comparison, or null if they are something
-/// else.
-FailureOr<Value> WorkerCloner::computeKeyLimits(ArrayRef<Value> masks) {
+FailureOr<Value> mlir::attn::computeKeyLimits(OpBuilder &builder,
+                                              TileValues &values,
+                                              ArrayRef<Value> masks) {
   Value keyVector;
   if (!llvm::all_of(masks,
                     [&](Value mask) { return matchLimits(mask, keyVector); }))
@@ -127,12 +143,12 @@ FailureOr<Value> WorkerCloner::computeKeyLimits(ArrayRef<Value> masks) {
   Location loc = masks.front().getLoc();
   Value limit;
   for (Value mask : masks) {
-    FailureOr<Value> next = computeKeyLimit(mask);
+    FailureOr<Value> next = computeKeyLimit(builder, values, mask);
     if (failed(next))
       return failure();
     limit = limit ? arith::MinSIOp::create(builder, loc, limit, *next) : *next;
   }
-  FailureOr<Value> keys = getVector(keyVector, VectorKind::Key);
+  FailureOr<Value> keys = values.getVector(keyVector, VectorKind::Key);
   if (failed(keys))
     return failure();
   auto type = VectorType::get(
@@ -165,43 +181,44 @@ static void collectConditions(Value mask, SmallVectorImpl<Value> &positions,
   collectConditions(both.getRhs(), positions, others);
 }
 
-FailureOr<TilePredicate> WorkerCloner::getPredicate(Value mask) {
-  SmallVector<Value> positions, others;
-  collectConditions(mask, positions, others);
-  TilePredicate result;
-  if (positions.empty() || others.empty()) {
-    FailureOr<Value> condition = getVector(mask, VectorKind::Both);
-    if (failed(condition))
-      return failure();
-    result.condition = *condition;
-    return result;
+PredicateParts mlir::attn::splitPredicate(Value mask, bool areKeysGathered) {
+  PredicateParts parts;
+  collectConditions(mask, parts.positions, parts.others);
+  if (parts.positions.empty() || parts.others.empty()) {
+    parts.positions.clear();
+    parts.others = {mask};
+    return parts;
   }
-  std::optional<KeyLimit> limit = matchLimit(positions.front());
+  std::optional<KeyLimit> limit = matchLimit(parts.positions.front());
   // Gathered keys are anywhere, whichever tile they are in.
-  if (positions.size() == 1 && limit && !limit->isInclusive &&
-      !isa<VectorType>(limit->limit.getType()) && !program.key.gather) {
-    FailureOr<Value> end = getScalar(limit->limit);
-    if (failed(end))
-      return failure();
-    result.length = positions.front();
-    result.end = *end;
-    positions.clear();
-  } else {
-    FailureOr<Value> limits = computeKeyLimits(positions);
+  if (parts.positions.size() == 1 && limit && !limit->isInclusive &&
+      !isa<VectorType>(limit->limit.getType()) && !areKeysGathered) {
+    parts.length = parts.positions.pop_back_val();
+    parts.end = limit->limit;
+  }
+  return parts;
+}
+
+FailureOr<Value> mlir::attn::computeCondition(OpBuilder &builder,
+                                              TileValues &values,
+                                              const PredicateParts &parts) {
+  Value result;
+  ArrayRef<Value> positions = parts.positions;
+  if (!positions.empty()) {
+    FailureOr<Value> limits = computeKeyLimits(builder, values, positions);
     if (failed(limits))
       return failure();
-    result.condition = *limits;
-    if (*limits)
-      positions.clear();
+    result = *limits;
+    if (result)
+      positions = {};
   }
-  for (Value part : llvm::concat<Value>(positions, others)) {
-    FailureOr<Value> condition = getVector(part, VectorKind::Both);
+  for (Value part : llvm::concat<const Value>(positions, parts.others)) {
+    FailureOr<Value> condition = values.getVector(part, VectorKind::Both);
     if (failed(condition))
       return failure();
-    result.condition = result.condition
-                           ? arith::AndIOp::create(builder, part.getLoc(),
-                                                   result.condition, *condition)
-                           : *condition;
+    result = result ? arith::AndIOp::create(builder, part.getLoc(), result,
+                                            *condition)
+                    : *condition;
   }
   return result;
 }

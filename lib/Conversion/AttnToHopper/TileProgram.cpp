@@ -336,16 +336,13 @@ bool mlir::attn::isSummary(scf::ForallOp grid) {
          });
 }
 
-/// Finds a bias that the schedule has in the product. Parts of it in f16 are
-/// too small for scores of large factors.
+/// Finds a bias that the schedule has in the product.
 static void matchBias(TileProgram &program) {
   if (!program.schedule.getBiasInProduct())
     return;
   KeyForm form(program.product, program.keys.getInductionVar());
   program.bias = form.match(program.getScores());
-  constexpr double mostInF16 = 2;
-  if (program.bias && program.key.elementType.isF16() &&
-      program.bias->factor > mostInF16)
+  if (program.bias && !fitsProduct(*program.bias, program.key.elementType))
     program.bias.reset();
 }
 

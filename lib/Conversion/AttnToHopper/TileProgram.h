@@ -135,6 +135,11 @@ LogicalResult matchGrids(TileProgram &program);
 /// them, and the way to the results: a kernel does nothing else.
 LogicalResult requireNothingAround(func::FuncOp function);
 
+/// The box of queries by `tileN` keys that a read of a capture takes, if it is
+/// one.
+std::optional<TileAccess> matchCaptureTile(GatherOp read, func::FuncOp function,
+                                           int64_t tileN);
+
 /// Finds the captures that the schedule has copied as tiles.
 void matchCaptures(TileProgram &program);
 

@@ -3,11 +3,39 @@
 #include "TileValues.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+bool TileValues::isInvariant(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return !loop || !loop->isAncestor(
+                        cast<BlockArgument>(value).getOwner()->getParentOp());
+  if (!loop)
+    return true;
+  if (!loop->isProperAncestor(op))
+    return true;
+  auto it = invariant.find(value);
+  if (it != invariant.end())
+    return it->second;
+  bool result = (isMemoryEffectFree(op) || isa<GatherOp>(op)) &&
+                op->getNumRegions() == 0 &&
+                llvm::all_of(op->getOperands(), [&](Value operand) {
+                  return isInvariant(operand);
+                });
+  return invariant[value] = result;
+}
+
+bool TileValues::isHoisted(Value value) {
+  Operation *op = value.getDefiningOp();
+  bool isCostly = op && (isa<GatherOp, arith::DivFOp>(op) ||
+                         isa<math::MathDialect>(op->getDialect()));
+  return anchor && (!isRarelyRun || isCostly) && isInvariant(value);
+}
 
 VectorType TileValues::getType(VectorType type, VectorKind kind) {
   Type element = type.getElementType();

@@ -9,6 +9,7 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEVALUES_H
 
 #include "KernelArguments.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace llvm {
@@ -45,6 +46,15 @@ public:
   /// The number of a tensor as an operand of a kernel: an argument of the
   /// function, or a table after those.
   virtual std::optional<unsigned> getOperand(Value tensor) = 0;
+  /// What does not change from tile of keys to tile of keys is computed before
+  /// this operation; null for where the builder stands.
+  void setAnchor(Operation *op) { anchor = op; }
+  /// While code is emitted that few tiles run, only what is costly is computed
+  /// before: all else would take registers from the other tiles. Returns what
+  /// was set.
+  bool setRarelyRun(bool value) { return std::exchange(isRarelyRun, value); }
+  /// Whether a value is the same for all tiles of keys.
+  bool isInvariant(Value value);
 
 protected:
   TileValues(OpBuilder &builder, KernelArguments &arguments)
@@ -66,10 +76,13 @@ protected:
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
 
+  /// The loop over tiles of keys.
+  void setLoop(TileLoopOp value) { loop = value; }
+  /// Whether a value is to be computed before the anchor.
+  bool isHoisted(Value value);
+
   OpBuilder &builder;
   KernelArguments &arguments;
-  /// What does not change from tile of keys to tile of keys is computed before
-  /// this operation; null for where the builder stands.
   Operation *anchor = nullptr;
   Value lane;
   DenseMap<std::pair<Value, VectorKind>, Value> values;
@@ -77,6 +90,10 @@ protected:
 private:
   FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
   LogicalResult yieldScalars(ValueRange from);
+
+  TileLoopOp loop;
+  bool isRarelyRun = false;
+  DenseMap<Value, bool> invariant;
 };
 
 } // namespace mlir::attn

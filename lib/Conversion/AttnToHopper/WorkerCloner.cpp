@@ -1,35 +1,14 @@
 //===- WorkerCloner.cpp - Computations of a tile in one role --------------===//
 
 #include "WorkerCloner.h"
+#include "KeyLimits.h"
 #include "PackedHeads.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-bool WorkerCloner::isInvariant(Value value) {
-  TileLoopOp loop = program.keys;
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return !loop || !loop->isAncestor(
-                        cast<BlockArgument>(value).getOwner()->getParentOp());
-  if (!loop)
-    return true;
-  if (!loop->isProperAncestor(op))
-    return true;
-  auto it = invariant.find(value);
-  if (it != invariant.end())
-    return it->second;
-  bool result = (isMemoryEffectFree(op) || isa<GatherOp>(op)) &&
-                op->getNumRegions() == 0 &&
-                llvm::all_of(op->getOperands(), [&](Value operand) {
-                  return isInvariant(operand);
-                });
-  return invariant[value] = result;
-}
 
 /// Whether a value can be used where the builder stands. One that was computed
 /// where few tiles come cannot be by what is computed before all tiles.
@@ -48,10 +27,7 @@ FailureOr<Value> WorkerCloner::get(Value value, VectorKind kind) {
   if (it != values.end() && isUsable(builder, it->second))
     return it->second;
   OpBuilder::InsertionGuard guard(builder);
-  Operation *op = value.getDefiningOp();
-  bool isCostly = op && (isa<GatherOp, arith::DivFOp>(op) ||
-                         isa<math::MathDialect>(op->getDialect()));
-  if (anchor && (!isRarelyRun || isCostly) && isInvariant(value))
+  if (isHoisted(value))
     builder.setInsertionPoint(anchor);
   FailureOr<Value> result = compute(value, kind);
   if (succeeded(result))
@@ -204,7 +180,7 @@ FailureOr<Value> WorkerCloner::compute(Value value, VectorKind kind) {
         vector::BroadcastOp::create(builder, loc, iota.getType(), first)));
   }
   if (isa<arith::AndIOp, arith::OrIOp>(op) && type && type.getRank() == 2) {
-    FailureOr<Value> limits = computeKeyLimits(value);
+    FailureOr<Value> limits = computeKeyLimits(builder, *this, value);
     if (failed(limits) || *limits)
       return limits;
   }

@@ -14,30 +14,13 @@
 
 namespace mlir::attn {
 
-/// A condition `key < limit`, or `key <= limit`, for each key and query.
-struct KeyLimit {
-  /// vector<N>
-  Value keys;
-  /// A scalar, or vector<M>.
-  Value limit;
-  bool isInclusive = false;
-};
-
-/// What says which pairs of a tile are allowed.
-struct TilePredicate {
-  /// For each key and query.
-  Value condition;
-  /// Of the tile level, for each key: whether it is before `end`, a scalar; to
-  /// be asked as well. Null if `condition` says it.
-  Value length, end;
-};
-
 class WorkerCloner final : public TileValues {
 public:
   /// `warpgroup` is the number of the consumer, or null in the producer.
   WorkerCloner(OpBuilder &builder, TileProgram &program,
                KernelArguments &arguments, Value warpgroup)
       : TileValues(builder, arguments), program(program), warpgroup(warpgroup) {
+    setLoop(program.keys);
   }
 
   /// From now on, `from` is `to`.
@@ -55,13 +38,6 @@ public:
     return values.contains({value, VectorKind::Both});
   }
 
-  /// What does not change from tile of keys to tile of keys is computed before
-  /// this operation; null for where the builder stands.
-  void setAnchor(Operation *op) { anchor = op; }
-  /// While code is emitted that few tiles run, only what is costly is computed
-  /// before: all else would take registers from the other tiles. Returns what
-  /// was set.
-  bool setRarelyRun(bool value) { return std::exchange(isRarelyRun, value); }
   /// Values computed from now on may not be used after restore().
   struct State {
     DenseMap<std::pair<Value, VectorKind>, Value> values;
@@ -71,8 +47,6 @@ public:
 
   using TileValues::getScalar;
   FailureOr<Value> getScalar(OpFoldResult value);
-  /// A condition of the tile level for each key and query, in parts.
-  FailureOr<TilePredicate> getPredicate(Value mask);
 
   std::optional<unsigned> getOperand(Value tensor) override;
 
@@ -88,9 +62,6 @@ public:
   /// of keys.
   LogicalResult computeInvariants(Value value);
 
-  /// Whether a value is the same for all tiles of keys.
-  bool isInvariant(Value value);
-
 private:
   static VectorKind getKind(Value value) {
     auto type = dyn_cast<VectorType>(value.getType());
@@ -100,14 +71,10 @@ private:
   FailureOr<Value> computeGather(GatherOp op, VectorKind kind);
   FailureOr<Value> getTensorScalar(Operation *op);
   FailureOr<Value> getPackedExtent(PackHeadsOp op, int64_t dim, Location loc);
-  FailureOr<Value> computeKeyLimits(ArrayRef<Value> masks);
-  FailureOr<Value> computeKeyLimit(Value mask);
   FailureOr<Value> get(Value value, VectorKind kind) override;
 
   TileProgram &program;
   Value warpgroup;
-  bool isRarelyRun = false;
-  DenseMap<Value, bool> invariant;
 };
 
 } // namespace mlir::attn

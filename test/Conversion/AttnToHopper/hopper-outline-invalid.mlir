@@ -1,10 +1,10 @@
 // RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file --verify-diagnostics
 
-#bias = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, bias_in_product, order = [load_k, qk, softmax, load_v, pv]>
+#overlap = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, persistent, q_in_registers, overlap_tiles, order = [load_k, qk, softmax, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>
-func.func @bias(%q: !t, %o: !t) -> !t {
-  // expected-error @+1 {{expects a schedule with an order to be without overlap_tiles, bias_in_product and capture_stages}}
-  %r = attn.attention schedule #bias ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
+func.func @overlap(%q: !t, %o: !t) -> !t {
+  // expected-error @+1 {{expects a schedule with an order to be without overlap_tiles}}
+  %r = attn.attention schedule #overlap ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
   return %r : !t
 }
 

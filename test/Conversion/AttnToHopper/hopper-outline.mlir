@@ -29,7 +29,7 @@
 // CHECK: %[[P:.*]]:4 = hopper.step "softmax" in "compute"
 // CHECK: %[[FULL:.*]] = arith.cmpi sle
 // CHECK: %[[X:.*]] = hopper.mask %[[S]] unless %[[FULL]] by_block {
-// CHECK: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} lazy
+// CHECK: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} exact
 // CHECK: arith.truncf %{{.*}} : vector<64x64xf32> to vector<64x64xbf16>
 // CHECK: %[[V:.*]] = hopper.step "load_v" in "load"
 // CHECK: hopper.step "pv" in "compute"

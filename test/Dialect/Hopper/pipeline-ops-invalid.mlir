@@ -133,6 +133,15 @@ func.func @state(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<2x64xf
 
 // -----
 
+func.func @offset(%s: vector<64x64xf32>, %o: vector<2x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) {
+  // expected-error @+1 {{failed to verify that offset has the type of shift}}
+  %p, %a1, %m1, %l1 = "hopper.softmax_step"(%s, %s, %m, %l, %o) {factor = 1.0 : f64, rescale = "lazy"}
+      : (vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>, vector<2x64xf32>) -> (vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>)
+  return
+}
+
+// -----
+
 func.func @place_without_step(%n: index) {
   // expected-error @+1 {{expects a step 'qk', which its schedule names}}
   hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"qk", 0>] {

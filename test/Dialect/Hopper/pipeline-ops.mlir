@@ -19,6 +19,8 @@ gpu.module @m {
       %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
         // CHECK: hopper.load %{{.*}}[%[[B]], %[[H]], %{{.*}}] stages 1
         %x = hopper.load %map[%b, %h, %first] stages 1 : !map -> !hopper.tile<64x64xbf16>
+        // CHECK: hopper.load %{{.*}}[%[[B]], %[[H]], %{{.*}}, %{{.*}}] stages 4
+        %column = hopper.load %map[%b, %h, %first, %n] stages 4 : !map -> !hopper.tile<64x64xbf16>
         // CHECK: hopper.end %{{.*}} : !hopper.tile<64x64xbf16>
         hopper.end %x : !hopper.tile<64x64xbf16>
       }
@@ -111,6 +113,9 @@ gpu.module @m {
   gpu.func @softmax(%s: vector<64x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) kernel {
     // CHECK: hopper.softmax_step %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} factor 1.800000e-01 lazy : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.18 lazy
+        : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    // CHECK: hopper.softmax_step %{{.*}} offset %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} factor 1.800000e-01 exact : vector<64x64xf32>
+    %p2, %a2, %m2, %l2 = hopper.softmax_step %s offset %m, %a, %m, %l factor 0.18 exact
         : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // CHECK: hopper.next_use %{{.*}} : !hopper.channel<2x64x64xbf16>

@@ -31,12 +31,36 @@ gpu.module @m {
     gpu.return
   }
 
+  // The state is brought to each new maximum.
+
   // CHECK-LABEL: gpu.func @exact
-  // CHECK-NOT: scf.if
+  // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<1x64xf32>
+  // CHECK: arith.cmpf ogt, %{{.*}}, %[[ZERO]]
+  // CHECK: scf.if
   // CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<128x64xf32>
   // CHECK: gpu.return
   gpu.func @exact(%s: vector<64x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) kernel {
     %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.5 exact
+        : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    gpu.return
+  }
+
+  // What all scores of a row get is part of what they are shifted by.
+
+  // CHECK-LABEL: gpu.func @offset
+  // CHECK-SAME: (%[[S:.*]]: vector<64x64xf32>, %[[O:.*]]: vector<1x64xf32>, %[[A:.*]]: vector<128x64xf32>, %[[M:.*]]: vector<1x64xf32>
+  // CHECK: %[[MOST:.*]] = hopper.reduce max %[[S]]
+  // CHECK: %[[SHIFT:.*]] = arith.addf %[[M]], %[[O]]
+  // CHECK: math.fma %[[MOST]], %{{.*}}, %[[SHIFT]]
+  // CHECK: %[[R:.*]]:3 = scf.if
+  // CHECK: %[[MINUS:.*]] = arith.negf %[[O]]
+  // CHECK: %[[NEXT:.*]] = math.fma %[[MOST]], %{{.*}}, %[[MINUS]]
+  // CHECK: arith.minnumf %[[NEXT]], %[[M]]
+  // CHECK: %[[SHIFT:.*]] = arith.addf %[[R]]#1, %[[O]]
+  // CHECK: %[[B:.*]] = vector.broadcast %[[SHIFT]]
+  // CHECK: math.fma %[[S]], %{{.*}}, %[[B]]
+  gpu.func @offset(%s: vector<64x64xf32>, %o: vector<1x64xf32>, %a: vector<128x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) kernel {
+    %p, %a1, %m1, %l1 = hopper.softmax_step %s offset %o, %a, %m, %l factor 0.5 lazy
         : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     gpu.return
   }

@@ -26,7 +26,10 @@
 // CHECK: hopper.step "late" in "compute"
 // CHECK-NOT: hopper.get
 // CHECK: hopper.own_rows %[[TILE]]#1
-// CHECK: hopper.release %[[K]]
+// CHECK-NEXT: %[[FRAGMENT:.*]] = hopper.load_fragment
+// CHECK-NEXT: hopper.next_use %[[K]]
+// CHECK-NEXT: hopper.release %[[K]]
+// CHECK-NEXT: arith.addf %[[FRAGMENT]]
 // CHECK: hopper.step "load_q.release" in "compute" {
 // CHECK: hopper.release %[[Q]]
 gpu.module @m {
@@ -49,7 +52,8 @@ gpu.module @m {
         %v = hopper.step "late" in "compute" -> vector<64x64xbf16> {
           %rows = hopper.own_rows %k : !tile -> !tile
           %x = hopper.load_fragment %rows : !tile -> vector<64x64xbf16>
-          hopper.end %x : vector<64x64xbf16>
+          %y = arith.addf %x, %x : vector<64x64xbf16>
+          hopper.end %y : vector<64x64xbf16>
         }
       }
     }

@@ -30,23 +30,31 @@ struct SoftmaxEmitter {
   Value fma(Value a, Value b, Value c) {
     return math::FmaOp::create(rewriter, loc, a, b, c);
   }
+  /// What scores times their factor are shifted by.
+  Value addOffset(Value shift) {
+    if (Value offset = step.getOffset())
+      return arith::AddFOp::create(rewriter, loc, shift, offset);
+    return shift;
+  }
   Value emitShift(Value most, Value least) {
-    Type type = most.getType();
-    return arith::MinNumFOp::create(
-        rewriter, loc,
-        arith::MulFOp::create(rewriter, loc, most, splat(type, -factor)),
-        least);
+    Value minus = splat(most.getType(), -factor);
+    Value shift =
+        step.getOffset()
+            ? fma(most, minus,
+                  arith::NegFOp::create(rewriter, loc, step.getOffset()))
+            : arith::MulFOp::create(rewriter, loc, most, minus).getResult();
+    return arith::MinNumFOp::create(rewriter, loc, shift, least);
   }
   Value emitMost() {
     return ReduceOp::create(rewriter, loc, step.getShift().getType(), "max",
                             step.getScores());
   }
-  /// 2^(factor * scores + shift), and the parts of its sum.
+  /// 2^(factor * scores + offset + shift), and the parts of its sum.
   std::pair<Value, Value> emitProbabilities(Value shift) {
     Type type = step.getScores().getType();
-    Value p = math::Exp2Op::create(
-        rewriter, loc,
-        fma(step.getScores(), splat(type, factor), broadcast(shift, type)));
+    Value p = math::Exp2Op::create(rewriter, loc,
+                                   fma(step.getScores(), splat(type, factor),
+                                       broadcast(addOffset(shift), type)));
     return {p,
             ReduceOp::create(rewriter, loc, step.getSum().getType(), "add", p)};
   }
@@ -67,8 +75,7 @@ struct SoftmaxEmitter {
 
   bool isFirst();
   SmallVector<Value> emitFirst();
-  SmallVector<Value> emitExact();
-  SmallVector<Value> emitLazy();
+  SmallVector<Value> emitNext();
 };
 } // namespace
 
@@ -90,22 +97,15 @@ SmallVector<Value> SoftmaxEmitter::emitFirst() {
   return {p, step.getAcc(), shift, sum};
 }
 
-SmallVector<Value> SoftmaxEmitter::emitExact() {
-  Value shift = emitShift(emitMost(), step.getShift());
-  auto [acc, before] = emitRescaled(emitRescale(shift));
-  auto [p, sum] = emitProbabilities(shift);
-  return {p, acc, shift, arith::AddFOp::create(rewriter, loc, before, sum)};
-}
-
 /// All that depends on whether a maximum has grown is under a branch that is
 /// rarely taken.
-SmallVector<Value> SoftmaxEmitter::emitLazy() {
+SmallVector<Value> SoftmaxEmitter::emitNext() {
   Value most = emitMost();
   Type rowType = most.getType();
-  Value growth = fma(most, splat(rowType, factor), step.getShift());
-  Value grows =
-      arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT, growth,
-                            splat(rowType, kRescaleThreshold));
+  Value growth = fma(most, splat(rowType, factor), addOffset(step.getShift()));
+  double threshold = step.getRescale() == "lazy" ? kRescaleThreshold : 0;
+  Value grows = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT,
+                                      growth, splat(rowType, threshold));
   Value isNeeded = AnyOp::create(rewriter, loc, grows);
   Value kept[] = {step.getAcc(), step.getShift(), step.getSum()};
   auto branch =
@@ -128,9 +128,8 @@ SmallVector<Value> SoftmaxEmitter::emitLazy() {
 static void decompose(IRRewriter &rewriter, SoftmaxStepOp step) {
   rewriter.setInsertionPoint(step);
   SoftmaxEmitter emitter{rewriter, step};
-  rewriter.replaceOp(step, emitter.isFirst()              ? emitter.emitFirst()
-                           : step.getRescale() == "exact" ? emitter.emitExact()
-                                                          : emitter.emitLazy());
+  rewriter.replaceOp(step, emitter.isFirst() ? emitter.emitFirst()
+                                             : emitter.emitNext());
 }
 
 /// The predicate of a block, where it has one.

@@ -60,8 +60,26 @@ static bool isStoredFrom(Value tile) {
   });
 }
 
+/// The last operation of a block that reads a tile, itself or in a region, by
+/// whatever name.
+static Operation *getLastReader(Block *block, Value tile) {
+  Operation *last = nullptr;
+  for (Operation *user : tile.getUsers()) {
+    Operation *reader = block->findAncestorOpInBlock(*user);
+    if (!reader)
+      continue;
+    if (isa<OwnRowsOp>(user))
+      if (Operation *other = getLastReader(block, user->getResult(0)))
+        reader = other;
+    if (!last || last->isBeforeInBlock(reader))
+      last = reader;
+  }
+  return last;
+}
+
 /// A tile arrives in the step that uses it first, and is given back in the one
-/// that uses it last. Around a loop that uses it, both are steps of their own.
+/// that uses it last, behind the last operation that reads it. Around a loop
+/// that uses it, both are steps of their own.
 static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
                      Value tile, Value channel, StringRef partition) {
   Block *block = producer->getBlock();
@@ -77,7 +95,7 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
   bool isStaging = isStoredFrom(tile);
   // Given back first, as the users may be replaced.
   if (auto last = dyn_cast<hopper::StepOp>(users.back())) {
-    rewriter.setInsertionPoint(last.getEnd());
+    rewriter.setInsertionPointAfter(getLastReader(last.getBlock(), tile));
     emitRelease(rewriter, loc, channel, isStaging);
   } else {
     rewriter.setInsertionPointAfter(users.back());
@@ -162,7 +180,7 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
   Value use = NextUseOp::create(rewriter, load.getLoc(), channel);
   PutOp::create(rewriter, load.getLoc(), channel, use, load.getMap(),
                 load.getBatch(), load.getHead(), load.getRow(),
-                /*column=*/Value(), load.getList(), load.getPosition(),
+                load.getColumn(), load.getList(), load.getPosition(),
                 /*note=*/Value());
   SmallVector<unsigned> kept;
   for (unsigned result : getAllResults(producer))

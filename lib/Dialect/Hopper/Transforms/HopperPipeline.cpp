@@ -202,7 +202,8 @@ void Pipeliner::waitBeforeTurns(Block *block) {
 }
 
 /// Blocks that come by channels and are for other replicas are waited for, and
-/// given back unread, in the order of the steps.
+/// given back unread, in the order of the steps: of one block, those of a later
+/// stage come later.
 void Pipeliner::emitPassed(Value from, Value to) {
   OpBuilder::InsertionGuard guard(rewriter);
   auto passed = scf::ForOp::create(rewriter, loc, from, to, i32(1));
@@ -212,16 +213,18 @@ void Pipeliner::emitPassed(Value from, Value to) {
     TakeTurnOp::create(rewriter, loc, turns);
     PassTurnOp::create(rewriter, loc, turns);
   }
-  for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
-    for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
-      if (step.getName() == place.getName())
-        step.walk([&](GetOp get) {
-          Value channel = get.getChannel();
-          Value number = NextUseOp::create(rewriter, loc, channel);
-          GetOp::create(rewriter, loc, channel, number);
-          number = NextUseOp::create(rewriter, loc, channel);
-          ReleaseOp::create(rewriter, loc, channel, number);
-        });
+  auto pass = [&](GetOp get) {
+    Value channel = get.getChannel();
+    Value number = NextUseOp::create(rewriter, loc, channel);
+    GetOp::create(rewriter, loc, channel, number);
+    number = NextUseOp::create(rewriter, loc, channel);
+    ReleaseOp::create(rewriter, loc, channel, number);
+  };
+  for (int64_t stage : llvm::seq(getLastStage() + 1))
+    for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+      for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
+        if (place.getStage() == stage && step.getName() == place.getName())
+          step.walk(pass);
 }
 
 /// What is after the loop, and gives back tiles that `epilogue` does not use.

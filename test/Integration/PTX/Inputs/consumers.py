@@ -47,6 +47,7 @@ _PERSISTENT = ("reverse", "persistent", "ping_pong")
 _OVERLAP = "order = [load_k, qk, load_v(1), pv(1), softmax]"
 _IN_TURN = f"{_OVERLAP}, exclusive = [qk, pv]"
 _ONE_BY_ONE = "order = [load_k, qk, softmax, load_v, pv]"
+_LATE_SCORES = "order = [load_k, qk, load_v, load_arg3(1), softmax(1), pv(1)]"
 TESTS = [
     # Each shape of tiles.
     Test("full", "bf16", _D64, _schedule(64, 128, 2, 208), (1, 1, 1, 64, 128)),
@@ -334,6 +335,44 @@ TESTS = [
     Test("softcap-causal", "bf16", _D64, _schedule(64, 64, 4, 240, _OVERLAP), (1, 2, 1, 100, 130)),
     Test("alibi", "bf16", _D64, _schedule(128, 64, 2, 240, _IN_TURN), (1, 2, 1, 150, 100)),
     Test("bias-bhij", "f16", _D64, _schedule(128, 32, 2, 240, _OVERLAP), (1, 2, 2, 129, 70)),
+    Test(
+        "bias-bhij",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 232, "capture_stages = 2", _IN_TURN),
+        (1, 2, 2, 136, 200),
+    ),
+    Test(
+        "random-pairs-i1",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 232, "capture_stages = 1", _OVERLAP),
+        (1, 2, 1, 100, 144),
+    ),
+    Test(
+        "bias-bhij",
+        "bf16",
+        _D128,
+        _schedule(64, 64, 2, 240, "capture_stages = 1", "persistent", _LATE_SCORES),
+        (1, 2, 1, 136, 200),
+        late=0.5,
+    ),
+    Test(
+        "alibi-both-sides",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, "bias_in_product", _IN_TURN),
+        (1, 2, 2, 150, 180),
+    ),
+    Test(
+        "alibi",
+        "f16",
+        _D128,
+        _schedule(128, 64, 2, 232, "persistent", "bias_in_product", _OVERLAP),
+        (2, 2, 1, 150, 150),
+    ),
+    Test("random-pairs", "f16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 2, 1, 100, 200)),
+    Test("row-and-key-bias", "bf16", _D64, _schedule(128, 64, 2, 240, _OVERLAP), (1, 2, 1, 100, 150)),
     Test("causal-bshd", "bf16", _D64, _schedule(128, 64, 1, 240, _ONE_BY_ONE), (2, 2, 1, 130, 130)),
     Test("masked-rows", "bf16", _D64, _schedule(192, 64, 2, 160, _OVERLAP), (1, 1, 1, 150, 70)),
     Test("causal", "bf16", _D256, _schedule(128, 64, 2, 240, _OVERLAP), (1, 1, 1, 130, 200)),

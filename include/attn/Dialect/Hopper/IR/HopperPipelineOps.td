@@ -210,23 +210,25 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
 def Hopper_LoadOp : Hopper_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "a box of a tensor in global memory as a tile";
   let description = [{
-    The box at row `row` of a head. `hopper-insert-channels` makes it a copy into a channel. With a list, rows are those that it names, as those of `hopper.put` are.
+    The box at row `row` of a head, and at column `column`, without one at the first. `hopper-insert-channels` makes it a copy into a channel. With a list, rows are those that it names, as those of `hopper.put` are.
 
-    Operands: `map`, the tensor; `batch`, `head`, `row`, the position of the box.
+    Operands: `map`, the tensor; `batch`, `head`, `row`, `column`, the position of the box.
 
     ```mlir
     %k = hopper.load %map[%b, %h, %j] stages 2 : !hopper.map<80x128xbf16> -> !hopper.tile<80x128xbf16>
     %k = hopper.load %map[%b, %h, %c0] rows %list[%p] stages 2
         : !hopper.map<64x128xbf16, strided, aligned>, memref<?x64xi32> -> !hopper.tile<64x128xbf16>
+    %bias = hopper.load %map[%b, %h, %i, %j] stages 1 : !hopper.map<128x80xf32> -> !hopper.tile<128x80xf32>
     ```
 
     Errors: other than 1, 2 or 4 stages; a list with another than a strided map, or of other elements than i32, or with a number of positions other than the rank less one.
   }];
   let arguments = (ins Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
-      Optional<AnyMemRef>:$list, Variadic<Index>:$position, I64Attr:$stages);
+      Optional<Index>:$column, Optional<AnyMemRef>:$list, Variadic<Index>:$position,
+      I64Attr:$stages);
   let results = (outs Hopper_TileType:$result);
   let assemblyFormat = [{
-    $map `[` $batch `,` $head `,` $row `]` (`rows` $list^ `[` $position `]`)? `stages` $stages attr-dict
+    $map `[` $batch `,` $head `,` $row (`,` $column^)? `]` (`rows` $list^ `[` $position `]`)? `stages` $stages attr-dict
     `:` type($map) (`,` type($list)^)? `->` type($result)
   }];
   let hasVerifier = 1;
@@ -302,10 +304,11 @@ def Hopper_MaskOp : Hopper_Op<"mask", [
 
 def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
     AllTypesMatch<["acc", "newAcc"]>, AllTypesMatch<["shift", "newShift"]>,
-    AllTypesMatch<["sum", "newSum"]>, AllTypesMatch<["scores", "probabilities"]>]> {
+    AllTypesMatch<["sum", "newSum"]>, AllTypesMatch<["scores", "probabilities"]>,
+    OptionalTypesMatchWith<"offset has the type of shift", "shift", "offset", "$_self">]> {
   let summary = "one step of the online softmax on a warpgroup's scores";
   let description = [{
-    `attn.online_step` as a warpgroup holds its state. With `x = factor * scores`, in base 2:
+    `attn.online_step` as a warpgroup holds its state. With `x = factor * scores`, or `factor * scores + offset`, in base 2:
 
     ```
     most        = max_n x[n, m]
@@ -316,10 +319,13 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
 
     The state of no keys is acc 0, shift the largest f32, sum 0. `hopper-decompose-softmax` expands the operation.
 
-    Operands: `scores`, `vector<N x 64>`; `acc`, `vector<Dv x 64>`; `shift`, `vector<1 x 64>`; `sum`, `vector<4 x 64>`, in four parts.
+    Operands: `scores`, `vector<N x 64>`; `acc`, `vector<Dv x 64>`; `shift`, `vector<1 x 64>`; `sum`, `vector<4 x 64>`, in four parts; `offset`, `vector<1 x 64>`,
+    what all scores of a row get beside their factor.
 
     ```mlir
     %p, %a, %m, %l = hopper.softmax_step %s, %acc, %shift, %sum factor 0.18 lazy
+        : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    %p, %a, %m, %l = hopper.softmax_step %s offset %o, %acc, %shift, %sum factor 0.18 exact
         : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     ```
 
@@ -327,12 +333,13 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$scores,
       VectorOfRankAndType<[2], [F32]>:$acc, VectorOfRankAndType<[2], [F32]>:$shift,
-      VectorOfRankAndType<[2], [F32]>:$sum, F64Attr:$factor, StrAttr:$rescale);
+      VectorOfRankAndType<[2], [F32]>:$sum,
+      Optional<VectorOfRankAndType<[2], [F32]>>:$offset, F64Attr:$factor, StrAttr:$rescale);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$probabilities,
       VectorOfRankAndType<[2], [F32]>:$newAcc, VectorOfRankAndType<[2], [F32]>:$newShift,
       VectorOfRankAndType<[2], [F32]>:$newSum);
   let assemblyFormat = [{
-    $scores `,` $acc `,` $shift `,` $sum `factor` $factor custom<Keyword>($rescale) attr-dict
+    $scores (`offset` $offset^)? `,` $acc `,` $shift `,` $sum `factor` $factor custom<Keyword>($rescale) attr-dict
     `:` type($scores) `,` type($acc) `,` type($shift) `,` type($sum)
   }];
   let hasVerifier = 1;
