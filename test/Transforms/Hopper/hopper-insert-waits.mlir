@@ -132,6 +132,35 @@ gpu.module @m {
     gpu.return
   }
 
+  // So does no branch on what was known before the loop.
+
+  // CHECK-LABEL: gpu.func @known
+  // CHECK: scf.for
+  // CHECK: %[[O:.*]] = hopper.mma
+  // CHECK-NEXT: %[[V:.*]] = hopper.wait %[[O]] in_flight 0
+  // CHECK-NEXT: scf.if
+  // CHECK: } else {
+  // CHECK-NEXT: scf.yield %[[V]]
+  gpu.func @known(%lo: i32, %hi: i32, %one: i32, %c: vector<1x64xi1>, %x: vector<1x64xf32>) kernel {
+    %q = hopper.create_tile : !tile
+    hopper.step "s" in "compute" {
+      %any = hopper.any %c : vector<1x64xi1>
+      %l = scf.for %t = %lo to %hi step %one iter_args(%most = %x) -> vector<1x64xf32> : i32 {
+        %o = hopper.dot %q, %q : !tile, !tile -> vector<64x64xf32>
+        %r = scf.if %any -> vector<64x64xf32> {
+          %y = arith.addf %o, %o : vector<64x64xf32>
+          scf.yield %y : vector<64x64xf32>
+        } else {
+          scf.yield %o : vector<64x64xf32>
+        }
+        %next = hopper.reduce max %r : vector<64x64xf32> -> vector<1x64xf32>
+        scf.yield %next : vector<1x64xf32>
+      }
+      hopper.end
+    }
+    gpu.return
+  }
+
   // Any other branch finds its operands there.
 
   // CHECK-LABEL: gpu.func @branch

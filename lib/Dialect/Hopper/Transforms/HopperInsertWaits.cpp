@@ -167,9 +167,12 @@ void WaitInserter::postpone(ReleaseOp release) {
 }
 
 /// A branch that is rarely taken waits for itself: its result may be pending
-/// where it is not taken.
+/// where it is not taken. It is on something of this iteration; a branch on what
+/// was known before could have been in front of the product, and ptxas follows
+/// no product through it.
 LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
-  bool isRare = branch.getCondition().getDefiningOp<AnyOp>() != nullptr;
+  auto any = branch.getCondition().getDefiningOp<AnyOp>();
+  bool isRare = any && any->getBlock() == branch->getBlock();
   if (!isRare || !branch.elseBlock()) {
     needOperands(branch);
     return runNested(branch);
