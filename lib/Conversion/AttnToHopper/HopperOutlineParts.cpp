@@ -37,18 +37,10 @@ LogicalResult Outliner::matchParts() {
 void Outliner::declareParts(gpu::GPUFuncOp kernel) {
   if (!schedule.getSplitKeys())
     return;
-  auto first = builder.getI64IntegerAttr(function.getNumArguments());
-  SmallVector<Attribute> tables;
-  if (auto others =
+  if (auto tables =
           kernel->getAttrOfType<DictionaryAttr>(hopper::kTablesAttrName))
-    llvm::append_range(tables, others.getAs<ArrayAttr>("tables"));
-  merged.numTables = tables.size();
-  describePartResults(merged, tables);
-  kernel->setAttr(
-      hopper::kTablesAttrName,
-      builder.getDictionaryAttr(
-          {builder.getNamedAttr("first", first),
-           builder.getNamedAttr("tables", builder.getArrayAttr(tables))}));
+    merged.numTables = tables.getAs<ArrayAttr>("tables").size();
+  declarePartResults(kernel, merged);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(kernel);
   emitMergeKernel(builder, loc, merged);

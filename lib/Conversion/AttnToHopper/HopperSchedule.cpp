@@ -150,6 +150,8 @@ static LogicalResult schedule(TileProgram &program) {
   kernel->setAttr(hopper::kGridAttrName, describeGrid(builder, program));
   if (*tables)
     kernel->setAttr(hopper::kTablesAttrName, *tables);
+  if (program.schedule.getSplitKeys())
+    declarePartResults(kernel, getMergedResults(program));
   bool isStrided = program.schedule.getStrided();
   KernelArguments arguments(function, kernel, isStrided);
 

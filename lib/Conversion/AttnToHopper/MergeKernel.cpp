@@ -46,18 +46,24 @@ PartResults mlir::attn::getPartResults(const MergedResults &results,
   return parts;
 }
 
-void mlir::attn::describePartResults(const MergedResults &results,
-                                     SmallVectorImpl<Attribute> &tables) {
+void mlir::attn::declarePartResults(gpu::GPUFuncOp kernel,
+                                    const MergedResults &results) {
   const TileAccess &output = results.output;
-  Builder builder(output.elementType.getContext());
+  Builder builder(kernel.getContext());
+  SmallVector<Attribute> tables;
+  if (auto others =
+          kernel->getAttrOfType<DictionaryAttr>(hopper::kTablesAttrName))
+    llvm::append_range(tables, others.getAs<ArrayAttr>("tables"));
   auto getNumber = [&](StringRef name, int64_t number) {
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(number));
   };
   SmallVector<Attribute> extents;
   for (int64_t dim : ArrayRef(output.dims).take_front(kNumRowDims))
-    extents.push_back(builder.getDictionaryAttr(
-        {getNumber("dim", dim), getNumber("divisor", 1),
-         getNumber("operand", output.argument)}));
+    extents.push_back(dim < 0
+                          ? builder.getDictionaryAttr(getNumber("extent", 1))
+                          : builder.getDictionaryAttr(
+                                {getNumber("dim", dim), getNumber("divisor", 1),
+                                 getNumber("operand", output.argument)}));
   extents.push_back(builder.getDictionaryAttr(
       builder.getNamedAttr("parts", builder.getUnitAttr())));
   SmallVector<Attribute> withColumns = extents;
@@ -65,6 +71,12 @@ void mlir::attn::describePartResults(const MergedResults &results,
       builder.getDictionaryAttr(getNumber("extent", output.columns)));
   for (ArrayRef<Attribute> all : {ArrayRef(withColumns), ArrayRef(extents)})
     tables.push_back(describeTable(builder, builder.getF32Type(), all));
+  func::FuncOp function = results.function;
+  kernel->setAttr(
+      hopper::kTablesAttrName,
+      builder.getDictionaryAttr(
+          {getNumber("first", function.getNumArguments()),
+           builder.getNamedAttr("tables", builder.getArrayAttr(tables))}));
 }
 
 Value mlir::attn::getUnroundedOutput(Value output, Value acc) {
@@ -128,17 +140,18 @@ void mlir::attn::emitMergeKernel(OpBuilder &builder, Location loc,
     OpBuilder::InsertionGuard inBranch(builder);
     SmallVector<Value> position = emitIteration(builder, loc, row, extents);
     ArrayRef<int64_t> dims = output.dims;
-    SmallVector<Value> indices(dims.size()), lseIndices;
+    // In the order of the output, which may have fewer dimensions.
+    SmallVector<Value> indices(1 + *llvm::max_element(dims)), lseIndices;
     for (unsigned dim = 0; dim < kNumRowDims; ++dim)
-      indices[dims[dim]] = position[dim];
+      if (dims[dim] >= 0)
+        indices[dims[dim]] = position[dim];
     indices[dims.back()] = ib.toPosition(column);
     Value lse;
     if (results.lse) {
       lse = arguments.getMemRef(*results.lse);
-      // In the order of the output, without its columns.
-      for (int64_t dim = 0; dim < static_cast<int64_t>(dims.size()); ++dim)
-        if (dim != dims.back())
-          lseIndices.push_back(indices[dim]);
+      // Without the columns.
+      lseIndices = indices;
+      lseIndices.erase(lseIndices.begin() + dims.back());
     }
     hopper::MergeOp::create(builder, loc, parts.rows, parts.lses, position,
                             arguments.getMemRef(output.argument), indices,

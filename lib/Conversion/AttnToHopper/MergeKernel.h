@@ -34,9 +34,8 @@ struct PartResults {
 PartResults getPartResults(const MergedResults &results,
                            KernelArguments &arguments);
 
-/// Their description for hopper::kTablesAttrName, after other tables.
-void describePartResults(const MergedResults &results,
-                         SmallVectorImpl<Attribute> &tables);
+/// Declares them as tables of a kernel, after others that it has.
+void declarePartResults(gpu::GPUFuncOp kernel, const MergedResults &results);
 
 /// What of a result is shared out: the row of the output before it is rounded,
 /// or null if it is not the accumulator, normalised. Rows of others than the

@@ -117,10 +117,7 @@ static LogicalResult describeUnions(Builder &builder, TileProgram &program,
 }
 
 FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
-  // Kernels of steps add them when they know their results.
-  bool hasParts =
-      program.schedule.getSplitKeys() && !program.schedule.getOrder();
-  if (program.tables.empty() && !hasParts)
+  if (program.tables.empty())
     return DictionaryAttr();
   Builder builder(program.function.getContext());
   SmallVector<Attribute> tables;
@@ -163,8 +160,6 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
                             program.function.getNumArguments() + tables.size(),
                             tables)))
     return failure();
-  if (hasParts)
-    describePartResults(getMergedResults(program), tables);
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("first", builder.getI64IntegerAttr(
                                          program.function.getNumArguments())),
