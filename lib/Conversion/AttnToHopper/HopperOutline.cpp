@@ -491,7 +491,7 @@ LogicalResult Outliner::emitWork(Block *body) {
                                          /*own=*/false);
   first = rows.getFirst();
   end = rows.getEnd();
-  values->mapRows(first, end);
+  values->mapRows(first, end, block->getArgument(2), schedule.getTileM());
   if (failed(emitLoopInputs()) || failed(emitQueries()) ||
       failed(emitSlopes()) || failed(emitLoop()) || failed(emitResults()))
     return failure();
@@ -556,7 +556,8 @@ LogicalResult Outliner::run() {
     return failure();
   builder.setInsertionPointToEnd(&kernel.getBody().front());
   gpu::ReturnOp::create(builder, loc);
-  kernel.walk([](hopper::PipelinedForOp loop) { simplifyClasses(loop); });
+  if (loop.hasNeeded())
+    simplifyClasses(kernel);
   function.erase();
   return success();
 }

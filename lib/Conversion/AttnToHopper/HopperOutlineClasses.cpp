@@ -69,15 +69,15 @@ LogicalResult Outliner::emitClasses(Region &classes) {
 }
 
 /// What both classes ask for is computed once.
-void Outliner::simplifyClasses(hopper::PipelinedForOp loop) {
-  if (!loop.hasClasses())
-    return;
-  IRRewriter rewriter(loop.getContext());
+void Outliner::simplifyClasses(gpu::GPUFuncOp kernel) {
+  IRRewriter rewriter(kernel.getContext());
   auto removeCopies = [&] {
     DominanceInfo dominance;
-    eliminateCommonSubExpressions(rewriter, dominance, loop);
+    eliminateCommonSubExpressions(rewriter, dominance, kernel);
   };
   removeCopies();
-  mergeBranches(rewriter, loop.getClasses().front());
+  kernel.walk([&](hopper::PipelinedForOp loop) {
+    mergeBranches(rewriter, loop.getClasses().front());
+  });
   removeCopies();
 }

@@ -84,7 +84,7 @@ private:
   LogicalResult emitLoopInputs();
   LogicalResult emitClassInputs(Region &region);
   LogicalResult emitClasses(Region &classes);
-  static void simplifyClasses(hopper::PipelinedForOp loop);
+  void simplifyClasses(gpu::GPUFuncOp kernel);
   LogicalResult emitLoop();
   LogicalResult emitStep(StepOp step);
   LogicalResult emitLoadStep(StepOp step);

@@ -3,13 +3,17 @@
 #include "KernelValues.h"
 #include "KeyLimits.h"
 #include "PackedHeads.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-void KernelValues::mapRows(Value first, Value end) {
+void KernelValues::mapRows(Value first, Value end, Value tile,
+                           int64_t tileSize) {
   this->first = first;
+  this->tile = tile;
+  this->tileSize = tileSize;
   if (rowValue)
     map(rowValue, first);
   if (!countValue)
@@ -121,9 +125,12 @@ FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
   Value iota = hopper::IotaOp::create(builder, loc, type);
   // What is added to it is the first row of the warpgroup, but where there is
   // one work tile, whose first row is 0.
-  if (kind == VectorKind::Key || rowValue)
+  if (kind == VectorKind::Key || (rowValue && !isWithinTile))
     return iota;
-  Value rows = vector::BroadcastOp::create(builder, loc, type, first);
+  Value size = arith::ConstantIndexOp::create(builder, loc, tileSize);
+  Value before = arith::SubIOp::create(
+      builder, loc, first, arith::MulIOp::create(builder, loc, tile, size));
+  Value rows = vector::BroadcastOp::create(builder, loc, type, before);
   return arith::AddIOp::create(builder, loc, rows, iota).getResult();
 }
 
@@ -141,6 +148,39 @@ Value KernelValues::readTile(Value tile) {
       own);
 }
 
+/// Whether `value` is computed of `other`.
+static bool isComputedOf(Value value, Value other) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  if (Operation *op = value.getDefiningOp())
+    (void)getBackwardSlice(op, &slice, options);
+  return llvm::any_of(slice, [&](Operation *op) {
+    return llvm::is_contained(op->getOperands(), other);
+  });
+}
+
+/// Tables of work tiles are read by the number of a row in its work tile.
+FailureOr<SmallVector<Value>> KernelValues::computeIndices(GatherOp gather,
+                                                           VectorKind kind) {
+  SmallVector<Value> indices;
+  for (Value index : gather.getIndices()) {
+    bool isWithin = rowValue && isa<VectorType>(index.getType()) &&
+                    !isComputedOf(index, rowValue);
+    State saved = save();
+    bool outer = std::exchange(isWithinTile, isWithin);
+    FailureOr<SmallVector<Value>> computed = getAll(index, kind);
+    isWithinTile = outer;
+    if (isWithin)
+      restore(std::move(saved));
+    if (failed(computed))
+      return failure();
+    indices.push_back(computed->front());
+  }
+  return indices;
+}
+
 FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
   if (Value tile = tiles.lookup(gather.getResult()))
     return readTile(tile);
@@ -151,7 +191,7 @@ FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
   // The mask tells which queries and keys there are. What a kernel computes for
   // others it does not use, and no element outside of the capture is read in
   // any case.
-  FailureOr<SmallVector<Value>> indices = getAll(gather.getIndices(), kind);
+  FailureOr<SmallVector<Value>> indices = computeIndices(gather, kind);
   if (failed(indices))
     return failure();
   Type type = gather.getType();

@@ -55,7 +55,7 @@ public:
     countValue = dyn_cast<Value>(count);
   }
   /// The same in the kernel, with the end.
-  void mapRows(Value first, Value end);
+  void mapRows(Value first, Value end, Value tile, int64_t tileSize);
 
   struct State {
     DenseMap<std::pair<Value, VectorKind>, Value> values;
@@ -83,6 +83,8 @@ private:
   FailureOr<Value> get(Value value, VectorKind kind) override;
   FailureOr<Value> compute(Value value, VectorKind kind);
   FailureOr<Value> computeStep(vector::StepOp step, VectorKind kind);
+  FailureOr<SmallVector<Value>> computeIndices(GatherOp gather,
+                                               VectorKind kind);
   FailureOr<Value> computeGather(GatherOp gather, VectorKind kind);
   Value skipDestination(Value tensor);
   Value readTile(Value tile);
@@ -91,7 +93,11 @@ private:
   scf::ForallOp grid;
   /// Tensors that kernels before this one fill.
   ValueRange tables;
-  Value key, rowValue, countValue, first;
+  Value key, rowValue, countValue, first, tile;
+  /// How many rows a work tile has.
+  int64_t tileSize = 0;
+  /// Whether rows are numbered within a work tile.
+  bool isWithinTile = false;
   DenseMap<Value, Value> states, tiles;
 };
 

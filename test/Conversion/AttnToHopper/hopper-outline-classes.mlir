@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s
+// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-expand-sparsity=by-element=true --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s
 
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, persistent, order = [load_k, qk, load_v(1), pv(1), softmax]>
 !q = tensor<2x4x?x64xbf16>
@@ -49,16 +49,9 @@ func.func @documents(%q: !q, %k: !k, %v: !k, %o: !q, %doc: tensor<2x?xi32>) -> !
 // CHECK-NOT: scf.if
 // CHECK-NOT: attn.gather
 // CHECK: hopper.end %{{.*}}, %{{.*}} : i1, i1
-func.func @bits(%q: !q, %k: !k, %v: !k, %o: !q, %bits: tensor<4x?x?xi1>) -> !q {
+func.func @bits(%q: !q, %k: !k, %v: !k, %o: !q, %bits: tensor<2x4x?x?xi1>) -> !q {
   %r = attn.attention schedule #schedule ins(%q, %k, %v : !q, !k, !k)
-      captures(%bits : tensor<4x?x?xi1>)
+      sparsity(#attn.sparsity<bits, block = 128x64> %bits : tensor<2x4x?x?xi1>)
       outs(%o : !q)
-      mask(%b, %h, %i, %j, %c) {
-        %c128 = arith.constant 128 : index
-        %x = arith.divui %i, %c128 : index
-        %y = arith.divui %j, %c128 : index
-        %p = tensor.extract %c[%h, %x, %y] : tensor<4x?x?xi1>
-        attn.yield %p : i1
-      }
   return %r : !q
 }

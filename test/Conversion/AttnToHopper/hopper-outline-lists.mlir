@@ -1,18 +1,18 @@
-// RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=hopper-insert-channels --schedule='#hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, order = [load_k, qk, load_v(1), pv(1), softmax]>' | FileCheck %s
+// RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=attn-hopper-outline --schedule='#hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, order = [load_k, qk, load_v(1), pv(1), softmax]>' | FileCheck %s
 // RUN: not attn-run %s --target=cuda --sparsity=gathered --emit=ptx --schedule='#hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, persistent, order = [load_k, qk, load_v(1), pv(1), softmax]>' 2>&1 | FileCheck %s --check-prefix=PERSISTENT
 
 // Rows are those that a page of a table names. What says where keys are is no
 // step of its own.
 
 // CHECK: hopper.pipelined_for %[[J:.*]] = %{{.*}} to %{{.*}} step 64
-// CHECK: hopper.step "load_k" in "load" {
+// CHECK: hopper.step "load_k" in "load" ->
 // CHECK: %[[BEFORE:.*]] = arith.divui %[[J]]
 // CHECK: %[[PAGE:.*]] = arith.addi %{{.*}}, %[[BEFORE]]
-// CHECK: hopper.put %{{.*}} rows %[[LIST:.*]][%[[PAGE]]] : <2x64x64xbf16>, <64x64xbf16, strided, aligned>, memref<?x64xi32
+// CHECK: hopper.load %{{.*}} rows %[[LIST:.*]][%[[PAGE]]] stages 2 : <64x64xbf16, strided, aligned>, memref<?x64xi32
 // CHECK: hopper.step "softmax" in "compute"
 // CHECK: attn.gather %[[LIST]][%{{.*}}] mask %{{.*}} -> vector<64x1xi32>
-// CHECK: hopper.step "load_v" in "load" {
-// CHECK: hopper.put %{{.*}} rows %[[LIST]][%{{.*}}]
+// CHECK: hopper.step "load_v" in "load" ->
+// CHECK: hopper.load %{{.*}} rows %[[LIST]][%{{.*}}]
 
 // PERSISTENT: error: expects a schedule that is not persistent for gathered keys, which a warpgroup copies, but got #hopper.schedule<tile_m = 64, tile_n = 64, {{.*}}persistent{{.*}}>; leave it out
 !q = tensor<?x?x?x64xbf16>

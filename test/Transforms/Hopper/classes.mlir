@@ -34,16 +34,16 @@
 
 // SPECIALIZE: hopper.warp_specialize partition @load warps(1) {
 // SPECIALIZE: hopper.work_loop
-// SPECIALIZE: %[[LANE:.*]] = gpu.lane_id
-// SPECIALIZE: %[[LANE32:.*]] = arith.index_cast %[[LANE]]
+// SPECIALIZE: %[[LANE:[0-9]+]] = gpu.lane_id
+// SPECIALIZE: %[[THREAD:[0-9]+]] = arith.index_cast %[[LANE]]
 // SPECIALIZE: %[[COUNT:.*]] = arith.divui
 // SPECIALIZE: %[[LAST:.*]] = arith.subi %[[COUNT]]
 // SPECIALIZE: %[[FOUND:.*]]:3 = scf.while (%[[BASE:.*]] = %c-32_i32, %[[BITS:.*]] = %c0_i32{{.*}}, %{{.*}} = %c0_i32
 // SPECIALIZE: arith.cmpi eq, %[[BITS]]
 // SPECIALIZE: scf.condition
-// SPECIALIZE: %[[NUMBER:.*]] = arith.addi %{{.*}}, %[[LANE32]]
-// SPECIALIZE: %[[IS:.*]] = arith.cmpi slt, %[[NUMBER]], %[[COUNT]]
-// SPECIALIZE: arith.minsi %[[NUMBER]], %[[LAST]]
+// SPECIALIZE: %[[WHICH:.*]] = arith.addi %{{.*}}, %[[THREAD]]
+// SPECIALIZE: %[[IS:.*]] = arith.cmpi slt, %[[WHICH]], %[[COUNT]]
+// SPECIALIZE: arith.minsi %[[WHICH]], %[[LAST]]
 // SPECIALIZE: %[[POSITION:.*]] = hopper.position
 // SPECIALIZE: attn.gather %{{.*}}[%[[POSITION]]]
 // SPECIALIZE: %[[NEEDED:.*]] = arith.andi %[[IS]]
