@@ -1,4 +1,5 @@
-// RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s
+// RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax=rescale=lazy --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s --check-prefixes=CHECK,LAZY
+// RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s --check-prefixes=CHECK,EXACT
 
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 4, persistent,
                              order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
@@ -29,7 +30,15 @@
 // CHECK: %[[P:.*]]:4 = hopper.step "softmax" in "compute"
 // CHECK: %[[FULL:.*]] = arith.cmpi sle
 // CHECK: %[[X:.*]] = hopper.mask %[[S]] unless %[[FULL]] by_block {
-// CHECK: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} exact
+// The length and the diagonal are one limit for a row.
+// CHECK: %[[LAST:.*]] = arith.minsi
+// CHECK: %[[DIAGONAL:.*]] = arith.addi %[[LAST]], %{{.*}} : vector<1x64xindex>
+// CHECK: %[[LIMIT:.*]] = arith.minsi %{{.*}}%[[DIAGONAL]]{{.*}} : vector<1x64xindex>
+// CHECK: %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]] :
+// CHECK-NEXT: %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}}, %[[LIMITS]] : vector<64x64xindex>
+// CHECK-NEXT: hopper.end %[[ALLOWED]]
+// LAZY: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} lazy
+// EXACT: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} exact
 // CHECK: arith.truncf %{{.*}} : vector<64x64xf32> to vector<64x64xbf16>
 // CHECK: %[[V:.*]] = hopper.step "load_v" in "load"
 // CHECK: hopper.step "pv" in "compute"
