@@ -52,9 +52,15 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
 
     * Steps of `attn.tile_loop` keep their names. Those that load a tile are in the partition `load`, the others in `compute`. The loop has the places that the schedule gives them.
     * `load_q` and, with `q_in_registers`, `hold_q` come before the loop, and `store` behind it.
-    * The state of `attn.online_step` becomes that of `hopper.softmax_step`; `attn.mask_tile` becomes `hopper.mask`, with the class of the block.
+    * The state of `attn.online_step` becomes that of `hopper.softmax_step`; `attn.mask_tile` becomes `hopper.mask`, with the class of the block. Where the number of keys is the only condition
+      on positions beside others, a `hopper.mask` of its own asks for it, in the last block alone.
     * With a region `needed` the loop has `classes`. What they need that is the same for all blocks is computed in front of the loop.
     * Loops that fill tables become kernels, as by `attn-hopper-schedule`. Rows that a table names are loaded by its list.
+    * What is the same for all blocks is computed before the loop, and what is read by key, when its step starts.
+    * With `capture_stages`, captures that are read at `[..., i, ..., j]` come in tiles. Argument `N` is loaded by a step `load_argN` (other boxes of it: `load_argN_1`, ...), which an order may name.
+      Otherwise it has the stage of the step that reads the capture, and comes right after the first step of the order that loads.
+    * With `bias_in_product`, the step of the product of scores with a bias that is affine in the key adds a second product, of the slopes and the numbers of the keys in the block. A step `hold_slopes` before the
+      loop computes the slopes; what the first key of a block gets is the `offset` of `hopper.softmax_step`. Slopes that are too large for that are left out, and the bias computed for each score.
     * What is multiplied is rounded to the element type of the tiles, as an eager program does.
 
     Arguments and attributes of the kernel are those of `attn-hopper-schedule`, which makes kernels with other schedules.

@@ -13,7 +13,7 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
   let summary = "let tiles go from partition to partition by way of channels";
   let description = [{
     A tile that a step loads and that steps of another partition use becomes a copy into a channel (`hopper.put`). It arrives (`hopper.get`) in the step of the other partition that runs first
-    of those that use it, and is given back (`hopper.release`) in the one that runs last; by stage and order in a pipelined loop. Around a loop that uses it, these are steps of
+    of those that use it, and is given back (`hopper.release`) in the one that runs last, behind the last operation that reads it; by stage and order in a pipelined loop. Around a loop that uses it, these are steps of
     their own, called by the name of the step that loads with `.get` and `.release`. Where results are staged in the tile, stores have read it before (`hopper.drain`). Uses have no numbers yet (`hopper.next_use`).
 
     Of a loop with `classes`, the tiles that another partition gets in front of it last, and those that it gets first in an iteration, come with a note: the code of the block that is next (`hopper.next_block`).
@@ -124,7 +124,7 @@ def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
     `hopper.pipelined_for` becomes `scf.for` over the number of a block, from the last block to the first. Steps of stage 1 run beside those of stage 0 of the next block, in the order of the schedule, with a
     prologue and an epilogue (`scf::pipelineForLoop`); steps then are inlined.
 
-    Blocks that are not for a replica are waited for and given back unread. The replicas of a partition take turns from the first to the last of the steps that exclude each other.
+    Blocks that are not for a replica are waited for and given back unread, in the order in which what is of one block comes. The replicas of a partition take turns from the first to the last of the steps that exclude each other.
     A `hopper.mask` of the first block that is visited is `always` computed, where that has a prologue; with `only_last_partial`, that of the others `never` is.
 
     Precondition: `hopper-specialize`. Postcondition: no `hopper.pipelined_for` and no `hopper.step` is left.
@@ -190,7 +190,7 @@ def HopperInsertWaitsPass : Pass<"hopper-insert-waits", "::mlir::gpu::GPUFuncOp"
     * that reads the registers of a carried value, if the operation computes the next one;
     * at the end of an iteration, of a branch and of the kernel: none is in flight then.
 
-    A branch on `hopper.any`, which is rarely taken, waits for itself: where it is not taken the product stays pending.
+    A branch on a `hopper.any` of the same iteration, which is rarely taken, waits for itself: where it is not taken the product stays pending. One on what was known before does not.
     A `hopper.release` of a tile that a product in flight reads moves behind the wait for that product.
 
     Postcondition: no `hopper.dot` is left.
