@@ -30,14 +30,11 @@ class CheckKernel {
 public:
   CheckKernel(OpBuilder &builder, func::FuncOp function, scf::ForallOp loop,
               gpu::GPUFuncOp kernel, int64_t numSites)
-      : builder(builder), loop(loop),
+      : builder(builder), function(function), loop(loop),
         arguments(function, kernel, /*isStrided=*/false),
-        cloner(builder, program, arguments, /*warpgroup=*/nullptr),
+        values(builder, function, loop, arguments),
         words(RankedTensorType::get({hopper::kWordsOfSite * numSites},
-                                    builder.getI64Type())) {
-    program.function = function;
-    program.grid = loop;
-  }
+                                    builder.getI64Type())) {}
 
   LogicalResult emit();
 
@@ -53,10 +50,10 @@ private:
   }
 
   OpBuilder &builder;
+  func::FuncOp function;
   scf::ForallOp loop;
-  TileProgram program;
   KernelArguments arguments;
-  WorkerCloner cloner;
+  KernelValues values;
   RankedTensorType words;
   Value lane;
 };
@@ -67,18 +64,18 @@ LogicalResult CheckKernel::emitReport(ReportOp op, Value place, Value isMine) {
   Value numbers[2];
   for (auto [number, value] :
        llvm::zip_equal(numbers, ValueRange{op.getFirst(), op.getSecond()})) {
-    FailureOr<Value> mapped = cloner.getScalar(value);
+    FailureOr<Value> mapped = values.getScalar(value);
     if (failed(mapped))
       return failure();
     number = *mapped;
   }
-  FailureOr<Value> condition = cloner.getScalar(op.getCondition());
+  FailureOr<Value> condition = values.getScalar(op.getCondition());
   if (failed(condition))
     return failure();
   Value isReported = *condition;
   if (isMine)
     isReported = arith::AndIOp::create(builder, loc, isReported, isMine);
-  Value memory = arguments.getMemRef(program.function.getNumArguments(), words);
+  Value memory = arguments.getMemRef(function.getNumArguments(), words);
   OpBuilder::InsertionGuard guard(builder);
   auto branch =
       scf::IfOp::create(builder, loc, isReported, /*withElseRegion=*/false);
@@ -105,7 +102,7 @@ LogicalResult CheckKernel::emitLoop(scf::ForOp op) {
   Location loc = op.getLoc();
   SmallVector<Value> bounds;
   for (Value bound : {op.getLowerBound(), op.getUpperBound(), op.getStep()}) {
-    FailureOr<Value> mapped = cloner.getScalar(bound);
+    FailureOr<Value> mapped = values.getScalar(bound);
     if (failed(mapped))
       return failure();
     bounds.push_back(*mapped);
@@ -121,13 +118,13 @@ LogicalResult CheckKernel::emitLoop(scf::ForOp op) {
       scf::ForOp::create(builder, loc, bounds[0], bounds[1], bounds[2]);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(result.getBody());
-  WorkerCloner::State saved = cloner.save();
+  KernelValues::State saved = values.save();
   Value outerLane = std::exchange(lane, nullptr);
-  cloner.map(op.getInductionVar(), result.getInductionVar());
+  values.map(op.getInductionVar(), result.getInductionVar());
   LogicalResult done = emitBlock(*op.getBody(), result.getInductionVar(),
                                  /*isMine=*/nullptr);
   lane = outerLane;
-  cloner.restore(std::move(saved));
+  values.restore(std::move(saved));
   return done;
 }
 
@@ -153,7 +150,7 @@ LogicalResult CheckKernel::emitBlock(Block &block, Value place, Value isMine) {
 LogicalResult CheckKernel::emit() {
   Location loc = loop.getLoc();
   lane = gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
-  FailureOr<WarpIteration> iteration = emitWarpIteration(builder, loop, cloner);
+  FailureOr<WarpIteration> iteration = emitWarpIteration(builder, loop, values);
   if (failed(iteration))
     return failure();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);

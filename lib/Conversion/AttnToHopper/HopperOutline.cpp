@@ -160,11 +160,11 @@ LogicalResult Outliner::matchBlock(Value output) {
 /// order names the step that gives them.
 void Outliner::inlinePositions() {
   auto isNamed = [&](StepOp step) {
-    return llvm::any_of(
-        schedule.getOrder().getAsRange<hopper::PlaceAttr>(),
-        [&](hopper::PlaceAttr place) {
-          return place.getName() == step.getStepName();
-        });
+    ArrayAttr order = schedule.getOrder();
+    return order && llvm::any_of(order.getAsRange<hopper::PlaceAttr>(),
+                                 [&](hopper::PlaceAttr place) {
+                                   return place.getName() == step.getStepName();
+                                 });
   };
   IRRewriter rewriter(function.getContext());
   for (StepOp step :
@@ -249,12 +249,11 @@ LogicalResult Outliner::emitLoop() {
       inits.push_back(*value);
     }
   }
-  ArrayAttr exclusive = schedule.getExclusive();
   auto result = hopper::PipelinedForOp::create(
       builder, loc, ValueRange(inits).getTypes(), lower, upper,
       /*outerLower=*/Value(), /*outerUpper=*/Value(), loop.getStep(),
       loop.getOnlyLastPartial() && !loop.hasNeeded(), inits, placeCaptures(),
-      exclusive ? exclusive : builder.getArrayAttr({}));
+      getExclusive());
   if (loop.hasNeeded() && failed(emitClasses(result.getClasses())))
     return failure();
   Block *body = builder.createBlock(&result.getBody());
@@ -571,7 +570,7 @@ struct AttnHopperOutline
       for (auto grid : function.getOps<scf::ForallOp>()) {
         auto schedule =
             grid->getAttrOfType<hopper::ScheduleAttr>(attn::kScheduleAttrName);
-        if (schedule && schedule.getOrder() && !isSummary(grid))
+        if (schedule && !isSummary(grid))
           programs.push_back({function, grid});
       }
     for (auto [function, grid] : programs)

@@ -57,7 +57,7 @@ static StepOp getStepOf(Operation *op) {
 /// The order of the schedule, with the steps that load captures.
 ArrayAttr Outliner::placeCaptures() {
   SmallVector<hopper::PlaceAttr> places(
-      schedule.getOrder().getAsRange<hopper::PlaceAttr>());
+      getOrder().getAsRange<hopper::PlaceAttr>());
   auto find = [&](StringRef name) {
     return llvm::find_if(places, [&](hopper::PlaceAttr place) {
       return place.getName() == name;

@@ -66,6 +66,8 @@ private:
   LogicalResult emitRows(const OutlinedResult &result, Value vector);
   FailureOr<TileAccess> matchRead(vector::TransferReadOp read,
                                   unsigned columnResult);
+  ArrayAttr getOrder();
+  ArrayAttr getExclusive();
   void matchCaptures();
   ArrayAttr placeCaptures();
   LogicalResult emitCaptureLoads();

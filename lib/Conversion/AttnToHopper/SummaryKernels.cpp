@@ -175,12 +175,12 @@ static bool isOfRows(ArrayRef<TableElement> elements) {
   return elements.size() == 1 && elements.front().words;
 }
 
-static LogicalResult emitWords(OpBuilder &builder, WorkerCloner &cloner,
+static LogicalResult emitWords(OpBuilder &builder, KernelValues &values,
                                KernelArguments &arguments, ListWordsOp words,
                                Value table, ValueRange position) {
-  std::optional<unsigned> operand = cloner.getOperand(words.getColumns());
-  FailureOr<Value> begin = cloner.getScalar(words.getBegin()),
-                   end = cloner.getScalar(words.getEnd());
+  std::optional<unsigned> operand = values.getOperand(words.getColumns());
+  FailureOr<Value> begin = values.getScalar(words.getBegin()),
+                   end = values.getScalar(words.getEnd());
   if (!operand)
     return words.emitError("expects a list that is an argument of the "
                            "function")
@@ -198,16 +198,12 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
                                  Value lane) {
   Location loc = loop.getLoc();
   IntBuilder ib{builder, loc};
-  // What there is besides the loop, without keys of its own.
-  TileProgram summary;
-  summary.function = program.function;
-  summary.grid = loop;
-  summary.tables = program.tables;
-  WorkerCloner cloner(builder, summary, arguments, /*warpgroup=*/nullptr);
-  cloner.setLane(lane);
+  KernelValues values(builder, program.function, loop, arguments,
+                      program.tables);
+  values.setLane(lane);
 
   OpBuilder::InsertionGuard guard(builder);
-  FailureOr<WarpIteration> iteration = emitWarpIteration(builder, loop, cloner);
+  FailureOr<WarpIteration> iteration = emitWarpIteration(builder, loop, values);
   if (failed(iteration))
     return failure();
   FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
@@ -227,22 +223,22 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
     return at;
   };
   if (isOfRows(*elements))
-    return emitWords(builder, cloner, arguments, elements->front().words,
+    return emitWords(builder, values, arguments, elements->front().words,
                      getTable(elements->front()),
                      getPosition(elements->front()));
-  SmallVector<Value> values;
+  SmallVector<Value> scalars;
   for (const TableElement &element : *elements) {
-    FailureOr<Value> value = cloner.getScalar(element.scalar);
+    FailureOr<Value> value = values.getScalar(element.scalar);
     if (failed(value))
       return failure();
-    values.push_back(*value);
+    scalars.push_back(*value);
   }
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                         ib.fromIndex(lane), ib.constant(0));
   auto store = scf::IfOp::create(builder, loc, isFirst,
                                  /*withElseRegion=*/false);
   builder.setInsertionPointToStart(store.thenBlock());
-  for (auto [element, value] : llvm::zip_equal(*elements, values))
+  for (auto [element, value] : llvm::zip_equal(*elements, scalars))
     memref::StoreOp::create(builder, loc, value, getTable(element),
                             getPosition(element));
   return success();
@@ -266,17 +262,14 @@ static LogicalResult emitUnions(OpBuilder &builder, TileProgram &program,
   kernel->setAttr(hopper::kBlocksAttrName, builder.getUnitAttr());
   KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
   builder.setInsertionPointToStart(&kernel.getBody().front());
-  TileProgram summary;
-  summary.function = program.function;
-  summary.grid = program.grid;
-  WorkerCloner cloner(builder, summary, arguments, /*warpgroup=*/nullptr);
-  std::optional<unsigned> rows = cloner.getOperand(unions.getRows()),
-                          columns = cloner.getOperand(unions.getColumns());
+  KernelValues values(builder, program.function, program.grid, arguments);
+  std::optional<unsigned> rows = values.getOperand(unions.getRows()),
+                          columns = values.getOperand(unions.getColumns());
   if (!rows || !columns)
     return unions.emitError("expects lists that are arguments of the function; "
                             "leave the choice to the compiler with auto");
-  FailureOr<Value> queries = cloner.getScalar(unions.getQueries()),
-                   keys = cloner.getScalar(unions.getKeys());
+  FailureOr<Value> queries = values.getScalar(unions.getQueries()),
+                   keys = values.getScalar(unions.getKeys());
   if (failed(queries) || failed(keys))
     return failure();
   SmallVector<Value> tables;

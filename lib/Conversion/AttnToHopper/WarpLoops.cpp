@@ -102,12 +102,12 @@ SmallVector<Value> mlir::attn::emitIteration(OpBuilder &builder, Location loc,
 
 FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
                                                        scf::ForallOp loop,
-                                                       WorkerCloner &cloner) {
+                                                       KernelValues &values) {
   Location loc = loop.getLoc();
   IntBuilder ib{builder, loc};
   SmallVector<Value> extents;
   for (OpFoldResult bound : loop.getMixedUpperBound()) {
-    FailureOr<Value> extent = cloner.getScalar(bound);
+    FailureOr<Value> extent = values.getScalar(bound);
     if (failed(extent))
       return failure();
     extents.push_back(ib.fromIndex(*extent));
@@ -117,6 +117,6 @@ FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
   result.indices = emitIteration(builder, loc, result.number, extents);
   for (auto [from, to] :
        llvm::zip_equal(loop.getInductionVars(), result.indices))
-    cloner.map(from, to);
+    values.map(from, to);
   return std::move(result);
 }

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_WARPLOOPS_H
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_WARPLOOPS_H
 
-#include "WorkerCloner.h"
+#include "KernelValues.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace mlir::attn {
@@ -46,7 +46,7 @@ struct WarpIteration {
 /// Sets the builder to where a warp has its iteration of `loop`, and maps the
 /// indices. Warps beyond the last iteration have none.
 FailureOr<WarpIteration>
-emitWarpIteration(OpBuilder &builder, scf::ForallOp loop, WorkerCloner &cloner);
+emitWarpIteration(OpBuilder &builder, scf::ForallOp loop, KernelValues &values);
 
 } // namespace mlir::attn
 
