@@ -100,6 +100,12 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
     return addOffset(descriptor, bytes >> 4);
   };
   StringRef type = rhs.getElementType().isBF16() ? "bf16" : "f16";
+  // Half a step meets columns that read as 0. A constant could be put into its
+  // register after the fence.
+  auto numLhs = static_cast<size_t>(4 * numSteps);
+  if (!lhsTile && lhs.size() < numLhs)
+    lhs.resize(numLhs,
+               emitAsm("mov.b32 $0, 0;", "=r", {}, b.getI32Type()).front());
   SmallVector<Type> results(numAcc, b.getF32Type());
   for (int64_t step = 0; step < numSteps; ++step) {
     std::string text, constraints;
@@ -128,9 +134,7 @@ void ThreadProgram::emitMma(hopper::MmaOp op) {
     } else {
       os << "{";
       for (int64_t e = 0; e < 4; ++e) {
-        // Half a step, which meets columns that read as 0.
-        size_t number = 4 * step + e;
-        operands.push_back(number < lhs.size() ? lhs[number] : i32(0));
+        operands.push_back(lhs[4 * step + e]);
         constraint << ",r";
         os << (e ? "," : "") << "$" << numAcc + 1 + e;
       }

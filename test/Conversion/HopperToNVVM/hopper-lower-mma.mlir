@@ -48,10 +48,12 @@
 
 // Queries in registers: four matrices of 8x8 for each step.
 // CHECK-COUNT-2: "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, [$4];", "=r,=r,=r,=r,r"
+// The last step has 8 columns. The registers of the others have been written
+// before the fence.
+// CHECK: %[[ZERO:.*]] = llvm.inline_asm has_side_effects asm_dialect = att "mov.b32 $0, 0;", "=r"
 // CHECK: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$9,$10,$11,$12}, $8, p, 1, 1, 0; }", "=f,=f,=f,=f,=f,=f,=f,=f,l,r,r,r,r,0,1,2,3,4,5,6,7"
 // CHECK: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$9,$10,$11,$12}, $8, p, 1, 1, 0; wgmma.commit_group.sync.aligned; }"
-// The last step has 8 columns, and no registers for the others.
-// CHECK-SAME: 0,1,2,3,4,5,6,7" %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %c0_i32, %c0_i32,
+// CHECK-SAME: 0,1,2,3,4,5,6,7" %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %[[ZERO]], %[[ZERO]],
 // CHECK-NOT: wgmma.mma_async
 
 // The fifth step of 80 columns is in the second chunk, which is all rows of a

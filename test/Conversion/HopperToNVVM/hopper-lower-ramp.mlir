@@ -53,5 +53,6 @@ gpu.module @m {
 // CHECK: %[[PARTS:.*]] = arith.select %[[IS0]], %{{.*}}, %[[OTHER]]
 
 // Half a step: the other columns are 0.
+// CHECK: %[[NONE:.*]] = llvm.inline_asm has_side_effects asm_dialect = att "mov.b32 $0, 0;", "=r"
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
-// CHECK-SAME: 0,1,2,3,4,5,6,7" %{{.*}}, %[[PARTS]], %{{[0-9]+}}, %c0_i32, %c0_i32,
+// CHECK-SAME: 0,1,2,3,4,5,6,7" %{{.*}}, %[[PARTS]], %{{[0-9]+}}, %[[NONE]], %[[NONE]],

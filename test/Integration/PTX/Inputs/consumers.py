@@ -428,6 +428,14 @@ TESTS = [
         _schedule(128, 32, 2, 208, "strided", _OVERLAP),
         (1, 1, 1, 70, 130),
     ),
+    # Half a step of a product, of registers.
+    Test(
+        "full",
+        "bf16",
+        (40, 40),
+        _schedule(64, 64, 2, 232, "q_in_registers", _OVERLAP),
+        (1, 1, 1, 70, 100),
+    ),
     # Results that are staged in place of the queries of a persistent kernel.
     Test(
         "full",
