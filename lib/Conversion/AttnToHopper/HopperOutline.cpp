@@ -134,7 +134,8 @@ LogicalResult Outliner::matchSoftmax() {
   return success();
 }
 
-/// What a step loads for products: rows from one on, or those that a list names.
+/// What a step loads for products: rows from one on, or those that a list
+/// names.
 LogicalResult Outliner::matchBlock(Value output) {
   FailureOr<TileAccess> access;
   Value yielded = getYielded(output);

@@ -42,10 +42,10 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
   }
   auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
                                     access.elementType, rows);
-  return hopper::LoadOp::create(
-             builder, loc, type, arguments->getMap(access, rows),
-             (*position)[0], (*position)[1], (*position)[2], column, list,
-             inList, stages)
+  return hopper::LoadOp::create(builder, loc, type,
+                                arguments->getMap(access, rows), (*position)[0],
+                                (*position)[1], (*position)[2], column, list,
+                                inList, stages)
       .getResult();
 }
 
@@ -159,8 +159,10 @@ FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
     full = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))
                .getResult();
   }
+  bool areKeysGathered = llvm::any_of(
+      blocks, [](const auto &block) { return block.second.list; });
   PredicateParts predicate =
-      splitPredicate(mask.getPredicate(), /*areKeysGathered=*/false);
+      splitPredicate(mask.getPredicate(), areKeysGathered);
   FailureOr<Value> result = emitMask(scores, *full, [&] {
     return computeCondition(builder, *values, predicate);
   });

@@ -140,8 +140,7 @@ LogicalResult TileValues::yieldScalars(ValueRange from) {
 }
 
 /// Computes all results of a branch between scalars, of which it gives one.
-FailureOr<Value> TileValues::computeBranch(scf::IfOp branch,
-                                             unsigned number) {
+FailureOr<Value> TileValues::computeBranch(scf::IfOp branch, unsigned number) {
   FailureOr<Value> condition = getScalar(branch.getCondition());
   if (failed(condition))
     return failure();

@@ -45,8 +45,7 @@ static Value skipExtension(Value value) {
 }
 
 FailureOr<TileAccess> mlir::attn::matchGather(func::FuncOp function,
-                                              GatherOp gather,
-                                              StringRef what) {
+                                              GatherOp gather, StringRef what) {
   TileAccess access;
   std::optional<int64_t> row, column;
   GatherOp list;

@@ -202,9 +202,8 @@ ParseResult PipelinedForOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   if (types.size() != inits.size())
     return parser.emitError(loc, "expects a type for each carried value");
-  for (auto [argument, type] :
-       llvm::zip_equal(MutableArrayRef(arguments).drop_front(numVariables),
-                       types))
+  for (auto [argument, type] : llvm::zip_equal(
+           MutableArrayRef(arguments).drop_front(numVariables), types))
     argument.type = type;
   auto scheduleArray = dyn_cast<ArrayAttr>(schedule);
   auto exclusiveArray = dyn_cast<ArrayAttr>(exclusive);
@@ -291,14 +290,13 @@ LogicalResult PipelinedForOp::verify() {
     return emitOpError("expects a positive step");
   if (!getOuterLower() != !getOuterUpper())
     return emitOpError("expects both bounds after within");
-  if (isWhile() && (getInits().empty() ||
-                    !getInits().front().getType().isInteger(32) ||
-                    getOuterLower() || hasClasses() || getOnlyLastPartial()))
+  if (isWhile() &&
+      (getInits().empty() || !getInits().front().getType().isInteger(32) ||
+       getOuterLower() || hasClasses() || getOnlyLastPartial()))
     return emitOpError("expects an i32 that is carried first, and no bounds or "
                        "classes, of a loop with while");
-  if (hasClasses() &&
-      (getStep() % kCodeAlignment != 0 || getOuterLower() ||
-       getOnlyLastPartial()))
+  if (hasClasses() && (getStep() % kCodeAlignment != 0 || getOuterLower() ||
+                       getOnlyLastPartial()))
     return emitOpError("expects a step that is a multiple of ")
            << kCodeAlignment
            << " of a loop with classes, and neither within nor "

@@ -70,8 +70,8 @@ static void addNote(RewriterBase &rewriter, GetOp get) {
       Value code = NextBlockOp::create(rewriter, put.getLoc());
       put.getNoteMutable().assign(code);
     } else if (auto other = dyn_cast<GetOp>(user)) {
-      auto noted = GetOp::create(rewriter, other.getLoc(), channel,
-                                 other.getNumber());
+      auto noted =
+          GetOp::create(rewriter, other.getLoc(), channel, other.getNumber());
       rewriter.replaceAllUsesWith(other.getTile(), noted.getTile());
       rewriter.eraseOp(other);
     }
@@ -210,8 +210,8 @@ Value BlockSearch::next(SearchState &state) {
         Value hasMore = compare(
             arith::CmpIPredicate::slt,
             emit<arith::AddIOp>(values[0], constant(kWarpThreads)), count);
-        scf::ConditionOp::create(
-            rewriter, loc, emit<arith::AndIOp>(isEmpty, hasMore), values);
+        scf::ConditionOp::create(rewriter, loc,
+                                 emit<arith::AndIOp>(isEmpty, hasMore), values);
       },
       [&](OpBuilder &, Location, ValueRange values) {
         scf::YieldOp::create(
@@ -220,18 +220,17 @@ Value BlockSearch::next(SearchState &state) {
                 .getValues());
       });
   state = SearchState::get(fill.getResults());
-  Value exists =
-      compare(arith::CmpIPredicate::ne, state.needed, constant(0));
+  Value exists = compare(arith::CmpIPredicate::ne, state.needed, constant(0));
   Value bit = math::CountTrailingZerosOp::create(rewriter, loc, state.needed);
   Value one = constant(1);
   Value isFull =
       emit<arith::AndIOp>(emit<arith::ShRUIOp>(state.full, bit), one);
-  Value code = emit<arith::OrIOp>(
-      getPosition(emit<arith::AddIOp>(state.base, bit)),
-      emit<arith::XOrIOp>(isFull, one));
+  Value code =
+      emit<arith::OrIOp>(getPosition(emit<arith::AddIOp>(state.base, bit)),
+                         emit<arith::XOrIOp>(isFull, one));
   // The lowest bit is gone.
-  state.needed = emit<arith::AndIOp>(
-      state.needed, emit<arith::SubIOp>(state.needed, one));
+  state.needed =
+      emit<arith::AndIOp>(state.needed, emit<arith::SubIOp>(state.needed, one));
   return arith::SelectOp::create(rewriter, loc, exists, code, constant(-1));
 }
 
@@ -305,8 +304,9 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
     Operation *start = loop;
     for (Operation *op = loop->getPrevNode(); op && !isa<PipelinedForOp>(op);
          op = op->getPrevNode())
-      if (op->walk([](NextBlockOp) { return WalkResult::interrupt(); })
-              .wasInterrupted())
+      if (op->walk([](NextBlockOp) {
+              return WalkResult::interrupt();
+            }).wasInterrupted())
         start = op;
     rewriter.setInsertionPoint(start);
     BlockSearch search(rewriter, loop);
@@ -372,9 +372,8 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
       loop.getStep(), /*only_last_partial=*/false, allInits,
       rewriter.getArrayAttr(places), loop.getExclusive());
   told.getBody().takeBody(loop.getBody());
-  rewriter.replaceAllUsesWith(
-      loop.getResults(),
-      told.getResults().slice(1, loop.getNumResults()));
+  rewriter.replaceAllUsesWith(loop.getResults(),
+                              told.getResults().slice(1, loop.getNumResults()));
   rewriter.eraseOp(loop);
   return success();
 }

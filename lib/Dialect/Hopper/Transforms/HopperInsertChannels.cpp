@@ -122,7 +122,8 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
     });
     if (users.size() == 1)
       return;
-    hopper::StepOp step = rebuildStep(rewriter, first, getAllResults(first), own);
+    hopper::StepOp step =
+        rebuildStep(rewriter, first, getAllResults(first), own);
     rewriter.replaceAllUsesWith(tile, step->getResults().back());
     return;
   }

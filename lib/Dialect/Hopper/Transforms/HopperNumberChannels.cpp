@@ -230,8 +230,7 @@ LogicalResult Numbering::runWhile(scf::WhileOp loop, Counts &counts) {
   for (auto &[base, uses] : carried) {
     passed.push_back(
         next.getBeforeBody()->addArgument(rewriter.getI32Type(), loc));
-    own.push_back(
-        next.getAfterBody()->addArgument(rewriter.getI32Type(), loc));
+    own.push_back(next.getAfterBody()->addArgument(rewriter.getI32Type(), loc));
     grown.push_back(toValue({own.back(), uses}, loc));
   }
   rewriter.modifyOpInPlace(next.getConditionOp(), [&] {

@@ -188,9 +188,8 @@ void Pipeliner::waitBeforeTurns(Block *block) {
   for (TakeTurnOp turn : all) {
     Operation *last = nullptr;
     for (Operation *op = turn->getNextNode(); op; op = op->getNextNode()) {
-      bool isOfScalars =
-          isPure(op) && llvm::none_of(op->getResultTypes(),
-                                      llvm::IsaPred<VectorType>);
+      bool isOfScalars = isPure(op) && llvm::none_of(op->getResultTypes(),
+                                                     llvm::IsaPred<VectorType>);
       if (isa<GetOp>(op))
         last = op;
       else if (!isa<NextUseOp>(op) && !isOfScalars)
@@ -248,8 +247,8 @@ Pipeliner::getReleases(ArrayRef<Operation *> epilogue) {
       return release ? !kept.contains(release.getChannel())
                      : isa<NextUseOp>(inner);
     };
-    if (!step || !llvm::all_of(step.getBlock()->without_terminator(),
-                               isRelease))
+    if (!step ||
+        !llvm::all_of(step.getBlock()->without_terminator(), isRelease))
       break;
     releases.push_back(step);
   }
@@ -367,16 +366,13 @@ static void makeWhile(IRRewriter &rewriter, scf::ForOp loop) {
         scf::ConditionOp::create(builder, loc, goesOn, values);
       },
       [](OpBuilder &, Location, ValueRange) {});
-  rewriter.inlineBlockBefore(loop.getBody(), result.getAfterBody(),
-                             result.getAfterBody()->end(),
-                             [&] {
-                               // The number of an iteration has no use.
-                               SmallVector<Value> arguments = {
-                                   loop.getLowerBound()};
-                               llvm::append_range(arguments,
-                                                  result.getAfterArguments());
-                               return arguments;
-                             }());
+  rewriter.inlineBlockBefore(
+      loop.getBody(), result.getAfterBody(), result.getAfterBody()->end(), [&] {
+        // The number of an iteration has no use.
+        SmallVector<Value> arguments = {loop.getLowerBound()};
+        llvm::append_range(arguments, result.getAfterArguments());
+        return arguments;
+      }());
   rewriter.replaceOp(loop, result.getResults());
 }
 

@@ -455,6 +455,7 @@ TESTS = [
     # Blocks that are found at run time, of some work tiles none, and rows that
     # lists name.
     Test("documents-sorted", "bf16", _D64, _schedule(128, 64, 2, 240, "persistent", _IN_TURN), (1, 2, 1, 300, 300)),
+    Test("documents-sorted", "bf16", _D64, _schedule(128, 64, 2, 208, "reverse", "strided", _IN_TURN), (1, 2, 1, 150, 200)),
     Test("documents-causal", "bf16", _D128, _schedule(128, 80, 2, 232, "persistent", "q_in_registers", _OVERLAP), (1, 2, 1, 200, 250)),
     Test("documents-sorted", "bf16", _D64, _schedule(192, 64, 2, 160, "persistent", _ONE_BY_ONE), (1, 2, 1, 200, 200), late=0.5),
     Test("dilated-blocks", "f16", _D64, _schedule(128, 32, 4, 240, _IN_TURN), (1, 2, 1, 200, 1300)),
