@@ -105,3 +105,29 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @unequal_while(%map: !hopper.map<64x64xbf16>, %n: index, %first: i32, %c: i1) kernel {
+    %k = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      // expected-error @+1 {{expects as many uses of a channel in each iteration}}
+      %r = scf.while (%x = %first) : (i32) -> i32 {
+        scf.condition(%c) %x : i32
+      } do {
+      ^bb0(%x: i32):
+        scf.if %c {
+          %v = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+          hopper.put %k[%v], %map[%n, %n, %n] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+        }
+        scf.yield %x : i32
+      }
+    } partition @compute replicas(1) registers(240) {
+      %u = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+      %t = hopper.get %k[%u] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+    }
+    gpu.return
+  }
+}
