@@ -81,6 +81,44 @@ gpu.module @m {
     gpu.return
   }
 
+  // What the first block's predicate reads by key is read while the product is
+  // computed; in other blocks, under their branch.
+
+  // CHECK-LABEL: gpu.func @reads
+  // CHECK: %[[S:.*]] = hopper.dot
+  // CHECK-NOT: arith.mulf
+  // CHECK: %[[AT:.*]] = arith.addi
+  // CHECK-NOT: arith.mulf
+  // CHECK: attn.gather %{{.*}}[%[[AT]]]
+  // CHECK: arith.mulf %[[S]]
+  // CHECK: arith.select
+  // CHECK: scf.if
+  // CHECK: } else {
+  // CHECK: attn.gather
+  gpu.func @reads(%full: i1, %at: vector<64x1xindex>, %m: memref<?xi32>, %f: vector<64x64xf32>) kernel {
+    %q = hopper.create_tile : !hopper.tile<64x64xbf16>
+    %s = hopper.dot %q, %q : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
+    %x = arith.mulf %s, %f : vector<64x64xf32>
+    %a = hopper.mask %x unless %full always {
+      %true = arith.constant true
+      %zero = arith.constant dense<0> : vector<64x1xi32>
+      %next = arith.addi %at, %at : vector<64x1xindex>
+      %r = attn.gather %m[%next] mask %true : memref<?xi32>, (vector<64x1xindex>), i1 -> vector<64x1xi32>
+      %c = arith.cmpi ne, %r, %zero : vector<64x1xi32>
+      %p = vector.broadcast %c : vector<64x1xi1> to vector<64x64xi1>
+      hopper.end %p : vector<64x64xi1>
+    } : vector<64x64xf32>
+    %b = hopper.mask %a unless %full by_block {
+      %true = arith.constant true
+      %zero = arith.constant dense<0> : vector<64x1xi32>
+      %r = attn.gather %m[%at] mask %true : memref<?xi32>, (vector<64x1xindex>), i1 -> vector<64x1xi32>
+      %c = arith.cmpi ne, %r, %zero : vector<64x1xi32>
+      %p = vector.broadcast %c : vector<64x1xi1> to vector<64x64xi1>
+      hopper.end %p : vector<64x64xi1>
+    } : vector<64x64xf32>
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @masks
   // CHECK-SAME: (%[[S:.*]]: vector<64x64xf32>, %[[FULL:.*]]: i1, %[[P:.*]]: vector<64x64xi1>)
   // CHECK: %[[A:.*]] = scf.if %[[FULL]]

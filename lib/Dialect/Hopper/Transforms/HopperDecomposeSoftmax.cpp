@@ -1,8 +1,10 @@
 //===- HopperDecomposeSoftmax.cpp - The online softmax as arithmetic ------===//
 
+#include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOPPERDECOMPOSESOFTMAXPASS
@@ -132,6 +134,24 @@ static void decompose(IRRewriter &rewriter, SoftmaxStepOp step) {
                                              : emitter.emitNext());
 }
 
+/// What the predicate of the first block reads by key, between a product and
+/// the mask, is read while the product is computed: nothing else runs beside
+/// that one. In other blocks it is read where it is needed, under a branch.
+static void startReads(IRRewriter &rewriter, ArrayRef<Operation *> reads,
+                       Operation *mask) {
+  Operation *product = mask;
+  while (product && !isa<DotOp>(product))
+    product = product->getPrevNode();
+  if (!product)
+    return;
+  Operation *point = product->getNextNode();
+  for (Operation *read : reads)
+    // Stays where it is if it depends on the product.
+    if (read != point &&
+        succeeded(moveOperationDependencies(rewriter, read, point)))
+      rewriter.moveOpBefore(read, point);
+}
+
 /// The predicate of a block, where it has one.
 static void decompose(IRRewriter &rewriter, MaskOp mask) {
   Location loc = mask.getLoc();
@@ -153,8 +173,15 @@ static void decompose(IRRewriter &rewriter, MaskOp mask) {
   auto end = cast<EndOp>(predicate.getTerminator());
   Value allowed = end.getValues()[0];
   rewriter.eraseOp(end);
+  SmallVector<Operation *> reads;
+  for (auto gather : predicate.getOps<GatherOp>())
+    if (auto type = dyn_cast<VectorType>(gather.getType());
+        type && type.getDimSize(1) == 1)
+      reads.push_back(gather);
   rewriter.inlineBlockBefore(&predicate, rewriter.getInsertionBlock(),
                              rewriter.getInsertionPoint());
+  if (mask.getWhen() == "always")
+    startReads(rewriter, reads, mask);
   auto type = cast<VectorType>(scores.getType());
   Value masked = arith::ConstantOp::create(
       rewriter, loc,
