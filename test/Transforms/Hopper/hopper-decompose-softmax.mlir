@@ -127,7 +127,9 @@ gpu.module @m {
   // CHECK: %[[Y:.*]] = arith.select %[[P]], %[[S]], %{{.*}}
   // CHECK: scf.yield %[[Y]]
   // CHECK: }
-  // CHECK: arith.select %[[P]], %[[A]], %{{.*}}
+  // CHECK: %[[B:.*]] = arith.select %[[P]], %[[A]], %{{.*}}
+  // CHECK: scf.execute_region
+  // CHECK: arith.select %[[P]], %[[B]], %{{.*}}
   // CHECK-NOT: arith.select
   // CHECK: gpu.return
   gpu.func @masks(%s: vector<64x64xf32>, %full: i1, %p: vector<64x64xi1>) kernel {
@@ -138,6 +140,11 @@ gpu.module @m {
       hopper.end %p : vector<64x64xi1>
     } : vector<64x64xf32>
     %c = hopper.mask %b unless %full never {
+      hopper.end %p : vector<64x64xi1>
+    } : vector<64x64xf32>
+    // Of a block that may be full never, in a region, too.
+    %false = arith.constant false
+    %d = hopper.mask %c unless %false by_block {
       hopper.end %p : vector<64x64xi1>
     } : vector<64x64xf32>
     gpu.return

@@ -161,13 +161,19 @@ static void decompose(IRRewriter &rewriter, MaskOp mask) {
     return;
   }
   rewriter.setInsertionPoint(mask);
+  // A region, so that the scores are waited for before the predicate is
+  // computed: beside a product there are no registers for it.
   scf::IfOp branch;
+  scf::ExecuteRegionOp region;
   if (mask.getWhen() == "by_block" && !matchPattern(mask.getFull(), m_Zero())) {
     branch = scf::IfOp::create(rewriter, loc, scores.getType(), mask.getFull(),
                                /*withElseRegion=*/true);
     rewriter.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(rewriter, loc, scores);
     rewriter.setInsertionPointToStart(branch.elseBlock());
+  } else if (mask.getWhen() == "by_block") {
+    region = scf::ExecuteRegionOp::create(rewriter, loc, scores.getType());
+    rewriter.createBlock(&region.getRegion());
   }
   Block &predicate = mask.getPredicate().front();
   auto end = cast<EndOp>(predicate.getTerminator());
@@ -189,9 +195,9 @@ static void decompose(IRRewriter &rewriter, MaskOp mask) {
           type, rewriter.getFloatAttr(type.getElementType(), -INFINITY)));
   Value result =
       arith::SelectOp::create(rewriter, loc, allowed, scores, masked);
-  if (branch) {
+  if (branch || region) {
     scf::YieldOp::create(rewriter, loc, result);
-    result = branch.getResult(0);
+    result = branch ? branch.getResult(0) : region.getResult(0);
   }
   rewriter.replaceOp(mask, result);
 }
