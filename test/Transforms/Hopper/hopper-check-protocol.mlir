@@ -130,3 +130,96 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A replica that does not need a block gives back what comes for it, one block
+// after the other: values of a later stage come only if keys of blocks behind have
+// come, for which there is no place.
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 1, registers = 240, head_group = 1>
+!channel = !hopper.channel<1x64x64xbf16>
+!map = !hopper.map<64x64xbf16>
+gpu.module @m {
+  gpu.func @passed_over(%map: !map, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %ks = hopper.create_channel : !channel
+    %vs = hopper.create_channel : !channel
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; these wait for each other:}}
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"load_k", 0>, #hopper.place<"load_v", 2>, #hopper.place<"qk", 0>, #hopper.place<"pv", 2>] {
+      hopper.step "load_k" in "load" {
+        %u = hopper.next_use %ks : !channel
+        // expected-note @+1 {{'load_k' in 'load' waits for a free place to copy a tile to}}
+        hopper.put %ks[%u], %map[%n, %n, %j] : !channel, !map
+        hopper.end
+      }
+      hopper.step "load_v" in "load" {
+        %u = hopper.next_use %vs : !channel
+        // expected-note @+1 {{'load_v' in 'load' waits for a free place to copy a tile to}}
+        hopper.put %vs[%u], %map[%n, %n, %j] : !channel, !map
+        hopper.end
+      }
+      hopper.step "qk" in "compute" {
+        %u = hopper.next_use %ks : !channel
+        // expected-note @+2 {{'qk' in 'compute' waits for a tile}}
+        // expected-note @+1 {{'qk' in 'compute' gives back a tile}}
+        %t = hopper.get %ks[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %r = hopper.next_use %ks : !channel
+        hopper.release %ks[%r] : !channel
+        hopper.end
+      }
+      hopper.step "pv" in "compute" {
+        %u = hopper.next_use %vs : !channel
+        // expected-note @+2 {{'pv' in 'compute' waits for a tile}}
+        // expected-note @+1 {{'pv' in 'compute' gives back a tile}}
+        %t = hopper.get %vs[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %r = hopper.next_use %vs : !channel
+        hopper.release %vs[%r] : !channel
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// The same for one warpgroup, which needs all blocks.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 240, head_group = 1>
+!channel = !hopper.channel<1x64x64xbf16>
+!map = !hopper.map<64x64xbf16>
+gpu.module @m {
+  gpu.func @none_passed_over(%map: !map, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %ks = hopper.create_channel : !channel
+    %vs = hopper.create_channel : !channel
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"load_k", 0>, #hopper.place<"load_v", 2>, #hopper.place<"qk", 0>, #hopper.place<"pv", 2>] {
+      hopper.step "load_k" in "load" {
+        %u = hopper.next_use %ks : !channel
+        hopper.put %ks[%u], %map[%n, %n, %j] : !channel, !map
+        hopper.end
+      }
+      hopper.step "load_v" in "load" {
+        %u = hopper.next_use %vs : !channel
+        hopper.put %vs[%u], %map[%n, %n, %j] : !channel, !map
+        hopper.end
+      }
+      hopper.step "qk" in "compute" {
+        %u = hopper.next_use %ks : !channel
+        %t = hopper.get %ks[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %r = hopper.next_use %ks : !channel
+        hopper.release %ks[%r] : !channel
+        hopper.end
+      }
+      hopper.step "pv" in "compute" {
+        %u = hopper.next_use %vs : !channel
+        %t = hopper.get %vs[%u] : !channel -> !hopper.tile<64x64xbf16>
+        %r = hopper.next_use %vs : !channel
+        hopper.release %vs[%r] : !channel
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

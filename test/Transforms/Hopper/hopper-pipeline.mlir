@@ -208,3 +208,123 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!scores = vector<64x64xf32>
+
+// With three stages there may be fewer blocks than stages. The first block of
+// the first stage and that of the last one are there; steps for others are under
+// branches, which give what there was before if there is no such block.
+
+// CHECK-LABEL: gpu.func @three_stages
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
+// CHECK: scf.if
+// CHECK: math.exp
+// CHECK: %[[SECOND:.*]] = scf.if %{{.*}} -> (vector<64x64xf32>) {
+// CHECK: math.exp
+// CHECK: } else {
+// CHECK: scf.yield
+// CHECK: arith.negf
+// CHECK: %[[LOOP:.*]]:3 = scf.for
+// CHECK: math.exp
+// CHECK: arith.negf
+// CHECK: arith.addf
+// CHECK: scf.yield
+// CHECK: %[[LATE:.*]] = scf.if %{{.*}} -> (vector<64x64xf32>) {
+// CHECK: arith.negf
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %[[LOOP]]#0
+// CHECK-NOT: arith.select
+// CHECK: %[[LAST:.*]] = scf.if %{{.*}} -> (vector<64x64xf32>) {
+// CHECK: %[[X:.*]] = arith.addf %[[LATE]], %[[SUM]]
+// CHECK: scf.yield %[[X]]
+// CHECK: } else {
+// CHECK: scf.yield %[[SUM]]
+// CHECK: scf.yield %[[LAST]]
+gpu.module @m {
+  gpu.func @three_stages(%n: index, %s: !scores, %out: memref<?x?x?xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant dense<0.0> : !scores
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %r = hopper.pipelined_for %j = %c0 to %n step 64 iter_args(%a = %zero)
+            schedule [#hopper.place<"exp", 0>, #hopper.place<"neg", 1>, #hopper.place<"add", 2>] : !scores {
+          %x = hopper.step "exp" in "compute" -> !scores {
+            %v = math.exp %s : !scores
+            hopper.end %v : !scores
+          }
+          %y = hopper.step "neg" in "compute" -> !scores {
+            %v = arith.negf %x : !scores
+            hopper.end %v : !scores
+          }
+          %z = hopper.step "add" in "compute" -> !scores {
+            %v = arith.addf %y, %a : !scores
+            hopper.end %v : !scores
+          }
+          hopper.end %z : !scores
+        }
+        hopper.step "store" in "compute" {
+          %m = hopper.reduce max %r : !scores -> vector<1x64xf32>
+          hopper.store_rows %m, %out[%b, %h, %t] dim 2 end %n : vector<1x64xf32>, memref<?x?x?xf32>
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!channel = !hopper.channel<2x64x64xbf16>
+!tile = !hopper.tile<64x64xbf16>
+
+gpu.module @m {
+  gpu.func @tile_of_three_stages(%n: index) kernel {
+    %k = hopper.create_channel : !channel
+    %c0 = arith.constant 0 : index
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        hopper.pipelined_for %j = %c0 to %n step 64 schedule [#hopper.place<"get", 2>, #hopper.place<"use", 2>] {
+          // expected-error @+1 {{expects a tile that one step alone uses, in a loop of more than two stages}}
+          %keys = hopper.step "get" in "compute" -> !tile {
+            %u = hopper.next_use %k : !channel
+            %x = hopper.get %k[%u] : !channel -> !tile
+            hopper.end %x : !tile
+          }
+          hopper.step "use" in "compute" {
+            %x = hopper.load_fragment %keys : !tile -> vector<64x64xbf16>
+            hopper.end
+          }
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @told_in_three_stages(%n: index, %code: i32) kernel {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        // expected-error @+1 {{expects stages 0 and 1 in the schedule of a loop that is told its blocks, but got 2}}
+        %last = hopper.pipelined_for while iter_args(%x = %code) schedule [#hopper.place<"next", 0>, #hopper.place<"use", 2>] : i32 {
+          %next = hopper.step "next" in "compute" -> i32 {
+            hopper.end %x : i32
+          }
+          hopper.step "use" in "compute" {
+            hopper.end
+          }
+          hopper.end %next : i32
+        }
+      }
+    }
+    gpu.return
+  }
+}

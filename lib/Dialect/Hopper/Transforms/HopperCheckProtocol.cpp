@@ -12,12 +12,16 @@
 //   pass_turn of a replica -> take_turn of the next     0, of the first one 1
 //
 // Some partition waits for ever if and only if there is a cycle whose distances
-// sum up to 0 or less.
+// sum up to 0 or less. Replicas may pass over blocks that they do not need:
+// they take and pass on a turn, and give back what comes, block after block, as
+// if all were of stage 0. So the graph is looked at for each set of replicas
+// that do so.
 //
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include <tuple>
 
 namespace mlir::attn {
@@ -51,6 +55,8 @@ public:
   explicit Protocol(int64_t replicas) : replicas(replicas) {}
 
   void addLoop(PipelinedForOp loop);
+  void addPassed(PipelinedForOp loop);
+  bool hasTurns(StringRef partition);
   void addWork(WorkLoopOp loop);
   LogicalResult check(Operation *loop);
 
@@ -58,7 +64,10 @@ private:
   using Events = SmallVector<Event>;
   /// By partition, in the order in which they happen.
   llvm::MapVector<StringRef, Events> partitions;
-  void connect();
+  /// The same of blocks that are passed over.
+  llvm::StringMap<Events> passed;
+  void connect(unsigned passing);
+  LogicalResult check(Operation *loop, unsigned passing);
   void addSequence(const Events &events, unsigned replica);
 
   int64_t replicas;
@@ -179,6 +188,31 @@ void Protocol::addLoop(PipelinedForOp loop) {
     for (Placed &event : events)
       partitions[partition].push_back(event.event);
   }
+  addPassed(loop);
+}
+
+/// As hopper-pipeline writes it.
+void Protocol::addPassed(PipelinedForOp loop) {
+  for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+    for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
+      if (step.getName() != place.getName())
+        continue;
+      Events &events = passed[step.getPartition()];
+      if (events.empty() && !loop.getExclusive().empty() &&
+          hasTurns(step.getPartition()))
+        for (EventKind kind : {EventKind::TakeTurn, EventKind::PassTurn})
+          events.push_back({kind, Value(), step});
+      step.walk([&](GetOp get) {
+        for (EventKind kind : {EventKind::Get, EventKind::Release})
+          events.push_back({kind, get.getChannel(), get});
+      });
+    }
+}
+
+bool Protocol::hasTurns(StringRef partition) {
+  return llvm::any_of(partitions[partition], [](const Event &event) {
+    return event.kind == EventKind::TakeTurn;
+  });
 }
 
 /// Steps of a work tile run in the order in which they are written. Of a loop
@@ -216,16 +250,28 @@ void Protocol::addSequence(const Events &events, unsigned replica) {
   edges.push_back({unsigned(nodes.size() - 1), first, 1});
 }
 
-void Protocol::connect() {
+void Protocol::connect(unsigned passing) {
+  nodes.clear();
+  replicaOf.clear();
+  edges.clear();
   for (auto &[partition, events] : partitions) {
     if (events.empty())
       continue;
-    // What copies has no replicas.
-    bool copies = llvm::any_of(events, [](const Event &event) {
-      return event.kind == EventKind::Put;
-    });
-    for (unsigned replica = 0; replica < (copies ? 1 : replicas); ++replica)
-      addSequence(events, replica);
+    // What copies has no replicas, and passes over nothing, as what gives tiles
+    // to others does not.
+    bool copies = false, gives = false;
+    for (const Event &event : events) {
+      copies |= isa<PutOp>(event.op);
+      gives |= event.kind == EventKind::Put;
+    }
+    for (unsigned replica = 0; replica < (copies ? 1 : replicas); ++replica) {
+      bool passes = !gives && (passing >> replica & 1);
+      auto it = passed.find(partition);
+      if (!passes)
+        addSequence(events, replica);
+      else if (it != passed.end() && !it->second.empty())
+        addSequence(it->second, replica);
+    }
   }
   auto count = static_cast<unsigned>(nodes.size());
   for (unsigned from = 0; from < count; ++from)
@@ -244,9 +290,9 @@ void Protocol::connect() {
         connect(0);
       if (a.kind == EventKind::PassTurn && b.kind == EventKind::TakeTurn) {
         if (replicaOf[to] == replicaOf[from] + 1)
-          connect(0);
+          connect(b.stage - a.stage);
         else if (replicaOf[to] == 0 && replicaOf[from] + 1 == replicas)
-          connect(1);
+          connect(1 + b.stage - a.stage);
       }
     }
 }
@@ -272,8 +318,8 @@ static StringRef getText(EventKind kind) {
 
 /// Bellman and Ford: with `distance * (N + 1) - 1` for each edge, a cycle of
 /// distance 0 or less is one of negative length.
-LogicalResult Protocol::check(Operation *loop) {
-  connect();
+LogicalResult Protocol::check(Operation *loop, unsigned passing) {
+  connect(passing);
   auto count = static_cast<int64_t>(nodes.size());
   SmallVector<int64_t> length(nodes.size(), 0);
   SmallVector<int> before(nodes.size(), -1);
@@ -311,6 +357,15 @@ LogicalResult Protocol::check(Operation *loop) {
     at = before[at];
   } while (at != node);
   return failure();
+}
+
+LogicalResult Protocol::check(Operation *loop) {
+  // One alone needs whatever comes.
+  unsigned numSets = replicas > 1 && !passed.empty() ? 1u << replicas : 1;
+  for (unsigned passing = 0; passing < numSets; ++passing)
+    if (failed(check(loop, passing)))
+      return failure();
+  return success();
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOPPERPIPELINEPASS
@@ -35,6 +36,7 @@ public:
 private:
   LogicalResult runWhile();
   LogicalResult checkTiles();
+  LogicalResult checkPredicates();
   VisitedBlocks emitRange();
   void sinkScalars();
   void takeTurns();
@@ -43,6 +45,8 @@ private:
   void releaseEarly(scf::IfOp branch, scf::ForOp main);
   void emitPassed(Value from, Value to);
   FailureOr<scf::ForOp> pipeline(scf::ForOp result);
+  Operation *predicate(Operation *op, Value exists);
+  void selectByBranch(Block *block);
   int64_t getLastStage();
   FailureOr<scf::ForOp> pipelineBody(scf::ForOp result);
   void inlineSteps(Block *block);
@@ -86,6 +90,23 @@ LogicalResult Pipeliner::checkTiles() {
         return failure();
       }
     }
+  return success();
+}
+
+/// Around a loop of more than two stages steps are under branches, as there may
+/// be fewer blocks than stages. A tile does not leave a branch, and of a loop
+/// that is told its blocks nobody knows how many there are.
+LogicalResult Pipeliner::checkPredicates() {
+  if (getLastStage() < 2)
+    return success();
+  if (loop.isWhile())
+    return loop.emitOpError("expects stages 0 and 1 in the schedule of a loop "
+                            "that is told its blocks, but got ")
+           << getLastStage();
+  for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
+    if (llvm::any_of(step.getResultTypes(), llvm::IsaPred<TileType>))
+      return step.emitOpError("expects a tile that one step alone uses, in a "
+                              "loop of more than two stages");
   return success();
 }
 
@@ -295,26 +316,81 @@ FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
         ops = order;
       };
   options.supportDynamicLoops = true;
-  // There is a block, so that all of a prologue of one stage runs.
-  options.predicateFn = [](RewriterBase &, Operation *op, Value) { return op; };
+  // How often a step has been written: for the blocks 0, 1, ... in the
+  // prologue, for the last ones in the epilogue. There is a block, which is the
+  // only one that is known to be the first, or the last, of a stage.
+  llvm::StringMap<int64_t> written;
+  options.predicateFn = [&](RewriterBase &, Operation *op,
+                            Value exists) -> Operation * {
+    auto step = dyn_cast<hopper::StepOp>(op);
+    if (!step)
+      return op;
+    int64_t stage = loop.getPlace(step.getName()).second;
+    int64_t number = written[step.getName()]++;
+    // The prologue has `lastStage - stage` of them, the epilogue `stage`.
+    bool isFirst = stage != lastStage && number == 0;
+    bool isLast = stage == lastStage && number == 0;
+    return isFirst || isLast ? op : predicate(op, exists);
+  };
   bool onlyLastPartial = loop.getOnlyLastPartial();
-  options.annotateFn =
-      [&](Operation *op, scf::PipeliningOption::PipelinerPart part, unsigned) {
-        using Part = scf::PipeliningOption::PipelinerPart;
-        auto step = dyn_cast<hopper::StepOp>(op);
-        if (!step || loop.getPlace(step.getName()).second != 0)
-          return;
-        // The first block visited has a prologue of its own.
-        step.walk([&](MaskOp mask) {
-          if (part == Part::Prologue)
-            mask.setWhen("always");
-          else if (part == Part::Kernel && onlyLastPartial)
-            mask.setWhen("never");
-        });
-      };
+  options.annotateFn = [&](Operation *op,
+                           scf::PipeliningOption::PipelinerPart part,
+                           unsigned iteration) {
+    using Part = scf::PipeliningOption::PipelinerPart;
+    // The first block visited has a prologue of its own.
+    op->walk([&](MaskOp mask) {
+      auto step = mask->getParentOfType<hopper::StepOp>();
+      if (loop.getPlace(step.getName()).second != 0)
+        return;
+      if (part == Part::Prologue && iteration == 0)
+        mask.setWhen("always");
+      else if (onlyLastPartial)
+        mask.setWhen("never");
+    });
+  };
   // Prologue and epilogue go where the rewriter stands.
   rewriter.setInsertionPoint(result);
   return scf::pipelineForLoop(rewriter, result, options);
+}
+
+/// A step for a block that there may not be.
+Operation *Pipeliner::predicate(Operation *op, Value exists) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(op);
+  auto branch = scf::IfOp::create(rewriter, loc, op->getResultTypes(), exists,
+                                  /*withElseRegion=*/op->getNumResults() > 0);
+  if (op->getNumResults() == 0) {
+    rewriter.moveOpBefore(op, branch.thenBlock()->getTerminator());
+    return branch;
+  }
+  rewriter.setInsertionPointToEnd(branch.thenBlock());
+  auto yield = scf::YieldOp::create(rewriter, loc, op->getResults());
+  rewriter.moveOpBefore(op, yield);
+  // What nobody uses, or what there was before (selectByBranch).
+  rewriter.setInsertionPointToEnd(branch.elseBlock());
+  SmallVector<Value> none;
+  for (Type type : op->getResultTypes())
+    none.push_back(
+        arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type)));
+  scf::YieldOp::create(rewriter, loc, none);
+  return branch;
+}
+
+/// What is carried where a block does not exist is the other side of the branch
+/// of its step. All else is known to exist: what is carried by it is what its
+/// step gives. The sign of the loop's step is between constants.
+void Pipeliner::selectByBranch(Block *block) {
+  for (auto select :
+       llvm::make_early_inc_range(block->getOps<arith::SelectOp>())) {
+    Value value = select.getTrueValue();
+    if (matchPattern(value, m_Constant()))
+      continue;
+    auto branch = value.getDefiningOp<scf::IfOp>();
+    if (branch && branch.getCondition() == select.getCondition())
+      branch.elseYield()->setOperand(cast<OpResult>(value).getResultNumber(),
+                                     select.getFalseValue());
+    rewriter.replaceOp(select, value);
+  }
 }
 
 void Pipeliner::inlineSteps(Block *block) {
@@ -406,10 +482,7 @@ LogicalResult Pipeliner::runWhile() {
 }
 
 LogicalResult Pipeliner::run() {
-  if (getLastStage() > 1)
-    return loop.emitOpError("expects stages 0 and 1 in its schedule, but got ")
-           << getLastStage();
-  if (failed(checkTiles()))
+  if (failed(checkTiles()) || failed(checkPredicates()))
     return failure();
   sinkScalars();
   if (loop.isWhile())
@@ -458,13 +531,7 @@ LogicalResult Pipeliner::run() {
   if (failed(pipelined))
     return failure();
   releaseEarly(branch, *pipelined);
-  // There is a block, so that whatever depends on that is known: the values
-  // that are carried where there is none. All else is in steps still, but for
-  // the sign of the loop's step, which is between constants.
-  for (auto select : llvm::make_early_inc_range(
-           branch.thenBlock()->getOps<arith::SelectOp>()))
-    if (!matchPattern(select.getTrueValue(), m_Constant()))
-      rewriter.replaceOp(select, select.getTrueValue());
+  selectByBranch(branch.thenBlock());
   inlineSteps(branch.thenBlock());
   waitBeforeTurns(branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
