@@ -28,7 +28,7 @@ struct Scores {
   Value offset = {};
 };
 
-class Consumer : public OverlappedTiles {
+class Consumer {
 public:
   Consumer(OpBuilder &builder, TileProgram &program, KernelArguments &arguments,
            const KernelResources &resources)
@@ -38,23 +38,12 @@ public:
         cloner(builder, program, arguments, warpgroup) {}
 
   LogicalResult emit() {
-    if (program.schedule.getOverlapTiles())
-      return emitOverlappedWork(builder, program, cloner, resources,
-                                /*isProducer=*/false, *this);
     return emitWork(builder, program, cloner, resources, /*isProducer=*/false,
                     [&](const Work &work) {
                       return program.isNeeded ? emitTileByClass(work)
                                               : emitTile(work);
                     });
   }
-
-  SmallVector<Value> start() override;
-  FailureOr<SmallVector<Value>> proceed(const Work &work,
-                                        ValueRange state) override;
-  FailureOr<SmallVector<Value>> end(const Work &work, const Work &next,
-                                    ValueRange middle) override;
-  LogicalResult finish(const Work &work, ValueRange middle,
-                       ValueRange results) override;
 
 private:
   struct OwnRows {

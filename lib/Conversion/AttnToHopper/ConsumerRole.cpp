@@ -200,7 +200,7 @@ FailureOr<SoftmaxState> Consumer::emitLoop(const Work &work, TileRange range,
     Value t = loop.getInductionVar();
     Value use = add(work.keyNumber, t);
     Value previous =
-        arith::SubIOp::create(builder, loc, add(work.valueNumber, t), one);
+        arith::SubIOp::create(builder, loc, add(work.keyNumber, t), one);
     Value keys = get(resources.keyChannel, use);
     auto getKey = [&] {
       return work.getKey(builder, loc, t, program.schedule.getTileN());

@@ -207,7 +207,8 @@ LogicalResult Outliner::match() {
   if (walk.wasInterrupted() || !queries)
     return loop.emitError("expects products with one tile of the work tile for "
                           "a schedule with an order");
-  if (failed(matchSoftmax()) || failed(matchParts()))
+  if (failed(matchSoftmax()) || failed(matchParts()) ||
+      failed(matchPartitions()))
     return failure();
   matchCaptures();
   matchBias();
@@ -387,8 +388,10 @@ Value Outliner::emitStaging(const TileAccess &result) {
   int64_t columns = getStagingColumns(schedule, query.columns, result.columns,
                                       getCaptureTypes());
   auto type = cast<hopper::TileType>(queryTile.getType());
+  // Where others than those that write read the queries, they may not have.
   if (columns == 0 && type.getColumns() == result.columns &&
-      type.getElementType() == result.elementType)
+      type.getElementType() == result.elementType &&
+      getQueryPartition() == getResultPartition())
     return queryTile;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&queryTile.getDefiningOp()
@@ -405,7 +408,7 @@ Value Outliner::emitStaging(const TileAccess &result) {
 /// What becomes of a work tile is written.
 LogicalResult Outliner::emitResults() {
   OpBuilder::InsertionGuard guard(builder);
-  createStep("store", kComputePartition, {});
+  createStep("store", getResultPartition(), {});
   // The state of the softmax as the program names it.
   if (softmax) {
     auto getResult = [&](Value argument) {
@@ -527,9 +530,6 @@ LogicalResult Outliner::run() {
   program.schedule = schedule;
   if (failed(matchGrids(program)))
     return failure();
-  if (schedule.getOverlapTiles())
-    return grid.emitError("expects a schedule with an order to be without "
-                          "overlap_tiles");
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());

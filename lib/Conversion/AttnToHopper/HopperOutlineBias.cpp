@@ -71,7 +71,7 @@ LogicalResult Outliner::emitSlopes() {
   }
   Type types[] = {VectorType::get({8, hopper::kWarpgroupRows}, element),
                   builder.getI1Type()};
-  hopper::StepOp step = createStep("hold_slopes", kComputePartition, types);
+  hopper::StepOp step = createStep("hold_slopes", getQueryPartition(), types);
   KernelValues::State saved = values->save();
   values->map(loop.getInductionVar(),
               arith::ConstantIndexOp::create(builder, loc, 0));

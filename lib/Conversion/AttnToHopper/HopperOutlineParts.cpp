@@ -61,7 +61,7 @@ void Outliner::takePart(Value &lower, Value &upper) {
 /// The result of a part, as if its keys were all: the row of the output before
 /// it is rounded, which is written if there are keys, and its log-sum-exp.
 LogicalResult Outliner::emitPartResults() {
-  constexpr unsigned rowDim = 2;
+  constexpr unsigned headDim = 1, rowDim = 2;
   SmallVector<Value> position;
   for (OpFoldResult offset : ArrayRef(merged.output.position).take_front(3)) {
     FailureOr<Value> value = position.size() == rowDim
@@ -72,10 +72,21 @@ LogicalResult Outliner::emitPartResults() {
     position.push_back(*value);
   }
   position.push_back(part);
+  // Of packed heads, each row goes where it is of its own head: what is merged
+  // knows of no packing.
+  Value packed;
+  IntegerAttr heads;
+  if (PackedCountOp packing = merged.output.packing) {
+    FailureOr<Value> count = values->getScalar(packing.getCount());
+    if (failed(count))
+      return failure();
+    packed = *count;
+    heads = builder.getI64IntegerAttr(headDim);
+  }
   auto store = [&](Value vector, Value buffer) {
     hopper::StoreRowsOp::create(builder, loc, vector, buffer, position,
-                                builder.getI64IntegerAttr(rowDim), end,
-                                /*packed=*/Value(), /*heads=*/IntegerAttr());
+                                builder.getI64IntegerAttr(rowDim), end, packed,
+                                heads);
   };
   auto getState = [&](Value argument) {
     return values->getVector(

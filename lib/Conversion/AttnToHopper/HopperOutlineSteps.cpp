@@ -76,7 +76,7 @@ LogicalResult Outliner::emitQueries() {
   }
   auto vector = VectorType::get({query.columns, hopper::kWarpgroupRows},
                                 query.elementType);
-  hopper::StepOp hold = createStep("hold_q", kComputePartition, vector);
+  hopper::StepOp hold = createStep("hold_q", getQueryPartition(), vector);
   Value own = hopper::OwnRowsOp::create(builder, loc, rows, queryTile);
   hopper::EndOp::create(
       builder, loc,
@@ -119,7 +119,7 @@ FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
     return product.emitError("expects the product of a loaded tile and rows of "
                              "the work tile for a schedule with an order");
   Value lhs = operands.lookup(product.getRhs());
-  if (Value rows = tiles.lookup(product.getRhs())) {
+  if (Value rows = tiles.lookup(product.getRhs()); rows && !isInReach(lhs)) {
     auto type = cast<hopper::TileType>(rows.getType());
     lhs = hopper::OwnRowsOp::create(
         builder, loc,
@@ -269,7 +269,8 @@ LogicalResult Outliner::emitStep(StepOp step) {
   if (step.getNumResults() && blocks.contains(step.getResult(0)))
     return emitLoadStep(step);
   // The types are known when the step has been computed.
-  hopper::StepOp draft = createStep(step.getStepName(), kComputePartition, {});
+  StringRef partition = getPartition(step.getStepName());
+  hopper::StepOp draft = createStep(step.getStepName(), partition, {});
   KernelValues::State saved = values->save();
   emitCaptures(step);
   if (failed(emitReads(step)))
@@ -308,19 +309,28 @@ LogicalResult Outliner::emitStep(StepOp step) {
                   .getResult();
     ends.push_back(*value);
   }
+  SmallVector<Value> published;
+  for (auto [output, value] :
+       llvm::zip_equal(step.getOutputs(), ArrayRef(ends)))
+    if (Value tile = publish(partition, output, value)) {
+      published.push_back(output);
+      tiles[output] = tile;
+    }
+  for (Value output : published)
+    ends.push_back(tiles[output]);
   hopper::EndOp::create(builder, loc, ends);
   builder.setInsertionPoint(draft);
-  auto result =
-      hopper::StepOp::create(builder, loc, ValueRange(ends).getTypes(),
-                             step.getStepName(), kComputePartition);
+  auto result = hopper::StepOp::create(
+      builder, loc, ValueRange(ends).getTypes(), step.getStepName(), partition);
   result.getBody().takeBody(draft.getBody());
   draft.erase();
   SmallVector<Value> states;
   for (Value yielded : step.getYielded())
     states.push_back(values->findState(yielded));
   values->restore(std::move(saved));
-  for (auto [output, yielded, state, value] : llvm::zip_equal(
-           step.getOutputs(), step.getYielded(), states, result.getResults())) {
+  for (auto [output, yielded, state, value] :
+       llvm::zip_equal(step.getOutputs(), step.getYielded(), states,
+                       result.getResults().drop_back(published.size()))) {
     if (state)
       values->setState(output, value);
     else if (isOperand(output))
@@ -328,6 +338,9 @@ LogicalResult Outliner::emitStep(StepOp step) {
     else
       values->map(output, value);
   }
+  for (auto [output, tile] : llvm::zip_equal(
+           published, result.getResults().take_back(published.size())))
+    tiles[output] = tile;
   builder.setInsertionPointAfter(result);
   return success();
 }

@@ -98,6 +98,12 @@ private:
                             function_ref<FailureOr<Value>()> emitPredicate);
   LogicalResult emitResults();
   LogicalResult emitResult(const OutlinedResult &result, Value staging);
+  LogicalResult matchPartitions();
+  StringRef getPartition(StringRef step);
+  StringRef getResultPartition();
+  StringRef getQueryPartition();
+  bool isInReach(Value value);
+  Value publish(StringRef partition, Value output, Value vector);
   LogicalResult matchParts();
   void declareParts(gpu::GPUFuncOp kernel);
   void takePart(Value &lower, Value &upper);

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-class Producer : public OverlappedTiles {
+class Producer {
 public:
   Producer(OpBuilder &builder, TileProgram &program, KernelArguments &arguments,
            const KernelResources &resources)
@@ -20,37 +20,11 @@ public:
         cloner(builder, program, arguments, /*warpgroup=*/nullptr) {}
 
   LogicalResult emit() {
-    if (program.schedule.getOverlapTiles())
-      return emitOverlappedWork(builder, program, cloner, resources,
-                                /*isProducer=*/true, *this);
     return emitWork(builder, program, cloner, resources, /*isProducer=*/true,
                     [&](const Work &work) {
                       return program.isNeeded ? emitTileByClass(work)
                                               : emitTile(work);
                     });
-  }
-
-  SmallVector<Value> start() override { return {}; }
-  FailureOr<SmallVector<Value>> proceed(const Work &work, ValueRange) override {
-    // Where the last values are is found while the indices are this tile's.
-    SmallVector<Value> position;
-    cloner.setAnchor(work.last.getDefiningOp());
-    if (failed(putAllButLast(work)) ||
-        failed(getPosition(program.value, getKey(work, work.last), position)))
-      return failure();
-    cloner.setAnchor(nullptr);
-    return position;
-  }
-  FailureOr<SmallVector<Value>> end(const Work &work, const Work &next,
-                                    ValueRange position) override {
-    if (failed(putQueries(next)) || failed(putKeys(next, ib.constant(0))))
-      return failure();
-    put(resources.valueChannel, ib.add(work.valueNumber, work.last),
-        resources.valueMap, position);
-    return SmallVector<Value>();
-  }
-  LogicalResult finish(const Work &, ValueRange, ValueRange) override {
-    return success();
   }
 
 private:
@@ -87,7 +61,7 @@ private:
     return putKeys(number, getKey(work, t));
   }
   LogicalResult putValues(const Work &work, Value t) {
-    Value number = ib.add(work.valueNumber, t);
+    Value number = ib.add(work.keyNumber, t);
     return putValues(number, getKey(work, t));
   }
   LogicalResult putAllButLast(const Work &work);

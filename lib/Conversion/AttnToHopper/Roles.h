@@ -36,9 +36,9 @@ struct KernelResources {
 
 /// A tile of queries at a point of a role.
 struct Work {
-  /// The first uses of the channels of keys and of values, and that of the
+  /// The first use of the channels of keys and of values, and that of the
   /// queries.
-  Value keyNumber, valueNumber, queryNumber;
+  Value keyNumber, queryNumber;
   /// Keys from `lo` in `count` tiles, as i32 like the numbers.
   Value lo, count, last;
   /// Which part of the keys of its queries these are, as i32; null if all.
@@ -58,32 +58,6 @@ LogicalResult emitWork(OpBuilder &builder, TileProgram &program,
                        WorkerCloner &cloner, const KernelResources &resources,
                        bool isProducer,
                        function_ref<FailureOr<Value>(const Work &)> body);
-
-/// What a role does in a loop in which a tile starts before the one before has
-/// ended. All tiles have count > 0. The first one comes after a tile that is no
-/// tile, with no keys but those that it ends with, and the last one before such
-/// a tile; their rows, keys and values are beyond all others, which read as 0
-/// and are not written.
-class OverlappedTiles {
-public:
-  virtual ~OverlappedTiles() = default;
-  /// What the loop carries into the tile that is none.
-  virtual SmallVector<Value> start() = 0;
-  /// All of a tile between its start and its end.
-  virtual FailureOr<SmallVector<Value>> proceed(const Work &work,
-                                                ValueRange state) = 0;
-  /// Ends a tile with the start of the next one, whose indices are mapped.
-  /// Gives what the tile has computed, and what the loop carries, last.
-  virtual FailureOr<SmallVector<Value>> end(const Work &work, const Work &next,
-                                            ValueRange middle) = 0;
-  /// Writes what a tile has computed, with its indices mapped.
-  virtual LogicalResult finish(const Work &work, ValueRange middle,
-                               ValueRange results) = 0;
-};
-LogicalResult emitOverlappedWork(OpBuilder &builder, TileProgram &program,
-                                 WorkerCloner &cloner,
-                                 const KernelResources &resources,
-                                 bool isProducer, OverlappedTiles &tiles);
 
 LogicalResult emitProducer(OpBuilder &builder, TileProgram &program,
                            KernelArguments &arguments,

@@ -263,10 +263,9 @@ static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
       schedule.getHeadGroupKeys(), schedule.getCaptureStages(),
       schedule.getThreadBlocks(), schedule.getReverse(), schedule.getBothEnds(),
       schedule.getPersistent(), schedule.getPingPong(),
-      schedule.getQInRegisters(), schedule.getOverlapTiles(),
-      schedule.getBiasInProduct(), schedule.getStrided(),
-      schedule.getSplitKeys(), schedule.getPackHeads(), schedule.getOrder(),
-      schedule.getExclusive());
+      schedule.getQInRegisters(), schedule.getBiasInProduct(),
+      schedule.getStrided(), schedule.getSplitKeys(), schedule.getPackHeads(),
+      schedule.getOrder(), schedule.getExclusive(), schedule.getPartitions());
 }
 
 /// Schedules for tiles of queries that gather their keys. The fewer queries,
@@ -284,9 +283,9 @@ getGatheredSchedules(AttentionLikeOpInterface op) {
           /*headGroup=*/1, /*headGroupKeys=*/0, /*captureStages=*/0,
           threadBlocks, /*reverse=*/false, /*bothEnds=*/false,
           /*persistent=*/false, /*pingPong=*/false, /*qInRegisters=*/false,
-          /*overlapTiles=*/false, /*biasInProduct=*/false, isStrided,
+          /*biasInProduct=*/false, isStrided,
           /*splitKeys=*/false, /*packHeads=*/false, /*order=*/{},
-          /*exclusive=*/{});
+          /*exclusive=*/{}, /*partitions=*/{});
     };
     // Pages are whole words.
     while (tileN > kWordKeys &&
@@ -414,11 +413,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           headGroupKeys, captureStages, threadBlocks,
           /*reverse=*/isMasked && !bothEnds, bothEnds,
           (flags & Persistent) != 0, (flags & PingPong) != 0,
-          (flags & QInRegisters) != 0,
-          /*overlapTiles=*/false, hasBias && !(flags & Strided),
+          (flags & QInRegisters) != 0, hasBias && !(flags & Strided),
           (flags & Strided) != 0, (flags & SplitKeys) != 0,
           (flags & PackHeads) != 0, /*order=*/{},
-          /*exclusive=*/{});
+          /*exclusive=*/{}, /*partitions=*/{});
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=

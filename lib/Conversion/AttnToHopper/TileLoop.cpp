@@ -71,7 +71,6 @@ public:
         one(ib.constant(1)) {}
 
   LogicalResult emit(function_ref<FailureOr<Value>(const Work &)> body);
-  LogicalResult emitOverlapped(OverlappedTiles &tiles);
 
 private:
   LogicalResult start();
@@ -146,24 +145,11 @@ FailureOr<Work> TileLoop::getWork(ValueRange ids, Value keyNumber,
   if (failed(lo) || failed(hi))
     return failure();
   Work work;
-  work.keyNumber = work.valueNumber = keyNumber;
+  work.keyNumber = keyNumber;
   work.queryNumber = queryNumber;
   work.lo = ib.fromIndex(*lo);
   Value length = arith::MaxSIOp::create(
       builder, loc, ib.sub(ib.fromIndex(*hi), work.lo), zero);
-  if (program.schedule.getOverlapTiles()) {
-    // One that has no key gets a tile from beyond all keys, which reads as 0
-    // and is masked; so does one that is none.
-    Value isNone = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                         ids[2], grid[2]);
-    length = arith::SelectOp::create(builder, loc, isNone, zero, length);
-    Value isEmpty = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::eq, length, zero);
-    work.lo = arith::SelectOp::create(
-        builder, loc, isEmpty, ib.constant(hopper::kMaxPosition), work.lo);
-    length = arith::MaxSIOp::create(builder, loc, length, one);
-    work.valueNumber = ib.add(keyNumber, one);
-  }
   int64_t tileN = program.schedule.getTileN();
   work.count =
       ib.div(ib.add(length, ib.constant(tileN - 1)), ib.constant(tileN));
@@ -270,104 +256,10 @@ TileLoop::emit(function_ref<FailureOr<Value>(const Work &)> body) {
   return success();
 }
 
-LogicalResult TileLoop::emitOverlapped(OverlappedTiles &tiles) {
-  // Rows that are known to be one tile do not depend on its number, and those
-  // of a tile that is none would be the same.
-  if (!program.getRow())
-    return program.grid.emitError(
-        "expects more queries than tile_m with overlap_tiles, or a number that "
-        "is not known; leave out overlap_tiles");
-  if (failed(start()))
-    return failure();
-  WorkerCloner::State common = cloner.save();
-  // A tile that is none is one after the last. As it has one tile of values and
-  // none of keys, uses of values are one ahead.
-  SmallVector<Value> none = {zero, zero, grid[2]};
-  SmallVector<Value> inits = {zero, ib.constant(-1)};
-  llvm::append_range(inits, none);
-  size_t numOwn = inits.size();
-  llvm::append_range(inits, tiles.start());
-  size_t numCarried = inits.size() - numOwn;
-
-  // The whole loop is before its condition: each tile tells whether there is
-  // another one.
-  SmallVector<Type> types(ValueRange(inits).getTypes());
-  SmallVector<Location> locs(types.size(), loc);
-  auto loop = scf::WhileOp::create(builder, loc, types, inits);
-  OpBuilder::InsertionGuard guard(builder);
-  Block *after = builder.createBlock(&loop.getAfter(), {}, types, locs);
-  scf::YieldOp::create(builder, loc, after->getArguments());
-  Block *before = builder.createBlock(&loop.getBefore(), {}, types, locs);
-  ValueRange arguments = before->getArguments();
-  Value use = arguments[0], keyNumber = arguments[1];
-  // The first tile is the one with the block's number. Others are claimed as
-  // late as the answer allows, so that no block that is busy takes them.
-  Value number;
-  if (isProducer) {
-    Value isFirst = arith::CmpIOp::create(builder, loc,
-                                          arith::CmpIPredicate::eq, use, zero);
-    auto branch = scf::IfOp::create(builder, loc, builder.getI32Type(), isFirst,
-                                    /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard inBranch(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(builder, loc, getBlock());
-    builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(builder, loc,
-                         hopper::ClaimOp::create(builder, loc,
-                                                 builder.getI32Type(),
-                                                 resources.counter)
-                             .getResult());
-    number = branch.getResult(0);
-  }
-  FailureOr<Work> work =
-      getWork(arguments.slice(2, kNumIds), keyNumber, Value());
-  if (failed(work))
-    return failure();
-  FailureOr<SmallVector<Value>> middle =
-      tiles.proceed(*work, arguments.drop_front(numOwn));
-  if (failed(middle))
-    return failure();
-
-  SmallVector<Value> ids;
-  exchange(use, number, ids);
-  // By the message in both roles, so that both compute the same from it.
-  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                       ids[0], zero);
-  for (auto [id, otherwise] : llvm::zip_equal(ids, none))
-    id = arith::SelectOp::create(builder, loc, exists, id, otherwise);
-  Value nextKeyNumber = ib.add(keyNumber, work->count);
-  WorkerCloner::State saved = cloner.save();
-  cloner.restore(common);
-  FailureOr<Work> next = getWork(ids, nextKeyNumber, use);
-  if (failed(next))
-    return failure();
-  FailureOr<SmallVector<Value>> results = tiles.end(*work, *next, *middle);
-  if (failed(results))
-    return failure();
-  cloner.restore(saved);
-  if (failed(tiles.finish(*work, *middle, *results)))
-    return failure();
-  SmallVector<Value> passed = {ib.add(use, one), nextKeyNumber};
-  llvm::append_range(passed, ids);
-  llvm::append_range(passed, ArrayRef(*results).take_back(numCarried));
-  scf::ConditionOp::create(builder, loc, exists, passed);
-  builder.setInsertionPointAfter(loop);
-  if (isProducer)
-    hopper::RetireOp::create(builder, loc, resources.counter);
-  return success();
-}
-
 LogicalResult
 mlir::attn::emitWork(OpBuilder &builder, TileProgram &program,
                      WorkerCloner &cloner, const KernelResources &resources,
                      bool isProducer,
                      function_ref<FailureOr<Value>(const Work &)> body) {
   return TileLoop(builder, program, cloner, resources, isProducer).emit(body);
-}
-
-LogicalResult mlir::attn::emitOverlappedWork(
-    OpBuilder &builder, TileProgram &program, WorkerCloner &cloner,
-    const KernelResources &resources, bool isProducer, OverlappedTiles &tiles) {
-  return TileLoop(builder, program, cloner, resources, isProducer)
-      .emitOverlapped(tiles);
 }

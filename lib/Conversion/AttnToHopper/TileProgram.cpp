@@ -213,9 +213,6 @@ static LogicalResult matchLoop(TileProgram &program) {
                           "makes it, but ")
            << what;
   };
-  if (loop.hasNeeded() && program.schedule.getOverlapTiles())
-    return loop.emitError("expects all tiles of keys to be needed with "
-                          "overlap_tiles; leave out overlap_tiles");
   StepOp softmax = loop.getStep("softmax");
   program.step = getOnly<OnlineStepOp>(softmax);
   program.mask = getOnly<MaskTileOp>(softmax);
@@ -269,8 +266,7 @@ static LogicalResult matchLoop(TileProgram &program) {
   program.value = *value;
   if (static_cast<bool>(key->list) != static_cast<bool>(value->list))
     return invalid("only one of keys and values is gathered");
-  if (key->list &&
-      (program.schedule.getPersistent() || program.schedule.getOverlapTiles()))
+  if (key->list && program.schedule.getPersistent())
     return loop.emitError("expects a schedule that is not persistent for "
                           "gathered keys, which a warpgroup copies, but got ")
            << program.schedule << "; leave it out";

@@ -1,15 +1,5 @@
 // RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file --verify-diagnostics
 
-#overlap = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, persistent, q_in_registers, overlap_tiles, order = [load_k, qk, softmax, load_v, pv]>
-!t = tensor<2x8x?x64xbf16>
-func.func @overlap(%q: !t, %o: !t) -> !t {
-  // expected-error @+1 {{expects a schedule with an order to be without overlap_tiles}}
-  %r = attn.attention schedule #overlap ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
-  return %r : !t
-}
-
-// -----
-
 #schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk, softmax, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>
 func.func @around(%q: !t, %o: !t) -> (!t, tensor<4xf32>) {

@@ -119,36 +119,6 @@ func.func @causal(%q: tensor<?x4x?x64xbf16>, %o: tensor<?x4x?x64xbf16>, %slopes:
 
 // -----
 
-// The slopes of the next tile of queries come with those queries.
-
-// CHECK-LABEL: gpu.func @overlap(
-// CHECK: } partition @compute
-// CHECK:   scf.while
-// CHECK:     %[[NOW:.*]] = hopper.split
-// CHECK:     scf.for
-// CHECK:       hopper.mma %[[NOW]],
-// CHECK:     hopper.receive
-// CHECK:     %[[NEXT:.*]] = hopper.split
-// CHECK:     hopper.mma %[[NEXT]],
-func.func @overlap(%q: tensor<?x4x?x64xbf16>, %o: tensor<?x4x?x64xbf16>, %slopes: tensor<?xf32>) -> tensor<?x4x?x64xbf16> {
-  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, persistent, q_in_registers, overlap_tiles, bias_in_product>
-      ins(%q, %q, %q : tensor<?x4x?x64xbf16>, tensor<?x4x?x64xbf16>, tensor<?x4x?x64xbf16>)
-      captures(%slopes : tensor<?xf32>)
-      outs(%o : tensor<?x4x?x64xbf16>)
-      score(%s, %b, %h, %i, %j, %slopes) {
-        %d = arith.subi %j, %i : index
-        %di = arith.index_cast %d : index to i32
-        %df = arith.sitofp %di : i32 to f32
-        %slope = tensor.extract %slopes[%h] : tensor<?xf32>
-        %x = arith.mulf %slope, %df : f32
-        %y = arith.addf %s, %x : f32
-        attn.yield %y : f32
-      }
-  return %r : tensor<?x4x?x64xbf16>
-}
-
-// -----
-
 // Slopes that are computed, for each query, and several terms; a positive
 // factor of all.
 

@@ -2,25 +2,6 @@
 
 // RUN: attn-opt %s --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-schedule --split-input-file --verify-diagnostics
 
-func.func @overlap(%q: tensor<1x4x?x64xbf16>, %k: tensor<1x4x?x64xbf16>, %o: tensor<1x4x?x64xbf16>) -> tensor<1x4x?x64xbf16> {
-  // expected-error@+1 {{expects all tiles of keys to be needed with overlap_tiles; leave out overlap_tiles}}
-  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, persistent, q_in_registers, overlap_tiles>
-      ins(%q, %k, %k : tensor<1x4x?x64xbf16>, tensor<1x4x?x64xbf16>, tensor<1x4x?x64xbf16>)
-      outs(%o : tensor<1x4x?x64xbf16>)
-      mask(%b, %h, %i, %j) {
-        %c0 = arith.constant 0 : index
-        %c3 = arith.constant 3 : index
-        %c64 = arith.constant 64 : index
-        %y = arith.divui %j, %c64 : index
-        %m = arith.remui %y, %c3 : index
-        %p = arith.cmpi eq, %m, %c0 : index
-        attn.yield %p : i1
-      }
-  return %r : tensor<1x4x?x64xbf16>
-}
-
-// -----
-
 // Two elements at a time.
 func.func @two_elements(%x: tensor<?xi32>, %q: tensor<1x4x?x64xbf16>, %o: tensor<1x4x?x64xbf16>) -> tensor<1x4x?x64xbf16> {
   %c0 = arith.constant 0 : index

@@ -174,17 +174,6 @@ func.func @no_form(%q: tensor<1x1x32x64xbf16>) -> tensor<1x1x32x64xbf16> {
 
 // -----
 
-// The rows of a tile before the first one would be those of the first.
-func.func @overlap_of_one_tile(%q: tensor<1x4x100x64xbf16>, %k: tensor<1x4x?x64xbf16>, %o: tensor<1x4x100x64xbf16>) -> tensor<1x4x100x64xbf16> {
-  // expected-error@+1 {{expects more queries than tile_m with overlap_tiles, or a number that is not known; leave out overlap_tiles}}
-  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 64, registers = 232, persistent, q_in_registers, overlap_tiles>
-      ins(%q, %k, %k : tensor<1x4x100x64xbf16>, tensor<1x4x?x64xbf16>, tensor<1x4x?x64xbf16>)
-      outs(%o : tensor<1x4x100x64xbf16>)
-  return %r : tensor<1x4x100x64xbf16>
-}
-
-// -----
-
 #map = affine_map<(d0, d1, d2, d3) -> (d3, d2)>
 #map1 = affine_map<(d0, d1, d2) -> (d0, d2)>
 #map2 = affine_map<(d0, d1, d2) -> (d2, d1)>

@@ -150,21 +150,6 @@
 
 // -----
 
-// expected-error@+1 {{expects overlap_tiles together with persistent}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, q_in_registers, overlap_tiles>
-
-// -----
-
-// expected-error@+1 {{expects overlap_tiles together with q_in_registers}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, overlap_tiles>
-
-// -----
-
-// expected-error@+1 {{expects overlap_tiles to be without capture_stages}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 2, persistent, q_in_registers, overlap_tiles>
-
-// -----
-
 // expected-error@+1 {{expects a strided schedule to be without persistent}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, strided>
 
@@ -185,11 +170,6 @@
 
 // -----
 
-// expected-error@+1 {{expects pack_heads to be without overlap_tiles}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, q_in_registers, overlap_tiles, pack_heads>
-
-// -----
-
 // expected-error@+1 {{expects reverse or both_ends, not both}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, reverse, both_ends>
 
@@ -202,3 +182,25 @@
 
 // expected-error@+1 {{expects a schedule with split_keys to be without strided}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, strided, split_keys>
+
+// -----
+
+// expected-error@+1 {{expects pack_heads to be without split_keys, or an order}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, split_keys, pack_heads>
+
+// -----
+
+// expected-error@+1 {{expects partitions together with an order}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, partitions = {pv = second}>
+
+// -----
+
+// expected-error@+1 {{expects one partition of 'pv'}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, order = [pv], partitions = {pv = second, pv = third}>
+
+// -----
+
+// Warpgroups of two partitions have registers.
+
+// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 248, order = [qk, pv], partitions = {pv = second}>

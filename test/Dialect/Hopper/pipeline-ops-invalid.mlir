@@ -70,6 +70,38 @@ func.func @box(%map: !hopper.map<64x64xbf16>, %b: index) {
 
 // -----
 
+func.func @published_stages(%v: vector<64x64xbf16>) {
+  // expected-error @+1 {{expects 1, 2 or 4 stages, but got 8}}
+  %x = hopper.publish %v stages 8 : vector<64x64xbf16> -> !hopper.tile<128x64xbf16>
+  return
+}
+
+// -----
+
+func.func @published_tile(%v: vector<64x64xbf16>) {
+  // expected-error @+1 {{expects a tile with blocks of 'vector<64x64xbf16>', but got '!hopper.tile<128x32xbf16>'}}
+  %x = hopper.publish %v stages 1 : vector<64x64xbf16> -> !hopper.tile<128x32xbf16>
+  return
+}
+
+// -----
+
+func.func @exclusive_partitions(%n: index) {
+  hopper.pipelined_for %j = %n to %n step 64
+      schedule [#hopper.place<"a", 0>, #hopper.place<"b", 0>] exclusive ["a", "b"] {
+    hopper.step "a" in "first" {
+      hopper.end
+    }
+    // expected-error @+1 {{expects steps that exclude each other to be of one partition, but got 'second' and 'first'}}
+    hopper.step "b" in "second" {
+      hopper.end
+    }
+  }
+  return
+}
+
+// -----
+
 func.func @own_rows(%tile: !hopper.tile<128x64xbf16>) {
   // expected-error @+1 {{expects 64 rows of the source, but got '!hopper.tile<64x32xbf16, of 128>'}}
   %x = hopper.own_rows %tile : !hopper.tile<128x64xbf16> -> !hopper.tile<64x32xbf16, of 128>

@@ -117,6 +117,9 @@ gpu.module @m {
     // CHECK: hopper.softmax_step %{{.*}} offset %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} factor 1.800000e-01 exact : vector<64x64xf32>
     %p2, %a2, %m2, %l2 = hopper.softmax_step %s offset %m, %a, %m, %l factor 0.18 exact
         : vector<64x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    %half = arith.truncf %s : vector<64x64xf32> to vector<64x64xbf16>
+    // CHECK: hopper.publish %{{.*}} stages 2 : vector<64x64xbf16> -> <128x64xbf16>
+    %tile = hopper.publish %half stages 2 : vector<64x64xbf16> -> !hopper.tile<128x64xbf16>
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // CHECK: hopper.next_use %{{.*}} : !hopper.channel<2x64x64xbf16>
     %n = hopper.next_use %ch : !hopper.channel<2x64x64xbf16>
@@ -128,3 +131,8 @@ gpu.module @m {
 // CHECK-SAME: order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
 func.func @schedule() attributes {s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
     order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>} { return }
+
+// CHECK-LABEL: func @partitions
+// CHECK-SAME: order = [load_k, qk, act(1), load_v(2), pv(2)], partitions = {act = second, pv = third}>
+func.func @partitions() attributes {s = #hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 160, head_group = 1,
+    order = [load_k, qk, act(1), load_v(2), pv(2)], partitions = {pv = third, act = second}>} { return }

@@ -97,9 +97,53 @@ gpu.module @m {
 
 // -----
 
+// What replicas hold goes to another partition as a tile, of which each gives its
+// rows; a tile may go to several partitions.
+
+// CHECK-LABEL: gpu.func @published
+// CHECK: %[[Q:.*]] = hopper.create_channel : <1x128x64xbf16>
+// CHECK: %[[P:.*]] = hopper.create_channel : <2x128x64xbf16>
+// CHECK: hopper.step "first" in "first" {
+// CHECK: hopper.get %[[Q]]
+// CHECK: hopper.release %[[Q]]
+// CHECK: hopper.next_use %[[P]]
+// CHECK: %[[WG:.*]] = hopper.warpgroup_id
+// CHECK: hopper.put_fragment %[[P]][%{{.*}}], %{{.*}} at %[[WG]] : <2x128x64xbf16>, vector<64x64xbf16>
+// CHECK: hopper.step "second" in "second" {
+// CHECK: hopper.get %[[P]]
+// CHECK: hopper.get %[[Q]]
+// CHECK: hopper.release %[[Q]]
+// CHECK: hopper.release %[[P]]
+gpu.module @m {
+  gpu.func @published(%map: !hopper.map<128x64xbf16>, %n: index) kernel {
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      %q = hopper.step "load_q" in "load" -> !hopper.tile<128x64xbf16> {
+        %x = hopper.load %map[%b, %h, %t] stages 1 : !hopper.map<128x64xbf16> -> !hopper.tile<128x64xbf16>
+        hopper.end %x : !hopper.tile<128x64xbf16>
+      }
+      %p = hopper.step "first" in "first" -> !hopper.tile<128x64xbf16> {
+        %rows = hopper.own_rows %q : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+        %x = hopper.load_fragment %rows : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
+        %y = hopper.publish %x stages 2 : vector<64x64xbf16> -> !hopper.tile<128x64xbf16>
+        hopper.end %y : !hopper.tile<128x64xbf16>
+      }
+      hopper.step "second" in "second" {
+        %rows = hopper.own_rows %q : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+        %x = hopper.load_fragment %rows : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
+        %more = hopper.own_rows %p : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+        %y = hopper.load_fragment %more : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @unused(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
-    // expected-error @+1 {{expects a use of the tile that it loads}}
+    // expected-error @+1 {{expects a use of the tile that it gives}}
     %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
       %x = hopper.load %map[%n, %n, %n] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.end %x : !hopper.tile<64x64xbf16>
@@ -112,13 +156,13 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @own_partition(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
-    // expected-note @+1 {{which is loaded in 'load'}}
+    // expected-note @+1 {{which is where it comes from}}
     %q = hopper.step "load_q" in "load" -> !hopper.tile<64x64xbf16> {
       %x = hopper.load %map[%n, %n, %n] stages 1 : !hopper.map<64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.end %x : !hopper.tile<64x64xbf16>
     }
     hopper.step "use" in "load" {
-      // expected-error @+1 {{expects the tile of 'load_q' to go to one other partition, but got it in 'load'}}
+      // expected-error @+1 {{expects the tile of 'load_q' to go to other partitions, but got it in 'load'}}
       %x = hopper.load_fragment %q : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
       hopper.end
     }

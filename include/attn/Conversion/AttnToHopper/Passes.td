@@ -137,10 +137,6 @@ def AttnHopperSchedulePass : Pass<"attn-hopper-schedule", "::mlir::ModuleOp"> {
       memory. What the first key of a tile gets is one number for each query, and goes where maxima do. Slopes by which scores in a tile differ by more than
       2^10 in base 2, or which are no number, are left out by the warps that have them, which compute the bias for each score. Other scores, and those of f16 whose scale
       is above 1.38, are computed as without it.
-    * With `overlap_tiles`, each iteration of the loop over tiles of queries ends with the start of the next one, in both roles: scores of its
-      first tile of keys, whose softmax runs beside the last product with values. All consumers then compute with all tiles of keys, and a tile of
-      queries without keys gets one from beyond all keys, which reads as 0 and is masked. Before the first tile of queries and after the last one is a
-      tile from beyond all rows, whose results are not written, so that all iterations are alike.
     * With `strided`, all threads of the producer copy tiles, for tensors that the hardware cannot map.
     * Results of a persistent kernel are staged in shared memory of their own, some columns at a time where there is not enough for
       all, so that the next queries can come early. Otherwise they are staged in place of the queries, which are released after that.

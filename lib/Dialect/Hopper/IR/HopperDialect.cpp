@@ -54,19 +54,28 @@ int64_t hopper::ScheduleAttr::getMostPackedHeads() const {
   return getPackHeads() ? kWarpgroupRows : 1;
 }
 
-/// Each consumer finds out for its rows, but that all start together where
-/// tiles overlap.
+/// Each consumer finds out for its rows.
 int64_t hopper::ScheduleAttr::getPartitionRows() const {
-  return getOverlapTiles() ? getTileM() : kWarpgroupRows;
+  return kWarpgroupRows;
+}
+
+/// One for all steps that are not named, and those that are.
+static int64_t countPartitions(DictionaryAttr partitions) {
+  llvm::SmallDenseSet<Attribute> names;
+  if (partitions)
+    for (NamedAttribute step : partitions)
+      names.insert(step.getValue());
+  return 1 + names.size();
 }
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0, threadBlocks = 1;
   bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
-       inRegisters = false, overlapTiles = false, biasInProduct = false,
-       strided = false, splitKeys = false, packHeads = false;
+       inRegisters = false, biasInProduct = false, strided = false,
+       splitKeys = false, packHeads = false;
   SmallVector<Attribute> order, exclusive;
+  NamedAttrList partitions;
   SMLoc loc = parser.getCurrentLocation();
   // The name of a step, and with `stage` its stage.
   auto parseStep = [&](SmallVectorImpl<Attribute> &steps,
@@ -99,7 +108,6 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"persistent", &persistent},
           {"ping_pong", &pingPong},
           {"q_in_registers", &inRegisters},
-          {"overlap_tiles", &overlapTiles},
           {"bias_in_product", &biasInProduct},
           {"strided", &strided},
           {"split_keys", &splitKeys},
@@ -126,6 +134,22 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
             parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
               return parseStep(isOrder ? order : exclusive, isOrder);
             }));
+    if (name == "partitions")
+      return failure(
+          parser.parseEqual() ||
+          parser.parseCommaSeparatedList(
+              AsmParser::Delimiter::Braces, [&]() -> ParseResult {
+                StringRef step, partition;
+                if (parser.parseKeyword(&step) || parser.parseEqual() ||
+                    parser.parseKeyword(&partition))
+                  return failure();
+                if (partitions.set(
+                        step, parser.getBuilder().getStringAttr(partition)))
+                  return parser.emitError(memberLoc,
+                                          "expects one partition of '")
+                         << step << "'";
+                return success();
+              }));
     return parser.emitError(memberLoc,
                             "expects a member of a schedule, but got '")
            << name << "'";
@@ -136,11 +160,12 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
       headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, persistent,
-      pingPong, inRegisters, overlapTiles, biasInProduct, strided, splitKeys,
-      packHeads,
+      pingPong, inRegisters, biasInProduct, strided, splitKeys, packHeads,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
-                        : parser.getBuilder().getArrayAttr(exclusive));
+                        : parser.getBuilder().getArrayAttr(exclusive),
+      partitions.empty() ? DictionaryAttr()
+                         : partitions.getDictionary(parser.getContext()));
 }
 
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
@@ -159,7 +184,6 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"persistent", getPersistent()},
         {"ping_pong", getPingPong()},
         {"q_in_registers", getQInRegisters()},
-        {"overlap_tiles", getOverlapTiles()},
         {"bias_in_product", getBiasInProduct()},
         {"strided", getStrided()},
         {"split_keys", getSplitKeys()},
@@ -182,6 +206,14 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
                           [&](StringAttr name) { printer << name.getValue(); });
     printer << "]";
   }
+  if (DictionaryAttr partitions = getPartitions()) {
+    printer << ", partitions = {";
+    llvm::interleaveComma(partitions, printer, [&](NamedAttribute step) {
+      printer << step.getName().getValue() << " = "
+              << cast<StringAttr>(step.getValue()).getValue();
+    });
+    printer << "}";
+  }
   printer << ">";
 }
 
@@ -193,11 +225,12 @@ LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
     int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
-    bool persistent, bool, bool inRegisters, bool overlapTiles, bool,
-    bool strided, bool splitKeys, bool packHeads, ArrayAttr order,
-    ArrayAttr exclusive) {
-  if (exclusive && !order)
-    return emitError() << "expects exclusive together with an order";
+    bool persistent, bool, bool, bool, bool strided, bool splitKeys,
+    bool packHeads, ArrayAttr order, ArrayAttr exclusive,
+    DictionaryAttr partitions) {
+  if ((exclusive || partitions) && !order)
+    return emitError() << "expects " << (exclusive ? "exclusive" : "partitions")
+                       << " together with an order";
   if (reverse && bothEnds)
     return emitError() << "expects reverse or both_ends, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
@@ -210,8 +243,9 @@ LogicalResult hopper::ScheduleAttr::verify(
                        << tileN;
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
-  if (failed(verifyRegisters(emitError, tileM / kWarpgroupRows, registers,
-                             threadBlocks)))
+  if (failed(verifyRegisters(
+          emitError, countPartitions(partitions) * tileM / kWarpgroupRows,
+          registers, threadBlocks)))
     return failure();
   if (headGroup < 1)
     return emitError() << "expects head_group to be positive, but got "
@@ -222,23 +256,18 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (captureStages != 0 && !isStageCount(captureStages))
     return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
                        << captureStages;
-  if (overlapTiles && !(persistent && inRegisters))
-    return emitError() << "expects overlap_tiles together with "
-                       << (persistent ? "q_in_registers" : "persistent");
-  if (overlapTiles && captureStages != 0)
-    return emitError() << "expects overlap_tiles to be without capture_stages";
   if (strided && (persistent || captureStages != 0))
     return emitError() << "expects a strided schedule to be without "
                        << (persistent ? "persistent" : "capture_stages");
   if (splitKeys && (persistent || strided))
     return emitError() << "expects a schedule with split_keys to be without "
                        << (persistent ? "persistent" : "strided");
-  if (packHeads && (captureStages != 0 || overlapTiles || strided || splitKeys))
+  if (packHeads && (captureStages != 0 || strided))
     return emitError() << "expects pack_heads to be without "
-                       << (strided        ? "strided"
-                           : overlapTiles ? "overlap_tiles"
-                           : splitKeys    ? "split_keys"
-                                          : "capture_stages");
+                       << (strided ? "strided" : "capture_stages");
+  if (packHeads && splitKeys && !order)
+    return emitError() << "expects pack_heads to be without split_keys, or an "
+                          "order";
   return success();
 }
 

@@ -373,6 +373,17 @@ LogicalResult PipelinedForOp::verifyRegions() {
         !steps.contains(getLoadOfWait(place.getName())))
       return emitOpError("expects a step '")
              << place.getName() << "', which its schedule names";
+  hopper::StepOp exclusive;
+  for (auto name : getExclusive().getAsRange<StringAttr>()) {
+    hopper::StepOp step = steps.lookup(name.getValue());
+    if (!exclusive)
+      exclusive = step;
+    if (step.getPartition() != exclusive.getPartition())
+      return step.emitOpError("expects steps that exclude each other to be of "
+                              "one partition, but got '")
+             << step.getPartition() << "' and '" << exclusive.getPartition()
+             << "'";
+  }
   // A step runs after those whose results it uses.
   int64_t length = getSchedule().size();
   auto getTime = [&](hopper::StepOp step) {
@@ -415,10 +426,28 @@ LogicalResult PipelinedForOp::verifyRegions() {
 // Operations of steps
 //===----------------------------------------------------------------------===//
 
-LogicalResult LoadOp::verify() {
-  int64_t stages = getStages();
+static LogicalResult verifyStages(Operation *op, int64_t stages) {
   if (stages != 1 && stages != 2 && stages != 4)
-    return emitOpError("expects 1, 2 or 4 stages, but got ") << stages;
+    return op->emitOpError("expects 1, 2 or 4 stages, but got ") << stages;
+  return success();
+}
+
+LogicalResult PublishOp::verify() {
+  auto vector = cast<VectorType>(getVector().getType());
+  TileType tile = getResult().getType();
+  if (vector.getDimSize(1) != kWarpgroupRows ||
+      tile.getColumns() != vector.getDimSize(0) ||
+      tile.getElementType() != vector.getElementType() ||
+      tile.getRows() % kWarpgroupRows != 0 ||
+      tile.getParentRows() != tile.getRows())
+    return emitOpError("expects a tile with blocks of ")
+           << vector << ", but got " << tile;
+  return verifyStages(*this, getStages());
+}
+
+LogicalResult LoadOp::verify() {
+  if (failed(verifyStages(*this, getStages())))
+    return failure();
   MapType map = getMap().getType();
   TileType tile = getResult().getType();
   if (tile.getRows() != map.getRows() ||

@@ -39,11 +39,21 @@ static void emitRelease(RewriterBase &rewriter, Location loc, Value channel,
   ReleaseOp::create(rewriter, loc, channel, number);
 }
 
+/// The step that an operation is in.
+static hopper::StepOp getStepOf(Operation *op) {
+  while (op && !isa<hopper::StepOp>(op))
+    op = op->getParentOp();
+  return cast_or_null<hopper::StepOp>(op);
+}
+
 /// The steps of one partition next to the producer, or loops with such steps,
 /// that use a tile.
-static SmallVector<Operation *> getUsers(Block *block, Value tile) {
+static SmallVector<Operation *> getUsers(Block *block, Value tile,
+                                         StringRef partition) {
   SmallVector<Operation *> users;
   for (Operation *user : tile.getUsers()) {
+    if (getStepOf(user).getPartition() != partition)
+      continue;
     Operation *ancestor = block->findAncestorOpInBlock(*user);
     if (!isa<EndOp>(ancestor) && !llvm::is_contained(users, ancestor))
       users.push_back(ancestor);
@@ -92,7 +102,10 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
                      Value tile, Value channel, StringRef partition) {
   Block *block = producer->getBlock();
   auto type = cast<TileType>(tile.getType());
-  SmallVector<Operation *> users = getUsers(block, tile);
+  SmallVector<Operation *> users = getUsers(block, tile, partition);
+  auto isOwn = [&](OpOperand &use) {
+    return getStepOf(use.getOwner()).getPartition() == partition;
+  };
   Location loc = producer.getLoc();
   auto createStep = [&](StringRef suffix, TypeRange types) {
     auto step = hopper::StepOp::create(
@@ -124,7 +137,7 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
       return;
     hopper::StepOp step =
         rebuildStep(rewriter, first, getAllResults(first), own);
-    rewriter.replaceAllUsesWith(tile, step->getResults().back());
+    rewriter.replaceUsesWithIf(tile, step->getResults().back(), isOwn);
     return;
   }
   if (hasPlace)
@@ -134,68 +147,75 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
   hopper::StepOp step = createStep(kGetSuffix, type);
   Value own = emitGet(rewriter, loc, channel);
   EndOp::create(rewriter, loc, own);
-  rewriter.replaceAllUsesWith(tile, step.getResult(0));
+  rewriter.replaceUsesWithIf(tile, step.getResult(0), isOwn);
 }
 
-/// The step, of another partition, that a use is in.
-static hopper::StepOp getStepOf(Operation *op) {
-  while (op && !isa<hopper::StepOp>(op))
-    op = op->getParentOp();
-  return cast_or_null<hopper::StepOp>(op);
+/// Fills a channel with what an operation gives.
+static void emitPut(RewriterBase &rewriter, Operation *op, Value channel) {
+  Location loc = op->getLoc();
+  rewriter.setInsertionPoint(op);
+  Value use = NextUseOp::create(rewriter, loc, channel);
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    PutOp::create(rewriter, loc, channel, use, load.getMap(), load.getBatch(),
+                  load.getHead(), load.getRow(), load.getColumn(),
+                  load.getList(), load.getPosition(), /*note=*/Value());
+    return;
+  }
+  auto publish = cast<PublishOp>(op);
+  PutFragmentOp::create(rewriter, loc, channel, use, publish.getVector(),
+                        WarpgroupIdOp::create(rewriter, loc),
+                        /*condition=*/Value(), /*transposed=*/false);
 }
 
-/// A tile that a step loads goes to another partition by way of a channel.
+/// A tile that a step loads, or has computed, goes to other partitions by way
+/// of a channel.
 static LogicalResult insertChannel(RewriterBase &rewriter,
-                                   gpu::GPUFuncOp kernel, LoadOp load) {
+                                   gpu::GPUFuncOp kernel, Operation *load) {
   auto producer = dyn_cast<hopper::StepOp>(load->getParentOp());
   if (!producer)
-    return load.emitOpError("expects to be in a step");
+    return load->emitOpError("expects to be in a step");
   EndOp end = producer.getEnd();
   if (!load->hasOneUse() || *load->user_begin() != end)
-    return load.emitOpError("expects its tile to be a result of its step, and "
-                            "to have no other use there");
+    return load->emitOpError("expects its tile to be a result of its step, and "
+                             "to have no other use there");
   unsigned number = load->use_begin()->getOperandNumber();
   Value tile = producer.getResult(number);
-  StringRef partition;
+  llvm::SetVector<StringRef> partitions;
   for (Operation *user : tile.getUsers()) {
     hopper::StepOp step = getStepOf(user);
     if (!step)
       return user->emitOpError("expects to be in a step, as it uses a tile of "
                                "another one");
-    if (partition.empty())
-      partition = step.getPartition();
-    if (step.getPartition() == producer.getPartition() ||
-        step.getPartition() != partition) {
+    if (step.getPartition() == producer.getPartition()) {
       InFlightDiagnostic diagnostic =
           user->emitOpError("expects the tile of '")
           << producer.getName()
-          << "' to go to one other partition, but got it in '"
+          << "' to go to other partitions, but got it in '"
           << step.getPartition() << "'";
       diagnostic.attachNote(producer.getLoc())
-          << "which is loaded in '" << producer.getPartition() << "'";
+          << "which is where it comes from";
       return failure();
     }
+    partitions.insert(step.getPartition());
   }
   if (tile.use_empty())
-    return producer.emitOpError("expects a use of the tile that it loads");
-  TileType type = load.getResult().getType();
+    return producer.emitOpError("expects a use of the tile that it gives");
+  auto type = cast<TileType>(tile.getType());
+  int64_t stages = isa<LoadOp>(load) ? cast<LoadOp>(load).getStages()
+                                     : cast<PublishOp>(load).getStages();
   // In the order of the loads.
   Block &body = kernel.getBody().front();
   rewriter.setInsertionPointToStart(&body);
   for (auto other : body.getOps<CreateChannelOp>())
     rewriter.setInsertionPointAfter(other);
   Value channel = CreateChannelOp::create(
-      rewriter, load.getLoc(),
-      ChannelType::get(rewriter.getContext(), load.getStages(), type.getRows(),
+      rewriter, load->getLoc(),
+      ChannelType::get(rewriter.getContext(), stages, type.getRows(),
                        type.getColumns(), type.getElementType(),
                        /*notes=*/false));
-  emitUses(rewriter, producer, tile, channel, partition);
-  rewriter.setInsertionPoint(load);
-  Value use = NextUseOp::create(rewriter, load.getLoc(), channel);
-  PutOp::create(rewriter, load.getLoc(), channel, use, load.getMap(),
-                load.getBatch(), load.getHead(), load.getRow(),
-                load.getColumn(), load.getList(), load.getPosition(),
-                /*note=*/Value());
+  for (StringRef partition : partitions)
+    emitUses(rewriter, producer, tile, channel, partition);
+  emitPut(rewriter, load, channel);
   SmallVector<unsigned> kept;
   for (unsigned result : getAllResults(producer))
     if (result != number)
@@ -212,9 +232,12 @@ struct HopperInsertChannels
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     IRRewriter rewriter(&getContext());
-    SmallVector<LoadOp> loads;
-    kernel.walk([&](LoadOp load) { loads.push_back(load); });
-    for (LoadOp load : loads)
+    SmallVector<Operation *> loads;
+    kernel.walk([&](Operation *op) {
+      if (isa<LoadOp, PublishOp>(op))
+        loads.push_back(op);
+    });
+    for (Operation *load : loads)
       if (failed(insertChannel(rewriter, kernel, load)))
         return signalPassFailure();
     SmallVector<PipelinedForOp> loops;

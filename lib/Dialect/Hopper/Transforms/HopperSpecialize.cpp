@@ -272,14 +272,26 @@ static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
   Location loc = loop.getLoc();
   rewriter.setInsertionPoint(loop);
   IRMapping mapping = emitForAll(rewriter, slice, ofAll);
+  Value outer[] = {mapping.lookupOrDefault(loop.getLower()),
+                   mapping.lookupOrDefault(loop.getUpper())};
+  // Others wait for a tile until all replicas have given their part of it: they
+  // compute with all blocks, not all of which are full.
+  bool gives = loop.walk([](PutFragmentOp) { return WalkResult::interrupt(); })
+                   .wasInterrupted();
+  if (gives) {
+    rewriter.modifyOpInPlace(loop, [&] {
+      loop.getLowerMutable().assign(outer[0]);
+      loop.getUpperMutable().assign(outer[1]);
+      loop.setOnlyLastPartial(false);
+    });
+    return;
+  }
   // Without rows a replica needs no block.
   Value hasRows = arith::CmpIOp::create(
       rewriter, loc, arith::CmpIPredicate::slt, own.getFirst(), own.getEnd());
   Value upper = arith::SelectOp::create(rewriter, loc, hasRows, loop.getUpper(),
                                         loop.getLower());
   rewriter.modifyOpInPlace(loop, [&] {
-    Value outer[] = {mapping.lookupOrDefault(loop.getLower()),
-                     mapping.lookupOrDefault(loop.getUpper())};
     loop.getUpperMutable().assign(upper);
     loop.getOuterLowerMutable().assign(outer[0]);
     loop.getOuterUpperMutable().assign(outer[1]);
@@ -360,13 +372,11 @@ static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
                                             /*replicas=*/1, threads,
                                             /*registers=*/0));
   }
-  // Unlike partitions share the rows of a work tile as their steps say; alike
-  // ones have 64 each.
-  int64_t replicas = computing.size() == 1 ? schedule.getNumConsumers() : 1;
+  // Each has all rows of a work tile, a replica 64 of them.
   for (StringRef name : computing)
-    partitions.push_back(PartitionAttr::get(kernel.getContext(), name, replicas,
-                                            kGroupThreads,
-                                            schedule.getRegisters()));
+    partitions.push_back(PartitionAttr::get(
+        kernel.getContext(), name, schedule.getNumConsumers(), kGroupThreads,
+        schedule.getRegisters()));
   return partitions;
 }
 

@@ -118,36 +118,6 @@ func.func @both_ends(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>, %v: t
   return %r : tensor<1x8x?x64xbf16>
 }
 
-// Tiles that overlap, with turns.
-func.func @overlap(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
-  %c0 = arith.constant 0 : index
-  %c2 = arith.constant 2 : index
-  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
-  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
-  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
-  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, head_group = 8, reverse, persistent, ping_pong, q_in_registers, overlap_tiles>
-      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
-      outs(%o : tensor<?x4x?x64xbf16>)
-      mask(%mb, %h, %i, %j) {
-        %p = arith.cmpi sle, %j, %i : index
-        attn.yield %p : i1
-      }
-  return %r : tensor<?x4x?x64xbf16>
-}
-
-// And with one tile of keys and of values at a time.
-func.func @overlap_one_stage(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>) -> tensor<?x4x?x64xbf16> {
-  %c0 = arith.constant 0 : index
-  %c2 = arith.constant 2 : index
-  %b = tensor.dim %q, %c0 : tensor<?x4x?x64xbf16>
-  %s = tensor.dim %q, %c2 : tensor<?x4x?x64xbf16>
-  %o = tensor.empty(%b, %s) : tensor<?x4x?x64xbf16>
-  %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 64, stages = 1, registers = 160, persistent, q_in_registers, overlap_tiles>
-      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
-      outs(%o : tensor<?x4x?x64xbf16>)
-  return %r : tensor<?x4x?x64xbf16>
-}
-
 // Below, the producer finds the tiles that are needed, and tells the consumers.
 
 // Tile after tile, with turns.
@@ -206,22 +176,6 @@ func.func @dilated_strided(%q: tensor<1x8x?x64xbf16>, %k: tensor<1x8x?x64xbf16>,
 // Two products for the scores of a tile, of which the second has a bias.
 func.func @slopes(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>, %o: tensor<?x4x?x64xbf16>, %slopes: tensor<?xf32>) -> tensor<?x4x?x64xbf16> {
   %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 128, registers = 160, persistent, ping_pong, bias_in_product>
-      ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
-      captures(%slopes : tensor<?xf32>)
-      outs(%o : tensor<?x4x?x64xbf16>)
-      score(%s, %b, %h, %i, %j, %w) {
-        %slope = tensor.extract %w[%h] : tensor<?xf32>
-        %d = arith.subi %j, %i : index
-        %di = arith.index_cast %d : index to i32
-        %df = arith.sitofp %di : i32 to f32
-        %x = arith.mulf %slope, %df : f32
-        %y = arith.addf %s, %x : f32
-        attn.yield %y : f32
-      }
-  return %r : tensor<?x4x?x64xbf16>
-}
-func.func @slopes_overlap(%q: tensor<?x4x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>, %o: tensor<?x4x?x64xbf16>, %slopes: tensor<?xf32>) -> tensor<?x4x?x64xbf16> {
-  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, persistent, ping_pong, q_in_registers, overlap_tiles, bias_in_product>
       ins(%q, %k, %v : tensor<?x4x?x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
       captures(%slopes : tensor<?xf32>)
       outs(%o : tensor<?x4x?x64xbf16>)

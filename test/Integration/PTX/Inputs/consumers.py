@@ -46,6 +46,7 @@ _PERSISTENT = ("reverse", "persistent", "ping_pong")
 # Orders of steps that the passes of the hopper dialect make kernels of.
 _OVERLAP = "order = [load_k, qk, load_v(1), pv(1), softmax]"
 _IN_TURN = f"{_OVERLAP}, exclusive = [qk, pv]"
+_THREE_STAGES = "order = [load_k, qk, load_v(2), pv(2), softmax(1)]"
 _ONE_BY_ONE = "order = [load_k, qk, softmax, load_v, pv]"
 _LATE_SCORES = "order = [load_k, qk, load_v, load_arg3(1), softmax(1), pv(1)]"
 TESTS = [
@@ -96,24 +97,6 @@ TESTS = [
         (72, 72),
         _schedule(128, 32, 4, 240),
         (1, 1, 1, 129, 200),
-    ),
-    # Tiles that follow each other closely.
-    Test(
-        "full",
-        "bf16",
-        _D64,
-        _schedule(128, 80, 4, 240, "persistent", "q_in_registers", "overlap_tiles"),
-        (1, 3, 1, 200, 330),
-        blocks=1,
-    ),
-    Test(
-        "causal",
-        "bf16",
-        _D128,
-        _schedule(128, 64, 2, 232, *_PERSISTENT, "q_in_registers", "overlap_tiles"),
-        (1, 2, 1, 300, 200),
-        blocks=1,
-        late=0.5,
     ),
     # Parts of the keys, tiles of several heads, and threads that copy.
     Test(
@@ -499,6 +482,42 @@ TESTS = [
     Test("causal-bshd", "bf16", _D64, _schedule(64, 64, 2, 240, "split_keys", _OVERLAP), (2, 2, 1, 3, 300), parts=2),
     Test("masked-rows", "bf16", _D64, _schedule(64, 32, 2, 240, "split_keys", _OVERLAP), (1, 1, 1, 70, 270), parts=3),
     Test("full", "bf16", _D64, _schedule(64, 64, 2, 240, "split_keys", _OVERLAP), (1, 2, 1, 65, 0), parts=2),
+    # Parts of the keys of tiles of several heads.
+    Test(
+        "full",
+        "bf16",
+        _D64,
+        _schedule(64, 64, 2, 208, "thread_blocks = 2", "split_keys", "pack_heads", _OVERLAP),
+        (2, 8, 2, 3, 600),
+        parts=3,
+    ),
+    Test(
+        "causal-bottom-right",
+        "f16",
+        _D128,
+        _schedule(64, 32, 2, 208, "split_keys", "pack_heads", _OVERLAP),
+        (1, 4, 1, 20, 300),
+        parts=2,
+        seed=1,
+    ),
+    Test(
+        "causal-bshd",
+        "bf16",
+        _D64,
+        _schedule(128, 32, 2, 208, "split_keys", "pack_heads", _ONE_BY_ONE),
+        (1, 6, 3, 90, 150),
+        parts=4,
+    ),
+    # Three stages.
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 32, 2, 240, "reverse", "persistent", _THREE_STAGES),
+        (1, 3, 1, 200, 200),
+    ),
+    Test("window", "f16", _D64, _schedule(64, 32, 2, 240, _THREE_STAGES), (1, 2, 1, 100, 130)),
+    Test("full", "bf16", _D64, _schedule(128, 64, 2, 240, _THREE_STAGES), (1, 2, 1, 130, 60)),
 ]
 
 

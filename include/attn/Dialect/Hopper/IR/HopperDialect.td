@@ -62,8 +62,6 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `persistent`: a thread block computes one tile after another.
     * `ping_pong`: warpgroups take turns in issuing matrix products.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
-    * `overlap_tiles`: the first scores of the next tile of queries are started with the last values of this one, and its first
-      softmax runs beside them; with `persistent` and `q_in_registers`, not together with `capture_stages`.
     * `bias_in_product`: a bias of the scores that is affine in the key, such as a slope times the distance, is part of the product of queries and
       keys, not computed for each score; without effect on other scores.
     * `strided`: threads copy tiles element by element, so that queries, keys, values and results may have any strides but those of
@@ -71,11 +69,13 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `split_keys`: the keys of a tile of queries are shared out to several thread blocks, each of which writes a result of its own in f32, and a
       second kernel merges them. How many there are is chosen at a launch, which may be one; not together with `persistent` or `strided`.
     * `pack_heads`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
-      divides the number of query heads for each head of keys; not together with `capture_stages`, `overlap_tiles` or `strided`.
-
+      divides the number of query heads for each head of keys; not together with `capture_stages` or `strided`, and with `split_keys` only in a schedule
+      with an order.
     * `order`: the steps of the loop over blocks in the order in which an iteration runs them, each with its stage in parentheses if that is not 0. Steps of stage 1 are for
       the block before. Without it the kernel is made by `attn-hopper-schedule`, which has one order.
     * `exclusive`: steps between which, from the first to the last in the order, warpgroups take turns.
+    * `partitions`: steps that other warpgroups run than those of the rest, with a name for these. Each such partition has as many warpgroups as `tile_m` takes, and
+      `registers` is what a thread of each of them has.
 
     Examples:
 
@@ -84,18 +84,21 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
                      reverse, persistent, ping_pong, q_in_registers>
     #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
                      order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
+    #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1,
+                     order = [load_k, qk, act, load_v, pv], partitions = {pv = second}>
     ```
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
       "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
       "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
       "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
-      "bool":$overlapTiles, "bool":$biasInProduct, "bool":$strided,
+      "bool":$biasInProduct, "bool":$strided,
       "bool":$splitKeys, "bool":$packHeads, "::mlir::ArrayAttr":$order,
-      "::mlir::ArrayAttr":$exclusive);
+      "::mlir::ArrayAttr":$exclusive, "::mlir::DictionaryAttr":$partitions);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// The warpgroups of each partition that computes.
     int64_t getNumConsumers() const { return getTileM() / 64; }
   }];
 }

@@ -173,7 +173,7 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
     ```
 
     Errors: a step without a place, or a place without a step, or two of one name; a step that is not pure outside of steps; a step scheduled before
-    another one whose result it uses; carried values whose types differ; `classes` that do not make two i1 of an index, with `within` or `only_last_partial`, or
+    another one whose result it uses; steps of several partitions that exclude each other; carried values whose types differ; `classes` that do not make two i1 of an index, with `within` or `only_last_partial`, or
     with a step that is not a multiple of 16; `while` without an i32 that is carried first.
   }];
   let arguments = (ins Optional<Index>:$lower, Optional<Index>:$upper, Optional<Index>:$outerLower,
@@ -230,6 +230,26 @@ def Hopper_LoadOp : Hopper_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[
   let assemblyFormat = [{
     $map `[` $batch `,` $head `,` $row (`,` $column^)? `]` (`rows` $list^ `[` $position `]`)? `stages` $stages attr-dict
     `:` type($map) (`,` type($list)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Hopper_PublishOp : Hopper_Op<"publish", [Pure]> {
+  let summary = "what the replicas of a partition hold as a tile";
+  let description = [{
+    Row `64 w + m` and column `n` of the tile are element `[n, m]` of the vector that replica `w` holds. `hopper-insert-channels` makes it a copy from registers
+    into a channel, for another partition.
+
+    ```mlir
+    %t = hopper.publish %p stages 2 : vector<80x64xbf16> -> !hopper.tile<128x80xbf16>
+    ```
+
+    Errors: other than 1, 2 or 4 stages; a tile of other columns or elements, or of rows that are no multiple of 64.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [BF16, F16]>:$vector, I64Attr:$stages);
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = [{
+    $vector `stages` $stages attr-dict `:` type($vector) `->` type($result)
   }];
   let hasVerifier = 1;
 }
