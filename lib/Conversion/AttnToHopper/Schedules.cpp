@@ -238,7 +238,8 @@ static bool hasGlobalQueries(const MaskNode &node, AttentionLikeOpInterface op,
 /// Whether a launch may share out keys: there are not known to be so few that a
 /// tile is not shared out, nor so many tiles that all multiprocessors have
 /// several, unless some may take longer than others.
-static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles) {
+static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles,
+                         bool isPacked) {
   constexpr int64_t tileM = 64, leastTileN = 64, mostProcessors = 132;
   Layout query = op.getLayout(0), key = op.getLayout(1);
   ArrayRef<int64_t> shape = op.getQueryType().getShape();
@@ -250,8 +251,14 @@ static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles) {
       ShapedType::isDynamic(shape[query.h]) ||
       ShapedType::isDynamic(shape[query.s]))
     return true;
-  return shape[query.b] * shape[query.h] *
-             llvm::divideCeil(shape[query.s], tileM) <
+  // With the queries of several heads there are fewer.
+  int64_t packed = 1, keyHeads = op.getKeyType().getDimSize(key.h);
+  if (isPacked && !ShapedType::isDynamic(keyHeads) && keyHeads > 0) {
+    int64_t group = std::max<int64_t>(shape[query.h] / keyHeads, 1);
+    packed = std::min(group & -group, tileM);
+  }
+  return shape[query.b] * (shape[query.h] / packed) *
+             llvm::divideCeil(shape[query.s] * packed, tileM) <
          2 * mostProcessors;
 }
 
@@ -266,6 +273,19 @@ static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
       schedule.getQInRegisters(), schedule.getBiasInProduct(),
       schedule.getStrided(), schedule.getSplitKeys(), schedule.getPackHeads(),
       schedule.getOrder(), schedule.getExclusive(), schedule.getPartitions());
+}
+
+/// The product of values and probabilities of one block beside the softmax of
+/// the next one.
+static ArrayAttr getOverlappedOrder(MLIRContext *context) {
+  SmallVector<Attribute> places;
+  for (auto [step, stage] : {std::pair<StringRef, int64_t>{"load_k", 0},
+                             {"qk", 0},
+                             {"load_v", 1},
+                             {"pv", 1},
+                             {"softmax", 0}})
+    places.push_back(hopper::PlaceAttr::get(context, step, stage));
+  return ArrayAttr::get(context, places);
 }
 
 /// Schedules for tiles of queries that gather their keys. The fewer queries,
@@ -415,7 +435,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0, hasBias && !(flags & Strided),
           (flags & Strided) != 0, (flags & SplitKeys) != 0,
-          (flags & PackHeads) != 0, /*order=*/{},
+          (flags & PackHeads) != 0,
+          (flags & SplitKeys) && (flags & PackHeads)
+              ? getOverlappedOrder(op.getContext())
+              : ArrayAttr(),
           /*exclusive=*/{}, /*partitions=*/{});
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
@@ -591,12 +614,17 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   for (HopperSchedule &schedule :
        MutableArrayRef(schedules).drop_front(numFirst))
     schedule.isLastResort = true;
-  // Few tiles of queries are small. Two thread blocks compute beside each
-  // other, as some have no keys.
-  if (!hasWords && maySplitKeys(op, hasFewKeys && !isInBand)) {
+  // Few tiles of queries are small, with those of several heads where they may
+  // have them. Two thread blocks compute beside each other, as some have no
+  // keys.
+  bool isPacked = getPackingObstacle(op).empty();
+  if (!hasWords && maySplitKeys(op, hasFewKeys && !isInBand, isPacked)) {
+    unsigned splitFlags = SplitKeys;
+    if (isPacked)
+      splitFlags |= PackHeads;
     captureStages = captures.empty() ? 0 : 2;
     threadBlocks = dim <= 128 ? 2 : 1;
-    add(64, dim <= 64 ? 128 : 64, dim <= 128 ? 208 : 232, SplitKeys, 2.5,
+    add(64, dim <= 64 ? 128 : 64, dim <= 128 ? 208 : 232, splitFlags, 2.5,
         dim <= 64    ? 7.0e-3
         : dim <= 128 ? 10.5e-3
                      : 16.0e-3);
