@@ -193,20 +193,25 @@ void Protocol::addLoop(PipelinedForOp loop) {
 
 /// As hopper-pipeline writes it.
 void Protocol::addPassed(PipelinedForOp loop) {
+  auto pass = [&](hopper::StepOp step) {
+    Events &events = passed[step.getPartition()];
+    if (events.empty() && !loop.getExclusive().empty() &&
+        hasTurns(step.getPartition()))
+      for (EventKind kind : {EventKind::TakeTurn, EventKind::PassTurn})
+        events.push_back({kind, Value(), step});
+    step.walk([&](GetOp get) {
+      for (EventKind kind : {EventKind::Get, EventKind::Release})
+        events.push_back({kind, get.getChannel(), get});
+    });
+  };
+  int64_t lastStage = 0;
   for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
-    for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
-      if (step.getName() != place.getName())
-        continue;
-      Events &events = passed[step.getPartition()];
-      if (events.empty() && !loop.getExclusive().empty() &&
-          hasTurns(step.getPartition()))
-        for (EventKind kind : {EventKind::TakeTurn, EventKind::PassTurn})
-          events.push_back({kind, Value(), step});
-      step.walk([&](GetOp get) {
-        for (EventKind kind : {EventKind::Get, EventKind::Release})
-          events.push_back({kind, get.getChannel(), get});
-      });
-    }
+    lastStage = std::max(lastStage, place.getStage());
+  for (int64_t stage : llvm::seq(lastStage + 1))
+    for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+      for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
+        if (place.getStage() == stage && step.getName() == place.getName())
+          pass(step);
 }
 
 bool Protocol::hasTurns(StringRef partition) {
