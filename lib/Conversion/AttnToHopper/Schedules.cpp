@@ -617,7 +617,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // Few tiles of queries are small, with those of several heads where they may
   // have them. Two thread blocks compute beside each other, as some have no
   // keys.
-  bool isPacked = getPackingObstacle(op).empty();
+  // ptxas makes the products of a bias synchronous in that kernel (C7514).
+  bool isPacked = getPackingObstacle(op).empty() && !hasBias;
   if (!hasWords && maySplitKeys(op, hasFewKeys && !isInBand, isPacked)) {
     unsigned splitFlags = SplitKeys;
     if (isPacked)
