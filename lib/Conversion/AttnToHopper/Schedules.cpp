@@ -557,12 +557,14 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(128, 128, 232, all, isMasked ? 2.2 : 1.5, isMasked ? 11.0e-3 : 11.2e-3);
   } else if (isDense && dim <= 192) {
     // What copies keys has registers left for where a window begins.
-    add(128, valueDim <= 128 ? 112 : 80, isInBand ? 232 : 240, common, 2.5,
+    add(128, valueDim <= 128 ? 112 : 80, isMasked ? 232 : 240, common, 2.5,
         16.0e-3);
   } else if (isDense) {
-    // Under a mask, without turns. A thread block for each tile is 1 % faster
-    // from 4096 on, but 2 to 10 % slower up to 2048.
-    add(128, 64, 232, isMasked ? Persistent : common, 3.0, 21.0e-3);
+    // Under a mask, without turns, but for windows, which take registers. A
+    // thread block for each tile is 1 % faster from 4096 on, but 2 to 10 %
+    // slower up to 2048.
+    add(128, 64, 232, isMasked && !isInBand ? Persistent : common, 3.0,
+        21.0e-3);
   }
   if (getPackingObstacle(op).empty()) {
     // For few queries. Several thread blocks of a multiprocessor read as fast
@@ -589,6 +591,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // Rows of bytes are 128 keys.
     if (dim <= 64 && most == 1)
       add(192, 128, 160, common, 3.0, 14.0e-3);
+    else if (dim <= 64 && isInBand)
+      add(192, 64, 160, common, 3.0, 16.0e-3);
     else if (dim <= 64)
       add(256, 64, 112, common, 3.4, 20.0e-3);
     else
