@@ -89,14 +89,12 @@ void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
   pm.addPass(createAttnRowsToNVVMPass(rows));
   pm.addPass(createAttnHopperOutlinePass());
   addPartitions(pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>());
-  pm.addPass(createAttnHopperSchedulePass());
   addCleanup(pm);
 }
 
 void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  kernels.addPass(createAttnHopperVerifyProtocolPass());
   kernels.addPass(createLowerAffinePass());
   AttnHopperLowerPassOptions lower;
   lower.accurateTanh = options.accurateTanh;

@@ -91,24 +91,3 @@ std::optional<TileAccess> mlir::attn::matchCaptureTile(GatherOp read,
   access.position.append({rowPosition, columnPosition});
   return access;
 }
-
-void mlir::attn::matchCaptures(TileProgram &program) {
-  if (program.schedule.getCaptureStages() == 0)
-    return;
-  program.keys.walk([&](GatherOp read) {
-    std::optional<TileAccess> access =
-        matchCaptureTile(read, program.function, program.schedule.getTileN());
-    if (!access)
-      return;
-    // Tiles with and without a predicate read the same.
-    auto isSame = [&](const TileCapture &other) {
-      return other.access.argument == access->argument &&
-             other.access.dims == access->dims &&
-             other.access.position == access->position;
-    };
-    auto *found = llvm::find_if(program.captures, isSame);
-    if (found == program.captures.end())
-      found = &program.captures.emplace_back(TileCapture{*access, {}});
-    found->reads.push_back(read.getResult());
-  });
-}

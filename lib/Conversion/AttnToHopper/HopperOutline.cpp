@@ -4,6 +4,7 @@
 #include "PackedHeads.h"
 #include "SummaryKernels.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/Matchers.h"
 
@@ -68,8 +69,9 @@ FailureOr<TileAccess> Outliner::matchRead(vector::TransferReadOp read,
   AffineMap map = read.getPermutationMap();
   if (!argument || map.getNumResults() != 2 ||
       !isa<BFloat16Type, Float16Type>(element))
-    return read.emitError("expects a tile of bf16 or f16 of an argument for a "
-                          "schedule with an order; leave out the order");
+    return read.emitError("expects a tile of bf16 or f16 of an argument of the "
+                          "function on a GPU, but got one of ")
+           << element << otherTarget;
   auto getDim = [&](unsigned number) -> int64_t {
     return cast<AffineDimExpr>(map.getResult(number)).getPosition();
   };
@@ -89,8 +91,9 @@ LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
   if (write && destination)
     argument = values->getArgument(grid.getTiedOpOperand(destination)->get());
   if (!argument)
-    return insert.emitError("expects a tile that is written to an argument for "
-                            "a schedule with an order");
+    return insert.emitError("expects a tile that is written to an argument of "
+                            "the function on a GPU")
+           << otherTarget;
   OutlinedResult result;
   result.vector = write.getValueToStore();
   result.argument = *argument;
@@ -129,7 +132,8 @@ LogicalResult Outliner::matchSoftmax() {
         argument.getArgNumber() == 0 ||
         !matchPattern(loop.getInitArgs()[argument.getArgNumber() - 1], matcher))
       return softmax.emitError("expects a state that starts as that of no keys "
-                               "for a schedule with an order");
+                               "on a GPU")
+             << otherTarget;
   }
   return success();
 }
@@ -205,8 +209,9 @@ LogicalResult Outliner::match() {
     return WalkResult::advance();
   });
   if (walk.wasInterrupted() || !queries)
-    return loop.emitError("expects products with one tile of the work tile for "
-                          "a schedule with an order");
+    return loop.emitError("expects products with one tile of the work tile on "
+                          "a GPU")
+           << otherTarget;
   if (failed(matchSoftmax()) || failed(matchParts()) ||
       failed(matchPartitions()))
     return failure();
@@ -526,10 +531,6 @@ DictionaryAttr Outliner::describeGrid() {
 LogicalResult Outliner::run() {
   if (failed(requireNothingAround(function)))
     return failure();
-  program.function = function;
-  program.schedule = schedule;
-  if (failed(matchGrids(program)))
-    return failure();
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
@@ -562,21 +563,39 @@ LogicalResult Outliner::run() {
   return success();
 }
 
+/// The loop of the workers of a function, with its schedule, and what there is
+/// besides.
+static FailureOr<TileProgram> matchProgram(func::FuncOp function) {
+  TileProgram program;
+  program.function = function;
+  if (failed(matchGrids(program)))
+    return failure();
+  Attribute schedule = program.grid->getAttr(attn::kScheduleAttrName);
+  program.schedule = dyn_cast_if_present<hopper::ScheduleAttr>(schedule);
+  if (!program.schedule && schedule)
+    return program.grid.emitError("expects a #hopper.schedule for a GPU, but "
+                                  "got ")
+           << schedule << "; leave it out, and the compiler chooses one";
+  if (!program.schedule)
+    return program.grid.emitError("expects a schedule for a GPU: run "
+                                  "attn-hopper-assign-schedule");
+  return program;
+}
+
 namespace {
 struct AttnHopperOutline
     : public mlir::attn::impl::AttnHopperOutlinePassBase<AttnHopperOutline> {
   void runOnOperation() override {
-    SmallVector<std::pair<func::FuncOp, scf::ForallOp>> programs;
+    SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      for (auto grid : function.getOps<scf::ForallOp>()) {
-        auto schedule =
-            grid->getAttrOfType<hopper::ScheduleAttr>(attn::kScheduleAttrName);
-        if (schedule && !isSummary(grid))
-          programs.push_back({function, grid});
-      }
-    for (auto [function, grid] : programs)
-      if (failed(Outliner(function, grid).run()))
+      if (function.isPublic() && !function.isExternal() &&
+          !function->hasAttr(kConstraintsAttrName))
+        functions.push_back(function);
+    for (func::FuncOp function : functions) {
+      FailureOr<TileProgram> program = matchProgram(function);
+      if (failed(program) || failed(Outliner(*program).run()))
         return signalPassFailure();
+    }
   }
 };
 } // namespace

@@ -117,7 +117,7 @@ FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
   if (!tile || maps[1] != map(k, m) || maps[2] != map(n, m) ||
       (!isTransposed && maps[0] != map(n, k)))
     return product.emitError("expects the product of a loaded tile and rows of "
-                             "the work tile for a schedule with an order");
+                             "the work tile on a GPU");
   Value lhs = operands.lookup(product.getRhs());
   if (Value rows = tiles.lookup(product.getRhs()); rows && !isInReach(lhs)) {
     auto type = cast<hopper::TileType>(rows.getType());

@@ -45,11 +45,9 @@ struct OutlinedCapture {
 /// Writes the program of one worker again as the program of a CTA.
 class Outliner {
 public:
-  Outliner(func::FuncOp function, scf::ForallOp grid)
-      : function(function), grid(grid),
-        schedule(
-            grid->getAttrOfType<hopper::ScheduleAttr>(attn::kScheduleAttrName)),
-        loc(grid.getLoc()), builder(function) {}
+  explicit Outliner(const TileProgram &program)
+      : program(program), function(program.function), grid(program.grid),
+        schedule(program.schedule), loc(grid.getLoc()), builder(function) {}
 
   LogicalResult run();
 
@@ -123,6 +121,8 @@ private:
                            builder.getF32Type());
   }
 
+  /// The program, and what of it is used often.
+  TileProgram program;
   func::FuncOp function;
   scf::ForallOp grid;
   hopper::ScheduleAttr schedule;
@@ -130,9 +130,6 @@ private:
   OpBuilder builder;
   std::unique_ptr<KernelArguments> arguments;
   std::unique_ptr<KernelValues> values;
-
-  /// What fills tables before the kernel.
-  TileProgram program;
   TileLoopOp loop;
   OnlineStepOp softmax;
   /// The tiles that steps load, by what they are in the worker's program: that

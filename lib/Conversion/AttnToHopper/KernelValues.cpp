@@ -3,6 +3,7 @@
 #include "KernelValues.h"
 #include "KeyLimits.h"
 #include "PackedHeads.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -187,7 +188,7 @@ FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
   std::optional<unsigned> operand = getOperand(gather.getSource());
   if (!operand)
     return gather.emitError("expects a capture that is an argument of the "
-                            "function for a schedule with an order");
+                            "function on a GPU");
   // The mask tells which queries and keys there are. What a kernel computes for
   // others it does not use, and no element outside of the capture is read in
   // any case.
@@ -244,6 +245,5 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
   if (failed(plain) || *plain)
     return plain;
   return op->emitError("'") << op->getName()
-                            << "' has no form in a kernel whose schedule has "
-                               "an order; leave out the order";
+                            << "' has no form on a GPU" << otherTarget;
 }

@@ -14,19 +14,6 @@ static constexpr unsigned kNumRowDims = 3;
 // The results of the parts
 //===----------------------------------------------------------------------===//
 
-MergedResults mlir::attn::getMergedResults(const TileProgram &program) {
-  MergedResults results;
-  results.function = program.function;
-  results.numTables = program.tables.size();
-  for (const TileResult &result : program.results) {
-    if (result.hasColumns())
-      results.output = result.access;
-    else
-      results.lse = result.argument;
-  }
-  return results;
-}
-
 /// The operands that they are, after all tables.
 static unsigned getFirstOperand(const MergedResults &results) {
   return func::FuncOp(results.function).getNumArguments() + results.numTables;

@@ -23,7 +23,6 @@ struct MergedResults {
   TileAccess output;
   std::optional<unsigned> lse;
 };
-MergedResults getMergedResults(const TileProgram &program);
 
 /// The results of the parts: normalised rows of f32, and the log-sum-exp of
 /// their scores in base 2. By batch, head, row and part, so that the parts of a

@@ -498,8 +498,12 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     } else if (dim <= 64) {
       stages = 4;
       // The more queries, the fewer keys that some of them need are read again.
-      if (rows % 256 == 0)
+      // What finds them has no registers left to count heads by keys.
+      if (rows % 256 == 0) {
+        int64_t saved = std::exchange(headGroupKeys, 0);
         add(256, 64, 112, common, 2.8, 15.0e-3);
+        headGroupKeys = saved;
+      }
       add(128, tileN, 208, common, 2.2, 8.5e-3);
       stages = 2;
     } else {
@@ -641,7 +645,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   headGroupKeys = 0;
   bool isWide = dim > 192 && (hasBias || isInBand);
   if (isDense || dim <= 192)
-    add(128, (isDense && !isWide) || dim <= 128 ? 64 : 32, 208,
+    add(128, (isDense && !isWide) || dim <= 128 ? 64 : 32, byClass ? 216 : 208,
         PingPong | Strided, 0, 0);
   else
     add(64, 32, 232, Strided, 0, 0);

@@ -38,12 +38,6 @@ static FailureOr<unsigned> getArgument(func::FuncOp function, Value tensor,
          << otherTarget;
 }
 
-static Value skipExtension(Value value) {
-  if (auto extend = value.getDefiningOp<arith::ExtFOp>())
-    return extend.getIn();
-  return value;
-}
-
 FailureOr<TileAccess> mlir::attn::matchGather(func::FuncOp function,
                                               GatherOp gather, StringRef what) {
   TileAccess access;
@@ -87,60 +81,6 @@ FailureOr<TileAccess> mlir::attn::matchGather(func::FuncOp function,
   return access;
 }
 
-/// The read behind an operand of a product, whose dimension `columnResult` is
-/// the column.
-static FailureOr<TileAccess> matchRead(func::FuncOp function, Value operand,
-                                       unsigned columnResult, Operation *user,
-                                       StringRef what) {
-  if (auto gather = skipExtension(operand).getDefiningOp<GatherOp>())
-    return matchGather(function, gather, what);
-  auto read = skipExtension(operand).getDefiningOp<vector::TransferReadOp>();
-  if (!read)
-    return user->emitError("expects a product of tiles that are read from ")
-           << what;
-  Type element = getElementTypeOrSelf(read.getBase().getType());
-  if (!isa<BFloat16Type, Float16Type>(element))
-    return read.emitError("expects ")
-           << what << " of bf16 or f16 on a GPU, but got " << element
-           << "; convert it" << otherTarget;
-  PackHeadsOp packing;
-  FailureOr<unsigned> argument =
-      getArgument(function, read.getBase(), read, what, packing);
-  if (failed(argument))
-    return failure();
-  TileAccess access;
-  if (packing)
-    access.packing = packing.getCount().getDefiningOp<PackedCountOp>();
-  access.argument = *argument;
-  access.elementType = element;
-  AffineMap map = read.getPermutationMap();
-  auto getDim = [&](unsigned number) -> int64_t {
-    return cast<AffineDimExpr>(map.getResult(number)).getPosition();
-  };
-  int64_t column = getDim(columnResult), row = getDim(1 - columnResult);
-  for (int64_t dim = 0; dim < 4; ++dim)
-    if (dim != row && dim != column)
-      access.dims.push_back(dim);
-  // Where heads are packed, it matters which the head is.
-  if (packing && access.dims[0] == static_cast<int64_t>(packing.getHeads()))
-    std::swap(access.dims[0], access.dims[1]);
-  access.dims.push_back(row);
-  access.dims.push_back(column);
-  for (int64_t dim : access.dims)
-    access.position.push_back(read.getIndices()[dim]);
-  access.columns =
-      cast<ShapedType>(read.getBase().getType()).getDimSize(column);
-  return access;
-}
-
-/// The only operation of its kind in a step, or null.
-template <typename OpTy> static OpTy getOnly(StepOp step) {
-  if (!step)
-    return {};
-  auto ops = step.getBody().getOps<OpTy>();
-  return llvm::hasSingleElement(ops) ? *ops.begin() : OpTy();
-}
-
 void mlir::attn::mergeBranches(RewriterBase &rewriter, Block &body) {
   DominanceInfo dominance;
   SmallVector<Operation *> branches;
@@ -178,167 +118,11 @@ void mlir::attn::mergeBranches(RewriterBase &rewriter, Block &body) {
           GreedyRewriteStrictness::ExistingAndNewOps));
 }
 
-/// Puts what classes and steps compute into the body, where each value is
-/// computed once: a role computes what it needs of it. Of the values that are
-/// asked for by name, those in the body are found in what it yields then.
-static void flatten(TileLoopOp loop, ArrayRef<Value> named) {
-  IRRewriter rewriter(loop.getContext());
-  Block &body = loop.getBody().front();
-  SmallVector<Value> yielded(loop.getYielded());
-  llvm::append_range(yielded, named);
-  body.getTerminator()->setOperands(yielded);
-  for (Region *region : {&loop.getNeeded(), &loop.getFull()}) {
-    if (region->empty())
-      continue;
-    rewriter.eraseOp(region->front().getTerminator());
-    rewriter.inlineBlockBefore(&region->front(), &body, body.begin(),
-                               body.getArgument(0));
-  }
-  for (StepOp step :
-       llvm::make_early_inc_range(loop.getBody().getOps<StepOp>()))
-    step.inlineBody(rewriter);
-  auto removeCopies = [&] {
-    DominanceInfo dominance;
-    eliminateCommonSubExpressions(rewriter, dominance, loop);
-  };
-  removeCopies();
-  mergeBranches(rewriter, body);
-  removeCopies();
-}
-
-static LogicalResult matchLoop(TileProgram &program) {
-  TileLoopOp loop = program.keys;
-  auto invalid = [&](StringRef what) {
-    return loop.emitError("expects a loop over tiles of keys as attn-tile "
-                          "makes it, but ")
-           << what;
-  };
-  StepOp softmax = loop.getStep("softmax");
-  program.step = getOnly<OnlineStepOp>(softmax);
-  program.mask = getOnly<MaskTileOp>(softmax);
-  if (!program.step || !program.mask || loop.getNumResults() != 3 ||
-      program.step.getScores() != program.mask.getResult())
-    return invalid("it has no step 'softmax' of masked scores");
-  auto values = getOnly<vector::ContractionOp>(loop.getStep("pv"));
-  if (!values)
-    return invalid("it has no step 'pv' that is a product");
-  auto product = getOnly<vector::ContractionOp>(loop.getStep("qk"));
-  if (!product)
-    return loop.emitError("expects scores that depend on the product of keys "
-                          "and queries on a GPU")
-           << otherTarget;
-  SmallVector<Value> named = {product.getResult()};
-  for (Region *region : {&loop.getNeeded(), &loop.getFull()})
-    if (!region->empty())
-      named.push_back(loop.getClass(*region));
-  bool hasNeeded = loop.hasNeeded(), hasFull = loop.hasFull();
-  flatten(loop, named);
-  OperandRange yielded = loop.getYielded();
-  program.product = yielded[3];
-  if (hasNeeded)
-    program.isNeeded = yielded[4];
-  if (hasFull)
-    program.isFull = yielded.back();
-  if (yielded[0] != values.getResult() ||
-      values.getAcc() != program.step.getNewAcc() ||
-      values.getRhs() != program.step.getProbabilities())
-    return invalid("it does not add the product of values and probabilities");
-  bool isAlone = matchPattern(product.getAcc(), m_AnyZeroFloat());
-  loop.walk([&](vector::ContractionOp op) {
-    isAlone &= op == product || op == values;
-  });
-  if (!isAlone)
-    return invalid("it adds something to the product of queries and keys");
-  FailureOr<TileAccess> query =
-      matchRead(program.function, product.getRhs(), 0, product, "queries");
-  if (failed(query))
-    return failure();
-  FailureOr<TileAccess> key =
-      matchRead(program.function, product.getLhs(), 1, product, "keys");
-  if (failed(key))
-    return failure();
-  FailureOr<TileAccess> value =
-      matchRead(program.function, values.getLhs(), 1, values, "values");
-  if (failed(value))
-    return failure();
-  program.query = *query;
-  program.key = *key;
-  program.value = *value;
-  if (static_cast<bool>(key->list) != static_cast<bool>(value->list))
-    return invalid("only one of keys and values is gathered");
-  if (key->list && program.schedule.getPersistent())
-    return loop.emitError("expects a schedule that is not persistent for "
-                          "gathered keys, which a warpgroup copies, but got ")
-           << program.schedule << "; leave it out";
-  // The state starts as that of no keys.
-  if (!matchPattern(loop.getInitArgs()[0], m_AnyZeroFloat()) ||
-      !matchPattern(loop.getInitArgs()[1], m_NegInfFloat()) ||
-      !matchPattern(loop.getInitArgs()[2], m_AnyZeroFloat()))
-    return invalid("it continues a state, which GPU kernels do not");
-  return success();
-}
-
-static LogicalResult matchResult(TileProgram &program,
-                                 tensor::ParallelInsertSliceOp insert) {
-  auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
-  auto argument = dyn_cast<BlockArgument>(insert.getDest());
-  if (!write || !argument)
-    return insert.emitError("expects a tile that is written as attn-tile does");
-  TileResult result;
-  result.vector = write.getValueToStore();
-  PackHeadsOp packing;
-  FailureOr<unsigned> number = getArgument(
-      program.function, program.grid.getTiedOpOperand(argument)->get(), insert,
-      "the result", packing);
-  if (failed(number))
-    return failure();
-  result.argument = *number;
-  if (packing) {
-    result.packing = packing.getCount().getDefiningOp<PackedCountOp>();
-    result.headDim = packing.getHeads();
-  }
-  result.offsets = insert.getMixedOffsets();
-  AffineMap map = write.getPermutationMap();
-  result.rowDim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
-  result.numRows = insert.getMixedSizes()[result.rowDim];
-  auto type = cast<VectorType>(result.vector.getType());
-  if (result.hasColumns()) {
-    int64_t column =
-        cast<AffineDimExpr>(map.getResults().front()).getPosition();
-    TileAccess &access = result.access;
-    access.argument = *number;
-    access.elementType = type.getElementType();
-    access.columns = type.getDimSize(0);
-    for (int64_t dim = 0; dim < 4; ++dim)
-      if (dim != result.rowDim && dim != column)
-        access.dims.push_back(dim);
-    if (access.dims[0] == result.headDim)
-      std::swap(access.dims[0], access.dims[1]);
-    access.packing = result.packing;
-    access.dims.push_back(result.rowDim);
-    access.dims.push_back(column);
-    for (int64_t dim : access.dims)
-      access.position.push_back(result.offsets[dim]);
-  }
-  program.results.push_back(std::move(result));
-  return success();
-}
-
 bool mlir::attn::isSummary(scf::ForallOp grid) {
   return !grid->use_empty() &&
          llvm::all_of(grid->getUsers(), [](Operation *op) {
            return isa<tensor::ExtractOp, tensor::DimOp, GatherOp>(op);
          });
-}
-
-/// Finds a bias that the schedule has in the product.
-static void matchBias(TileProgram &program) {
-  if (!program.schedule.getBiasInProduct())
-    return;
-  KeyForm form(program.product, program.keys.getInductionVar());
-  program.bias = form.match(program.getScores());
-  if (program.bias && !fitsProduct(*program.bias, program.key.elementType))
-    program.bias.reset();
 }
 
 LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
@@ -378,38 +162,4 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
     return function.emitError("expects an attention, but '")
            << function.getName() << "' has none" << otherTarget;
   return success();
-}
-
-FailureOr<TileProgram> TileProgram::match(func::FuncOp function) {
-  TileProgram program;
-  program.function = function;
-  if (failed(matchGrids(program)))
-    return failure();
-  program.schedule = program.grid->getAttrOfType<hopper::ScheduleAttr>(
-      attn::kScheduleAttrName);
-  Attribute other = program.grid->getAttr(attn::kScheduleAttrName);
-  if (!program.schedule && other)
-    return program.grid.emitError("expects a #hopper.schedule for a GPU, but "
-                                  "got ")
-           << other << "; leave it out, and the compiler chooses one";
-  if (!program.schedule)
-    return program.grid.emitError("expects a schedule for a GPU: run "
-                                  "attn-hopper-assign-schedule");
-  if (failed(requireNothingAround(function)))
-    return failure();
-  SmallVector<TileLoopOp> loops(program.grid.getOps<TileLoopOp>());
-  if (loops.size() != 1)
-    return program.grid.emitError("expects one loop over tiles of keys on a "
-                                  "GPU, but got ")
-           << loops.size() << otherTarget;
-  program.keys = loops[0];
-  if (failed(matchLoop(program)))
-    return failure();
-  matchCaptures(program);
-  matchBias(program);
-  for (Operation &op : program.grid.getTerminator().getYieldingOps())
-    if (failed(matchResult(program, cast<tensor::ParallelInsertSliceOp>(op))))
-      return failure();
-  program.isOnlyLastPartial = program.keys.getOnlyLastPartial();
-  return program;
 }

@@ -30,35 +30,6 @@ struct TileAccess {
   GatherOp list, gather;
 };
 
-/// A vector that is written to rows of a result: vector<Dv x M> or vector<M>.
-struct TileResult {
-  Value vector;
-  unsigned argument = 0;
-  /// Of the tensor, in its order.
-  SmallVector<OpFoldResult> offsets;
-  /// Which of them is the row, and how many rows there are.
-  int64_t rowDim = 0;
-  OpFoldResult numRows;
-  /// Of packed heads, how many are one, and the dimension of heads.
-  PackedCountOp packing;
-  int64_t headDim = -1;
-  /// For vector<Dv x M>.
-  TileAccess access;
-
-  bool hasColumns() const {
-    return cast<VectorType>(vector.getType()).getRank() == 2;
-  }
-};
-
-/// A capture with an element for each key and query, of which boxes of
-/// queries by keys are copied.
-struct TileCapture {
-  /// As many columns as a tile has keys.
-  TileAccess access;
-  /// The reads of it.
-  SmallVector<Value> reads;
-};
-
 /// What attn-tile made of one attention, taken apart.
 struct TileProgram {
   func::FuncOp function;
@@ -71,49 +42,6 @@ struct TileProgram {
   /// are tables after the others.
   ListUnionsOp unions;
   SmallVector<Value> tables;
-  /// The one loop over tiles of keys, whose body has what its steps and its
-  /// classes compute (see match).
-  TileLoopOp keys;
-  /// Whether a tile of keys is needed, and whether it needs no predicate, in
-  /// terms of the body; null if all are, or none is known to.
-  Value isNeeded, isFull;
-  TileAccess query, key, value;
-  /// Those that the schedule has copied as tiles.
-  SmallVector<TileCapture> captures;
-  /// scores = product of keys and queries, in f32.
-  Value product;
-  /// What masks the scores, and the softmax of them.
-  MaskTileOp mask;
-  OnlineStepOp step;
-  /// The scores without a predicate, if the schedule has their bias in the
-  /// product and it is affine in the key.
-  std::optional<KeyBias> bias;
-  /// Whether all tiles are allowed entirely but the last one that a warpgroup
-  /// computes with.
-  bool isOnlyLastPartial = false;
-  SmallVector<TileResult> results;
-
-  /// The first row of a tile, or null if it is a constant, as where there is
-  /// one tile: a constant is no value of its own that could stand for the row.
-  Value getRow() const {
-    auto row = dyn_cast<Value>(query.position[2]);
-    return row && !getConstantIntValue(row) ? row : Value();
-  }
-
-  /// The result of rank 2, or null.
-  const TileResult *getOutput() const {
-    auto output = llvm::find_if(
-        results, [](const TileResult &result) { return result.hasColumns(); });
-    return output == results.end() ? nullptr : &*output;
-  }
-
-  /// The scores without a predicate.
-  Value getScores() const { return MaskTileOp(mask).getScores(); }
-
-  /// Takes apart the only attention of a function, or fails with a diagnostic.
-  /// What the classes and steps of the loop over keys compute is then part of
-  /// its body, but for the region of the mask.
-  static FailureOr<TileProgram> match(func::FuncOp function);
 };
 
 /// Rows of a head of a tensor that a row of a table names, or a failure with a
@@ -139,9 +67,6 @@ LogicalResult requireNothingAround(func::FuncOp function);
 /// one.
 std::optional<TileAccess> matchCaptureTile(GatherOp read, func::FuncOp function,
                                            int64_t tileN);
-
-/// Finds the captures that the schedule has copied as tiles.
-void matchCaptures(TileProgram &program);
 
 } // namespace mlir::attn
 

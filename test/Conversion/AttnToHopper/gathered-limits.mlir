@@ -1,18 +1,16 @@
-// RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=attn-hopper-schedule | FileCheck %s
+// RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=attn-hopper-outline | FileCheck %s
 
 // Keys that a tile gathers may be anywhere, so that a limit of positions holds
 // in every tile, not in the last one alone.
 
-// CHECK: } partition @compute
-// CHECK-NOT: -> (vector<64x64xf32>) {
-// CHECK: %[[NUMBERS:.*]] = attn.gather %{{.*}} : memref<?x64xi32, {{.*}} -> vector<64x1xi32>
-// CHECK-NOT: -> (vector<64x64xf32>) {
+// CHECK: hopper.pipelined_for
+// CHECK: hopper.mask %{{.*}} unless %false by_block {
+// CHECK: attn.gather %{{.*}} : memref<?x64xi32, {{.*}} -> vector<64x1xi32>
+// CHECK: %[[LIMIT:.*]] = arith.cmpi slt, %{{.*}} : vector<64x64xindex>
 // CHECK: %[[BITS:.*]] = arith.cmpi ne, %{{.*}} : vector<64x64xi32>
-// CHECK-NOT: -> (vector<64x64xf32>) {
-// CHECK: arith.andi %{{.*}} : vector<64x64xi1>
-// CHECK-NEXT: arith.constant
-// CHECK-NEXT: arith.select
-// CHECK-NOT: -> (vector<64x64xf32>) {
+// CHECK: %[[ALLOWED:.*]] = arith.andi %[[LIMIT]], %[[BITS]] : vector<64x64xi1>
+// CHECK: hopper.end %[[ALLOWED]]
+// CHECK-NOT: hopper.mask
 // CHECK: gpu.return
 !q = tensor<?x?x?x64xbf16>
 !lists = tensor<?xi32>

@@ -75,7 +75,7 @@ func.func @f32(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xf32>, %o: tensor<?
     %queries32 = arith.extf %queries : vector<64x64xbf16> to vector<64x64xf32>
     %sum = attn.tile_loop %x = %c0 to %s step 64 iter_args(%acc = %zero) : vector<64x64xf32> {
       %keys = attn.step @load_k -> (vector<64x64xf32>) {
-        // expected-error @+1 {{expects a tile of bf16 or f16 of an argument for a schedule with an order; leave out the order}}
+        // expected-error @+1 {{expects a tile of bf16 or f16 of an argument of the function on a GPU, but got one of 'f32'}}
         %y = vector.transfer_read %k[%i, %j, %x, %c0], %pad32 {in_bounds = [false, true]} : tensor<?x?x?x64xf32>, vector<64x64xf32>
         attn.yield %y : vector<64x64xf32>
       }

@@ -1,4 +1,4 @@
-// RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=attn-hopper-schedule | FileCheck %s --check-prefix=KERNEL
+// RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=hopper-lower-work-loop | FileCheck %s --check-prefix=KERNEL
 // RUN: attn-run %s --target=cuda --sparsity=gathered --until-after=attn-hopper-lower | FileCheck %s --check-prefix=LAUNCH
 // RUN: attn-run %s --target=cuda --sparsity=gathered --emit=ptx | FileCheck %s
 

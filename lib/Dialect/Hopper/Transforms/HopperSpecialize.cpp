@@ -410,8 +410,6 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     CreateTurnsOp::create(rewriter, loc, TurnsType::get(rewriter.getContext()));
   auto roles = WarpSpecializeOp::create(rewriter, loc, partitions,
                                         schedule.getThreadBlocks());
-  // hopper-check-protocol has looked at the loop as a whole.
-  roles->setAttr(kProtocolCheckedAttrName, rewriter.getUnitAttr());
   for (auto [number, partition] : llvm::enumerate(partitions)) {
     Block *block = &roles->getRegion(number).front();
     rewriter.setInsertionPointToStart(block);

@@ -59,7 +59,7 @@ gpu.module @m {
         hopper.reduce_add %h, %blocks[%t] fragment if %is0 : vector<80x64xf32>, memref<?x5120xf32>
       }
       hopper.release %ks[%n0] : !hopper.channel<1x128x64xbf16>
-    } {hopper.protocol_checked}
+    }
     gpu.return
   }
 
@@ -138,7 +138,7 @@ gpu.module @m {
         hopper.reduce_add %g, %dq[%row, %c0] m 0 n 1 end_m %end vector 2 : vector<64x64xf32>, memref<?x64xf32>
       }
       hopper.release %ks[%n0] : !hopper.channel<1x64x64xbf16>
-    } {hopper.protocol_checked}
+    }
     gpu.return
   }
 
@@ -172,7 +172,7 @@ gpu.module @m {
         memref.store %x, %out[%t, %at] : memref<?x?xi32>
         hopper.sync
       }
-    } {hopper.protocol_checked}
+    }
     gpu.return
   }
 }

@@ -112,10 +112,6 @@ inline constexpr int64_t kWordsOfSite = 3;
 /// Of a kernel that runs behind the kernel and merges the parts of its results,
 /// how many warps it needs for each row of a head.
 inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
-/// Of a hopper.warp_specialize whose protocol is known to hold by how it was
-/// made.
-inline constexpr llvm::StringLiteral kProtocolCheckedAttrName =
-    "hopper.protocol_checked";
 /// All that says how a kernel is launched, and is not code, next to what
 /// lowering it adds.
 inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {

@@ -26,7 +26,7 @@ def Hopper_Dialect : Dialect {
     | `vector<4 x 64>` | four parts of a sum for each m, in four threads |
 
     Operations of arith and math on them are elementwise. No operation decides anything: sizes, order, overlap and
-    the number of stages are explicit in the program. `attn-hopper-schedule` makes such
+    the number of stages are explicit in the program. `attn-hopper-outline` and the passes after it make such
     programs, `attn-hopper-lower` gives each thread its part of the vectors.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -60,7 +60,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `both_ends`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
       together with `reverse`.
     * `persistent`: a thread block computes one tile after another.
-    * `ping_pong`: warpgroups take turns in issuing matrix products.
+    * `ping_pong`: warpgroups take turns in issuing matrix products; short for `exclusive`, from the first product to the last.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
     * `bias_in_product`: a bias of the scores that is affine in the key, such as a slope times the distance, is part of the product of queries and
       keys, not computed for each score; without effect on other scores.
@@ -69,10 +69,10 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `split_keys`: the keys of a tile of queries are shared out to several thread blocks, each of which writes a result of its own in f32, and a
       second kernel merges them. How many there are is chosen at a launch, which may be one; not together with `persistent` or `strided`.
     * `pack_heads`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
-      divides the number of query heads for each head of keys; not together with `capture_stages` or `strided`, and with `split_keys` only in a schedule
-      with an order.
+      divides the number of query heads for each head of keys; not together with `capture_stages` or `strided`.
     * `order`: the steps of the loop over blocks in the order in which an iteration runs them, each with its stage in parentheses if that is not 0. Steps of stage 1 are for
-      the block before. Without it the kernel is made by `attn-hopper-schedule`, which has one order.
+      the block before. `load_v.get(1)` is where the tile that `load_v` loads is waited for; without it, that is in the first step that uses it. Without an order, what follows the softmax of a
+      block is run beside the softmax of the next one.
     * `exclusive`: steps between which, from the first to the last in the order, warpgroups take turns.
     * `partitions`: steps that other warpgroups run than those of the rest, with a name for these. Each such partition has as many warpgroups as `tile_m` takes, and
       `registers` is what a thread of each of them has.
