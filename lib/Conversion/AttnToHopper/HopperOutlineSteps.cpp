@@ -159,8 +159,8 @@ FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
     full = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))
                .getResult();
   }
-  bool areKeysGathered = llvm::any_of(
-      blocks, [](const auto &block) { return block.second.list; });
+  bool areKeysGathered =
+      llvm::any_of(blocks, [](const auto &block) { return block.second.list; });
   PredicateParts predicate =
       splitPredicate(mask.getPredicate(), areKeysGathered);
   FailureOr<Value> result = emitMask(scores, *full, [&] {

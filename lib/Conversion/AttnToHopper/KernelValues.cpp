@@ -244,6 +244,6 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
   FailureOr<Value> plain = computePlain(value, kind);
   if (failed(plain) || *plain)
     return plain;
-  return op->emitError("'") << op->getName()
-                            << "' has no form on a GPU" << otherTarget;
+  return op->emitError("'")
+         << op->getName() << "' has no form on a GPU" << otherTarget;
 }

@@ -540,7 +540,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // Of few keys, without turns.
     add(256, 64, 112, hasFewKeys ? Persistent : common,
         hasFewKeys ? 2.7
-        : isMasked ? 3.4
+        : isMasked ? 2.3
                    : 2.6,
         hasScore   ? 17.5e-3
         : isMasked ? 15.1e-3
@@ -553,7 +553,9 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // The ends of a window are parts of tiles. What a score reads for each key
     // takes registers beside those of a mask.
     bool isTight = isMasked && readsPerKey(op.getScore(), kNumScoreArgs - 1);
-    add(192, hasFewKeys || isTight ? 64 : 80, 160, Persistent,
+    // Without a mask, turns are worth 2 %; with one they cost as much.
+    add(192, hasFewKeys || isTight ? 64 : 80, 160,
+        isMasked ? Persistent : common,
         hasFewKeys ? 4.0
         : isMasked ? 5.0
                    : 3.0,

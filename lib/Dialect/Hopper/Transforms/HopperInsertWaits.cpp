@@ -167,9 +167,9 @@ void WaitInserter::postpone(ReleaseOp release) {
 }
 
 /// A branch that is rarely taken waits for itself: its result may be pending
-/// where it is not taken. It is on something of this iteration; a branch on what
-/// was known before could have been in front of the product, and ptxas follows
-/// no product through it.
+/// where it is not taken. It is on something of this iteration; a branch on
+/// what was known before could have been in front of the product, and ptxas
+/// follows no product through it.
 LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
   auto any = branch.getCondition().getDefiningOp<AnyOp>();
   bool isRare = any && any->getBlock() == branch->getBlock();
