@@ -9,7 +9,7 @@ using namespace attn;
 
 PassTracker::PassTracker(mlir::MLIRContext *context,
                          const CompileOptions &options, size_t stopAfter)
-    : context(nullptr), options(options), remaining(stopAfter) {
+    : context(nullptr), options(options), stopAfter(stopAfter) {
   // Actions cost time, and somebody else may want them.
   if ((stopAfter == 0 && !options.dumpIR) || context->hasActionHandler())
     return;
@@ -24,16 +24,26 @@ PassTracker::~PassTracker() {
     context->registerActionHandler(nullptr);
 }
 
+/// Passes on an operation are run on one after the other: others of the same
+/// kind get as far, and what holds them no further.
+bool PassTracker::isStopped(mlir::Operation *op) {
+  return stopped.contains(op) ||
+         llvm::any_of(stopped, [&](mlir::Operation *inner) {
+           return op->isProperAncestor(inner);
+         });
+}
+
 void PassTracker::handle(llvm::function_ref<void()> run,
                          const mlir::tracing::Action &action) {
   auto *execution = llvm::dyn_cast<mlir::PassExecutionAction>(&action);
   if (!execution)
     return run();
-  if (done)
-    return;
   // What runs a pipeline on nested operations is no step of its own.
   if (execution->getPass().getArgument().empty())
     return run();
+  mlir::Operation *op = execution->getOp();
+  if (isStopped(op))
+    return;
   ++depth;
   run();
   --depth;
@@ -43,11 +53,17 @@ void PassTracker::handle(llvm::function_ref<void()> run,
   if (options.dumpIR) {
     std::string text;
     llvm::raw_string_ostream os(text);
-    execution->getOp()->print(os);
+    op->print(os);
     if (text != lastText)
       options.dumpIR(name, text);
     lastText = std::move(text);
   }
-  if (name == options.untilAfter && remaining > 0 && --remaining == 0)
-    done = true;
+  if (name != options.untilAfter)
+    return;
+  ++runs[op];
+  size_t count = 0;
+  for (mlir::Operation *at = op; at; at = at->getParentOp())
+    count += runs.lookup(at);
+  if (count == stopAfter)
+    stopped.insert(op);
 }

@@ -110,7 +110,7 @@ class Program(unittest.TestCase):
     def test_options(self):
         for arguments, message in [
             (["--variants=none,fast"], "got 'fast'"),
-            (["--masks=diagonal"], "expects some of full, causal, but got"),
+            (["--masks=diagonal"], "expects some of full, causal, window, but got"),
             (["--peers=pallas"], "got 'pallas'"),
             (["--dims=64,x"], "expects a positive number, but got 'x'"),
             (["--rounds=0"], "expects a positive number, but got '0'"),
