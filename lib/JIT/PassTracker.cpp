@@ -24,13 +24,12 @@ PassTracker::~PassTracker() {
     context->registerActionHandler(nullptr);
 }
 
-/// Passes on an operation are run on one after the other: others of the same
-/// kind get as far, and what holds them no further.
+/// Nested passes run on one operation after the other: others of the same kind
+/// get as far, but nothing in one that is stopped, or around it.
 bool PassTracker::isStopped(mlir::Operation *op) {
-  return stopped.contains(op) ||
-         llvm::any_of(stopped, [&](mlir::Operation *inner) {
-           return op->isProperAncestor(inner);
-         });
+  return llvm::any_of(stopped, [&](mlir::Operation *other) {
+    return op->isAncestor(other) || other->isAncestor(op);
+  });
 }
 
 void PassTracker::handle(llvm::function_ref<void()> run,

@@ -275,19 +275,6 @@ static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
       schedule.getOrder(), schedule.getExclusive(), schedule.getPartitions());
 }
 
-/// The product of values and probabilities of one block beside the softmax of
-/// the next one.
-static ArrayAttr getOverlappedOrder(MLIRContext *context) {
-  SmallVector<Attribute> places;
-  for (auto [step, stage] : {std::pair<StringRef, int64_t>{"load_k", 0},
-                             {"qk", 0},
-                             {"load_v", 1},
-                             {"pv", 1},
-                             {"softmax", 0}})
-    places.push_back(hopper::PlaceAttr::get(context, step, stage));
-  return ArrayAttr::get(context, places);
-}
-
 /// Schedules for tiles of queries that gather their keys. The fewer queries,
 /// the fewer keys, and another thread block computes while one waits for rows.
 static SmallVector<HopperSchedule>
@@ -435,11 +422,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0, hasBias && !(flags & Strided),
           (flags & Strided) != 0, (flags & SplitKeys) != 0,
-          (flags & PackHeads) != 0,
-          (flags & SplitKeys) && (flags & PackHeads)
-              ? getOverlappedOrder(op.getContext())
-              : ArrayAttr(),
-          /*exclusive=*/{}, /*partitions=*/{});
+          (flags & PackHeads) != 0, /*order=*/{}, /*exclusive=*/{},
+          /*partitions=*/{});
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
       return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=

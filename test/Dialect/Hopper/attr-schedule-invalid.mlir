@@ -185,11 +185,6 @@
 
 // -----
 
-// expected-error@+1 {{expects pack_heads to be without split_keys, or an order}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, split_keys, pack_heads>
-
-// -----
-
 // expected-error@+1 {{expects partitions together with an order}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, partitions = {pv = second}>
 

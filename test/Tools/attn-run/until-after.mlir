@@ -22,6 +22,11 @@
 // RUN: attn-run %S/Inputs/tiny.mlir --until-after=convert-attn-to-cpu | FileCheck %s --check-prefix=CPU
 // CPU-NOT: attn.online_step
 
+// Passes on kernels are run on one after the other, and on all of them.
+// RUN: attn-run %S/../../Conversion/AttnToHopper/gathered-limits.mlir --target=cuda --sparsity=gathered --until-after=hopper-pipeline | FileCheck %s --check-prefix=KERNELS
+// KERNELS-NOT: hopper.pipelined_for
+// KERNELS: hopper.softmax_step
+
 // RUN: not attn-run %S/Inputs/tiny.mlir --until-after=attn-online-sofmax 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // UNKNOWN: {{^}}attn-run: error: unknown pass 'attn-online-sofmax': expects '{{.*}}'attn-online-softmax', {{.*}}; did you mean 'attn-online-softmax'?{{$}}
 

@@ -265,9 +265,6 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (packHeads && (captureStages != 0 || strided))
     return emitError() << "expects pack_heads to be without "
                        << (strided ? "strided" : "capture_stages");
-  if (packHeads && splitKeys && !order)
-    return emitError() << "expects pack_heads to be without split_keys, or an "
-                          "order";
   return success();
 }
 

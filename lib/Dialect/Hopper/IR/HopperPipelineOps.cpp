@@ -325,11 +325,6 @@ LogicalResult PipelinedForOp::verify() {
   return success();
 }
 
-/// The step that loads what a step of the name `load_x.get` waits for, or "".
-static StringRef getLoadOfWait(StringRef name) {
-  return name.consume_back(kGetSuffix) ? name : StringRef();
-}
-
 /// The step of the loop's body that a value comes from, or null.
 static hopper::StepOp getStepOf(PipelinedForOp loop, Value value) {
   auto step = value.getDefiningOp<hopper::StepOp>();
@@ -369,8 +364,7 @@ LogicalResult PipelinedForOp::verifyRegions() {
              << step.getName() << "'";
   }
   for (auto place : getSchedule().getAsRange<PlaceAttr>())
-    if (!steps.contains(place.getName()) &&
-        !steps.contains(getLoadOfWait(place.getName())))
+    if (!steps.contains(place.getName()))
       return emitOpError("expects a step '")
              << place.getName() << "', which its schedule names";
   hopper::StepOp exclusive;

@@ -87,17 +87,9 @@ static Operation *getLastReader(Block *block, Value tile) {
   return last;
 }
 
-/// Whether the schedule of a loop says where a tile is waited for.
-static bool hasPlaceOfGet(hopper::StepOp producer) {
-  auto loop = dyn_cast<PipelinedForOp>(producer->getParentOp());
-  std::string name = (producer.getName() + kGetSuffix).str();
-  return loop && loop.getPlace(name).first >= 0;
-}
-
 /// A tile arrives in the step that uses it first, and is given back in the one
 /// that uses it last, behind the last operation that reads it. Around a loop
-/// that uses it, both are steps of their own, and so is its arrival where the
-/// schedule has a place for that.
+/// that uses it, both are steps of their own.
 static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
                      Value tile, Value channel, StringRef partition) {
   Block *block = producer->getBlock();
@@ -125,9 +117,7 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
     emitRelease(rewriter, loc, channel, isStaging);
     EndOp::create(rewriter, loc);
   }
-  auto first = dyn_cast<hopper::StepOp>(users.front());
-  bool hasPlace = hasPlaceOfGet(producer);
-  if (first && !hasPlace) {
+  if (auto first = dyn_cast<hopper::StepOp>(users.front())) {
     rewriter.setInsertionPointToStart(first.getBlock());
     Value own = emitGet(rewriter, loc, channel);
     rewriter.replaceUsesWithIf(tile, own, [&](OpOperand &use) {
@@ -140,11 +130,8 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
     rewriter.replaceUsesWithIf(tile, step->getResults().back(), isOwn);
     return;
   }
-  if (hasPlace)
-    rewriter.setInsertionPointAfter(producer);
-  else
-    rewriter.setInsertionPoint(users.front());
-  hopper::StepOp step = createStep(kGetSuffix, type);
+  rewriter.setInsertionPoint(users.front());
+  hopper::StepOp step = createStep(".get", type);
   Value own = emitGet(rewriter, loc, channel);
   EndOp::create(rewriter, loc, own);
   rewriter.replaceUsesWithIf(tile, step.getResult(0), isOwn);

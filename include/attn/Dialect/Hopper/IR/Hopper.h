@@ -29,10 +29,6 @@ inline constexpr int64_t kCodeAlignment = 16;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 
-/// What the step that waits for a tile is called after the one that loads it,
-/// where it is a step of its own.
-inline constexpr llvm::StringLiteral kGetSuffix = ".get";
-
 /// By how much the base-2 exponent of a maximum may grow before sums and
 /// results are brought to it. Probabilities stay below 2^8 then.
 inline constexpr double kRescaleThreshold = 8;

@@ -71,7 +71,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `pack_heads`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
       divides the number of query heads for each head of keys; not together with `capture_stages` or `strided`.
     * `order`: the steps of the loop over blocks in the order in which an iteration runs them, each with its stage in parentheses if that is not 0. Steps of stage 1 are for
-      the block before. `load_v.get(1)` is where the tile that `load_v` loads is waited for; without it, that is in the first step that uses it. Without an order, what follows the softmax of a
+      the block before. Without an order, what follows the softmax of a
       block is run beside the softmax of the next one.
     * `exclusive`: steps between which, from the first to the last in the order, warpgroups take turns.
     * `partitions`: steps that other warpgroups run than those of the rest, with a name for these. Each such partition has as many warpgroups as `tile_m` takes, and
