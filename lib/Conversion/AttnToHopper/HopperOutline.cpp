@@ -373,15 +373,8 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
   FailureOr<SmallVector<Value>> position = emitPosition(*result.access, first);
   if (failed(position))
     return failure();
-  auto type = cast<hopper::TileType>(staging.getType());
-  Value own = hopper::OwnRowsOp::create(
-      builder, loc,
-      hopper::TileType::get(builder.getContext(), hopper::kWarpgroupRows,
-                            type.getColumns(), type.getElementType(),
-                            type.getRows()),
-      staging);
   hopper::StoreOp::create(
-      builder, loc, *vector, own,
+      builder, loc, *vector, emitOwnRows(staging),
       arguments->getMap(*result.access, hopper::kWarpgroupRows), (*position)[0],
       (*position)[1], (*position)[2]);
   return success();

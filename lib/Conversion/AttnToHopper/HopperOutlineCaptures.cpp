@@ -42,7 +42,7 @@ void Outliner::matchCaptures() {
       // Other boxes of it have a number of their own.
       if (int64_t before = llvm::count_if(captures, isOfArgument))
         name += ("_" + Twine(before)).str();
-      found = &captures.emplace_back(OutlinedCapture{*access, {}, name, {}});
+      found = &captures.emplace_back(OutlinedCapture{*access, {}, name});
     }
     found->reads.push_back(read);
   });
@@ -87,21 +87,14 @@ ArrayAttr Outliner::placeCaptures() {
 }
 
 LogicalResult Outliner::emitCaptureLoads() {
-  for (OutlinedCapture &capture : captures) {
-    int64_t rows = schedule.getTileM();
-    auto type = hopper::TileType::get(builder.getContext(), rows,
-                                      capture.access.columns,
-                                      capture.access.elementType, rows);
-    hopper::StepOp load = createStep(capture.step, kLoadPartition, type);
+  for (const OutlinedCapture &capture : captures) {
     FailureOr<Value> tile =
-        emitLoad(capture.access, rows, schedule.getCaptureStages());
+        emitLoadStep(capture.step, capture.access, schedule.getTileM(),
+                     schedule.getCaptureStages());
     if (failed(tile))
       return failure();
-    hopper::EndOp::create(builder, loc, *tile);
-    builder.setInsertionPointAfter(load);
-    capture.tile = load.getResult(0);
     for (GatherOp read : capture.reads)
-      values->setTile(read.getResult(), capture.tile);
+      values->setTile(read.getResult(), *tile);
   }
   return success();
 }

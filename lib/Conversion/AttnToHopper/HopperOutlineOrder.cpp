@@ -20,11 +20,9 @@ ArrayAttr Outliner::getOrder() {
   SmallVector<Attribute> places, last;
   for (auto step : loop.getBody().getOps<StepOp>()) {
     bool isSoftmax = softmax && step->isProperAncestor(softmax);
+    int64_t stage = isSoftmax || last.empty() ? 0 : 1;
     (isSoftmax ? last : places)
-        .push_back(hopper::PlaceAttr::get(context, step.getStepName(),
-                                          /*stage=*/last.empty() ? 0 : 1));
-    if (isSoftmax)
-      last.back() = hopper::PlaceAttr::get(context, step.getStepName(), 0);
+        .push_back(hopper::PlaceAttr::get(context, step.getStepName(), stage));
   }
   llvm::append_range(places, last);
   return builder.getArrayAttr(places);

@@ -49,27 +49,44 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
       .getResult();
 }
 
+/// A step that loads a tile, which it gives.
+FailureOr<Value> Outliner::emitLoadStep(StringRef name,
+                                        const TileAccess &access, int64_t rows,
+                                        int64_t stages) {
+  auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
+                                    access.elementType, rows);
+  hopper::StepOp step = createStep(name, kLoadPartition, type);
+  FailureOr<Value> tile = emitLoad(access, rows, stages);
+  if (failed(tile))
+    return failure();
+  hopper::EndOp::create(builder, loc, *tile);
+  builder.setInsertionPointAfter(step);
+  return step.getResult(0);
+}
+
+/// The rows of a tile of a work tile that belong to a warpgroup.
+Value Outliner::emitOwnRows(Value tile) {
+  auto type = cast<hopper::TileType>(tile.getType());
+  return hopper::OwnRowsOp::create(
+      builder, loc,
+      hopper::TileType::get(builder.getContext(), hopper::kWarpgroupRows,
+                            type.getColumns(), type.getElementType(),
+                            type.getRows()),
+      tile);
+}
+
 /// The queries of a work tile, which products read from shared memory or from
 /// registers.
 LogicalResult Outliner::emitQueries() {
-  int64_t tileM = schedule.getTileM();
-  auto type = hopper::TileType::get(builder.getContext(), tileM, query.columns,
-                                    query.elementType, tileM);
-  hopper::StepOp load = createStep("load_q", kLoadPartition, type);
-  FailureOr<Value> tile = emitLoad(
-      query, tileM,
+  FailureOr<Value> tile = emitLoadStep(
+      "load_q", query, schedule.getTileM(),
       getQueryStages(schedule, query.columns,
                      results.front().access ? results.front().access->columns
                                             : query.columns,
                      getCaptureTypes()));
   if (failed(tile))
     return failure();
-  hopper::EndOp::create(builder, loc, *tile);
-  builder.setInsertionPointAfter(load);
-  queryTile = load.getResult(0);
-  auto rows =
-      hopper::TileType::get(builder.getContext(), hopper::kWarpgroupRows,
-                            query.columns, query.elementType, tileM);
+  queryTile = *tile;
   if (!schedule.getQInRegisters()) {
     tiles[queries] = queryTile;
     return success();
@@ -77,10 +94,10 @@ LogicalResult Outliner::emitQueries() {
   auto vector = VectorType::get({query.columns, hopper::kWarpgroupRows},
                                 query.elementType);
   hopper::StepOp hold = createStep("hold_q", getQueryPartition(), vector);
-  Value own = hopper::OwnRowsOp::create(builder, loc, rows, queryTile);
-  hopper::EndOp::create(
-      builder, loc,
-      hopper::LoadFragmentOp::create(builder, loc, vector, own).getResult());
+  hopper::EndOp::create(builder, loc,
+                        hopper::LoadFragmentOp::create(builder, loc, vector,
+                                                       emitOwnRows(queryTile))
+                            .getResult());
   builder.setInsertionPointAfter(hold);
   operands[queries] = hold.getResult(0);
   return success();
@@ -89,17 +106,12 @@ LogicalResult Outliner::emitQueries() {
 LogicalResult Outliner::emitLoadStep(StepOp step) {
   if (step.getNumResults() != 1)
     return step.emitError("expects one tile of a step that loads");
-  const TileAccess &access = blocks.find(step.getResult(0))->second;
-  int64_t tileN = loop.getStep();
-  auto type = hopper::TileType::get(builder.getContext(), tileN, access.columns,
-                                    access.elementType, tileN);
-  hopper::StepOp load = createStep(step.getStepName(), kLoadPartition, type);
-  FailureOr<Value> tile = emitLoad(access, tileN, schedule.getStages());
+  FailureOr<Value> tile =
+      emitLoadStep(step.getStepName(), blocks.find(step.getResult(0))->second,
+                   loop.getStep(), schedule.getStages());
   if (failed(tile))
     return failure();
-  hopper::EndOp::create(builder, loc, *tile);
-  builder.setInsertionPointAfter(load);
-  tiles[step.getResult(0)] = load.getResult(0);
+  tiles[step.getResult(0)] = *tile;
   return success();
 }
 
@@ -119,15 +131,8 @@ FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
     return product.emitError("expects the product of a loaded tile and rows of "
                              "the work tile on a GPU");
   Value lhs = operands.lookup(product.getRhs());
-  if (Value rows = tiles.lookup(product.getRhs()); rows && !isInReach(lhs)) {
-    auto type = cast<hopper::TileType>(rows.getType());
-    lhs = hopper::OwnRowsOp::create(
-        builder, loc,
-        hopper::TileType::get(builder.getContext(), hopper::kWarpgroupRows,
-                              type.getColumns(), type.getElementType(),
-                              type.getRows()),
-        rows);
-  }
+  if (Value rows = tiles.lookup(product.getRhs()); rows && !isInReach(lhs))
+    lhs = emitOwnRows(rows);
   Value acc;
   if (!matchPattern(product.getAcc(), m_AnyZeroFloat())) {
     FailureOr<Value> value =

@@ -38,8 +38,6 @@ struct OutlinedCapture {
   /// The reads of it, and the step that loads it.
   SmallVector<GatherOp> reads;
   std::string step;
-  /// What the step gives, while the loop is emitted.
-  Value tile;
 };
 
 /// Writes the program of one worker again as the program of a CTA.
@@ -108,6 +106,9 @@ private:
   LogicalResult emitPartResults();
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
                             int64_t stages);
+  FailureOr<Value> emitLoadStep(StringRef name, const TileAccess &access,
+                                int64_t rows, int64_t stages);
+  Value emitOwnRows(Value tile);
   hopper::StepOp createStep(StringRef name, StringRef partition,
                             TypeRange types);
   DictionaryAttr describeGrid();
