@@ -42,20 +42,58 @@ func.func @online(%q: tensor<1x1x4x8xf64>, %m: tensor<1x1x4xf64>) -> tensor<1x1x
 
 // -----
 
-// A score that has more to it than factors keeps them all.
+// So do those that come before anything else: a soft-cap divides by the cap.
 
-// CHECK-LABEL: func @not_only_factors
+// CHECK-LABEL: func @first_factors
+// CHECK:      attn.attention scale 5.000000e-02
+// CHECK:      score(%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {
+// CHECK:        %[[CAP:.*]] = arith.constant 2.000000e+01
+// CHECK-NEXT:   %[[T:.*]] = math.tanh %[[S]]
+// CHECK-NEXT:   arith.mulf %[[T]], %[[CAP]]
+func.func @first_factors(%q: tensor<1x1x4x16xf32>, %o: tensor<1x1x4x16xf32>) -> tensor<1x1x4x16xf32> {
+  %r = attn.attention scale 1.0 ins(%q, %q, %q : tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>)
+      outs(%o : tensor<1x1x4x16xf32>)
+      score(%s, %b, %h, %i, %j) {
+        %c = arith.constant 20.0 : f32
+        %x = arith.divf %s, %c : f32
+        %t = math.tanh %x : f32
+        %y = arith.mulf %t, %c : f32
+        attn.yield %y : f32
+      }
+  return %r : tensor<1x1x4x16xf32>
+}
+
+// -----
+
+// Not where something else sees the score without them, or what is divided by
+// is the score.
+
+// CHECK-LABEL: func @seen
 // CHECK:      attn.attention scale 1.000000e+00
 // CHECK:        arith.mulf
-// CHECK:        math.tanh
-func.func @not_only_factors(%q: tensor<1x1x4x16xf32>, %o: tensor<1x1x4x16xf32>) -> tensor<1x1x4x16xf32> {
+func.func @seen(%q: tensor<1x1x4x16xf32>, %o: tensor<1x1x4x16xf32>) -> tensor<1x1x4x16xf32> {
   %r = attn.attention scale 1.0 ins(%q, %q, %q : tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>)
       outs(%o : tensor<1x1x4x16xf32>)
       score(%s, %b, %h, %i, %j) {
         %c = arith.constant 3.000000e+00 : f32
         %x = arith.mulf %s, %c : f32
         %y = math.tanh %x : f32
-        attn.yield %y : f32
+        %z = arith.addf %y, %s : f32
+        attn.yield %z : f32
+      }
+  return %r : tensor<1x1x4x16xf32>
+}
+
+// CHECK-LABEL: func @divisor
+// CHECK:      attn.attention scale 1.000000e+00
+// CHECK:        arith.divf
+func.func @divisor(%q: tensor<1x1x4x16xf32>, %o: tensor<1x1x4x16xf32>) -> tensor<1x1x4x16xf32> {
+  %r = attn.attention scale 1.0 ins(%q, %q, %q : tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x16xf32>)
+      outs(%o : tensor<1x1x4x16xf32>)
+      score(%s, %b, %h, %i, %j) {
+        %c = arith.constant 3.000000e+00 : f32
+        %x = arith.divf %c, %s : f32
+        attn.yield %x : f32
       }
   return %r : tensor<1x1x4x16xf32>
 }

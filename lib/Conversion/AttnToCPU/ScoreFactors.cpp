@@ -22,6 +22,15 @@ static bool isTile(Value value) {
   return type && type.getRank() == 2 && isa<FloatType>(type.getElementType());
 }
 
+static Value createFactor(OpBuilder &builder, Location loc, Type type,
+                          double factor) {
+  auto element = cast<FloatType>(getElementTypeOrSelf(type));
+  return arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(cast<VectorType>(type),
+                             Attribute(builder.getFloatAttr(element, factor))));
+}
+
 /// select(p, x * c, -inf) is select(p, x, -inf) * c.
 static LogicalResult sinkBehindPredicate(arith::SelectOp op,
                                          PatternRewriter &rewriter) {
@@ -31,7 +40,9 @@ static LogicalResult sinkBehindPredicate(arith::SelectOp op,
     return rewriter.notifyMatchFailure(op, "is no predicate on a product");
   Value kept = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(),
                                        scores.value, op.getFalseValue());
-  rewriter.replaceOpWithNewOp<arith::MulFOp>(op, kept, scores.constant);
+  rewriter.replaceOpWithNewOp<arith::MulFOp>(
+      op, kept,
+      createFactor(rewriter, op.getLoc(), op.getType(), scores.factor));
   return success();
 }
 
@@ -46,15 +57,13 @@ static LogicalResult sinkBehindBranch(scf::IfOp op, PatternRewriter &rewriter) {
     FactoredScores x = splitScoreFactor(yes), y = splitScoreFactor(no);
     if (x.factor == 1 || x.factor != y.factor)
       continue;
-    Attribute factor;
-    matchPattern(x.constant, m_Constant(&factor));
     rewriter.modifyOpInPlace(
         op.thenYield(), [&] { op.thenYield()->setOperand(number, x.value); });
     rewriter.modifyOpInPlace(
         op.elseYield(), [&] { op.elseYield()->setOperand(number, y.value); });
     rewriter.setInsertionPointAfter(op);
-    Value constant = arith::ConstantOp::create(rewriter, op.getLoc(),
-                                               cast<TypedAttr>(factor));
+    Value constant =
+        createFactor(rewriter, op.getLoc(), result.getType(), x.factor);
     auto product =
         arith::MulFOp::create(rewriter, op.getLoc(), result, constant);
     rewriter.replaceAllUsesExcept(result, product, product);

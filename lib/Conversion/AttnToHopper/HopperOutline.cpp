@@ -120,21 +120,32 @@ LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
   return success();
 }
 
-/// The state of a softmax is carried, and starts as that of no keys.
+/// The state of a softmax is carried, and starts as that of no keys, or with a
+/// constant where all scores are in one range.
 LogicalResult Outliner::matchSoftmax() {
   loop.getBody().walk([&](OnlineStepOp step) { softmax = step; });
   if (!softmax)
     return success();
-  for (auto [state, matcher] : {std::pair{softmax.getMax(), m_NegInfFloat()},
-                                {softmax.getSum(), m_AnyZeroFloat()}}) {
+  auto getInit = [&](Value state) {
     auto argument = dyn_cast<BlockArgument>(state);
-    if (!argument || argument.getOwner() != &loop.getBody().front() ||
-        argument.getArgNumber() == 0 ||
-        !matchPattern(loop.getInitArgs()[argument.getArgNumber() - 1], matcher))
-      return softmax.emitError("expects a state that starts as that of no keys "
-                               "on a GPU")
-             << otherTarget;
-  }
+    bool isCarried = argument &&
+                     argument.getOwner() == &loop.getBody().front() &&
+                     argument.getArgNumber() > 0;
+    return isCarried ? loop.getInitArgs()[argument.getArgNumber() - 1]
+                     : Value();
+  };
+  Value max = getInit(softmax.getMax()), sum = getInit(softmax.getSum());
+  DenseFPElementsAttr start;
+  bool isBounded = softmax.getRescale() == Rescale::Never;
+  if (!max || !sum || !matchPattern(max, m_Constant(&start)) ||
+      !start.isSplat() || !(isBounded || matchPattern(max, m_NegInfFloat())) ||
+      !matchPattern(sum, m_AnyZeroFloat()))
+    return softmax.emitError("expects a state that starts as that of no keys "
+                             "on a GPU")
+           << otherTarget;
+  // Of no keys, minus the maximum is the largest number.
+  firstShift = isBounded ? -start.getSplatValue<APFloat>().convertToDouble()
+                         : std::numeric_limits<float>::max();
   return success();
 }
 
@@ -191,6 +202,10 @@ LogicalResult Outliner::match() {
                           "order, but got ")
            << loops.size();
   loop = loops.front();
+  if (schedule.getShortFirst() && (loop.hasNeeded() || !program.tables.empty()))
+    return loop.emitError("expects a schedule without short_first where the "
+                          "blocks of a work tile are found from data, but got ")
+           << schedule << "; leave it out";
   inlinePositions();
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
@@ -245,8 +260,7 @@ LogicalResult Outliner::emitLoop() {
   for (auto [number, init] : llvm::enumerate(loop.getInitArgs())) {
     Value argument = loop.getRegionIterArg(number);
     if (argument == max) {
-      inits.push_back(
-          splat(getVectorType(1), std::numeric_limits<float>::max()));
+      inits.push_back(splat(getVectorType(1), firstShift));
     } else if (argument == sum) {
       inits.push_back(splat(getVectorType(4), 0));
     } else {
@@ -487,9 +501,10 @@ LogicalResult Outliner::emitWork(Block *body) {
   for (auto [from, to] : llvm::zip_equal(grid.getInductionVars(),
                                          block->getArguments().take_front(3)))
     values->map(from, to);
-  auto rows = hopper::WorkRowsOp::create(builder, loc, block->getArgument(2),
-                                         *count, schedule.getTileM(),
-                                         /*own=*/false);
+  auto rows =
+      hopper::WorkRowsOp::create(builder, loc, block->getArgument(2), *count,
+                                 schedule.getTileM(), schedule.getShortFirst(),
+                                 /*own=*/false);
   first = rows.getFirst();
   end = rows.getEnd();
   values->mapRows(first, end, block->getArgument(2), schedule.getTileM());

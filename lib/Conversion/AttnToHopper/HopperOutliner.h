@@ -133,6 +133,8 @@ private:
   std::unique_ptr<KernelValues> values;
   TileLoopOp loop;
   OnlineStepOp softmax;
+  /// What the shift of its scores starts as.
+  double firstShift = 0;
   /// The tiles that steps load, by what they are in the worker's program: that
   /// of the loop, and that of a work tile, which is a tile of the kernel, too.
   llvm::MapVector<Value, TileAccess> blocks;

@@ -269,10 +269,11 @@ static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
       schedule.getRegisters(), schedule.getHeadGroup(),
       schedule.getHeadGroupKeys(), schedule.getCaptureStages(),
       schedule.getThreadBlocks(), schedule.getReverse(), schedule.getBothEnds(),
-      schedule.getPersistent(), schedule.getPingPong(),
-      schedule.getQInRegisters(), schedule.getBiasInProduct(),
-      schedule.getStrided(), schedule.getSplitKeys(), schedule.getPackHeads(),
-      schedule.getOrder(), schedule.getExclusive(), schedule.getPartitions());
+      schedule.getShortFirst(), schedule.getPersistent(),
+      schedule.getPingPong(), schedule.getQInRegisters(),
+      schedule.getBiasInProduct(), schedule.getStrided(),
+      schedule.getSplitKeys(), schedule.getPackHeads(), schedule.getOrder(),
+      schedule.getExclusive(), schedule.getPartitions());
 }
 
 /// Schedules for tiles of queries that gather their keys. The fewer queries,
@@ -289,7 +290,8 @@ getGatheredSchedules(AttentionLikeOpInterface op) {
           op.getContext(), /*tileM=*/64, tileN, stages, registers,
           /*headGroup=*/1, /*headGroupKeys=*/0, /*captureStages=*/0,
           threadBlocks, /*reverse=*/false, /*bothEnds=*/false,
-          /*persistent=*/false, /*pingPong=*/false, /*qInRegisters=*/false,
+          /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
+          /*qInRegisters=*/false,
           /*biasInProduct=*/false, isStrided,
           /*splitKeys=*/false, /*packHeads=*/false, /*order=*/{},
           /*exclusive=*/{}, /*partitions=*/{});
@@ -405,7 +407,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   // The last queries have the most keys, unless it is not known that keys end
   // with the query. Then it is the first or the last ones, if any, such as
   // those of global tokens.
-  bool bothEnds = byClass && !(bounds && boundsKeys(bounds->getRoot(), op, -1));
+  bool endsWithQuery = bounds && boundsKeys(bounds->getRoot(), op, -1);
+  bool bothEnds = byClass && !endsWithQuery;
   bool isInBand = bounds && isBand(*bounds, op);
   bool hasFewKeys = byClass || isInBand;
   int64_t headGroupKeys =
@@ -419,6 +422,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           op.getContext(), tileM, tileN, stages, registers, headGroup,
           headGroupKeys, captureStages, threadBlocks,
           /*reverse=*/isMasked && !bothEnds, bothEnds,
+          /*shortFirst=*/endsWithQuery && !byClass && !hasWords && tileM > 64,
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0, hasBias && !(flags & Strided),
           (flags & Strided) != 0, (flags & SplitKeys) != 0,
@@ -537,6 +541,15 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     // The ends of a window are parts of tiles. What a score reads for each key
     // takes registers beside those of a mask.
     bool isTight = isMasked && readsPerKey(op.getScore(), kNumScoreArgs - 1);
+    // So do functions, which three warpgroups compute best.
+    bool hasFunctions = op.getScore()
+                            .walk([](Operation *inner) {
+                              return isa<math::MathDialect>(inner->getDialect())
+                                         ? WalkResult::interrupt()
+                                         : WalkResult::advance();
+                            })
+                            .wasInterrupted();
+    isTight |= hasFunctions;
     // Without a mask, turns are worth 2 %; with one they cost as much.
     add(192, hasFewKeys || isTight ? 64 : 80, 160,
         isMasked ? Persistent : common,
@@ -544,7 +557,10 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
         : isMasked ? 5.0
                    : 3.0,
         isMasked ? 15.2e-3 : 15.6e-3);
-    add(128, 128, 232, all, isMasked ? 2.2 : 1.5, isMasked ? 11.0e-3 : 11.2e-3);
+    add(128, 128, 232, all, isMasked ? 2.2 : 1.5,
+        hasFunctions ? 12.4e-3
+        : isMasked   ? 11.0e-3
+                     : 11.2e-3);
   } else if (isDense && dim <= 192) {
     // What copies keys has registers left for where a window begins.
     add(128, valueDim <= 128 ? 112 : 80, isMasked ? 232 : 240, common, 2.5,

@@ -200,10 +200,6 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::PassTurnOp op) {
         return emitPassTurn(op.getTurns(), warpgroup), done();
       })
-      .Case([&](hopper::ReuseOp op) {
-        tiles[op.getTile()] = {&shared[op.getChannel()], {}};
-        return success();
-      })
       .Case([&](hopper::RowsOp op) {
         hopper::TileType type = op.getResult().getType();
         int64_t rowBytes = type.isVector() ? kVectorBytes : kRowBytes;

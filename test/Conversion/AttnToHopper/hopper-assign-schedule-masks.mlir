@@ -4,9 +4,10 @@
 
 !t = tensor<1x1x?x64xbf16>
 
-// The last queries have the most keys.
-// CHECK:      schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} reverse
-// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} reverse
+// The last queries have the most keys: the first tile is the one that has fewer
+// rows.
+// CHECK:      schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} reverse, short_first
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} reverse, short_first
 // CHECK-NEXT: last resort:
 func.func @causal(%q: !t) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {

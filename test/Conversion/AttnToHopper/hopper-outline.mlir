@@ -104,3 +104,22 @@ func.func @split(%q: !t, %k: !t, %v: !t, %o: !t, %l: !l) -> (!t, !l) {
   %r:2 = attn.attention schedule #split ins(%q, %k, %v : !t, !t, !t) outs(%o, %l : !t, !l)
   return %r#0, %r#1 : !t, !l
 }
+
+// The shift of scores in one range starts as minus the least one, in base 2.
+
+// CHECK-LABEL: gpu.func @soft_cap
+// LAZY: %[[SHIFT:.*]] = arith.constant dense<2.885{{.*}}> : vector<1x64xf32>
+// LAZY: hopper.pipelined_for {{.*}} iter_args({{.*}} = %{{.*}}, %[[M:.*]] = %[[SHIFT]], {{.*}})
+// LAZY: hopper.softmax_step %{{.*}}, %{{.*}}, %[[M]], %{{.*}} factor 28.85{{.*}} never
+// EXACT: hopper.softmax_step {{.*}} exact
+func.func @soft_cap(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
+  %r = attn.attention schedule #held ins(%q, %k, %v : !t, !t, !t) outs(%o : !t)
+      score(%s, %b, %h, %i, %j) {
+        %cap = arith.constant 20.0 : f32
+        %x = arith.divf %s, %cap : f32
+        %t = math.tanh %x : f32
+        %y = arith.mulf %t, %cap : f32
+        attn.yield %y : f32
+      }
+  return %r : !t
+}

@@ -63,8 +63,7 @@ gpu.module @kernels {
       %wg = hopper.warpgroup_id
       %t = hopper.get %ch[%n] : !hopper.channel<1x64x72xbf16> -> !hopper.tile<64x72xbf16>
       hopper.release %ch[%n] : !hopper.channel<1x64x72xbf16>
-      %m = hopper.reuse %ch : !hopper.channel<1x64x72xbf16> -> !hopper.tile<64x72xbf16>
-      %r = hopper.rows %m[%wg] : !hopper.tile<64x72xbf16> -> !hopper.tile<64x72xbf16>
+      %r = hopper.rows %t[%wg] : !hopper.tile<64x72xbf16> -> !hopper.tile<64x72xbf16>
       %v = arith.constant dense<1.0> : vector<72x64xbf16>
       hopper.store %v, %r, %to[%x, %x, %x] : vector<72x64xbf16>, !hopper.tile<64x72xbf16>, !hopper.map<64x72xbf16, strided>
     }

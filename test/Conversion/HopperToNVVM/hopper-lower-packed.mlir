@@ -38,8 +38,7 @@ gpu.module @m {
       %l = arith.constant dense<2.0> : vector<1x64xf32>
       %t = hopper.get %ch[%n] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %ch[%n] : !hopper.channel<1x64x64xbf16>
-      %s = hopper.reuse %ch : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
-      hopper.store %v, %s, %o[%b, %h, %r] : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16, packed>
+      hopper.store %v, %t, %o[%b, %h, %r] : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16, packed>
       hopper.store_rows %l, %lse[%b, %h, %r] dim 2 end %r packed %p heads 1 : vector<1x64xf32>, memref<?x?x?xf32, strided<[?, ?, 1]>>
     }
     gpu.return

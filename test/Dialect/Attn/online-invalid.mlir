@@ -18,8 +18,8 @@ func.func @no_scale(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
 // -----
 
 func.func @rescale(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
-  // expected-error@+1 {{expects rescale(exact) or rescale(lazy), but got 'never'}}
-  %0:3 = attn.online_attention scale 1.0 rescale(never)
+  // expected-error@+1 {{expects rescale(exact), rescale(lazy) or rescale(never), but got 'often'}}
+  %0:3 = attn.online_attention scale 1.0 rescale(often)
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
       outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
   return

@@ -4,7 +4,7 @@
 // CHECK-SAME: captures = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_group = 1, capture_stages = 2>
 // CHECK-SAME: four = #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112, head_group = 1>
 // CHECK-SAME: one = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_group = 1>
-// CHECK-SAME: order = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_group = 1, both_ends>
+// CHECK-SAME: order = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_group = 1, both_ends, short_first>
 // CHECK-SAME: packed = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 184, head_group = 1, thread_blocks = 2, pack_heads>
 // CHECK-SAME: shared = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 112, head_group = 1, thread_blocks = 3>
 // CHECK-SAME: some = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 160, head_group = 1, reverse, ping_pong>
@@ -16,7 +16,7 @@ func.func private @holder() attributes {
   four = #hopper.schedule<tile_m = 256, tile_n = 256, stages = 1, registers = 112, head_group = 1>,
   // Two stages and groups of one head unless something else is written.
   one = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256>,
-  order = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, both_ends>,
+  order = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, short_first, both_ends>,
   packed = #hopper.schedule<pack_heads, tile_m = 64, tile_n = 64, registers = 184, thread_blocks = 2>,
   shared = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 3>,
   // Members are in any order.

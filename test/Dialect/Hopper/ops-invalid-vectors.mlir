@@ -134,28 +134,6 @@ func.func @f(%s: vector<128x64xf32>) {
 
 // -----
 
-func.func @f(%c: !hopper.channel<2x128x64xbf16>) {
-  hopper.warp_specialize partition @load threads(1) {
-  } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects a channel of one stage, but got '!hopper.channel<2x128x64xbf16>'}}
-    %0 = hopper.reuse %c : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
-  }
-  return
-}
-
-// -----
-
-func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
-  hopper.warp_specialize partition @load threads(1) {
-  } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{expects the result to be '!hopper.tile<128x64xbf16>', but got '!hopper.tile<64x64xbf16, of 128>'}}
-    %0 = hopper.reuse %c : !hopper.channel<1x128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
-  }
-  return
-}
-
-// -----
-
 func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<128x64xbf16>, %m: !hopper.map<64x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {

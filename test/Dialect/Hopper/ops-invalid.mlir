@@ -180,17 +180,6 @@ func.func @f(%p: !hopper.pending<vector<128x64xf32>>) {
 
 // -----
 
-func.func @f(%c: !hopper.channel<1x128x64xbf16>) {
-  hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.reuse' op expects a partition whose replicas have 128 threads, but got 1}}
-    %0 = hopper.reuse %c : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
-  } partition @compute replicas(2) registers(240) {
-  }
-  return
-}
-
-// -----
-
 func.func @f(%v: vector<64x64xbf16>, %t: !hopper.tile<64x64xbf16, of 128>, %m: !hopper.map<64x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.store' op expects a partition whose replicas have 128 threads, but got 1}}

@@ -232,9 +232,7 @@ func.func @packed(%map: !hopper.map<64x64xbf16, packed>, %lse: memref<?x?x?xf32>
 // CHECK-LABEL: func.func @results
 func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<[?, 1]>>,
                    %parts: memref<?x?x64xf32>, %x: index, %n: i32) {
-  // CHECK: %[[CH:.*]] = hopper.create_channel : <1x128x64xbf16>
   // CHECK: %[[TILE:.*]] = hopper.create_tile : <128x64xbf16>
-  %ch = hopper.create_channel : !hopper.channel<1x128x64xbf16>
   %tile = hopper.create_tile : !hopper.tile<128x64xbf16>
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
@@ -242,15 +240,10 @@ func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<
     %v = arith.constant dense<0.0> : vector<64x64xbf16>
     %f = arith.constant dense<0.0> : vector<64x64xf32>
     %m = arith.constant dense<0.0> : vector<1x64xf32>
-    // CHECK: hopper.reuse %[[CH]] : <1x128x64xbf16> -> <128x64xbf16>
-    // CHECK: hopper.store %{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : vector<64x64xbf16>, <64x64xbf16, of 128>, <64x64xbf16>
     // CHECK: hopper.store %{{.*}}, %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : vector<64x64xbf16>, <64x64xbf16, of 128>, <64x64xbf16>
     // CHECK: hopper.store_rows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] dim 1 end %{{.*}} : vector<1x64xf32>, memref<?x?xf32, strided<[?, 1]>>
-    %again = hopper.reuse %ch : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
-    %rows = hopper.rows %again[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
+    %rows = hopper.rows %tile[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
     hopper.store %v, %rows, %map[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
-    %others = hopper.rows %tile[%wg] : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
-    hopper.store %v, %others, %map[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
     hopper.store_rows %m, %lse[%x, %x] dim 1 end %x : vector<1x64xf32>, memref<?x?xf32, strided<[?, 1]>>
     // CHECK: hopper.store_rows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] dim 0 end %{{.*}} : vector<64x64xf32>, memref<?x?x64xf32>
     hopper.store_rows %f, %parts[%x, %x] dim 0 end %x : vector<64x64xf32>, memref<?x?x64xf32>

@@ -119,6 +119,33 @@ gpu.module @m {
     gpu.return
   }
 
+  // Scores in one range need no maximum, and nothing is rescaled.
+
+  // CHECK-LABEL: gpu.func @bounded
+  // CHECK-SAME: (%[[S:.*]]: vector<64x64xf32>, %[[A:.*]]: vector<64x64xf32>, %[[M:.*]]: vector<1x64xf32>, %[[L:.*]]: vector<4x64xf32>,
+  // CHECK-NOT: hopper.reduce max
+  // CHECK-NOT: scf.if
+  // CHECK: %[[SHIFT:.*]] = vector.broadcast %[[M]]
+  // CHECK: %[[X:.*]] = math.fma %[[S]], %{{.*}}, %[[SHIFT]]
+  // CHECK: %[[P:.*]] = math.exp2 %[[X]]
+  // CHECK: %[[SUM:.*]] = hopper.reduce add %[[P]]
+  // CHECK: %[[NEXT:.*]] = arith.addf %[[L]], %[[SUM]]
+  // CHECK: hopper.store_rows %[[M]]
+  // CHECK: arith.addf %[[A]], %[[P]]
+  // CHECK: hopper.reduce add %[[NEXT]]
+  gpu.func @bounded(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>,
+                    %out: memref<?x?x?xf32>, %n: index) kernel {
+    %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 0.5 never
+        : vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>
+    hopper.step "store" in "compute" {
+      hopper.store_rows %m1, %out[%n, %n, %n] dim 2 end %n : vector<1x64xf32>, memref<?x?x?xf32>
+      %x = arith.addf %a1, %p : vector<64x64xf32>
+      %y = hopper.reduce add %l1 : vector<4x64xf32> -> vector<1x64xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @masks
   // CHECK-SAME: (%[[S:.*]]: vector<64x64xf32>, %[[FULL:.*]]: i1, %[[P:.*]]: vector<64x64xi1>)
   // CHECK: %[[A:.*]] = scf.if %[[FULL]]

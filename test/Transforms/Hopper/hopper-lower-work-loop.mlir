@@ -38,7 +38,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // Otherwise a CTA has one work tile. A replica has 64 of its rows.
+  // Otherwise a CTA has one work tile. A replica has 64 of its rows, or those
+  // behind the last one.
 
   // CHECK-LABEL: gpu.func @single
   // CHECK-NOT: hopper.create_mailbox
@@ -48,7 +49,9 @@ gpu.module @m {
   // CHECK: partition @compute
   // CHECK: %[[WG:.*]] = hopper.warpgroup_id
   // CHECK: %[[BEFORE:.*]] = arith.muli %[[WG]], %c64
-  // CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[BEFORE]]
+  // CHECK: %[[HAS:.*]] = arith.cmpi slt, %[[BEFORE]], %{{.*}}
+  // CHECK: %[[OWN:.*]] = arith.addi %{{.*}}, %[[BEFORE]]
+  // CHECK: %[[FIRST:.*]] = arith.select %[[HAS]], %[[OWN]], %{{.*}}
   // CHECK: hopper.store_rows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %[[FIRST]]]
   gpu.func @single(%out: memref<?x?x?xf32>, %map: !hopper.map<64x64xbf16>, %n: index, %v: vector<1x64xf32>)
       kernel attributes {hopper.schedule = #single} {
@@ -107,6 +110,37 @@ gpu.module @m {
         hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
         %first, %end = hopper.part_of_range %p of %parts from %t to %n step 64 least 4
         hopper.store_rows %v, %out[%b, %h, %first, %p] dim 2 end %end : vector<1x64xf32>, memref<?x?x?x?xf32>
+      }
+    }
+    gpu.return
+  }
+
+  // The rows of tiles that end with the last row, of 200: 192 * 2 - 256 = 128
+  // less than those of tiles that start with the first one.
+
+  // CHECK-LABEL: gpu.func @short_first
+  // CHECK-SAME: %[[OUT:.*]]: memref<?x?x?xf32>, %[[N:[^ ]*]]: index
+  // CHECK: partition @compute
+  // CHECK: %[[START:.*]] = arith.muli %{{.*}}, %c192
+  // CHECK: %[[STOP:.*]] = arith.addi %[[START]], %c192
+  // CHECK: %[[MORE:.*]] = arith.addi %[[N]], %{{.*}}
+  // CHECK: %[[TILES:.*]] = arith.divui %[[MORE]], %c192
+  // CHECK: %[[ROWS:.*]] = arith.muli %[[TILES]], %c192
+  // CHECK: arith.divui %{{.*}}, %c64
+  // CHECK: %[[USED:.*]] = arith.muli %{{.*}}, %c64
+  // CHECK: %[[SHIFT:.*]] = arith.subi %[[ROWS]], %[[USED]]
+  // CHECK: %[[END:.*]] = arith.subi %[[STOP]], %[[SHIFT]]
+  // CHECK: %[[BEGIN:.*]] = arith.subi %[[END]], %c192
+  // CHECK: arith.maxsi %[[BEGIN]], %c0
+  // CHECK: arith.minsi %[[END]], %[[N]]
+  gpu.func @short_first(%out: memref<?x?x?xf32>, %n: index, %map: !hopper.map<64x64xbf16>, %v: vector<1x64xf32>)
+      kernel attributes {hopper.schedule = #single} {
+    hopper.warp_specialize
+    partition @load threads(1) {
+    } partition @compute replicas(3) registers(160) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %first, %end = hopper.work_rows %t of %n size 192 short_first own
+        hopper.store_rows %v, %out[%b, %h, %first] dim 2 end %end : vector<1x64xf32>, memref<?x?x?xf32>
       }
     }
     gpu.return

@@ -316,8 +316,8 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
       return failure();
     std::optional<Rescale> rescale = symbolizeRescale(name);
     if (!rescale)
-      return parser.emitError(loc, "expects rescale(exact) or rescale(lazy), "
-                                   "but got '")
+      return parser.emitError(loc, "expects rescale(exact), rescale(lazy) or "
+                                   "rescale(never), but got '")
              << name << "'";
     if (parser.parseRParen())
       return failure();

@@ -243,6 +243,9 @@ struct PartialReduction
       outs.push_back(slice);
     }
     OnlineAttentionOp tiled = cloneWithInputs(builder, online, *inputs, outs);
+    // A part starts from the neutral state, not from a bound.
+    if (tiled.getRescale() == Rescale::Never)
+      tiled.setRescale(Rescale::Lazy);
     return TilingResult{
         {tiled}, SmallVector<Value>(tiled->getResults()), inputs->slices};
   }

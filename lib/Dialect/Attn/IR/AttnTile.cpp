@@ -12,21 +12,29 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// The positive number that all elements are, or 0.
+static double getPositiveSplat(Value value) {
+  DenseFPElementsAttr elements;
+  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat())
+    return 0;
+  double factor = elements.getSplatValue<APFloat>().convertToDouble();
+  return factor > 0 && std::isfinite(factor) ? factor : 0;
+}
+
 FactoredScores mlir::attn::splitScoreFactor(Value scores) {
-  auto multiply = scores.getDefiningOp<arith::MulFOp>();
-  if (!multiply)
-    return {scores};
-  for (auto [value, constant] :
-       {std::pair{multiply.getLhs(), multiply.getRhs()},
-        {multiply.getRhs(), multiply.getLhs()}}) {
-    DenseFPElementsAttr elements;
-    if (!matchPattern(constant, m_Constant(&elements)) || !elements.isSplat())
-      continue;
-    double factor = elements.getSplatValue<APFloat>().convertToDouble();
-    if (factor > 0 && std::isfinite(factor))
-      return {value, factor, constant};
+  FactoredScores result{scores};
+  while (auto multiply = result.value.getDefiningOp<arith::MulFOp>()) {
+    Value value = multiply.getLhs();
+    double factor = getPositiveSplat(multiply.getRhs());
+    if (factor == 0) {
+      value = multiply.getRhs();
+      factor = getPositiveSplat(multiply.getLhs());
+    }
+    if (factor == 0)
+      break;
+    result = {value, result.factor * factor};
   }
-  return {scores};
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

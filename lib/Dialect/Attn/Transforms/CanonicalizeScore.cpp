@@ -173,55 +173,46 @@ static bool extractMask(RewriterBase &rewriter, AttentionLikeOpInterface op,
 // Constant factors
 //===----------------------------------------------------------------------===//
 
-/// The constant that `value` is the score times of, if it is one.
-static std::optional<double> getFactor(Value value, BlockArgument score) {
-  double factor = 1.0;
-  while (value != score) {
-    Operation *op = value.getDefiningOp();
-    APFloat constant(0.0);
-    double next;
-    auto matches = [&](unsigned number) {
-      if (!matchPattern(op->getOperand(number), m_ConstantFloat(&constant)))
-        return false;
-      next = constant.convertToDouble();
-      return true;
-    };
-    if (isa_and_present<arith::NegFOp>(op)) {
-      factor = -factor;
-      value = op->getOperand(0);
-    } else if (isa_and_present<arith::MulFOp>(op) && matches(1)) {
-      factor *= next;
-      value = op->getOperand(0);
-    } else if (isa_and_present<arith::MulFOp>(op) && matches(0)) {
-      factor *= next;
-      value = op->getOperand(1);
-    } else if (isa_and_present<arith::DivFOp>(op) && matches(1)) {
-      factor /= next;
-      value = op->getOperand(0);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return factor;
+/// The constant that an operation multiplies `value` by, if it does.
+static std::optional<double> getFactor(Operation *op, Value value) {
+  if (isa<arith::NegFOp>(op))
+    return -1.0;
+  if (!isa<arith::MulFOp, arith::DivFOp>(op))
+    return std::nullopt;
+  bool isSecond = op->getOperand(1) == value;
+  FloatAttr constant;
+  if ((isSecond && isa<arith::DivFOp>(op)) ||
+      !matchPattern(op->getOperand(isSecond ? 0 : 1), m_Constant(&constant)))
+    return std::nullopt;
+  double factor = constant.getValueAsDouble();
+  return isa<arith::DivFOp>(op) ? 1 / factor : factor;
 }
 
-/// Folds a score that is nothing but constant factors into the scale. The
-/// product has to be a normal number of the type that scores have, so that
-/// nothing overflows that did not before.
+/// Folds constant factors of the score, which nothing else sees, into the
+/// scale: it is multiplied, and rounded, once. The product has to be a normal
+/// number of the type that scores have, so that nothing overflows that did not
+/// before.
 static void foldScale(RewriterBase &rewriter, AttentionLikeOpInterface op) {
   if (op.getScore().empty())
     return;
-  YieldOp yield = getYield(op.getScore());
   BlockArgument score = op.getScore().getArgument(0);
-  Value value = yield.getValues().front();
-  std::optional<double> factor = getFactor(value, score);
-  if (!factor || value == score)
+  Value value = score;
+  double all = 1;
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    std::optional<double> next = getFactor(user, value);
+    if (!next)
+      break;
+    all *= *next;
+    value = user->getResult(0);
+  }
+  if (value == score)
     return;
   auto attention = dyn_cast<AttentionOp>(op.getOperation());
   auto online = dyn_cast<OnlineAttentionOp>(op.getOperation());
   double scale = attention ? attention.getEffectiveScale()
                            : online.getScale().convertToDouble();
-  APFloat product(scale * *factor);
+  APFloat product(scale * all);
   APFloat rounded = product;
   bool losesInfo;
   rounded.convert(op.getAccumulatorType().getFloatSemantics(),
@@ -236,12 +227,12 @@ static void foldScale(RewriterBase &rewriter, AttentionLikeOpInterface op) {
     else
       online.setScaleAttr(attribute);
   });
-  rewriter.modifyOpInPlace(yield, [&] { yield->setOperand(0, score); });
+  rewriter.replaceAllUsesWith(value, score);
   remark::passed(loc, remark::RemarkOpts::name("scale-folded")
                           .category(kRemarkCategory)
                           .function(getFunctionName(op)))
       << remark::add("a constant factor of the score joined the scale")
-      << remark::metric("Factor", *factor);
+      << remark::metric("Factor", all);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,6 @@
 //===- OnlineSoftmax.cpp - Make softmax associative over keys -------------===//
 
+#include "attn/Analysis/ScoreRange.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -7,6 +8,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/APFloat.h"
+#include <cmath>
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNONLINESOFTMAXPASS
@@ -26,6 +28,25 @@ static Value createFilled(OpBuilder &builder, Location loc,
   return linalg::FillOp::create(builder, loc, constant, empty).getResult(0);
 }
 
+/// What the maximum of scores that are all in one range may start as, in base
+/// 2, so that it need not grow: no power of a score above it overflows, nor do
+/// sums of many, and none below it loses digits where it is rounded.
+static std::optional<double> getBoundedStart(AttentionOp op) {
+  constexpr double log2e = 1.4426950408889634074, mostExponent = 80;
+  if (op.getScore().empty())
+    return std::nullopt;
+  FloatRange range = getScoreRange(op.getScore());
+  auto type = cast<RankedTensorType>(op.getQuery().getType());
+  const llvm::fltSemantics &semantics =
+      cast<FloatType>(type.getElementType()).getFloatSemantics();
+  double most = std::min<double>(
+      mostExponent, llvm::APFloat::semanticsMaxExponent(semantics) - 2);
+  // Not for infinite ranges, whose width is infinite or NaN.
+  if (!((range.high - range.low) * log2e <= 2 * most))
+    return std::nullopt;
+  return std::max(range.low * log2e, range.high * log2e - most);
+}
+
 FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
                                                 AttentionOp op,
                                                 Rescale rescale) {
@@ -43,8 +64,15 @@ FailureOr<FinalizeOp> mlir::attn::lowerToOnline(RewriterBase &rewriter,
 
   Value acc = createFilled(rewriter, loc, accSizes, accType,
                            APFloat::getZero(semantics));
-  Value max = createFilled(rewriter, loc, rowSizes, accType,
-                           APFloat::getInf(semantics, /*Negative=*/true));
+  APFloat first = APFloat::getInf(semantics, /*Negative=*/true);
+  if (rescale == Rescale::Lazy)
+    if (std::optional<double> start = getBoundedStart(op)) {
+      rescale = Rescale::Never;
+      bool losesInfo;
+      first = APFloat(*start);
+      first.convert(semantics, APFloat::rmNearestTiesToEven, &losesInfo);
+    }
+  Value max = createFilled(rewriter, loc, rowSizes, accType, first);
   Value sum = createFilled(rewriter, loc, rowSizes, accType,
                            APFloat::getZero(semantics));
   SmallVector<Value> state = {acc, max, sum};

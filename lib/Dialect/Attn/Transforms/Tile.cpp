@@ -145,13 +145,13 @@ emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs, Layout layout,
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// Whether a tensor is filled with `value` wherever it is read.
-static bool isFilledWith(Value tensor, double value) {
+/// The number that a tensor is filled with wherever it is read, if it is one.
+static std::optional<double> getFilling(Value tensor) {
   auto fill = tensor.getDefiningOp<linalg::FillOp>();
-  APFloat constant(0.0);
-  return fill &&
-         matchPattern(fill.getInputs()[0], m_ConstantFloat(&constant)) &&
-         constant.convertToDouble() == value;
+  FloatAttr constant;
+  if (!fill || !matchPattern(fill.getInputs()[0], m_Constant(&constant)))
+    return std::nullopt;
+  return constant.getValueAsDouble();
 }
 
 /// The state of `op` before its first key, for one tile of queries. `inits`
@@ -161,11 +161,11 @@ static TileState emitInitialState(OpBuilder &builder, OnlineAttentionOp op,
   AttentionLikeOpInterface attention = op;
   int64_t numQueries = op.getScheduleAttr().getTileM();
   Location loc = op.getLoc();
-  if (isFilledWith(op.getAccInit(), 0.0) &&
-      isFilledWith(op.getMaxInit(), -INFINITY) &&
-      isFilledWith(op.getSumInit(), 0.0))
-    return createNeutralState(builder, loc, attention.getAccumulatorType(),
-                              attention.getValueDim(), numQueries);
+  std::optional<double> max = getFilling(op.getMaxInit());
+  if (max && getFilling(op.getAccInit()) == 0.0 &&
+      getFilling(op.getSumInit()) == 0.0)
+    return createFirstState(builder, loc, attention.getAccumulatorType(),
+                            attention.getValueDim(), numQueries, *max);
   Layout layout = attention.getLayout(3);
   return {readColumns(builder, loc, inits[0], layout, rows, numQueries),
           readRows(builder, loc, inits[1], layout, rows, numQueries),

@@ -28,13 +28,13 @@ static Value createNegativeInfinity(OpBuilder &builder, Location loc,
   return createFloat(builder, loc, type, -INFINITY);
 }
 
-TileState mlir::attn::createNeutralState(OpBuilder &builder, Location loc,
-                                         FloatType type, int64_t valueDim,
-                                         int64_t numQueries) {
+TileState mlir::attn::createFirstState(OpBuilder &builder, Location loc,
+                                       FloatType type, int64_t valueDim,
+                                       int64_t numQueries, double max) {
   auto rowType = VectorType::get({numQueries}, type);
   return {createFloat(builder, loc,
                       VectorType::get({valueDim, numQueries}, type), 0.0),
-          createNegativeInfinity(builder, loc, rowType),
+          createFloat(builder, loc, rowType, max),
           createFloat(builder, loc, rowType, 0.0)};
 }
 
@@ -387,12 +387,15 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
   pairs.keyEnd = withOffset(numAllKeys, 3);
   // What is read under a predicate is not checked elsewhere.
   pairs.guardReads = sites || !hasFull;
-  // Tiles start at multiples of their size, unless they count from elsewhere.
+  // Tiles start at multiples of their size, unless they count from elsewhere,
+  // or those of queries from the end.
+  bool areRowsAligned = schedule.getRowAlignment() % numQueries == 0;
   for (Region *region : {&op.getMask(), &op.getScore()}) {
     if (region->empty() || !op.getOffsets().empty())
       continue;
     unsigned first = region == &op.getMask() ? 2 : 3;
-    vectorizer.setStart(region->getArgument(first), rows.row, numQueries);
+    if (areRowsAligned)
+      vectorizer.setStart(region->getArgument(first), rows.row, numQueries);
     vectorizer.setStart(region->getArgument(first + 1), key, numKeys);
   }
   return emitTileScores(builder, op, vectorizer, pairs, products,

@@ -24,9 +24,10 @@ struct TileState {
   Value acc, max, sum;
 };
 
-/// The neutral state of the reduction.
-TileState createNeutralState(OpBuilder &builder, Location loc, FloatType type,
-                             int64_t valueDim, int64_t numQueries);
+/// The state of the reduction before the first key: the neutral one, or one
+/// with a maximum that scores in one range may start from.
+TileState createFirstState(OpBuilder &builder, Location loc, FloatType type,
+                           int64_t valueDim, int64_t numQueries, double max);
 
 /// Reads rows of a [B, H, S, D] tensor as vector<D x numQueries>, 0 past the
 /// end.

@@ -59,6 +59,10 @@ int64_t hopper::ScheduleAttr::getPartitionRows() const {
   return kWarpgroupRows;
 }
 
+int64_t hopper::ScheduleAttr::getRowAlignment() const {
+  return getShortFirst() ? kWarpgroupRows : getTileM();
+}
+
 /// One for all steps that are not named, and those that are.
 static int64_t countPartitions(DictionaryAttr partitions) {
   llvm::SmallDenseSet<Attribute> names;
@@ -71,9 +75,10 @@ static int64_t countPartitions(DictionaryAttr partitions) {
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0, threadBlocks = 1;
-  bool reverse = false, bothEnds = false, persistent = false, pingPong = false,
-       inRegisters = false, biasInProduct = false, strided = false,
-       splitKeys = false, packHeads = false;
+  bool reverse = false, bothEnds = false, shortFirst = false,
+       persistent = false, pingPong = false, inRegisters = false,
+       biasInProduct = false, strided = false, splitKeys = false,
+       packHeads = false;
   SmallVector<Attribute> order, exclusive;
   NamedAttrList partitions;
   SMLoc loc = parser.getCurrentLocation();
@@ -105,6 +110,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     for (auto [flag, value] :
          {std::pair<StringRef, bool *>{"reverse", &reverse},
           {"both_ends", &bothEnds},
+          {"short_first", &shortFirst},
           {"persistent", &persistent},
           {"ping_pong", &pingPong},
           {"q_in_registers", &inRegisters},
@@ -159,8 +165,9 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, persistent,
-      pingPong, inRegisters, biasInProduct, strided, splitKeys, packHeads,
+      headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, shortFirst,
+      persistent, pingPong, inRegisters, biasInProduct, strided, splitKeys,
+      packHeads,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -181,6 +188,7 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
   for (auto [flag, isSet] :
        {std::pair<StringRef, bool>{"reverse", getReverse()},
         {"both_ends", getBothEnds()},
+        {"short_first", getShortFirst()},
         {"persistent", getPersistent()},
         {"ping_pong", getPingPong()},
         {"q_in_registers", getQInRegisters()},
@@ -225,7 +233,7 @@ LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
     int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
-    bool persistent, bool, bool, bool, bool strided, bool splitKeys,
+    bool, bool persistent, bool, bool, bool, bool strided, bool splitKeys,
     bool packHeads, ArrayAttr order, ArrayAttr exclusive,
     DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)

@@ -495,16 +495,6 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
-LogicalResult ReuseOp::verify() {
-  ChannelType channel = getChannel().getType();
-  if (channel.getStages() != 1)
-    return emitOpError("expects a channel of one stage, but got ") << channel;
-  if (getTile().getType() != channel.getTileType())
-    return emitOpError("expects the result to be ")
-           << channel.getTileType() << ", but got " << getTile().getType();
-  return verifyInWarpgroups(*this);
-}
-
 LogicalResult DrainOp::verify() { return verifyInWarpgroups(*this); }
 
 LogicalResult StoreOp::verify() {

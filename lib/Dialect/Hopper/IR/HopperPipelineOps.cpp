@@ -487,8 +487,8 @@ LogicalResult MaskOp::verify() {
 LogicalResult SoftmaxStepOp::verify() {
   if (getFactor().convertToDouble() <= 0)
     return emitOpError("expects a positive factor");
-  if (getRescale() != "lazy" && getRescale() != "exact")
-    return emitOpError("expects lazy or exact, but got '")
+  if (!llvm::is_contained({"lazy", "exact", "never"}, getRescale()))
+    return emitOpError("expects lazy, exact or never, but got '")
            << getRescale() << "'";
   auto isOfRows = [](Value value, int64_t rows) {
     auto type = cast<VectorType>(value.getType());

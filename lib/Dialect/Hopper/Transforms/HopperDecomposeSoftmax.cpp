@@ -76,6 +76,7 @@ struct SoftmaxEmitter {
   }
 
   bool isFirst();
+  SmallVector<Value> emitBounded();
   SmallVector<Value> emitFirst();
   SmallVector<Value> emitNext();
 };
@@ -90,7 +91,16 @@ static bool isSplat(Value value, double expected) {
 /// Whether the state is known to be that of no keys.
 bool SoftmaxEmitter::isFirst() {
   return isSplat(step.getAcc(), 0) && isSplat(step.getSum(), 0) &&
-         isSplat(step.getShift(), std::numeric_limits<float>::max());
+         (step.getRescale() == "never" ||
+          isSplat(step.getShift(), std::numeric_limits<float>::max()));
+}
+
+/// No maximum is looked for beyond that of the first block, with which the
+/// probability of a single key is exactly 1.
+SmallVector<Value> SoftmaxEmitter::emitBounded() {
+  auto [p, sum] = emitProbabilities(step.getShift());
+  return {p, step.getAcc(), step.getShift(),
+          arith::AddFOp::create(rewriter, loc, step.getSum(), sum)};
 }
 
 SmallVector<Value> SoftmaxEmitter::emitFirst() {
@@ -131,7 +141,9 @@ static void decompose(IRRewriter &rewriter, SoftmaxStepOp step) {
   rewriter.setInsertionPoint(step);
   SoftmaxEmitter emitter{rewriter, step};
   rewriter.replaceOp(step, emitter.isFirst() ? emitter.emitFirst()
-                                             : emitter.emitNext());
+                           : step.getRescale() == "never"
+                               ? emitter.emitBounded()
+                               : emitter.emitNext());
 }
 
 /// What the predicate of the first block reads by key, between a product and

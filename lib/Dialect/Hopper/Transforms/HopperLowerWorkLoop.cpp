@@ -45,6 +45,10 @@ private:
   template <typename Op> Value emit(Value a, Value b) {
     return Op::create(rewriter, loc, a, b);
   }
+  Value divideCeil(Value a, Value b) {
+    return emit<arith::DivUIOp>(
+        emit<arith::AddIOp>(a, emit<arith::SubIOp>(b, i32(1))), b);
+  }
   Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
     return arith::CmpIOp::create(rewriter, loc, predicate, a, b);
   }
@@ -61,12 +65,15 @@ private:
 };
 } // namespace
 
-/// How many heads take turns in the order of work tiles; null for one.
+/// How many heads take turns in the order of work tiles, at most as many as the
+/// loop has; null for one.
 Value WorkLoopLowering::emitHeadGroup(ArrayRef<Value> grid) {
   if (!loop.getGroup())
     return {};
-  return emit<arith::MinUIOp>(toI32(loop.getGroup()),
-                              emit<arith::MulIOp>(grid[0], grid[1]));
+  // As equal as can be, so that the last one keeps all CTAs busy.
+  Value heads = emit<arith::MulIOp>(grid[0], grid[1]);
+  Value groups = divideCeil(heads, toI32(loop.getGroup()));
+  return divideCeil(heads, emit<arith::MaxUIOp>(groups, i32(1)));
 }
 
 /// The work tile that is `number`th in order, and the part of it.
@@ -208,28 +215,53 @@ void WorkLoopLowering::run() {
   rewriter.replaceOp(loop, ends);
 }
 
-/// `row * tile`, and what a tile or a replica has of it.
+/// The rows of a tile, and what a replica has of them.
 static void lower(IRRewriter &rewriter, WorkRowsOp rows) {
   Location loc = rows.getLoc();
   rewriter.setInsertionPoint(rows);
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
-  Value size = index(rows.getSize());
+  auto add = [&](Value a, Value b) -> Value {
+    return arith::AddIOp::create(rewriter, loc, a, b);
+  };
+  auto sub = [&](Value a, Value b) -> Value {
+    return arith::SubIOp::create(rewriter, loc, a, b);
+  };
+  auto min = [&](Value a, Value b) -> Value {
+    return arith::MinSIOp::create(rewriter, loc, a, b);
+  };
+  Value size = index(rows.getSize()), own = index(kWarpgroupRows);
   Value first = arith::MulIOp::create(rewriter, loc, rows.getTile(), size);
-  Value count = arith::MinSIOp::create(
-      rewriter, loc,
-      arith::SubIOp::create(rewriter, loc, rows.getCount(), first), size);
-  if (rows.getOwn()) {
-    Value warpgroup = WarpgroupIdOp::create(rewriter, loc);
-    Value own = index(kWarpgroupRows);
-    Value before = arith::MulIOp::create(rewriter, loc, warpgroup, own);
-    first = arith::AddIOp::create(rewriter, loc, first, before);
-    count = arith::MinSIOp::create(
-        rewriter, loc, own,
-        arith::SubIOp::create(rewriter, loc, count, before));
+  Value count;
+  if (rows.getShortFirst() && rows.getSize() != kWarpgroupRows) {
+    // What tiles that start with the first row have beyond the last one, in
+    // warpgroups.
+    auto roundUp = [&](Value unit) -> Value {
+      return arith::MulIOp::create(
+          rewriter, loc,
+          arith::DivUIOp::create(
+              rewriter, loc, add(rows.getCount(), sub(unit, index(1))), unit),
+          unit);
+    };
+    Value end = sub(add(first, size), sub(roundUp(size), roundUp(own)));
+    first = arith::MaxSIOp::create(rewriter, loc, sub(end, size), index(0));
+    count = sub(min(end, rows.getCount()), first);
+  } else {
+    count = min(sub(rows.getCount(), first), size);
   }
-  Value end = arith::AddIOp::create(rewriter, loc, first, count);
+  Value end = add(first, count);
+  if (rows.getOwn()) {
+    Value before = arith::MulIOp::create(
+        rewriter, loc, WarpgroupIdOp::create(rewriter, loc), own);
+    // Without rows, those behind the last one.
+    Value hasRows = arith::CmpIOp::create(
+        rewriter, loc, arith::CmpIPredicate::slt, before, count);
+    first = arith::SelectOp::create(rewriter, loc, hasRows, add(first, before),
+                                    rows.getCount());
+    end = arith::SelectOp::create(rewriter, loc, hasRows,
+                                  min(add(first, own), end), rows.getCount());
+  }
   rewriter.replaceOp(rows, {first, end});
 }
 

@@ -318,7 +318,7 @@ static void distributeRows(IRRewriter &rewriter, Block &block) {
     rewriter.setInsertionPointAfter(work);
     auto own = WorkRowsOp::create(rewriter, work.getLoc(), work.getTile(),
                                   work.getCount(), work.getSize(),
-                                  /*own=*/true);
+                                  work.getShortFirst(), /*own=*/true);
     rewriter.replaceAllUsesWith(work.getResults(), own.getResults());
     ofAll.map(own.getResults(), work.getResults());
   }

@@ -276,6 +276,43 @@ TESTS = [
         seed=2,
         late=0.5,
     ),
+    # Tiles that end with the last row, the first of which has one warpgroup's rows.
+    Test(
+        "causal",
+        "bf16",
+        _D128,
+        _schedule(192, 80, 2, 160, "reverse", "short_first", "persistent"),
+        (1, 2, 1, 250, 250),
+        blocks=1,
+    ),
+    Test(
+        "causal",
+        "f16",
+        _D64,
+        _schedule(128, 64, 2, 208, "reverse", "short_first", "ping_pong", "strided"),
+        (1, 2, 1, 180, 180),
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 208, "short_first", "split_keys"),
+        (1, 2, 1, 150, 300),
+    ),
+    Test(
+        "causal",
+        "bf16",
+        _D64,
+        _schedule(128, 64, 2, 240, "short_first", "pack_heads"),
+        (1, 8, 2, 40, 100),
+    ),
+    Test(
+        "softcap-causal",
+        "bf16",
+        _D64,
+        _schedule(192, 64, 2, 160, "reverse", "short_first", "persistent"),
+        (1, 1, 1, 100, 230),
+    ),
     # Kernels of named steps, with schedules that differ in the order alone, with
     # turns, and with three warpgroups.
     Test(

@@ -89,7 +89,8 @@ def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
 def Attn_Rescale : I32EnumAttr<"Rescale",
     "when the online softmax brings its state to a new maximum", [
       I32EnumAttrCase<"Exact", 0, "exact">,
-      I32EnumAttrCase<"Lazy", 1, "lazy">]> {
+      I32EnumAttrCase<"Lazy", 1, "lazy">,
+      I32EnumAttrCase<"Never", 2, "never">]> {
   let cppNamespace = "::mlir::attn";
 }
 

@@ -90,7 +90,9 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
       "int64_t", "getMostPackedHeads", (ins), [{}], [{ return 1; }]>,
     InterfaceMethod<[{Query rows that find out together which tiles of keys they compute with:
       all rows of a tile, unless partitions of a worker have some of them each.}],
-      "int64_t", "getPartitionRows", (ins), [{}], [{ return $_attr.getTileM(); }]>
+      "int64_t", "getPartitionRows", (ins), [{}], [{ return $_attr.getTileM(); }]>,
+    InterfaceMethod<"What the first row of each tile is a multiple of.",
+      "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>
   ];
 }
 

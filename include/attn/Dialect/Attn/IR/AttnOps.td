@@ -212,7 +212,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     Both speak of `mask` alone, whatever `sparsity` leaves of it.
 
     With `rescale(lazy)`, a step may keep a maximum that is too small by up to 8 (see `attn.online_step`); `max`, `sum` and `acc` then
-    stand for the same state.
+    stand for the same state. With `rescale(never)` it may keep any maximum, also that in `outs`.
 
     Tiling (`TilingInterface`): loops over `b`, `h` and `i` as `attn.attention`, and over the reduction `j`,
     where each tile continues the state of the one before. `PartialReductionOpInterface` gives each part
@@ -332,7 +332,9 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
     ```
 
     With `rescale(lazy)`, `newMax[i]` may be `max[i]` where the maximum of the scores is above it by no more than 8, so that
-    few steps change `acc`: powers stay below 2^8, and what the state stands for is the same. The default is `rescale(exact)`.
+    few steps change `acc`: powers stay below 2^8, and what the state stands for is the same. With `rescale(never)`, `newMax[i]` may be `max[i]`
+    in any case: all scores are known to be in one range, such as that of a soft-cap, and `max` starts so near to both of its ends that powers neither
+    overflow nor vanish, so that no maximum has to be looked for. The default is `rescale(exact)`.
 
     The contraction of `p` with the values is a separate operation that adds to `newAcc`.
 

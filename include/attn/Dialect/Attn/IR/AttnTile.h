@@ -16,11 +16,9 @@ namespace mlir::attn {
 struct FactoredScores {
   Value value;
   double factor = 1;
-  /// The value that is the factor, or null for 1.
-  Value constant = {};
 };
 
-/// Takes a positive constant factor off scores of a tile.
+/// Takes all positive constant factors off scores of a tile.
 FactoredScores splitScoreFactor(Value scores);
 
 } // namespace mlir::attn

@@ -242,7 +242,7 @@ def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
       moves where the attention had no mask, since that mask may be what keeps its
       indices in range. Arithmetic on such a score that keeps -inf, such as a finite bias,
       does not hide it. Bounds in `blocks`, and `tiles`, are dropped, as they promise too many keys then.
-    * A score that is nothing but constant factors of `s` joins the scale, if
+    * Constant factors of `s`, which nothing else in the score sees, join the scale, if
       the product is a normal number of the accumulator type.
     * Reads of captures that are splat constants become the constant.
       An identity score, a mask that is always true, captures without use and attentions
@@ -453,7 +453,7 @@ def AttnOnlineSoftmaxPass : Pass<"attn-online-softmax"> {
            "whether steps of the softmax bring the state to each new maximum, or only to one that is much larger (attn.online_step)",
            [{::llvm::cl::values(
                clEnumValN(::mlir::attn::Rescale::Exact, "exact", "to each new maximum"),
-               clEnumValN(::mlir::attn::Rescale::Lazy, "lazy", "to one that is larger by more than 8, in base 2"))}]>
+               clEnumValN(::mlir::attn::Rescale::Lazy, "lazy", "to one that is larger by more than 8, in base 2; or never where all scores are in a range, such as that of a soft-cap"))}]>
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -39,7 +39,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows"]>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
@@ -59,6 +59,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `reverse`: the tiles of the last queries come first.
     * `both_ends`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
       together with `reverse`.
+    * `short_first`: where `tile_m` does not divide the number of queries, the first tile has fewer of them, in multiples of 64, and not the last one, which
+      has the most keys under a causal mask. Not for masks that choose tiles by data.
     * `persistent`: a thread block computes one tile after another.
     * `ping_pong`: warpgroups take turns in issuing matrix products; short for `exclusive`, from the first product to the last.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
@@ -91,7 +93,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
       "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
       "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
-      "bool":$bothEnds, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
+      "bool":$bothEnds, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,
       "bool":$splitKeys, "bool":$packHeads, "::mlir::ArrayAttr":$order,
       "::mlir::ArrayAttr":$exclusive, "::mlir::DictionaryAttr":$partitions);

@@ -673,24 +673,6 @@ def Hopper_CreateTileOp : Hopper_Op<"create_tile", [MemoryEffects<[MemAlloc]>]> 
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Hopper_ReuseOp : Hopper_Op<"reuse", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "the memory of a channel, for other contents";
-  let description = [{
-    The tile of a channel of one stage. Each consumer may write its rows when it has read them: until it releases them, or
-    from then on if it was the last use. `hopper.drain` comes before the release if they were stored from.
-
-    ```mlir
-    %t = hopper.reuse %ch : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
-    ```
-
-    Errors: a channel of more stages; a result of other extents.
-  }];
-  let arguments = (ins Hopper_ChannelType:$channel);
-  let results = (outs Hopper_TileType:$tile);
-  let assemblyFormat = "$channel attr-dict `:` type($channel) `->` type($tile)";
-  let hasVerifier = 1;
-}
-
 def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "write the rows of a consumer to a tensor";
   let description = [{

@@ -59,20 +59,23 @@ def Hopper_WorkRowsOp : Hopper_Op<"work_rows", [Pure]> {
   let description = [{
     `first = size * tile` and `end = min(first + size, count)`. With `own`, those of a replica of a partition, each of which has 64 of the rows:
     for replica `w`, from `first + 64 w` up to `end`, at most 64, and none if that is beyond `end`. So whatever is computed of the rows, such as the
-    range of a loop over KV blocks, holds for a CTA or for a warpgroup.
+    range of a loop over KV blocks, holds for a CTA or for a warpgroup. A replica without rows has `first = end = count`, so that it reads and writes nothing.
+
+    With `short_first`, tiles end with the `count` rows, rounded up to a multiple of 64, instead of starting with the first one: tile 0 has what is left, which is a multiple
+    of 64 rows.
 
     Operands: `tile`, the number of the work tile; `count`, the rows that there are. `size` is a multiple of 64.
 
     ```mlir
     %first, %end = hopper.work_rows %t of %count size 192
-    %first, %end = hopper.work_rows %t of %count size 192 own
+    %first, %end = hopper.work_rows %t of %count size 192 short_first own
     ```
 
     Errors: a size that is not a positive multiple of 64.
   }];
-  let arguments = (ins Index:$tile, Index:$count, I64Attr:$size, UnitAttr:$own);
+  let arguments = (ins Index:$tile, Index:$count, I64Attr:$size, UnitAttr:$short_first, UnitAttr:$own);
   let results = (outs Index:$first, Index:$end);
-  let assemblyFormat = "$tile `of` $count `size` $size (`own` $own^)? attr-dict";
+  let assemblyFormat = "$tile `of` $count `size` $size (`short_first` $short_first^)? (`own` $own^)? attr-dict";
   let hasVerifier = 1;
 }
 
@@ -332,12 +335,12 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
 
     ```
     most        = max_n x[n, m]
-    newShift    = min(shift, -most)                     exact; lazy: shift where no row of a warp has most + shift > 8
+    newShift    = min(shift, -most)                     exact; lazy: shift where no row of a warp has most + shift > 8; never: shift
     newAcc      = acc * 2^(newShift - shift)            newSum = sum * 2^(newShift - shift) + parts of sum_n probabilities
     probabilities[n, m] = 2^(x[n, m] + newShift[m])
     ```
 
-    The state of no keys is acc 0, shift the largest f32, sum 0. `hopper-decompose-softmax` expands the operation.
+    The state of no keys is acc 0, shift the largest f32, sum 0; with `never` another shift, and `newShift` may be `min(shift, -most)` for it. `hopper-decompose-softmax` expands the operation.
 
     Operands: `scores`, `vector<N x 64>`; `acc`, `vector<Dv x 64>`; `shift`, `vector<1 x 64>`; `sum`, `vector<4 x 64>`, in four parts; `offset`, `vector<1 x 64>`,
     what all scores of a row get beside their factor.
@@ -349,7 +352,7 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
         : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     ```
 
-    Errors: other shapes; a factor that is not positive; a rescale other than lazy or exact.
+    Errors: other shapes; a factor that is not positive; a rescale other than lazy, exact or never.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$scores,
       VectorOfRankAndType<[2], [F32]>:$acc, VectorOfRankAndType<[2], [F32]>:$shift,
