@@ -448,10 +448,10 @@ LogicalResult Outliner::emitResults() {
   return success();
 }
 
-/// How many heads take turns in the order of work tiles, or null for one: more
-/// than the schedule's, if they have together few keys.
+/// How many heads take turns in the order of work tiles, or null for one: fewer
+/// than the schedule's, if they have together many keys.
 Value Outliner::emitHeadGroup() {
-  if (schedule.getHeadGroup() == 1 && schedule.getHeadGroupKeys() == 0)
+  if (schedule.getHeadGroup() == 1)
     return {};
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -459,17 +459,14 @@ Value Outliner::emitHeadGroup() {
   Value group = index(schedule.getHeadGroup());
   if (schedule.getHeadGroupKeys() == 0)
     return group;
-  // Beyond some number of heads it makes no difference in the end, but costs.
-  constexpr int64_t mostHeads = 32;
   const TileAccess &keys = blocks.begin()->second;
   Value count = arith::MaxUIOp::create(
       builder, loc, values->getExtent(keys.argument, keys.dims[2]), index(1));
-  Value heads = arith::MinUIOp::create(
-      builder, loc,
-      arith::DivUIOp::create(builder, loc, index(schedule.getHeadGroupKeys()),
-                             count),
-      index(mostHeads));
-  return arith::MaxUIOp::create(builder, loc, group, heads);
+  Value heads = arith::DivUIOp::create(
+      builder, loc, index(schedule.getHeadGroupKeys()), count);
+  return arith::MinUIOp::create(
+      builder, loc, group,
+      arith::MaxUIOp::create(builder, loc, heads, index(1)));
 }
 
 LogicalResult Outliner::emitWork(Block *body) {

@@ -392,10 +392,11 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   collectCaptureTiles(op.getMask(), kNumMaskArgs - 2, captures);
   bool hasBias = hasKeyBias(op);
   int64_t stages = 2, captureStages = 0, threadBlocks = 1;
-  // The more heads take turns, the better is the work shared out in the end, as
-  // long as their keys and values fit in the L2 cache with some room.
-  constexpr int64_t cacheBytes = 32 << 20;
-  int64_t headGroup = !isMasked ? 1 : dim <= 128 ? 16 : 8;
+  // The more heads take turns, the better is the work shared out in the end,
+  // and the fewer thread blocks read the same keys at a time; but the more is
+  // read from beyond the L2 cache. Without a mask it makes no difference.
+  int64_t headGroup = !isMasked ? 1 : dim <= 128 ? 64 : 32;
+  int64_t headGroupKeys = !isMasked ? 0 : dim <= 128 ? 1 << 19 : 1 << 18;
   // Whether tiles of keys are passed over between others that are not.
   std::optional<MaskBounds> bounds;
   if (!op.getMask().empty())
@@ -411,9 +412,6 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   bool bothEnds = byClass && !endsWithQuery;
   bool isInBand = bounds && isBand(*bounds, op);
   bool hasFewKeys = byClass || isInBand;
-  int64_t headGroupKeys =
-      isMasked ? cacheBytes / (getRowBytes(queryKeyDim) + getRowBytes(valueDim))
-               : 0;
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t registers,
                  unsigned flags, double tileCost, double keyCost) {
@@ -488,9 +486,11 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
       // The more queries, the fewer keys that some of them need are read again.
       // What finds them has no registers left to count heads by keys.
       if (rows % 256 == 0) {
-        int64_t saved = std::exchange(headGroupKeys, 0);
+        int64_t savedKeys = std::exchange(headGroupKeys, 0),
+                saved = std::exchange(headGroup, 16);
         add(256, 64, 112, common, 2.8, 15.0e-3);
-        headGroupKeys = saved;
+        headGroupKeys = savedKeys;
+        headGroup = saved;
       }
       add(128, tileN, 208, common, 2.2, 8.5e-3);
       stages = 2;
@@ -554,7 +554,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     add(192, hasFewKeys || isTight ? 64 : 80, 160,
         isMasked ? Persistent : common,
         hasFewKeys ? 4.0
-        : isMasked ? 5.0
+        : isMasked ? 3.5
                    : 3.0,
         isMasked ? 15.2e-3 : 15.6e-3);
     add(128, 128, 232, all, isMasked ? 2.2 : 1.5,

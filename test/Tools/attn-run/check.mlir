@@ -68,8 +68,8 @@ func.func @overflow(%q: tensor<1x1x4x8xf32>)
         %one = arith.constant 1.000000e+00 : f32
         %c = arith.addf %a, %one : f32
         %d = arith.mulf %c, %large : f32
-        %e = arith.mulf %d, %large : f32
-        %f = arith.mulf %e, %small : f32
+        %e = arith.mulf %d, %d : f32
+        %f = math.sqrt %e : f32
         %g = arith.mulf %f, %small : f32
         attn.yield %g : f32
       }

@@ -30,9 +30,11 @@ FactoredScores mlir::attn::splitScoreFactor(Value scores) {
       value = multiply.getRhs();
       factor = getPositiveSplat(multiply.getLhs());
     }
-    if (factor == 0)
+    // Each is a normal number, and so is their product.
+    factor *= result.factor;
+    if (factor == 0 || !std::isnormal(static_cast<float>(factor)))
       break;
-    result = {value, result.factor * factor};
+    result = {value, factor};
   }
   return result;
 }

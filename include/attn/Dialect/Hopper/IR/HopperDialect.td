@@ -51,9 +51,9 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `thread_blocks`: so many thread blocks run on a multiprocessor at a time, from 1 (not written) to 4, and share its registers and
       its shared memory. What one of them waits for, the others compute beside.
     * `head_group`: heads whose tiles take turns in the order of the grid, which lets long
-      tiles of several heads run first.
-    * `head_group_keys`: more heads take turns, up to 32, if they have together no more than so many keys, which are to fit in a cache; 0 (not
-      written) for none.
+      tiles of several heads run first. Thread blocks that run at a time read the same keys less often, then, and at one time.
+    * `head_group_keys`: fewer heads take turns if they had together more than so many keys; 0 (not
+      written) for any number of keys.
     * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `reverse`: the tiles of the last queries come first.
