@@ -138,8 +138,9 @@ void mlir::attn::registerAttnPipelines() {
       buildAttnToNVVMPipeline);
   PassPipelineRegistration<AttnToNVVMOptions>(
       "attn-hopper-to-nvvm",
-      "Lower kernels of the machine level to what each of their threads does",
-      buildGPUThreadStage);
+      "Lower kernels of the machine level, of steps or of partitions, to what "
+      "each of their threads does",
+      buildHopperToNVVMPipeline);
   PassPipelineRegistration<AttnToNVVMOptions>(
       "attn-checks-to-nvvm",
       "Lower checks of the lists of a program to kernels for Hopper GPUs",

@@ -92,6 +92,13 @@ void mlir::attn::buildGPUKernelStage(OpPassManager &pm,
   addCleanup(pm);
 }
 
+void mlir::attn::buildHopperToNVVMPipeline(OpPassManager &pm,
+                                           const AttnToNVVMOptions &options) {
+  addPartitions(pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>());
+  addCleanup(pm);
+  buildGPUThreadStage(pm, options);
+}
+
 void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();

@@ -32,6 +32,9 @@ void buildGPUTileStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 void buildGPUKernelStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 /// Kernels are in the LLVM and NVVM dialects.
 void buildGPUThreadStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+/// From kernels of steps, or of partitions.
+void buildHopperToNVVMPipeline(OpPassManager &pm,
+                               const AttnToNVVMOptions &options);
 
 /// Checks of lists are kernels, and nothing else is left.
 void buildGPUCheckStage(OpPassManager &pm, const AttnToNVVMOptions &options);

@@ -390,7 +390,7 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
   hopper::StoreOp::create(
       builder, loc, *vector, emitOwnRows(staging),
       arguments->getMap(*result.access, hopper::kWarpgroupRows), (*position)[0],
-      (*position)[1], (*position)[2]);
+      (*position)[1], (*position)[2], /*column=*/Value());
   return success();
 }
 

@@ -73,5 +73,6 @@ Value Outliner::publish(StringRef partition, Value output, Value vector) {
       hopper::TileType::get(builder.getContext(), rows, type.getDimSize(0),
                             type.getElementType(), rows);
   return hopper::PublishOp::create(builder, loc, tile, vector,
+                                   /*transposed=*/false,
                                    schedule.getStages());
 }

@@ -268,12 +268,12 @@ static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
       schedule.getContext(), schedule.getTileM(), tileN, schedule.getStages(),
       schedule.getRegisters(), schedule.getHeadGroup(),
       schedule.getHeadGroupKeys(), schedule.getCaptureStages(),
-      schedule.getThreadBlocks(), schedule.getReverse(), schedule.getBothEnds(),
-      schedule.getShortFirst(), schedule.getPersistent(),
-      schedule.getPingPong(), schedule.getQInRegisters(),
-      schedule.getBiasInProduct(), schedule.getStrided(),
-      schedule.getSplitKeys(), schedule.getPackHeads(), schedule.getOrder(),
-      schedule.getExclusive(), schedule.getPartitions());
+      schedule.getThreadBlocks(), schedule.getInFlight(), schedule.getReverse(),
+      schedule.getBothEnds(), schedule.getShortFirst(),
+      schedule.getPersistent(), schedule.getPingPong(),
+      schedule.getQInRegisters(), schedule.getBiasInProduct(),
+      schedule.getStrided(), schedule.getSplitKeys(), schedule.getPackHeads(),
+      schedule.getOrder(), schedule.getExclusive(), schedule.getPartitions());
 }
 
 /// Schedules for tiles of queries that gather their keys. The fewer queries,
@@ -289,7 +289,7 @@ getGatheredSchedules(AttentionLikeOpInterface op) {
       return hopper::ScheduleAttr::get(
           op.getContext(), /*tileM=*/64, tileN, stages, registers,
           /*headGroup=*/1, /*headGroupKeys=*/0, /*captureStages=*/0,
-          threadBlocks, /*reverse=*/false, /*bothEnds=*/false,
+          threadBlocks, /*inFlight=*/0, /*reverse=*/false, /*bothEnds=*/false,
           /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
           /*qInRegisters=*/false,
           /*biasInProduct=*/false, isStrided,
@@ -418,7 +418,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
     auto get = [&](int64_t tileN) {
       return hopper::ScheduleAttr::get(
           op.getContext(), tileM, tileN, stages, registers, headGroup,
-          headGroupKeys, captureStages, threadBlocks,
+          headGroupKeys, captureStages, threadBlocks, /*inFlight=*/0,
           /*reverse=*/isMasked && !bothEnds, bothEnds,
           /*shortFirst=*/endsWithQuery && !byClass && !hasWords && tileM > 64,
           (flags & Persistent) != 0, (flags & PingPong) != 0,

@@ -231,6 +231,12 @@ void ThreadProgram::emitGet(hopper::GetOp op) {
   emitWarpSync();
 }
 
+void ThreadProgram::emitView(hopper::ViewOp op) {
+  int64_t stages = op.getChannel().getType().getStages();
+  tiles[op.getTile()] = getView(shared[op.getChannel()],
+                                getStage(get(op.getNumber())[0], stages));
+}
+
 void ThreadProgram::emitArrive(Value barrier) {
   emitAsm("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier, {});
 }
@@ -422,7 +428,9 @@ void ThreadProgram::emitStore(hopper::StoreOp op) {
           op.getMap().getType(), op.getBatch(), op.getHead(), op.getRow());
       for (int64_t column = first; column < end;
            column += hopper::kChunkColumns) {
-        SmallVector<Value> at = {i32(column)};
+        SmallVector<Value> at = {
+            op.getColumn() ? addOffset(getIndexInt(op.getColumn(), 32), column)
+                           : i32(column)};
         llvm::append_range(at, coordinates);
         int64_t chunk = (column - first) / hopper::kChunkColumns;
         NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(

@@ -189,6 +189,7 @@ LogicalResult ThreadProgram::emitOp(Operation &op) {
       .Case([&](hopper::ReceiveOp op) { return emitReceive(op), done(); })
       .Case([&](hopper::PutOp op) { return emitPut(op), done(); })
       .Case([&](hopper::GetOp op) { return emitGet(op), done(); })
+      .Case([&](hopper::ViewOp op) { return emitView(op), done(); })
       .Case([&](hopper::PutVectorOp op) { return emitPutVector(op), done(); })
       .Case(
           [&](hopper::PutFragmentOp op) { return emitPutFragment(op), done(); })

@@ -217,6 +217,7 @@ private:
     return TileView{&tile, {}}.advance(stage, tile.bytes);
   }
   void emitGet(hopper::GetOp op);
+  void emitView(hopper::ViewOp op);
   void emitRelease(hopper::ReleaseOp op);
   void emitArrive(Value barrier);
   void emitByLeader(function_ref<void()> body);

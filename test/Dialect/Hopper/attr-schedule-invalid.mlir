@@ -140,6 +140,11 @@
 
 // -----
 
+// expected-error@+1 {{expects in_flight to be from 0 to 8, but got 9}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, in_flight = 9>
+
+// -----
+
 // expected-error@+1 {{expects capture_stages to be 0, 1, 2 or 4, but got 3}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 3>
 

@@ -13,6 +13,17 @@ func.func @f() {
 
 // -----
 
+func.func @store_column(%v: vector<64x64xbf16>, %m: !hopper.map<64x64xbf16, strided>, %x: index) {
+  %t = hopper.create_tile : !hopper.tile<64x64xbf16>
+  hopper.warp_specialize partition @compute {
+    // expected-error @+1 {{expects no column of a strided map}}
+    hopper.store %v, %t, %m[%x, %x, %x] column %x : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16, strided>
+  }
+  return
+}
+
+// -----
+
 func.func @f() {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {

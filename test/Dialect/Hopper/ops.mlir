@@ -222,8 +222,10 @@ func.func @packed(%map: !hopper.map<64x64xbf16, packed>, %lse: memref<?x?x?xf32>
     %v = arith.constant dense<0.0> : vector<64x64xbf16>
     %m = arith.constant dense<0.0> : vector<1x64xf32>
     // CHECK: hopper.store %{{.*}} : vector<64x64xbf16>, <64x64xbf16>, <64x64xbf16, packed>
+    // CHECK: hopper.store %{{.*}}] column %{{.*}} : vector<64x64xbf16>, <64x64xbf16>, <64x64xbf16, packed>
     // CHECK: hopper.store_rows %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] dim 2 end %{{.*}} packed %{{.*}} heads 1 : vector<1x64xf32>, memref<?x?x?xf32>
     hopper.store %v, %tile, %map[%x, %x, %x] : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16, packed>
+    hopper.store %v, %tile, %map[%x, %x, %x] column %x : vector<64x64xbf16>, !hopper.tile<64x64xbf16>, !hopper.map<64x64xbf16, packed>
     hopper.store_rows %m, %lse[%x, %x, %x] dim 2 end %x packed %p heads 1 : vector<1x64xf32>, memref<?x?x?xf32>
   }
   return

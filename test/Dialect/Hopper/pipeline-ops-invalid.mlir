@@ -111,8 +111,93 @@ func.func @own_rows(%tile: !hopper.tile<128x64xbf16>) {
 // -----
 
 func.func @dot(%q: !hopper.tile<64x64xbf16>, %k: !hopper.tile<64x64xbf16>, %a: vector<32x64xf32>) {
-  // expected-error @+1 {{expects an accumulator of the result's type, but got 'vector<32x64xf32>'}}
+  // expected-error @+1 {{expects the accumulator to be 'vector<64x64xf32>', but got 'vector<32x64xf32>'}}
   %x = hopper.dot %q, %k acc %a : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16>, vector<32x64xf32> -> vector<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @dot_rows(%q: !hopper.tile<128x64xbf16>, %k: !hopper.tile<64x64xbf16>) {
+  // expected-error @+1 {{expects 64 rows of the result, but got 128}}
+  %x = hopper.dot %q, %k : !hopper.tile<128x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @own_columns(%tile: !hopper.tile<64x96xbf16>) {
+  // expected-error @+1 {{expects 64 columns of the source, but got '!hopper.tile<64x64xbf16>'}}
+  %x = hopper.own_columns %tile : !hopper.tile<64x96xbf16> -> !hopper.tile<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @published_across(%v: vector<64x64xbf16>) {
+  // expected-error @+1 {{expects a tile with blocks of 'vector<64x64xbf16>', but got '!hopper.tile<96x128xbf16>'}}
+  %x = hopper.publish %v transposed stages 1 : vector<64x64xbf16> -> !hopper.tile<96x128xbf16>
+  return
+}
+
+// -----
+
+func.func @published_floats(%v: vector<64x64xf32>) {
+  // expected-error @+1 {{expects a tile with blocks of 'vector<64x64xf32>', but got '!hopper.tile<64x64xf32>'}}
+  %x = hopper.publish %v stages 1 : vector<64x64xf32> -> !hopper.tile<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @vector_stages(%source: memref<?xf32>, %i: index) {
+  // expected-error @+1 {{expects 1, 2 or 4 stages, but got 3}}
+  %x = hopper.load_vector %source[%i] stages 3 : memref<?xf32> -> !hopper.tile<80xf32>
+  return
+}
+
+// -----
+
+func.func @vector_tile(%source: memref<?xf32>, %i: index) {
+  // expected-error @+1 {{expects a vector of a multiple of 8 floats, but got '!hopper.tile<12xf32>'}}
+  %x = hopper.load_vector %source[%i] stages 2 : memref<?xf32> -> !hopper.tile<12xf32>
+  return
+}
+
+// -----
+
+func.func @vector_source(%source: memref<?xbf16>, %i: index) {
+  // expected-error @+1 {{expects a buffer of f32 with a contiguous last dimension, but got 'memref<?xbf16>'}}
+  %x = hopper.load_vector %source[%i] stages 2 : memref<?xbf16> -> !hopper.tile<80xf32>
+  return
+}
+
+// -----
+
+func.func @vector_indices(%source: memref<?x?xf32>, %i: index) {
+  // expected-error @+1 {{expects 2 indices, but got 1}}
+  %x = hopper.load_vector %source[%i] stages 2 : memref<?x?xf32> -> !hopper.tile<80xf32>
+  return
+}
+
+// -----
+
+func.func @view_tile(%n: i32) {
+  %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+  hopper.step "late" in "compute" {
+    // expected-error @+1 {{expects the result to be a tile of the channel, '!hopper.tile<64x64xbf16>', but got '!hopper.tile<64x128xbf16>'}}
+    %x = hopper.view %ch[%n] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x128xbf16>
+    hopper.end
+  }
+  return
+}
+
+// -----
+
+func.func @view_outside(%n: i32) {
+  %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+  // expected-error @+1 {{expects to be in a partition of hopper.warp_specialize}}
+  %x = hopper.view %ch[%n] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
   return
 }
 

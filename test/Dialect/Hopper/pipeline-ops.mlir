@@ -120,9 +120,31 @@ gpu.module @m {
     %half = arith.truncf %s : vector<64x64xf32> to vector<64x64xbf16>
     // CHECK: hopper.publish %{{.*}} stages 2 : vector<64x64xbf16> -> <128x64xbf16>
     %tile = hopper.publish %half stages 2 : vector<64x64xbf16> -> !hopper.tile<128x64xbf16>
+    // CHECK: hopper.publish %{{.*}} transposed stages 1 : vector<64x64xbf16> -> <64x128xbf16>
+    %across = hopper.publish %half transposed stages 1 : vector<64x64xbf16> -> !hopper.tile<64x128xbf16>
+    // CHECK: hopper.publish %{{.*}} stages 2 : vector<1x64xf32> -> <128xf32>
+    %floats = hopper.publish %m stages 2 : vector<1x64xf32> -> !hopper.tile<128xf32>
+    // CHECK: hopper.own_columns %{{.*}} : <64x128xbf16> -> <64x64xbf16>
+    %own = hopper.own_columns %across : !hopper.tile<64x128xbf16> -> !hopper.tile<64x64xbf16>
+    // CHECK: hopper.dot %{{.*}}, %{{.*}} lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, <64x64xbf16> -> vector<64x64xf32>
+    %dot = hopper.dot %own, %own lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
     // CHECK: hopper.next_use %{{.*}} : !hopper.channel<2x64x64xbf16>
     %n = hopper.next_use %ch : !hopper.channel<2x64x64xbf16>
+    hopper.step "late" in "compute" {
+      // CHECK: %[[N:.*]] = hopper.next_use %{{.*}} reader 1 : !hopper.channel<2x64x64xbf16>
+      %late = hopper.next_use %ch reader 1 : !hopper.channel<2x64x64xbf16>
+      // CHECK: hopper.view %{{.*}}[%[[N]]] : <2x64x64xbf16> -> <64x64xbf16>
+      %view = hopper.view %ch[%late] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+      hopper.end
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @vectors
+  gpu.func @vectors(%source: memref<?x?x?xf32>, %b: index, %i: index) kernel {
+    // CHECK: hopper.load_vector %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] stages 2 : memref<?x?x?xf32> -> <80xf32>
+    %x = hopper.load_vector %source[%b, %b, %i] stages 2 : memref<?x?x?xf32> -> !hopper.tile<80xf32>
     gpu.return
   }
 }

@@ -40,7 +40,7 @@ gpu.module @m {
         hopper.end %x : !tile
       }
       hopper.pipelined_for %j = %n to %n step 64
-          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"late", 1>] {
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"late", 0>] {
         %k = hopper.step "load_k" in "load" -> !tile {
           %x = hopper.load %map[%b, %h, %j] stages 2 : !map -> !tile
           hopper.end %x : !tile
@@ -132,6 +132,64 @@ gpu.module @m {
         %x = hopper.load_fragment %rows : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
         %more = hopper.own_rows %p : !hopper.tile<128x64xbf16> -> !hopper.tile<64x64xbf16, of 128>
         %y = hopper.load_fragment %more : !hopper.tile<64x64xbf16, of 128> -> vector<64x64xbf16>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// What replicas publish goes to all of them, too. A tile that is used in several
+// stages arrives in the first one, is named again in the others, and is given back
+// in the last one. Floats are copied as tiles are.
+
+// CHECK-LABEL: gpu.func @exchanged
+// CHECK: %[[Q:.*]] = hopper.create_channel : <2x64x128xbf16>
+// CHECK: %[[L:.*]] = hopper.create_channel : <2x64xf32>
+// CHECK: %[[P:.*]] = hopper.create_channel : <2x64x128xbf16>
+// CHECK: hopper.step "load" in "load" {
+// CHECK: hopper.put %[[Q]]
+// CHECK: hopper.put_vector %[[L]][%{{.*}}], %{{.*}}[%{{.*}}] : <2x64xf32>, memref<?xf32>
+// CHECK: hopper.step "give" in "compute" {
+// CHECK: %[[N:.*]] = hopper.next_use %[[L]] :
+// CHECK-NEXT: %[[FLOATS:.*]] = hopper.get %[[L]][%[[N]]]
+// CHECK: %[[N:.*]] = hopper.next_use %[[Q]] :
+// CHECK-NEXT: %[[TILE:.*]] = hopper.get %[[Q]][%[[N]]]
+// CHECK: hopper.own_columns %[[TILE]]
+// CHECK-NOT: hopper.release %[[Q]]
+// CHECK: hopper.load_fragment %[[FLOATS]]
+// CHECK-NEXT: hopper.next_use %[[L]]
+// CHECK-NEXT: hopper.release %[[L]]
+// CHECK: hopper.put_fragment %[[P]][%{{.*}}], %{{.*}} at %{{.*}} transposed
+// CHECK: hopper.step "late" in "compute" {
+// CHECK: hopper.get %[[P]]
+// CHECK: %[[N:.*]] = hopper.next_use %[[Q]] reader 1
+// CHECK-NEXT: %[[AGAIN:.*]] = hopper.view %[[Q]][%[[N]]]
+// CHECK: hopper.dot %{{.*}}, %[[AGAIN]]
+// CHECK: hopper.release %[[P]]
+// CHECK-NEXT: hopper.next_use %[[Q]] :
+// CHECK-NEXT: hopper.release %[[Q]]
+gpu.module @m {
+  gpu.func @exchanged(%map: !hopper.map<64x128xbf16>, %floats: memref<?xf32>, %n: index) kernel {
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"load", 0>, #hopper.place<"give", 0>, #hopper.place<"late", 1>] {
+      %q, %l = hopper.step "load" in "load" -> !hopper.tile<64x128xbf16>, !hopper.tile<64xf32> {
+        %x = hopper.load %map[%n, %n, %j] stages 2 : !hopper.map<64x128xbf16> -> !hopper.tile<64x128xbf16>
+        %y = hopper.load_vector %floats[%j] stages 2 : memref<?xf32> -> !hopper.tile<64xf32>
+        hopper.end %x, %y : !hopper.tile<64x128xbf16>, !hopper.tile<64xf32>
+      }
+      %p = hopper.step "give" in "compute" -> !hopper.tile<64x128xbf16> {
+        %columns = hopper.own_columns %q : !hopper.tile<64x128xbf16> -> !hopper.tile<64x64xbf16>
+        %x = hopper.load_fragment %columns : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
+        %y = hopper.load_fragment %l : !hopper.tile<64xf32> -> vector<64x1xf32>
+        %tile = hopper.publish %x transposed stages 2 : vector<64x64xbf16> -> !hopper.tile<64x128xbf16>
+        hopper.end %tile : !hopper.tile<64x128xbf16>
+      }
+      hopper.step "late" in "compute" {
+        %columns = hopper.own_columns %p : !hopper.tile<64x128xbf16> -> !hopper.tile<64x64xbf16>
+        %x = hopper.dot %columns, %q lhs_transposed rhs_transposed : !hopper.tile<64x64xbf16>, !hopper.tile<64x128xbf16> -> vector<128x64xf32>
         hopper.end
       }
     }

@@ -30,6 +30,62 @@ gpu.module @m {
     gpu.return
   }
 
+  // With two in flight at a time, the second one waits for the first when it has
+  // been started. Who waits for a product has waited for those before.
+
+  // CHECK-LABEL: gpu.func @at_most_two
+  // CHECK: %[[A:.*]] = hopper.mma
+  // CHECK-NEXT: %[[B:.*]] = hopper.mma
+  // CHECK-NEXT: %[[AV:.*]] = hopper.wait %[[A]] in_flight 1
+  // CHECK-NEXT: hopper.release
+  // CHECK-NEXT: %[[C:.*]] = hopper.mma {{.*}} lhs_transposed
+  // CHECK-NEXT: %[[BV:.*]] = hopper.wait %[[B]] in_flight 1
+  // CHECK-NEXT: %[[CV:.*]] = hopper.wait %[[C]] in_flight 0
+  // CHECK-NEXT: hopper.reduce max %[[CV]]
+  // CHECK-NEXT: hopper.reduce max %[[AV]]
+  // CHECK-NEXT: hopper.reduce max %[[BV]]
+  gpu.func @at_most_two(%n: i32) kernel attributes {
+      hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, in_flight = 2>} {
+    %c0 = arith.constant 0 : index
+    %ch = hopper.create_channel : !channel
+    %q = hopper.create_tile : !tile
+    hopper.step "s" in "compute" {
+      %k = hopper.get %ch[%n] : !channel -> !tile
+      %columns = hopper.columns %k[%c0] : !tile -> !tile
+      %a = hopper.dot %q, %columns : !tile, !tile -> vector<64x64xf32>
+      hopper.release %ch[%n] : !channel
+      %b = hopper.dot %q, %q : !tile, !tile -> vector<64x64xf32>
+      %c = hopper.dot %q, %q lhs_transposed : !tile, !tile -> vector<64x64xf32>
+      %z = hopper.reduce max %c : vector<64x64xf32> -> vector<1x64xf32>
+      %x = hopper.reduce max %a : vector<64x64xf32> -> vector<1x64xf32>
+      %y = hopper.reduce max %b : vector<64x64xf32> -> vector<1x64xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @all_before
+  // CHECK: %[[A:.*]] = hopper.mma
+  // CHECK-NEXT: %[[B:.*]] = hopper.mma
+  // CHECK-NEXT: %[[V:.*]]:2 = hopper.wait %[[A]], %[[B]] in_flight 0
+  // CHECK-NEXT: hopper.release
+  // CHECK-NEXT: hopper.reduce max %[[V]]#1
+  // CHECK-NEXT: hopper.reduce max %[[V]]#0
+  gpu.func @all_before(%n: i32) kernel {
+    %ch = hopper.create_channel : !channel
+    %q = hopper.create_tile : !tile
+    hopper.step "s" in "compute" {
+      %k = hopper.get %ch[%n] : !channel -> !tile
+      %a = hopper.dot %q, %k : !tile, !tile -> vector<64x64xf32>
+      hopper.release %ch[%n] : !channel
+      %b = hopper.dot %q, %q : !tile, !tile -> vector<64x64xf32>
+      %y = hopper.reduce max %b : vector<64x64xf32> -> vector<1x64xf32>
+      %x = hopper.reduce max %a : vector<64x64xf32> -> vector<1x64xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+
   // A product may add to one in flight; a tile that is read by no product in
   // flight is given back where it is.
 

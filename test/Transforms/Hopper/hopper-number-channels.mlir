@@ -64,6 +64,50 @@ gpu.module @m {
 
 // -----
 
+// A tile that is named again in a later stage: its reader counts by itself.
+
+!channel = !hopper.channel<2x64x64xbf16>
+
+// CHECK-LABEL: gpu.func @readers
+// CHECK: partition @compute
+// CHECK: hopper.get %[[CH:.*]][%c0_i32]
+// CHECK: scf.for %[[T:.*]] =
+// CHECK: %[[USE:.*]] = arith.addi %{{.*}}, %c1_i32{{.*}}
+// CHECK: hopper.get %[[CH]][%[[USE]]]
+// CHECK: hopper.view %[[CH]][%[[VIEWED:.*]]] :
+// CHECK: hopper.release %[[CH]][%[[VIEWED]]]
+// CHECK: }
+// CHECK: hopper.view %[[CH]][%[[LAST:.*]]] :
+// CHECK: hopper.release %[[CH]][%[[LAST]]]
+gpu.module @m {
+  gpu.func @readers(%lo: i32, %hi: i32, %one: i32) kernel {
+    %ch = hopper.create_channel : !channel
+    hopper.warp_specialize
+    partition @load threads(1) {
+    } partition @compute replicas(1) registers(240) {
+      %a = hopper.next_use %ch : !channel
+      %x = hopper.get %ch[%a] : !channel -> !hopper.tile<64x64xbf16>
+      scf.for %i = %lo to %hi step %one : i32 {
+        %b = hopper.next_use %ch : !channel
+        %y = hopper.get %ch[%b] : !channel -> !hopper.tile<64x64xbf16>
+        %c = hopper.next_use %ch reader 1 : !channel
+        %z = hopper.view %ch[%c] : !channel -> !hopper.tile<64x64xbf16>
+        %p = hopper.load_fragment %z : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
+        %d = hopper.next_use %ch : !channel
+        hopper.release %ch[%d] : !channel
+      }
+      %e = hopper.next_use %ch reader 1 : !channel
+      %z = hopper.view %ch[%e] : !channel -> !hopper.tile<64x64xbf16>
+      %p = hopper.load_fragment %z : !hopper.tile<64x64xbf16> -> vector<64x64xbf16>
+      %f = hopper.next_use %ch : !channel
+      hopper.release %ch[%f] : !channel
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @unequal(%map: !hopper.map<64x64xbf16>, %n: index, %lo: i32, %hi: i32, %one: i32, %c: i1) kernel {
     %k = hopper.create_channel : !hopper.channel<2x64x64xbf16>

@@ -74,7 +74,7 @@ static int64_t countPartitions(DictionaryAttr partitions) {
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
-          headGroupKeys = 0, captureStages = 0, threadBlocks = 1;
+          headGroupKeys = 0, captureStages = 0, threadBlocks = 1, inFlight = 0;
   bool reverse = false, bothEnds = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
        biasInProduct = false, strided = false, splitKeys = false,
@@ -130,7 +130,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"head_group", &headGroup},
           {"head_group_keys", &headGroupKeys},
           {"capture_stages", &captureStages},
-          {"thread_blocks", &threadBlocks}})
+          {"thread_blocks", &threadBlocks},
+          {"in_flight", &inFlight}})
       if (name == number)
         return failure(parser.parseEqual() || parser.parseInteger(*value));
     for (bool isOrder : {true, false})
@@ -165,7 +166,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      headGroupKeys, captureStages, threadBlocks, reverse, bothEnds, shortFirst,
+      headGroupKeys, captureStages, threadBlocks, inFlight, reverse, bothEnds,
+      shortFirst,
       persistent, pingPong, inRegisters, biasInProduct, strided, splitKeys,
       packHeads,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
@@ -185,6 +187,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
     printer << ", capture_stages = " << getCaptureStages();
   if (getThreadBlocks() != 1)
     printer << ", thread_blocks = " << getThreadBlocks();
+  if (getInFlight())
+    printer << ", in_flight = " << getInFlight();
   for (auto [flag, isSet] :
        {std::pair<StringRef, bool>{"reverse", getReverse()},
         {"both_ends", getBothEnds()},
@@ -232,9 +236,9 @@ static bool isStageCount(int64_t stages) {
 LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
     int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
-    int64_t captureStages, int64_t threadBlocks, bool reverse, bool bothEnds,
-    bool, bool persistent, bool, bool, bool, bool strided, bool splitKeys,
-    bool packHeads, ArrayAttr order, ArrayAttr exclusive,
+    int64_t captureStages, int64_t threadBlocks, int64_t inFlight, bool reverse,
+    bool bothEnds, bool, bool persistent, bool, bool, bool, bool strided,
+    bool splitKeys, bool packHeads, ArrayAttr order, ArrayAttr exclusive,
     DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
     return emitError() << "expects " << (exclusive ? "exclusive" : "partitions")
@@ -264,6 +268,9 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (captureStages != 0 && !isStageCount(captureStages))
     return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
                        << captureStages;
+  if (inFlight < 0 || inFlight > kMostInFlight + 1)
+    return emitError() << "expects in_flight to be from 0 to "
+                       << kMostInFlight + 1 << ", but got " << inFlight;
   if (strided && (persistent || captureStages != 0))
     return emitError() << "expects a strided schedule to be without "
                        << (persistent ? "persistent" : "capture_stages");

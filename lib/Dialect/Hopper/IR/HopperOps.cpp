@@ -101,6 +101,22 @@ int64_t hopper::getChunkColumns(Type element) {
   return kChunkColumns * 2 / getElementBytes(element);
 }
 
+Value hopper::getTileOfPart(Operation *op) {
+  return isa<RowsOp, ColumnsOp, OwnRowsOp, OwnColumnsOp>(op) ? op->getOperand(0)
+                                                             : Value();
+}
+
+Value hopper::getChannelOf(Value tile) {
+  while (Operation *op = tile.getDefiningOp()) {
+    if (isa<GetOp, ViewOp>(op))
+      return op->getOperand(0);
+    tile = getTileOfPart(op);
+    if (!tile)
+      break;
+  }
+  return {};
+}
+
 //===----------------------------------------------------------------------===//
 // Where operations are
 //===----------------------------------------------------------------------===//
@@ -241,19 +257,26 @@ void GetOp::build(OpBuilder &builder, OperationState &state, Value channel,
         condition);
 }
 
-LogicalResult PutVectorOp::verify() {
-  ChannelType channel = getChannel().getType();
-  auto source = cast<MemRefType>(getSource().getType());
-  if (!channel.isVector())
-    return emitOpError("expects a channel of vectors, but got ") << channel;
+LogicalResult mlir::attn::hopper::verifyFloats(Operation *op, MemRefType source,
+                                               ValueRange indices) {
   if (!source.getElementType().isF32() || source.getRank() < 1 ||
       failed(verifyContiguous(source)))
-    return emitOpError("expects a buffer of f32 with a contiguous last "
-                       "dimension, but got ")
+    return op->emitOpError("expects a buffer of f32 with a contiguous last "
+                           "dimension, but got ")
            << source;
-  if (static_cast<int64_t>(getIndices().size()) != source.getRank())
-    return emitOpError("expects ")
-           << source.getRank() << " indices, but got " << getIndices().size();
+  if (static_cast<int64_t>(indices.size()) != source.getRank())
+    return op->emitOpError("expects ")
+           << source.getRank() << " indices, but got " << indices.size();
+  return success();
+}
+
+LogicalResult PutVectorOp::verify() {
+  ChannelType channel = getChannel().getType();
+  if (!channel.isVector())
+    return emitOpError("expects a channel of vectors, but got ") << channel;
+  if (failed(verifyFloats(*this, cast<MemRefType>(getSource().getType()),
+                          getIndices())))
+    return failure();
   return verifyInOneReplica(*this);
 }
 
@@ -274,6 +297,14 @@ LogicalResult PutFragmentOp::verify() {
   if (channel.getNotes())
     return emitOpError("expects a channel without notes, but got ") << channel;
   return verifyInWarpgroups(*this);
+}
+
+LogicalResult ViewOp::verify() {
+  if (getTile().getType() != getChannel().getType().getTileType())
+    return emitOpError("expects the result to be a tile of the channel, ")
+           << getChannel().getType().getTileType() << ", but got "
+           << getTile().getType();
+  return verifyInPartition(*this);
 }
 
 LogicalResult ReleaseOp::verify() { return verifyInPartition(*this); }
@@ -363,64 +394,77 @@ LogicalResult LoadFragmentOp::verify() {
   return verifyInWarpgroups(*this);
 }
 
-LogicalResult MmaOp::verify() {
-  TileType rhs = getRhs().getType();
+/// Checks a product, complete or pending.
+template <typename OpT>
+static LogicalResult verifyProduct(OpT op, VectorType result) {
+  TileType rhs = op.getRhs().getType();
   int64_t inner, rows;
   Type element;
-  auto lhs = dyn_cast<TileType>(getLhs().getType());
+  auto lhs = dyn_cast<TileType>(op.getLhs().getType());
   if (rhs.isVector() || (lhs && lhs.isVector()))
-    return emitOpError("expects tiles with columns, but got ")
+    return op.emitOpError("expects tiles with columns, but got ")
            << (rhs.isVector() ? rhs : lhs);
   if (lhs) {
-    inner = getLhsTransposed() ? lhs.getRows() : lhs.getColumns();
-    rows = getLhsTransposed() ? lhs.getColumns() : lhs.getRows();
+    inner = op.getLhsTransposed() ? lhs.getRows() : lhs.getColumns();
+    rows = op.getLhsTransposed() ? lhs.getColumns() : lhs.getRows();
     element = lhs.getElementType();
   } else {
-    auto vector = cast<VectorType>(getLhs().getType());
+    auto vector = cast<VectorType>(op.getLhs().getType());
     inner = vector.getDimSize(0);
     rows = vector.getDimSize(1);
     element = vector.getElementType();
-    if (getLhsTransposed())
-      return emitOpError("expects lhs_transposed of a tile, but got ")
+    if (op.getLhsTransposed())
+      return op.emitOpError("expects lhs_transposed of a tile, but got ")
              << vector;
   }
-  VectorType result = getResult().getType().getVector();
-  bool isTransposed = getRhsTransposed();
+  bool isTransposed = op.getRhsTransposed();
   int64_t rhsInner = isTransposed ? rhs.getRows() : rhs.getColumns();
   int64_t outer = isTransposed ? rhs.getColumns() : rhs.getRows();
   if (rows != kWarpgroupRows)
-    return emitOpError("expects ")
+    return op.emitOpError("expects ")
            << kWarpgroupRows << " rows of the result, but got " << rows;
   if (element != rhs.getElementType())
-    return emitOpError("expects operands of one element type, but got ")
+    return op.emitOpError("expects operands of one element type, but got ")
            << element << " and " << rhs.getElementType();
   if (!isa<BFloat16Type, Float16Type>(element))
-    return emitOpError("expects operands of bf16 or f16, but got ") << element;
+    return op.emitOpError("expects operands of bf16 or f16, but got ")
+           << element;
   if (inner != rhsInner)
-    return emitOpError("expects operands to agree on the reduced extent, but "
-                       "got ")
+    return op.emitOpError(
+               "expects operands to agree on the reduced extent, but "
+               "got ")
            << inner << " and " << rhsInner;
-  bool isAlongRows = isTransposed || getLhsTransposed();
+  bool isAlongRows = isTransposed || op.getLhsTransposed();
   if (int64_t multiple = isAlongRows ? 16 : 8; inner % multiple != 0)
-    return emitOpError("expects the reduced extent to be a multiple of ")
+    return op.emitOpError("expects the reduced extent to be a multiple of ")
            << multiple << ", but got " << inner;
   if (outer % 8 != 0 || outer > 256)
-    return emitOpError("expects columns of the result to be a multiple of 8 "
-                       "up to 256, but got ")
+    return op.emitOpError("expects columns of the result to be a multiple of 8 "
+                          "up to 256, but got ")
            << outer;
   if (result.getShape() != ArrayRef<int64_t>({outer, kWarpgroupRows}) ||
       !result.getElementType().isF32())
-    return emitOpError("expects a result of ")
+    return op.emitOpError("expects a result of ")
            << outer << "x" << kWarpgroupRows << "xf32, but got " << result;
-  if (Value acc = getAcc()) {
+  if (Value acc = op.getAcc()) {
     Type type = acc.getType();
     if (auto pending = dyn_cast<PendingType>(type))
       type = pending.getVector();
     if (type != result)
-      return emitOpError("expects the accumulator to be ")
+      return op.emitOpError("expects the accumulator to be ")
              << result << ", but got " << type;
   }
+  return success();
+}
+
+LogicalResult MmaOp::verify() {
+  if (failed(verifyProduct(*this, getResult().getType().getVector())))
+    return failure();
   return verifyInWarpgroups(*this);
+}
+
+LogicalResult DotOp::verify() {
+  return verifyProduct(*this, cast<VectorType>(getResult().getType()));
 }
 
 LogicalResult CreateRampOp::verify() {
@@ -456,8 +500,9 @@ LogicalResult WaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
 LogicalResult WaitOp::verify() {
   if (getPending().empty())
     return emitOpError("expects products to wait for");
-  if (int64_t count = getInFlight(); count < 0 || count > 7)
-    return emitOpError("expects 0 to 7 products in flight, but got ") << count;
+  if (int64_t count = getInFlight(); count < 0 || count > kMostInFlight)
+    return emitOpError("expects 0 to ")
+           << kMostInFlight << " products in flight, but got " << count;
   return verifyInWarpgroups(*this);
 }
 
@@ -503,6 +548,8 @@ LogicalResult StoreOp::verify() {
   MapType map = getMap().getType();
   if (tile.isVector())
     return emitOpError("expects a tile with columns, but got ") << tile;
+  if (map.getStrided() && getColumn())
+    return emitOpError("expects no column of a strided map");
   // A part of the columns at a time is in units that copies have.
   bool isPart = tile.getColumns() < vector.getDimSize(0) &&
                 tile.getColumns() % kChunkColumns == 0 && !map.getStrided();

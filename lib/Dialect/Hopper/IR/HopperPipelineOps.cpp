@@ -429,14 +429,31 @@ static LogicalResult verifyStages(Operation *op, int64_t stages) {
 LogicalResult PublishOp::verify() {
   auto vector = cast<VectorType>(getVector().getType());
   TileType tile = getResult().getType();
-  if (vector.getDimSize(1) != kWarpgroupRows ||
-      tile.getColumns() != vector.getDimSize(0) ||
+  int64_t along = tile.getRows(), across = tile.getColumns();
+  if (getTransposed())
+    std::swap(along, across);
+  bool isOfPairs = getElementBytes(vector.getElementType()) == 2;
+  bool fits = tile.isVector() ? vector.getDimSize(0) == 1 && !getTransposed()
+                              : vector.getDimSize(0) == across &&
+                                    across % 8 == 0 && isOfPairs;
+  if (!fits || vector.getDimSize(1) != kWarpgroupRows ||
       tile.getElementType() != vector.getElementType() ||
-      tile.getRows() % kWarpgroupRows != 0 ||
-      tile.getParentRows() != tile.getRows())
+      along % kWarpgroupRows != 0 || tile.getParentRows() != tile.getRows())
     return emitOpError("expects a tile with blocks of ")
            << vector << ", but got " << tile;
   return verifyStages(*this, getStages());
+}
+
+LogicalResult LoadVectorOp::verify() {
+  TileType tile = getResult().getType();
+  if (failed(verifyStages(*this, getStages())))
+    return failure();
+  if (!tile.isVector() || tile.getRows() % 8 != 0 ||
+      tile.getParentRows() != tile.getRows())
+    return emitOpError("expects a vector of a multiple of 8 floats, but got ")
+           << tile;
+  return verifyFloats(*this, cast<MemRefType>(getSource().getType()),
+                      getIndices());
 }
 
 LogicalResult LoadOp::verify() {
@@ -464,10 +481,16 @@ LogicalResult OwnRowsOp::verify() {
   return success();
 }
 
-LogicalResult DotOp::verify() {
-  if (getAcc() && getAcc().getType() != getResult().getType())
-    return emitOpError("expects an accumulator of the result's type, but got ")
-           << getAcc().getType();
+LogicalResult OwnColumnsOp::verify() {
+  TileType source = getSource().getType(), result = getResult().getType();
+  if (source.isVector() || result.getColumns() != kWarpgroupRows ||
+      source.getColumns() % kWarpgroupRows != 0 ||
+      getElementBytes(source.getElementType()) != 2 ||
+      result.getRows() != source.getRows() ||
+      result.getParentRows() != source.getParentRows() ||
+      result.getElementType() != source.getElementType())
+    return emitOpError("expects ")
+           << kWarpgroupRows << " columns of the source, but got " << result;
   return success();
 }
 

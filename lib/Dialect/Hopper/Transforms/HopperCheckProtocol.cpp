@@ -52,7 +52,8 @@ struct Edge {
 /// The events of an iteration of one loop, in all partitions.
 class Protocol {
 public:
-  explicit Protocol(int64_t replicas) : replicas(replicas) {}
+  Protocol(int64_t replicas, int64_t inFlight)
+      : replicas(replicas), inFlight(inFlight) {}
 
   void addLoop(PipelinedForOp loop);
   void addPassed(PipelinedForOp loop);
@@ -70,7 +71,7 @@ private:
   LogicalResult check(Operation *loop, unsigned passing);
   void addSequence(const Events &events, unsigned replica);
 
-  int64_t replicas;
+  int64_t replicas, inFlight;
   SmallVector<Event> nodes;
   SmallVector<unsigned> replicaOf;
   SmallVector<Edge> edges;
@@ -82,7 +83,7 @@ static int64_t getStages(Value channel) {
 }
 
 static std::optional<EventKind> getKind(Operation *op) {
-  if (isa<PutOp>(op))
+  if (isa<PutOp, PutVectorOp, PutFragmentOp>(op))
     return EventKind::Put;
   if (isa<GetOp>(op))
     return EventKind::Get;
@@ -91,46 +92,71 @@ static std::optional<EventKind> getKind(Operation *op) {
   return std::nullopt;
 }
 
-/// The number of the step, in the order of the loop, in front of which a tile
-/// is given back: products that read it are waited for where their results are
-/// needed first, at the latest at the end of the iteration.
-static int64_t getReleasePlace(PipelinedForOp loop, ReleaseOp release,
-                               int64_t own) {
-  auto step = release->getParentOfType<hopper::StepOp>();
-  int64_t place = own;
-  loop.walk([&](DotOp dot) {
-    auto user = dot->getParentOfType<hopper::StepOp>();
-    if (user.getPartition() != step.getPartition())
-      return;
-    bool reads = false;
-    for (Value operand : dot->getOperands().take_front(2))
-      for (Operation *op = operand.getDefiningOp(); op && !reads;) {
-        if (auto get = dyn_cast<GetOp>(op))
-          reads = get.getChannel() == release.getChannel();
-        op = isa<RowsOp, OwnRowsOp>(op) ? op->getOperand(0).getDefiningOp()
-                                        : nullptr;
-      }
-    if (!reads)
-      return;
-    // Where the result is needed: in the step itself, or in a later one.
-    int64_t needed = loop.getSchedule().size();
-    SmallVector<Value> results = {dot.getResult()};
-    for (OpOperand &use : dot->getUses()) {
-      if (!isa<EndOp>(use.getOwner()) ||
-          use.getOwner()->getParentOp() != user) {
-        needed = own;
+namespace {
+/// A product of an iteration: the number of its step, and of the one in front
+/// of which it is waited for.
+struct Product {
+  DotOp dot;
+  int64_t place, wait;
+};
+} // namespace
+
+/// The number of the first step in which the result of a product is needed:
+/// that of the product, or a later one, at the latest the end of the iteration.
+static int64_t getNeed(PipelinedForOp loop, DotOp dot, int64_t own) {
+  auto step = dot->getParentOfType<hopper::StepOp>();
+  int64_t needed = loop.getSchedule().size();
+  for (OpOperand &use : dot->getUses()) {
+    if (!isa<EndOp>(use.getOwner()) || use.getOwner()->getParentOp() != step)
+      return own;
+    for (Operation *later : step.getResult(use.getOperandNumber()).getUsers()) {
+      auto user = later->getParentOfType<hopper::StepOp>();
+      if (!user || user->getParentOp() != loop)
         continue;
-      }
-      for (Operation *later :
-           user.getResult(use.getOperandNumber()).getUsers()) {
-        auto laterStep = later->getParentOfType<hopper::StepOp>();
-        if (laterStep && laterStep->getParentOp() == loop)
-          if (int64_t at = loop.getPlace(laterStep.getName()).first; at > own)
-            needed = std::min(needed, at);
-      }
+      // One of a later stage has it in another iteration.
+      auto [at, stage] = loop.getPlace(user.getName());
+      if (stage == loop.getPlace(step.getName()).second && at > own)
+        needed = std::min(needed, at);
     }
-    place = std::max(place, needed);
-  });
+  }
+  return needed;
+}
+
+/// The products of a partition in the order in which an iteration starts them.
+/// Waiting for one is waiting for all before; of more than may be in flight the
+/// first one is waited for when the last one has been started.
+static SmallVector<Product> getProducts(PipelinedForOp loop,
+                                        StringRef partition, int64_t inFlight) {
+  SmallVector<Product> products;
+  for (auto place : loop.getSchedule().getAsRange<PlaceAttr>())
+    for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
+      if (step.getName() == place.getName() && step.getPartition() == partition)
+        step.walk([&](DotOp dot) {
+          int64_t own = loop.getPlace(step.getName()).first;
+          products.push_back({dot, own, getNeed(loop, dot, own)});
+        });
+  for (size_t number = products.size(); number-- > 0;) {
+    Product &product = products[number];
+    if (number + 1 < products.size())
+      product.wait = std::min(product.wait, products[number + 1].wait);
+    size_t last = number + inFlight - 1;
+    if (inFlight > 0 && last < products.size())
+      product.wait = std::min(product.wait, products[last].place + 1);
+  }
+  return products;
+}
+
+/// The number of the step, in the order of the loop, in front of which a tile
+/// is given back: when the products that read it are waited for.
+static int64_t getReleasePlace(ReleaseOp release, int64_t own,
+                               ArrayRef<Product> products) {
+  int64_t place = own;
+  for (const Product &product : products) {
+    DotOp dot = product.dot;
+    for (Value operand : {dot.getLhs(), Value(dot.getRhs())})
+      if (getChannelOf(operand) == release.getChannel())
+        place = std::max(place, product.wait);
+  }
   return place;
 }
 
@@ -157,6 +183,8 @@ void Protocol::addLoop(PipelinedForOp loop) {
       if (step.getName() != place.getName())
         continue;
       auto &events = placed[step.getPartition()];
+      SmallVector<Product> products =
+          getProducts(loop, step.getPartition(), inFlight);
       if (replicas > 1 && order == first)
         events.push_back({order,
                           true,
@@ -167,7 +195,8 @@ void Protocol::addLoop(PipelinedForOp loop) {
         if (!kind)
           return;
         auto release = dyn_cast<ReleaseOp>(op);
-        int64_t own = release ? getReleasePlace(loop, release, order) : order;
+        int64_t own =
+            release ? getReleasePlace(release, order, products) : order;
         events.push_back({own,
                           own == order,
                           number++,
@@ -266,7 +295,7 @@ void Protocol::connect(unsigned passing) {
     // to others does not.
     bool copies = false, gives = false;
     for (const Event &event : events) {
-      copies |= isa<PutOp>(event.op);
+      copies |= isa<PutOp, PutVectorOp>(event.op);
       gives |= event.kind == EventKind::Put;
     }
     for (unsigned replica = 0; replica < (copies ? 1 : replicas); ++replica) {
@@ -382,8 +411,9 @@ struct HopperCheckProtocol
     auto schedule =
         kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
     int64_t replicas = schedule ? schedule.getNumConsumers() : 1;
+    int64_t inFlight = schedule ? schedule.getInFlight() : 0;
     WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
-      Protocol protocol(replicas);
+      Protocol protocol(replicas, inFlight);
       if (auto loop = dyn_cast<PipelinedForOp>(op))
         protocol.addLoop(loop);
       else if (auto work = dyn_cast<WorkLoopOp>(op))

@@ -2,6 +2,7 @@
 
 #include "BlockSearch.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOPPERINSERTCHANNELSPASS
@@ -25,9 +26,16 @@ static bool runsBefore(Operation *a, Operation *b) {
   return getTime(a) < getTime(b);
 }
 
-static Value emitGet(RewriterBase &rewriter, Location loc, Value channel) {
-  Value number = NextUseOp::create(rewriter, loc, channel);
-  return GetOp::create(rewriter, loc, channel, number).getTile();
+/// The tile of the next use of a channel: waits for it, or names it again for
+/// reader number `reader`, which is not 0 then.
+static Value emitGet(RewriterBase &rewriter, Location loc, Value channel,
+                     int64_t reader) {
+  Value number = NextUseOp::create(rewriter, loc, channel, reader);
+  if (reader == 0)
+    return GetOp::create(rewriter, loc, channel, number).getTile();
+  return ViewOp::create(rewriter, loc,
+                        cast<ChannelType>(channel.getType()).getTileType(),
+                        channel, number);
 }
 
 /// With `isStoredFrom`, stores have read the tile before.
@@ -65,8 +73,8 @@ static SmallVector<Operation *> getUsers(Block *block, Value tile,
 /// Whether results are staged in a tile, or in rows of it.
 static bool isStoredFrom(Value tile) {
   return llvm::any_of(tile.getUsers(), [&](Operation *user) {
-    auto rows = dyn_cast<OwnRowsOp>(user);
-    return isa<StoreOp>(user) || (rows && isStoredFrom(rows.getResult()));
+    bool isPart = getTileOfPart(user) == tile;
+    return isa<StoreOp>(user) || (isPart && isStoredFrom(user->getResult(0)));
   });
 }
 
@@ -78,7 +86,7 @@ static Operation *getLastReader(Block *block, Value tile) {
     Operation *reader = block->findAncestorOpInBlock(*user);
     if (!reader)
       continue;
-    if (isa<OwnRowsOp>(user))
+    if (getTileOfPart(user))
       if (Operation *other = getLastReader(block, user->getResult(0)))
         reader = other;
     if (!last || last->isBeforeInBlock(reader))
@@ -87,17 +95,52 @@ static Operation *getLastReader(Block *block, Value tile) {
   return last;
 }
 
-/// A tile arrives in the step that uses it first, and is given back in the one
-/// that uses it last, behind the last operation that reads it. Around a loop
-/// that uses it, both are steps of their own.
+/// What uses a tile, in the order in which it runs, by stage.
+static SmallVector<SmallVector<Operation *>>
+groupByStage(ArrayRef<Operation *> users) {
+  SmallVector<SmallVector<Operation *>> groups;
+  int64_t last = -1;
+  for (Operation *user : users) {
+    auto loop = dyn_cast<PipelinedForOp>(user->getParentOp());
+    int64_t stage =
+        loop ? loop.getPlace(cast<hopper::StepOp>(user).getName()).second : 0;
+    if (groups.empty() || stage != last)
+      groups.emplace_back();
+    last = stage;
+    groups.back().push_back(user);
+  }
+  return groups;
+}
+
+/// Gives the users of one stage the tile, which is obtained in the first one, a
+/// step.
+static void emitUsesOfStage(RewriterBase &rewriter, Value tile, Value channel,
+                            ArrayRef<Operation *> users, int64_t reader) {
+  auto first = cast<hopper::StepOp>(users.front());
+  rewriter.setInsertionPointToStart(first.getBlock());
+  Value own = emitGet(rewriter, tile.getLoc(), channel, reader);
+  auto replaceIn = [&](Operation *user, Value value) {
+    rewriter.replaceUsesWithIf(tile, value, [&](OpOperand &use) {
+      return user->isAncestor(use.getOwner());
+    });
+  };
+  replaceIn(first, own);
+  if (users.size() == 1)
+    return;
+  hopper::StepOp step = rebuildStep(rewriter, first, getAllResults(first), own);
+  for (Operation *other : users.drop_front())
+    replaceIn(other, step->getResults().back());
+}
+
+/// A tile arrives in the step that uses it first, is named again in the first
+/// one of each later stage, and is given back in the one that uses it last,
+/// behind the last operation that reads it. Around a loop that uses it, both
+/// are steps of their own.
 static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
                      Value tile, Value channel, StringRef partition) {
   Block *block = producer->getBlock();
   auto type = cast<TileType>(tile.getType());
   SmallVector<Operation *> users = getUsers(block, tile, partition);
-  auto isOwn = [&](OpOperand &use) {
-    return getStepOf(use.getOwner()).getPartition() == partition;
-  };
   Location loc = producer.getLoc();
   auto createStep = [&](StringRef suffix, TypeRange types) {
     auto step = hopper::StepOp::create(
@@ -117,24 +160,18 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
     emitRelease(rewriter, loc, channel, isStaging);
     EndOp::create(rewriter, loc);
   }
-  if (auto first = dyn_cast<hopper::StepOp>(users.front())) {
-    rewriter.setInsertionPointToStart(first.getBlock());
-    Value own = emitGet(rewriter, loc, channel);
-    rewriter.replaceUsesWithIf(tile, own, [&](OpOperand &use) {
-      return first->isAncestor(use.getOwner());
-    });
-    if (users.size() == 1)
-      return;
-    hopper::StepOp step =
-        rebuildStep(rewriter, first, getAllResults(first), own);
-    rewriter.replaceUsesWithIf(tile, step->getResults().back(), isOwn);
+  if (isa<hopper::StepOp>(users.front())) {
+    for (auto [reader, group] : llvm::enumerate(groupByStage(users)))
+      emitUsesOfStage(rewriter, tile, channel, group, reader);
     return;
   }
   rewriter.setInsertionPoint(users.front());
   hopper::StepOp step = createStep(".get", type);
-  Value own = emitGet(rewriter, loc, channel);
+  Value own = emitGet(rewriter, loc, channel, /*reader=*/0);
   EndOp::create(rewriter, loc, own);
-  rewriter.replaceUsesWithIf(tile, step.getResult(0), isOwn);
+  rewriter.replaceUsesWithIf(tile, step.getResult(0), [&](OpOperand &use) {
+    return getStepOf(use.getOwner()).getPartition() == partition;
+  });
 }
 
 /// Fills a channel with what an operation gives.
@@ -148,14 +185,26 @@ static void emitPut(RewriterBase &rewriter, Operation *op, Value channel) {
                   load.getList(), load.getPosition(), /*note=*/Value());
     return;
   }
+  if (auto load = dyn_cast<LoadVectorOp>(op)) {
+    PutVectorOp::create(rewriter, loc, channel, use, load.getSource(),
+                        load.getIndices());
+    return;
+  }
   auto publish = cast<PublishOp>(op);
   PutFragmentOp::create(rewriter, loc, channel, use, publish.getVector(),
                         WarpgroupIdOp::create(rewriter, loc),
-                        /*condition=*/Value(), /*transposed=*/false);
+                        /*condition=*/Value(), publish.getTransposed());
+}
+
+static int64_t getStages(Operation *op) {
+  return llvm::TypeSwitch<Operation *, int64_t>(op)
+      .Case<LoadOp, LoadVectorOp, PublishOp>(
+          [](auto op) { return op.getStages(); });
 }
 
 /// A tile that a step loads, or has computed, goes to other partitions by way
-/// of a channel.
+/// of a channel. What replicas publish goes to all replicas of their own
+/// partition, too.
 static LogicalResult insertChannel(RewriterBase &rewriter,
                                    gpu::GPUFuncOp kernel, Operation *load) {
   auto producer = dyn_cast<hopper::StepOp>(load->getParentOp());
@@ -173,7 +222,8 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
     if (!step)
       return user->emitOpError("expects to be in a step, as it uses a tile of "
                                "another one");
-    if (step.getPartition() == producer.getPartition()) {
+    if (step.getPartition() == producer.getPartition() &&
+        !isa<PublishOp>(load)) {
       InFlightDiagnostic diagnostic =
           user->emitOpError("expects the tile of '")
           << producer.getName()
@@ -188,8 +238,6 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
   if (tile.use_empty())
     return producer.emitOpError("expects a use of the tile that it gives");
   auto type = cast<TileType>(tile.getType());
-  int64_t stages = isa<LoadOp>(load) ? cast<LoadOp>(load).getStages()
-                                     : cast<PublishOp>(load).getStages();
   // In the order of the loads.
   Block &body = kernel.getBody().front();
   rewriter.setInsertionPointToStart(&body);
@@ -197,7 +245,7 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
     rewriter.setInsertionPointAfter(other);
   Value channel = CreateChannelOp::create(
       rewriter, load->getLoc(),
-      ChannelType::get(rewriter.getContext(), stages, type.getRows(),
+      ChannelType::get(rewriter.getContext(), getStages(load), type.getRows(),
                        type.getColumns(), type.getElementType(),
                        /*notes=*/false));
   for (StringRef partition : partitions)
@@ -221,7 +269,7 @@ struct HopperInsertChannels
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> loads;
     kernel.walk([&](Operation *op) {
-      if (isa<LoadOp, PublishOp>(op))
+      if (isa<LoadOp, LoadVectorOp, PublishOp>(op))
         loads.push_back(op);
     });
     for (Operation *load : loads)

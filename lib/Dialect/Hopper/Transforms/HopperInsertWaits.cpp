@@ -29,7 +29,10 @@ struct Group {
 /// needed, and not before.
 class WaitInserter {
 public:
-  explicit WaitInserter(IRRewriter &rewriter) : rewriter(rewriter) {}
+  /// With `mostInFlight` the start of so many products waits for the first of
+  /// them, without it is 0.
+  WaitInserter(IRRewriter &rewriter, int64_t mostInFlight)
+      : rewriter(rewriter), mostInFlight(mostInFlight) {}
 
   LogicalResult run(Block &block);
 
@@ -45,6 +48,8 @@ private:
   Group *find(Value value);
 
   IRRewriter &rewriter;
+  int64_t mostInFlight;
+  /// In the order in which they were started.
   SmallVector<Group> groups;
   int64_t numStarted = 0;
   /// Of the body of a loop, what it carries: the value that the loop goes on
@@ -59,35 +64,24 @@ Group *WaitInserter::find(Value value) {
   return it == groups.end() ? nullptr : &*it;
 }
 
-/// The channel that a tile is of, or null.
-static Value getChannel(Value tile) {
-  while (Operation *op = tile.getDefiningOp()) {
-    if (auto get = dyn_cast<GetOp>(op))
-      return get.getChannel();
-    auto rows = dyn_cast<RowsOp>(op);
-    if (!rows)
-      break;
-    tile = rows.getSource();
-  }
-  return {};
-}
-
 void WaitInserter::start(DotOp dot) {
   rewriter.setInsertionPoint(dot);
+  for (Value operand : dot->getOperands().take_front(2))
+    if (Group *group = find(operand)) {
+      wait(*group);
+      rewriter.setInsertionPoint(dot);
+    }
   // By its place, as the result of a branch may be pending already.
   Value acc = dot->getNumOperands() > 2 ? dot->getOperand(2) : Value();
   // A product may add to what another one is still computing.
   Group *before = acc ? find(acc) : nullptr;
   if (before)
     acc = before->pending;
-  for (Value operand : dot->getOperands().take_front(2))
-    if (Group *group = find(operand))
-      wait(*group);
-  rewriter.setInsertionPoint(dot);
   auto type =
       PendingType::get(rewriter.getContext(), cast<VectorType>(dot.getType()));
-  Value pending = MmaOp::create(rewriter, dot.getLoc(), type, dot.getLhs(),
-                                dot.getRhs(), acc, dot.getRhsTransposed());
+  Value pending =
+      MmaOp::create(rewriter, dot.getLoc(), type, dot.getLhs(), dot.getRhs(),
+                    acc, dot.getRhsTransposed(), dot.getLhsTransposed());
   Group group;
   // Waiting for the later one waits for both.
   if (before) {
@@ -100,31 +94,40 @@ void WaitInserter::start(DotOp dot) {
   if (isa<VectorType>(dot.getLhs().getType()))
     group.registers.push_back(dot.getLhs());
   for (Value operand : dot->getOperands().take_front(2))
-    if (Value channel = getChannel(operand))
+    if (Value channel = getChannelOf(operand))
       group.channels.push_back(channel);
   groups.push_back(group);
+  if (mostInFlight > 0 && static_cast<int64_t>(groups.size()) >= mostInFlight) {
+    rewriter.setInsertionPointAfter(dot);
+    wait(groups.front());
+  }
 }
 
-/// Waits for a product, at the insertion point, and gives back what it has
-/// read.
+/// Waits for a product, and so for all that were started before, at the
+/// insertion point, and gives back what they have read.
 void WaitInserter::wait(Group &group) {
-  Location loc = group.pending.getLoc();
-  int64_t inFlight = numStarted - 1 - group.number;
-  auto wait =
-      WaitOp::create(rewriter, loc, ValueRange(group.pending), inFlight);
+  size_t count = &group - groups.data() + 1;
+  SmallVector<Group> done(groups.begin(), groups.begin() + count);
+  groups.erase(groups.begin(), groups.begin() + count);
+  SmallVector<Value> pending;
+  for (const Group &one : done)
+    pending.push_back(one.pending);
+  auto wait = WaitOp::create(rewriter, done.back().pending.getLoc(), pending,
+                             numStarted - 1 - done.back().number);
   Operation *last = wait;
-  for (ReleaseOp release : group.releases) {
-    auto use = release.getNumber().getDefiningOp<NextUseOp>();
-    if (use) {
-      rewriter.moveOpAfter(use, last);
-      last = use;
+  for (auto [one, value] : llvm::zip_equal(done, wait.getResults())) {
+    for (ReleaseOp release : one.releases) {
+      auto use = release.getNumber().getDefiningOp<NextUseOp>();
+      if (use) {
+        rewriter.moveOpAfter(use, last);
+        last = use;
+      }
+      rewriter.moveOpAfter(release, last);
+      last = release;
     }
-    rewriter.moveOpAfter(release, last);
-    last = release;
+    rewriter.replaceAllUsesExcept(one.result, value, wait);
   }
   rewriter.setInsertionPointAfter(last);
-  rewriter.replaceAllUsesExcept(group.result, wait.getResult(0), wait);
-  groups.erase(groups.begin() + (&group - groups.data()));
 }
 
 /// Waits for what an operation, or one inside of it, reads.
@@ -145,14 +148,12 @@ void WaitInserter::needRegistersOf(Operation *op) {
     auto it = carriedAs.find(result);
     if (it == carriedAs.end())
       continue;
-    for (size_t number = 0; number < groups.size();) {
-      if (!llvm::is_contained(groups[number].registers, it->second)) {
-        ++number;
-        continue;
+    for (size_t number = groups.size(); number-- > 0;)
+      if (llvm::is_contained(groups[number].registers, it->second)) {
+        rewriter.setInsertionPoint(op);
+        wait(groups[number]);
+        break;
       }
-      rewriter.setInsertionPoint(op);
-      wait(groups[number]);
-    }
   }
 }
 
@@ -196,7 +197,7 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
     if (!kept || isUsedInElse) {
       rewriter.setInsertionPoint(branch);
       wait(group);
-      --number;
+      number = -1;
       continue;
     }
     unsigned place = kept->getOperandNumber();
@@ -250,7 +251,7 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
 LogicalResult WaitInserter::runNested(Operation *op) {
   for (Region &region : op->getRegions())
     for (Block &block : region) {
-      WaitInserter nested(rewriter);
+      WaitInserter nested(rewriter, mostInFlight);
       if (auto loop = dyn_cast<scf::ForOp>(op))
         for (auto [argument, value] :
              llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
@@ -314,7 +315,9 @@ struct HopperInsertWaits
     : public mlir::attn::impl::HopperInsertWaitsPassBase<HopperInsertWaits> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    WaitInserter inserter(rewriter);
+    auto schedule = getOperation()->getAttrOfType<hopper::ScheduleAttr>(
+        hopper::kScheduleAttrName);
+    WaitInserter inserter(rewriter, schedule ? schedule.getInFlight() : 0);
     if (failed(inserter.run(getOperation().getBody().front())))
       return signalPassFailure();
     // Their results have been replaced by those of waits.

@@ -23,8 +23,8 @@ using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
 namespace {
-/// What is counted: a channel, and what is done with it.
-using Key = std::pair<Value, StringRef>;
+/// What is counted: a channel, what is done with it, and by which reader.
+using Key = std::tuple<Value, StringRef, int64_t>;
 
 /// `base + offset`, or `offset` without a base.
 struct Count {
@@ -62,7 +62,8 @@ private:
 static std::optional<Key> getKey(NextUseOp op) {
   if (op->use_empty())
     return std::nullopt;
-  return Key(op.getChannel(), op->user_begin()->getName().getStringRef());
+  return Key(op.getChannel(), op->user_begin()->getName().getStringRef(),
+             op.getReader());
 }
 
 static void collectKeys(Block &block, Counts &counts) {

@@ -1,6 +1,7 @@
 //===- HopperPipeline.cpp - Steps of later stages run beside the next block
 //===//
 
+#include "SkewLoop.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/IR/IRMapping.h"
@@ -29,7 +30,8 @@ class Pipeliner {
 public:
   Pipeliner(IRRewriter &rewriter, PipelinedForOp loop, Value turns)
       : rewriter(rewriter), loop(loop), loc(loop.getLoc()),
-        turns(loop.getExclusive().empty() ? Value() : turns) {}
+        turns(loop.getExclusive().empty() ? Value() : turns),
+        isSkewed(!loop.isWhile() && canSkew(loop)) {}
 
   LogicalResult run();
 
@@ -66,6 +68,8 @@ private:
   PipelinedForOp loop;
   Location loc;
   Value turns;
+  /// Whether late steps have no prologue.
+  bool isSkewed;
 };
 } // namespace
 
@@ -97,7 +101,7 @@ LogicalResult Pipeliner::checkTiles() {
 /// be fewer blocks than stages. A tile does not leave a branch, and of a loop
 /// that is told its blocks nobody knows how many there are.
 LogicalResult Pipeliner::checkPredicates() {
-  if (getLastStage() < 2)
+  if (getLastStage() < 2 || isSkewed)
     return success();
   if (loop.isWhile())
     return loop.emitOpError("expects stages 0 and 1 in the schedule of a loop "
@@ -422,6 +426,8 @@ FailureOr<scf::ForOp> Pipeliner::pipelineBody(scf::ForOp result) {
   scf::YieldOp::create(rewriter, loc, values);
   // The body of the loop is gone; its schedule is needed until the end.
   rewriter.createBlock(&loop.getBody());
+  if (isSkewed)
+    return skewLoop(rewriter, result, loop);
   FailureOr<scf::ForOp> pipelined = pipeline(result);
   if (failed(pipelined))
     return loop.emitOpError("expects a schedule that can be pipelined");

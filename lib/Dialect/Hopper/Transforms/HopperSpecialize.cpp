@@ -188,19 +188,27 @@ LogicalResult Slicer::slice(Block &block) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// A tile that a replica has rows of is named by the number of its warpgroup.
-static void takeOwnRows(IRRewriter &rewriter, Block &block) {
-  SmallVector<OwnRowsOp> tiles;
-  block.walk([&](OwnRowsOp tile) { tiles.push_back(tile); });
-  if (tiles.empty())
+/// A tile that a replica has rows or columns of is named by the number of its
+/// warpgroup.
+static void takeOwnParts(IRRewriter &rewriter, Block &block) {
+  SmallVector<Operation *> parts;
+  block.walk([&](Operation *op) {
+    if (isa<OwnRowsOp, OwnColumnsOp>(op))
+      parts.push_back(op);
+  });
+  if (parts.empty())
     return;
   rewriter.setInsertionPointToStart(&block);
   Value warpgroup =
       WarpgroupIdOp::create(rewriter, block.getParentOp()->getLoc());
-  for (OwnRowsOp tile : tiles) {
-    rewriter.setInsertionPoint(tile);
-    rewriter.replaceOpWithNewOp<RowsOp>(tile, tile.getType(), tile.getSource(),
-                                        warpgroup);
+  for (Operation *part : parts) {
+    rewriter.setInsertionPoint(part);
+    Type type = part->getResult(0).getType();
+    Value source = part->getOperand(0);
+    if (isa<OwnRowsOp>(part))
+      rewriter.replaceOpWithNewOp<RowsOp>(part, type, source, warpgroup);
+    else
+      rewriter.replaceOpWithNewOp<ColumnsOp>(part, type, source, warpgroup);
   }
 }
 
@@ -345,9 +353,10 @@ static constexpr int64_t kGroupThreads = 4 * kWarpThreads;
 
 /// How many threads copy a tile: one tells the hardware to, or a warpgroup does
 /// it element by element. A warp looks for the blocks of a loop with classes.
-static int64_t getThreads(PutOp put) {
-  auto loop = put->getParentOfType<PipelinedForOp>();
-  if (put.getMap().getType().getStrided())
+static int64_t getThreads(Operation *op) {
+  auto put = dyn_cast<PutOp>(op);
+  auto loop = op->getParentOfType<PipelinedForOp>();
+  if (put && put.getMap().getType().getStrided())
     return kGroupThreads;
   return loop && loop.hasClasses() ? kWarpThreads : 1;
 }
@@ -360,9 +369,11 @@ static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
   llvm::SetVector<StringRef> computing;
   kernel.walk([&](hopper::StepOp step) {
     computing.insert(step.getPartition());
-    step.walk([&](PutOp put) {
+    step.walk([&](Operation *op) {
+      if (!isa<PutOp, PutVectorOp>(op))
+        return;
       int64_t &threads = copying[step.getPartition()];
-      threads = std::max(threads, getThreads(put));
+      threads = std::max(threads, getThreads(op));
     });
   });
   SmallVector<PartitionAttr> partitions;
@@ -402,8 +413,11 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     if (!isShared(op))
       ops.push_back(&op);
   SmallVector<PartitionAttr> partitions = getPartitions(kernel, schedule);
-  if (!kernel.walk([](PutOp) { return WalkResult::interrupt(); })
-           .wasInterrupted())
+  auto isCopy = [](Operation *op) {
+    return isa<PutOp, PutVectorOp>(op) ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+  };
+  if (!kernel.walk(isCopy).wasInterrupted())
     return kernel.emitError("expects a step that copies tiles");
   rewriter.setInsertionPoint(body.getTerminator());
   if (partitions.back().getReplicas() > 1 && hasTurns(kernel))
@@ -424,7 +438,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
         return failure();
     if (failed(Slicer(rewriter, partition.getName()).slice(*block)))
       return failure();
-    takeOwnRows(rewriter, *block);
+    takeOwnParts(rewriter, *block);
     if (partition.getReplicas() > 1)
       distributeRows(rewriter, *block);
   }

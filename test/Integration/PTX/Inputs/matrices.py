@@ -271,7 +271,9 @@ def _make_move(code, instruction, kind, number, transposes):
     get = code.getter(elements, "u32")
 
     def store(warp, mask):
-        values = numpy.ascontiguousarray(get(warp.R)).reshape(number, 8, 4)
+        # One row of registers, if all of them are the same.
+        values = numpy.broadcast_to(get(warp.R), (number, LANES))
+        values = numpy.ascontiguousarray(values).reshape(number, 8, 4)
         rows = values.view(numpy.uint16)
         if transposes:
             rows = rows.transpose(0, 2, 1)

@@ -24,6 +24,8 @@ inline constexpr int64_t kMaxPosition = int64_t(1) << 30;
 /// The queries of a warpgroup: the rows of one matrix instruction.
 inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kWarpThreads = 32;
+/// Products that may be under way behind one that is waited for.
+inline constexpr int64_t kMostInFlight = 7;
 /// Blocks that have codes start at multiples of this.
 inline constexpr int64_t kCodeAlignment = 16;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
@@ -144,6 +146,15 @@ namespace mlir::attn::hopper {
 /// Checks a list that names the rows of a map's box, or null.
 LogicalResult verifyList(Operation *op, MapType map, Value list,
                          ValueRange position);
+
+/// The tile that `op` names rows or columns of, or null.
+Value getTileOfPart(Operation *op);
+/// The channel that a tile, or a part of one, is of, or null.
+Value getChannelOf(Value tile);
+
+/// Checks where floats of a buffer are copied from.
+LogicalResult verifyFloats(Operation *op, MemRefType source,
+                           ValueRange indices);
 
 /// The partition that `op` is in, or null.
 PartitionAttr getPartition(Operation *op);

@@ -56,6 +56,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       written) for any number of keys.
     * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
+    * `in_flight`: so many products of a warpgroup are under way at a time at most, from 1 to 8, or 0 (not written) for as many as are started before a result is needed.
+      What a product reads is free when it is waited for.
     * `reverse`: the tiles of the last queries come first.
     * `both_ends`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
       together with `reverse`.
@@ -92,7 +94,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
       "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
-      "int64_t":$captureStages, "int64_t":$threadBlocks, "bool":$reverse,
+      "int64_t":$captureStages, "int64_t":$threadBlocks, "int64_t":$inFlight, "bool":$reverse,
       "bool":$bothEnds, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,
       "bool":$splitKeys, "bool":$packHeads, "::mlir::ArrayAttr":$order,

@@ -239,6 +239,23 @@ def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Hopper_ViewOp : Hopper_Op<"view", [Pure]> {
+  let summary = "a tile of a channel that has arrived before";
+  let description = [{
+    The tile of use `number`, for which this replica has waited (`hopper.get`) and which it has not released.
+
+    ```mlir
+    %t = hopper.view %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
+    ```
+
+    Errors: a result that is not a tile of the channel; outside of a partition.
+  }];
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number);
+  let results = (outs Hopper_TileType:$tile);
+  let assemblyFormat = "$channel `[` $number `]` attr-dict `:` type($channel) `->` type($tile)";
+  let hasVerifier = 1;
+}
+
 def Hopper_ReleaseOp : Hopper_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "let the producer overwrite a tile";
   let description = [{
@@ -678,20 +695,23 @@ def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     `map[batch, head, row + m, c] = vector[c, m]` where row and column are in range, for a packed map of P heads
     `map[batch, head + m mod P, row + m / P, c] = vector[c, m]`, by way of the tile `staging`,
-    64 rows that belong to this consumer. The copy is asynchronous; `hopper.drain`, the next store, and the end of the
+    64 rows that belong to this consumer. With a column, which is a multiple of 64, columns are those from there on. The copy is asynchronous; `hopper.drain`, the next store, and the end of the
     kernel wait for it. A tile with fewer columns, in multiples of 64, is used for one part after the other; for a strided map it has all.
 
     ```mlir
     hopper.store %v, %st, %map[%b, %h, %r]
         : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
+    hopper.store %v, %st, %map[%b, %h, %r] column %c
+        : vector<64x64xbf16>, !hopper.tile<64x64xbf16, of 128>, !hopper.map<64x64xbf16>
     ```
 
-    Errors: extents or element types that differ; outside of a partition of warpgroups.
+    Errors: extents or element types that differ; a column of a strided map; outside of a partition of warpgroups.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [BF16, F16]>:$vector, Hopper_TileType:$staging,
-      Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row);
+      Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
+      Optional<Index>:$column);
   let assemblyFormat = [{
-    $vector `,` $staging `,` $map `[` $batch `,` $head `,` $row `]` attr-dict
+    $vector `,` $staging `,` $map `[` $batch `,` $head `,` $row `]` (`column` $column^)? attr-dict
     `:` type($vector) `,` type($staging) `,` type($map)
   }];
   let hasVerifier = 1;

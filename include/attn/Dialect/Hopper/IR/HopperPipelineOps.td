@@ -237,22 +237,44 @@ def Hopper_LoadOp : Hopper_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[
   let hasVerifier = 1;
 }
 
+def Hopper_LoadVectorOp : Hopper_Op<"load_vector", [MemoryEffects<[MemRead]>]> {
+  let summary = "floats of a buffer in global memory as a tile";
+  let description = [{
+    The floats from an index on, as `hopper.put_vector` copies them: all of them are there, and the first one is aligned to 16 bytes. `hopper-insert-channels` makes it a copy into a channel.
+
+    ```mlir
+    %l = hopper.load_vector %lse[%b, %h, %i] stages 2 : memref<?x?x?xf32> -> !hopper.tile<80xf32>
+    ```
+
+    Errors: other than 1, 2 or 4 stages; a tile that is not a vector of a multiple of 8 floats; a buffer of other elements, or without a contiguous last dimension; a number of
+    indices other than the rank.
+  }];
+  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$indices, I64Attr:$stages);
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` `stages` $stages attr-dict `:` type($source) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Hopper_PublishOp : Hopper_Op<"publish", [Pure]> {
   let summary = "what the replicas of a partition hold as a tile";
   let description = [{
-    Row `64 w + m` and column `n` of the tile are element `[n, m]` of the vector that replica `w` holds. `hopper-insert-channels` makes it a copy from registers
-    into a channel, for another partition.
+    Row `64 w + m` and column `n` of the tile are element `[n, m]` of the vector that replica `w` holds; with `transposed`, row `n` and column `64 w + m`. Of a tile that is a vector, element `64 w + m` is `[0, m]`. `hopper-insert-channels`
+    makes it a copy from registers into a channel, for another partition, or for all replicas of this one.
 
     ```mlir
     %t = hopper.publish %p stages 2 : vector<80x64xbf16> -> !hopper.tile<128x80xbf16>
+    %t = hopper.publish %p transposed stages 2 : vector<80x64xbf16> -> !hopper.tile<80x128xbf16>
+    %t = hopper.publish %x stages 2 : vector<1x64xf32> -> !hopper.tile<128xf32>
     ```
 
-    Errors: other than 1, 2 or 4 stages; a tile of other columns or elements, or of rows that are no multiple of 64.
+    Errors: other than 1, 2 or 4 stages; a tile that is not made of blocks of the vector, or of other elements.
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [BF16, F16]>:$vector, I64Attr:$stages);
+  let arguments = (ins VectorOfRankAndType<[2], [BF16, F16, F32]>:$vector, UnitAttr:$transposed, I64Attr:$stages);
   let results = (outs Hopper_TileType:$result);
   let assemblyFormat = [{
-    $vector `stages` $stages attr-dict `:` type($vector) `->` type($result)
+    $vector (`transposed` $transposed^)? `stages` $stages attr-dict `:` type($vector) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -274,6 +296,23 @@ def Hopper_OwnRowsOp : Hopper_Op<"own_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Hopper_OwnColumnsOp : Hopper_Op<"own_columns", [Pure]> {
+  let summary = "the 64 columns of a tile that belong to a replica";
+  let description = [{
+    Columns `64 w` to `64 w + 63` for replica `w` of the partition; all of a tile of 64.
+
+    ```mlir
+    %c = hopper.own_columns %k : !hopper.tile<128x128xbf16> -> !hopper.tile<128x64xbf16>
+    ```
+
+    Errors: a result that is not of 64 columns of the source.
+  }];
+  let arguments = (ins Hopper_TileType:$source);
+  let results = (outs Hopper_TileType:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Hopper_DotOp : Hopper_Op<"dot", [Pure]> {
   let summary = "a matrix product";
   let description = [{
@@ -282,16 +321,17 @@ def Hopper_DotOp : Hopper_Op<"dot", [Pure]> {
     ```mlir
     %s = hopper.dot %q, %k : !hopper.tile<64x128xbf16, of 192>, !hopper.tile<80x128xbf16> -> vector<80x64xf32>
     %o = hopper.dot %p, %v acc %a rhs_transposed : vector<80x64xbf16>, !hopper.tile<80x128xbf16>, vector<128x64xf32> -> vector<128x64xf32>
+    %dq = hopper.dot %c, %ds lhs_transposed : !hopper.tile<128x64xbf16>, !hopper.tile<80x128xbf16> -> vector<80x64xf32>
     ```
 
-    Errors: an accumulator of another type than the result.
+    Errors: as those of `hopper.mma`.
   }];
   let arguments = (ins AnyTypeOf<[Hopper_TileType, VectorOfRankAndType<[2], [BF16, F16]>]>:$lhs,
       Hopper_TileType:$rhs, Optional<VectorOfRankAndType<[2], [F32]>>:$acc,
-      UnitAttr:$rhs_transposed);
+      UnitAttr:$rhs_transposed, UnitAttr:$lhs_transposed);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs (`acc` $acc^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
+    $lhs `,` $rhs (`acc` $acc^)? (`lhs_transposed` $lhs_transposed^)? (`rhs_transposed` $rhs_transposed^)? attr-dict
     `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)
   }];
   let hasVerifier = 1;
@@ -387,15 +427,17 @@ def Hopper_NextUseOp : Hopper_Op<"next_use", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "the number of the use of a channel that follows";
   let description = [{
     Stands for the number of the `hopper.put`, `hopper.get` or `hopper.release` that uses it, counted from 0 for each of the three in each partition in the order in which they run.
-    `hopper-number-channels` computes it.
+    `hopper-number-channels` computes it. Those of `hopper.view` are counted for each `reader` by itself.
 
     ```mlir
     %n = hopper.next_use %ch : !hopper.channel<2x128x64xbf16>
+    %m = hopper.next_use %ch reader 1 : !hopper.channel<2x128x64xbf16>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Hopper_ChannelType]>:$channel);
+  let arguments = (ins AnyTypeOf<[Hopper_ChannelType]>:$channel,
+      DefaultValuedAttr<I64Attr, "0">:$reader);
   let results = (outs I32:$number);
-  let assemblyFormat = "$channel attr-dict `:` type($channel)";
+  let assemblyFormat = "$channel (`reader` $reader^)? attr-dict `:` type($channel)";
 }
 
 #endif // ATTN_DIALECT_HOPPER_IR_HOPPERPIPELINEOPS_TD

@@ -12,13 +12,14 @@ include "mlir/Pass/PassBase.td"
 def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUFuncOp"> {
   let summary = "let tiles go from partition to partition by way of channels";
   let description = [{
-    A tile that a step loads and that steps of another partition use becomes a copy into a channel (`hopper.put`). It arrives (`hopper.get`) in the step of the other partition that runs first
-    of those that use it, and is given back (`hopper.release`) in the one that runs last, behind the last operation that reads it; by stage and order in a pipelined loop. Around a loop that uses it, these are steps of
+    A tile that a step loads and that steps of another partition use becomes a copy into a channel (`hopper.put`, `hopper.put_vector`), and so does one that the replicas of a partition publish for another one or for
+    all of themselves (`hopper.put_fragment`). It arrives (`hopper.get`) in the step of the other partition that runs first
+    of those that use it, and is given back (`hopper.release`) in the one that runs last, behind the last operation that reads it; by stage and order in a pipelined loop. Steps of a later stage than the first one name it again (`hopper.view`). Around a loop that uses it, these are steps of
     their own, called by the name of the step that loads with `.get` and `.release`. Where results are staged in the tile, stores have read it before (`hopper.drain`). Uses have no numbers yet (`hopper.next_use`).
 
     Of a loop with `classes`, the tiles that another partition gets in front of it last, and those that it gets first in an iteration, come with a note: the code of the block that is next (`hopper.next_block`).
 
-    Precondition: a tile that is loaded is a result of its step. Postcondition: no `hopper.load` is left.
+    Precondition: a tile that is loaded is a result of its step. Postcondition: no `hopper.load`, `hopper.load_vector` or `hopper.publish` is left.
 
     Before:
 
@@ -51,7 +52,7 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
     }
     ```
 
-    Errors: a tile that nobody uses, or that its own partition or several others use; a loop with classes and a partition that gets nothing in front of it or in stage 0.
+    Errors: a tile that nobody uses, or that is loaded and used in one partition; a loop with classes and a partition that gets nothing in front of it or in stage 0.
   }];
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
@@ -61,7 +62,7 @@ def HopperCheckProtocolPass : Pass<"hopper-check-protocol", "::mlir::gpu::GPUFun
   let description = [{
     Changes nothing. Of each loop over blocks and over work tiles it makes the graph of what waits for what: a copy for a free place of its channel, a use for its tile, a replica for its turn.
     An edge has the number of iterations between its ends. Partitions wait for each other for ever if and only if a cycle has 0 iterations or less.
-    A tile counts as given back where the products that read it are waited for.
+    A tile counts as given back where the products that read it are waited for, with at most as many in flight as the schedule says.
 
     It runs before partitions are cut, when all of them are one loop: each is used as often by all partitions then, and in the same order.
 
@@ -123,6 +124,9 @@ def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
   let description = [{
     `hopper.pipelined_for` becomes `scf.for` over the number of a block, from the last block to the first. Steps of stage 1 run beside those of stage 0 of the next block, in the order of the schedule, with a
     prologue and an epilogue (`scf::pipelineForLoop`); steps then are inlined.
+
+    There is no prologue, which would be a copy of most of the body, where late steps carry nothing from block to block, and wait for no tiles but those that their own partition publishes. The late steps of the first
+    iterations then compute with zeros, also with tiles of zeros that are put in front of the loop, and add nothing to memory (`hopper.reduce_add ... if`). Behind the loop stand the late steps of the last blocks.
 
     Blocks that are not for a replica are waited for and given back unread, in the order in which what is of one block comes. The replicas of a partition take turns from the first to the last of the steps that exclude each other.
     A `hopper.mask` of the first block that is visited is `always` computed, where that has a prologue; with `only_last_partial`, that of the others `never` is.
@@ -188,10 +192,11 @@ def HopperInsertWaitsPass : Pass<"hopper-insert-waits", "::mlir::gpu::GPUFuncOp"
 
     * whose result it reads, unless it is a product that adds to it;
     * that reads the registers of a carried value, if the operation computes the next one;
-    * at the end of an iteration, of a branch and of the kernel: none is in flight then.
+    * at the end of an iteration, of a branch and of the kernel: none is in flight then;
+    * with `in_flight` in the schedule of the kernel, that starts as the last of so many since that one.
 
     A branch on a `hopper.any` of the same iteration, which is rarely taken, waits for itself: where it is not taken the product stays pending. One on what was known before does not.
-    A `hopper.release` of a tile that a product in flight reads moves behind the wait for that product.
+    Who waits for a product has waited for those before it. A `hopper.release` of a tile that a product in flight reads moves behind the wait for that product.
 
     Postcondition: no `hopper.dot` is left.
 

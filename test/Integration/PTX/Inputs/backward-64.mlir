@@ -1,0 +1,130 @@
+// As backward-128.mlir, for D = 64, by 128 keys and 128 queries at a time. Each replica has the dq of 64 of the queries, and
+// adds to its rows.
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1, in_flight = 2>
+!rows = !hopper.map<128x64xbf16>
+!blocks = !hopper.map<128x64xbf16>
+!out = !hopper.map<64x64xbf16>
+!resident = !hopper.tile<128x64xbf16>
+!streamed = !hopper.tile<128x64xbf16>
+!own = !hopper.tile<64x64xbf16, of 128>
+!floats = !hopper.tile<128xf32>
+!exchanged = !hopper.tile<128x128xbf16>
+!scores = vector<128x64xf32>
+!halves = vector<128x64xbf16>
+!sum = vector<64x64xf32>
+
+gpu.module @m {
+  gpu.func @backward(%kmap: !rows {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
+                     %vmap: !rows {hopper.operand = 1 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
+                     %qmap: !blocks {hopper.operand = 2 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
+                     %domap: !blocks {hopper.operand = 3 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
+                     %lse: memref<?x?x?xf32> {hopper.operand = 4 : i64},
+                     %delta: memref<?x?x?xf32> {hopper.operand = 5 : i64},
+                     %dq: memref<?x?x?x64xf32> {hopper.operand = 6 : i64},
+                     %dkmap: !out {hopper.operand = 7 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
+                     %dvmap: !out {hopper.operand = 8 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
+                     %batches: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64},
+                     %heads: index {hopper.operand = 0 : i64, hopper.dim = 1 : i64},
+                     %keys: index {hopper.operand = 0 : i64, hopper.dim = 2 : i64},
+                     %queries: index {hopper.operand = 2 : i64, hopper.dim = 2 : i64})
+      kernel attributes {hopper.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %c127 = arith.constant 127 : index
+    %c128 = arith.constant 128 : index
+    %zero = arith.constant dense<0.0> : !sum
+    // log2(e) / sqrt(64) and 1 / sqrt(64).
+    %factor = arith.constant dense<0.18033688> : !scores
+    %scale = arith.constant dense<0.125> : !sum
+    %more = arith.addi %keys, %c127 : index
+    %tiles = arith.divui %more, %c128 : index
+    hopper.work_loop (%b, %h, %t, %number) in (%batches, %heads, %tiles) {
+      %first, %end = hopper.work_rows %t of %keys size 128
+      %k = hopper.step "load_k" in "load" -> !resident {
+        %x = hopper.load %kmap[%b, %h, %first] stages 1 : !rows -> !resident
+        hopper.end %x : !resident
+      }
+      %v = hopper.step "load_v" in "load" -> !resident {
+        %x = hopper.load %vmap[%b, %h, %first] stages 1 : !rows -> !resident
+        hopper.end %x : !resident
+      }
+      %r:2 = hopper.pipelined_for %i = %c0 to %queries step 128 iter_args(%dk0 = %zero, %dv0 = %zero)
+          schedule [#hopper.place<"load_q", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_do", 0>, #hopper.place<"dp", 0>, #hopper.place<"exp", 0>,
+                    #hopper.place<"dv", 0>, #hopper.place<"ds", 0>, #hopper.place<"dq", 1>, #hopper.place<"dk", 0>, #hopper.place<"red", 1>] : !sum, !sum {
+        %q, %l = hopper.step "load_q" in "load" -> !streamed, !floats {
+          %x = hopper.load %qmap[%b, %h, %i] stages 2 : !blocks -> !streamed
+          %y = hopper.load_vector %lse[%b, %h, %i] stages 2 : memref<?x?x?xf32> -> !floats
+          hopper.end %x, %y : !streamed, !floats
+        }
+        %s = hopper.step "qk" in "compute" -> !scores {
+          %rows = hopper.own_rows %k : !resident -> !own
+          %x = hopper.dot %rows, %q : !own, !streamed -> !scores
+          hopper.end %x : !scores
+        }
+        %p = hopper.step "exp" in "compute" -> !halves {
+          %x = hopper.load_fragment %l : !floats -> vector<128x1xf32>
+          %shift = vector.broadcast %x : vector<128x1xf32> to !scores
+          %y = arith.mulf %s, %factor fastmath<contract> : !scores
+          %z = arith.subf %y, %shift fastmath<contract> : !scores
+          %e = math.exp2 %z : !scores
+          %half = arith.truncf %e : !scores to !halves
+          hopper.end %half : !halves
+        }
+        %do, %d = hopper.step "load_do" in "load" -> !streamed, !floats {
+          %x = hopper.load %domap[%b, %h, %i] stages 2 : !blocks -> !streamed
+          %y = hopper.load_vector %delta[%b, %h, %i] stages 2 : memref<?x?x?xf32> -> !floats
+          hopper.end %x, %y : !streamed, !floats
+        }
+        %dp = hopper.step "dp" in "compute" -> !scores {
+          %rows = hopper.own_rows %v : !resident -> !own
+          %x = hopper.dot %rows, %do : !own, !streamed -> !scores
+          hopper.end %x : !scores
+        }
+        %dv = hopper.step "dv" in "compute" -> !sum {
+          %x = hopper.dot %p, %do acc %dv0 rhs_transposed : !halves, !streamed, !sum -> !sum
+          hopper.end %x : !sum
+        }
+        %ds, %dst = hopper.step "ds" in "compute" -> !halves, !exchanged {
+          %x = hopper.load_fragment %d : !floats -> vector<128x1xf32>
+          %shift = vector.broadcast %x : vector<128x1xf32> to !scores
+          %y = arith.subf %dp, %shift : !scores
+          %wide = arith.extf %p : !halves to !scores
+          %z = arith.mulf %wide, %y : !scores
+          %half = arith.truncf %z : !scores to !halves
+          %tile = hopper.publish %half stages 2 : !halves -> !exchanged
+          hopper.end %half, %tile : !halves, !exchanged
+        }
+        %dqs = hopper.step "dq" in "compute" -> !sum {
+          %columns = hopper.own_columns %dst : !exchanged -> !streamed
+          %x = hopper.dot %columns, %k lhs_transposed rhs_transposed : !streamed, !resident -> !sum
+          hopper.end %x : !sum
+        }
+        %dk = hopper.step "dk" in "compute" -> !sum {
+          %x = hopper.dot %ds, %q acc %dk0 rhs_transposed : !halves, !streamed, !sum -> !sum
+          hopper.end %x : !sum
+        }
+        hopper.step "red" in "compute" {
+          %wg = hopper.warpgroup_id
+          %before = arith.muli %wg, %c64 : index
+          %row = arith.addi %i, %before : index
+          hopper.reduce_add %dqs, %dq[%b, %h, %row, %c0] m 2 n 3 end_m %queries vector 4 : !sum, memref<?x?x?x64xf32>
+          hopper.end
+        }
+        hopper.end %dk, %dv : !sum, !sum
+      }
+      hopper.step "store" in "compute" {
+        // All columns of k are read by both replicas.
+        hopper.sync
+        %vrows = hopper.own_rows %v : !resident -> !own
+        %dv = arith.truncf %r#1 : !sum to vector<64x64xbf16>
+        hopper.store %dv, %vrows, %dvmap[%b, %h, %first] : vector<64x64xbf16>, !own, !out
+        %krows = hopper.own_rows %k : !resident -> !own
+        %scaled = arith.mulf %r#0, %scale : !sum
+        %dk = arith.truncf %scaled : !sum to vector<64x64xbf16>
+        hopper.store %dk, %krows, %dkmap[%b, %h, %first] : vector<64x64xbf16>, !own, !out
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,115 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-pipeline)))' | FileCheck %s
+
+// A late step that carries nothing, and reads what its own partition publishes, has
+// no prologue: it runs for the block before the first one, too, with a tile of
+// zeros, and adds nothing to memory then. Behind the loop it runs for the last
+// block.
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+!channel = !hopper.channel<2x64x128xbf16>
+!tile = !hopper.tile<64x128xbf16>
+
+// CHECK-LABEL: gpu.func @late
+// CHECK: %[[BRANCH:.*]] = scf.if
+// CHECK: %[[N:.*]] = hopper.next_use %[[CH:.*]] :
+// CHECK: hopper.put_fragment %[[CH]][%[[N]]], %cst{{.*}} at %{{.*}} transposed
+// CHECK: scf.for %[[T:.*]] = %[[LO:.*]] to %[[HI:.*]] step %{{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[OLD:.*]] = %{{.*}}) -> (vector<64x64xf32>, vector<64x64xf32>)
+// CHECK: %[[BACK:.*]] = arith.subi %[[T]], %{{.*}}
+// CHECK: %[[IS:.*]] = arith.cmpi sge, %[[BACK]], %[[LO]]
+// CHECK: %[[NEXT:.*]] = arith.addf %[[SUM]]
+// CHECK: hopper.put_fragment %[[CH]]
+// CHECK: hopper.get %[[CH]]
+// CHECK: hopper.dot
+// CHECK: hopper.release %[[CH]]
+// CHECK: %[[ADDED:.*]] = arith.addf %{{.*}}, %[[OLD]]
+// CHECK: hopper.reduce_add %[[ADDED]], %{{.*}} if %[[IS]]
+// CHECK: scf.yield %[[NEXT]], %[[NEXT]]
+// CHECK: }
+// CHECK: hopper.get %[[CH]]
+// CHECK: hopper.dot
+// CHECK: hopper.release %[[CH]]
+// CHECK: hopper.reduce_add %{{.*}} fragment :
+gpu.module @m {
+  gpu.func @late(%n: index, %p: vector<64x64xbf16>, %s: vector<64x64xf32>, %zero: vector<64x64xf32>, %memory: memref<?x4096xf32>) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !channel
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      %wg = hopper.warpgroup_id
+      %r = hopper.pipelined_for %j = %n to %n step 64 iter_args(%sum = %zero)
+          schedule [#hopper.place<"give", 0>, #hopper.place<"use", 1>, #hopper.place<"add", 1>] : vector<64x64xf32> {
+        %next = hopper.step "give" in "compute" -> vector<64x64xf32> {
+          %x = arith.addf %sum, %s : vector<64x64xf32>
+          %u = hopper.next_use %ch : !channel
+          hopper.put_fragment %ch[%u], %p at %wg transposed : !channel, vector<64x64xbf16>
+          hopper.end %x : vector<64x64xf32>
+        }
+        %y = hopper.step "use" in "compute" -> vector<64x64xf32> {
+          %u = hopper.next_use %ch : !channel
+          %t = hopper.get %ch[%u] : !channel -> !tile
+          %columns = hopper.columns %t[%wg] : !tile -> !hopper.tile<64x64xbf16>
+          %x = hopper.dot %p, %columns : vector<64x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
+          %v = hopper.next_use %ch : !channel
+          hopper.release %ch[%v] : !channel
+          hopper.end %x : vector<64x64xf32>
+        }
+        hopper.step "add" in "compute" {
+          %x = arith.addf %y, %next : vector<64x64xf32>
+          hopper.reduce_add %x, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.end
+        }
+        hopper.end %next : vector<64x64xf32>
+      }
+    }
+    gpu.return
+  }
+
+  // Two stages later: two tiles of zeros, and two further iterations, in the first
+  // of which both late stages are left.
+
+  // CHECK-LABEL: gpu.func @later
+  // CHECK-COUNT-2: hopper.put_fragment %{{.*}} : <4x128x64xbf16>
+  // CHECK: scf.for %[[T:.*]] = %[[LO:.*]] to
+  // CHECK: %[[ONE:.*]] = arith.cmpi sge, %{{.*}}, %[[LO]]
+  // CHECK: %[[TWO:.*]] = arith.cmpi sge, %{{.*}}, %[[LO]]
+  // CHECK: hopper.put_fragment
+  // CHECK: hopper.reduce_add %{{.*}} if %[[ONE]]
+  // CHECK: hopper.get
+  // CHECK: hopper.reduce_add %{{.*}} if %[[TWO]]
+  // CHECK: }
+  // CHECK: hopper.reduce_add %{{.*}} fragment :
+  // CHECK: %[[EXISTS:.*]] = arith.cmpi sge
+  // CHECK: hopper.get
+  // CHECK: hopper.reduce_add %{{.*}} if %[[EXISTS]]
+  // CHECK: hopper.get
+  // CHECK: hopper.reduce_add %{{.*}} fragment :
+  // CHECK-NOT: hopper.reduce_add
+  gpu.func @later(%n: index, %p: vector<64x64xbf16>, %s: vector<64x64xf32>, %memory: memref<?x4096xf32>) kernel attributes {hopper.schedule = #schedule} {
+    %ch = hopper.create_channel : !hopper.channel<4x128x64xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      %wg = hopper.warpgroup_id
+      hopper.pipelined_for %j = %n to %n step 64
+          schedule [#hopper.place<"give", 0>, #hopper.place<"one", 1>, #hopper.place<"two", 2>] {
+        %next = hopper.step "give" in "compute" -> vector<64x64xf32> {
+          %x = arith.addf %s, %s : vector<64x64xf32>
+          %u = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
+          hopper.put_fragment %ch[%u], %p at %wg : !hopper.channel<4x128x64xbf16>, vector<64x64xbf16>
+          hopper.end %x : vector<64x64xf32>
+        }
+        hopper.step "one" in "compute" {
+          hopper.reduce_add %next, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.end
+        }
+        hopper.step "two" in "compute" {
+          %u = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
+          %t = hopper.get %ch[%u] : !hopper.channel<4x128x64xbf16> -> !hopper.tile<128x64xbf16>
+          %v = hopper.next_use %ch : !hopper.channel<4x128x64xbf16>
+          hopper.release %ch[%v] : !hopper.channel<4x128x64xbf16>
+          hopper.reduce_add %next, %memory[%j] fragment : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
+}
