@@ -154,6 +154,16 @@ LogicalResult Outliner::matchSoftmax() {
 LogicalResult Outliner::matchBlock(Value output) {
   FailureOr<TileAccess> access;
   Value yielded = getYielded(output);
+  // All floats are there, so that they can be copied at once.
+  if (auto read = yielded.getDefiningOp<vector::TransferReadOp>();
+      read && read.getVectorType().getRank() == 1 &&
+      read.getVectorType().getElementType().isF32() &&
+      !read.hasOutOfBoundsDim() && !read.getMask() &&
+      read.getPermutationMap().isMinorIdentity() &&
+      values->getArgument(read.getBase())) {
+    floats[output] = read;
+    return success();
+  }
   if (auto read = getRead<vector::TransferReadOp>(yielded))
     access = matchRead(read, /*columnResult=*/1);
   else if (auto gather = getRead<GatherOp>(yielded);
@@ -192,6 +202,33 @@ void Outliner::inlinePositions() {
       step.inlineBody(rewriter);
 }
 
+/// What products read of a work tile.
+LogicalResult Outliner::matchResidents() {
+  WalkResult walk = loop.getBody().walk([&](vector::ContractionOp product) {
+    for (Value operand : {product.getRhs(), product.getLhs()}) {
+      auto read = getRead<vector::TransferReadOp>(operand);
+      if (!read || read->getBlock() != grid.getBody() || operand == queries ||
+          residents.contains(operand))
+        continue;
+      FailureOr<TileAccess> access = matchRead(read, /*columnResult=*/0);
+      if (failed(access))
+        return WalkResult::interrupt();
+      if (queries) {
+        residents[operand] = *access;
+        continue;
+      }
+      queries = operand;
+      query = *access;
+    }
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted() || !queries)
+    return loop.emitError("expects products with a tile of the work tile on a "
+                          "GPU")
+           << otherTarget;
+  return success();
+}
+
 LogicalResult Outliner::match() {
   for (Operation &op : grid.getTerminator().getYieldingOps())
     if (failed(matchResult(cast<tensor::ParallelInsertSliceOp>(op))))
@@ -211,22 +248,8 @@ LogicalResult Outliner::match() {
     for (Value output : step.getOutputs())
       if (failed(matchBlock(output)))
         return failure();
-  // What is read once for a work tile.
-  WalkResult walk = loop.getBody().walk([&](vector::ContractionOp product) {
-    auto read = getRead<vector::TransferReadOp>(product.getRhs());
-    if (!read || read->getBlock() != grid.getBody())
-      return WalkResult::advance();
-    FailureOr<TileAccess> access = matchRead(read, /*columnResult=*/0);
-    if (failed(access) || (queries && queries != product.getRhs()))
-      return WalkResult::interrupt();
-    queries = product.getRhs();
-    query = *access;
-    return WalkResult::advance();
-  });
-  if (walk.wasInterrupted() || !queries)
-    return loop.emitError("expects products with one tile of the work tile on "
-                          "a GPU")
-           << otherTarget;
+  if (failed(matchResidents()))
+    return failure();
   if (failed(matchSoftmax()) || failed(matchParts()) ||
       failed(matchPartitions()))
     return failure();
@@ -401,6 +424,8 @@ Value Outliner::emitStaging(const TileAccess &result) {
                                       getCaptureTypes());
   auto type = cast<hopper::TileType>(queryTile.getType());
   // Where others than those that write read the queries, they may not have.
+  if (!residents.empty())
+    columns = std::min(result.columns, hopper::kChunkColumns);
   if (columns == 0 && type.getColumns() == result.columns &&
       type.getElementType() == result.elementType &&
       getQueryPartition() == getResultPartition())
@@ -439,8 +464,20 @@ LogicalResult Outliner::emitResults() {
     hopper::EndOp::create(builder, loc);
     return success();
   }
+  // One result is stored after the other; partitions have staging of their own.
+  Value staging;
+  StringRef before = getResultPartition();
   for (const OutlinedResult &result : results) {
-    Value staging = result.access ? emitStaging(*result.access) : Value();
+    if (StringRef partition = getResultPartition(result); partition != before) {
+      hopper::EndOp::create(builder, loc);
+      builder.setInsertionPointAfter(
+          builder.getInsertionBlock()->getParentOp());
+      createStep(("store." + partition).str(), partition, {});
+      before = partition;
+      staging = {};
+    }
+    if (result.access && (!staging || residents.empty()))
+      staging = emitStaging(*result.access);
     if (failed(emitResult(result, staging)))
       return failure();
   }

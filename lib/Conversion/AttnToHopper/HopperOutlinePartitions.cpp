@@ -1,6 +1,7 @@
 //===- HopperOutlinePartitions.cpp - Which partition runs which step ------===//
 
 #include "HopperOutliner.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -42,6 +43,27 @@ StringRef Outliner::getResultPartition() {
   return kComputePartition;
 }
 
+/// Who has what a result is computed of.
+StringRef Outliner::getResultPartition(const OutlinedResult &result) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.filter = [&](Operation *op) { return op != loop; };
+  if (Operation *op = result.vector.getDefiningOp(); op && op != loop)
+    (void)getBackwardSlice(op, &slice, options);
+  auto isUsed = [&](Value output) {
+    return output == result.vector || llvm::any_of(slice, [&](Operation *op) {
+             return llvm::is_contained(op->getOperands(), output);
+           });
+  };
+  for (auto [output, yielded] :
+       llvm::zip_equal(loop.getResults(), loop.getYielded()))
+    if (auto step = yielded.getDefiningOp<StepOp>(); step && isUsed(output))
+      return getPartition(step.getStepName());
+  return getResultPartition();
+}
+
 /// Who has products with the queries.
 StringRef Outliner::getQueryPartition() {
   for (Operation *user : queries.getUsers())
@@ -58,21 +80,15 @@ bool Outliner::isInReach(Value value) {
   return step && own && step.getPartition() == own.getPartition();
 }
 
-/// An operand of products of other partitions goes there as a tile. Null if
-/// there are none.
-Value Outliner::publish(StringRef partition, Value output, Value vector) {
-  bool isUsedElsewhere = llvm::any_of(output.getUsers(), [&](Operation *user) {
-    auto step = user->getParentOfType<StepOp>();
-    return step && getPartition(step.getStepName()) != partition;
-  });
-  auto type = dyn_cast<VectorType>(vector.getType());
-  if (!isUsedElsewhere || !type || !isOperand(output))
-    return {};
-  int64_t rows = schedule.getTileM();
-  auto tile =
-      hopper::TileType::get(builder.getContext(), rows, type.getDimSize(0),
-                            type.getElementType(), rows);
-  return hopper::PublishOp::create(builder, loc, tile, vector,
-                                   /*transposed=*/false,
+/// What replicas hold as a tile for all of them, or for another partition: with
+/// the rows of the work tile as rows, or as columns.
+Value Outliner::publish(Value vector, bool isTransposed) {
+  auto type = cast<VectorType>(vector.getType());
+  int64_t rows = schedule.getTileM(), columns = type.getDimSize(0);
+  if (isTransposed)
+    std::swap(rows, columns);
+  auto tile = hopper::TileType::get(builder.getContext(), rows, columns,
+                                    type.getElementType(), rows);
+  return hopper::PublishOp::create(builder, loc, tile, vector, isTransposed,
                                    schedule.getStages());
 }

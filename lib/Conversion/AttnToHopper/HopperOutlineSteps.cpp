@@ -49,6 +49,25 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
       .getResult();
 }
 
+/// Floats of a block, all of which are there.
+FailureOr<Value> Outliner::emitFloats(vector::TransferReadOp read) {
+  SmallVector<Value> position;
+  for (Value index : read.getIndices()) {
+    FailureOr<Value> value = values->getScalar(index);
+    if (failed(value))
+      return failure();
+    position.push_back(*value);
+  }
+  int64_t length = read.getVectorType().getDimSize(0);
+  return hopper::LoadVectorOp::create(
+             builder, loc,
+             hopper::TileType::get(builder.getContext(), length, /*columns=*/0,
+                                   builder.getF32Type(), length),
+             arguments->getMemRef(*values->getArgument(read.getBase())),
+             position, schedule.getStages())
+      .getResult();
+}
+
 /// A step that loads a tile, which it gives.
 FailureOr<Value> Outliner::emitLoadStep(StringRef name,
                                         const TileAccess &access, int64_t rows,
@@ -87,10 +106,19 @@ LogicalResult Outliner::emitQueries() {
   if (failed(tile))
     return failure();
   queryTile = *tile;
-  if (!schedule.getQInRegisters()) {
-    tiles[queries] = queryTile;
-    return success();
+  for (auto &[value, access] : residents) {
+    FailureOr<Value> other =
+        emitLoadStep(("load_arg" + Twine(access.argument)).str(), access,
+                     schedule.getTileM(), /*stages=*/1);
+    if (failed(other))
+      return failure();
+    tiles[value] = *other;
   }
+  OperandUses uses = getOperandUses(queries);
+  if (!schedule.getQInRegisters() || uses.isOwn || uses.isAcross)
+    tiles[queries] = queryTile;
+  if (!schedule.getQInRegisters())
+    return success();
   auto vector = VectorType::get({query.columns, hopper::kWarpgroupRows},
                                 query.elementType);
   hopper::StepOp hold = createStep("hold_q", getQueryPartition(), vector);
@@ -103,51 +131,38 @@ LogicalResult Outliner::emitQueries() {
   return success();
 }
 
+/// A step that loads tiles of a block, and floats.
 LogicalResult Outliner::emitLoadStep(StepOp step) {
-  if (step.getNumResults() != 1)
-    return step.emitError("expects one tile of a step that loads");
-  FailureOr<Value> tile =
-      emitLoadStep(step.getStepName(), blocks.find(step.getResult(0))->second,
-                   loop.getStep(), schedule.getStages());
-  if (failed(tile))
-    return failure();
-  tiles[step.getResult(0)] = *tile;
-  return success();
-}
-
-/// The product of a tile and either rows of the work tile or a vector that was
-/// computed.
-FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
-  AffineExpr m, n, k;
-  bindDims(builder.getContext(), n, m, k);
-  SmallVector<AffineMap> maps = product.getIndexingMapsArray();
-  auto map = [&](AffineExpr a, AffineExpr b) {
-    return AffineMap::get(3, 0, {a, b}, builder.getContext());
-  };
-  bool isTransposed = maps[0] == map(k, n);
-  Value tile = tiles.lookup(product.getLhs());
-  if (!tile || maps[1] != map(k, m) || maps[2] != map(n, m) ||
-      (!isTransposed && maps[0] != map(n, k)))
-    return product.emitError("expects the product of a loaded tile and rows of "
-                             "the work tile on a GPU");
-  Value lhs = operands.lookup(product.getRhs());
-  if (Value rows = tiles.lookup(product.getRhs()); rows && !isInReach(lhs))
-    lhs = emitOwnRows(rows);
-  Value acc;
-  if (!matchPattern(product.getAcc(), m_AnyZeroFloat())) {
-    FailureOr<Value> value =
-        values->getVector(product.getAcc(), VectorKind::Both);
-    if (failed(value))
+  SmallVector<Value> ends;
+  hopper::StepOp draft = createStep(step.getStepName(), kLoadPartition, {});
+  for (Value output : step.getOutputs()) {
+    FailureOr<Value> tile = Value();
+    if (auto *block = blocks.find(output); block != blocks.end())
+      tile = emitLoad(block->second, loop.getStep(), schedule.getStages());
+    else if (auto *read = floats.find(output); read != floats.end())
+      tile = emitFloats(read->second);
+    else
+      return step.emitError("expects nothing but tiles of a step that loads");
+    if (failed(tile))
       return failure();
-    acc = *value;
+    ends.push_back(*tile);
   }
-  if (!lhs)
-    return product.emitError("expects an operand that a step gives");
-  auto type = cast<VectorType>(product.getResultType());
-  Value result =
-      hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
-                            lhs, tile, acc, isTransposed);
-  return product == biased ? addBias(result) : result;
+  hopper::EndOp::create(builder, loc, ends);
+  builder.setInsertionPoint(draft);
+  auto result =
+      hopper::StepOp::create(builder, loc, ValueRange(ends).getTypes(),
+                             step.getStepName(), kLoadPartition);
+  result.getBody().takeBody(draft.getBody());
+  draft.erase();
+  builder.setInsertionPointAfter(result);
+  for (auto [output, tile] :
+       llvm::zip_equal(step.getOutputs(), result.getResults())) {
+    if (floats.contains(output))
+      values->setTile(output, tile);
+    else
+      tiles[output] = tile;
+  }
+  return success();
 }
 
 /// The predicate of a block, which is left out where the block is full.
@@ -261,44 +276,46 @@ LogicalResult Outliner::emitReads(StepOp step) {
   return success();
 }
 
-/// Whether products alone use what a step gives.
-bool Outliner::isOperand(Value value) {
-  return !value.use_empty() &&
-         llvm::all_of(value.getUses(), [](OpOperand &use) {
-           auto product = dyn_cast<vector::ContractionOp>(use.getOwner());
-           return product && &use == &product.getRhsMutable();
-         });
-}
-
-LogicalResult Outliner::emitStep(StepOp step) {
-  if (step.getNumResults() && blocks.contains(step.getResult(0)))
-    return emitLoadStep(step);
-  // The types are known when the step has been computed.
-  StringRef partition = getPartition(step.getStepName());
-  hopper::StepOp draft = createStep(step.getStepName(), partition, {});
-  KernelValues::State saved = values->save();
-  emitCaptures(step);
-  if (failed(emitReads(step)))
-    return failure();
-  SmallVector<Value> ends;
+/// Emits what a step does, but for what is computed where it is used.
+LogicalResult Outliner::emitStepOps(StepOp step) {
   for (Operation &op : step.getBody().front().without_terminator()) {
     LogicalResult result = success();
+    FailureOr<Value> value = Value();
     if (auto product = dyn_cast<vector::ContractionOp>(op)) {
-      FailureOr<Value> value = emitProduct(product);
-      result = failure(failed(value));
-      if (succeeded(value))
-        values->map(product.getResult(), *value);
+      value = emitProduct(product);
     } else if (auto online = dyn_cast<OnlineStepOp>(op)) {
       result = emitOnlineStep(online);
+    } else if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+      result = emitAccumulate(accumulate);
+    } else if (auto mask = dyn_cast<MaskTileOp>(op);
+               mask &&
+               llvm::none_of(mask->getUsers(), llvm::IsaPred<OnlineStepOp>)) {
+      value = values->getVector(mask.getScores(), VectorKind::Both);
+      if (succeeded(value))
+        value = emitMask(mask, *value);
     }
-    if (failed(result))
+    if (failed(result) || failed(value))
       return failure();
+    if (*value)
+      values->map(op.getResult(0), *value);
   }
+  return success();
+}
+
+/// What a step ends with. Operands of products are rounded, as an eager program
+/// does; they are tiles for other partitions, and for products over all rows.
+LogicalResult Outliner::emitOutputs(StepOp step, StringRef partition,
+                                    SmallVectorImpl<Value> &ends) {
+  outputs.clear();
+  auto add = [&](Output::Kind kind, Value source, Value value) {
+    outputs.push_back({kind, source});
+    ends.push_back(value);
+  };
   Type element = blocks.begin()->second.elementType;
   for (auto [output, yielded] :
        llvm::zip_equal(step.getOutputs(), step.getYielded())) {
     if (Value state = values->findState(yielded)) {
-      ends.push_back(state);
+      add(Output::State, output, state);
       continue;
     }
     FailureOr<Value> value = isa<VectorType>(yielded.getType())
@@ -306,46 +323,71 @@ LogicalResult Outliner::emitStep(StepOp step) {
                                  : values->getScalar(yielded);
     if (failed(value))
       return failure();
-    // Operands of products are rounded, as an eager program does.
-    if (isOperand(output))
-      value = arith::TruncFOp::create(
-                  builder, loc,
-                  cast<VectorType>(value->getType()).clone(element), *value)
-                  .getResult();
-    ends.push_back(*value);
+    OperandUses uses = getOperandUses(output);
+    bool isOperand = !uses.products.empty() || uses.isOwn || uses.isAcross;
+    if (uses.isValue || !isOperand)
+      add(Output::Value, output, *value);
+    if (!isOperand)
+      continue;
+    Value rounded = *value;
+    auto type = cast<VectorType>(rounded.getType());
+    if (type.getElementType() != element)
+      rounded =
+          arith::TruncFOp::create(builder, loc, type.clone(element), rounded);
+    bool isElsewhere =
+        llvm::any_of(uses.products, [&](vector::ContractionOp product) {
+          auto user = product->getParentOfType<StepOp>();
+          return user && getPartition(user.getStepName()) != partition;
+        });
+    if (!uses.products.empty())
+      add(Output::Operand, output, rounded);
+    if (uses.isOwn || isElsewhere)
+      add(Output::Tile, output, publish(rounded, /*isTransposed=*/false));
+    if (uses.isAcross)
+      add(Output::Across, output, publish(rounded, /*isTransposed=*/true));
   }
-  SmallVector<Value> published;
-  for (auto [output, value] :
-       llvm::zip_equal(step.getOutputs(), ArrayRef(ends)))
-    if (Value tile = publish(partition, output, value)) {
-      published.push_back(output);
-      tiles[output] = tile;
-    }
-  for (Value output : published)
-    ends.push_back(tiles[output]);
+  return success();
+}
+
+LogicalResult Outliner::emitStep(StepOp step) {
+  if (step.getNumResults() && (blocks.contains(step.getResult(0)) ||
+                               floats.contains(step.getResult(0))))
+    return emitLoadStep(step);
+  // The types are known when the step has been computed.
+  StringRef partition = getPartition(step.getStepName());
+  hopper::StepOp draft = createStep(step.getStepName(), partition, {});
+  KernelValues::State saved = values->save();
+  emitCaptures(step);
+  SmallVector<Value> ends;
+  if (failed(emitReads(step)) || failed(emitStepOps(step)) ||
+      failed(emitOutputs(step, partition, ends)))
+    return failure();
   hopper::EndOp::create(builder, loc, ends);
   builder.setInsertionPoint(draft);
   auto result = hopper::StepOp::create(
       builder, loc, ValueRange(ends).getTypes(), step.getStepName(), partition);
   result.getBody().takeBody(draft.getBody());
   draft.erase();
-  SmallVector<Value> states;
-  for (Value yielded : step.getYielded())
-    states.push_back(values->findState(yielded));
   values->restore(std::move(saved));
-  for (auto [output, yielded, state, value] :
-       llvm::zip_equal(step.getOutputs(), step.getYielded(), states,
-                       result.getResults().drop_back(published.size()))) {
-    if (state)
-      values->setState(output, value);
-    else if (isOperand(output))
-      operands[output] = value;
-    else
-      values->map(output, value);
+  for (auto [output, value] : llvm::zip_equal(outputs, result.getResults())) {
+    switch (output.kind) {
+    case Output::State:
+      values->setState(output.source, value);
+      break;
+    case Output::Value:
+      values->map(output.source, value);
+      break;
+    case Output::Operand:
+      operands[output.source] = value;
+      break;
+    case Output::Tile:
+      tiles[output.source] = value;
+      break;
+    case Output::Across:
+      acrossTiles[output.source] = value;
+      break;
+    }
   }
-  for (auto [output, tile] : llvm::zip_equal(
-           published, result.getResults().take_back(published.size())))
-    tiles[output] = tile;
   builder.setInsertionPointAfter(result);
   return success();
 }

@@ -40,6 +40,25 @@ struct OutlinedCapture {
   std::string step;
 };
 
+/// The operands of a product over the rows of the work tile: that of which each
+/// replica has 64 columns of the result, and the other one. Null for another
+/// product.
+struct AllRowsProduct {
+  OpOperand *own = nullptr, *across = nullptr;
+};
+AllRowsProduct matchAllRowsProduct(vector::ContractionOp product);
+
+/// What a value that a step gives is used as, also where it is extended.
+struct OperandUses {
+  /// By what computes with it.
+  bool isValue = false;
+  /// In products: as rows of the work tile, and in those over all rows as one
+  /// of the operands, or as the other.
+  SmallVector<vector::ContractionOp, 2> products;
+  bool isOwn = false, isAcross = false;
+};
+OperandUses getOperandUses(Value value);
+
 /// Writes the program of one worker again as the program of a CTA.
 class Outliner {
 public:
@@ -87,6 +106,13 @@ private:
   LogicalResult emitStep(StepOp step);
   LogicalResult emitLoadStep(StepOp step);
   FailureOr<Value> emitProduct(vector::ContractionOp product);
+  FailureOr<Value> emitAllRowsProduct(vector::ContractionOp product,
+                                      AllRowsProduct operandsOf);
+  LogicalResult emitAccumulate(AccumulateOp op);
+  LogicalResult matchResidents();
+  LogicalResult emitStepOps(StepOp step);
+  LogicalResult emitOutputs(StepOp step, StringRef partition,
+                            SmallVectorImpl<Value> &ends);
   LogicalResult emitOnlineStep(OnlineStepOp step);
   FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
   Value emitStaging(const TileAccess &result);
@@ -97,22 +123,23 @@ private:
   LogicalResult matchPartitions();
   StringRef getPartition(StringRef step);
   StringRef getResultPartition();
+  StringRef getResultPartition(const OutlinedResult &result);
   StringRef getQueryPartition();
   bool isInReach(Value value);
-  Value publish(StringRef partition, Value output, Value vector);
+  Value publish(Value vector, bool isTransposed);
   LogicalResult matchParts();
   void declareParts(gpu::GPUFuncOp kernel);
   void takePart(Value &lower, Value &upper);
   LogicalResult emitPartResults();
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
                             int64_t stages);
+  FailureOr<Value> emitFloats(vector::TransferReadOp read);
   FailureOr<Value> emitLoadStep(StringRef name, const TileAccess &access,
                                 int64_t rows, int64_t stages);
   Value emitOwnRows(Value tile);
   hopper::StepOp createStep(StringRef name, StringRef partition,
                             TypeRange types);
   DictionaryAttr describeGrid();
-  bool isOperand(Value value);
 
   Value splat(Type type, double value) {
     return hopper::createSplat(builder, loc, type, value);
@@ -140,6 +167,9 @@ private:
   llvm::MapVector<Value, TileAccess> blocks;
   Value queries, queryTile;
   TileAccess query;
+  /// Other tiles of a work tile, and floats of a block.
+  llvm::MapVector<Value, TileAccess> residents;
+  llvm::MapVector<Value, vector::TransferReadOp> floats;
   SmallVector<OutlinedResult> results;
   SmallVector<OutlinedCapture> captures;
   /// The bias of the scores that the product `biased` takes along, what it is
@@ -148,8 +178,15 @@ private:
   vector::ContractionOp biased;
   HeldSlopes held;
   Value ramp;
-  /// Tiles, and vectors that are operands of products.
-  DenseMap<Value, Value> tiles, operands;
+  /// Tiles, those that have the rows of the work tile as columns, and vectors
+  /// that are operands of products.
+  DenseMap<Value, Value> tiles, acrossTiles, operands;
+  /// What the results of the step that is being written stand for.
+  struct Output {
+    enum Kind { State, Value, Operand, Tile, Across } kind;
+    mlir::Value source;
+  };
+  SmallVector<Output> outputs;
   Value first, end;
   /// The bounds of the loop.
   Value lower, upper;

@@ -79,6 +79,14 @@ Value KernelArguments::getCounter() {
 
 Value KernelArguments::getMemRef(unsigned operand, RankedTensorType tensor) {
   if (operand < function.getNumArguments())
+    if (auto buffer =
+            dyn_cast<MemRefType>(function.getArgument(operand).getType())) {
+      Value &value = values[{buffer, operand, -1}];
+      if (!value)
+        value = add(buffer, operand, {});
+      return value;
+    }
+  if (operand < function.getNumArguments())
     tensor = cast<RankedTensorType>(function.getArgument(operand).getType());
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())

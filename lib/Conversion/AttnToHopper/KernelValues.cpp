@@ -72,7 +72,7 @@ std::optional<unsigned> KernelValues::getOperand(Value tensor) {
 Value KernelValues::getExtent(unsigned argument, int64_t dim) {
   if (argument >= function.getNumArguments())
     return arguments.getExtent(argument, dim);
-  auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
+  auto type = cast<ShapedType>(function.getArgument(argument).getType());
   if (!type.isDynamicDim(dim))
     return arith::ConstantIndexOp::create(builder, function.getLoc(),
                                           type.getDimSize(dim));
@@ -135,9 +135,13 @@ FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
   return arith::AddIOp::create(builder, loc, rows, iota).getResult();
 }
 
-/// The rows of a warpgroup.
+/// The rows of a warpgroup, or floats of a block.
 Value KernelValues::readTile(Value tile) {
   auto type = cast<hopper::TileType>(tile.getType());
+  if (type.isVector())
+    return hopper::LoadFragmentOp::create(
+        builder, tile.getLoc(),
+        VectorType::get({type.getRows(), 1}, type.getElementType()), tile);
   auto rows = hopper::TileType::get(builder.getContext(),
                                     hopper::kWarpgroupRows, type.getColumns(),
                                     type.getElementType(), type.getRows());
@@ -183,8 +187,6 @@ FailureOr<SmallVector<Value>> KernelValues::computeIndices(GatherOp gather,
 }
 
 FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
-  if (Value tile = tiles.lookup(gather.getResult()))
-    return readTile(tile);
   std::optional<unsigned> operand = getOperand(gather.getSource());
   if (!operand)
     return gather.emitError("expects a capture that is an argument of the "
@@ -215,6 +217,8 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
       return arguments.getScalar(argument.getArgNumber());
     return grid.emitError("expects a value that a kernel can compute");
   }
+  if (Value tile = tiles.lookup(value))
+    return readTile(tile);
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
     std::optional<int64_t> number = dim.getConstantIndex();
     if (!getOperand(dim.getSource()) || !number)

@@ -52,7 +52,11 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
 
     * Steps of `attn.tile_loop` keep their names. Those that load a tile are in the partition `load`, the others in `compute`. The loop has the places that the schedule's `order` gives them. Without one, steps run
       as they are written, but that those behind a softmax are of stage 1, in front of that of the next block: `load_k, qk, load_v(1), pv(1), softmax`. `ping_pong` stands for turns from the first product to the last.
-    * `load_q` and, with `q_in_registers`, `hold_q` come before the loop, and `store` behind it.
+    * `load_q` and, with `q_in_registers`, `hold_q` come before the loop, and `store` behind it. Further tiles of a work tile are loaded by steps `load_argN`, of argument `N`.
+    * A vector has the rows of a work tile, of which a replica has 64, as its last dimension. A product over these rows, `result[n, m] = sum_k a[n, k] b[m, k]`, is one of tiles: what a step computes of its rows goes to all
+      replicas (`hopper.publish`). Each has 64 of the `m` of its result.
+    * What a step reads of f32 with `vector.transfer_read` that is in bounds, as a vector of rank 1, is copied at once (`hopper.load_vector`).
+    * `attn.accumulate add` to a buffer becomes `hopper.reduce_add`.
     * The state of `attn.online_step` becomes that of `hopper.softmax_step`; `attn.mask_tile` becomes `hopper.mask`, with the class of the block. Where the number of keys is the only condition
       on positions beside others, a `hopper.mask` of its own asks for it, in the last block alone.
     * With a region `needed` the loop has `classes`. What they need that is the same for all blocks is computed in front of the loop.
@@ -110,7 +114,8 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
     }
     ```
 
-    Errors: a function that holds other computations; tensors that are not arguments; element types other than bf16 and f16; an attention that starts from a state or has offsets;
+    Errors: a product over rows whose result has other than 64 columns for each warpgroup, or that adds to something; sums in memory of a tensor, or in order;
+    a function that holds other computations; tensors that are not arguments; element types other than bf16 and f16; an attention that starts from a state or has offsets;
     loops besides it that do not write one element of tables in an iteration, or whose extents are not those of arguments; a step without a place in the order, or a place without a step.
   }];
   let dependentDialects = [

@@ -21,6 +21,7 @@ import operations
 import ptx
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_MEMBER = r"(\w+) = (\d+|\[[^]]*\]|\{[^}]*\})"
 _TARGET = "-O3 -march=nvptx64 -mcpu=sm_90a -mattr=+ptx81 --fp-contract=fast"
 
 
@@ -200,7 +201,7 @@ def _vary(text, line):
         names = ", ".join(f'"{x.strip()}"' for x in exclusive.split(",") if x.strip())
         new = _places(order) + (f" exclusive [{names}]" if names else "")
         text = _replace(text, r"schedule \[.*?\](?: exclusive \[.*?\])?(?= :)", new)
-    for name, value in re.findall(r"(\w+) = (\d+|\[[^]]*\])", members):
+    for name, value in re.findall(_MEMBER, members):
         member = f"{name} = {value}"
         if f"{name} = " in text:
             pattern = rf"(?<=[<, ]){name} = (?:\d+|\[[^]]*\])(?=[,>])"

@@ -1,0 +1,217 @@
+//===- HopperOutlineProducts.cpp - Products of a program of tiles ---------===//
+//
+// A vector has the rows m of the work tile, or what a replica has 64 of, as its
+// last dimension. Of products there are two kinds:
+//
+//   result[n, m] = sum_k tile[n, k] vector[k, m]      k is of a block or a head
+//   result[n, m] = sum_k across[n, k] own[m, k]       k are the rows of the
+//   work
+//                                                     tile, those of all
+//                                                     replicas
+//
+// The operands of the second kind are tiles: what a replica has computed of its
+// rows goes to all of them. Each then computes 64 of the m.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HopperOutliner.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// What rounded numbers are extended from, if a step gives them, or the value.
+static Value skipExtension(Value value) {
+  auto extend = value.getDefiningOp<arith::ExtFOp>();
+  return extend && extend.getIn().getDefiningOp<StepOp>() ? extend.getIn()
+                                                          : value;
+}
+
+AllRowsProduct mlir::attn::matchAllRowsProduct(vector::ContractionOp product) {
+  AffineExpr m, n, k;
+  bindDims(product.getContext(), n, m, k);
+  SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+  auto is = [&](unsigned number, AffineExpr a, AffineExpr b) {
+    return maps[number] == AffineMap::get(3, 0, {a, b}, product.getContext());
+  };
+  if (!is(2, n, m))
+    return {};
+  if (is(0, n, k) && is(1, m, k))
+    return {&product.getRhsMutable(), &product.getLhsMutable()};
+  if (is(0, m, k) && is(1, n, k))
+    return {&product.getLhsMutable(), &product.getRhsMutable()};
+  return {};
+}
+
+OperandUses mlir::attn::getOperandUses(Value value) {
+  OperandUses uses;
+  for (OpOperand &use : value.getUses()) {
+    auto extend = dyn_cast<arith::ExtFOp>(use.getOwner());
+    if (extend && value.getDefiningOp<StepOp>()) {
+      OperandUses extended = getOperandUses(extend.getResult());
+      uses.isValue |= extended.isValue;
+      llvm::append_range(uses.products, extended.products);
+      uses.isOwn |= extended.isOwn;
+      uses.isAcross |= extended.isAcross;
+      continue;
+    }
+    auto product = dyn_cast<vector::ContractionOp>(use.getOwner());
+    if (!product || &use == &product.getAccMutable()) {
+      uses.isValue = true;
+      continue;
+    }
+    AllRowsProduct all = matchAllRowsProduct(product);
+    uses.isOwn |= all.own == &use;
+    uses.isAcross |= all.across == &use;
+    if (!all.own && &use == &product.getRhsMutable())
+      uses.products.push_back(product);
+    else if (!all.own)
+      uses.isValue = true;
+  }
+  return uses;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// The product of two tiles over the rows of the work tile.
+FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
+                                              AllRowsProduct operandsOf) {
+  Value ownSource = skipExtension(operandsOf.own->get()),
+        acrossSource = skipExtension(operandsOf.across->get());
+  Value own = tiles.lookup(ownSource),
+        across = acrossTiles.lookup(acrossSource);
+  // A tile of the work tile has its rows as rows.
+  bool isTransposed = !across;
+  if (!across)
+    across = tiles.lookup(acrossSource);
+  auto type = cast<VectorType>(product.getResultType());
+  if (!own || !across || !matchPattern(product.getAcc(), m_AnyZeroFloat()))
+    return product.emitError("expects the product over rows of the work tile "
+                             "to be one of tiles, from zero, on a GPU");
+  if (type.getDimSize(1) != schedule.getTileM())
+    return product.emitError("expects ")
+           << schedule.getTileM() << " columns of the product over rows of the "
+           << "work tile, 64 for each warpgroup, but got "
+           << type.getDimSize(1);
+  auto tile = cast<hopper::TileType>(own.getType());
+  Value columns = hopper::OwnColumnsOp::create(
+      builder, loc,
+      hopper::TileType::get(builder.getContext(), tile.getRows(),
+                            hopper::kWarpgroupRows, tile.getElementType(),
+                            tile.getParentRows()),
+      own);
+  return hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
+                               columns, across, /*acc=*/Value(), isTransposed,
+                               /*lhs_transposed=*/true)
+      .getResult();
+}
+
+/// The product of a tile and either rows of the work tile or a vector that was
+/// computed.
+FailureOr<Value> Outliner::emitProduct(vector::ContractionOp product) {
+  if (AllRowsProduct all = matchAllRowsProduct(product); all.own)
+    return emitAllRowsProduct(product, all);
+  AffineExpr m, n, k;
+  bindDims(builder.getContext(), n, m, k);
+  SmallVector<AffineMap> maps = product.getIndexingMapsArray();
+  auto map = [&](AffineExpr a, AffineExpr b) {
+    return AffineMap::get(3, 0, {a, b}, builder.getContext());
+  };
+  bool isTransposed = maps[0] == map(k, n);
+  Value tile = tiles.lookup(skipExtension(product.getLhs()));
+  if (!tile || maps[1] != map(k, m) || maps[2] != map(n, m) ||
+      (!isTransposed && maps[0] != map(n, k)))
+    return product.emitError("expects the product of a loaded tile and rows of "
+                             "the work tile on a GPU");
+  Value source = skipExtension(product.getRhs());
+  Value lhs = operands.lookup(source);
+  if (Value rows = tiles.lookup(source); rows && !isInReach(lhs))
+    lhs = emitOwnRows(rows);
+  Value acc;
+  if (!matchPattern(product.getAcc(), m_AnyZeroFloat())) {
+    FailureOr<Value> value =
+        values->getVector(product.getAcc(), VectorKind::Both);
+    if (failed(value))
+      return failure();
+    acc = *value;
+  }
+  if (!lhs)
+    return product.emitError("expects an operand that a step gives");
+  auto type = cast<VectorType>(product.getResultType());
+  Value result =
+      hopper::DotOp::create(builder, loc, getVectorType(type.getDimSize(0)),
+                            lhs, tile, acc, isTransposed);
+  return product == biased ? addBias(result) : result;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums in memory
+//===----------------------------------------------------------------------===//
+
+/// Whether the last dimension of a vector is one that replicas share out, and
+/// not the rows of the work tile.
+static bool isSharedOut(Value value) {
+  if (auto product = value.getDefiningOp<vector::ContractionOp>())
+    return matchAllRowsProduct(product).own;
+  if (auto step = value.getDefiningOp<StepOp>())
+    return isSharedOut(
+        step.getYielded()[cast<OpResult>(value).getResultNumber()]);
+  Operation *op = value.getDefiningOp();
+  return op && OpTrait::hasElementwiseMappableTraits(op) &&
+         llvm::any_of(op->getOperands(), isSharedOut);
+}
+
+/// A tile is added to memory: what lies beyond an extent is left out.
+LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
+  auto type = cast<VectorType>(op.getVector().getType());
+  auto into = dyn_cast<MemRefType>(op.getInto().getType());
+  std::optional<unsigned> argument = values->getArgument(op.getInto());
+  if (op.getMode() != AccumulateMode::Add || !into || !argument ||
+      type.getRank() != 2 || !into.getElementType().isF32())
+    return op.emitError("expects a tile of f32 that is added in any order to a "
+                        "buffer that is an argument of the function on a GPU");
+  AffineMap map =
+      AffineMap::getMinorIdentityMap(into.getRank(), 2, builder.getContext());
+  if (AffineMapAttr attribute = op.getPermutationMapAttr())
+    map = attribute.getValue();
+  int64_t dims[2];
+  Value ends[2];
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices()) {
+    FailureOr<Value> value = values->getScalar(index);
+    if (failed(value))
+      return failure();
+    indices.push_back(*value);
+  }
+  for (int64_t number : {0, 1}) {
+    int64_t dim = cast<AffineDimExpr>(map.getResult(number)).getPosition();
+    dims[number] = dim;
+    bool isWhole = matchPattern(op.getIndices()[dim], m_Zero()) &&
+                   into.getDimSize(dim) == type.getDimSize(number);
+    if (!isWhole)
+      ends[number] = values->getExtent(*argument, dim);
+  }
+  int64_t n = dims[0], m = dims[1];
+  if (isSharedOut(op.getVector())) {
+    Value size =
+        arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows);
+    Value before = arith::MulIOp::create(
+        builder, loc, hopper::WarpgroupIdOp::create(builder, loc), size);
+    indices[m] = arith::AddIOp::create(builder, loc, indices[m], before);
+  }
+  FailureOr<Value> vector = values->getVector(op.getVector(), VectorKind::Both);
+  if (failed(vector))
+    return failure();
+  // Four floats follow each other in rows that are known to be aligned.
+  constexpr int64_t most = 4;
+  bool isAligned = into.getLayout().isIdentity() && n == into.getRank() - 1 &&
+                   !ends[0] && into.getDimSize(n) % most == 0;
+  hopper::ReduceAddOp::create(
+      builder, loc, *vector, arguments->getMemRef(*argument), indices,
+      builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n), ends[1],
+      ends[0], builder.getI64IntegerAttr(isAligned ? most : 1),
+      /*condition=*/Value());
+  return success();
+}

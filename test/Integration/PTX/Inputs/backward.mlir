@@ -1,0 +1,138 @@
+// The gradients of causal attention for D = 128 as a program of tiles: a worker has 128 keys, and a loop over blocks of 80
+// queries. The level below knows nothing of gradients, but products of both kinds, floats of a block, a mask, and sums in
+// memory that workers share. Results and operands are as in backward-128.mlir, but dq is in rows.
+#tiles = affine_map<()[s0] -> (s0 ceildiv 128)>
+#row = affine_map<()[s0] -> (s0 * 128)>
+#rows = affine_map<()[s0, s1] -> (s0 - s1 * 128, 128)>
+#columns = affine_map<(d0, d1, d2, d3) -> (d3, d2)>
+#nk = affine_map<(n, m, k) -> (n, k)>
+#mk = affine_map<(n, m, k) -> (m, k)>
+#km = affine_map<(n, m, k) -> (k, m)>
+#nm = affine_map<(n, m, k) -> (n, m)>
+#kn = affine_map<(n, m, k) -> (k, n)>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2,
+                             order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>
+!half = tensor<?x?x?x128xbf16>
+!floats = tensor<?x?x?xf32>
+!scores = vector<80x128xf32>
+!sum = vector<128x128xf32>
+func.func @backward(%k: !half, %v: !half, %q: !half, %do: !half, %lse: !floats, %delta: !floats,
+                    %dq: memref<?x?x?x128xf32>, %dkinit: !half, %dvinit: !half) -> (!half, !half) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %k, %c0 : !half
+  %h = tensor.dim %k, %c1 : !half
+  %keys = tensor.dim %k, %c2 : !half
+  %queries = tensor.dim %q, %c2 : !half
+  %pad = arith.constant 0.0 : bf16
+  %pad32 = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : !sum
+  %none = arith.constant dense<0.0> : !scores
+  // log2(e) / sqrt(128) and 1 / sqrt(128).
+  %factor = arith.constant dense<0.12751741> : !scores
+  %scale = arith.constant dense<0.088388348> : !sum
+  %tiles = affine.apply #tiles()[%keys]
+  %r:2 = scf.forall (%i, %j, %t) in (%b, %h, %tiles) shared_outs(%odk = %dkinit, %odv = %dvinit) -> (!half, !half) {
+    %row = affine.apply #row()[%t]
+    %count = affine.min #rows()[%keys, %t]
+    %k16 = vector.transfer_read %k[%i, %j, %row, %c0], %pad {in_bounds = [true, false], permutation_map = #columns} : !half, vector<128x128xbf16>
+    %k32 = arith.extf %k16 : vector<128x128xbf16> to !sum
+    %v16 = vector.transfer_read %v[%i, %j, %row, %c0], %pad {in_bounds = [true, false], permutation_map = #columns} : !half, vector<128x128xbf16>
+    %v32 = arith.extf %v16 : vector<128x128xbf16> to !sum
+    %within = vector.step : vector<128xindex>
+    %first = vector.broadcast %row : index to vector<128xindex>
+    %position = arith.addi %within, %first : vector<128xindex>
+    %key = vector.broadcast %position : vector<128xindex> to vector<80x128xindex>
+    %sums:2 = attn.tile_loop %x = %c0 to %queries step 80 iter_args(%dk0 = %zero, %dv0 = %zero)
+        full(%start) {
+          %end = affine.apply #row()[%t]
+          %c127 = arith.constant 127 : index
+          %last = arith.addi %end, %c127 : index
+          %p = arith.cmpi sge, %start, %last : index
+          attn.yield %p : i1
+        } : !sum, !sum {
+      %queries32, %l = attn.step @load_q -> (vector<80x128xf32>, vector<80xf32>) {
+        %y = vector.transfer_read %q[%i, %j, %x, %c0], %pad {in_bounds = [false, true]} : !half, vector<80x128xbf16>
+        %z = arith.extf %y : vector<80x128xbf16> to vector<80x128xf32>
+        %w = vector.transfer_read %lse[%i, %j, %x], %pad32 {in_bounds = [true]} : !floats, vector<80xf32>
+        attn.yield %z, %w : vector<80x128xf32>, vector<80xf32>
+      }
+      %s = attn.step @qk -> (!scores) {
+        %y = vector.contract {indexing_maps = [#nk, #km, #nm], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+            %queries32, %k32, %none : vector<80x128xf32>, !sum into !scores
+        attn.yield %y : !scores
+      }
+      %p = attn.step @exp -> (vector<80x128xbf16>) {
+        %column = vector.shape_cast %l : vector<80xf32> to vector<80x1xf32>
+        %shift = vector.broadcast %column : vector<80x1xf32> to !scores
+        %y = attn.mask_tile %s : !scores {
+          %own = vector.step : vector<80xindex>
+          %start = vector.broadcast %x : index to vector<80xindex>
+          %at = arith.addi %own, %start : vector<80xindex>
+          %one = vector.shape_cast %at : vector<80xindex> to vector<80x1xindex>
+          %query = vector.broadcast %one : vector<80x1xindex> to vector<80x128xindex>
+          %allowed = arith.cmpi sle, %key, %query : vector<80x128xindex>
+          attn.yield %allowed : vector<80x128xi1>
+        }
+        %z = arith.mulf %y, %factor fastmath<contract> : !scores
+        %w = arith.subf %z, %shift fastmath<contract> : !scores
+        %e = math.exp2 %w : !scores
+        %half = arith.truncf %e : !scores to vector<80x128xbf16>
+        attn.yield %half : vector<80x128xbf16>
+      }
+      %do32, %d = attn.step @load_do -> (vector<80x128xf32>, vector<80xf32>) {
+        %y = vector.transfer_read %do[%i, %j, %x, %c0], %pad {in_bounds = [false, true]} : !half, vector<80x128xbf16>
+        %z = arith.extf %y : vector<80x128xbf16> to vector<80x128xf32>
+        %w = vector.transfer_read %delta[%i, %j, %x], %pad32 {in_bounds = [true]} : !floats, vector<80xf32>
+        attn.yield %z, %w : vector<80x128xf32>, vector<80xf32>
+      }
+      %dp = attn.step @dp -> (!scores) {
+        %y = vector.contract {indexing_maps = [#nk, #km, #nm], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+            %do32, %v32, %none : vector<80x128xf32>, !sum into !scores
+        attn.yield %y : !scores
+      }
+      %dv = attn.step @dv -> (!sum) {
+        %p32 = arith.extf %p : vector<80x128xbf16> to !scores
+        %y = vector.contract {indexing_maps = [#kn, #km, #nm], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+            %do32, %p32, %dv0 : vector<80x128xf32>, !scores into !sum
+        attn.yield %y : !sum
+      }
+      %ds = attn.step @ds -> (!scores) {
+        %column = vector.shape_cast %d : vector<80xf32> to vector<80x1xf32>
+        %shift = vector.broadcast %column : vector<80x1xf32> to !scores
+        %y = arith.subf %dp, %shift : !scores
+        %p32 = arith.extf %p : vector<80x128xbf16> to !scores
+        %z = arith.mulf %p32, %y : !scores
+        attn.yield %z : !scores
+      }
+      %dqs = attn.step @dq -> (!scores) {
+        %y = vector.contract {indexing_maps = [#nk, #mk, #nm], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+            %ds, %k32, %none : !scores, !sum into !scores
+        attn.yield %y : !scores
+      }
+      %dk = attn.step @dk -> (!sum) {
+        %y = vector.contract {indexing_maps = [#kn, #km, #nm], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>}
+            %queries32, %ds, %dk0 : vector<80x128xf32>, !scores into !sum
+        attn.yield %y : !sum
+      }
+      attn.step @red {
+        attn.accumulate add %dqs into %dq[%i, %j, %x, %c0] : !scores, memref<?x?x?x128xf32>
+        attn.yield
+      }
+      attn.yield %dk, %dv : !sum, !sum
+    }
+    %scaled = arith.mulf %sums#0, %scale : !sum
+    %dk16 = arith.truncf %scaled : !sum to vector<128x128xbf16>
+    %dv16 = arith.truncf %sums#1 : !sum to vector<128x128xbf16>
+    %dkslice = tensor.extract_slice %odk[%i, %j, %row, 0] [1, 1, %count, 128] [1, 1, 1, 1] : !half to tensor<1x1x?x128xbf16>
+    %dkout = vector.transfer_write %dk16, %dkslice[%c0, %c0, %c0, %c0] {in_bounds = [true, false], permutation_map = #columns} : vector<128x128xbf16>, tensor<1x1x?x128xbf16>
+    %dvslice = tensor.extract_slice %odv[%i, %j, %row, 0] [1, 1, %count, 128] [1, 1, 1, 1] : !half to tensor<1x1x?x128xbf16>
+    %dvout = vector.transfer_write %dv16, %dvslice[%c0, %c0, %c0, %c0] {in_bounds = [true, false], permutation_map = #columns} : vector<128x128xbf16>, tensor<1x1x?x128xbf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %dkout into %odk[%i, %j, %row, 0] [1, 1, %count, 128] [1, 1, 1, 1] : tensor<1x1x?x128xbf16> into !half
+      tensor.parallel_insert_slice %dvout into %odv[%i, %j, %row, 0] [1, 1, %count, 128] [1, 1, 1, 1] : tensor<1x1x?x128xbf16> into !half
+    }
+  } {attn.schedule = #schedule, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
+  return %r#0, %r#1 : !half, !half
+}
