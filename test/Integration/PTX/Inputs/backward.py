@@ -237,6 +237,7 @@ def main():
         (2, 1, 1, 3),
         (1, 1, rows, keys),
         (1, 1, 4 * rows - 1, keys - 1),
+        (1, 1, 0, 5),
     ]
     worst, count = 0, 0
     for line in lines:
