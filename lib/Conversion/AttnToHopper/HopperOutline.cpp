@@ -424,7 +424,9 @@ Value Outliner::emitStaging(const TileAccess &result) {
                                       getCaptureTypes());
   auto type = cast<hopper::TileType>(queryTile.getType());
   // Where others than those that write read the queries, they may not have.
-  if (!residents.empty())
+  if (!residents.empty() && schedule.getStrided())
+    columns = result.columns;
+  else if (!residents.empty())
     columns = std::min(result.columns, hopper::kChunkColumns);
   if (columns == 0 && type.getColumns() == result.columns &&
       type.getElementType() == result.elementType &&
