@@ -80,6 +80,35 @@ bool Outliner::isInReach(Value value) {
   return step && own && step.getPartition() == own.getPartition();
 }
 
+/// Whether steps of other partitions use what a step gives.
+bool Outliner::isUsedElsewhere(Value output, StringRef partition) {
+  return llvm::any_of(output.getUsers(), [&](Operation *user) {
+    auto step = user->getParentOfType<StepOp>();
+    return step && getPartition(step.getStepName()) != partition;
+  });
+}
+
+/// Starts a step with what it computes with of steps of other partitions: rows
+/// of the tiles that these have given.
+void Outliner::takeFromOthers(StepOp step, StringRef partition) {
+  for (auto source : loop.getBody().getOps<StepOp>()) {
+    if (source == step || getPartition(source.getStepName()) == partition)
+      continue;
+    for (Value output : source.getOutputs()) {
+      Value tile = tiles.lookup(output);
+      bool isUsed = llvm::any_of(output.getUsers(), [&](Operation *user) {
+        bool isExtended = isa<arith::ExtFOp>(user) &&
+                          llvm::all_of(user->getUsers(),
+                                       llvm::IsaPred<vector::ContractionOp>);
+        return step->isProperAncestor(user) && !isExtended &&
+               !isa<vector::ContractionOp>(user);
+      });
+      if (tile && isUsed && !blocks.contains(output))
+        values->map(output, values->readTile(tile));
+    }
+  }
+}
+
 /// What replicas hold as a tile for all of them, or for another partition: with
 /// the rows of the work tile as rows, or as columns.
 Value Outliner::publish(Value vector, bool isTransposed) {

@@ -325,20 +325,18 @@ LogicalResult Outliner::emitOutputs(StepOp step, StringRef partition,
       return failure();
     OperandUses uses = getOperandUses(output);
     bool isOperand = !uses.products.empty() || uses.isOwn || uses.isAcross;
+    // Rounded numbers go to other partitions as they are.
+    auto type = dyn_cast<VectorType>(value->getType());
+    bool isElsewhere = type && isUsedElsewhere(output, partition) &&
+                       (isOperand || type.getElementType() == element);
     if (uses.isValue || !isOperand)
       add(Output::Value, output, *value);
-    if (!isOperand)
+    if (!isOperand && !isElsewhere)
       continue;
     Value rounded = *value;
-    auto type = cast<VectorType>(rounded.getType());
     if (type.getElementType() != element)
       rounded =
           arith::TruncFOp::create(builder, loc, type.clone(element), rounded);
-    bool isElsewhere =
-        llvm::any_of(uses.products, [&](vector::ContractionOp product) {
-          auto user = product->getParentOfType<StepOp>();
-          return user && getPartition(user.getStepName()) != partition;
-        });
     if (!uses.products.empty())
       add(Output::Operand, output, rounded);
     if (uses.isOwn || isElsewhere)
@@ -358,6 +356,7 @@ LogicalResult Outliner::emitStep(StepOp step) {
   hopper::StepOp draft = createStep(step.getStepName(), partition, {});
   KernelValues::State saved = values->save();
   emitCaptures(step);
+  takeFromOthers(step, partition);
   SmallVector<Value> ends;
   if (failed(emitReads(step)) || failed(emitStepOps(step)) ||
       failed(emitOutputs(step, partition, ends)))

@@ -126,6 +126,8 @@ private:
   StringRef getResultPartition(const OutlinedResult &result);
   StringRef getQueryPartition();
   bool isInReach(Value value);
+  bool isUsedElsewhere(Value output, StringRef partition);
+  void takeFromOthers(StepOp step, StringRef partition);
   Value publish(Value vector, bool isTransposed);
   LogicalResult matchParts();
   void declareParts(gpu::GPUFuncOp kernel);

@@ -135,7 +135,6 @@ FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
   return arith::AddIOp::create(builder, loc, rows, iota).getResult();
 }
 
-/// The rows of a warpgroup, or floats of a block.
 Value KernelValues::readTile(Value tile) {
   auto type = cast<hopper::TileType>(tile.getType());
   if (type.isVector())

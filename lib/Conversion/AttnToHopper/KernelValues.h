@@ -41,6 +41,9 @@ public:
   /// From now on, what a gather gives is read from a tile.
   void setTile(Value gather, Value tile) { tiles[gather] = tile; }
 
+  /// The rows of a tile that a warpgroup has, or floats of a block.
+  Value readTile(Value tile);
+
   /// The variable of the loop over blocks.
   void setKey(Value from, Value to) {
     key = to;
@@ -87,7 +90,6 @@ private:
                                                VectorKind kind);
   FailureOr<Value> computeGather(GatherOp gather, VectorKind kind);
   Value skipDestination(Value tensor);
-  Value readTile(Value tile);
 
   func::FuncOp function;
   scf::ForallOp grid;
