@@ -29,7 +29,7 @@
 // CHECK:   %[[BIT:.*]] = arith.cmpi ne
 // CHECK:   vector.shape_cast %[[POSITIONS]]
 // CHECK:   %[[IN:.*]] = arith.cmpi sle
-// CHECK:   %[[BOTH:.*]] = arith.andi %[[BIT]], %[[IN]]
+// CHECK:   %[[BOTH:.*]] = arith.andi %[[IN]], %[[BIT]]
 // CHECK:   attn.mask_tile
 // CHECK-NEXT: attn.yield %[[BOTH]]
 // CHECK:   attn.online_step

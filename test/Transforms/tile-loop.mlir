@@ -20,14 +20,18 @@
 // CHECK:   %[[S:.*]] = attn.step @qk -> (vector<64x128xf32>) {
 // CHECK:     vector.contract {{.*}} %[[K]],
 // CHECK:   %[[R:.*]]:4 = attn.step @softmax -> (vector<64x128xf32>, vector<64x128xf32>, vector<128xf32>, vector<128xf32>) {
-// CHECK:     %[[SCALED:.*]] = arith.mulf %[[S]]
-// CHECK:     %[[MASKED:.*]] = attn.mask_tile %[[SCALED]] : vector<64x128xf32> {
-// The predicate is that of the mask and the length.
-// CHECK:       arith.cmpi sle, %{{.*}} : vector<64x128xindex>
-// CHECK:       %[[BOTH:.*]] = arith.andi
-// CHECK:       attn.yield %[[BOTH]] : vector<64x128xi1>
+// CHECK:     %[[MASKED:.*]] = attn.mask_tile %[[S]] : vector<64x128xf32> {
+// The predicate is that of the mask and the length, which are one limit.
+// CHECK:       %[[ENDS:.*]] = vector.broadcast %[[LENGTH]] : index to vector<128xindex>
+// CHECK:       %[[LAST:.*]] = arith.minsi %{{.*}}, %[[ENDS]] : vector<128xindex>
+// CHECK:       %[[BEHIND:.*]] = arith.addi %[[LAST]], %{{.*}} : vector<128xindex>
+// CHECK:       %[[LIMIT:.*]] = arith.minsi %[[ENDS]], %[[BEHIND]] : vector<128xindex>
+// CHECK-NOT:   arith.cmpi
+// CHECK:       %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]]
+// CHECK:       %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}}, %[[LIMITS]] : vector<64x128xindex>
+// CHECK-NEXT:  attn.yield %[[ALLOWED]] : vector<64x128xi1>
 // CHECK:     }
-// CHECK:     attn.online_step %[[MASKED]], %[[ACC]], %[[MAX]], %[[SUM]] rescale(lazy)
+// CHECK:     attn.online_step %[[MASKED]], %[[ACC]], %[[MAX]], %[[SUM]] rescale(lazy) factor
 // CHECK:   %[[V:.*]] = attn.step @load_v
 // CHECK:   %[[NEXT:.*]] = attn.step @pv
 // CHECK:     vector.contract {{.*}} %[[V]], %[[R]]#0, %[[R]]#1
@@ -187,10 +191,10 @@ func.func @unknown(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %o: ten
 // CHECK: attn.step @softmax
 // CHECK: attn.gather {{.*}} -> vector<64x48xf32>
 // CHECK: attn.mask_tile
-// CHECK: arith.cmpi sle
+// CHECK: arith.cmpi slt
 // BOUNDS-LABEL: func @reads
 // BOUNDS: attn.step @softmax
-// BOUNDS: arith.cmpi sle
+// BOUNDS: arith.cmpi slt
 // BOUNDS: attn.gather {{.*}} site 0 : {{.*}} -> vector<64x48xf32>
 // BOUNDS: attn.mask_tile
 // BOUNDS-NEXT: attn.yield

@@ -297,6 +297,9 @@ LogicalResult RowLowering::lowerStep(OnlineStepOp op) {
   if (failed(known))
     return failure();
   Value scores = *known;
+  if (double factor = op.getFactor().convertToDouble(); factor != 1)
+    scores = arith::MulFOp::create(builder, loc, scores,
+                                   splat(scores.getType(), factor));
   Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
   auto createMax = [&](Value a, Value b) -> Value {
     Value isGreater =

@@ -2,7 +2,6 @@
 
 #include "TileLowering.h"
 #include "Exp2.h"
-#include "ScoreFactors.h"
 #include "Transpose.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -366,15 +365,15 @@ LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
             vectorType, Attribute(builder.getFloatAttr(element, value))));
   };
 
-  FactoredScores scores = splitScoreFactor(op.getScores());
+  double factor = op.getFactor().convertToDouble();
   // Of a large score, rounding the maximum may leave more than 2^0; never so
   // much that a factor matters, but for scores beyond 2^28, which are then so
   // far apart that it does not either.
   constexpr double mostPower = 16;
-  bool isFactored = scores.factor != 1;
-  Value times = constant(scores.factor), most = constant(mostPower);
+  bool isFactored = factor != 1;
+  Value times = constant(factor), most = constant(mostPower);
 
-  Value p = getOverwritable(scores.value);
+  Value p = getOverwritable(op.getScores());
   FailureOr<Value> acc = getUpdatable(op.getAcc());
   FailureOr<Value> max = getUpdatable(op.getMax());
   FailureOr<Value> sum = getUpdatable(op.getSum());
@@ -418,7 +417,7 @@ LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
                 SmallVectorImpl<Value> &next) -> LogicalResult {
               for (auto [column, value] : llvm::zip_equal(columns, running)) {
                 Value score = evaluator().evaluateVector(
-                    scores.value, {TileCoord{row}, TileCoord{column, true}});
+                    op.getScores(), {TileCoord{row}, TileCoord{column, true}});
                 if (!score)
                   return failure();
                 vector::StoreOp::create(builder, loc, score, p,
@@ -588,7 +587,6 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
 }
 
 LogicalResult TileLowering::run() {
-  sinkScoreFactors(loop);
   if (failed(lowerBlock(*loop.getBody())))
     return failure();
   for (Operation *op : dead)

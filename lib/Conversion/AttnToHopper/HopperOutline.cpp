@@ -20,6 +20,7 @@ using namespace mlir::attn;
 // The program of a worker
 //===----------------------------------------------------------------------===//
 
+/// The read that gives a tile, which says its box, behind a conversion.
 template <typename Op> static Op getRead(Value value) {
   if (auto extend = value.getDefiningOp<arith::ExtFOp>())
     value = extend.getIn();
@@ -243,6 +244,7 @@ LogicalResult Outliner::match() {
     return loop.emitError("expects a schedule without short_first where the "
                           "blocks of a work tile are found from data, but got ")
            << schedule << "; leave it out";
+  expandBoxes();
   inlinePositions();
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
@@ -358,7 +360,7 @@ FailureOr<SmallVector<Value>> Outliner::emitPosition(const TileAccess &access,
       position.push_back(row);
       continue;
     }
-    FailureOr<Value> value = values->getScalar(index);
+    FailureOr<Value> value = emitCoordinate(index);
     if (failed(value))
       return failure();
     position.push_back(*value);

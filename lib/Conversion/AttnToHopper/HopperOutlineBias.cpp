@@ -1,59 +1,129 @@
 //===- HopperOutlineBias.cpp - A bias that a product takes along ----------===//
 //
-// Scores `factor * product + bias` with a bias that is affine in the key, see
-// KeyBiasValues.cpp. A step computes the slopes once for a work tile; the step
-// of the product adds a second product, of the slopes and the numbers of the
-// keys; and the step of the softmax is told what the first key of a block gets.
+// Scores with a bias that is affine in the key (attn.affine_scores), in base 2:
+//
+//   factor * (product + slope * n) + start       n: number of the key in a
+//   block
+//
+// `product + slope * n` is a product of matrices: one more step of that of
+// queries and keys, with the slopes in registers, which are the same for all
+// blocks, and the numbers in shared memory. What the first key of the block
+// gets, `start`, is one number for each query, which goes where maxima do. So
+// nothing is left to do for each score.
+//
+// A slope that is so large that the sum loses digits, or no number, is left out
+// of the product, and the bias is computed for each score.
+//
+// A step computes the slopes once for a work tile; the step of the product adds
+// the second product; and that of the softmax is told what the first key gets.
 //
 //===----------------------------------------------------------------------===//
 
 #include "HopperOutliner.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// What the steps of a loop name the result of a product of one of them, if it
-/// is used once and adds to nothing.
-static Value getUsedAs(vector::ContractionOp product) {
-  Value result = product.getResult();
-  if (!matchPattern(product.getAcc(), m_AnyZeroFloat()) || !result.hasOneUse())
+/// What a bias may differ by within a tile, in base 2. Sums in the product err
+/// by 2^-23 of that, 2^-13 here, which is far below what f16 rounds scores by.
+static constexpr double kMostInTile = 1024;
+
+/// What the first key may get, so that no shift is rounded by so much that what
+/// is left overflows.
+static constexpr double kMostStart = 0x1p30;
+
+/// What f16 has with room for the sum of a product.
+static constexpr double kMostInF16 = 0x1p14;
+
+/// What scores of f16 may be multiplied by: parts of slopes in f16 are too
+/// small for more.
+static constexpr double kMostFactorInF16 = 2;
+
+/// The product that scores are of, if nothing else uses it and it adds to
+/// nothing.
+vector::ContractionOp Outliner::findBiased(AffineScoresOp scores) {
+  Value product = scores.getProduct();
+  auto isOwn = [&](Operation *user) {
+    return user == scores || scores->isProperAncestor(user);
+  };
+  if (!llvm::all_of(product.getUsers(), isOwn))
     return {};
-  auto step = dyn_cast<StepOp>(product->getParentOp());
-  Operation *user = *result.user_begin();
-  if (!step || user != step.getBody().front().getTerminator())
-    return result;
-  Value output = step.getOutputs()[result.use_begin()->getOperandNumber()];
-  return output.hasOneUse() ? output : Value();
+  if (auto step = product.getDefiningOp<StepOp>()) {
+    product = step.getYielded()[cast<OpResult>(product).getResultNumber()];
+    if (!product.hasOneUse())
+      return {};
+  }
+  auto result = product.getDefiningOp<vector::ContractionOp>();
+  return result && matchPattern(result.getAcc(), m_AnyZeroFloat())
+             ? result
+             : vector::ContractionOp();
 }
 
+/// Scores that are not in a product are computed as the program says it.
 void Outliner::matchBias() {
-  if (!schedule.getBiasInProduct() || !softmax)
-    return;
-  auto mask = softmax.getScores().getDefiningOp<MaskTileOp>();
-  Value scores = mask ? mask.getScores() : softmax.getScores();
   Type element = blocks.begin()->second.elementType;
-  loop.getBody().walk([&](vector::ContractionOp product) {
-    Value name = getUsedAs(product);
-    if (!name || bias)
-      return;
-    std::optional<KeyBias> found =
-        KeyForm(name, loop.getInductionVar()).match(scores);
-    if (!found || !fitsProduct(*found, element))
-      return;
-    bias = std::move(found);
+  IRRewriter rewriter(function.getContext());
+  loop.getBody().walk([&](AffineScoresOp scores) {
+    double factor = scores.getFactor().convertToDouble();
+    if (softmax)
+      factor *= softmax.getFactor().convertToDouble();
+    vector::ContractionOp product = findBiased(scores);
+    if (!schedule.getBiasInProduct() || !softmax || affine || !product ||
+        (element.isF16() && factor > kMostFactorInF16))
+      return scores.expand(rewriter);
+    affine = scores;
     biased = product;
   });
 }
 
-KeyBiasValues Outliner::getBias() {
-  return KeyBiasValues(builder, loc, *values,
-                       KeyForm(getUsedAs(biased), loop.getInductionVar()),
-                       *bias);
+/// What the first key of a block gets, in base 2. With the key mapped.
+FailureOr<Value> Outliner::emitBiasOfFirstKey() {
+  FailureOr<Value> offset =
+      values->getVector(affine.getOffset(), VectorKind::Query);
+  if (failed(offset))
+    return failure();
+  return arith::MulFOp::create(
+             builder, loc, *offset,
+             splat(offset->getType(), softmax.getFactor().convertToDouble()))
+      .getResult();
+}
+
+/// The slopes of the 64 rows of a warpgroup.
+FailureOr<HeldSlopes> Outliner::holdSlopes() {
+  Type element = blocks.begin()->second.elementType;
+  double factor = affine.getFactor().convertToDouble() *
+                  softmax.getFactor().convertToDouble();
+  FailureOr<Value> slope =
+      values->getVector(affine.getSlope(), VectorKind::Query);
+  values->map(loop.getInductionVar(),
+              arith::ConstantIndexOp::create(builder, loc, 0));
+  FailureOr<Value> start = emitBiasOfFirstKey();
+  if (failed(slope) || failed(start))
+    return failure();
+  Type type = slope->getType();
+  double most = kMostInTile / (loop.getStep() * factor);
+  if (element.isF16())
+    most = std::min(most, kMostInF16);
+  // Also of what is no number.
+  auto isMore = [&](Value value, double most) -> Value {
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
+                                 math::AbsFOp::create(builder, loc, value),
+                                 splat(type, most));
+  };
+  Value isAny = arith::OrIOp::create(builder, loc, isMore(*slope, most),
+                                     isMore(*start, kMostStart));
+  Value isPlain = hopper::AnyOp::create(builder, loc, isAny);
+  Value inProduct =
+      arith::SelectOp::create(builder, loc, isPlain, splat(type, 0), *slope);
+  auto parts = VectorType::get({8, hopper::kWarpgroupRows}, element);
+  return HeldSlopes{hopper::SplitOp::create(builder, loc, parts, inProduct),
+                    isPlain};
 }
 
 LogicalResult Outliner::emitSlopes() {
-  if (!bias)
+  if (!affine)
     return success();
   Type element = blocks.begin()->second.elementType;
   int64_t tileN = loop.getStep();
@@ -73,9 +143,7 @@ LogicalResult Outliner::emitSlopes() {
                   builder.getI1Type()};
   hopper::StepOp step = createStep("hold_slopes", getQueryPartition(), types);
   KernelValues::State saved = values->save();
-  values->map(loop.getInductionVar(),
-              arith::ConstantIndexOp::create(builder, loc, 0));
-  FailureOr<HeldSlopes> own = getBias().emitSlopes(tileN, element);
+  FailureOr<HeldSlopes> own = holdSlopes();
   values->restore(std::move(saved));
   if (failed(own))
     return failure();
@@ -93,9 +161,9 @@ Value Outliner::addBias(Value product) {
 
 /// The scores without their factor and what the first key gets, whose bias is
 /// in their product or, where slopes are too large for that, computed.
-FailureOr<Value> Outliner::emitBias(Value scores) {
+FailureOr<Value> Outliner::emitBias() {
   FailureOr<Value> product =
-      values->getVector(getUsedAs(biased), VectorKind::Both);
+      values->getVector(affine.getProduct(), VectorKind::Both);
   if (failed(product))
     return failure();
   Type type = product->getType();
@@ -105,14 +173,15 @@ FailureOr<Value> Outliner::emitBias(Value scores) {
   builder.setInsertionPointToStart(branch.thenBlock());
   KernelValues::State saved = values->save();
   bool wasRarelyRun = values->setRarelyRun(true);
-  FactoredScores plain = splitScoreFactor(scores);
-  FailureOr<Value> value = values->getVector(plain.value, VectorKind::Both);
+  FailureOr<Value> value =
+      values->getVector(affine.getPlainScores(), VectorKind::Both);
   values->setRarelyRun(wasRarelyRun);
   values->restore(std::move(saved));
   if (failed(value))
     return failure();
   Value scaled = arith::MulFOp::create(
-      builder, loc, *value, splat(type, plain.factor / bias->factor));
+      builder, loc, *value,
+      splat(type, 1 / affine.getFactor().convertToDouble()));
   scf::YieldOp::create(builder, loc, scaled);
   builder.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(builder, loc, *product);

@@ -1,15 +1,20 @@
 //===- HopperOutlineCaptures.cpp - Captures that come in tiles ------------===//
 //
 // What scores read of a capture with an element for each row and position is a
-// box for each block (CaptureTiles.cpp). A step of its own loads it. Where the
-// order does not name that step it has the stage of the step that reads the
-// capture, and comes right after the first one that loads anything: the first
-// product does not wait for it, and what follows the product does not wait for
-// a later block.
+// box for each block, which can be copied at once. A step of its own loads it.
+// Where the order does not name that step it has the stage of the step that
+// reads the capture, and comes right after the first one that loads anything:
+// the first product does not wait for it, and what follows the product does not
+// wait for a later block.
+//
+// Other boxes are read an element at a time.
 //
 //===----------------------------------------------------------------------===//
 
 #include "HopperOutliner.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -20,12 +25,53 @@ SmallVector<Type> Outliner::getCaptureTypes() {
   });
 }
 
-void Outliner::matchCaptures() {
-  if (schedule.getCaptureStages() == 0)
-    return;
+/// The box of a capture that can be copied as a tile, with a row for each query
+/// and a column for each key.
+static std::optional<TileAccess> getCaptureTile(GatherOp read,
+                                                func::FuncOp function) {
+  auto type = dyn_cast<VectorType>(read.getType());
+  auto argument = dyn_cast<BlockArgument>(read.getSource());
+  if (!read.getBox() || type.getRank() != 2 || !argument ||
+      argument.getOwner() != &function.getFunctionBody().front() ||
+      !isCaptureTileElement(type.getElementType()))
+    return std::nullopt;
+  AffineMap box = *read.getBox();
+  int64_t column = box.getDimPosition(0), row = box.getDimPosition(1);
+  int64_t rank = box.getNumDims();
+  if (column != rank - 1 || rank > 4)
+    return std::nullopt;
+  TileAccess access;
+  access.argument = argument.getArgNumber();
+  access.columns = type.getDimSize(0);
+  access.elementType = type.getElementType();
+  for (int64_t dim = 0; dim < column; ++dim)
+    if (dim != row)
+      access.dims.push_back(dim);
+  access.dims.resize(2, -1);
+  access.dims.append({row, column});
+  Attribute zero = Builder(read.getContext()).getIndexAttr(0);
+  for (int64_t dim : access.dims)
+    access.position.push_back(dim < 0 ? OpFoldResult(zero)
+                                      : OpFoldResult(read.getIndices()[dim]));
+  return access;
+}
+
+/// Reads an element at a time what does not come in tiles.
+void Outliner::expandBoxes() {
+  IRRewriter rewriter(function.getContext());
   loop.getBody().walk([&](GatherOp read) {
-    std::optional<TileAccess> access =
-        matchCaptureTile(read, function, loop.getStep());
+    if (read.getBox() &&
+        (schedule.getCaptureStages() == 0 || !getCaptureTile(read, function)))
+      read.expandBox(rewriter);
+  });
+  // They share positions with all else.
+  DominanceInfo dominance(function);
+  eliminateCommonSubExpressions(rewriter, dominance, grid);
+}
+
+void Outliner::matchCaptures() {
+  loop.getBody().walk([&](GatherOp read) {
+    std::optional<TileAccess> access = getCaptureTile(read, function);
     if (!access)
       return;
     auto isSame = [&](const OutlinedCapture &other) {
@@ -46,6 +92,42 @@ void Outliner::matchCaptures() {
     }
     found->reads.push_back(read);
   });
+}
+
+/// Whether a position is computed of a number of the user's.
+static bool isOfCaptures(Value position, func::FuncOp function) {
+  auto isCapture = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && !isa<ShapedType>(value.getType()) &&
+           argument.getOwner() == &function.getBody().front();
+  };
+  if (!position.getDefiningOp())
+    return isCapture(position);
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  (void)getBackwardSlice(position, &slice, options);
+  return llvm::any_of(slice, [&](Operation *op) {
+    return isa<tensor::ExtractOp, GatherOp>(op) ||
+           llvm::any_of(op->getOperands(), isCapture);
+  });
+}
+
+/// Where a box starts in one dimension. Coordinates have 32 bits, and what is
+/// outside of a tensor on one side remains so.
+FailureOr<Value> Outliner::emitCoordinate(OpFoldResult position) {
+  FailureOr<Value> value = values->getScalar(position);
+  auto dynamic = dyn_cast<Value>(position);
+  if (failed(value) || !dynamic || !isOfCaptures(dynamic, function))
+    return value;
+  auto index = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, number);
+  };
+  Value low = arith::MaxSIOp::create(builder, loc, *value,
+                                     index(-hopper::kMaxPosition));
+  return arith::MinSIOp::create(builder, loc, low, index(hopper::kMaxPosition))
+      .getResult();
 }
 
 /// The step of a loop that an operation is in, or null.

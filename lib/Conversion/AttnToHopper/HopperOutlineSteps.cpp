@@ -1,7 +1,6 @@
 //===- HopperOutlineSteps.cpp - Steps of a program of tiles ---------------===//
 
 #include "HopperOutliner.h"
-#include "KeyLimits.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -22,7 +21,7 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
   Value column, list;
   SmallVector<Value> inList;
   if (!isConstantIntValue(access.position[3], 0)) {
-    FailureOr<Value> value = values->getScalar(access.position[3]);
+    FailureOr<Value> value = emitCoordinate(access.position[3]);
     if (failed(value))
       return failure();
     column = *value;
@@ -179,28 +178,26 @@ FailureOr<Value> Outliner::emitMask(MaskTileOp mask, Value scores) {
     full = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false))
                .getResult();
   }
-  bool areKeysGathered =
-      llvm::any_of(blocks, [](const auto &block) { return block.second.list; });
-  PredicateParts predicate =
-      splitPredicate(mask.getPredicate(), areKeysGathered);
   FailureOr<Value> result = emitMask(scores, *full, [&] {
-    return computeCondition(builder, *values, predicate);
+    return values->getVector(mask.getPredicate(), VectorKind::Both);
   });
-  if (failed(result) || !predicate.length)
+  if (failed(result) || !mask.getEnd())
     return result;
   // Only the last block has keys that there are not.
-  FailureOr<Value> last = values->getScalar(predicate.end);
-  if (failed(last))
+  FailureOr<Value> last = values->getScalar(mask.getEnd()),
+                   first = values->getScalar(mask.getFirst());
+  if (failed(last) || failed(first))
     return failure();
   Value next = arith::AddIOp::create(
-      builder, loc, values->getKey(),
+      builder, loc, *first,
       arith::ConstantIndexOp::create(builder, loc, loop.getStep()));
   Value isBefore = arith::CmpIOp::create(
       builder, loc, arith::CmpIPredicate::sle, next, *last);
   Value isFull = arith::OrIOp::create(builder, loc, *full, isBefore);
-  return emitMask(*result, isFull, [&] {
-    return values->getVector(predicate.length, VectorKind::Both);
-  });
+  OpBuilder inProgram(mask);
+  Value exist = mask.emitExist(inProgram);
+  return emitMask(*result, isFull,
+                  [&] { return values->getVector(exist, VectorKind::Both); });
 }
 
 FailureOr<Value>
@@ -223,15 +220,20 @@ Outliner::emitMask(Value scores, Value full,
 
 LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
   auto mask = step.getScores().getDefiningOp<MaskTileOp>();
-  Value all = mask ? mask.getScores() : step.getScores();
-  FactoredScores scores = splitScoreFactor(all);
+  Value scores = mask ? mask.getScores() : step.getScores();
+  double factor = step.getFactor().convertToDouble();
   FailureOr<Value> value, offset = Value();
-  if (bias) {
-    scores.factor = bias->factor;
-    offset = getBias().emitOffset(held.isPlain);
-    value = emitBias(all);
+  if (affine && affine.getResult() == scores) {
+    factor *= affine.getFactor().convertToDouble();
+    offset = emitBiasOfFirstKey();
+    if (failed(offset))
+      return failure();
+    offset = arith::SelectOp::create(builder, loc, held.isPlain,
+                                     splat(offset->getType(), 0), *offset)
+                 .getResult();
+    value = emitBias();
   } else {
-    value = values->getVector(scores.value, VectorKind::Both);
+    value = values->getVector(scores, VectorKind::Both);
   }
   if (succeeded(value) && mask)
     value = emitMask(mask, *value);
@@ -240,8 +242,7 @@ LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
     return failure();
   auto next = hopper::SoftmaxStepOp::create(
       builder, loc, *value, *acc, values->getState(step.getMax()),
-      values->getState(step.getSum()), *offset,
-      builder.getF64FloatAttr(scores.factor),
+      values->getState(step.getSum()), *offset, builder.getF64FloatAttr(factor),
       builder.getStringAttr(stringifyRescale(step.getRescale())));
   values->map(step.getProbabilities(), next.getProbabilities());
   values->map(step.getNewAcc(), next.getNewAcc());

@@ -4,7 +4,6 @@
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H
 
 #include "KernelValues.h"
-#include "KeyBiasValues.h"
 #include "MergeKernel.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
@@ -58,6 +57,13 @@ struct OperandUses {
   bool isOwn = false, isAcross = false;
 };
 OperandUses getOperandUses(Value value);
+/// Slopes of a bias, which are the same for all blocks.
+struct HeldSlopes {
+  /// vector<8 x 64>, what is multiplied with the numbers of the keys.
+  Value slopes;
+  /// An i1: the slopes are 0, and the bias is computed for each score.
+  Value isPlain;
+};
 
 /// Writes the program of one worker again as the program of a CTA.
 class Outliner {
@@ -83,16 +89,20 @@ private:
                                   unsigned columnResult);
   ArrayAttr getOrder();
   ArrayAttr getExclusive();
+  void expandBoxes();
+  FailureOr<Value> emitCoordinate(OpFoldResult position);
   void matchCaptures();
   ArrayAttr placeCaptures();
   LogicalResult emitCaptureLoads();
   void emitCaptures(StepOp step);
   SmallVector<Type> getCaptureTypes();
+  vector::ContractionOp findBiased(AffineScoresOp scores);
   void matchBias();
-  KeyBiasValues getBias();
   LogicalResult emitSlopes();
+  FailureOr<HeldSlopes> holdSlopes();
   Value addBias(Value product);
-  FailureOr<Value> emitBias(Value scores);
+  FailureOr<Value> emitBias();
+  FailureOr<Value> emitBiasOfFirstKey();
   LogicalResult emitReads(StepOp step);
   LogicalResult emitWork(Block *body);
   Value emitHeadGroup();
@@ -174,9 +184,9 @@ private:
   llvm::MapVector<Value, vector::TransferReadOp> floats;
   SmallVector<OutlinedResult> results;
   SmallVector<OutlinedCapture> captures;
-  /// The bias of the scores that the product `biased` takes along, what it is
-  /// for a work tile, and the numbers of the keys.
-  std::optional<KeyBias> bias;
+  /// The scores whose bias the product `biased` takes along, what that is for a
+  /// work tile, and the numbers of the keys.
+  AffineScoresOp affine;
   vector::ContractionOp biased;
   HeldSlopes held;
   Value ramp;

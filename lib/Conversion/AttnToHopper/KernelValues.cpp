@@ -1,7 +1,6 @@
 //===- KernelValues.cpp - Values of a worker's program in a kernel --------===//
 
 #include "KernelValues.h"
-#include "KeyLimits.h"
 #include "PackedHeads.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -238,12 +237,6 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
     return computeGather(gather, kind);
   if (auto step = dyn_cast<vector::StepOp>(op))
     return computeStep(step, kind);
-  if (auto type = dyn_cast<VectorType>(value.getType());
-      type && type.getRank() == 2 && isa<arith::AndIOp, arith::OrIOp>(op)) {
-    FailureOr<Value> limits = computeKeyLimits(builder, *this, value);
-    if (failed(limits) || *limits)
-      return limits;
-  }
   FailureOr<Value> plain = computePlain(value, kind);
   if (failed(plain) || *plain)
     return plain;

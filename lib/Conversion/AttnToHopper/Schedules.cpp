@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
-#include "KeyBias.h"
+#include "attn/Analysis/KeyBias.h"
 #include "attn/Analysis/MaskBounds.h"
 #include "attn/Conversion/MathToArith/FloatFunctions.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
@@ -165,7 +165,8 @@ static bool readsPerPair(AttentionLikeOpInterface attention, Region &region,
   return result.wasInterrupted();
 }
 
-/// The types of what a region reads at [..., i, ..., j] and may have in tiles.
+/// The types of what a region reads at [..., i, ..., j], each of them shifted
+/// by scalars or not, and may have in tiles.
 static void collectCaptureTiles(Region &region, unsigned queryArgument,
                                 SmallVectorImpl<Type> &types) {
   if (region.empty())
@@ -176,14 +177,28 @@ static void collectCaptureTiles(Region &region, unsigned queryArgument,
   getForwardSlice(query, &dependent);
   getForwardSlice(key, &dependent);
   region.walk([&](tensor::ExtractOp op) {
-    auto indices = op.getIndices();
     auto isScalar = [&](Value index) {
       return index != query && index != key &&
              !dependent.contains(index.getDefiningOp());
     };
+    auto skipShifts = [&](Value index) {
+      while (auto *sum = index.getDefiningOp()) {
+        if (!isa<arith::AddIOp, arith::SubIOp>(sum))
+          break;
+        Value lhs = sum->getOperand(0), rhs = sum->getOperand(1);
+        if (isScalar(rhs))
+          index = lhs;
+        else if (isScalar(lhs) && isa<arith::AddIOp>(sum))
+          index = rhs;
+        else
+          break;
+      }
+      return index;
+    };
+    auto indices = llvm::map_to_vector(op.getIndices(), skipShifts);
     if (isCaptureTileElement(op.getType()) && indices.size() >= 2 &&
         indices.size() <= 4 && indices.back() == key &&
-        llvm::count(indices.drop_back(), query) == 1 &&
+        llvm::count(indices, query) == 1 &&
         llvm::count_if(indices, isScalar) == int64_t(indices.size()) - 2)
       types.push_back(op.getType());
   });
@@ -390,7 +405,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   SmallVector<Type> captures;
   collectCaptureTiles(op.getScore(), kNumScoreArgs - 2, captures);
   collectCaptureTiles(op.getMask(), kNumMaskArgs - 2, captures);
-  bool hasBias = hasKeyBias(op);
+  bool hasBias = getKeyBias(op).has_value();
   int64_t stages = 2, captureStages = 0, threadBlocks = 1;
   // The more heads take turns, the better is the work shared out in the end,
   // and the fewer thread blocks read the same keys at a time; but the more is

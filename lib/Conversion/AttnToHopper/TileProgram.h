@@ -3,7 +3,6 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_TILEPROGRAM_H
 
-#include "KeyBias.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -62,11 +61,6 @@ LogicalResult matchGrids(TileProgram &program);
 /// Checks that around the loops of a function there are only extents, views of
 /// them, and the way to the results: a kernel does nothing else.
 LogicalResult requireNothingAround(func::FuncOp function);
-
-/// The box of queries by `tileN` keys that a read of a capture takes, if it is
-/// one.
-std::optional<TileAccess> matchCaptureTile(GatherOp read, func::FuncOp function,
-                                           int64_t tileN);
 
 } // namespace mlir::attn
 

@@ -12,6 +12,11 @@
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+namespace mlir::attn {
+/// What a vector of rank 1 is along; those of rank 2 are along both.
+enum class VectorKind { Query, Key, Both };
+} // namespace mlir::attn
+
 namespace llvm {
 template <> struct DenseMapInfo<mlir::attn::VectorKind> {
   using Kind = mlir::attn::VectorKind;

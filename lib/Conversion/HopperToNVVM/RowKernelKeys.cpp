@@ -335,6 +335,8 @@ LogicalResult RowKernel::emitStep(OnlineStepOp op) {
   if (failed(known))
     return failure();
   Value scores = *known;
+  if (double factor = op.getFactor().convertToDouble(); factor != 1)
+    scores = arith::MulFOp::create(b, scores, f32(factor));
   Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
   Value newMax = scores;
   for (int64_t distance = 1; distance < kWarp; distance *= 2)

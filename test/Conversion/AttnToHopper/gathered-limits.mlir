@@ -6,7 +6,8 @@
 // CHECK: hopper.pipelined_for
 // CHECK: hopper.mask %{{.*}} unless %false by_block {
 // CHECK: attn.gather %{{.*}} : memref<?x64xi32, {{.*}} -> vector<64x1xi32>
-// CHECK: %[[LIMIT:.*]] = arith.cmpi slt, %{{.*}} : vector<64x64xindex>
+// CHECK: %[[KEYS:.*]] = arith.cmpi slt, %{{.*}} : vector<64x1xindex>
+// CHECK: %[[LIMIT:.*]] = vector.broadcast %[[KEYS]] : vector<64x1xi1> to vector<64x64xi1>
 // CHECK: %[[BITS:.*]] = arith.cmpi ne, %{{.*}} : vector<64x64xi32>
 // CHECK: %[[ALLOWED:.*]] = arith.andi %[[LIMIT]], %[[BITS]] : vector<64x64xi1>
 // CHECK: hopper.end %[[ALLOWED]]

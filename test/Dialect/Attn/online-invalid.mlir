@@ -468,6 +468,14 @@ func.func @step_generic_scores(%s: vector<4x8xf32>, %m: vector<8xf32>) {
 
 // -----
 
+func.func @step_factor(%s: vector<4x8xf32>, %m: vector<8xf32>) {
+  // expected-error@+1 {{expects a factor that is positive and finite, but got 0.0}}
+  %0:4 = attn.online_step %s, %s, %m, %m factor 0.0 : vector<4x8xf32>, vector<4x8xf32>, vector<8xf32>
+  return
+}
+
+// -----
+
 func.func @step_not_a_vector(%s: f32) {
   // expected-error@+1 {{invalid kind of type specified: expected builtin.vector, but found 'f32'}}
   %0:4 = attn.online_step %s, %s, %s, %s : f32, f32, f32
@@ -531,6 +539,38 @@ func.func @gather_source(%t: vector<8xf32>, %i: index, %p: i1) {
 func.func @gather_index_type(%t: tensor<8xf32>, %i: i32, %p: i1) {
   // expected-error@+1 {{operand #1 must be variadic of index or vector of index values, but got 'i32'}}
   %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (i32), i1 -> f32
+  return
+}
+
+// -----
+
+func.func @box_index(%t: tensor<8xf32>, %i: vector<4xindex>, %p: i1) {
+  // expected-error@+1 {{expects the indices of a box to be of type index}}
+  %0 = attn.gather %t[%i] box affine_map<(i) -> (i)> mask %p : tensor<8xf32>, (vector<4xindex>), i1 -> vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @box_scalar(%t: tensor<8xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{expects a box to be a vector, but got 'f32'}}
+  %0 = attn.gather %t[%i] box affine_map<(i) -> ()> mask %p : tensor<8xf32>, (index), i1 -> f32
+  return
+}
+
+// -----
+
+func.func @box_rank(%t: tensor<8x8xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{expects a box by a projected permutation of 2 dimensions to 1, but got affine_map<(d0, d1) -> (d1, d0)>}}
+  %0 = attn.gather %t[%i, %i] box affine_map<(i, j) -> (j, i)> mask %p : tensor<8x8xf32>, (index, index), i1 -> vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @box_diagonal(%t: tensor<8x8xf32>, %i: index, %p: i1) {
+  // expected-error@+1 {{expects a box by a projected permutation of 2 dimensions to 2, but got affine_map<(d0, d1) -> (d1, d1)>}}
+  %0 = attn.gather %t[%i, %i] box affine_map<(i, j) -> (j, j)> mask %p : tensor<8x8xf32>, (index, index), i1 -> vector<4x4xf32>
   return
 }
 

@@ -185,7 +185,7 @@ func.func @step_yields(%v: f32) {
 
 func.func @mask_arguments(%s: vector<2xf32>) {
   // expected-error@+1 {{expects a region without arguments}}
-  "attn.mask_tile"(%s) ({
+  "attn.mask_tile"(%s) <{operandSegmentSizes = array<i32: 1, 0, 0>}> ({
   ^bb0(%p: vector<2xi1>):
     "attn.yield"(%p) : (vector<2xi1>) -> ()
   }) : (vector<2xf32>) -> vector<2xf32>
@@ -208,6 +208,91 @@ func.func @mask_integers(%s: vector<2xi32>, %p: vector<2xi1>) {
   // expected-error@+1 {{operand #0 must be vector of floating-point values}}
   %m = attn.mask_tile %s : vector<2xi32> {
     attn.yield %p : vector<2xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @mask_keys(%s: vector<2xf32>, %i: index, %p: vector<2xi1>) {
+  // expected-error@+1 {{expects scores of keys by queries, but got 'vector<2xf32>'}}
+  %m = attn.mask_tile %s keys %i to %i : vector<2xf32> {
+    attn.yield %p : vector<2xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @mask_first_alone(%s: vector<2x2xf32>, %i: index, %p: vector<2x2xi1>) {
+  // expected-error@+1 {{expects both the first key and the end, or none}}
+  %m = "attn.mask_tile"(%s, %i) <{operandSegmentSizes = array<i32: 1, 1, 0>}> ({
+    "attn.yield"(%p) : (vector<2x2xi1>) -> ()
+  }) : (vector<2x2xf32>, index) -> vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @affine_slopes(%s: vector<8x4xf32>, %r: vector<8xf32>) {
+  // expected-error@+1 {{expects one slope for each of 4 queries, but got 'vector<8xf32>'}}
+  %m = attn.affine_scores %s factor 1.0 slope %r offset %r : vector<8x4xf32>, vector<8xf32> {
+    attn.yield %s : vector<8x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @affine_factor(%s: vector<8x4xf32>, %r: vector<4xf32>) {
+  // expected-error@+1 {{expects a factor that is positive and finite, but got -1.0}}
+  %m = attn.affine_scores %s factor -1.0 slope %r offset %r : vector<8x4xf32>, vector<4xf32> {
+    attn.yield %s : vector<8x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @affine_slope_of_tile(%s: vector<8x4xf32>, %n: index) {
+  attn.tile_loop %j = %n to %n step 8 {
+    %r = arith.constant dense<1.0> : vector<4xf32>
+    // expected-error@+1 {{expects slopes that are computed outside of the loop over tiles}}
+    %m = attn.affine_scores %s factor 1.0 slope %r offset %r : vector<8x4xf32>, vector<4xf32> {
+      attn.yield %s : vector<8x4xf32>
+    }
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @affine_yield(%s: vector<8x4xf32>, %r: vector<4xf32>) {
+  // expected-error@+1 {{expects the region to yield 'vector<8x4xf32>', but got 'vector<4xf32>'}}
+  %m = attn.affine_scores %s factor 1.0 slope %r offset %r : vector<8x4xf32>, vector<4xf32> {
+    attn.yield %r : vector<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @affine_arguments(%s: vector<8x4xf32>, %r: vector<4xf32>) {
+  // expected-error@+1 {{expects a region without arguments}}
+  %m = "attn.affine_scores"(%s, %r, %r) <{factor = 1.0 : f64}> ({
+  ^bb0(%p: vector<8x4xf32>):
+    "attn.yield"(%p) : (vector<8x4xf32>) -> ()
+  }) : (vector<8x4xf32>, vector<4xf32>, vector<4xf32>) -> vector<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @affine_type(%s: vector<8x4xf64>, %r: vector<4xf32>) {
+  // expected-error@+1 {{operand #0 must be}}
+  %m = attn.affine_scores %s factor 1.0 slope %r offset %r : vector<8x4xf64>, vector<4xf32> {
+    attn.yield %s : vector<8x4xf64>
   }
   return
 }

@@ -77,13 +77,46 @@ func.func @mask(%s: vector<8x4xf32>, %keys: vector<8x4xindex>, %limit: vector<8x
   return %m : vector<8x4xf32>
 }
 
+// CHECK-LABEL: @mask_keys
+// CHECK: attn.mask_tile %{{.+}} keys %[[J:.+]] to %[[N:.+]] : vector<8x4xf32> {
+func.func @mask_keys(%s: vector<8x4xf32>, %p: vector<8x4xi1>, %j: index, %n: index) -> vector<8x4xf32> {
+  %m = attn.mask_tile %s keys %j to %n : vector<8x4xf32> {
+    attn.yield %p : vector<8x4xi1>
+  }
+  return %m : vector<8x4xf32>
+}
+
+// CHECK-LABEL: @affine
+// CHECK: attn.affine_scores %[[S:.+]] factor 1.250000e-01 slope %{{.+}} offset %{{.+}} : vector<8x4xf32>, vector<4xf32> {
+// CHECK:   %[[Y:.+]] = arith.mulf %[[S]]
+// CHECK:   attn.yield %[[Y]] : vector<8x4xf32>
+// CHECK: }
+func.func @affine(%s: vector<8x4xf32>, %x: vector<8x4xf32>, %r: vector<4xf32>) -> vector<8x4xf32> {
+  %m = attn.affine_scores %s factor 0.125 slope %r offset %r : vector<8x4xf32>, vector<4xf32> {
+    %y = arith.mulf %s, %x : vector<8x4xf32>
+    attn.yield %y : vector<8x4xf32>
+  }
+  return %m : vector<8x4xf32>
+}
+
+// CHECK-LABEL: @box
+// CHECK: attn.gather %{{.+}}[%{{.+}}, %{{.+}}, %{{.+}}] box #[[MAP:.+]] mask %{{.+}} site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
+// CHECK: attn.gather %{{.+}}[%{{.+}}] box #{{.+}} mask %{{.+}} : memref<?xi1>, (index), i1 -> vector<4xi1>
+func.func @box(%t: tensor<2x?x?xf32>, %m: memref<?xi1>, %i: index, %p: vector<8x4xi1>, %q: i1) -> (vector<8x4xf32>, vector<4xi1>) {
+  %x = attn.gather %t[%i, %i, %i] box affine_map<(h, i, j) -> (j, i)> mask %p site 3 : tensor<2x?x?xf32>, (index, index, index), vector<8x4xi1> -> vector<8x4xf32>
+  %y = attn.gather %m[%i] box affine_map<(j) -> (j)> mask %q : memref<?xi1>, (index), i1 -> vector<4xi1>
+  return %x, %y : vector<8x4xf32>, vector<4xi1>
+}
+
 // CHECK-LABEL: @step_of_softmax
 // CHECK: attn.online_step %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} rescale(lazy) : vector<8x4xf32>
 // CHECK: attn.online_step %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} : vector<8x4xf32>
+// CHECK: attn.online_step %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} rescale(lazy) factor 1.250000e-01 : vector<8x4xf32>
 func.func @step_of_softmax(%s: vector<8x4xf32>, %acc: vector<2x4xf32>, %m: vector<4xf32>) -> vector<4xf32> {
   %p, %acc1, %m1, %l1 = attn.online_step %s, %acc, %m, %m rescale(lazy) : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
   %q, %acc2, %m2, %l2 = attn.online_step %s, %acc1, %m1, %l1 rescale(exact) : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
-  return %l2 : vector<4xf32>
+  %r, %acc3, %m3, %l3 = attn.online_step %s, %acc2, %m2, %l2 rescale(lazy) factor 0.125 : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
+  return %l3 : vector<4xf32>
 }
 
 // CHECK-LABEL: @accumulate

@@ -68,7 +68,7 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
     * A persistent kernel whose queries stay in shared memory until the last product has two tiles of them where there is memory for it.
     * With `strided`, threads copy tiles, for tensors that the hardware cannot map.
     * What is the same for all blocks is computed before the loop, and what is read by key, when its step starts.
-    * With `capture_stages`, captures that are read at `[..., i, ..., j]` come in tiles. Argument `N` is loaded by a step `load_argN` (other boxes of it: `load_argN_1`, ...), which an order may name.
+    * With `capture_stages`, captures that are read in boxes with a row for each query and a column for each key come in tiles. Argument `N` is loaded by a step `load_argN` (other boxes of it: `load_argN_1`, ...), which an order may name.
       Otherwise it has the stage of the step that reads the capture, and comes right after the first step of the order that loads.
     * With `bias_in_product`, the step of the product of scores with a bias that is affine in the key adds a second product, of the slopes and the numbers of the keys in the block. A step `hold_slopes` before the
       loop computes the slopes; what the first key of a block gets is the `offset` of `hopper.softmax_step`. Slopes that are too large for that are left out, and the bias computed for each score.

@@ -12,31 +12,47 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The positive number that all elements are, or 0.
-static double getPositiveSplat(Value value) {
-  DenseFPElementsAttr elements;
-  if (!matchPattern(value, m_Constant(&elements)) || !elements.isSplat())
-    return 0;
-  double factor = elements.getSplatValue<APFloat>().convertToDouble();
-  return factor > 0 && std::isfinite(factor) ? factor : 0;
+Value mlir::attn::emitPositions(OpBuilder &builder, Location loc, Value first,
+                                int64_t length) {
+  auto type = VectorType::get({length}, builder.getIndexType());
+  Value step = vector::StepOp::create(builder, loc, type);
+  Value start = vector::BroadcastOp::create(builder, loc, type, first);
+  return arith::AddIOp::create(builder, loc, start, step);
 }
 
-FactoredScores mlir::attn::splitScoreFactor(Value scores) {
-  FactoredScores result{scores};
-  while (auto multiply = result.value.getDefiningOp<arith::MulFOp>()) {
-    Value value = multiply.getLhs();
-    double factor = getPositiveSplat(multiply.getRhs());
-    if (factor == 0) {
-      value = multiply.getRhs();
-      factor = getPositiveSplat(multiply.getLhs());
-    }
-    // Each is a normal number, and so is their product.
-    factor *= result.factor;
-    if (factor == 0 || !std::isnormal(static_cast<float>(factor)))
-      break;
-    result = {value, factor};
+Value mlir::attn::broadcastAlong(OpBuilder &builder, Location loc, Value vector,
+                                 ArrayRef<int64_t> shape, unsigned dim) {
+  auto type = cast<VectorType>(vector.getType());
+  if (shape.size() == 1)
+    return vector;
+  // All other dimensions behind it become 1.
+  SmallVector<int64_t> column(shape.size() - dim, 1);
+  column.front() = type.getDimSize(0);
+  if (column.size() > 1)
+    vector = vector::ShapeCastOp::create(
+        builder, loc, VectorType::get(column, type.getElementType()), vector);
+  return vector::BroadcastOp::create(
+      builder, loc, VectorType::get(shape, type.getElementType()), vector);
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+void GatherOp::expandBox(RewriterBase &rewriter) {
+  auto type = cast<VectorType>(getType());
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(*this);
+  SmallVector<Value> indices(getIndices());
+  for (auto [dim, result] : llvm::enumerate(getBox()->getResults())) {
+    Value &index = indices[cast<AffineDimExpr>(result).getPosition()];
+    index = broadcastAlong(
+        rewriter, getLoc(),
+        emitPositions(rewriter, getLoc(), index, type.getDimSize(dim)),
+        type.getShape(), dim);
   }
-  return result;
+  rewriter.replaceOpWithNewOp<GatherOp>(*this, type, getSource(), indices,
+                                        getMask(), getSiteAttr());
 }
 
 //===----------------------------------------------------------------------===//
@@ -336,10 +352,25 @@ void StepOp::inlineBody(RewriterBase &rewriter) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-void MaskTileOp::build(OpBuilder &, OperationState &state, Value scores) {
+void MaskTileOp::build(OpBuilder &builder, OperationState &state, Value scores,
+                       Value first, Value end) {
+  int32_t numEnds = end ? 1 : 0;
   state.addOperands(scores);
+  if (end)
+    state.addOperands({first, end});
+  state.addAttribute(getOperandSegmentSizeAttr(),
+                     builder.getDenseI32ArrayAttr({1, numEnds, numEnds}));
   state.addTypes(scores.getType());
   state.addRegion()->emplaceBlock();
+}
+
+LogicalResult MaskTileOp::verify() {
+  if (static_cast<bool>(getFirst()) != static_cast<bool>(getEnd()))
+    return emitOpError("expects both the first key and the end, or none");
+  if (getEnd() && cast<VectorType>(getScores().getType()).getRank() != 2)
+    return emitOpError("expects scores of keys by queries, but got ")
+           << getScores().getType();
+  return success();
 }
 
 LogicalResult MaskTileOp::verifyRegions() {
@@ -350,18 +381,75 @@ LogicalResult MaskTileOp::verifyRegions() {
   return verifyYielded(*this, getAllowed(), "the region", allowed);
 }
 
+Value MaskTileOp::emitExist(OpBuilder &builder) {
+  auto type = cast<VectorType>(getScores().getType());
+  Value keys = emitPositions(builder, getLoc(), getFirst(), type.getDimSize(0));
+  Value end =
+      vector::BroadcastOp::create(builder, getLoc(), keys.getType(), getEnd());
+  Value exist = arith::CmpIOp::create(builder, getLoc(),
+                                      arith::CmpIPredicate::slt, keys, end);
+  return broadcastAlong(builder, getLoc(), exist, type.getShape(), /*dim=*/0);
+}
+
 void MaskTileOp::expand(RewriterBase &rewriter) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(*this);
   Value predicate = getPredicate();
   rewriter.eraseOp(getAllowed().front().getTerminator());
   rewriter.inlineBlockBefore(&getAllowed().front(), *this);
+  if (getEnd())
+    predicate = arith::AndIOp::create(rewriter, getLoc(), emitExist(rewriter),
+                                      predicate);
   auto type = cast<VectorType>(getScores().getType());
   auto infinity = rewriter.getFloatAttr(type.getElementType(), -INFINITY);
   Value none = arith::ConstantOp::create(
       rewriter, getLoc(), DenseElementsAttr::get(type, Attribute(infinity)));
   rewriter.replaceOpWithNewOp<arith::SelectOp>(*this, predicate, getScores(),
                                                none);
+}
+
+//===----------------------------------------------------------------------===//
+// Biases
+//===----------------------------------------------------------------------===//
+
+void AffineScoresOp::build(OpBuilder &builder, OperationState &state,
+                           Value product, double factor, Value slope,
+                           Value offset) {
+  state.addOperands({product, slope, offset});
+  state.addAttribute(getFactorAttrName(state.name),
+                     builder.getF64FloatAttr(factor));
+  state.addTypes(product.getType());
+  state.addRegion()->emplaceBlock();
+}
+
+LogicalResult AffineScoresOp::verify() {
+  auto product = cast<VectorType>(getProduct().getType());
+  auto slope = cast<VectorType>(getSlope().getType());
+  if (slope.getDimSize(0) != product.getDimSize(1))
+    return emitOpError("expects one slope for each of ")
+           << product.getDimSize(1) << " queries, but got " << slope;
+  double factor = getFactor().convertToDouble();
+  if (!(factor > 0) || !std::isfinite(factor))
+    return emitOpError("expects a factor that is positive and finite, but got ")
+           << factor;
+  auto loop = (*this)->getParentOfType<TileLoopOp>();
+  if (loop && !loop.isDefinedOutsideOfLoop(getSlope()))
+    return emitOpError("expects slopes that are computed outside of the loop "
+                       "over tiles");
+  return success();
+}
+
+LogicalResult AffineScoresOp::verifyRegions() {
+  if (getPlain().getNumArguments() != 0)
+    return emitOpError("expects a region without arguments");
+  return verifyYielded(*this, getPlain(), "the region", getResult().getType());
+}
+
+void AffineScoresOp::expand(RewriterBase &rewriter) {
+  Value plain = getPlainScores();
+  rewriter.eraseOp(getPlain().front().getTerminator());
+  rewriter.inlineBlockBefore(&getPlain().front(), *this);
+  rewriter.replaceOp(*this, plain);
 }
 
 //===----------------------------------------------------------------------===//

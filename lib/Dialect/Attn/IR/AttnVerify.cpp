@@ -459,6 +459,10 @@ LogicalResult OnlineStepOp::verify() {
                        "number of queries, but got ")
            << scores.getDimSize(1) << ", " << acc.getDimSize(1) << " and "
            << max.getDimSize(0);
+  double factor = getFactor().convertToDouble();
+  if (!(factor > 0) || !std::isfinite(factor))
+    return emitOpError("expects a factor that is positive and finite, but got ")
+           << factor;
   return success();
 }
 
@@ -486,6 +490,19 @@ LogicalResult GatherOp::verify() {
                          "result, ")
              << result << ", but got " << type;
   }
+  if (!getBox())
+    return success();
+  if (llvm::any_of(getIndices().getTypes(), llvm::IsaPred<VectorType>))
+    return emitOpError("expects the indices of a box to be of type index");
+  if (!vector)
+    return emitOpError("expects a box to be a vector, but got ") << result;
+  if (AffineMap map = *getBox(); map.getNumSymbols() != 0 ||
+                                 !map.isProjectedPermutation() ||
+                                 map.getNumDims() != source.getRank() ||
+                                 map.getNumResults() != vector.getRank())
+    return emitOpError("expects a box by a projected permutation of ")
+           << source.getRank() << " dimensions to " << vector.getRank()
+           << ", but got " << getBoxAttr();
   return success();
 }
 

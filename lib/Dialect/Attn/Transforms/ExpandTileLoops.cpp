@@ -214,6 +214,15 @@ struct AttnExpandTileLoops
                                          worker->getAttr(kScheduleAttrName)));
     };
     IRRewriter rewriter(&getContext());
+    // What other targets have a use for.
+    getOperation()->walk([&](Operation *op) {
+      if (!isChosen(op))
+        return;
+      if (auto scores = dyn_cast<AffineScoresOp>(op))
+        scores.expand(rewriter);
+      else if (auto gather = dyn_cast<GatherOp>(op); gather && gather.getBox())
+        gather.expandBox(rewriter);
+    });
     // From inside out, so that a loop in a loop is expanded once.
     SmallVector<TileLoopOp> loops;
     getOperation()->walk([&](TileLoopOp loop) {

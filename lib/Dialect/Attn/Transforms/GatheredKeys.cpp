@@ -134,7 +134,7 @@ void GatheredLoop::emitPrologue() {
   Value end = broadcast(rows.rowEnd, positions.getType());
   pairs.batch = {rows.batch};
   pairs.head = {rows.head};
-  pairs.query = {positions, TileKind::Query};
+  pairs.query = {positions, TileKind::Query, rows.row};
   pairs.active = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                         positions, end),
                   TileKind::Query};
@@ -216,6 +216,7 @@ FailureOr<TileState> GatheredLoop::emitTile(Value key, TileState state) {
     pairs.allowed = {emitBits(page), TileKind::Tile};
     pairs.guardReads = true;
     RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
+    vectorizer.setKeyEnd(place.numKeys);
     for (Region *region : {&op.getMask(), &op.getScore()})
       if (!region->empty())
         vectorizer.setStart(

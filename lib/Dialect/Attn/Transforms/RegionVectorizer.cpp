@@ -38,6 +38,9 @@ TileValue RegionVectorizer::logicalAnd(TileValue a, TileValue b) {
   for (auto [one, other] : {std::pair{a, b}, {b, a}})
     if (matchPattern(one.value, m_One()))
       return other;
+  if (TileValue joined = joinLimits(/*isAnd=*/true, a.limit, b.limit);
+      joined.value)
+    return joined;
   TileKind kind = join(a.kind, b.kind);
   return {arith::AndIOp::create(builder, loc, broadcast(a, kind),
                                 broadcast(b, kind)),
@@ -62,8 +65,7 @@ FailureOr<TileValue> RegionVectorizer::run(Region &region,
 }
 
 LogicalResult RegionVectorizer::emit(Operation &op) {
-  return visit(
-      op, {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))});
+  return visit(op, getTrue());
 }
 
 LogicalResult RegionVectorizer::visitBlock(Block &block, TileValue active) {
@@ -232,6 +234,18 @@ LogicalResult RegionVectorizer::visitElementwise(Operation &op,
     values[op.getResult(0)] = {emitDivision(op, operands, kind), kind};
     return success();
   }
+  if (auto condition = dyn_cast<arith::CmpIOp>(op)) {
+    values[condition] =
+        compare(condition.getPredicate(), operands[0], operands[1]);
+    return success();
+  }
+  if (isa<arith::AndIOp, arith::OrIOp>(op))
+    if (TileValue joined = joinLimits(isa<arith::AndIOp>(op), operands[0].limit,
+                                      operands[1].limit);
+        joined.value) {
+      values[op.getResult(0)] = joined;
+      return success();
+    }
   IRMapping mapping;
   for (auto [operand, value] : llvm::zip_equal(op.getOperands(), operands))
     mapping.map(operand, broadcast(value, kind));
@@ -242,6 +256,56 @@ LogicalResult RegionVectorizer::visitElementwise(Operation &op,
     values[result] = {tile, kind};
   }
   return success();
+}
+
+Value RegionVectorizer::emitStart(Value index) {
+  TileValue tile = lookup(index);
+  Operation *op = index.getDefiningOp();
+  if (tile.start || !isa_and_present<arith::AddIOp, arith::SubIOp>(op))
+    return tile.start;
+  // Shifted by a scalar.
+  bool isSecond = isa<arith::AddIOp>(op) &&
+                  lookup(op->getOperand(0)).kind == TileKind::Uniform;
+  Value shift = op->getOperand(!isSecond);
+  if (lookup(shift).kind != TileKind::Uniform)
+    return {};
+  Value start = emitStart(op->getOperand(isSecond));
+  if (!start)
+    return {};
+  IRMapping mapping;
+  mapping.map(op->getOperand(isSecond), start);
+  mapping.map(shift, lookup(shift).value);
+  return builder.clone(*op, mapping)->getResult(0);
+}
+
+AffineMapAttr RegionVectorizer::emitBox(ValueRange indices, TileKind kind,
+                                        SmallVectorImpl<Value> &starts) {
+  if (kind == TileKind::Uniform)
+    return {};
+  std::optional<int64_t> keyDim, queryDim;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    TileValue tile = lookup(index);
+    starts.push_back(tile.value);
+    if (tile.kind == TileKind::Uniform)
+      continue;
+    starts.back() = emitStart(index);
+    // A diagonal is no box.
+    std::optional<int64_t> &axis =
+        tile.kind == TileKind::Key ? keyDim : queryDim;
+    if (!starts.back() || axis)
+      return {};
+    axis = dim;
+  }
+  // What is the same for all keys, or all queries, is read for each of them.
+  if (isAlong(kind, TileKind::Key) != keyDim.has_value() ||
+      isAlong(kind, TileKind::Query) != queryDim.has_value())
+    return {};
+  SmallVector<AffineExpr> results;
+  for (std::optional<int64_t> dim : {keyDim, queryDim})
+    if (dim)
+      results.push_back(builder.getAffineDimExpr(*dim));
+  return AffineMapAttr::get(
+      AffineMap::get(indices.size(), 0, results, builder.getContext()));
 }
 
 void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
@@ -255,14 +319,19 @@ void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
   // then no active element uses it.
   TileValue mask = active;
   if (!sites && join(active.kind, kind) != kind)
-    mask = {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
+    mask = getTrue();
   else if (sites)
     kind = join(kind, active.kind);
   Value source = lookup(op.getTensor()).value;
   SmallVector<Value> indexValues;
-  for (TileValue index : indices)
-    indexValues.push_back(
-        index.kind == TileKind::Uniform ? index.value : broadcast(index, kind));
+  AffineMapAttr box = emitBox(op.getIndices(), kind, indexValues);
+  if (!box) {
+    indexValues.clear();
+    for (TileValue index : indices)
+      indexValues.push_back(index.kind == TileKind::Uniform
+                                ? index.value
+                                : broadcast(index, kind));
+  }
   IntegerAttr site;
   if (sites) {
     site = builder.getI64IntegerAttr(sites->first + sites->sites.size());
@@ -281,16 +350,14 @@ void RegionVectorizer::visitExtract(tensor::ExtractOp op, TileValue active) {
       mask.kind == TileKind::Uniform ? mask.value : broadcast(mask, kind);
   values[op] = {GatherOp::create(builder, op.getLoc(),
                                  getType(op.getType(), kind), source,
-                                 indexValues, maskValue, site),
+                                 indexValues, maskValue, site, box),
                 kind};
 }
 
 LogicalResult RegionVectorizer::visitIf(Operation &op, TileValue active) {
   auto ifOp = cast<scf::IfOp>(op);
   TileValue condition = lookup(ifOp.getCondition());
-  Value allOnes = broadcast(
-      {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))},
-      condition.kind);
+  Value allOnes = broadcast(getTrue(), condition.kind);
   TileValue negated = {
       arith::XOrIOp::create(builder, loc, condition.value, allOnes),
       condition.kind};

@@ -11,6 +11,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONVECTORIZER_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -28,10 +29,28 @@ inline TileKind join(TileKind a, TileKind b) {
   return static_cast<TileKind>(static_cast<int>(a) | static_cast<int>(b));
 }
 
-/// A value with the dimensions it depends on.
+inline bool isAlong(TileKind kind, TileKind axis) {
+  return join(kind, axis) == kind;
+}
+
+/// Of a condition that is `keys < limit`, or `keys <= limit`.
+struct KeyLimit {
+  /// vector<N> of index; null for another condition.
+  Value keys;
+  /// The same for all keys.
+  Value limit;
+  TileKind kind = TileKind::Uniform;
+  bool isInclusive = false;
+};
+
+/// A value with the dimensions it depends on, and what is known of it.
 struct TileValue {
   Value value;
   TileKind kind = TileKind::Uniform;
+  /// The first of positions that follow each other, along one dimension; null
+  /// for other values.
+  Value start = {};
+  KeyLimit limit = {};
 };
 
 /// Numbers the reads of captures whose indices are to be checked at run time.
@@ -74,6 +93,9 @@ public:
   void set(Value argument, TileValue value) { values[argument] = value; }
   LogicalResult emit(Operation &op);
   TileValue get(Value value) { return lookup(value); }
+  TileValue getTrue() {
+    return {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
+  }
 
   /// The values of `argument` are from `start` on, a multiple of `size`, and
   /// less than the next one: quotients by a multiple of `size` are the same for
@@ -83,9 +105,15 @@ public:
     starts[argument] = {start, size};
   }
 
+  /// No key from `end` on is asked for, whatever a region says of it.
+  void setKeyEnd(Value end) { keyEnd = end; }
+
   /// `value` with the shape of `kind`, which must include its own.
   Value broadcast(TileValue value, TileKind kind);
   TileValue logicalAnd(TileValue a, TileValue b);
+  /// `lhs predicate rhs`, of integers.
+  TileValue compare(arith::CmpIPredicate predicate, TileValue lhs,
+                    TileValue rhs);
   /// The type of a value of element type `type` that depends on `kind`.
   Type getType(Type type, TileKind kind);
 
@@ -98,6 +126,14 @@ private:
   bool visitDivisionOfTile(Operation &op);
   bool visitUniformQuotient(Operation &op, Value start, int64_t size);
   void visitExtract(tensor::ExtractOp op, TileValue active);
+  /// The map of the box that these indices are, if it has the shape of `kind`,
+  /// with where it starts in place of positions. Null if they are none.
+  AffineMapAttr emitBox(ValueRange indices, TileKind kind,
+                        SmallVectorImpl<Value> &starts);
+  /// The first of positions that follow each other, or null.
+  Value emitStart(Value index);
+  /// Two conditions of the same keys as one comparison; null if they are not.
+  TileValue joinLimits(bool isAnd, const KeyLimit &a, const KeyLimit &b);
   /// An integer division or remainder that is defined for all operands: by
   /// zero it gives 0, so that no input stops the process.
   Value emitDivision(Operation &op, ArrayRef<TileValue> operands,
@@ -112,6 +148,7 @@ private:
   BoundsCheckSites *sites;
   DenseMap<Value, TileValue> values;
   DenseMap<Value, std::pair<Value, int64_t>> starts;
+  Value keyEnd;
 };
 
 } // namespace mlir::attn

@@ -115,7 +115,7 @@ private:
     Value lo, fullLo, fullHi, hi;
   };
 
-  void emitPrologue();
+  LogicalResult emitPrologue();
   FailureOr<Bounds> emitBounds();
   std::pair<Value, Value> emitNeededRange(Value lo, Value hi);
   /// Says of tiles what the `tiles` region says.
@@ -138,8 +138,7 @@ private:
   Value max(Value a, Value b) {
     return arith::MaxSIOp::create(builder, loc, a, b);
   }
-  /// `base + offset[which] + step` as a vector of `length` indices.
-  Value emitPositions(Value base, unsigned which, int64_t length);
+  TileValue emitPositions(Value base, unsigned which, TileKind kind);
   Value withOffset(Value local, unsigned which);
 
   OpBuilder &builder;
@@ -154,8 +153,9 @@ private:
   int64_t numQueries, numKeys;
 
   // Set by emitPrologue.
-  Value numAllKeys, keyBatch, keyHead, queries, queryPositions;
-  TileValue rowActive;
+  Value numAllKeys, keyBatch, keyHead, queries;
+  TileValue queryPositions, rowActive;
+  std::optional<AffineBias> bias;
   /// Whether some tiles need no predicate.
   bool hasFull = false;
 };
@@ -167,16 +167,15 @@ Value KeyLoops::withOffset(Value local, unsigned which) {
   return arith::AddIOp::create(builder, loc, local, op.getOffsets()[which]);
 }
 
-Value KeyLoops::emitPositions(Value base, unsigned which, int64_t length) {
-  auto type = VectorType::get({length}, builder.getIndexType());
-  Value step = vector::StepOp::create(builder, loc, type);
-  Value start =
-      vector::BroadcastOp::create(builder, loc, type, withOffset(base, which));
-  return arith::AddIOp::create(builder, loc, start, step);
+/// From a position in the whole on.
+TileValue KeyLoops::emitPositions(Value base, unsigned which, TileKind kind) {
+  Value start = withOffset(base, which);
+  int64_t length = kind == TileKind::Key ? numKeys : numQueries;
+  return {attn::emitPositions(builder, loc, start, length), kind, start};
 }
 
 /// What is computed once for the tile of queries.
-void KeyLoops::emitPrologue() {
+LogicalResult KeyLoops::emitPrologue() {
   KeyPlace place = emitKeyPlace(builder, op, rows);
   numAllKeys = place.numKeys;
   keyBatch = place.batch;
@@ -185,13 +184,22 @@ void KeyLoops::emitPrologue() {
                          readColumns(builder, loc, op.getQuery(),
                                      attention.getLayout(0), rows, numQueries),
                          accType);
-  queryPositions = emitPositions(rows.row, 2, numQueries);
+  queryPositions = emitPositions(rows.row, 2, TileKind::Query);
   auto type = VectorType::get({numQueries}, builder.getIndexType());
   Value end = vector::BroadcastOp::create(builder, loc, type,
                                           withOffset(rows.rowEnd, 2));
   rowActive = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                     queryPositions, end),
+                                     queryPositions.value, end),
                TileKind::Query};
+  // Reads that are checked are those of each pair.
+  std::optional<KeyBias> keyBias = sites ? std::nullopt : getKeyBias(op);
+  double factor =
+      keyBias ? keyBias->factor * op.getScale().convertToDouble() : 0;
+  if (!(factor > 0) || !std::isfinite(factor))
+    return success();
+  bias.emplace(op, *keyBias, TileValue{withOffset(rows.batch, 0)},
+               TileValue{withOffset(rows.head, 1)}, queryPositions, numQueries);
+  return bias->emitSlope(builder);
 }
 
 FailureOr<KeyLoops::Bounds> KeyLoops::emitBounds() {
@@ -228,7 +236,8 @@ static OperandRange getTileClass(OnlineAttentionOp op) {
 }
 
 FailureOr<TileState> KeyLoops::emit(TileState state) {
-  emitPrologue();
+  if (failed(emitPrologue()))
+    return failure();
   bool hasClasses = hasTileClasses(op);
   // Nothing may be known of the mask.
   bool isBounded = !op.getBlocks().empty() || op.getMask().empty();
@@ -381,9 +390,10 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
   TilePairs pairs;
   pairs.batch = {withOffset(rows.batch, 0)};
   pairs.head = {withOffset(rows.head, 1)};
-  pairs.query = {queryPositions, TileKind::Query};
-  pairs.key = {emitPositions(key, 3, numKeys), TileKind::Key};
+  pairs.query = queryPositions;
+  pairs.key = emitPositions(key, 3, TileKind::Key);
   pairs.active = rowActive;
+  pairs.bias = bias ? &*bias : nullptr;
   pairs.keyEnd = withOffset(numAllKeys, 3);
   // What is read under a predicate is not checked elsewhere.
   pairs.guardReads = sites || !hasFull;

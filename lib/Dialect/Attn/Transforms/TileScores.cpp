@@ -114,7 +114,8 @@ mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
     if (failed(scores))
       return failure();
     auto step = OnlineStepOp::create(builder, loc, *scores, state.acc,
-                                     state.max, state.sum, op.getRescale());
+                                     state.max, state.sum, op.getRescale(),
+                                     llvm::APFloat(getScoreFactor(op)));
     return SmallVector<Value>(step.getResults());
   };
   FailureOr<ValueRange> step = emitStep(builder, loc, "softmax", emitSoftmax);
@@ -147,79 +148,199 @@ KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder, OnlineAttentionOp op,
   return place;
 }
 
-FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,
-                                            OnlineAttentionOp op,
-                                            RegionVectorizer &vectorizer,
-                                            const TilePairs &pairs,
-                                            Value products, TileKind kind) {
-  constexpr double log2e = 1.4426950408889634074;
-  Location loc = op.getLoc();
-  double scale = op.getScale().convertToDouble();
-  auto multiply = [&](Value value, double factor) -> Value {
+//===----------------------------------------------------------------------===//
+// Predicates
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The conditions of a predicate, which all have to hold. Those on positions
+/// take few operations, and fewer together.
+struct TileConditions {
+  SmallVector<TileValue> limits, positions, others;
+
+  void add(TileValue condition) {
+    (condition.limit.keys ? limits : others).push_back(condition);
+  }
+  void add(Value condition, RegionVectorizer &vectorizer);
+  TileValue join(RegionVectorizer &vectorizer) const {
+    TileValue result;
+    for (const TileValue &part :
+         llvm::concat<const TileValue>(limits, positions, others))
+      result = result.value ? vectorizer.logicalAnd(result, part) : part;
+    return result;
+  }
+};
+} // namespace
+
+/// Adds a condition of a region, whose parts have been computed.
+void TileConditions::add(Value condition, RegionVectorizer &vectorizer) {
+  TileValue tile = vectorizer.get(condition);
+  if (tile.limit.keys)
+    return limits.push_back(tile);
+  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+    add(both.getLhs(), vectorizer);
+    add(both.getRhs(), vectorizer);
+    return;
+  }
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  bool isOnPositions = compare && compare.getLhs().getType().isIndex();
+  (isOnPositions ? positions : others).push_back(tile);
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+static constexpr double kLog2e = 1.4426950408889634074;
+
+/// What products are multiplied by, if nothing else becomes of them.
+static double getProductFactor(OnlineAttentionOp op) {
+  return op.getScale().convertToDouble() * kLog2e;
+}
+
+double mlir::attn::getScoreFactor(OnlineAttentionOp op) {
+  if (!op.getScore().empty())
+    return kLog2e;
+  double factor = getProductFactor(op);
+  return factor > 0 && std::isfinite(factor) ? factor : 1;
+}
+
+namespace {
+/// Emits the scores of one tile.
+class ScoreEmitter {
+public:
+  ScoreEmitter(OpBuilder &builder, OnlineAttentionOp op,
+               RegionVectorizer &vectorizer, const TilePairs &pairs,
+               TileKind kind)
+      : builder(builder), op(op), vectorizer(vectorizer), pairs(pairs),
+        kind(kind), loc(op.getLoc()),
+        arguments({pairs.batch, pairs.head, pairs.query, pairs.key}) {
+    for (Value capture : op.getCaptures())
+      arguments.push_back({capture});
+    if (pairs.keyEnd)
+      vectorizer.setKeyEnd(pairs.keyEnd);
+  }
+
+  FailureOr<Value> emit(Value products);
+
+private:
+  LogicalResult emitConditions();
+  FailureOr<Value> emitScore(Value products, TileValue active);
+  TileValue getActive(TileValue allowed) {
+    return pairs.active.value ? vectorizer.logicalAnd(pairs.active, allowed)
+                              : allowed;
+  }
+  Value multiply(Value value, double factor) {
     if (factor == 1.0)
       return value;
     return arith::MulFOp::create(
         builder, loc, value,
         createFloat(builder, loc, value.getType(), factor));
-  };
-  SmallVector<TileValue> arguments = {pairs.batch, pairs.head, pairs.query,
-                                      pairs.key};
-  for (Value capture : op.getCaptures())
-    arguments.push_back({capture});
-  auto getActive = [&](TileValue allowed) {
-    return pairs.active.value ? vectorizer.logicalAnd(pairs.active, allowed)
-                              : allowed;
-  };
-  auto emitAllowed = [&]() -> FailureOr<TileValue> {
-    TileValue exist = pairs.allowed;
-    if (pairs.keyEnd) {
-      Value end = vectorizer.broadcast({pairs.keyEnd}, pairs.key.kind);
-      exist = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                     pairs.key.value, end),
-               pairs.key.kind};
-    }
-    if (op.getMask().empty())
-      return exist;
-    FailureOr<TileValue> mask =
-        vectorizer.run(op.getMask(), arguments, getActive(exist));
-    if (failed(mask))
-      return failure();
-    return vectorizer.logicalAnd(exist, *mask);
-  };
-  TileValue allowed;
-  TileValue active = pairs.active;
-  if (pairs.guardReads) {
-    FailureOr<TileValue> known = emitAllowed();
-    if (failed(known))
-      return failure();
-    allowed = *known;
-    active = getActive(allowed);
   }
-  if (!active.value)
-    active = {
-        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
 
-  Value scores;
+  OpBuilder &builder;
+  OnlineAttentionOp op;
+  RegionVectorizer &vectorizer;
+  const TilePairs &pairs;
+  TileKind kind;
+  Location loc;
+  SmallVector<TileValue> arguments;
+  TileConditions conditions;
+};
+} // namespace
+
+/// Computes which keys there are, and which pairs the mask allows.
+LogicalResult ScoreEmitter::emitConditions() {
+  TileValue exist = pairs.allowed;
+  if (pairs.keyEnd)
+    exist = vectorizer.compare(arith::CmpIPredicate::slt, pairs.key,
+                               {pairs.keyEnd});
+  conditions.add(exist);
+  if (op.getMask().empty())
+    return success();
+  FailureOr<TileValue> mask =
+      vectorizer.run(op.getMask(), arguments, getActive(exist));
+  if (failed(mask))
+    return failure();
+  conditions.add(op.getMask().front().getTerminator()->getOperand(0),
+                 vectorizer);
+  return success();
+}
+
+FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
+  double scale = op.getScale().convertToDouble();
   if (op.getScore().empty()) {
-    scores = multiply(products, scale * log2e);
-  } else {
+    double left = getProductFactor(op) / getScoreFactor(op);
+    return multiply(products, left);
+  }
+  auto emitPlain = [&]() -> FailureOr<Value> {
     SmallVector<TileValue> scoreArguments = {{multiply(products, scale), kind}};
     llvm::append_range(scoreArguments, arguments);
     FailureOr<TileValue> score =
         vectorizer.run(op.getScore(), scoreArguments, active);
     if (failed(score))
       return failure();
-    scores = multiply(vectorizer.broadcast(*score, kind), log2e);
+    return vectorizer.broadcast(*score, kind);
+  };
+  if (!pairs.bias)
+    return emitPlain();
+  FailureOr<Value> offset = pairs.bias->emitOffset(builder, pairs.key.start);
+  if (failed(offset))
+    return failure();
+  auto scores =
+      AffineScoresOp::create(builder, loc, products, pairs.bias->getFactor(),
+                             pairs.bias->getSlope(), *offset);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&scores.getPlain().front());
+  FailureOr<Value> plain = emitPlain();
+  if (failed(plain))
+    return failure();
+  YieldOp::create(builder, loc, *plain);
+  return scores.getResult();
+}
+
+FailureOr<Value> ScoreEmitter::emit(Value products) {
+  TileValue active = pairs.active, allowed;
+  if (pairs.guardReads) {
+    if (failed(emitConditions()))
+      return failure();
+    allowed = conditions.join(vectorizer);
+    active = getActive(allowed);
   }
-  auto mask = MaskTileOp::create(builder, loc, scores);
+  if (!active.value)
+    active = vectorizer.getTrue();
+  FailureOr<Value> scores = emitScore(products, active);
+  if (failed(scores))
+    return failure();
+  auto mask = MaskTileOp::create(builder, loc, *scores);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&mask.getAllowed().front());
-  if (!pairs.guardReads) {
-    FailureOr<TileValue> known = emitAllowed();
-    if (failed(known))
-      return failure();
-    allowed = *known;
+  if (!pairs.guardReads && failed(emitConditions()))
+    return failure();
+  // Beside conditions on pairs of other kinds, the last tile alone asks for the
+  // number of keys; with those on positions it is one comparison, and with
+  // those on keys, one for each key.
+  bool hasPairs =
+      llvm::any_of(conditions.others, [](const TileValue &condition) {
+        return isAlong(condition.kind, TileKind::Query);
+      });
+  if (pairs.keyEnd && conditions.limits.size() == 1 &&
+      conditions.positions.empty() && hasPairs) {
+    mask.getFirstMutable().assign(pairs.key.start);
+    mask.getEndMutable().assign(pairs.keyEnd);
+    conditions.limits.clear();
+    allowed = {};
   }
+  if (!allowed.value)
+    allowed = conditions.join(vectorizer);
   YieldOp::create(builder, loc, vectorizer.broadcast(allowed, kind));
   return mask.getResult();
+}
+
+FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,
+                                            OnlineAttentionOp op,
+                                            RegionVectorizer &vectorizer,
+                                            const TilePairs &pairs,
+                                            Value products, TileKind kind) {
+  return ScoreEmitter(builder, op, vectorizer, pairs, kind).emit(products);
 }

@@ -8,6 +8,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILESCORES_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILESCORES_H
 
+#include "AffineBias.h"
 #include "RegionVectorizer.h"
 #include "TileBody.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
@@ -21,20 +22,25 @@ struct TilePairs {
   /// Which pairs there are, or null for all. Captures are read for no other.
   TileValue active;
   /// Which of them there are keys for: those before `keyEnd`, if it is not
-  /// null.
+  /// null. Then the keys follow each other.
   TileValue allowed;
   Value keyEnd;
+  /// The bias, if it is affine in the key, and keys follow each other; or null.
+  AffineBias *bias = nullptr;
   /// Whether the score reads captures only where the predicate, which is asked
   /// first then, allows a pair. That costs tiles that need no predicate.
   bool guardReads = false;
 };
 
-/// Scales products, which have the shape of `kind`, applies score and mask, and
-/// changes to base 2.
+/// Scales products, which have the shape of `kind`, and applies score and mask.
+/// The scores are to be multiplied by getScoreFactor().
 FailureOr<Value> emitTileScores(OpBuilder &builder, OnlineAttentionOp op,
                                 RegionVectorizer &vectorizer,
                                 const TilePairs &pairs, Value products,
                                 TileKind kind);
+
+/// What is left to multiply scores by, which changes them to base 2.
+double getScoreFactor(OnlineAttentionOp op);
 
 /// A constant of a shape, whose elements are floats.
 Value createFloat(OpBuilder &builder, Location loc, Type type, double value);

@@ -80,6 +80,7 @@ namespace mlir::attn {
 class TileLoopOp;
 class StepOp;
 class MaskTileOp;
+class AffineScoresOp;
 } // namespace mlir::attn
 
 #define GET_OP_CLASSES

@@ -324,12 +324,14 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
     target rounds alike. Tiles are transposed: keys are rows, queries are columns. For query `i`:
 
     ```
-    newMax[i]   = maximum(max[i], max_j scores[j,i])
+    newMax[i]   = maximum(max[i], factor * max_j scores[j,i])
     shift[i]    = newMax[i] == -inf ? 0 : newMax[i]
-    p[j,i]      = 2^(scores[j,i] - shift[i])
+    p[j,i]      = 2^(factor * scores[j,i] - shift[i])
     newSum[i]   = sum[i]   * 2^(max[i] - shift[i]) + sum_j p[j,i]
     newAcc[e,i] = acc[e,i] * 2^(max[i] - shift[i])
     ```
+
+    `factor` is positive, and 1 if it is not given. The exponent is rounded once: a product that is rounded first loses as much as all the rest of a score together where it is large.
 
     With `rescale(lazy)`, `newMax[i]` may be `max[i]` where the maximum of the scores is above it by no more than 8, so that
     few steps change `acc`: powers stay below 2^8, and what the state stands for is the same. With `rescale(never)`, `newMax[i]` may be `max[i]`
@@ -338,27 +340,29 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
 
     The contraction of `p` with the values is a separate operation that adds to `newAcc`.
 
-    Operands: `scores` is `vector<N x M>` in base-2 units, `acc` is `vector<Dv x M>`,
+    Operands: `scores` is `vector<N x M>`, in base-2 units when multiplied by the factor, `acc` is `vector<Dv x M>`,
     `max` and `sum` are `vector<M>`, all of one type of f32 or f64.
 
     Example:
 
     ```mlir
-    %p, %acc1, %m1, %l1 = attn.online_step %s, %acc, %m, %l
+    %p, %acc1, %m1, %l1 = attn.online_step %s, %acc, %m, %l factor 1.8e-01
         : vector<64x32xf32>, vector<128x32xf32>, vector<32xf32>
     ```
 
-    Errors: ranks, query extents or element types that differ.
+    Errors: ranks, query extents or element types that differ; a factor that is not positive and finite.
   }];
   let arguments = (ins AnyVectorOfNonZeroRank:$scores,
     AnyVectorOfNonZeroRank:$acc, AnyVectorOfNonZeroRank:$max,
     AnyVectorOfNonZeroRank:$sum,
-    DefaultValuedAttr<Attn_Rescale, "::mlir::attn::Rescale::Exact">:$rescale);
+    DefaultValuedAttr<Attn_Rescale, "::mlir::attn::Rescale::Exact">:$rescale,
+    DefaultValuedAttr<F64Attr, "1.0">:$factor);
   let results = (outs AnyVectorOfNonZeroRank:$probabilities,
     AnyVectorOfNonZeroRank:$newAcc, AnyVectorOfNonZeroRank:$newMax,
     AnyVectorOfNonZeroRank:$newSum);
   let assemblyFormat = [{
-    $scores `,` $acc `,` $max `,` $sum (`rescale` `(` $rescale^ `)`)? attr-dict
+    $scores `,` $acc `,` $max `,` $sum (`rescale` `(` $rescale^ `)`)?
+    (`factor` $factor^)? attr-dict
     `:` type($scores) `,` type($acc) `,` type($max)
   }];
   let hasVerifier = 1;
@@ -373,10 +377,14 @@ def Attn_GatherOp : Attn_Op<"gather", [
     With `site`, a masked-in index outside of its dimension is reported as an error of
     that number, which the function's table of sites maps to a location.
 
+    With `box`, the elements are those of a box, which a target may copy at once: `indices` say where it starts, and the map
+    which dimension of `source` each dimension of the result runs along. In such a dimension `d`, `indices_d[x] = indices_d + x_r` where result
+    `r` of the map is `d`. A box may start or end outside of `source`.
+
     Operands:
 
     * `source`: the captured tensor, or its buffer.
-    * `indices`: one for each dimension of `source`, each an index or a vector of index of the result's shape.
+    * `indices`: one for each dimension of `source`, each an index or a vector of index of the result's shape; of a box, all are of type index.
     * `mask`: i1, or a vector of i1 of the result's shape.
 
     The result is a scalar if all indices are, or a vector, of the element type of `source`.
@@ -386,20 +394,36 @@ def Attn_GatherOp : Attn_Op<"gather", [
     ```mlir
     %x = attn.gather %bias[%h, %i] mask %p
         : tensor<8x?xf32>, (index, vector<64x32xindex>), vector<64x32xi1> -> vector<64x32xf32>
+    %y = attn.gather %pairs[%i0, %j0] box affine_map<(i, j) -> (j, i)> mask %p
+        : tensor<?x?xf32>, (index, index), vector<64x32xi1> -> vector<64x32xf32>
     ```
 
-    Errors: a number of indices other than the rank of `source`; shapes or element types that differ.
+    Errors: a number of indices other than the rank of `source`; shapes or element types that differ; a box with indices that are vectors, or
+    whose map is no projected permutation from the dimensions of `source` to those of the result.
   }];
   let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$source,
     Variadic<AnyTypeOf<[Index, VectorOfAnyRankOf<[Index]>]>>:$indices,
     AnyTypeOf<[I1, VectorOfAnyRankOf<[I1]>]>:$mask,
-    OptionalAttr<I64Attr>:$site);
+    OptionalAttr<I64Attr>:$site, OptionalAttr<AffineMapAttr>:$box);
   let results = (outs AnyType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` `mask` $mask (`site` $site^)? attr-dict
+    $source `[` $indices `]` (`box` $box^)? `mask` $mask (`site` $site^)? attr-dict
     `:` type($source) `,` (`(` type($indices)^ `)` `,`)? type($mask) `->` type($result)
   }];
   let hasVerifier = 1;
+  let builders = [
+    // Without a box.
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
+        "::mlir::ValueRange":$indices, "::mlir::Value":$mask,
+        "::mlir::IntegerAttr":$site), [{
+      build($_builder, $_state, result, source, indices, mask, site,
+            ::mlir::AffineMapAttr());
+    }]>
+  ];
+  let extraClassDeclaration = [{
+    /// Makes of a box indices that are vectors.
+    void expandBox(::mlir::RewriterBase &rewriter);
+  }];
 }
 
 def Attn_ListWordsOp : Attn_Op<"list_words", [
@@ -662,12 +686,14 @@ def Attn_UnpackHeadsOp : Attn_PackedViewOp<"unpack_heads"> {
 //===----------------------------------------------------------------------===//
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["AttentionOp", "OnlineAttentionOp", "TileLoopOp", "StepOp", "MaskTileOp"]>]> {
+    ParentOneOf<["AttentionOp", "OnlineAttentionOp", "TileLoopOp", "StepOp",
+                 "MaskTileOp", "AffineScoresOp"]>]> {
   let summary = "end a region of an attention, or of a loop over tiles";
   let description = [{
     Yields the score (one float of the accumulator type), the mask (one i1), the block bounds
     (four indices), or the class of a tile (two i1) of the region it ends; at the tile level, what a
-    loop over tiles carries on (`attn.tile_loop`), the results of a step (`attn.step`), or a predicate (`attn.mask_tile`).
+    loop over tiles carries on (`attn.tile_loop`), the results of a step (`attn.step`), a predicate (`attn.mask_tile`), or
+    scores (`attn.affine_scores`).
 
     Example:
 

@@ -12,14 +12,13 @@
 
 namespace mlir::attn {
 
-/// Scores are `factor * value`.
-struct FactoredScores {
-  Value value;
-  double factor = 1;
-};
+/// `first + 0, 1, 2, ...` as a vector of index.
+Value emitPositions(OpBuilder &builder, Location loc, Value first,
+                    int64_t length);
 
-/// Takes all positive constant factors off scores of a tile.
-FactoredScores splitScoreFactor(Value scores);
+/// A vector of rank 1 as one of a shape, along whose dimension `dim` it is.
+Value broadcastAlong(OpBuilder &builder, Location loc, Value vector,
+                     ArrayRef<int64_t> shape, unsigned dim);
 
 } // namespace mlir::attn
 

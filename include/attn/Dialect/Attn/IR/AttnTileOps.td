@@ -165,45 +165,115 @@ def Attn_StepOp : Attn_Op<"step", [
 
 def Attn_MaskTileOp : Attn_Op<"mask_tile", [
     SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
-    AllTypesMatch<["scores", "result"]>]> {
+    AttrSizedOperandSegments, AllTypesMatch<["scores", "result"]>]> {
   let summary = "replace the scores of pairs that are not allowed";
   let description = [{
     ```
-    result[x] = allowed[x] ? scores[x] : -inf
+    result[n, m] = first + n < end && allowed[n, m] ? scores[n, m] : -inf
     ```
 
-    where `allowed` is what the region yields. In a tile of which the region `full` of the `attn.tile_loop` around it is true, `allowed` is all
-    true: who lowers this may leave the region out there.
+    where `allowed` is what the region yields. In a tile of which the region `full` of the `attn.tile_loop` around it is true, all pairs are
+    allowed: who lowers this may leave the region out there.
+
+    Operands:
+
+    * `scores`: of keys by queries.
+    * `first`, `end`: the position of the first key, and the one behind the last that there is. Only the last tile has keys that there are not, so
+      who lowers this may ask for the end there alone. Without them, the region says all.
 
     Example:
 
     ```mlir
-    %m = attn.mask_tile %scores : vector<64x32xf32> {
-      %p = arith.cmpi slt, %keys, %limit : vector<64x32xindex>
+    %m = attn.mask_tile %scores keys %j to %numKeys : vector<64x32xf32> {
+      %p = arith.cmpi eq, %documents, %document : vector<64x32xi32>
       attn.yield %p : vector<64x32xi1>
     }
     ```
 
-    Errors: scores that are no vector of floats; a region that does not yield a vector of i1 of their shape.
+    Errors: scores that are no vector of floats, or, with keys, of a rank other than 2; a first key without an end; a region that does not yield a vector of i1 of their shape.
   }];
-  let arguments = (ins VectorOfAnyRankOf<[AnyFloat]>:$scores);
+  let arguments = (ins VectorOfAnyRankOf<[AnyFloat]>:$scores,
+    Optional<Index>:$first, Optional<Index>:$end);
   let results = (outs VectorOfAnyRankOf<[AnyFloat]>:$result);
   let regions = (region SizedRegion<1>:$allowed);
   let assemblyFormat = [{
-    $scores `:` type($scores) attr-dict-with-keyword $allowed
+    $scores (`keys` $first^ `to` $end)? `:` type($scores) attr-dict-with-keyword $allowed
   }];
+  let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [
     // With an empty block.
-    OpBuilder<(ins "::mlir::Value":$scores)>
+    OpBuilder<(ins "::mlir::Value":$scores,
+        CArg<"::mlir::Value", "::mlir::Value()">:$first,
+        CArg<"::mlir::Value", "::mlir::Value()">:$end)>
   ];
   let extraClassDeclaration = [{
     /// What the region yields.
     ::mlir::Value getPredicate() {
       return getAllowed().front().getTerminator()->getOperand(0);
     }
+    /// Computes whether there are the keys of the tile, which has `end`.
+    ::mlir::Value emitExist(::mlir::OpBuilder &builder);
     /// Computes the region where this is, and takes its place by a select.
+    void expand(::mlir::RewriterBase &rewriter);
+  }];
+}
+
+def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
+    SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable,
+    AllTypesMatch<["product", "result"]>, AllTypesMatch<["slope", "offset"]>]> {
+  let summary = "scores with a bias that is affine in the key";
+  let description = [{
+    ```
+    result[n, m] = factor * (product[n, m] + slope[m] * n) + offset[m]
+    ```
+
+    The region computes the same as the program says it, and rounds as that does. A target may take the bias along in the product of queries and
+    keys, with one more column of each, and needs nothing for each score then; it computes the region where slopes are so large that the sum would lose digits.
+
+    Operands:
+
+    * `product`: of keys by queries.
+    * `slope`: what the bias of a query grows by from key to key, divided by the factor. It is the same in all tiles, and computed outside of the
+      `attn.tile_loop` around.
+    * `offset`: the bias of the first key of the tile.
+
+    Example, slopes of heads (ALiBi):
+
+    ```mlir
+    %s = attn.affine_scores %product factor 1.8e-01 slope %slope offset %start : vector<64x32xf32>, vector<32xf32> {
+      %x = arith.mulf %product, %factor : vector<64x32xf32>
+      %y = arith.addf %x, %bias : vector<64x32xf32>
+      attn.yield %y : vector<64x32xf32>
+    }
+    ```
+
+    Errors: a product that is no tile of f32; slopes that are not one for each query, or computed in the loop; a factor that is not positive and finite; a
+    region that does not yield a tile of the shape of the product.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$product, F64Attr:$factor,
+    VectorOfRankAndType<[1], [F32]>:$slope, VectorOfRankAndType<[1], [F32]>:$offset);
+  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let regions = (region SizedRegion<1>:$plain);
+  let assemblyFormat = [{
+    $product `factor` $factor `slope` $slope `offset` $offset
+    `:` type($product) `,` type($slope) attr-dict-with-keyword $plain
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    // With an empty block.
+    OpBuilder<(ins "::mlir::Value":$product, "double":$factor,
+        "::mlir::Value":$slope, "::mlir::Value":$offset)>
+  ];
+  let extraClassDeclaration = [{
+    /// What the region yields.
+    ::mlir::Value getPlainScores() {
+      return getPlain().front().getTerminator()->getOperand(0);
+    }
+    /// Computes the region where this is.
     void expand(::mlir::RewriterBase &rewriter);
   }];
 }

@@ -713,12 +713,18 @@ def AttnTilePass : Pass<"attn-tile"> {
     `tile_n`, whose rows of k and v are gathered; words say which pairs take part, and regions see the positions of the keys. A tile whose keys are not known gives NaN. `blocks` and `tiles` are ignored.
 
     The score and mask regions become operations on vectors. A value that depends on
-    the query or the key alone stays one-dimensional.
+    the query or the key alone stays one-dimensional. What the regions show and vectors do not is said:
+
+    * Conditions `key < x`, for anything that is the same for all keys, and their conjunctions and disjunctions, are one comparison with a limit. The number of keys is one of them, unless all others are
+      on something else than positions, such as the documents of query and key; then it is an operand of `attn.mask_tile`, for the last tile to ask for.
+    * A read of a capture at consecutive queries and keys, each of them shifted by scalars or not, is a box (`attn.gather`).
+    * Scores with a bias that is affine in the key are an `attn.affine_scores`, whose slopes are computed before the loop.
+    * The constant that scores are still to be multiplied by is the factor of `attn.online_step`.
 
     Precondition: attentions carry a schedule (`attn-assign-schedule`), regions
     are canonical (`attn-canonicalize-score`), no `attn.attention` is left.
     An attention has no `sparsity` left (`attn-expand-sparsity`).
-    Postcondition: of the dialect only `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.online_step`, `attn.gather`, `attn.list_unions`, `attn.report` and views of packed heads are left.
+    Postcondition: of the dialect only `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.affine_scores`, `attn.online_step`, `attn.gather`, `attn.list_unions`, `attn.report` and views of packed heads are left.
 
     With `bounds-check`, each read of a capture gets a number, and an
     index out of range reports it at run time; the functions get the
@@ -745,7 +751,10 @@ def AttnExpandTileLoopsPass : Pass<"attn-expand-tile-loops"> {
     * If full tiles are those within an interval, and all tiles are needed, there are three loops: those before, full ones, and those behind.
     * Otherwise there is one loop, which branches on whether the tile is needed, and on whether it is full, as far as the regions tell.
 
-    Postcondition: no `attn.tile_loop`, `attn.step` and `attn.mask_tile` is left, but with `key-lists`, in workers that it leaves as they are.
+    What is there for targets that copy tiles and multiply matrices becomes what it stands for: scores with a bias that is affine in the key
+    (`attn.affine_scores`) are computed as the program says it, and a box of a capture (`attn.gather`) is read by a vector of indices.
+
+    Postcondition: no `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.affine_scores` and no box is left, but with `key-lists`, in workers that it leaves as they are.
 
     Before:
 
@@ -774,7 +783,7 @@ def AttnExpandTileLoopsPass : Pass<"attn-expand-tile-loops"> {
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let options = [
     Option<"keyLists", "key-lists", "bool", /*default=*/"false",
            "only the loops of workers with a #attn.row_schedule, whose queries have lists of keys">

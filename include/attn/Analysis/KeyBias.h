@@ -1,0 +1,60 @@
+//===- KeyBias.h - Biases that are affine in the key ------------*- C++ -*-===//
+//
+// Scores `factor * product + bias`, where the bias of a query is a slope times
+// the position of the key, and something that does not depend on the key.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_ANALYSIS_KEYBIAS_H
+#define ATTN_ANALYSIS_KEYBIAS_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+namespace mlir::attn {
+
+/// What a score region yields, as `factor * score + sum of term.factor *
+/// term.value`. Factors are positive but for those of terms.
+struct KeyBias {
+  struct Term {
+    Value value;
+    double factor = 1;
+  };
+  double factor = 1;
+  SmallVector<Term> terms;
+};
+
+/// How values of a score region depend on the key.
+class KeyForm {
+public:
+  enum class Degree {
+    /// The same for all keys.
+    Constant,
+    /// A sum of that and of a multiple of the key.
+    Affine,
+    Other
+  };
+
+  explicit KeyForm(Region &score);
+
+  Degree getDegree(Value value);
+  /// What the region yields, with a bias that is affine in the key, and not
+  /// constant.
+  std::optional<KeyBias> match();
+
+private:
+  std::optional<KeyBias> split(Value scores);
+  Degree computeDegree(Value value);
+  bool dependsOnKey(Value value);
+
+  Region &region;
+  Value product, key;
+  llvm::DenseMap<Value, bool> dependent;
+};
+
+/// The bias of the scores of an attention that is affine in the key, if it has
+/// one.
+std::optional<KeyBias> getKeyBias(AttentionLikeOpInterface op);
+
+} // namespace mlir::attn
+
+#endif // ATTN_ANALYSIS_KEYBIAS_H

@@ -1,0 +1,160 @@
+//===- KeyBias.cpp - Biases that are affine in the key --------------------===//
+
+#include "attn/Analysis/KeyBias.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+using Degree = KeyForm::Degree;
+
+static std::optional<double> getConstant(Value value) {
+  FloatAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return constant.getValueAsDouble();
+  return std::nullopt;
+}
+
+static bool isPositive(std::optional<double> value) {
+  return value && *value > 0 && std::isfinite(*value);
+}
+
+KeyForm::KeyForm(Region &score)
+    : region(score), product(score.getArgument(0)),
+      key(score.getArgument(kNumScoreArgs - 1)) {}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+std::optional<KeyBias> KeyForm::split(Value scores) {
+  if (scores == product)
+    return KeyBias();
+  Operation *op = scores.getDefiningOp();
+  if (!isa_and_present<arith::MulFOp, arith::DivFOp, arith::AddFOp,
+                       arith::SubFOp>(op))
+    return std::nullopt;
+  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+  if (isa<arith::MulFOp, arith::DivFOp>(op)) {
+    std::optional<double> constant = getConstant(rhs);
+    if (!constant && isa<arith::MulFOp>(op)) {
+      constant = getConstant(lhs);
+      std::swap(lhs, rhs);
+    }
+    std::optional<KeyBias> bias = split(lhs);
+    if (!bias || !isPositive(constant))
+      return std::nullopt;
+    double factor = isa<arith::MulFOp>(op) ? *constant : 1 / *constant;
+    bias->factor *= factor;
+    for (KeyBias::Term &term : bias->terms)
+      term.factor *= factor;
+    return bias;
+  }
+  bool isSub = isa<arith::SubFOp>(op);
+  std::optional<KeyBias> bias = split(lhs);
+  if (!bias && !isSub) {
+    bias = split(rhs);
+    std::swap(lhs, rhs);
+  }
+  if (!bias)
+    return std::nullopt;
+  bias->terms.push_back({rhs, isSub ? -1.0 : 1.0});
+  return bias;
+}
+
+std::optional<KeyBias> KeyForm::match() {
+  std::optional<KeyBias> bias =
+      split(region.front().getTerminator()->getOperand(0));
+  if (!bias || !isPositive(bias->factor))
+    return std::nullopt;
+  bool isAffine = false;
+  for (const KeyBias::Term &term : bias->terms) {
+    Degree degree = getDegree(term.value);
+    if (degree == Degree::Other || !term.value.getType().isF32())
+      return std::nullopt;
+    isAffine |= degree == Degree::Affine;
+  }
+  return isAffine ? bias : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+/// Whether a value depends on the key, or on the product.
+bool KeyForm::dependsOnKey(Value value) {
+  if (value == key || value == product)
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto it = dependent.find(value); it != dependent.end())
+    return it->second;
+  bool result = op->walk([&](Operation *inner) {
+                    return llvm::any_of(inner->getOperands(),
+                                        [&](Value operand) {
+                                          return dependsOnKey(operand);
+                                        })
+                               ? WalkResult::interrupt()
+                               : WalkResult::advance();
+                  }).wasInterrupted();
+  return dependent[value] = result;
+}
+
+Degree KeyForm::getDegree(Value value) {
+  if (value == key)
+    return Degree::Affine;
+  if (!dependsOnKey(value))
+    return Degree::Constant;
+  return value == product ? Degree::Other : computeDegree(value);
+}
+
+/// That of a value that depends on the key.
+Degree KeyForm::computeDegree(Value value) {
+  // Integers that hold all positions.
+  auto isWide = [&](Value value) {
+    Type type = value.getType();
+    return type.isIndex() || type.isInteger(32) || type.isInteger(64);
+  };
+  auto get = [&](Value operand, bool isExact) {
+    return isExact ? getDegree(operand) : Degree::Other;
+  };
+  bool isFloat = value.getType().isF32();
+  return llvm::TypeSwitch<Operation *, Degree>(value.getDefiningOp())
+      .Case<arith::AddIOp, arith::SubIOp>([&](Operation *op) {
+        return std::max(get(op->getOperand(0), isWide(value)),
+                        get(op->getOperand(1), isWide(value)));
+      })
+      .Case<arith::IndexCastOp, arith::ExtSIOp>([&](Operation *op) {
+        Value source = op->getOperand(0);
+        return get(source, isWide(value) && isWide(source));
+      })
+      .Case([&](arith::SIToFPOp op) {
+        return get(op.getIn(), isFloat && isWide(op.getIn()));
+      })
+      .Case<arith::AddFOp, arith::SubFOp>([&](Operation *op) {
+        return std::max(get(op->getOperand(0), isFloat),
+                        get(op->getOperand(1), isFloat));
+      })
+      .Case([&](arith::NegFOp op) { return get(op.getOperand(), isFloat); })
+      .Case([&](arith::MulFOp op) {
+        bool isSwapped = dependsOnKey(op.getRhs());
+        Value factor = isSwapped ? op.getLhs() : op.getRhs();
+        return get(isSwapped ? op.getRhs() : op.getLhs(),
+                   isFloat && !dependsOnKey(factor));
+      })
+      .Case([&](arith::DivFOp op) {
+        return get(op.getLhs(), isFloat && !dependsOnKey(op.getRhs()));
+      })
+      .Default(Degree::Other);
+}
+
+std::optional<KeyBias> mlir::attn::getKeyBias(AttentionLikeOpInterface op) {
+  Region &score = op.getScore();
+  if (score.empty())
+    return std::nullopt;
+  return KeyForm(score).match();
+}

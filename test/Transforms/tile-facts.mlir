@@ -1,0 +1,190 @@
+// RUN: attn-opt %s --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-tile=bounds-check --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=BOUNDS
+
+// What regions show is said at the tile level: boxes of captures, limits of
+// keys, and biases that are affine in the key.
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// A box may be shifted by scalars, and be of any rank. One dimension for both is
+// a diagonal, and a product is no shift.
+
+// CHECK-DAG: #[[BOX:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG: #[[KEYS:.*]] = affine_map<(d0) -> (d0)>
+// CHECK-DAG: #[[TURNED:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-LABEL: func @boxes
+// CHECK-SAME: %[[A:[^ ]*]]: tensor<?x?x?xf32>, %[[R:[^ ]*]]: tensor<?xf32>, %[[P:[^ ]*]]: tensor<?x?xf32>, %[[C:[^ ]*]]: index, %[[D:[^ ]*]]: index
+// CHECK: scf.forall (%{{.*}}, %[[H:.*]], %[[T:.*]]) in
+// CHECK: %[[I:.*]] = affine.apply #{{.*}}()[%[[T]]]
+// CHECK: attn.tile_loop %[[J:.*]] = %c0
+// CHECK: attn.step @softmax
+// CHECK: %[[I0:.*]] = arith.addi %[[C]], %[[I]] : index
+// CHECK: %[[J0:.*]] = arith.subi %[[J]], %[[D]] : index
+// CHECK: attn.gather %[[A]][%[[H]], %[[I0]], %[[J0]]] box #[[BOX]] mask %{{.*}} : tensor<?x?x?xf32>, (index, index, index), vector<64x128xi1> -> vector<64x128xf32>
+// CHECK: attn.gather %[[R]][%[[J0]]] box #[[KEYS]] mask %true : tensor<?xf32>, (index), i1 -> vector<64xf32>
+// CHECK: attn.gather %[[P]][%[[J]], %[[I]]] box #[[TURNED]] mask %{{.*}} : tensor<?x?xf32>, (index, index), vector<64x128xi1> -> vector<64x128xf32>
+// CHECK: attn.gather %[[P]][%{{.*}}, %{{.*}}] mask %true : tensor<?x?xf32>, (vector<64xindex>, vector<64xindex>), i1 -> vector<64xf32>
+// CHECK: attn.gather %[[P]][%{{.*}}, %{{.*}}] mask %{{.*}} : tensor<?x?xf32>, (vector<64x128xindex>, vector<64x128xindex>), vector<64x128xi1> -> vector<64x128xf32>
+// Reads that are checked are of the pairs that the predicate allows.
+// BOUNDS-LABEL: func @boxes
+// BOUNDS: attn.gather {{.*}} box #{{.*}} mask %{{.*}} site 0
+// BOUNDS: attn.gather %{{.*}}[%{{.*}}] mask %{{.*}} site 3 : tensor<?xf32>, (vector<64x128xindex>)
+func.func @boxes(%q: !t, %o: !t, %a: tensor<?x?x?xf32>, %r: tensor<?xf32>, %p: tensor<?x?xf32>, %c: index, %d: index) -> !t {
+  %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%a, %r, %p, %c, %d : tensor<?x?x?xf32>, tensor<?xf32>, tensor<?x?xf32>, index, index) outs(%o : !t)
+      score(%s, %b, %h, %i, %j, %ca, %cr, %cp, %cc, %cd) {
+        %row = arith.addi %cc, %i : index
+        %column = arith.subi %j, %cd : index
+        %box = tensor.extract %ca[%h, %row, %column] : tensor<?x?x?xf32>
+        %keys = tensor.extract %cr[%column] : tensor<?xf32>
+        %turned = tensor.extract %cp[%j, %i] : tensor<?x?xf32>
+        %diagonal = tensor.extract %cp[%j, %column] : tensor<?x?xf32>
+        %twice = arith.addi %i, %i : index
+        %even = tensor.extract %cp[%twice, %j] : tensor<?x?xf32>
+        %y0 = arith.addf %s, %box : f32
+        %y1 = arith.addf %y0, %keys : f32
+        %y2 = arith.addf %y1, %turned : f32
+        %y3 = arith.addf %y2, %diagonal : f32
+        %y4 = arith.addf %y3, %even : f32
+        attn.yield %y4 : f32
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// A disjunction of limits is the greater one, a conjunction the lesser one, and
+// conditions on something else come after that.
+
+// CHECK-LABEL: func @limits
+// CHECK-SAME: %[[N:[^ ]*]]: index, %[[W:[^ ]*]]: index
+// CHECK: attn.mask_tile %{{.*}} : vector<64x128xf32> {
+// CHECK:   %[[NEAR:.*]] = arith.cmpi sge, %[[KEYS:.*]], %{{.*}} : vector<64x128xindex>
+// CHECK:   %[[ENDS:.*]] = vector.broadcast %{{.*}} : index to vector<128xindex>
+// CHECK:   %[[LAST:.*]] = arith.minsi %{{.*}}, %[[ENDS]] : vector<128xindex>
+// CHECK:   %[[CAUSAL:.*]] = arith.addi %[[LAST]], %{{.*}} : vector<128xindex>
+// CHECK:   %[[PREFIX:.*]] = vector.broadcast %[[N]] : index to vector<128xindex>
+// CHECK:   %[[EITHER:.*]] = arith.maxsi %[[CAUSAL]], %[[PREFIX]] : vector<128xindex>
+// CHECK:   %[[LIMIT:.*]] = arith.minsi %[[ENDS]], %[[EITHER]] : vector<128xindex>
+// CHECK:   %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]]
+// CHECK:   %[[BELOW:.*]] = arith.cmpi slt, %[[KEYS]], %[[LIMITS]] : vector<64x128xindex>
+// CHECK:   %[[ALLOWED:.*]] = arith.andi %[[BELOW]], %[[NEAR]]
+// CHECK-NEXT: attn.yield %[[ALLOWED]]
+// BOUNDS-LABEL: func @limits
+func.func @limits(%q: !t, %o: !t, %n: index, %w: index) -> !t {
+  %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%n, %w : index, index) outs(%o : !t)
+      mask(%b, %h, %i, %j, %cn, %cw) {
+        %causal = arith.cmpi sge, %i, %j : index
+        %prefix = arith.cmpi slt, %j, %cn : index
+        %or = arith.ori %causal, %prefix : i1
+        %distance = arith.subi %i, %j : index
+        %near = arith.cmpi sle, %distance, %cw : index
+        %p = arith.andi %near, %or : i1
+        attn.yield %p : i1
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// Beside conditions that are on no positions, the number of keys is for the last
+// tile.
+
+// CHECK-LABEL: func @length
+// CHECK: %[[N:.*]] = tensor.dim
+// CHECK: attn.tile_loop %[[J:.*]] = %c0 to %[[N:.*]] step 64
+// CHECK: %[[SAME:.*]] = arith.cmpi eq, %{{.*}} : vector<64x128xi32>
+// CHECK: attn.mask_tile %{{.*}} keys %[[J]] to %[[N]] : vector<64x128xf32> {
+// CHECK-NEXT: attn.yield %[[SAME]]
+// Reads that are checked are those of keys that there are, too.
+// BOUNDS-LABEL: func @length
+// BOUNDS: arith.cmpi slt, %{{.*}} : vector<64xindex>
+// BOUNDS: attn.gather {{.*}} site
+// BOUNDS: attn.mask_tile %{{.*}} keys %{{.*}} to %{{.*}} : vector<64x128xf32> {
+// BOUNDS-NEXT: attn.yield
+func.func @length(%q: !t, %o: !t, %doc: tensor<?xi32>) -> !t {
+  %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%doc : tensor<?xi32>) outs(%o : !t)
+      mask(%b, %h, %i, %j, %c) {
+        %di = tensor.extract %c[%i] : tensor<?xi32>
+        %dj = tensor.extract %c[%j] : tensor<?xi32>
+        %p = arith.cmpi eq, %di, %dj : i32
+        attn.yield %p : i1
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// The slope is that of the head, by the scale, and the offset what the first key
+// gets.
+
+// CHECK-LABEL: func @affine
+// CHECK-SAME: %[[SLOPES:[^ ]*]]: tensor<?xf32>
+// CHECK: %[[ROWS:.*]] = arith.addi {{.*}} : vector<128xindex>
+// CHECK: %[[OF:.*]] = attn.gather %[[SLOPES]]
+// CHECK: %[[GROWS:.*]] = arith.mulf %[[OF]], %{{.*}} : f32
+// CHECK: %[[EACH:.*]] = vector.broadcast %[[GROWS]] : f32 to vector<128xf32>
+// CHECK: %[[SLOPE:.*]] = arith.mulf %[[EACH]], %{{.*}} : vector<128xf32>
+// CHECK: attn.tile_loop %[[J:.*]] = %c0
+// CHECK: %[[S:.*]] = attn.step @qk
+// CHECK: attn.step @softmax
+// CHECK: %[[FIRST:.*]] = vector.broadcast %[[J]] : index to vector<128xindex>
+// CHECK: %[[DISTANCE:.*]] = arith.subi %[[ROWS]], %[[FIRST]]
+// CHECK: %[[BIAS:.*]] = arith.mulf %{{.*}}, %{{.*}} : vector<128xf32>
+// CHECK: %[[OFFSET:.*]] = arith.mulf %[[BIAS]], %{{.*}} : vector<128xf32>
+// CHECK: %[[X:.*]] = attn.affine_scores %[[S]] factor 1.250000e-01 slope %[[SLOPE]] offset %[[OFFSET]] : vector<64x128xf32>, vector<128xf32> {
+// CHECK:   arith.mulf %[[S]]
+// CHECK:   %[[Y:.*]] = arith.subf
+// CHECK:   attn.yield %[[Y]]
+// CHECK: attn.mask_tile %[[X]]
+// CHECK: attn.online_step {{.*}} factor 1.44
+// BOUNDS-LABEL: func @affine
+// BOUNDS-NOT: attn.affine_scores
+func.func @affine(%q: !t, %o: !t, %slopes: tensor<?xf32>) -> !t {
+  %x = attn.attention scale 0.125 schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%slopes : tensor<?xf32>) outs(%o : !t)
+      score(%s, %b, %h, %i, %j, %c) {
+        %slope = tensor.extract %c[%h] : tensor<?xf32>
+        %distance = arith.subi %i, %j : index
+        %integer = arith.index_cast %distance : index to i32
+        %float = arith.sitofp %integer : i32 to f32
+        %bias = arith.mulf %slope, %float : f32
+        %y = arith.subf %s, %bias : f32
+        attn.yield %y : f32
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// No factor of what is negated.
+
+// CHECK-LABEL: func @negative
+// CHECK-NOT: attn.affine_scores
+// CHECK: attn.online_step
+// BOUNDS-LABEL: func @negative
+func.func @negative(%q: !t, %o: !t) -> !t {
+  %x = attn.attention scale -0.125 schedule #schedule ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
+      score(%s, %b, %h, %i, %j) {
+        %integer = arith.index_cast %j : index to i32
+        %float = arith.sitofp %integer : i32 to f32
+        %y = arith.subf %s, %float : f32
+        attn.yield %y : f32
+      }
+  return %x : !t
+}
