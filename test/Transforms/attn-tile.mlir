@@ -47,7 +47,7 @@ func.func @plain(%q: tensor<2x4x?x8xf32>, %k: tensor<2x2x?x8xf32>, %v: tensor<2x
 // CHECK-NOT: arith.select
 // CHECK: attn.online_step
 // CHECK: scf.for
-// CHECK: arith.cmpi slt, %{{.*}} : vector<8x16xindex>
+// CHECK: arith.cmpi sle, %{{.*}} : vector<8x16xindex>
 // CHECK-NEXT: arith.select
 // CHECK: attn.online_step
 // CHECK-NOT: scf.for %

@@ -57,34 +57,113 @@ func.func @boxes(%q: !t, %o: !t, %a: tensor<?x?x?xf32>, %r: tensor<?xf32>, %p: t
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
 !t = tensor<2x4x?x64xbf16>
 
-// A disjunction of limits is the greater one, a conjunction the lesser one, and
-// conditions on something else come after that.
+// A disjunction of limits is the greater one, a conjunction the lesser one.
+// Where a limit may be any number, one more is that of a lesser one.
 
 // CHECK-LABEL: func @limits
-// CHECK-SAME: %[[N:[^ ]*]]: index, %[[W:[^ ]*]]: index
+// CHECK-SAME: %[[N:[^ ]*]]: index
+// CHECK: %[[STEP:.*]] = vector.step : vector<128xindex>
+// CHECK: %[[ROWS:.*]] = arith.addi %{{.*}}, %[[STEP]]
 // CHECK: attn.mask_tile %{{.*}} : vector<64x128xf32> {
-// CHECK:   %[[NEAR:.*]] = arith.cmpi sge, %[[KEYS:.*]], %{{.*}} : vector<64x128xindex>
 // CHECK:   %[[ENDS:.*]] = vector.broadcast %{{.*}} : index to vector<128xindex>
-// CHECK:   %[[LAST:.*]] = arith.minsi %{{.*}}, %[[ENDS]] : vector<128xindex>
+// CHECK:   %[[LAST:.*]] = arith.minsi %[[ROWS]], %[[ENDS]] : vector<128xindex>
 // CHECK:   %[[CAUSAL:.*]] = arith.addi %[[LAST]], %{{.*}} : vector<128xindex>
 // CHECK:   %[[PREFIX:.*]] = vector.broadcast %[[N]] : index to vector<128xindex>
 // CHECK:   %[[EITHER:.*]] = arith.maxsi %[[CAUSAL]], %[[PREFIX]] : vector<128xindex>
 // CHECK:   %[[LIMIT:.*]] = arith.minsi %[[ENDS]], %[[EITHER]] : vector<128xindex>
+// CHECK-NOT: arith.cmpi
 // CHECK:   %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]]
-// CHECK:   %[[BELOW:.*]] = arith.cmpi slt, %[[KEYS]], %[[LIMITS]] : vector<64x128xindex>
-// CHECK:   %[[ALLOWED:.*]] = arith.andi %[[BELOW]], %[[NEAR]]
+// CHECK:   %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}}, %[[LIMITS]] : vector<64x128xindex>
 // CHECK-NEXT: attn.yield %[[ALLOWED]]
 // BOUNDS-LABEL: func @limits
-func.func @limits(%q: !t, %o: !t, %n: index, %w: index) -> !t {
+func.func @limits(%q: !t, %o: !t, %n: index) -> !t {
   %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
-      captures(%n, %w : index, index) outs(%o : !t)
-      mask(%b, %h, %i, %j, %cn, %cw) {
+      captures(%n : index) outs(%o : !t)
+      mask(%b, %h, %i, %j, %cn) {
         %causal = arith.cmpi sge, %i, %j : index
         %prefix = arith.cmpi slt, %j, %cn : index
-        %or = arith.ori %causal, %prefix : i1
+        %p = arith.ori %causal, %prefix : i1
+        attn.yield %p : i1
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// Two limits are the lesser one, without a number more.
+
+// CHECK-LABEL: func @both
+// CHECK: attn.mask_tile %{{.*}} : vector<64x128xf32> {
+// CHECK:   %[[LAST:.*]] = arith.subi %{{.*}}, %c1 : index
+// CHECK-NOT: arith.cmpi
+// CHECK:   arith.cmpi sle, %{{.*}} : vector<64x128xindex>
+// CHECK-NEXT: attn.yield
+// BOUNDS-LABEL: func @both
+func.func @both(%q: !t, %o: !t, %n: index) -> !t {
+  %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%n : index) outs(%o : !t)
+      mask(%b, %h, %i, %j, %cn) {
+        %causal = arith.cmpi sge, %i, %j : index
+        %prefix = arith.cmpi sle, %j, %cn : index
+        %p = arith.andi %causal, %prefix : i1
+        attn.yield %p : i1
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// A limit from below is another condition, and so is the number of keys then,
+// one for each key.
+
+// CHECK-LABEL: func @window
+// CHECK: attn.mask_tile %{{.*}} : vector<64x128xf32> {
+// CHECK:   arith.cmpi slt, %{{.*}} : vector<64xindex>
+// CHECK:   arith.cmpi sle, %{{.*}} : vector<64x128xindex>
+// CHECK:   arith.cmpi sge, %{{.*}} : vector<64x128xindex>
+// CHECK:   attn.yield
+// BOUNDS-LABEL: func @window
+func.func @window(%q: !t, %o: !t, %w: index) -> !t {
+  %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%w : index) outs(%o : !t)
+      mask(%b, %h, %i, %j, %cw) {
+        %causal = arith.cmpi sge, %i, %j : index
         %distance = arith.subi %i, %j : index
         %near = arith.cmpi sle, %distance, %cw : index
-        %p = arith.andi %near, %or : i1
+        %p = arith.andi %near, %causal : i1
+        attn.yield %p : i1
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// Beside conditions of other kinds, limits are one again.
+
+// CHECK-LABEL: func @documents
+// CHECK: attn.mask_tile %{{.*}} : vector<64x128xf32> {
+// CHECK:   %[[BELOW:.*]] = arith.cmpi sle, %{{.*}} : vector<64x128xindex>
+// CHECK-NEXT: %[[ALLOWED:.*]] = arith.andi %[[BELOW]], %{{.*}}
+// CHECK-NEXT: attn.yield %[[ALLOWED]]
+// BOUNDS-LABEL: func @documents
+func.func @documents(%q: !t, %o: !t, %doc: tensor<?xi32>) -> !t {
+  %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%doc : tensor<?xi32>) outs(%o : !t)
+      mask(%b, %h, %i, %j, %c) {
+        %di = tensor.extract %c[%i] : tensor<?xi32>
+        %dj = tensor.extract %c[%j] : tensor<?xi32>
+        %same = arith.cmpi eq, %di, %dj : i32
+        %causal = arith.cmpi sge, %i, %j : index
+        %p = arith.andi %same, %causal : i1
         attn.yield %p : i1
       }
   return %x : !t
@@ -117,6 +196,33 @@ func.func @length(%q: !t, %o: !t, %doc: tensor<?xi32>) -> !t {
         %di = tensor.extract %c[%i] : tensor<?xi32>
         %dj = tensor.extract %c[%j] : tensor<?xi32>
         %p = arith.cmpi eq, %di, %dj : i32
+        attn.yield %p : i1
+      }
+  return %x : !t
+}
+
+// -----
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, registers = 240>
+!t = tensor<2x4x?x64xbf16>
+
+// So do conditions on the query alone.
+
+// CHECK-LABEL: func @ragged
+// CHECK-SAME: %[[M:[^ ]*]]: index, %[[N:[^ ]*]]: index
+// CHECK: attn.mask_tile %{{.*}} : vector<64x128xf32> {
+// CHECK:   %[[END:.*]] = arith.minsi %{{.*}}, %[[N]] : index
+// CHECK:   %[[KEYS:.*]] = arith.cmpi slt, %{{.*}} : vector<64xindex>
+// CHECK-NOT: arith.cmpi
+// CHECK:   attn.yield
+// BOUNDS-LABEL: func @ragged
+func.func @ragged(%q: !t, %o: !t, %m: index, %n: index) -> !t {
+  %x = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t)
+      captures(%m, %n : index, index) outs(%o : !t)
+      mask(%b, %h, %i, %j, %cm, %cn) {
+        %query = arith.cmpi slt, %i, %cm : index
+        %key = arith.cmpi slt, %j, %cn : index
+        %p = arith.andi %query, %key : i1
         attn.yield %p : i1
       }
   return %x : !t

@@ -25,7 +25,7 @@
 // CHECK:   %[[PRODUCTS:.*]] = vector.contract {{.*}} : vector<32x16xf32>, vector<16x1xf32> into vector<32x1xf32>
 // CHECK:   %[[S:.*]] = vector.shape_cast %[[PRODUCTS]] : vector<32x1xf32> to vector<32xf32>
 // CHECK:   %[[CAUSAL:.*]] = arith.cmpi sle, %[[J]], %{{.*}} : vector<32xindex>
-// CHECK:   %[[ALLOWED:.*]] = arith.andi %[[CAUSAL]], %[[EXIST]]
+// CHECK:   %[[ALLOWED:.*]] = arith.andi %[[EXIST]], %[[CAUSAL]]
 // CHECK:   arith.select %[[ALLOWED]], %{{.*}}, %{{.*}} : vector<32xi1>, vector<32xf32>
 // CHECK:   attn.online_step %{{.*}}, %[[ACC]], %[[MAX]], %[[SUM]] factor 0.36{{.*}} : vector<32x1xf32>, vector<24x1xf32>, vector<1xf32>
 // CHECK:   attn.gather %[[V]]

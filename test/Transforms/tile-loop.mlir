@@ -22,13 +22,12 @@
 // CHECK:   %[[R:.*]]:4 = attn.step @softmax -> (vector<64x128xf32>, vector<64x128xf32>, vector<128xf32>, vector<128xf32>) {
 // CHECK:     %[[MASKED:.*]] = attn.mask_tile %[[S]] : vector<64x128xf32> {
 // The predicate is that of the mask and the length, which are one limit.
-// CHECK:       %[[ENDS:.*]] = vector.broadcast %[[LENGTH]] : index to vector<128xindex>
-// CHECK:       %[[LAST:.*]] = arith.minsi %{{.*}}, %[[ENDS]] : vector<128xindex>
-// CHECK:       %[[BEHIND:.*]] = arith.addi %[[LAST]], %{{.*}} : vector<128xindex>
-// CHECK:       %[[LIMIT:.*]] = arith.minsi %[[ENDS]], %[[BEHIND]] : vector<128xindex>
+// CHECK:       %[[LAST:.*]] = arith.subi %[[LENGTH]], %c1 : index
+// CHECK:       %[[LASTS:.*]] = vector.broadcast %[[LAST]] : index to vector<128xindex>
+// CHECK:       %[[LIMIT:.*]] = arith.minsi %[[LASTS]], %{{.*}} : vector<128xindex>
 // CHECK-NOT:   arith.cmpi
 // CHECK:       %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]]
-// CHECK:       %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}}, %[[LIMITS]] : vector<64x128xindex>
+// CHECK:       %[[ALLOWED:.*]] = arith.cmpi sle, %{{.*}}, %[[LIMITS]] : vector<64x128xindex>
 // CHECK-NEXT:  attn.yield %[[ALLOWED]] : vector<64x128xi1>
 // CHECK:     }
 // CHECK:     attn.online_step %[[MASKED]], %[[ACC]], %[[MAX]], %[[SUM]] rescale(lazy) factor
@@ -191,10 +190,10 @@ func.func @unknown(%q: tensor<2x4x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %o: ten
 // CHECK: attn.step @softmax
 // CHECK: attn.gather {{.*}} -> vector<64x48xf32>
 // CHECK: attn.mask_tile
-// CHECK: arith.cmpi slt
+// CHECK: arith.cmpi sle
 // BOUNDS-LABEL: func @reads
 // BOUNDS: attn.step @softmax
-// BOUNDS: arith.cmpi slt
+// BOUNDS: arith.cmpi sle
 // BOUNDS: attn.gather {{.*}} site 0 : {{.*}} -> vector<64x48xf32>
 // BOUNDS: attn.mask_tile
 // BOUNDS-NEXT: attn.yield

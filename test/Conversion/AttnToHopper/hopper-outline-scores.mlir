@@ -205,10 +205,11 @@ func.func @square(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
 // CHECK: arith.mulf
 // CHECK-NOT: attn.gather
 // CHECK: hopper.mask
-// CHECK:   %[[LAST:.*]] = arith.addi %{{.*}} : vector<1x64xindex>
-// CHECK:   %[[LIMIT:.*]] = arith.minsi %{{.*}}, %[[LAST]] : vector<1x64xindex>
+// CHECK:   %[[LAST:.*]] = arith.subi %{{.*}}, %c1{{.*}} : index
+// CHECK:   %[[LASTS:.*]] = vector.broadcast %[[LAST]] : index to vector<1x64xindex>
+// CHECK:   %[[LIMIT:.*]] = arith.minsi %[[LASTS]], %{{.*}} : vector<1x64xindex>
 // CHECK:   %[[ROWS:.*]] = vector.broadcast %[[LIMIT]]
-// CHECK:   %[[P:.*]] = arith.cmpi slt, %{{.*}}, %[[ROWS]] : vector<64x64xindex>
+// CHECK:   %[[P:.*]] = arith.cmpi sle, %{{.*}}, %[[ROWS]] : vector<64x64xindex>
 // CHECK-NEXT: hopper.end %[[P]]
 func.func @reads(%q: !t, %k: !t, %v: !t, %rows: tensor<?xf32>, %keys: tensor<?xf32>, %o: !t) -> !t {
   %r = attn.attention schedule #schedule ins(%q, %k, %v : !t, !t, !t)

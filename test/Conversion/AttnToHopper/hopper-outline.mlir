@@ -31,11 +31,11 @@
 // CHECK: %[[FULL:.*]] = arith.cmpi sle
 // CHECK: %[[X:.*]] = hopper.mask %[[S]] unless %[[FULL]] by_block {
 // The length and the diagonal are one limit for a row.
-// CHECK: %[[LAST:.*]] = arith.minsi
-// CHECK: %[[DIAGONAL:.*]] = arith.addi %[[LAST]], %{{.*}} : vector<1x64xindex>
-// CHECK: %[[LIMIT:.*]] = arith.minsi %{{.*}}%[[DIAGONAL]]{{.*}} : vector<1x64xindex>
-// CHECK: %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]] :
-// CHECK-NEXT: %[[ALLOWED:.*]] = arith.cmpi slt, %{{.*}}, %[[LIMITS]] : vector<64x64xindex>
+// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %c1{{.*}} : index
+// CHECK: %[[LASTS:.*]] = vector.broadcast %[[LAST]] : index to vector<1x64xindex>
+// CHECK: %[[LIMIT:.*]] = arith.minsi %[[LASTS]], %{{.*}} : vector<1x64xindex>
+// CHECK-NEXT: %[[LIMITS:.*]] = vector.broadcast %[[LIMIT]] :
+// CHECK-NEXT: %[[ALLOWED:.*]] = arith.cmpi sle, %{{.*}}, %[[LIMITS]] : vector<64x64xindex>
 // CHECK-NEXT: hopper.end %[[ALLOWED]]
 // LAZY: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} lazy
 // EXACT: hopper.softmax_step %[[X]], %[[A]], %[[M]], %[[L]] factor 0.18{{.*}} exact

@@ -88,7 +88,8 @@ func.func @numbers(%q: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: te
 // CHECK-SAME: key_dim = 2 : i64, key_operand = 1 : i64
 // CHECK: scf.for
 // CHECK: %[[SCORE:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
-// CHECK: nvvm.shfl.sync bfly %{{.*}}, %[[SCORE]]
+// CHECK: %[[POWER:.*]] = arith.mulf %[[SCORE]], %{{.*}} : f32
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %[[POWER]]
 func.func @equal(%q: tensor<1x1x?x64xbf16>, %k: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
   %r = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
       ins(%q, %q, %k : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
@@ -103,8 +104,9 @@ func.func @equal(%q: tensor<1x1x?x64xbf16>, %k: tensor<1x1x?x64xbf16>, %rows: te
 }
 
 // CHECK-LABEL: llvm.func @never(
+// CHECK: %[[NEVER:.*]] = arith.mulf %cst{{[_0-9]*}}, %cst{{[_0-9]*}} : f32
 // CHECK: scf.for
-// CHECK: nvvm.shfl.sync bfly %{{.*}}, %{{cst[_0-9]*}},
+// CHECK: nvvm.shfl.sync bfly %{{.*}}, %[[NEVER]],
 func.func @never(%q: tensor<1x1x?x64xbf16>, %rows: tensor<?xi32>, %columns: tensor<?xi32>, %o: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
   %r = attn.attention schedule #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
       ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)

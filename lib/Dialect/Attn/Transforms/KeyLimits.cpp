@@ -39,26 +39,34 @@ TileValue RegionVectorizer::compare(Predicate predicate, TileValue lhs,
   return result;
 }
 
-TileValue RegionVectorizer::joinLimits(bool isAnd, const KeyLimit &a,
-                                       const KeyLimit &b) {
-  // A limit may be the largest number there is: one more is that of a lesser
-  // one, beyond which there are no keys.
-  bool isInclusive = a.isInclusive || b.isInclusive;
-  if (!a.keys || a.keys != b.keys || (isInclusive && !keyEnd))
+TileValue RegionVectorizer::joinLimits(bool isAnd, KeyLimit a, KeyLimit b) {
+  if (!a.keys || a.keys != b.keys)
     return {};
-  auto getEnd = [&](const KeyLimit &limit) -> TileValue {
-    if (!limit.isInclusive)
-      return {limit.limit, limit.kind};
-    Value most = broadcast({keyEnd}, limit.kind);
-    Value last = arith::MinSIOp::create(builder, loc, limit.limit, most);
-    Value one = splat(builder.getIndexType(), APInt(64, 1), limit.kind);
-    return {arith::AddIOp::create(builder, loc, last, one), limit.kind};
-  };
-  TileValue x = getEnd(a), y = getEnd(b);
-  TileKind kind = join(x.kind, y.kind);
-  Value lhs = broadcast(x, kind), rhs = broadcast(y, kind);
+  if (a.isInclusive != b.isInclusive) {
+    if (!keyEnd)
+      return {};
+    KeyLimit &last = a.isInclusive ? a : b, &end = a.isInclusive ? b : a;
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    if (end.limit == keyEnd) {
+      // Which is not negative.
+      end.limit = arith::SubIOp::create(builder, loc, keyEnd, one);
+      end.isInclusive = true;
+    } else {
+      // A limit may be the largest number there is: one more is that of a
+      // lesser one, beyond which there are no keys.
+      last.limit = arith::MinSIOp::create(builder, loc, last.limit,
+                                          broadcast({keyEnd}, last.kind));
+      last.limit = arith::AddIOp::create(builder, loc, last.limit,
+                                         broadcast({one}, last.kind));
+      last.isInclusive = false;
+    }
+  }
+  TileKind kind = join(a.kind, b.kind);
+  Value lhs = broadcast({a.limit, a.kind}, kind),
+        rhs = broadcast({b.limit, b.kind}, kind);
   Value limit = isAnd
                     ? arith::MinSIOp::create(builder, loc, lhs, rhs).getResult()
                     : arith::MaxSIOp::create(builder, loc, lhs, rhs);
-  return compare(Predicate::slt, {a.keys, TileKind::Key}, {limit, kind});
+  return compare(a.isInclusive ? Predicate::sle : Predicate::slt,
+                 {a.keys, TileKind::Key}, {limit, kind});
 }

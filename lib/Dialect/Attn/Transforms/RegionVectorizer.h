@@ -133,7 +133,7 @@ private:
   /// The first of positions that follow each other, or null.
   Value emitStart(Value index);
   /// Two conditions of the same keys as one comparison; null if they are not.
-  TileValue joinLimits(bool isAnd, const KeyLimit &a, const KeyLimit &b);
+  TileValue joinLimits(bool isAnd, KeyLimit a, KeyLimit b);
   /// An integer division or remainder that is defined for all operands: by
   /// zero it gives 0, so that no input stops the process.
   Value emitDivision(Operation &op, ArrayRef<TileValue> operands,

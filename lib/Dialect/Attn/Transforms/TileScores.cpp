@@ -153,37 +153,28 @@ KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder, OnlineAttentionOp op,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The conditions of a predicate, which all have to hold. Those on positions
-/// take few operations, and fewer together.
+/// The conditions of a mask, which all have to hold: those on positions of
+/// keys, and others.
 struct TileConditions {
-  SmallVector<TileValue> limits, positions, others;
+  SmallVector<TileValue> positions, others;
 
-  void add(TileValue condition) {
-    (condition.limit.keys ? limits : others).push_back(condition);
-  }
   void add(Value condition, RegionVectorizer &vectorizer);
-  TileValue join(RegionVectorizer &vectorizer) const {
-    TileValue result;
-    for (const TileValue &part :
-         llvm::concat<const TileValue>(limits, positions, others))
-      result = result.value ? vectorizer.logicalAnd(result, part) : part;
-    return result;
-  }
 };
 } // namespace
 
 /// Adds a condition of a region, whose parts have been computed.
 void TileConditions::add(Value condition, RegionVectorizer &vectorizer) {
   TileValue tile = vectorizer.get(condition);
-  if (tile.limit.keys)
-    return limits.push_back(tile);
-  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+  auto both = condition.getDefiningOp<arith::AndIOp>();
+  if (both && !tile.limit.keys) {
     add(both.getLhs(), vectorizer);
     add(both.getRhs(), vectorizer);
     return;
   }
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  bool isOnPositions = compare && compare.getLhs().getType().isIndex();
+  bool isOnPositions =
+      tile.limit.keys || (compare && compare.getLhs().getType().isIndex() &&
+                          isAlong(tile.kind, TileKind::Key));
   (isOnPositions ? positions : others).push_back(tile);
 }
 
@@ -245,25 +236,62 @@ private:
   TileKind kind;
   Location loc;
   SmallVector<TileValue> arguments;
-  TileConditions conditions;
+  /// Which pairs there are keys for, and which of all the mask allows, too.
+  TileValue exist, allowed;
+  /// Those of `allowed` but for the number of keys, if the last tile alone is
+  /// to ask for that; or null.
+  TileValue allowedOfKeys;
 };
 } // namespace
 
-/// Computes which keys there are, and which pairs the mask allows.
+/// Computes which keys there are, and which pairs the mask allows. Conditions
+/// on positions take few operations, and fewer together.
 LogicalResult ScoreEmitter::emitConditions() {
-  TileValue exist = pairs.allowed;
+  exist = pairs.allowed;
   if (pairs.keyEnd)
     exist = vectorizer.compare(arith::CmpIPredicate::slt, pairs.key,
                                {pairs.keyEnd});
-  conditions.add(exist);
+  allowed = exist;
   if (op.getMask().empty())
     return success();
   FailureOr<TileValue> mask =
       vectorizer.run(op.getMask(), arguments, getActive(exist));
   if (failed(mask))
     return failure();
+  TileConditions conditions;
   conditions.add(op.getMask().front().getTerminator()->getOperand(0),
                  vectorizer);
+  bool isLimit = exist.limit.keys != nullptr;
+  if (!isLimit)
+    conditions.others.insert(conditions.others.begin(), exist);
+  // Conditions on keys alone are few.
+  if (conditions.others.empty() ||
+      !isAlong(join(exist.kind, mask->kind), TileKind::Query)) {
+    allowed = vectorizer.logicalAnd(exist, *mask);
+    return success();
+  }
+  auto join = [&](ArrayRef<TileValue> parts) {
+    TileValue result;
+    for (const TileValue &part : parts)
+      result = result.value ? vectorizer.logicalAnd(result, part) : part;
+    return result;
+  };
+  if (isLimit)
+    conditions.positions.insert(conditions.positions.begin(), exist);
+  // Limits are one comparison if there is nothing else on positions.
+  bool areLimits =
+      llvm::all_of(conditions.positions, [&](const TileValue &condition) {
+        return condition.limit.keys == conditions.positions.front().limit.keys;
+      });
+  if (!areLimits)
+    for (TileValue &condition : conditions.positions)
+      condition.limit = {};
+  // Beside conditions of other kinds alone, the last tile asks for the number
+  // of keys.
+  if (pairs.keyEnd && conditions.positions.size() == 1)
+    allowedOfKeys = join(conditions.others);
+  llvm::append_range(conditions.positions, conditions.others);
+  allowed = join(conditions.positions);
   return success();
 }
 
@@ -300,11 +328,10 @@ FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
 }
 
 FailureOr<Value> ScoreEmitter::emit(Value products) {
-  TileValue active = pairs.active, allowed;
+  TileValue active = pairs.active;
   if (pairs.guardReads) {
     if (failed(emitConditions()))
       return failure();
-    allowed = conditions.join(vectorizer);
     active = getActive(allowed);
   }
   if (!active.value)
@@ -317,22 +344,11 @@ FailureOr<Value> ScoreEmitter::emit(Value products) {
   builder.setInsertionPointToStart(&mask.getAllowed().front());
   if (!pairs.guardReads && failed(emitConditions()))
     return failure();
-  // Beside conditions on pairs of other kinds, the last tile alone asks for the
-  // number of keys; with those on positions it is one comparison, and with
-  // those on keys, one for each key.
-  bool hasPairs =
-      llvm::any_of(conditions.others, [](const TileValue &condition) {
-        return isAlong(condition.kind, TileKind::Query);
-      });
-  if (pairs.keyEnd && conditions.limits.size() == 1 &&
-      conditions.positions.empty() && hasPairs) {
+  if (allowedOfKeys.value) {
     mask.getFirstMutable().assign(pairs.key.start);
     mask.getEndMutable().assign(pairs.keyEnd);
-    conditions.limits.clear();
-    allowed = {};
+    allowed = allowedOfKeys;
   }
-  if (!allowed.value)
-    allowed = conditions.join(vectorizer);
   YieldOp::create(builder, loc, vectorizer.broadcast(allowed, kind));
   return mask.getResult();
 }

@@ -715,7 +715,7 @@ def AttnTilePass : Pass<"attn-tile"> {
     The score and mask regions become operations on vectors. A value that depends on
     the query or the key alone stays one-dimensional. What the regions show and vectors do not is said:
 
-    * Conditions `key < x`, for anything that is the same for all keys, and their conjunctions and disjunctions, are one comparison with a limit. The number of keys is one of them, unless all others are
+    * Conditions `key < x`, for anything that is the same for all keys, and their conjunctions and disjunctions, are one comparison with a limit. The number of keys is one of them, unless the others are
       on something else than positions, such as the documents of query and key; then it is an operand of `attn.mask_tile`, for the last tile to ask for.
     * A read of a capture at consecutive queries and keys, each of them shifted by scalars or not, is a box (`attn.gather`).
     * Scores with a bias that is affine in the key are an `attn.affine_scores`, whose slopes are computed before the loop.
