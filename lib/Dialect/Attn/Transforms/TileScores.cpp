@@ -1,8 +1,10 @@
 //===- TileScores.cpp - Scores of a tile ----------------------------------===//
 
 #include "TileScores.h"
+#include "attn/Analysis/KeyBias.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include <cmath>
 
 using namespace mlir;
@@ -189,9 +191,37 @@ static double getProductFactor(OnlineAttentionOp op) {
   return op.getScale().convertToDouble() * kLog2e;
 }
 
+namespace {
+/// A value of a score region, and what the score is times of it.
+struct FactoredScore {
+  Value value;
+  double factor = 1;
+};
+} // namespace
+
+/// Takes the positive constant factors that come last off a score. One with a
+/// bias has them in its terms.
+static FactoredScore splitScore(OnlineAttentionOp op) {
+  FactoredScore result{op.getScore().front().getTerminator()->getOperand(0)};
+  if (getKeyBias(op))
+    return result;
+  while (auto multiply = result.value.getDefiningOp<arith::MulFOp>()) {
+    bool isSecond = matchPattern(multiply.getRhs(), m_Constant());
+    FloatAttr constant;
+    if (!matchPattern(multiply->getOperand(isSecond), m_Constant(&constant)))
+      break;
+    // A normal number, so that nothing overflows that did not before.
+    double factor = constant.getValueAsDouble() * result.factor;
+    if (factor <= 0 || !std::isnormal(static_cast<float>(factor)))
+      break;
+    result = {multiply->getOperand(!isSecond), factor};
+  }
+  return result;
+}
+
 double mlir::attn::getScoreFactor(OnlineAttentionOp op) {
   if (!op.getScore().empty())
-    return kLog2e;
+    return kLog2e * splitScore(op).factor;
   double factor = getProductFactor(op);
   return factor > 0 && std::isfinite(factor) ? factor : 1;
 }
@@ -304,11 +334,9 @@ FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   auto emitPlain = [&]() -> FailureOr<Value> {
     SmallVector<TileValue> scoreArguments = {{multiply(products, scale), kind}};
     llvm::append_range(scoreArguments, arguments);
-    FailureOr<TileValue> score =
-        vectorizer.run(op.getScore(), scoreArguments, active);
-    if (failed(score))
+    if (failed(vectorizer.run(op.getScore(), scoreArguments, active)))
       return failure();
-    return vectorizer.broadcast(*score, kind);
+    return vectorizer.broadcast(vectorizer.get(splitScore(op).value), kind);
   };
   if (!pairs.bias)
     return emitPlain();
