@@ -6,46 +6,69 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ThreadProgram.h"
+#include "ThreadPatterns.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
+namespace {
+/// (word >> amount) & 1
+struct Bit {
+  Value word;
+  IndexElement amount;
+};
+} // namespace
+
+static FailureOr<Bit> matchBit(ThreadBuilder &b, Value value) {
+  auto low = value.getDefiningOp<arith::AndIOp>();
+  if (!low || !matchPattern(low.getRhs(), m_One()))
+    return failure();
+  auto shift = low.getLhs().getDefiningOp<arith::ShRUIOp>();
+  if (!shift || !shift.getType().isInteger(32))
+    return failure();
+  auto amount = b.getCastIndices(shift.getRhs());
+  // Bits from the 32nd on are no part of a word.
+  if (failed(amount) || amount->front().offset < 0 ||
+      amount->front().offset >= 32)
+    return failure();
+  return Bit{shift.getLhs(), amount->front()};
+}
+
 /// ((word >> position) & 1) != 0. The test is written as one instruction of a
 /// constant: LLVM would make it a shift by the constant and a test of bit 0,
 /// and the assembler keeps both.
-bool ThreadProgram::emitBitTest(arith::CmpIOp op) {
-  auto low = op.getLhs().getDefiningOp<arith::AndIOp>();
-  auto shift =
-      low ? low.getLhs().getDefiningOp<arith::ShRUIOp>() : arith::ShRUIOp();
-  if (op.getPredicate() != arith::CmpIPredicate::ne || !shift ||
-      !matchPattern(op.getRhs(), m_Zero()) ||
-      !matchPattern(low.getRhs(), m_One()) ||
-      !getElementTypeOrSelf(shift.getType()).isInteger(32))
-    return false;
-  auto amounts = castIndices.find(shift.getRhs());
-  if (amounts == castIndices.end())
-    return false;
-  Elements words = get(shift.getLhs()), list;
+static FailureOr<Elements>
+lowerBitTest(arith::CmpIOp op, Operands<arith::CmpIOp> in, ThreadBuilder &b) {
+  if (op.getPredicate() != arith::CmpIPredicate::ne ||
+      !matchPattern(op.getRhs(), m_Zero()))
+    return failure();
+  SmallVector<Bit> bits;
+  for (Value value : in.getLhs()) {
+    FailureOr<Bit> bit = matchBit(b, value);
+    if (failed(bit))
+      return failure();
+    bits.push_back(*bit);
+  }
+  Elements list;
   DenseMap<std::pair<Value, Value>, Value> shifted;
-  for (auto [e, amount] : llvm::enumerate(amounts->second)) {
-    // Bits from the 32nd on are no part of a word.
-    if (amount.offset < 0 || amount.offset >= 32)
-      return false;
-    Value word = words.size() == 1 ? words[0] : words[e];
+  for (auto [word, amount] : bits) {
     if (amount.base) {
       Value &known = shifted[{word, amount.base}];
       if (!known)
-        known = arith::ShRUIOp::create(b, word, toInt({amount.base, 0}, 32));
+        known = arith::ShRUIOp::create(
+            b, word, b.toInt(IndexElement{amount.base, 0}, 32));
       word = known;
     }
     std::string text =
         ("{ .reg .b32 t; and.b32 t, $1, " +
          Twine(uint32_t(1) << amount.offset) + "; setp.ne.b32 $0, t, 0; }")
             .str();
-    list.push_back(emitAsm(text, "=b,r", {word}, {b.getI1Type()})[0]);
+    list.push_back(b.asmOp(text, "=b,r", word, {b.getI1Type()})[0]);
   }
-  values[op.getResult()] = list;
-  return true;
+  return list;
+}
+
+void mlir::attn::populateBitPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerBitTest, /*benefit=*/4);
 }

@@ -1,206 +1,123 @@
-//===- LowerCopies.cpp - Copies by threads --------------------------------===//
-//
-// Tiles that the copy engine of the hardware does not copy, of tensors with any
-// strides, or of rows that a list names, are copied by the 128 threads of a
-// warpgroup: each has a segment of 8 columns of every 16th row. Where rows are
-// aligned, a segment is one asynchronous copy, and tiles of several uses are
-// under way at a time; otherwise elements are read and written one by one, as
-// 16 bits are all that an address is a multiple of.
-//
-//===----------------------------------------------------------------------===//
+//===- LowerCopies.cpp - Copies into channels -----------------------------===//
 
-#include "ThreadProgram.h"
+#include "SharedMemory.h"
+#include "ThreadCopies.h"
+#include "ThreadPatterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kSegmentColumns = 8;
-static constexpr int64_t kElementBytes = 2;
-/// Rows that a warpgroup copies at a time.
-static constexpr int64_t kRowsAtOnce = 16;
-
-/// The first element of a head.
-Value ThreadProgram::getHeadPointer(const BufferParameter &buffer, Value batch,
-                                    Value head) {
-  Value offset = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, getIndexInt(batch, 64), buffer.strides[0]),
-      arith::MulIOp::create(b, getIndexInt(head, 64), buffer.strides[1]));
-  return LLVM::GEPOp::create(b, buffer.pointer.getType(), b.getI16Type(),
-                             buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
+/// An address of this thread block's shared memory as one of the cluster's,
+/// which is the same number.
+static Value toCluster(ThreadBuilder &b, Value shared) {
+  Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), shared);
+  return LLVM::IntToPtrOp::create(
+      b,
+      LLVM::LLVMPointerType::get(
+          b.getContext(),
+          static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster)),
+      address);
 }
 
-/// Which row of the tensor becomes a row of the tile.
-Value ThreadProgram::getRow(hopper::PutOp op, Value rowInTile) {
-  Value first = getIndexInt(op.getRow(), 32);
-  Value row = arith::AddIOp::create(b, first, rowInTile);
-  if (!op.getList())
-    return row;
-  SmallVector<IndexElement> position;
-  for (Value index : op.getPosition())
-    position.push_back(getIndices(index)[0]);
-  position.push_back({row, 0});
-  return LLVM::LoadOp::create(
-      b, b.getI32Type(),
-      getAddress(buffers.at(op.getList()), position, /*bytes=*/4));
-}
-
-/// Calls `copy` for the segments of a row of a tile that this thread has, each
-/// with its address in shared memory, its address in global memory, and whether
-/// that is in the tensor.
-void ThreadProgram::forEachSegment(
-    const BufferParameter &buffer, int64_t columns, int64_t chunkBytes,
-    Value shared, Value head, Value row, Value rowInTile,
-    function_ref<void(Value, Value, Value)> copy) {
-  Value segment = arith::AndIOp::create(b, threadId, i32(7));
-  // A list may name negative rows.
-  Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
-                                      toInt(buffer.extents[0], 32));
-  Value wide = arith::ExtSIOp::create(b, b.getI64Type(), row);
-  Value rowPointer = LLVM::GEPOp::create(
-      b, head.getType(), b.getI16Type(), head,
-      ArrayRef<LLVM::GEPArg>{
-          arith::MulIOp::create(b, wide, buffer.strides[2]).getResult()});
-  Value swizzled = arith::XOrIOp::create(
-      b, segment, arith::AndIOp::create(b, rowInTile, i32(7)));
-  Value inChunk = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, rowInTile, i32(kRowBytes)),
-      arith::MulIOp::create(b, swizzled, i32(kSegmentBytes)));
-  Value column = arith::MulIOp::create(b, segment, i32(kSegmentColumns));
-  for (int64_t first = 0; first < columns; first += hopper::kChunkColumns) {
-    Value at = addOffset(column, first);
-    Value isInside = isRow;
-    if (first + hopper::kChunkColumns > columns)
-      isInside = arith::AndIOp::create(
-          b, isRow,
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
-                                i32(columns)));
-    Value to = LLVM::GEPOp::create(
-        b, shared.getType(), b.getI8Type(), shared,
-        ArrayRef<LLVM::GEPArg>{
-            addOffset(inChunk, first / hopper::kChunkColumns * chunkBytes)});
-    Value from = LLVM::GEPOp::create(b, rowPointer.getType(), b.getI16Type(),
-                                     rowPointer, ArrayRef<LLVM::GEPArg>{at});
-    copy(to, from, isInside);
-  }
-}
-
-static Value getElement(ImplicitLocOpBuilder &b, Value segment,
-                        int64_t number) {
-  return LLVM::GEPOp::create(
-      b, segment.getType(), b.getI8Type(), segment,
-      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(number * kElementBytes)});
-}
-
-/// The producer's threads together; each arrives when its part is there.
-void ThreadProgram::emitCopyIn(hopper::PutOp op, Value sharedTile, Value full) {
-  const BufferParameter &buffer = buffers.at(op.getMap());
+/// The hardware arrives when all bytes are there.
+static void emitTensorCopy(ThreadBuilder &b, hopper::PutOp op,
+                           Operands<hopper::PutOp> in, Value stage,
+                           Value full) {
+  const SharedTile &tile = b.kernel.shared.get(op.getChannel());
   hopper::ChannelType type = op.getChannel().getType();
-  Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
-  auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
-  Value none = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(segmentType, b.getI16IntegerAttr(0)));
-  auto loop =
-      scf::ForOp::create(b, i32(0), i32(type.getRows()), i32(kRowsAtOnce));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value row =
-        arith::AddIOp::create(b, loop.getInductionVar(),
-                              arith::ShRUIOp::create(b, groupThread, i32(3)));
-    auto copy = [&](Value to, Value from, Value isInside) {
-      auto branch = scf::IfOp::create(b, segmentType, isInside,
-                                      /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard inBranch(b);
-      b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(b, none);
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value segment = none;
-      for (int64_t number = 0; number < kSegmentColumns; ++number)
-        segment = LLVM::InsertElementOp::create(
-            b, segment,
-            LLVM::LoadOp::create(b, b.getI16Type(),
-                                 getElement(b, from, number)),
-            i32(number));
-      scf::YieldOp::create(b, segment);
-      b.setInsertionPointAfter(branch);
-      LLVM::StoreOp::create(b, branch.getResult(0), to, kSegmentBytes);
-    };
-    forEachSegment(buffer, type.getColumns(), type.getRows() * kRowBytes,
-                   sharedTile, head, getRow(op, row), row, copy);
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, TypeRange(), full, b.i32(tile.bytes), NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, /*predicate=*/Value());
+  SmallVector<Value> coordinates = getCoordinates(
+      b, op.getMap().getType(), in.getBatch(), in.getHead(), in.getRow());
+  Value firstColumn;
+  if (op.getColumn())
+    firstColumn = b.toInt(in.getColumn(), 32);
+  int64_t chunkBytes = type.getRows() * kRowBytes;
+  Elements view = getStageTile(b, tile, stage);
+  for (int64_t chunk = 0; chunk * chunkBytes < tile.bytes; ++chunk) {
+    int64_t column = chunk * hopper::getChunkColumns(type.getElementType());
+    SmallVector<Value> at = {firstColumn ? b.addOffset(firstColumn, column)
+                                         : b.i32(column)};
+    llvm::append_range(at, coordinates);
+    // A copy to the cluster's memory is the same instruction as one to the
+    // thread block's, and in PTX since 8.0 in place of 8.6.
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, toCluster(b, getSharedPointer(b, getTile(view), chunk * chunkBytes)),
+        in.getMap()[0], at, full, /*im2colOffsets=*/ValueRange(),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
+        /*predicate=*/Value());
   }
-  emitProxyFence();
-  emitArrive(full);
 }
 
-/// The rows of the tensor that this thread copies segments of.
-SmallVector<Value> ThreadProgram::getOwnRows(hopper::PutOp op) {
-  SmallVector<Value> rows;
-  Value own = arith::ShRUIOp::create(b, groupThread, i32(3));
-  for (int64_t first = 0; first < op.getChannel().getType().getRows();
-       first += kRowsAtOnce)
-    rows.push_back(getRow(op, addOffset(own, first)));
-  return rows;
-}
-
-/// The producer's threads together, each of which arrives when its copies are
-/// done, without waiting for them.
-void ThreadProgram::emitAsyncCopyIn(hopper::PutOp op, Value sharedTile,
-                                    ArrayRef<Value> rows, Value full) {
-  const BufferParameter &buffer = buffers.at(op.getMap());
+/// A note is there when the tile is: whoever writes it arrives after that.
+static void lowerPut(hopper::PutOp op, Operands<hopper::PutOp> in,
+                     ThreadBuilder &b) {
   hopper::ChannelType type = op.getChannel().getType();
-  Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
-  Value own = arith::ShRUIOp::create(b, groupThread, i32(3));
-  auto copy = [&](Value to, Value from, Value isInside) {
-    // Of fewer bytes than the segment has, the rest becomes 0.
-    Value bytes =
-        arith::SelectOp::create(b, isInside, i32(kSegmentBytes), i32(0));
-    NVVM::CpAsyncOp::create(b, to, from, kSegmentBytes,
-                            NVVM::LoadCacheModifierKind::CG, bytes);
+  const SharedTile &tile = b.kernel.shared.get(op.getChannel());
+  Value number = in.getNumber()[0];
+  Value stage = getStage(b, number, type.getStages());
+  Value phase = getFreePhase(b, number, type.getStages());
+  auto wait = [&] { return emitWaitFree(b, tile, stage, phase); };
+  auto writeNote = [&] {
+    if (op.getNote())
+      LLVM::StoreOp::create(b, in.getNote()[0], getNote(b, tile, stage));
   };
-  int64_t first = 0;
-  for (Value row : rows) {
-    Value rowInTile = addOffset(own, first);
-    // The last rows may be no multiple of those at once.
-    auto emitRow = [&] {
-      forEachSegment(buffer, type.getColumns(), type.getRows() * kRowBytes,
-                     sharedTile, head, row, rowInTile, copy);
-    };
-    first += kRowsAtOnce;
-    if (first <= type.getRows())
-      emitRow();
-    else
-      emitIfThen(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, rowInTile,
-                                       i32(type.getRows())),
-                 emitRow);
+  hopper::MapType map = op.getMap().getType();
+  if (map.getAligned()) {
+    // Which rows they are is read while the tile is waited for.
+    SmallVector<Value> rows = getOwnRows(b, op, in);
+    Value full = wait();
+    emitByLeader(b, writeNote);
+    emitAsyncCopyIn(b, op, in,
+                    getSharedPointer(b, getTile(getStageTile(b, tile, stage))),
+                    rows, full);
+    return;
   }
-  NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
+  if (map.getStrided()) {
+    Value full = wait();
+    emitByLeader(b, writeNote);
+    emitCopyIn(b, op, in,
+               getSharedPointer(b, getTile(getStageTile(b, tile, stage))),
+               full);
+    return;
+  }
+  // Of a warp only the thread that copies waits: another one could be so late
+  // that the phase it waits for looks as if it had not come yet.
+  emitByLeader(b, [&] {
+    Value full = wait();
+    writeNote();
+    emitTensorCopy(b, op, in, stage, full);
+  });
 }
 
-/// The threads of a consumer together, from the rows that they have staged.
-void ThreadProgram::emitCopyOut(hopper::StoreOp op, const TileView &tile) {
-  const BufferParameter &buffer = buffers.at(op.getMap());
-  hopper::TileType type = op.getStaging().getType();
-  Value head = getHeadPointer(buffer, op.getBatch(), op.getHead());
-  Value firstRow = getIndexInt(op.getRow(), 32);
-  Value sharedTile = getSharedPointer(tile, 0);
-  Value threadRow = arith::ShRUIOp::create(b, groupThread, i32(3));
-  auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
-  auto loop =
-      scf::ForOp::create(b, i32(0), i32(type.getRows()), i32(kRowsAtOnce));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value row = arith::AddIOp::create(b, loop.getInductionVar(), threadRow);
-  auto copy = [&](Value from, Value to, Value isInside) {
-    emitIfThen(isInside, [&] {
-      Value segment = LLVM::LoadOp::create(b, segmentType, from, kSegmentBytes);
-      for (int64_t number = 0; number < kSegmentColumns; ++number)
-        LLVM::StoreOp::create(
-            b, LLVM::ExtractElementOp::create(b, segment, i32(number)),
-            getElement(b, to, number));
-    });
-  };
-  forEachSegment(buffer, type.getColumns(), type.getParentRows() * kRowBytes,
-                 sharedTile, head, arith::AddIOp::create(b, firstRow, row), row,
-                 copy);
+/// The hardware arrives when all floats are there.
+static void lowerPutVector(hopper::PutVectorOp op,
+                           Operands<hopper::PutVectorOp> in, ThreadBuilder &b) {
+  hopper::ChannelType type = op.getChannel().getType();
+  const SharedTile &tile = b.kernel.shared.get(op.getChannel());
+  Value number = in.getNumber()[0];
+  Value stage = getStage(b, number, type.getStages());
+  Value phase = getFreePhase(b, number, type.getStages());
+  emitByLeader(b, [&] {
+    Value full = emitWaitFree(b, tile, stage, phase);
+    Value bytes = b.i32(type.getRows() * kVectorBytes);
+    NVVM::MBarrierArriveExpectTxOp::create(
+        b, TypeRange(), full, bytes, NVVM::MemScopeKind::CTA,
+        /*relaxed=*/false, /*predicate=*/Value());
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b,
+        toCluster(b,
+                  getSharedPointer(b, getTile(getStageTile(b, tile, stage)))),
+        b.getAddress(b.getBuffer(op.getSource().getType(), in.getSource()),
+                     b.getPosition(in.getIndices()), kVectorBytes),
+        full, bytes, /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+  });
+}
+
+void mlir::attn::populateCopyPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerPut);
+  patterns.add(lowerPutVector);
 }

@@ -1,11 +1,12 @@
-//===- LowerFragments.cpp - Registers of warpgroups to memory -------------===//
+//===- LowerFragments.cpp - Registers of warpgroups and tiles -------------===//
 //
-// What a warpgroup holds is written to tiles in shared memory, and added to
-// global memory.
+// What a warpgroup holds is written to tiles in shared memory, and read from
+// them.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ThreadProgram.h"
+#include "SharedMemory.h"
+#include "ThreadPatterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -16,6 +17,8 @@ static constexpr int64_t kColumns = 16;
 /// Registers of 16-bit floats that hold 4 columns each.
 static constexpr int64_t kRegisterColumns = 4;
 static constexpr int64_t kSegmentsInRow = kRowBytes / kSegmentBytes;
+/// Loads of so many columns each from one chunk.
+static constexpr int64_t kLoadsInChunk = hopper::kChunkColumns / kColumns;
 
 //===----------------------------------------------------------------------===//
 // Shared memory
@@ -23,8 +26,8 @@ static constexpr int64_t kSegmentsInRow = kRowBytes / kSegmentBytes;
 
 /// Writes matrices of 8x8, or the last one beside which there is none, in which
 /// case addresses from lane 16 on name rows that are not used.
-static void emitMatrixStore(ImplicitLocOpBuilder &b, Value address,
-                            ArrayRef<Value> registers, bool isTransposed) {
+static void emitMatrixStore(ThreadBuilder &b, Value address,
+                            ValueRange registers, bool isTransposed) {
   bool isHalf = registers.size() == 2;
   std::string text =
       ("stmatrix.sync.aligned.m8n8." + Twine(isHalf ? "x2" : "x4") +
@@ -33,32 +36,29 @@ static void emitMatrixStore(ImplicitLocOpBuilder &b, Value address,
           .str();
   SmallVector<Value> operands = {address};
   llvm::append_range(operands, registers);
-  LLVM::InlineAsmOp::create(
-      b, TypeRange(), operands, text, isHalf ? "r,r,r" : "r,r,r,r,r",
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None,
-      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-      ArrayAttr());
+  b.asmOp(text, isHalf ? "r,r,r" : "r,r,r,r,r", operands, {});
 }
 
 /// Threads write their matrices to 64 rows of a tile.
-void ThreadProgram::emitStaging(ArrayRef<Value> elements, const TileView &tile,
-                                int64_t chunkBytes) {
+void mlir::attn::emitStaging(ThreadBuilder &b, ValueRange elements,
+                             TileView tile, int64_t chunkBytes) {
   int64_t columns = kRegisterColumns * elements.size();
-  Value rows = arith::AddIOp::create(b, arith::AndIOp::create(b, lane, i32(15)),
-                                     arith::MulIOp::create(b, warp, i32(16)));
-  Value half = arith::ShRUIOp::create(b, lane, i32(4));
-  Value swizzle = arith::AndIOp::create(b, lane, i32(kSegmentsInRow - 1));
+  Value rows = arith::AddIOp::create(
+      b, arith::AndIOp::create(b, b.thread.lane, b.i32(15)),
+      arith::MulIOp::create(b, b.thread.warp, b.i32(16)));
+  Value half = arith::ShRUIOp::create(b, b.thread.lane, b.i32(4));
+  Value swizzle =
+      arith::AndIOp::create(b, b.thread.lane, b.i32(kSegmentsInRow - 1));
   Value start =
-      arith::AddIOp::create(b, getSharedAddress(tile),
-                            arith::MulIOp::create(b, rows, i32(kRowBytes)));
+      arith::AddIOp::create(b, getSharedAddress(b, tile),
+                            arith::MulIOp::create(b, rows, b.i32(kRowBytes)));
   for (int64_t column = 0; column < columns; column += kColumns) {
     int64_t chunk = column / hopper::kChunkColumns;
     Value segment = arith::XOrIOp::create(
-        b, addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
+        b, b.addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
     Value address =
-        arith::AddIOp::create(b, addOffset(start, chunk * chunkBytes),
-                              arith::ShLIOp::create(b, segment, i32(4)));
+        arith::AddIOp::create(b, b.addOffset(start, chunk * chunkBytes),
+                              arith::ShLIOp::create(b, segment, b.i32(4)));
     int64_t first = column / kRegisterColumns;
     emitMatrixStore(
         b, address,
@@ -69,249 +69,212 @@ void ThreadProgram::emitStaging(ArrayRef<Value> elements, const TileView &tile,
 
 /// Threads write their matrices, transposed, to 64 columns of a tile: the
 /// matrix of rows 8r of warp w is segment 2w + r of rows of the tile.
-void ThreadProgram::emitStagingTransposed(ArrayRef<Value> elements,
-                                          const TileView &tile) {
+static void emitStagingTransposed(ThreadBuilder &b, ValueRange elements,
+                                  TileView tile) {
   // Lanes 0 to 7 and 8 to 15 name rows of the two matrices of 8 columns, those
   // from 16 on of the next 8 columns.
-  Value inMatrix = arith::AndIOp::create(b, lane, i32(7));
-  Value next =
-      arith::ShLIOp::create(b, arith::ShRUIOp::create(b, lane, i32(4)), i32(3));
+  Value inMatrix = arith::AndIOp::create(b, b.thread.lane, b.i32(7));
+  Value next = arith::ShLIOp::create(
+      b, arith::ShRUIOp::create(b, b.thread.lane, b.i32(4)), b.i32(3));
   Value rowOfTile = arith::AddIOp::create(b, inMatrix, next);
-  Value matrix =
-      arith::AndIOp::create(b, arith::ShRUIOp::create(b, lane, i32(3)), i32(1));
+  Value matrix = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, b.thread.lane, b.i32(3)), b.i32(1));
   Value segment = arith::XOrIOp::create(
       b,
-      arith::AddIOp::create(b, arith::ShLIOp::create(b, warp, i32(1)), matrix),
+      arith::AddIOp::create(
+          b, arith::ShLIOp::create(b, b.thread.warp, b.i32(1)), matrix),
       inMatrix);
   Value start = arith::AddIOp::create(
-      b, getSharedAddress(tile),
+      b, getSharedAddress(b, tile),
       arith::AddIOp::create(
-          b, arith::MulIOp::create(b, rowOfTile, i32(kRowBytes)),
-          arith::MulIOp::create(b, segment, i32(kSegmentBytes))));
+          b, arith::MulIOp::create(b, rowOfTile, b.i32(kRowBytes)),
+          arith::MulIOp::create(b, segment, b.i32(kSegmentBytes))));
   for (size_t first = 0; first < elements.size(); first += 4)
     emitMatrixStore(
         b,
-        addOffset(start,
-                  static_cast<int64_t>(first) * kRegisterColumns * kRowBytes),
+        b.addOffset(start,
+                    static_cast<int64_t>(first) * kRegisterColumns * kRowBytes),
         elements.slice(first, std::min<size_t>(elements.size() - first, 4)),
         /*isTransposed=*/true);
 }
 
 /// Each warp waits for the tile, writes its part, and arrives.
-void ThreadProgram::emitPutFragment(hopper::PutFragmentOp op) {
+static void lowerPutFragment(hopper::PutFragmentOp op,
+                             Operands<hopper::PutFragmentOp> in,
+                             ThreadBuilder &b) {
   hopper::ChannelType type = op.getChannel().getType();
-  const SharedTile &tile = shared[op.getChannel()];
-  Elements elements = get(op.getVector());
-  Value number = get(op.getNumber())[0];
-  Value stage = getStage(number, type.getStages());
-  Value phase = getFreePhase(number, type.getStages());
+  const SharedTile &tile = b.kernel.shared.get(op.getChannel());
+  ValueRange elements = in.getVector();
+  Value number = in.getNumber()[0];
+  Value stage = getStage(b, number, type.getStages());
+  Value phase = getFreePhase(b, number, type.getStages());
   auto emitWrite = [&] {
-    Value full = emitWaitFree(tile, stage, phase);
-    TileView view = getView(tile, stage);
+    Value full = emitWaitFree(b, tile, stage, phase);
+    TileView view = getTile(getStageTile(b, tile, stage));
     int64_t chunkBytes = type.getRows() * kRowBytes;
     if (op.getBlock()) {
       int64_t rowBytes = type.isVector() ? kVectorBytes : kRowBytes;
-      view = view.advance(
-          getIndexInt(op.getBlock(), 32),
-          op.getTransposed() ? chunkBytes : hopper::kWarpgroupRows * rowBytes);
+      view = getTile(advanceTile(
+          b, view, b.toInt(in.getBlock(), 32),
+          op.getTransposed() ? chunkBytes : hopper::kWarpgroupRows * rowBytes));
     }
     if (type.isVector()) {
-      Value isFirst =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, quad, i32(0));
-      emitIfThen(isFirst, [&] {
-        Value base =
-            offsetPointer(b, getSharedPointer(view, 0),
-                          arith::MulIOp::create(b, row, i32(kVectorBytes)));
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            b.thread.quad, b.i32(0));
+      b.ifThen(isFirst, [&] {
+        Value base = b.offsetPointer(
+            getSharedPointer(b, view, 0),
+            arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
         for (int64_t r : {0, 1})
           LLVM::StoreOp::create(
               b, elements[r],
-              offsetPointer(b, base, i32(8 * r * kVectorBytes)));
+              b.offsetPointer(base, b.i32(8 * r * kVectorBytes)));
       });
     } else {
       if (op.getTransposed())
-        emitStagingTransposed(elements, view);
+        emitStagingTransposed(b, elements, view);
       else
-        emitStaging(elements, view, chunkBytes);
-      emitProxyFence();
+        emitStaging(b, elements, view, chunkBytes);
+      emitProxyFence(b);
     }
-    emitWarpSync();
-    emitWarpArrive(full);
+    emitWarpSync(b);
+    emitWarpArrive(b, full);
   };
   if (op.getCondition())
-    emitIfThen(get(op.getCondition())[0], emitWrite);
+    b.ifThen(in.getCondition()[0], emitWrite);
   else
     emitWrite();
 }
 
-/// A vector with an element for each row of the warpgroup, or for each column.
-void ThreadProgram::emitLoadVector(hopper::LoadFragmentOp op) {
-  auto type = cast<VectorType>(op.getResult().getType());
-  Value base = getSharedPointer(tiles.at(op.getTile()), 0);
+/// A vector with an element for each row of the b.thread.warpgroup, or for each
+/// column.
+static Elements loadVector(hopper::LoadFragmentOp op,
+                           Operands<hopper::LoadFragmentOp> in,
+                           ThreadBuilder &b) {
+  Fragment fragment(cast<VectorType>(op.getResult().getType()));
+  Value base = getSharedPointer(b, getTile(in.getTile()));
   Elements list;
-  if (type.getDimSize(0) == 1) {
-    Value own = offsetPointer(b, base,
-                              arith::MulIOp::create(b, row, i32(kVectorBytes)));
+  if (fragment.layout == FragmentLayout::Rows) {
+    Value own = b.offsetPointer(
+        base, arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
     for (int64_t r : {0, 1})
       list.push_back(LLVM::LoadOp::create(
-          b, b.getF32Type(), offsetPointer(b, own, i32(8 * r * kVectorBytes))));
+          b, b.getF32Type(),
+          b.offsetPointer(own, b.i32(8 * r * kVectorBytes))));
   } else {
-    Value own = offsetPointer(
-        b, base, arith::MulIOp::create(b, quad, i32(2 * kVectorBytes)));
+    Value own = b.offsetPointer(
+        base, arith::MulIOp::create(b, b.thread.quad, b.i32(2 * kVectorBytes)));
     auto pair = VectorType::get({2}, b.getF32Type());
-    for (int64_t column = 0; column < type.getDimSize(0); column += 8) {
+    for (int64_t column = 0; column < fragment.numColumns; column += 8) {
       Value both = LLVM::LoadOp::create(
-          b, pair, offsetPointer(b, own, i32(column * kVectorBytes)),
+          b, pair, b.offsetPointer(own, b.i32(column * kVectorBytes)),
           /*alignment=*/2 * kVectorBytes);
       for (int64_t p : {0, 1})
-        list.push_back(LLVM::ExtractElementOp::create(b, both, i32(p)));
+        list.push_back(LLVM::ExtractElementOp::create(b, both, b.i32(p)));
     }
   }
   // All threads of the warp have read it before one of them arrives.
-  emitWarpSync();
-  values[op.getResult()] = list;
+  emitWarpSync(b);
+  return list;
 }
 
-//===----------------------------------------------------------------------===//
-// Sums in global memory
-//===----------------------------------------------------------------------===//
-
-/// Adds floats to as many that follow each other in memory.
-static void emitReduction(ImplicitLocOpBuilder &b, Value address,
-                          ArrayRef<Value> elements) {
-  std::string text = "red.global.add", list, constraints = "l";
-  for (size_t number = 1; number <= elements.size(); ++number) {
-    list += (number == 1 ? "$" : ",$") + std::to_string(number);
-    constraints += ",f";
-  }
-  if (elements.size() == 1)
-    text += ".f32 [$0], " + list + ";";
-  else
-    text +=
-        ".v" + std::to_string(elements.size()) + ".f32 [$0], {" + list + "};";
-  SmallVector<Value> operands = {address};
-  llvm::append_range(operands, elements);
-  LLVM::InlineAsmOp::create(
-      b, TypeRange(), operands, text, constraints, /*has_side_effects=*/true,
-      /*is_align_stack=*/false, LLVM::TailCallKind::None,
-      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-      ArrayAttr());
-}
-
-void ThreadProgram::emitReduceAdd(hopper::ReduceAddOp op) {
-  // Reductions of several floats are in PTX since 8.1.
-  constexpr int64_t version = 81;
-  if (op.isFragment() || op.getWidth() > 1)
-    function->setAttr(hopper::kPTXVersionAttrName,
-                      b.getI64IntegerAttr(version));
-  auto emit = [&] {
-    if (op.isFragment())
-      emitReduceFragment(op);
-    else
-      emitReduceRows(op);
-  };
-  if (op.getCondition())
-    emitIfThen(get(op.getCondition())[0], emit);
-  else
-    emit();
-}
-
-/// The four elements of 8 columns are neighbours, and those of all threads
-/// follow each other.
-void ThreadProgram::emitReduceFragment(hopper::ReduceAddOp op) {
-  constexpr int64_t numElements = 4, bytes = 4;
-  SmallVector<IndexElement> position;
-  for (Value index : op.getIndices())
-    position.push_back(getIndices(index)[0]);
-  position.push_back(
-      {arith::MulIOp::create(b, groupThread, i32(numElements)), 0});
-  Value base = getAddress(buffers.at(op.getMemref()), position, bytes);
-  Elements list = get(op.getVector());
-  for (size_t first = 0; first < list.size(); first += numElements)
-    emitReduction(b,
-                  offsetPointer(b, base,
-                                i32(static_cast<int64_t>(first) * bytes * 4 *
-                                    hopper::kWarpThreads)),
-                  ArrayRef(list).slice(first, numElements));
-}
-
-/// A thread has two neighbours in each of two rows for 8 columns at a time. For
-/// four at a time, every other thread gives its neighbour what it has of the
-/// first row for what that one has of the second.
-void ThreadProgram::emitReduceRows(hopper::ReduceAddOp op) {
-  const BufferParameter &buffer = buffers.at(op.getMemref());
-  unsigned m = *op.getM(), n = *op.getN();
-  int64_t width = op.getWidth();
-  SmallVector<IndexElement> position;
-  for (Value index : op.getIndices())
-    position.push_back(getIndices(index)[0]);
-  Value firstM = toInt(position[m], 64), firstN = toInt(position[n], 64);
-  Value isOdd;
-  if (width == 4)
-    isOdd =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                              arith::AndIOp::create(b, quad, i32(1)), i32(0));
-  // The element in this place, from the first row and the first column of this
-  // thread.
-  auto isBelow = [&](Value at, Value end) -> Value {
-    if (!end)
-      return {};
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
-                                 getIndexInt(end, 64));
-  };
-  auto emitIf = [&](Value condition, function_ref<void()> body) {
-    if (condition)
-      emitIfThen(condition, body);
-    else
-      body();
-  };
-  Elements list = get(op.getVector());
-  auto emitRow = [&](Value inM, Value inN,
-                     ArrayRef<SmallVector<Value>> groups) {
-    Value atM = arith::AddIOp::create(b, firstM, zext64(inM));
-    emitIf(isBelow(atM, op.getEndM()), [&] {
-      Value atN = arith::AddIOp::create(b, firstN, zext64(inN));
-      // A group of one element has its neighbour as the next one.
-      auto size = static_cast<int64_t>(groups.size());
-      for (int64_t number = 0; number < size; ++number) {
-        int64_t column = width == 1 ? number / 2 * 8 + number % 2 : number * 8;
-        position[m] = {atM, 0};
-        position[n] = {atN, column};
-        emitIf(isBelow(addOffset(atN, column), op.getEndN()), [&] {
-          emitReduction(b, getAddress(buffer, position, /*bytes=*/4),
-                        groups[number]);
-        });
+/// Loads two neighbours of each of two rows for 8 columns at a time: rows
+/// lane / 4 and 8 below, columns lane % 4 * 2 and the next one.
+static Elements loadPairs(hopper::LoadFragmentOp op,
+                          Operands<hopper::LoadFragmentOp> in,
+                          ThreadBuilder &b) {
+  hopper::TileType type = op.getTile().getType();
+  Type element = type.getElementType();
+  int64_t size = hopper::getElementBytes(element);
+  int64_t chunkColumns = hopper::getChunkColumns(element);
+  // The first columns of a thread; those of other groups of 8 differ in the
+  // bits that are the segment of 16 bytes, which are swizzled, and in
+  // constants.
+  constexpr int64_t segmentBytes = 16, numSegments = 8;
+  Value inRow = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, b.thread.row, b.i32(kRowBytes)),
+      arith::MulIOp::create(b, b.thread.quad, b.i32(2 * size)));
+  Value swizzle = arith::MulIOp::create(
+      b, arith::AndIOp::create(b, b.thread.row, b.i32(numSegments - 1)),
+      b.i32(segmentBytes));
+  Value first = arith::XOrIOp::create(b, inRow, swizzle);
+  Value base = getSharedPointer(b, getTile(in.getTile()));
+  Type pair =
+      size == 4 ? Type(VectorType::get({2}, element)) : Type(b.getI16Type());
+  Elements list;
+  for (int64_t column = 0; column < type.getColumns(); column += 8) {
+    int64_t bytes = column % chunkColumns * size;
+    Value offset = arith::XOrIOp::create(
+        b, first, b.i32(llvm::alignDown(bytes, segmentBytes)));
+    Value start = b.offsetPointer(base, offset);
+    int64_t chunk = column / chunkColumns * type.getParentRows() * kRowBytes;
+    for (int64_t half : {0, 1}) {
+      int64_t constant = chunk + bytes % segmentBytes + half * 8 * kRowBytes;
+      Value both = LLVM::LoadOp::create(
+          b, pair, b.offsetPointer(start, b.i32(constant)));
+      for (int64_t e : {0, 1}) {
+        if (size == 4) {
+          list.push_back(LLVM::ExtractElementOp::create(b, both, b.i32(e)));
+          continue;
+        }
+        Value byte = e == 0
+                         ? both
+                         : arith::ShRUIOp::create(
+                               b, both, arith::ConstantIntOp::create(b, 8, 16))
+                               .getResult();
+        byte = arith::TruncIOp::create(b, b.getI8Type(), byte);
+        if (element.isInteger(1))
+          byte = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, byte,
+                                       arith::ConstantIntOp::create(b, 0, 8));
+        list.push_back(byte);
       }
-    });
-  };
-  Value pair = arith::ShLIOp::create(b, quad, i32(1));
-  if (width < 4) {
-    for (int64_t r : {0, 1}) {
-      SmallVector<SmallVector<Value>> groups;
-      for (size_t e = 2 * r; e < list.size(); e += 4) {
-        if (width == 2)
-          groups.push_back({list[e], list[e + 1]});
-        else
-          groups.append({{list[e]}, {list[e + 1]}});
-      }
-      emitRow(addOffset(row, 8 * r), pair, groups);
     }
-    return;
   }
-  SmallVector<SmallVector<Value>> groups;
-  for (size_t e = 0; e < list.size(); e += 4) {
-    SmallVector<Value> group(4);
-    for (int64_t p : {0, 1}) {
-      Value first = list[e + p], second = list[e + 2 + p];
-      Value other =
-          shuffle(arith::SelectOp::create(b, isOdd, first, second), 1);
-      group[p] = arith::SelectOp::create(b, isOdd, other, first);
-      group[2 + p] = arith::SelectOp::create(b, isOdd, second, other);
-    }
-    groups.push_back(group);
+  // All threads of the warp have read it before one of them releases it.
+  NVVM::SyncWarpOp::create(b, b.i32(-1));
+  return list;
+}
+
+/// Lane l reads the row of matrix l / 8: rows 0-7 and 8-15 of the left and the
+/// right half of 16 columns.
+static Elements lowerLoadFragment(hopper::LoadFragmentOp op,
+                                  Operands<hopper::LoadFragmentOp> in,
+                                  ThreadBuilder &b) {
+  hopper::TileType type = op.getTile().getType();
+  if (type.isVector())
+    return loadVector(op, in, b);
+  if (hopper::getElementBytes(type.getElementType()) != 2)
+    return loadPairs(op, in, b);
+  Value rows = arith::AddIOp::create(
+      b, arith::AndIOp::create(b, b.thread.lane, b.i32(15)),
+      arith::MulIOp::create(b, b.thread.warp, b.i32(16)));
+  Value half = arith::ShRUIOp::create(b, b.thread.lane, b.i32(4));
+  Value swizzle = arith::AndIOp::create(b, b.thread.lane, b.i32(7));
+  Value start =
+      arith::AddIOp::create(b, getSharedAddress(b, getTile(in.getTile())),
+                            arith::MulIOp::create(b, rows, b.i32(kRowBytes)));
+  Elements list;
+  int64_t numSteps = llvm::divideCeil(type.getColumns(), kColumns);
+  for (int64_t step = 0; step < numSteps; ++step) {
+    Value segment = arith::XOrIOp::create(
+        b, b.addOffset(half, step % kLoadsInChunk * 2), swizzle);
+    Value address = arith::AddIOp::create(
+        b,
+        b.addOffset(start,
+                    step / kLoadsInChunk * type.getParentRows() * kRowBytes),
+        arith::ShLIOp::create(b, segment, b.i32(4)));
+    SmallVector<Type> types(4, b.getI32Type());
+    llvm::append_range(
+        list, b.asmOp("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, "
+                      "[$4];",
+                      "=r,=r,=r,=r,r", address, types));
   }
-  Value ownRow = arith::AddIOp::create(
-      b, row, arith::SelectOp::create(b, isOdd, i32(8), i32(0)));
-  Value ownColumn =
-      arith::ShLIOp::create(b, arith::ShRUIOp::create(b, quad, i32(1)), i32(2));
-  emitRow(ownRow, ownColumn, groups);
+  // Of the last step there may be the first half alone.
+  list.truncate(type.getColumns() / 4);
+  return list;
+}
+
+void mlir::attn::populateFragmentPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerPutFragment);
+  patterns.add(lowerLoadFragment);
 }

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ThreadProgram.h"
+#include "ThreadPatterns.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -43,8 +43,8 @@ static Value clamp(ImplicitLocOpBuilder &b, Value value, int64_t most) {
 }
 
 /// The bounds of a position of which `predicate` holds with `difference`.
-static Limits getLimits(ImplicitLocOpBuilder &b, Predicate predicate,
-                        Value difference) {
+static Limits makeLimits(ImplicitLocOpBuilder &b, Predicate predicate,
+                         Value difference) {
   auto add = [&](int64_t number) {
     return arith::AddIOp::create(b, difference,
                                  arith::ConstantIntOp::create(b, number, 32));
@@ -100,12 +100,18 @@ static bool areShared(ArrayRef<IndexElement> lhs, ArrayRef<IndexElement> rhs) {
   return bases.size() <= lhs.size() / 4;
 }
 
-/// Of indices of `bits` bits each.
-void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
+/// Of indices.
+static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
+                                           Operands<arith::CmpIOp> in,
+                                           ThreadBuilder &b) {
+  if (!getElementTypeOrSelf(op.getLhs().getType()).isIndex())
+    return failure();
   Predicate predicate = op.getPredicate();
-  SmallVector<IndexElement> lhs = getIndices(op.getLhs()),
-                            rhs = getIndices(op.getRhs());
-  Interval left = getInterval(op.getLhs()), right = getInterval(op.getRhs());
+  SmallVector<IndexElement> lhs = b.getIndices(in.getLhs()),
+                            rhs = b.getIndices(in.getRhs());
+  Interval left = b.kernel.ranges.get(op.getLhs()),
+           right = b.kernel.ranges.get(op.getRhs());
+  unsigned bits = left.fitsInt32() && right.fitsInt32() ? 32 : 64;
   Interval difference =
       Interval::combine(left, right, llvm::SubOverflow<int64_t>);
   bool areNear = llvm::all_of(llvm::zip_equal(lhs, rhs), [](auto pair) {
@@ -127,7 +133,7 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
     if (known)
       return known;
     auto get = [&](Value base, Interval interval) {
-      Value value = toInt({base, 0}, bits);
+      Value value = b.toInt(IndexElement{base, 0}, bits);
       return isExact || interval.isWithin(kMostIndex)
                  ? value
                  : clamp(b, value, kMostIndex);
@@ -142,78 +148,121 @@ void ThreadProgram::emitComparison(arith::CmpIOp op, unsigned bits) {
   for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
     bool shares = isClamped || (x.base && y.base && x.offset != y.offset);
     if (!isSimple || !shares) {
-      list.push_back(
-          arith::CmpIOp::create(b, predicate, toInt(x, bits), toInt(y, bits)));
+      list.push_back(arith::CmpIOp::create(b, predicate, b.toInt(x, bits),
+                                           b.toInt(y, bits)));
       continue;
     }
     Value position = arith::ConstantIntOp::create(b, x.offset - y.offset, 32);
     list.push_back(arith::CmpIOp::create(b, predicate, position,
                                          getDifference(x.base, y.base)));
   }
-  values[op.getResult()] = list;
   if (!isSimple || !isShared || predicate == Predicate::eq ||
       predicate == Predicate::ne)
-    return;
+    return list;
   DenseMap<Value, Limits> bounds;
-  SmallVector<Limits> &known = limits[op.getResult()];
+  SmallVector<Limits> known;
   for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
     Value own = getDifference(x.base, y.base);
     auto [it, isNew] = bounds.try_emplace(own);
     if (isNew)
-      it->second = getLimits(b, predicate, own);
+      it->second = makeLimits(b, predicate, own);
     known.push_back({x.offset - y.offset, it->second.lower, it->second.upper});
   }
   orient(b, known);
+  for (auto [condition, limits] : llvm::zip_equal(list, known))
+    b.kernel.facts.limits[condition] = limits;
+  return list;
+}
+
+static FailureOr<SmallVector<Limits>> getLimits(ThreadBuilder &b,
+                                                ValueRange conditions) {
+  SmallVector<Limits> list;
+  for (Value condition : conditions) {
+    auto it = b.kernel.facts.limits.find(condition);
+    if (it == b.kernel.facts.limits.end())
+      return failure();
+    list.push_back(it->second);
+  }
+  return list;
+}
+
+namespace {
+/// The tighter one of two bounds, the second of positions that are less by
+/// `more`.
+struct JoinedBound {
+  Value x, y;
+  int64_t more;
+  bool isUpper;
+  auto getKey() const { return std::make_tuple(x, y, more, unsigned(isUpper)); }
+};
+} // namespace
+
+static Value emitJoined(ThreadBuilder &b, const JoinedBound &bound) {
+  Value other = b.addOffset(bound.y, bound.more);
+  if (!bound.x)
+    return other;
+  if (bound.isUpper)
+    return arith::MinSIOp::create(b, bound.x, other);
+  return arith::MaxSIOp::create(b, bound.x, other);
 }
 
 /// Both of two conditions, if they are on positions.
-bool ThreadProgram::emitConjunction(arith::AndIOp op) {
-  auto left = limits.find(op.getLhs()), right = limits.find(op.getRhs());
-  if (left == limits.end() || right == limits.end())
-    return false;
-  // The tighter one of two bounds, the second of positions that are less by
-  // `more`.
+static FailureOr<Elements> lowerConjunction(arith::AndIOp op,
+                                            Operands<arith::AndIOp> in,
+                                            ThreadBuilder &b) {
+  if (!getElementTypeOrSelf(op.getType()).isInteger(1))
+    return failure();
+  FailureOr<SmallVector<Limits>> left = getLimits(b, in.getLhs()),
+                                 right = getLimits(b, in.getRhs());
+  if (failed(left) || failed(right))
+    return failure();
+  auto getBound = [](const Limits &x, const Limits &y, bool isUpper) {
+    return JoinedBound{isUpper ? x.upper : x.lower, isUpper ? y.upper : y.lower,
+                       x.position - y.position, isUpper};
+  };
   DenseMap<std::tuple<Value, Value, int64_t, unsigned>, Value> joined;
-  auto join = [&](Value x, Value y, int64_t more, bool isUpper) -> Value {
-    if (!y)
-      return x;
-    Value &bound = joined[{x, y, more, isUpper}];
-    if (bound)
-      return bound;
-    bound = addOffset(y, more);
-    if (x && isUpper)
-      bound = arith::MinSIOp::create(b, x, bound);
-    else if (x)
-      bound = arith::MaxSIOp::create(b, x, bound);
-    return bound;
+  for (auto [x, y] : llvm::zip_equal(*left, *right))
+    for (bool isUpper : {false, true})
+      if (JoinedBound bound = getBound(x, y, isUpper); bound.y)
+        joined[bound.getKey()] = {};
+  // As many bounds as elements would need a register each.
+  if (joined.size() > std::max<size_t>(4, left->size() / 8))
+    return failure();
+  auto join = [&](const Limits &x, const Limits &y, bool isUpper) {
+    JoinedBound bound = getBound(x, y, isUpper);
+    if (!bound.y)
+      return bound.x;
+    Value &known = joined[bound.getKey()];
+    if (!known)
+      known = emitJoined(b, bound);
+    return known;
   };
   SmallVector<Limits> list;
-  for (auto [x, y] : llvm::zip_equal(left->second, right->second)) {
-    int64_t more = x.position - y.position;
-    list.push_back({x.position, join(x.lower, y.lower, more, false),
-                    join(x.upper, y.upper, more, true)});
+  for (auto [x, y] : llvm::zip_equal(*left, *right)) {
+    Value lower = join(x, y, false);
+    list.push_back({x.position, lower, join(x, y, true)});
   }
-  // As many bounds as elements would need a register each.
-  if (joined.size() > std::max<size_t>(4, list.size() / 8))
-    return false;
   Elements conditions;
-  for (const Limits &element : list) {
-    Value position = arith::ConstantIntOp::create(b, element.position, 32);
-    auto compare = [&](Predicate predicate, Value bound) -> Value {
-      return arith::CmpIOp::create(b, predicate, position, bound);
-    };
+  for (const Limits &limits : list) {
+    Value position = b.i32(limits.position);
     Value condition;
-    if (element.lower)
-      condition = compare(Predicate::sge, element.lower);
-    if (element.upper) {
-      Value isBelow = compare(Predicate::sle, element.upper);
+    if (limits.lower)
+      condition =
+          arith::CmpIOp::create(b, Predicate::sge, position, limits.lower);
+    if (limits.upper) {
+      Value isBelow =
+          arith::CmpIOp::create(b, Predicate::sle, position, limits.upper);
       condition = condition
                       ? arith::AndIOp::create(b, condition, isBelow).getResult()
                       : isBelow;
     }
+    b.kernel.facts.limits[condition] = limits;
     conditions.push_back(condition);
   }
-  values[op.getResult()] = conditions;
-  limits[op.getResult()] = list;
-  return true;
+  return conditions;
+}
+
+void mlir::attn::populateLimitPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerComparison, /*benefit=*/3);
+  patterns.add(lowerConjunction, /*benefit=*/3);
 }

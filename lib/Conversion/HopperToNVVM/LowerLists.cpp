@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ThreadProgram.h"
+#include "ThreadPatterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -19,11 +19,9 @@ static constexpr int64_t kWordBits = 32;
 static constexpr StringLiteral kWordsName = "list_words";
 
 /// The words of this warp in shared memory.
-Value ThreadProgram::getOwnWords() {
-  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
-  int64_t numWarps =
-      kernel->getAttrOfType<IntegerAttr>(hopper::kThreadsAttrName).getInt() /
-      hopper::kWarpThreads;
+static Value getOwnWords(ThreadBuilder &b) {
+  auto module = b.kernel.function->getParentOfType<gpu::GPUModuleOp>();
+  int64_t numWarps = b.kernel.numThreads / hopper::kWarpThreads;
   if (!module.lookupSymbol(kWordsName)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
@@ -34,19 +32,21 @@ Value ThreadProgram::getOwnWords() {
   }
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
   Value base = LLVM::AddressOfOp::create(b, pointer, kWordsName);
-  Value ownWarp = arith::ShRUIOp::create(b, threadId, i32(5));
+  Value ownWarp = arith::ShRUIOp::create(b, b.thread.id, b.i32(5));
   return LLVM::GEPOp::create(
       b, pointer, LLVM::LLVMArrayType::get(b.getI32Type(), kPartWords), base,
       ArrayRef<LLVM::GEPArg>{ownWarp});
 }
 
-void ThreadProgram::emitListWords(ListWordsOp op) {
-  const BufferParameter &list = buffers.at(op.getColumns()),
-                        &table = buffers.at(op.getInto());
+static void lowerListWords(ListWordsOp op, Operands<ListWordsOp> in,
+                           ThreadBuilder &b) {
+  BufferParameter list =
+                      b.getBuffer(op.getColumns().getType(), in.getColumns()),
+                  table = b.getBuffer(op.getInto().getType(), in.getInto());
   auto shared = LLVM::LLVMPointerType::get(b.getContext(), 3);
   Type element = getElementTypeOrSelf(op.getColumns().getType());
   unsigned bits = element.getIntOrFloatBitWidth();
-  Value words = getOwnWords();
+  Value words = getOwnWords(b);
   auto getWord = [&](Value number) {
     return LLVM::GEPOp::create(b, shared, b.getI32Type(), words,
                                ArrayRef<LLVM::GEPArg>{number});
@@ -58,59 +58,61 @@ void ThreadProgram::emitListWords(ListWordsOp op) {
     b.setInsertionPointToStart(result.getBody());
     body(result.getInductionVar());
   };
-  auto sync = [&] { NVVM::SyncWarpOp::create(b, i32(-1)); };
+  auto sync = [&] { NVVM::SyncWarpOp::create(b, b.i32(-1)); };
   // No list is longer than positions in 32 bits reach, but where it starts is
   // any number.
-  Value begin =
-      arith::MaxSIOp::create(b, getIndexInt(op.getBegin(), 64), i64(0));
-  Value end = arith::MinSIOp::create(b, getIndexInt(op.getEnd(), 64),
-                                     toInt(list.extents.front(), 64));
-  Value lane64 = zext64(lane);
-  Value numWords = toInt(table.extents.back(), 32);
-  loop(i32(0), numWords, i32(kPartWords), [&](Value part) {
+  Value begin = arith::MaxSIOp::create(b, b.toInt(in.getBegin(), 64), b.i64(0));
+  Value end = arith::MinSIOp::create(b, b.toInt(in.getEnd(), 64),
+                                     b.toInt(list.extents.front(), 64));
+  Value lane64 = b.zext64(b.thread.lane);
+  Value numWords = b.toInt(table.extents.back(), 32);
+  loop(b.i32(0), numWords, b.i32(kPartWords), [&](Value part) {
     Value count = arith::MinSIOp::create(
-        b, arith::SubIOp::create(b, numWords, part), i32(kPartWords));
+        b, arith::SubIOp::create(b, numWords, part), b.i32(kPartWords));
     auto forWords = [&](function_ref<void(Value)> body) {
-      loop(lane, count, i32(hopper::kWarpThreads), body);
+      loop(b.thread.lane, count, b.i32(hopper::kWarpThreads), body);
       sync();
     };
     forWords([&](Value number) {
-      LLVM::StoreOp::create(b, i32(0), getWord(number));
+      LLVM::StoreOp::create(b, b.i32(0), getWord(number));
     });
-    Value firstBit = arith::MulIOp::create(b, part, i32(kWordBits));
-    Value numBits = arith::MulIOp::create(b, count, i32(kWordBits));
+    Value firstBit = arith::MulIOp::create(b, part, b.i32(kWordBits));
+    Value numBits = arith::MulIOp::create(b, count, b.i32(kWordBits));
     auto widen = [&](Value value) {
-      return bits == 64 ? zext64(value) : value;
+      return bits == 64 ? b.zext64(value) : value;
     };
     Value first = widen(firstBit), most = widen(numBits);
-    loop(
-        arith::AddIOp::create(b, begin, lane64), end, i64(hopper::kWarpThreads),
-        [&](Value number) {
-          Value column = LLVM::LoadOp::create(
-              b, element, getAddress(list, {{number, 0}}, bits / 8));
-          Value bit = arith::SubIOp::create(b, column, first);
-          Value isInside =
-              arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bit, most);
-          emitIfThen(isInside, [&] {
-            Value place = bits == 64
-                              ? arith::TruncIOp::create(b, b.getI32Type(), bit)
-                                    .getResult()
-                              : bit;
-            Value word = getWord(arith::ShRUIOp::create(b, place, i32(5)));
-            Value one = arith::ShLIOp::create(
-                b, i32(1), arith::AndIOp::create(b, place, i32(kWordBits - 1)));
-            LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::_or, word, one,
-                                      LLVM::AtomicOrdering::monotonic, "block");
-          });
-        });
+    loop(arith::AddIOp::create(b, begin, lane64), end,
+         b.i64(hopper::kWarpThreads), [&](Value number) {
+           Value column = LLVM::LoadOp::create(
+               b, element, b.getAddress(list, {{number, 0}}, bits / 8));
+           Value bit = arith::SubIOp::create(b, column, first);
+           Value isInside =
+               arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bit, most);
+           b.ifThen(isInside, [&] {
+             Value place = bits == 64
+                               ? arith::TruncIOp::create(b, b.getI32Type(), bit)
+                                     .getResult()
+                               : bit;
+             Value word = getWord(arith::ShRUIOp::create(b, place, b.i32(5)));
+             Value one = arith::ShLIOp::create(
+                 b, b.i32(1),
+                 arith::AndIOp::create(b, place, b.i32(kWordBits - 1)));
+             LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::_or, word, one,
+                                       LLVM::AtomicOrdering::monotonic,
+                                       "block");
+           });
+         });
     sync();
     forWords([&](Value number) {
-      SmallVector<IndexElement> position;
-      for (Value index : op.getIndices())
-        position.push_back(getIndices(index)[0]);
+      SmallVector<IndexElement> position = b.getPosition(in.getIndices());
       position.push_back({arith::AddIOp::create(b, part, number), 0});
       Value word = LLVM::LoadOp::create(b, b.getI32Type(), getWord(number));
-      LLVM::StoreOp::create(b, word, getAddress(table, position, 4));
+      LLVM::StoreOp::create(b, word, b.getAddress(table, position, 4));
     });
   });
+}
+
+void mlir::attn::populateListPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerListWords);
 }

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ThreadProgram.h"
+#include "LowerPartitions.h"
+#include "SharedMemory.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -13,227 +14,280 @@ using namespace mlir::attn;
 
 static constexpr int64_t kWarpsOfGroup = 4;
 static constexpr int64_t kGroupThreads = kWarpsOfGroup * hopper::kWarpThreads;
-/// Named barriers: 0 is for all threads, then come those of turns, the one of
-/// each warpgroup, and one of a partition.
-static constexpr int64_t kGroupBarrier = 7, kSyncBarrier = 15;
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+/// All threads write the ramps, 16 bytes at a time. As all columns of a row are
+/// the same, those of a chunk may be in any order.
+static void writeRamps(ThreadBuilder &b) {
+  Block *body = b.kernel.roles->getBlock();
+  for (auto ramp : body->getOps<hopper::CreateRampOp>()) {
+    hopper::TileType type = ramp.getResult().getType();
+    constexpr int64_t numSegments = kRowBytes / kSegmentBytes;
+    auto loop =
+        scf::ForOp::create(b, b.thread.id, b.i32(type.getRows() * numSegments),
+                           b.i32(b.kernel.numThreads));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value segment = loop.getInductionVar();
+    Value row = arith::UIToFPOp::create(
+        b, b.getF32Type(),
+        arith::DivUIOp::create(b, segment, b.i32(numSegments)));
+    Value pair = b.packPair(row, row, type.getElementType());
+    auto vector = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
+    Value all = LLVM::UndefOp::create(b, vector);
+    for (int64_t e = 0; e < kSegmentBytes / 4; ++e)
+      all = LLVM::InsertElementOp::create(b, all, pair, b.i32(e));
+    Value address = b.offsetPointer(
+        getSharedPointer(b, getTile(getStageTile(
+                                b, b.kernel.shared.get(ramp.getResult()), {}))),
+        arith::MulIOp::create(b, segment, b.i32(kSegmentBytes)));
+    LLVM::StoreOp::create(b, all, address, kSegmentBytes);
+    // Products read by another way than threads write.
+    b.setInsertionPointAfter(loop);
+    emitProxyFence(b);
+  }
+}
+
+/// One thread initialises the barriers of channels and mailboxes.
+static void initBarriers(ThreadBuilder &b) {
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.id, b.i32(0));
+  b.ifThen(isFirst, [&] {
+    for (Operation &op : *b.kernel.roles->getBlock()) {
+      auto channel = dyn_cast<hopper::CreateChannelOp>(op);
+      if (!channel && !isa<hopper::CreateMailboxOp>(op))
+        continue;
+      const SharedTile &tile = b.kernel.shared.get(op.getResult(0));
+      int64_t stages =
+          channel ? channel.getResult().getType().getStages() : kMailboxSlots;
+      for (int64_t stage = 0; stage < stages; ++stage) {
+        NVVM::MBarrierInitOp::create(
+            b, getBarrier(b, tile.fullBarrier + 8 * stage, {}),
+            b.i32(tile.fullArrivals), Value());
+        NVVM::MBarrierInitOp::create(
+            b, getBarrier(b, tile.emptyBarrier + 8 * stage, {}),
+            b.i32(tile.emptyArrivals), Value());
+      }
+    }
+    NVVM::FenceMbarrierInitOp::create(b);
+  });
+  NVVM::BarrierOp::create(b);
+}
+
+void mlir::attn::emitKernelStart(Kernel &kernel) {
+  OpBuilder builder(kernel.function.getContext());
+  // Behind what stands for the kernel's arguments.
+  Block &body = kernel.function.getBody().front();
+  builder.setInsertionPointToStart(&body);
+  Thread &thread = kernel.all;
+  ThreadBuilder b(builder, kernel.function.getLoc(), kernel, thread);
+  thread.id = NVVM::ThreadIdXOp::create(b, b.getI32Type());
+  if (!kernel.roles) {
+    thread.lane =
+        arith::AndIOp::create(b, thread.id, b.i32(hopper::kWarpThreads - 1));
+    return;
+  }
+  thread.sharedBase = LLVM::AddressOfOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), 3), kSharedName);
+  writeRamps(b);
+  initBarriers(b);
+  b.setInsertionPoint(kernel.roles);
+  hopper::PartitionLayout layout(kernel.roles);
+  if (layout.getNumGroups() > 1)
+    // Uniform in a warp, which a compiler does not see in a shifted thread id.
+    thread.group = NVVM::ShflOp::create(
+        b, b.getI32Type(), b.i32(-1),
+        arith::ShRUIOp::create(b, thread.id, b.i32(7)), b.i32(0), b.i32(31),
+        NVVM::ShflKind::idx, UnitAttr());
+  else
+    thread.group = b.i32(0);
+}
 
 //===----------------------------------------------------------------------===//
 // Partitions
 //===----------------------------------------------------------------------===//
 
-LogicalResult ThreadProgram::emitPartitions() {
+/// The values of threads of whole warpgroups.
+static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
+  Thread &thread = b.thread;
+  thread.warp =
+      arith::AndIOp::create(b, arith::ShRUIOp::create(b, thread.id, b.i32(5)),
+                            b.i32(kWarpsOfGroup - 1));
+  thread.quad = arith::AndIOp::create(b, thread.lane, b.i32(3));
+  thread.row =
+      arith::AddIOp::create(b, arith::MulIOp::create(b, thread.warp, b.i32(16)),
+                            arith::ShRUIOp::create(b, thread.lane, b.i32(2)));
+  thread.isLane0 =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.lane, b.i32(0));
+  thread.inGroup = thread.id;
+  if (thread.firstGroup != 0 || thread.partition.getReplicas() > 1)
+    thread.inGroup =
+        arith::AndIOp::create(b, thread.id, b.i32(kGroupThreads - 1));
+  thread.isGroupLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                               thread.inGroup, b.i32(0));
+  thread.sharedInt =
+      LLVM::PtrToIntOp::create(b, b.getI32Type(), thread.sharedBase);
+  thread.start = b.i32(0).getDefiningOp();
+  // The first replica starts.
+  for (auto [turns, barrier] : b.kernel.shared.getTurns()) {
+    bool isHere = llvm::any_of(turns.getUsers(), [&](Operation *user) {
+      return body.getParent()->isAncestor(user->getParentRegion());
+    });
+    if (!isHere)
+      continue;
+    Value isLast =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.warpgroup,
+                              b.i32(thread.partition.getReplicas() - 1));
+    b.ifThen(isLast,
+             [&, turns = turns] { emitPassTurn(b, turns, thread.warpgroup); });
+  }
+}
+
+/// A thread does not end before its copies have, and shared memory must last
+/// until copies out of it are done.
+static void emitWarpgroupEnd(ThreadBuilder &b, Block &body) {
+  bool copies = false, stores = false;
+  body.walk([&](Operation *op) {
+    if (auto put = dyn_cast<hopper::PutOp>(op))
+      copies |= put.getMap().getType().getAligned();
+    if (auto store = dyn_cast<hopper::StoreOp>(op))
+      stores |= !store.getMap().getType().getStrided();
+  });
+  if (copies) {
+    NVVM::CpAsyncCommitGroupOp::create(b);
+    NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  }
+  if (stores)
+    b.ifThen(b.thread.isGroupLeader,
+             [&] { NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, UnitAttr()); });
+}
+
+void mlir::attn::emitPartitionStarts(Kernel &kernel) {
+  hopper::PartitionLayout layout(kernel.roles);
+  for (auto [number, region] : llvm::enumerate(kernel.roles.getBodies())) {
+    Block &body = region.front();
+    OpBuilder builder(kernel.function.getContext());
+    builder.setInsertionPointToStart(&body);
+    Thread &thread = kernel.threads[&region];
+    thread.id = kernel.all.id;
+    thread.sharedBase = kernel.all.sharedBase;
+    thread.group = kernel.all.group;
+    thread.partition = kernel.roles.getPartition(number);
+    thread.firstGroup = layout.getFirstGroup(number);
+    ThreadBuilder b(builder, kernel.roles.getLoc(), kernel, thread);
+    int64_t firstThread = layout.firstWarps[number] * hopper::kWarpThreads;
+    thread.isLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            thread.id, b.i32(firstThread));
+    if (thread.partition.hasWarpgroups())
+      thread.warpgroup =
+          thread.firstGroup == 0
+              ? thread.group
+              : arith::SubIOp::create(b, thread.group, b.i32(thread.firstGroup))
+                    .getResult();
+    thread.lane =
+        arith::AndIOp::create(b, thread.id, b.i32(hopper::kWarpThreads - 1));
+    if (thread.partition.hasWarpgroups()) {
+      emitWarpgroupStart(b, body);
+      b.setInsertionPoint(body.getTerminator());
+      emitWarpgroupEnd(b, body);
+      continue;
+    }
+    thread.isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                           thread.lane, b.i32(0));
+    thread.warpgroup = b.i32(0);
+    if (thread.partition.getReplicas() > 1) {
+      Value inPartition = arith::ShRUIOp::create(
+          b, b.addOffset(thread.id, -firstThread), b.i32(5));
+      thread.warpgroup = arith::DivUIOp::create(
+          b, inPartition, b.i32(thread.partition.getWarpsOfReplica()));
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Branches
+//===----------------------------------------------------------------------===//
+
+/// Puts the program of a partition at the insertion point.
+static void moveBody(ThreadBuilder &b, unsigned number) {
+  Block &body = b.kernel.roles.getBodies()[number].front();
+  body.getTerminator()->erase();
+  b.getInsertionBlock()->getOperations().splice(b.getInsertionPoint(),
+                                                body.getOperations());
+}
+
+/// What warpgroups do, all of which are the partitions from `first` to before
+/// `end`.
+static void emitWarpgroups(ThreadBuilder &b,
+                           const hopper::PartitionLayout &layout,
+                           unsigned first, unsigned end) {
+  hopper::WarpSpecializeOp roles = b.kernel.roles;
+  Value id = b.kernel.all.id;
+  int64_t registers = layout.getRegisters(first);
+  NVVM::SetMaxRegisterOp::create(b, registers,
+                                 registers < layout.startRegisters
+                                     ? NVVM::SetMaxRegisterAction::decrease
+                                     : NVVM::SetMaxRegisterAction::increase);
+  for (unsigned number = first; number < end; ++number) {
+    hopper::PartitionAttr one = roles.getPartition(number);
+    if (one.hasWarpgroups())
+      return moveBody(b, number);
+    int64_t from = layout.firstWarps[number] * hopper::kWarpThreads;
+    Value isIn;
+    if (one.getThreads() == 1 && one.getReplicas() == 1) {
+      isIn =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, id, b.i32(from));
+    } else {
+      isIn = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ult, b.addOffset(id, -from),
+          b.i32(one.getWarps() * hopper::kWarpThreads));
+      if (one.getThreads() == 1)
+        isIn = arith::AndIOp::create(
+            b, isIn,
+            arith::CmpIOp::create(
+                b, arith::CmpIPredicate::eq,
+                arith::AndIOp::create(b, id, b.i32(hopper::kWarpThreads - 1)),
+                b.i32(0)));
+    }
+    b.ifThen(isIn, [&] { moveBody(b, number); });
+  }
+}
+
+void mlir::attn::emitPartitionBranches(Kernel &kernel) {
+  hopper::WarpSpecializeOp roles = kernel.roles;
+  OpBuilder builder(roles);
+  ThreadBuilder b(builder, roles.getLoc(), kernel, kernel.all);
   hopper::PartitionLayout layout(roles);
   unsigned numPartitions = roles.getPartitions().size();
-  if (layout.getNumGroups() > 1)
-    // Uniform in a warp, which a compiler does not see in a shifted thread id.
-    group = NVVM::ShflOp::create(
-        b, b.getI32Type(), i32(-1), arith::ShRUIOp::create(b, threadId, i32(7)),
-        i32(0), i32(31), NVVM::ShflKind::idx, UnitAttr());
-  else
-    group = i32(0);
-  OpBuilder::InsertionGuard guard(b);
   for (unsigned first = 0, end; first < numPartitions; first = end) {
     // Those that share warpgroups with the first one.
     for (end = first + 1; end < numPartitions; ++end)
       if (roles.getPartition(first).hasWarpgroups() ||
           roles.getPartition(end).hasWarpgroups())
         break;
-    if (end == numPartitions)
-      return emitWarpgroups(layout, first, end);
+    if (end == numPartitions) {
+      emitWarpgroups(b, layout, first, end);
+      break;
+    }
     int64_t from = layout.getFirstGroup(first), to = layout.getFirstGroup(end);
     Value isHere = to == from + 1
                        ? arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                               group, i32(from))
+                                               kernel.all.group, b.i32(from))
                        : arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                               group, i32(to));
+                                               kernel.all.group, b.i32(to));
     auto branch = scf::IfOp::create(b, isHere, /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
-    if (failed(emitWarpgroups(layout, first, end)))
-      return failure();
+    emitWarpgroups(b, layout, first, end);
     b.setInsertionPointToStart(branch.elseBlock());
   }
-  return success();
-}
-
-/// What warpgroups do, all of which are the partitions from `first` to before
-/// `end`.
-LogicalResult
-ThreadProgram::emitWarpgroups(const hopper::PartitionLayout &layout,
-                              unsigned first, unsigned end) {
-  int64_t registers = layout.getRegisters(first);
-  NVVM::SetMaxRegisterOp::create(b, registers,
-                                 registers < layout.startRegisters
-                                     ? NVVM::SetMaxRegisterAction::decrease
-                                     : NVVM::SetMaxRegisterAction::increase);
-  LogicalResult result = success();
-  for (unsigned number = first; number < end; ++number) {
-    hopper::PartitionAttr one = roles.getPartition(number);
-    if (one.hasWarpgroups())
-      return emitPartition(layout, number);
-    int64_t from = layout.firstWarps[number] * hopper::kWarpThreads;
-    Value isIn;
-    if (one.getThreads() == 1 && one.getReplicas() == 1) {
-      isIn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId,
-                                   i32(from));
-    } else {
-      isIn = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                   addOffset(threadId, -from),
-                                   i32(one.getWarps() * hopper::kWarpThreads));
-      if (one.getThreads() == 1)
-        isIn = arith::AndIOp::create(
-            b, isIn,
-            arith::CmpIOp::create(
-                b, arith::CmpIPredicate::eq,
-                arith::AndIOp::create(b, threadId,
-                                      i32(hopper::kWarpThreads - 1)),
-                i32(0)));
-    }
-    emitIfThen(isIn, [&] { result = emitPartition(layout, number); });
-    if (failed(result))
-      return failure();
-  }
-  return result;
-}
-
-LogicalResult
-ThreadProgram::emitPartition(const hopper::PartitionLayout &layout,
-                             unsigned number) {
-  partition = roles.getPartition(number);
-  firstGroup = layout.getFirstGroup(number);
-  int64_t firstThread = layout.firstWarps[number] * hopper::kWarpThreads;
-  descriptors.clear();
-  stores = false;
-  isLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, threadId,
-                                   i32(firstThread));
-  if (partition.hasWarpgroups())
-    warpgroup = firstGroup == 0
-                    ? group
-                    : arith::SubIOp::create(b, group, i32(firstGroup));
-  lane = arith::AndIOp::create(b, threadId, i32(hopper::kWarpThreads - 1));
-  if (!partition.hasWarpgroups()) {
-    isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
-    warpgroup = i32(0);
-    if (partition.getReplicas() > 1) {
-      Value inPartition =
-          arith::ShRUIOp::create(b, addOffset(threadId, -firstThread), i32(5));
-      warpgroup = arith::DivUIOp::create(b, inPartition,
-                                         i32(partition.getWarpsOfReplica()));
-    }
-    return emitBlock(roles.getBodies()[number].front());
-  }
-  warp = arith::AndIOp::create(b, arith::ShRUIOp::create(b, threadId, i32(5)),
-                               i32(kWarpsOfGroup - 1));
-  quad = arith::AndIOp::create(b, lane, i32(3));
-  row = arith::AddIOp::create(b, arith::MulIOp::create(b, warp, i32(16)),
-                              arith::ShRUIOp::create(b, lane, i32(2)));
-  isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
-  groupThread = threadId;
-  if (firstGroup != 0 || partition.getReplicas() > 1)
-    groupThread = arith::AndIOp::create(b, threadId, i32(kGroupThreads - 1));
-  isGroupLeader =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, groupThread, i32(0));
-  sharedInt = LLVM::PtrToIntOp::create(b, b.getI32Type(), sharedBase);
-  // Descriptors go before this.
-  partitionStart = i32(0).getDefiningOp();
-  Block &body = roles.getBodies()[number].front();
-  // The first replica starts.
-  for (auto &entry : turnBarriers) {
-    Value turns = entry.first;
-    bool isHere = llvm::any_of(turns.getUsers(), [&](Operation *user) {
-      return roles.findPartition(user) == number;
-    });
-    if (!isHere)
-      continue;
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warpgroup,
-                                         i32(partition.getReplicas() - 1));
-    emitIfThen(isLast, [&] { emitPassTurn(turns, warpgroup); });
-  }
-  if (failed(emitBlock(body)))
-    return failure();
-  // A thread does not end before its copies have.
-  bool copies = body.walk([](hopper::PutOp put) {
-                      return put.getMap().getType().getAligned()
-                                 ? WalkResult::interrupt()
-                                 : WalkResult::advance();
-                    })
-                    .wasInterrupted();
-  if (copies) {
-    NVVM::CpAsyncCommitGroupOp::create(b);
-    NVVM::CpAsyncWaitGroupOp::create(b, 0);
-  }
-  emitStoreEnd();
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Barriers of threads
-//===----------------------------------------------------------------------===//
-
-void ThreadProgram::emitNamedBarrier(Value id, int64_t threads) {
-  NVVM::BarrierOp::create(b, TypeRange(), id, i32(threads),
-                          NVVM::BarrierReductionAttr(), Value());
-}
-
-void ThreadProgram::emitGroupBarrier() {
-  emitNamedBarrier(addOffset(warpgroup, kGroupBarrier + firstGroup),
-                   kGroupThreads);
-}
-
-void ThreadProgram::emitSync() {
-  if (partition.getReplicas() == 1 && partition.hasWarpgroups())
-    return emitGroupBarrier();
-  if (partition.getWarps() == 1) {
-    NVVM::SyncWarpOp::create(b, i32(-1));
-    return;
-  }
-  emitNamedBarrier(i32(syncBarriers.at(partition.getName())),
-                   partition.getWarps() * hopper::kWarpThreads);
-}
-
-/// The barrier of a replica is for its threads, which wait, and those of the
-/// one before, which only arrive.
-void ThreadProgram::emitTakeTurn(Value turns) {
-  emitNamedBarrier(addOffset(warpgroup, turnBarriers.at(turns)),
-                   2 * kGroupThreads);
-}
-
-void ThreadProgram::emitPassTurn(Value turns, Value from) {
-  int64_t first = turnBarriers.at(turns);
-  Value last = i32(partition.getReplicas() - 1);
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
-  Value next = arith::SelectOp::create(b, isLast, i32(first),
-                                       addOffset(from, first + 1));
-  NVVM::BarrierArriveOp::create(b, next, i32(2 * kGroupThreads));
-}
-
-/// Gives turns and partitions that synchronise their named barriers.
-LogicalResult ThreadProgram::assignBarriers() {
-  int64_t next = 1, last = kSyncBarrier;
-  for (auto create : kernel.getBody().front().getOps<hopper::CreateTurnsOp>()) {
-    turnBarriers[create.getResult()] = next;
-    for (Operation *user : create.getResult().getUsers())
-      if (std::optional<unsigned> number = roles.findPartition(user)) {
-        next += roles.getPartition(*number).getReplicas();
-        break;
-      }
-  }
-  for (auto [number, body] : llvm::enumerate(roles.getBodies())) {
-    hopper::PartitionAttr one = roles.getPartition(number);
-    bool hasOwn =
-        one.getWarps() == 1 || (one.getReplicas() == 1 && one.hasWarpgroups());
-    bool syncs =
-        body.walk([](hopper::SyncOp) { return WalkResult::interrupt(); })
-            .wasInterrupted();
-    if (hasOwn || !syncs)
-      continue;
-    syncBarriers[one.getName()] = last;
-    // The barriers of warpgroups are in between.
-    last = last == kSyncBarrier ? kGroupBarrier - 1 : last - 1;
-  }
-  int64_t end = std::min(last + 1, kGroupBarrier);
-  if (next > end)
-    return roles.emitError("expects turns and partitions that synchronise to "
-                           "need fewer than ")
-           << kGroupBarrier << " barriers";
-  return success();
+  // What is left of channels and turns.
+  Block *block = roles->getBlock();
+  roles.erase();
+  for (Operation &op : llvm::make_early_inc_range(*block))
+    if (isa<hopper::CreateChannelOp, hopper::CreateMailboxOp,
+            hopper::CreateTurnsOp>(op))
+      op.erase();
 }

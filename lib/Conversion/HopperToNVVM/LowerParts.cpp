@@ -7,9 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ThreadProgram.h"
+#include "ThreadPatterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
 
 using namespace mlir;
@@ -27,12 +26,14 @@ static constexpr int64_t kBatch = 8;
 //===----------------------------------------------------------------------===//
 
 /// The head and the query of row `at` of packed heads.
-void ThreadProgram::unpackPosition(hopper::StoreRowsOp op, Value at,
-                                   SmallVectorImpl<IndexElement> &position) {
+static void unpackPosition(hopper::StoreRowsOp op,
+                           Operands<hopper::StoreRowsOp> in, ThreadBuilder &b,
+                           Value at, SmallVectorImpl<IndexElement> &position) {
   // Rows are positions.
-  Value row32 = toInt({at, 0}, 32), count = getIndexInt(op.getPacked(), 32);
+  Value row32 = b.toInt(IndexElement{at, 0}, 32),
+        count = b.toInt(in.getPacked(), 32);
   int64_t heads = static_cast<int64_t>(*op.getHeads());
-  Value head = getIndexInt(op.getIndices()[heads], 32);
+  Value head = b.toInt(in.getIndices()[heads], 32);
   position[heads] = {
       arith::AddIOp::create(b, arith::MulIOp::create(b, head, count),
                             arith::RemUIOp::create(b, row32, count)),
@@ -42,32 +43,34 @@ void ThreadProgram::unpackPosition(hopper::StoreRowsOp op, Value at,
 
 /// One element for each query is written by the first thread of the four that
 /// share a row; of rows each thread writes its own, two at a time.
-LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
-  const BufferParameter &buffer = buffers.at(op.getMemref());
-  Elements list = get(op.getVector());
-  SmallVector<IndexElement> position;
-  for (Value index : op.getIndices())
-    position.push_back(getIndices(index)[0]);
-  Value first = toInt(position[op.getDim()], 64);
-  Value end = getIndexInt(op.getEnd(), 64);
+static void lowerStoreRows(hopper::StoreRowsOp op,
+                           Operands<hopper::StoreRowsOp> in, ThreadBuilder &b) {
+  BufferParameter buffer =
+      b.getBuffer(op.getMemref().getType(), in.getMemref());
+  ValueRange list = in.getVector();
+  SmallVector<IndexElement> position = b.getPosition(in.getIndices());
+  Value first = b.toInt(position[op.getDim()], 64);
+  Value end = b.toInt(in.getEnd(), 64);
   bool hasColumns = position.size() != buffer.strides.size();
   Value isOwn;
   if (hasColumns)
-    position.push_back({arith::MulIOp::create(b, quad, i32(2)), 0});
+    position.push_back({arith::MulIOp::create(b, b.thread.quad, b.i32(2)), 0});
   else
-    isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, quad, i32(0));
+    isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.quad,
+                                  b.i32(0));
   auto pair = VectorType::get({2}, b.getF32Type());
   for (int64_t r : {0, 1}) {
-    Value at = arith::AddIOp::create(b, first, zext64(addOffset(row, 8 * r)));
+    Value at = arith::AddIOp::create(
+        b, first, b.zext64(b.addOffset(b.thread.row, 8 * r)));
     Value inRange =
         arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, end);
     if (isOwn)
       inRange = arith::AndIOp::create(b, isOwn, inRange);
-    emitIfThen(inRange, [&] {
+    b.ifThen(inRange, [&] {
       position[op.getDim()] = {at, 0};
       if (op.getPacked())
-        unpackPosition(op, at, position);
-      Value address = getAddress(buffer, position, 4);
+        unpackPosition(op, in, b, at, position);
+      Value address = b.getAddress(buffer, position, 4);
       if (!hasColumns) {
         LLVM::StoreOp::create(b, list[r], address);
         return;
@@ -75,7 +78,7 @@ LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
       for (size_t e = 2 * r; e < list.size(); e += 4) {
         Value both = LLVM::UndefOp::create(b, pair);
         for (int64_t p : {0, 1})
-          both = LLVM::InsertElementOp::create(b, both, list[e + p], i32(p));
+          both = LLVM::InsertElementOp::create(b, both, list[e + p], b.i32(p));
         constexpr int64_t groupBytes = 8 * 4;
         Value place = LLVM::GEPOp::create(
             b, address.getType(), b.getI8Type(), address,
@@ -84,7 +87,6 @@ LogicalResult ThreadProgram::emitStoreRows(hopper::StoreRowsOp op) {
       }
     });
   }
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -244,7 +246,7 @@ void Merge::addBatch(Value first, Value lse, Value shift, Value offset,
   }
   for (const Part &part : list)
     for (auto [sum, value] : llvm::zip_equal(sums.values, part.values))
-      sum = math::FmaOp::create(b, part.weight, value, sum);
+      sum = LLVM::FMAOp::create(b, value.getType(), part.weight, value, sum);
 }
 
 Merge::Sums Merge::emitSums(Value shift, Value offset, Value hasColumns) {
@@ -278,52 +280,51 @@ Merge::Sums Merge::emitSums(Value shift, Value offset, Value hasColumns) {
   return sums;
 }
 
-void ThreadProgram::emitMerge(hopper::MergeOp op) {
-  const BufferParameter &parts = buffers.at(op.getParts()),
-                        &lses = buffers.at(op.getLses()),
-                        &into = buffers.at(op.getInto());
+static void lowerMerge(hopper::MergeOp op, Operands<hopper::MergeOp> in,
+                       ThreadBuilder &b) {
+  BufferParameter parts = b.getBuffer(op.getParts().getType(), in.getParts()),
+                  lses = b.getBuffer(op.getLses().getType(), in.getLses()),
+                  into = b.getBuffer(op.getInto().getType(), in.getInto());
   int64_t numColumns =
       cast<MemRefType>(op.getParts().getType()).getShape().back();
-  SmallVector<IndexElement> position;
-  for (Value index : op.getRow())
-    position.push_back(getIndices(index)[0]);
+  SmallVector<IndexElement> position = b.getPosition(in.getRow());
   position.push_back({{}, 0});
-  Value lsesOfRow = getAddress(lses, position, 4);
+  Value lsesOfRow = b.getAddress(lses, position, 4);
   position.push_back({{}, 0});
-  Merge merge(b, lane, lsesOfRow, getAddress(parts, position, 4),
-              toInt(lses.extents.back(), 32), 4 * numColumns);
+  Merge merge(b, b.thread.lane, lsesOfRow, b.getAddress(parts, position, 4),
+              b.toInt(lses.extents.back(), 32), 4 * numColumns);
 
   // The columns of this thread, of which each half of the warp writes a part.
-  Value firstColumn = getIndexInt(op.getIndices()[op.getDim()], 32);
-  Value inHalf = arith::AndIOp::create(b, lane, i32(kHalfThreads - 1));
+  Value firstColumn = b.toInt(in.getIndices()[op.getDim()], 32);
+  Value inHalf =
+      arith::AndIOp::create(b, b.thread.lane, b.i32(kHalfThreads - 1));
   Value column = arith::AddIOp::create(
-      b, firstColumn, arith::MulIOp::create(b, inHalf, i32(kColumns)));
+      b, firstColumn, arith::MulIOp::create(b, inHalf, b.i32(kColumns)));
   Value hasColumns = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column,
-                                           i32(numColumns));
+                                           b.i32(numColumns));
   Value max = merge.emitMax();
   auto isEqual = [&](Value value, double other) {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value,
-                                 f32(other));
+                                 b.f32(other));
   };
   // Where all parts are empty, their weights are 0.
   Value shift =
-      arith::SelectOp::create(b, isEqual(max, -INFINITY), f32(0), max);
+      arith::SelectOp::create(b, isEqual(max, -INFINITY), b.f32(0), max);
   Merge::Sums sums = merge.emitSums(
-      shift, arith::MulIOp::create(b, column, i32(4)), hasColumns);
+      shift, arith::MulIOp::create(b, column, b.i32(4)), hasColumns);
   Value isEmpty = isEqual(sums.weights, 0);
-  Value weights = arith::SelectOp::create(b, isEmpty, f32(1), sums.weights);
+  Value weights = arith::SelectOp::create(b, isEmpty, b.f32(1), sums.weights);
   Value factor =
-      intrinsic("llvm.nvvm.rcp.approx.ftz.f", weights, b.getF32Type());
-  Value isFirstHalf = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lane,
-                                            i32(kHalfThreads));
+      b.intrinsic("llvm.nvvm.rcp.approx.ftz.f", weights, b.getF32Type());
+  Value isFirstHalf = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                            b.thread.lane, b.i32(kHalfThreads));
   constexpr int64_t perHalf = kColumns / kNumHalves;
   Value own = arith::AddIOp::create(
-      b, column, arith::SelectOp::create(b, isFirstHalf, i32(0), i32(perHalf)));
+      b, column,
+      arith::SelectOp::create(b, isFirstHalf, b.i32(0), b.i32(perHalf)));
   Type element = cast<MemRefType>(op.getInto().getType()).getElementType();
-  emitIfThen(hasColumns, [&] {
-    SmallVector<IndexElement> at;
-    for (Value index : op.getIndices())
-      at.push_back(getIndices(index)[0]);
+  b.ifThen(hasColumns, [&] {
+    SmallVector<IndexElement> at = b.getPosition(in.getIndices());
     for (int64_t e = 0; e < perHalf; ++e) {
       Value sum = arith::SelectOp::create(b, isFirstHalf, sums.values[e],
                                           sums.values[perHalf + e]);
@@ -332,24 +333,29 @@ void ThreadProgram::emitMerge(hopper::MergeOp op) {
         value = arith::TruncFOp::create(b, element, value);
       at[op.getDim()] = {own, e};
       LLVM::StoreOp::create(
-          b, value, getAddress(into, at, hopper::getElementBytes(element)));
+          b, value, b.getAddress(into, at, hopper::getElementBytes(element)));
     }
   });
   if (!op.getLse())
     return;
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                            arith::OrIOp::create(b, firstColumn, lane), i32(0));
-  emitIfThen(isFirst, [&] {
+  Value isFirst = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq,
+      arith::OrIOp::create(b, firstColumn, b.thread.lane), b.i32(0));
+  b.ifThen(isFirst, [&] {
     constexpr double ln2 = 0.69314718055994530942;
     Value log =
-        intrinsic("llvm.nvvm.lg2.approx.ftz.f", weights, b.getF32Type());
+        b.intrinsic("llvm.nvvm.lg2.approx.ftz.f", weights, b.getF32Type());
     Value lse = arith::MulFOp::create(b, arith::AddFOp::create(b, shift, log),
-                                      f32(ln2));
-    lse = arith::SelectOp::create(b, isEmpty, f32(-INFINITY), lse);
-    SmallVector<IndexElement> at;
-    for (Value index : op.getLseIndices())
-      at.push_back(getIndices(index)[0]);
-    LLVM::StoreOp::create(b, lse, getAddress(buffers.at(op.getLse()), at, 4));
+                                      b.f32(ln2));
+    lse = arith::SelectOp::create(b, isEmpty, b.f32(-INFINITY), lse);
+    SmallVector<IndexElement> at = b.getPosition(in.getLseIndices());
+    LLVM::StoreOp::create(
+        b, lse,
+        b.getAddress(b.getBuffer(op.getLse().getType(), in.getLse()), at, 4));
   });
+}
+
+void mlir::attn::populatePartPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerStoreRows);
+  patterns.add(lowerMerge);
 }

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ThreadProgram.h"
+#include "ThreadPatterns.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <limits>
@@ -33,14 +33,13 @@ class UnionProgram {
 public:
   /// What the operation has, with numbers of 32 bits.
   struct Operands {
-    const BufferParameter &rows, &columns, &places, &numbers, &words;
+    BufferParameter rows, columns, places, numbers, words;
     unsigned rowBits, columnBits;
     Value queries, keys;
     int64_t tileQueries, tileKeys;
   };
 
-  UnionProgram(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
-               const Operands &operands, Value thread);
+  UnionProgram(ThreadBuilder &b, const Operands &operands);
   void emit();
 
 private:
@@ -172,13 +171,11 @@ private:
 };
 } // namespace
 
-UnionProgram::UnionProgram(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
-                           const Operands &operands, Value thread)
-    : b(b), operands(operands), thread(thread) {
-  numThreads =
-      kernel->getAttrOfType<IntegerAttr>(hopper::kThreadsAttrName).getInt();
+UnionProgram::UnionProgram(ThreadBuilder &b, const Operands &operands)
+    : b(b), operands(operands), numThreads(b.kernel.numThreads),
+      thread(b.thread.id) {
   numWarps = numThreads / hopper::kWarpThreads;
-  auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
+  auto module = b.kernel.function->getParentOfType<gpu::GPUModuleOp>();
   if (!module.lookupSymbol(kMemoryName)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
@@ -534,18 +531,24 @@ void UnionProgram::emit() {
   });
 }
 
-void ThreadProgram::emitListUnions(ListUnionsOp op) {
+static void lowerListUnions(ListUnionsOp op, Operands<ListUnionsOp> in,
+                            ThreadBuilder &b) {
   auto getBits = [](Value list) {
     return getElementTypeOrSelf(list.getType()).getIntOrFloatBitWidth();
   };
-  UnionProgram(b, kernel,
-               {buffers.at(op.getRows()), buffers.at(op.getColumns()),
-                buffers.at(op.getTable(0)), buffers.at(op.getTable(1)),
-                buffers.at(op.getTable(2)), getBits(op.getRows()),
-                getBits(op.getColumns()), getIndexInt(op.getQueries(), 32),
-                getIndexInt(op.getKeys(), 32),
-                static_cast<int64_t>(op.getTileQueries()),
-                static_cast<int64_t>(op.getTileKeys())},
-               threadId)
+  auto getTable = [&](unsigned number) {
+    return b.getBuffer(op.getTable(number).getType(), in.getInto()[number]);
+  };
+  UnionProgram(b, {b.getBuffer(op.getRows().getType(), in.getRows()),
+                   b.getBuffer(op.getColumns().getType(), in.getColumns()),
+                   getTable(0), getTable(1), getTable(2), getBits(op.getRows()),
+                   getBits(op.getColumns()), b.toInt(in.getQueries(), 32),
+                   b.toInt(in.getKeys(), 32),
+                   static_cast<int64_t>(op.getTileQueries()),
+                   static_cast<int64_t>(op.getTileKeys())})
       .emit();
+}
+
+void mlir::attn::populateUnionPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerListUnions);
 }

@@ -120,6 +120,17 @@ Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
   return b.create(state)->getResult(0);
 }
 
+bool mlir::attn::isReplacedScalarOp(Operation *op) {
+  if (op->getNumResults() != 1)
+    return false;
+  Type type = op->getResult(0).getType();
+  if (isa<math::AbsIOp>(op))
+    return type.isInteger(32) || type.isInteger(64);
+  return type.isF32() &&
+         isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp,
+             math::RsqrtOp, math::SqrtOp, math::FmaOp, arith::DivFOp>(op);
+}
+
 /// Whether a function of the math dialect is an instruction, or one of those
 /// that emitScalar replaces.
 static bool isInstruction(Operation *op) {

@@ -16,6 +16,9 @@ Value emitPureAsm(ImplicitLocOpBuilder &b, StringRef text,
 Value emitScalarOp(ImplicitLocOpBuilder &b, Operation &op, ValueRange operands,
                    Type type, bool accurateTanh);
 
+/// Whether emitScalarOp makes something else of an operation on scalars.
+bool isReplacedScalarOp(Operation *op);
+
 /// Fails with a diagnostic where an operation has no such element, as code
 /// generation would make calls of a library of it, or nothing.
 LogicalResult verifyScalarOp(Operation &op);

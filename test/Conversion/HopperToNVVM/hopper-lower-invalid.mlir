@@ -258,3 +258,34 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%n: i32 {hopper.operand = 0 : i64}, %p: i1 {hopper.operand = 1 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    %a = hopper.create_channel : !hopper.channel<1x16x16xbf16>
+    %b = hopper.create_channel : !hopper.channel<1x16x16xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %c = arith.select %p, %a, %b : !hopper.channel<1x16x16xbf16>
+      // expected-error@+1 {{expects a channel, a mailbox or turns that the kernel creates, but got a value of '!hopper.channel<1x16x16xbf16>' that control flow carries}}
+      %t = hopper.get %c[%n] : !hopper.channel<1x16x16xbf16> -> !hopper.tile<16x16xbf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    %a = hopper.create_channel : !hopper.channel<1x64x64xbf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %t = hopper.get %a[%n] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
+      // expected-error@+1 {{failed to legalize operation 'hopper.dot'}}
+      %x = hopper.dot %t, %t : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
+    }
+    gpu.return
+  }
+}

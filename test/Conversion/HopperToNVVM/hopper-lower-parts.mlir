@@ -62,7 +62,7 @@
 // CHECK:   %[[BOTH:.*]] = arith.andi %[[READS]], %[[HAS]]
 // CHECK:   llvm.inline_asm {{.*}}@$5 ld.global.v4.f32 {$0, $1, $2, $3}, [$4]; }"{{.*}} %{{.*}}, %[[BOTH]]
 // CHECK-COUNT-7: ld.global.v4.f32
-// CHECK-COUNT-4: math.fma %[[OF0]]
+// CHECK-COUNT-4: llvm.intr.fma(%[[OF0]]
 // CHECK:   scf.yield {{.*}}%[[NEXT]] :
 // CHECK: }
 // The halves come together, and each writes two columns of a thread.

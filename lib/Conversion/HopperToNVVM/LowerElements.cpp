@@ -1,0 +1,173 @@
+//===- LowerElements.cpp - Arithmetic on the elements of a thread ---------===//
+
+#include "ScalarMath.h"
+#include "ThreadPatterns.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static bool isPacked(Type type) {
+  std::optional<Fragment> fragment = Fragment::get(type);
+  return fragment && fragment->isPacked();
+}
+
+//===----------------------------------------------------------------------===//
+// Values that many elements have
+//===----------------------------------------------------------------------===//
+
+static FailureOr<Elements> lowerConstant(arith::ConstantOp op,
+                                         Operands<arith::ConstantOp>,
+                                         ThreadBuilder &b) {
+  TypedAttr attribute = op.getValue();
+  if (auto elements = dyn_cast<DenseElementsAttr>(attribute))
+    attribute = elements.getSplatValue<TypedAttr>();
+  std::optional<Fragment> fragment = Fragment::get(op.getType());
+  int64_t count = fragment ? fragment->getNumRegisters() : 1;
+  Value value;
+  if (isa<IndexType>(attribute.getType())) {
+    value = b.toIndex({{}, cast<IntegerAttr>(attribute).getInt()});
+  } else if (isPacked(op.getType())) {
+    uint64_t bits =
+        cast<FloatAttr>(attribute).getValue().bitcastToAPInt().getZExtValue();
+    value = b.i32(static_cast<int32_t>(bits << 16 | bits));
+  } else {
+    value = arith::ConstantOp::create(b, attribute);
+  }
+  return Elements(count, value);
+}
+
+/// Elements keep what is known of them.
+static Elements lowerBroadcast(vector::BroadcastOp op,
+                               Operands<vector::BroadcastOp> in,
+                               ThreadBuilder &b) {
+  Fragment to(op.getResultVectorType());
+  std::optional<Fragment> from = Fragment::get(op.getSourceType());
+  // The element of the source for each of the result.
+  auto select = [&](int64_t e) -> int64_t {
+    if (!from)
+      return 0;
+    if (from->layout == to.layout)
+      return e;
+    return from->layout == FragmentLayout::Columns ? to.getColumn(e)
+                                                   : to.getRow(e);
+  };
+  Elements list;
+  for (int64_t e = 0, count = to.getNumRegisters(); e < count; ++e)
+    list.push_back(in.getSource()[select(e)]);
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+static FailureOr<Elements> lowerElementwise(Operation *op,
+                                            ArrayRef<ValueRange> operands,
+                                            ThreadBuilder &b) {
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
+      !isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+      op->hasTrait<OpTrait::ConstantLike>())
+    return failure();
+  Type type = getElementTypeOrSelf(op->getResult(0).getType());
+  std::optional<Fragment> fragment = Fragment::get(op->getResult(0).getType());
+  Elements list;
+  for (int64_t e = 0, count = fragment ? fragment->getNumRegisters() : 1;
+       e < count; ++e) {
+    SmallVector<Value> own;
+    for (ValueRange elements : operands)
+      own.push_back(elements.size() == 1 ? elements[0] : elements[e]);
+    list.push_back(emitScalarOp(b, *op, own, type, b.kernel.accurateTanh));
+  }
+  return list;
+}
+
+/// x * (y + c) as x * c + x * y, of which the last product is the same for many
+/// elements, so that one instruction is left.
+static FailureOr<Elements> lowerMultiplication(arith::MulFOp op,
+                                               Operands<arith::MulFOp> in,
+                                               ThreadBuilder &b) {
+  auto getSums = [&](ValueRange elements) -> FailureOr<SmallVector<FloatSum>> {
+    SmallVector<FloatSum> list;
+    for (Value element : elements) {
+      auto it = b.kernel.facts.floatSums.find(element);
+      if (it == b.kernel.facts.floatSums.end())
+        return failure();
+      list.push_back(it->second);
+    }
+    return list;
+  };
+  FailureOr<SmallVector<FloatSum>> left = getSums(in.getLhs()),
+                                   right = getSums(in.getRhs());
+  if (!isa<VectorType>(op.getType()) || succeeded(left) == succeeded(right))
+    return failure();
+  ValueRange factors = succeeded(left) ? in.getRhs() : in.getLhs();
+  Elements list;
+  for (auto [x, term] :
+       llvm::zip_equal(factors, succeeded(left) ? *left : *right)) {
+    Value offset = b.f32(term.offset);
+    if (!term.base) {
+      list.push_back(arith::MulFOp::create(b, x, offset));
+      continue;
+    }
+    Value product = arith::MulFOp::create(b, x, term.base);
+    list.push_back(LLVM::FMAOp::create(b, b.getF32Type(), x, offset, product));
+  }
+  return list;
+}
+
+//===----------------------------------------------------------------------===//
+// Floats of 16 bits
+//===----------------------------------------------------------------------===//
+
+/// The two floats of 16 bits in each register as f32, the lower half first.
+static FailureOr<Elements>
+lowerExtension(arith::ExtFOp op, Operands<arith::ExtFOp> in, ThreadBuilder &b) {
+  if (!isPacked(op.getIn().getType()))
+    return failure();
+  Type element = getElementTypeOrSelf(op.getIn().getType());
+  auto pair = VectorType::get({2}, element);
+  Elements list;
+  for (Value packed : in.getIn()) {
+    if (element.isBF16()) {
+      // The upper half of a float.
+      for (Value bits :
+           {arith::ShLIOp::create(b, packed, b.i32(16)).getResult(),
+            arith::AndIOp::create(b, packed, b.i32(0xFFFF0000)).getResult()})
+        list.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), bits));
+      continue;
+    }
+    Value both = LLVM::BitcastOp::create(b, pair, packed);
+    for (int64_t half : {0, 1})
+      list.push_back(LLVM::FPExtOp::create(
+          b, b.getF32Type(),
+          LLVM::ExtractElementOp::create(b, both, b.i32(half))));
+  }
+  return list;
+}
+
+/// Two neighbouring floats in one register, the first in the lower half.
+static FailureOr<Elements> lowerRounding(arith::TruncFOp op,
+                                         Operands<arith::TruncFOp> in,
+                                         ThreadBuilder &b) {
+  if (!isPacked(op.getType()))
+    return failure();
+  Type element = getElementTypeOrSelf(op.getType());
+  ValueRange source = in.getIn();
+  Elements list;
+  for (size_t e = 0; e < source.size(); e += 2)
+    list.push_back(b.packPair(source[e], source[e + 1], element));
+  return list;
+}
+
+void mlir::attn::populateElementwisePatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerConstant);
+  patterns.add(lowerBroadcast);
+  // In front of that for any operation.
+  patterns.add(lowerMultiplication, /*benefit=*/3);
+  patterns.add(lowerExtension, /*benefit=*/3);
+  patterns.add(lowerRounding, /*benefit=*/3);
+  patterns.addForAny(lowerElementwise);
+}

@@ -1,0 +1,218 @@
+//===- ThreadBuilder.cpp - What lowers a kernel to a thread ---------------===//
+
+#include "ThreadBuilder.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Thread &Kernel::getThread(Operation *op) {
+  for (Region *region = op->getParentRegion(); region;
+       region = region->getParentRegion())
+    if (auto it = threads.find(region); it != threads.end())
+      return it->second;
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Short forms
+//===----------------------------------------------------------------------===//
+
+Value ThreadBuilder::i32(int64_t value) {
+  return arith::ConstantIntOp::create(*this, value, 32);
+}
+Value ThreadBuilder::i64(int64_t value) {
+  return arith::ConstantIntOp::create(*this, value, 64);
+}
+Value ThreadBuilder::f32(double value) {
+  return arith::ConstantOp::create(*this, getF32FloatAttr(value));
+}
+Value ThreadBuilder::zext64(Value value) {
+  return arith::ExtUIOp::create(*this, getI64Type(), value);
+}
+Value ThreadBuilder::intrinsic(StringRef name, ValueRange operands, Type type) {
+  return LLVM::CallIntrinsicOp::create(*this, type, getStringAttr(name),
+                                       operands)
+      .getResult(0);
+}
+Value ThreadBuilder::shuffle(Value value, int64_t lanes) {
+  return NVVM::ShflOp::create(*this, value.getType(), i32(-1), value,
+                              i32(lanes), i32(31), NVVM::ShflKind::bfly,
+                              UnitAttr());
+}
+
+Value ThreadBuilder::addOffset(Value value, int64_t offset) {
+  if (offset == 0)
+    return value;
+  unsigned bits = value.getType().getIntOrFloatBitWidth();
+  return arith::AddIOp::create(
+      *this, value, arith::ConstantIntOp::create(*this, offset, bits));
+}
+
+Value ThreadBuilder::offsetPointer(Value base, Value offset) {
+  return LLVM::GEPOp::create(*this, base.getType(), getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{offset});
+}
+Value ThreadBuilder::offsetPointer(Value base, int64_t offset) {
+  return LLVM::GEPOp::create(
+      *this, base.getType(), getI8Type(), base,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}
+
+void ThreadBuilder::ifThen(Value condition, function_ref<void()> body) {
+  auto branch = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+SmallVector<Value> ThreadBuilder::asmOp(StringRef text, StringRef constraints,
+                                        ValueRange operands,
+                                        TypeRange results) {
+  Type type = results.size() == 1
+                  ? results[0]
+                  : Type(LLVM::LLVMStructType::getLiteral(
+                        getContext(), SmallVector<Type>(results)));
+  if (results.empty())
+    type = {};
+  auto op = LLVM::InlineAsmOp::create(
+      *this, type ? TypeRange(type) : TypeRange(), operands, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(getContext(), LLVM::AsmDialect::AD_ATT),
+      ArrayAttr());
+  SmallVector<Value> list;
+  if (results.size() == 1)
+    list.push_back(op.getResult(0));
+  else
+    for (size_t number = 0; number < results.size(); ++number)
+      list.push_back(
+          LLVM::ExtractValueOp::create(*this, op.getResult(0), number));
+  return list;
+}
+
+Value ThreadBuilder::packPair(Value low, Value high, Type element) {
+  StringRef name =
+      element.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";
+  Value packed = intrinsic(name, {high, low}, VectorType::get({2}, element));
+  return LLVM::BitcastOp::create(*this, getI32Type(), packed);
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+IndexElement ThreadBuilder::getIndex(Value value) const {
+  auto it = kernel.facts.sums.find(value);
+  return it == kernel.facts.sums.end() ? IndexElement{value, 0} : it->second;
+}
+
+SmallVector<IndexElement> ThreadBuilder::getIndices(ValueRange values) const {
+  return llvm::map_to_vector(values,
+                             [&](Value value) { return getIndex(value); });
+}
+
+FailureOr<SmallVector<IndexElement>>
+ThreadBuilder::getCastIndices(ValueRange values) const {
+  SmallVector<IndexElement> list;
+  for (Value value : values) {
+    auto it = kernel.facts.sums.find(value);
+    if (it == kernel.facts.sums.end())
+      return failure();
+    list.push_back(it->second);
+  }
+  return list;
+}
+
+SmallVector<IndexElement>
+ThreadBuilder::getPosition(ArrayRef<ValueRange> indices) const {
+  return llvm::map_to_vector(
+      indices, [&](ValueRange index) { return getIndex(index.front()); });
+}
+
+Value ThreadBuilder::toInt(IndexElement index, unsigned bits) {
+  if (!index.base)
+    return arith::ConstantIntOp::create(*this, index.offset, bits);
+  Value value = addOffset(index.base, index.offset);
+  unsigned width = value.getType().getIntOrFloatBitWidth();
+  if (width < bits)
+    return arith::ExtSIOp::create(*this, getIntegerType(bits), value);
+  if (width > bits)
+    return arith::TruncIOp::create(*this, getIntegerType(bits), value);
+  return value;
+}
+
+Value ThreadBuilder::toIndex(IndexElement index) {
+  Value value = toInt(index, 64);
+  if (value != index.base)
+    kernel.facts.sums[value] = index;
+  return value;
+}
+
+Elements ThreadBuilder::toIndices(ArrayRef<IndexElement> list) {
+  return llvm::map_to_vector(
+      list, [&](IndexElement index) { return toIndex(index); });
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+BufferParameter ThreadBuilder::getBuffer(Type type, ValueRange values) {
+  BufferParameter buffer;
+  auto take = [&] {
+    Value value = values.front();
+    values = values.drop_front();
+    return value;
+  };
+  buffer.pointer = take();
+  if (isa<hopper::MapType>(type)) {
+    for (int64_t dim = 0; dim < 3; ++dim)
+      buffer.strides.push_back(take());
+    buffer.extents.push_back({take(), 0});
+    return buffer;
+  }
+  auto memref = cast<MemRefType>(type);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  (void)memref.getStridesAndOffset(strides, offset);
+  for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
+    buffer.extents.push_back(memref.isDynamicDim(dim)
+                                 ? IndexElement{take(), 0}
+                                 : IndexElement{{}, memref.getDimSize(dim)});
+    if (ShapedType::isDynamic(strides[dim]))
+      buffer.strides.push_back(take());
+    else
+      buffer.strides.push_back(strides[dim] == 1 ? Value() : i64(strides[dim]));
+  }
+  return buffer;
+}
+
+/// Constant distances are added last, so that elements of one row share all but
+/// the offset in the instruction.
+Value ThreadBuilder::getAddress(const BufferParameter &buffer,
+                                ArrayRef<IndexElement> index, unsigned bytes) {
+  Value sum;
+  auto add = [&](Value term) {
+    sum = sum ? arith::AddIOp::create(*this, sum, term).getResult() : term;
+  };
+  int64_t constant = 0;
+  for (auto [element, stride] : llvm::zip_equal(index, buffer.strides)) {
+    if (element.base) {
+      Value term = toInt(IndexElement{element.base, 0}, 64);
+      add(stride ? arith::MulIOp::create(*this, term, stride).getResult()
+                 : term);
+    }
+    if (!stride)
+      constant += element.offset;
+    else if (element.offset != 0)
+      add(arith::MulIOp::create(*this, i64(element.offset), stride));
+  }
+  Value pointer = buffer.pointer;
+  if (sum)
+    pointer =
+        offsetPointer(pointer, arith::MulIOp::create(*this, sum, i64(bytes)));
+  if (llvm::isInt<31>(constant * bytes))
+    return offsetPointer(pointer, constant * bytes);
+  return offsetPointer(pointer, i64(constant * bytes));
+}

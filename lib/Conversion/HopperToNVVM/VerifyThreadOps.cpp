@@ -1,0 +1,111 @@
+//===- VerifyThreadOps.cpp - What threads cannot compute ------------------===//
+
+#include "ScalarMath.h"
+#include "ThreadPatterns.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static LogicalResult verifyConstant(Operation *op) {
+  Attribute value;
+  matchPattern(op->getResult(0), m_Constant(&value));
+  if (auto elements = dyn_cast_or_null<DenseElementsAttr>(value);
+      elements && !elements.isSplat())
+    return op->emitError("expects a constant vector to be a splat");
+  if (!isa<arith::ConstantOp>(op))
+    return op->emitError("'")
+           << op->getName() << "' has no form in a GPU kernel" << otherTarget;
+  return success();
+}
+
+static LogicalResult verifyBroadcast(vector::BroadcastOp op) {
+  auto from = dyn_cast<VectorType>(op.getSourceType());
+  if (from && from.getNumElements() == 1)
+    return op.emitError("expects a vector of keys or queries");
+  return success();
+}
+
+static LogicalResult verifyWarpReduce(gpu::SubgroupReduceOp op) {
+  if (!llvm::is_contained(
+          {gpu::AllReduceOperation::MINSI, gpu::AllReduceOperation::MAXSI,
+           gpu::AllReduceOperation::AND, gpu::AllReduceOperation::OR},
+          op.getOp()) ||
+      !isa<IntegerType>(op.getType()) || op.getClusterSize())
+    return op.emitError("expects a minimum, a maximum, 'and' or 'or' of "
+                        "integers over a warp");
+  return success();
+}
+
+static LogicalResult verifyAtomic(memref::AtomicRMWOp op) {
+  if (op.getKind() != arith::AtomicRMWKind::minu || !op.getType().isInteger(64))
+    return op.emitError("expects a minimum of unsigned numbers of 64 bits");
+  return success();
+}
+
+/// Channels, mailboxes and turns are places, not values.
+static LogicalResult verifyPlaces(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (isa<hopper::ChannelType, hopper::MailboxType, hopper::TurnsType>(
+            operand.getType()) &&
+        !isa_and_present<hopper::CreateChannelOp, hopper::CreateMailboxOp,
+                         hopper::CreateTurnsOp>(operand.getDefiningOp()))
+      return op->emitError("expects a channel, a mailbox or turns that the "
+                           "kernel creates, but got a value of ")
+             << operand.getType() << " that control flow carries";
+  return success();
+}
+
+static LogicalResult verifyElementwise(Operation *op) {
+  if (failed(verifyScalarOp(*op)))
+    return failure();
+  auto isPacked = [](Type type) {
+    std::optional<Fragment> fragment = Fragment::get(type);
+    return fragment && fragment->isPacked();
+  };
+  if (isa<arith::TruncFOp>(op))
+    return success();
+  for (Type type : op->getOperandTypes()) {
+    if (!isPacked(type))
+      continue;
+    if (!isa<arith::ExtFOp>(op))
+      return op->emitError("expects arithmetic in f32 on vectors of keys and "
+                           "queries, but got ")
+             << type;
+    if (!getElementTypeOrSelf(op->getResult(0).getType()).isF32())
+      return op->emitError("expects an extension to f32");
+  }
+  return success();
+}
+
+static LogicalResult verify(Operation *op) {
+  if (failed(verifyPlaces(op)))
+    return failure();
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return verifyConstant(op);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([](vector::BroadcastOp op) { return verifyBroadcast(op); })
+      .Case([](gpu::SubgroupReduceOp op) { return verifyWarpReduce(op); })
+      .Case([](memref::AtomicRMWOp op) { return verifyAtomic(op); })
+      .Case<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp,
+            gpu::BlockIdOp, gpu::GridDimOp, gpu::LaneIdOp, gpu::ThreadIdOp,
+            gpu::ReturnOp, memref::StoreOp, GatherOp, ListWordsOp,
+            ListUnionsOp>([](Operation *) { return success(); })
+      .Default([](Operation *op) {
+        return isa<hopper::HopperDialect>(op->getDialect())
+                   ? success()
+                   : verifyElementwise(op);
+      });
+}
+
+LogicalResult mlir::attn::verifyThreadOps(Operation *root) {
+  WalkResult result = root->walk([&](Operation *op) {
+    if (op != root && failed(verify(op)))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
