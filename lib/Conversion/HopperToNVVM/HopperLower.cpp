@@ -81,17 +81,24 @@ static void addConversions(TypeConverter &converter) {
 // Conversion
 //===----------------------------------------------------------------------===//
 
+/// Whether a thread computes with a type as it is.
+static bool isScalar(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getRank() == 1 : isa<IntegerType, FloatType>(type);
+}
+
 static void addLegality(ConversionTarget &target,
                         const TypeConverter &converter) {
   target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
-  target.addIllegalDialect<AttnDialect, gpu::GPUDialect, hopper::HopperDialect,
-                           memref::MemRefDialect, vector::VectorDialect>();
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return false; });
   target.addLegalOp<hopper::WarpSpecializeOp, hopper::YieldOp,
                     hopper::CreateChannelOp, hopper::CreateMailboxOp,
                     hopper::CreateTurnsOp>();
   target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect>(
       [&](Operation *op) {
-        return converter.isLegal(op) && !isReplacedScalarOp(op);
+        return llvm::all_of(op->getOperandTypes(), isScalar) &&
+               llvm::all_of(op->getResultTypes(), isScalar) &&
+               !isReplacedScalarOp(op);
       });
   scf::populateSCFStructuralTypeConversionTarget(converter, target);
   target.addDynamicallyLegalOp<scf::ForOp>(
@@ -110,21 +117,12 @@ static Elements lowerArgument(UnrealizedConversionCastOp,
                              [](ValueRange input) { return input[0]; });
 }
 
-/// Of an index, its base is used as a rule, not the sum. Where sums are
-/// computed again, common subexpressions would be these, far above their uses.
-static void eraseUnusedSums(Kernel &kernel) {
-  DenseSet<Operation *> ops;
-  for (auto [value, sum] : kernel.facts.sums)
-    for (Operation *op = value.getDefiningOp(); op && ops.insert(op).second;) {
-      Value operand = op->getNumOperands() ? op->getOperand(0) : Value();
-      op = operand && operand != sum.base ? operand.getDefiningOp() : nullptr;
-    }
-  for (auto [value, sum] : kernel.facts.sums)
-    if (sum.base && sum.base.getDefiningOp())
-      ops.erase(sum.base.getDefiningOp());
+/// Where uses compute a value again, it would be their common subexpression,
+/// far above them.
+static void eraseRepeated(Kernel &kernel) {
   kernel.function.walk<WalkOrder::PostOrder, ReverseIterator>(
       [&](Operation *op) {
-        if (ops.contains(op) && isOpTriviallyDead(op))
+        if (kernel.facts.repeated.contains(op) && isOpTriviallyDead(op))
           op->erase();
       });
 }
@@ -156,7 +154,7 @@ static LogicalResult convertOps(Kernel &kernel) {
   if (failed(applyPartialConversion(kernel.function.getOperation(), target,
                                     std::move(set), config)))
     return failure();
-  eraseUnusedSums(kernel);
+  eraseRepeated(kernel);
   return success();
 }
 

@@ -84,6 +84,22 @@ static FailureOr<Elements> lowerElementwise(Operation *op,
   return list;
 }
 
+/// Of anything but indices, also of tiles.
+static FailureOr<Elements> lowerSelect(arith::SelectOp op,
+                                       Operands<arith::SelectOp> in,
+                                       ThreadBuilder &b) {
+  if (getElementTypeOrSelf(op.getType()).isIndex())
+    return failure();
+  ValueRange conditions = in.getCondition();
+  Elements list;
+  for (auto [e, x, y] :
+       llvm::enumerate(in.getTrueValue(), in.getFalseValue())) {
+    Value condition = conditions.size() == 1 ? conditions[0] : conditions[e];
+    list.push_back(arith::SelectOp::create(b, condition, x, y));
+  }
+  return list;
+}
+
 /// x * (y + c) as x * c + x * y, of which the last product is the same for many
 /// elements, so that one instruction is left.
 static FailureOr<Elements> lowerMultiplication(arith::MulFOp op,
@@ -166,6 +182,7 @@ void mlir::attn::populateElementwisePatterns(ThreadPatterns &patterns) {
   patterns.add(lowerConstant);
   patterns.add(lowerBroadcast);
   // In front of that for any operation.
+  patterns.add(lowerSelect, /*benefit=*/2);
   patterns.add(lowerMultiplication, /*benefit=*/3);
   patterns.add(lowerExtension, /*benefit=*/3);
   patterns.add(lowerRounding, /*benefit=*/3);

@@ -41,11 +41,14 @@ Elements mlir::attn::advanceTile(ThreadBuilder &b, TileView tile, Value number,
   assert(bytes % kSegmentBytes == 0 && "tiles start at segments");
   if (!number)
     return {tile.start, tile.segments};
-  Value distance =
+  Value segments =
       arith::MulIOp::create(b, number, b.i32(bytes / kSegmentBytes));
-  if (!matchPattern(tile.segments, m_Zero()))
-    distance = arith::AddIOp::create(b, tile.segments, distance);
-  return {tile.start, distance};
+  b.markRepeated(segments, number);
+  if (!matchPattern(tile.segments, m_Zero())) {
+    segments = arith::AddIOp::create(b, tile.segments, segments);
+    b.markRepeated(segments, tile.segments);
+  }
+  return {tile.start, segments};
 }
 
 Elements mlir::attn::getStageTile(ThreadBuilder &b, const SharedTile &tile,

@@ -142,10 +142,20 @@ Value ThreadBuilder::toInt(IndexElement index, unsigned bits) {
   return value;
 }
 
+void ThreadBuilder::markRepeated(Value value, Value base) {
+  while (value && value != base) {
+    Operation *op = value.getDefiningOp();
+    kernel.facts.repeated.insert(op);
+    value = op->getNumOperands() ? op->getOperand(0) : Value();
+  }
+}
+
 Value ThreadBuilder::toIndex(IndexElement index) {
   Value value = toInt(index, 64);
-  if (value != index.base)
+  if (value != index.base) {
     kernel.facts.sums[value] = index;
+    markRepeated(value, index.base);
+  }
   return value;
 }
 

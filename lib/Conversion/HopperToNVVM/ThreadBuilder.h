@@ -64,6 +64,8 @@ struct ThreadFacts {
   DenseMap<Value, Limits> limits;
   /// What bases of positions may be.
   DenseMap<Value, Interval> bases;
+  /// What uses compute again by themselves, from what it is made of.
+  DenseSet<Operation *> repeated;
 };
 
 /// A buffer, or a strided map, which has the strides of batch, head and row,
@@ -203,6 +205,8 @@ public:
   Value toInt(ValueRange index, unsigned bits) {
     return toInt(getIndex(index.front()), bits);
   }
+  /// Notes that uses of a value compute it again, from a base or null.
+  void markRepeated(Value value, Value base);
   /// An index as a value, of which it is known that it is a sum.
   Value toIndex(IndexElement index);
   Elements toIndices(ArrayRef<IndexElement> list);

@@ -24,6 +24,11 @@
 // CHECK: %[[DESCRIPTOR:.*]] = arith.addi %[[FIRST]], %[[SEGMENTS]]
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16{{.*}} %[[DESCRIPTOR]],
 
+// CHECK: wgmma.wait_group
+// CHECK: %[[START:.*]] = arith.select %arg1, %c1024_i32, %c3072_i32 : i32
+// CHECK: %[[NUMBER:.*]] = arith.select %arg1, %c0_i32, %[[STAGE]] : i32
+// CHECK: arith.addi %[[SHARED]], %[[START]]
+
 // Fragments of all layouts, and indices, through a loop that counts positions,
 // and one that goes on while a condition holds.
 // CHECK-LABEL: llvm.func @fragments(
@@ -56,6 +61,9 @@ gpu.module @m {
       }
       %s = hopper.mma %q, %last : vector<16x64xbf16>, !hopper.tile<16x16xbf16> -> !hopper.pending<vector<16x64xf32>>
       %x, %y = hopper.wait %known, %s in_flight 0 : !hopper.pending<vector<16x64xf32>>, !hopper.pending<vector<16x64xf32>>
+      %either = arith.select %p, %a, %b : !hopper.tile<16x16xbf16>
+      %u = hopper.mma %q, %either : vector<16x64xbf16>, !hopper.tile<16x16xbf16> -> !hopper.pending<vector<16x64xf32>>
+      %z = hopper.wait %u in_flight 0 : !hopper.pending<vector<16x64xf32>>
     }
     gpu.return
   }

@@ -289,3 +289,16 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @f(%n: index {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      // expected-error@+1 {{failed to legalize operation 'affine.apply'}}
+      %0 = affine.apply affine_map<()[s0] -> (s0 ceildiv 192)>()[%n]
+    }
+    gpu.return
+  }
+}
