@@ -1,13 +1,15 @@
 //===- AttnAsm.cpp - Assembly of the attn dialect -------------------------===//
 //
-// The two levels of attention share one assembly: keyword clauses for the
-// operands, then the regions with their arguments named and their types
-// implied.
+// The two levels of attention and its gradient share one assembly: keyword
+// clauses for the operands, then the regions with their arguments named and
+// their types implied.
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -91,10 +93,61 @@ static void printLayouts(OpAsmPrinter &printer, ArrayAttr layouts) {
 }
 
 //===----------------------------------------------------------------------===//
+// Wanted gradients
+//===----------------------------------------------------------------------===//
+
+/// `wrt(q, k, v, 0, 1)`: of inputs, captures by their number.
+static ParseResult parseWrt(OpAsmParser &parser, OperationState &result) {
+  SmallVector<int64_t> inputs;
+  auto parseOne = [&]() -> ParseResult {
+    llvm::SMLoc loc = parser.getCurrentLocation();
+    StringRef name;
+    if (succeeded(parser.parseOptionalKeyword(&name))) {
+      std::optional<int64_t> input =
+          llvm::StringSwitch<std::optional<int64_t>>(name)
+              .Case("q", kGradQuery)
+              .Case("k", kGradKey)
+              .Case("v", kGradValue)
+              .Default(std::nullopt);
+      if (!input)
+        return parser.emitError(loc, "expects wrt to name q, k, v or the "
+                                     "number of a capture, but got '")
+               << name << "'";
+      inputs.push_back(*input);
+      return success();
+    }
+    int64_t capture;
+    if (parser.parseInteger(capture))
+      return failure();
+    if (capture < 0)
+      return parser.emitError(loc, "expects wrt to name q, k, v or the number "
+                                   "of a capture, but got ")
+             << capture;
+    inputs.push_back(kGradCapture + capture);
+    return success();
+  };
+  if (parser.parseKeyword("wrt") ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOne))
+    return failure();
+  result.addAttribute("wrt", parser.getBuilder().getDenseI64ArrayAttr(inputs));
+  return success();
+}
+
+static std::string getGradInputText(int64_t input, StringRef capturePrefix) {
+  static constexpr StringLiteral names[] = {"q", "k", "v"};
+  return input < kGradCapture
+             ? names[input].str()
+             : (capturePrefix + Twine(input - kGradCapture)).str();
+}
+
+//===----------------------------------------------------------------------===//
 // Regions
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Which operation an assembly is of.
+enum class AssemblyOf { Attention, Gradient, Online };
+
 /// A region in the assembly: its keyword and the types of its leading
 /// arguments.
 struct RegionSpec {
@@ -105,13 +158,17 @@ struct RegionSpec {
 } // namespace
 
 static SmallVector<RegionSpec> getRegionSpecs(Builder &builder, Type accType,
-                                              bool withBlocks) {
+                                              AssemblyOf kind) {
   Type index = builder.getIndexType();
   SmallVector<RegionSpec> specs;
   specs.push_back(
       {"score", {accType, index, index, index, index}, "s, b, h, i, j"});
   specs.push_back({"mask", {index, index, index, index}, "b, h, i, j"});
-  if (withBlocks) {
+  if (kind == AssemblyOf::Gradient)
+    specs.push_back({"adjoint",
+                     {accType, accType, index, index, index, index},
+                     "s, ds, b, h, i, j"});
+  if (kind == AssemblyOf::Online) {
     specs.push_back(
         {"blocks", {index, index, index, index, index}, "b, h, i0, i1, skv"});
     specs.push_back({"tiles",
@@ -123,9 +180,9 @@ static SmallVector<RegionSpec> getRegionSpecs(Builder &builder, Type accType,
 
 static ParseResult parseRegions(OpAsmParser &parser, OperationState &result,
                                 Type accType, ArrayRef<Type> captureTypes,
-                                bool withBlocks) {
+                                AssemblyOf kind) {
   for (const RegionSpec &spec :
-       getRegionSpecs(parser.getBuilder(), accType, withBlocks)) {
+       getRegionSpecs(parser.getBuilder(), accType, kind)) {
     Region *region = result.addRegion();
     if (failed(parser.parseOptionalKeyword(spec.keyword)))
       continue;
@@ -152,8 +209,10 @@ static ParseResult parseRegions(OpAsmParser &parser, OperationState &result,
 }
 
 static void printRegions(OpAsmPrinter &printer, Operation *op) {
-  static constexpr StringLiteral keywords[] = {"score", "mask", "blocks",
-                                               "tiles"};
+  bool isGradient = isa<AttentionGradOp>(op);
+  const StringLiteral keywords[] = {
+      "score", "mask", isGradient ? StringLiteral("adjoint") : "blocks",
+      "tiles"};
   printer.increaseIndent();
   for (auto [index, region] : llvm::enumerate(op->getRegions())) {
     if (region.empty())
@@ -172,14 +231,19 @@ static void printRegions(OpAsmPrinter &printer, Operation *op) {
 /// Names for the arguments of the regions, so that printed IR reads like maths.
 static void nameRegionArguments(Operation *op, Region &region,
                                 OpAsmSetValueNameFn setName) {
-  static constexpr StringLiteral names[4][6] = {
+  static constexpr StringLiteral names[5][6] = {
       {"s", "b", "h", "i", "j", ""},
       {"b", "h", "i", "j", "", ""},
       {"b", "h", "i0", "i1", "skv", ""},
-      {"b", "h", "i0", "i1", "j0", "j1"}};
+      {"b", "h", "i0", "i1", "j0", "j1"},
+      {"s", "ds", "b", "h", "i", "j"}};
   static constexpr unsigned counts[] = {kNumScoreArgs, kNumMaskArgs,
-                                        kNumBlocksArgs, kNumTilesArgs};
+                                        kNumBlocksArgs, kNumTilesArgs,
+                                        kNumAdjointArgs};
+  constexpr unsigned adjoint = 4;
   unsigned which = region.getRegionNumber();
+  if (auto gradient = dyn_cast<AttentionGradOp>(op))
+    which = &region == &gradient.getAdjoint() ? adjoint : which;
   for (BlockArgument argument : region.getArguments()) {
     unsigned number = argument.getArgNumber();
     if (number < counts[which])
@@ -191,6 +255,11 @@ static void nameRegionArguments(Operation *op, Region &region,
 
 void AttentionOp::getAsmBlockArgumentNames(Region &region,
                                            OpAsmSetValueNameFn setName) {
+  nameRegionArguments(*this, region, setName);
+}
+
+void AttentionGradOp::getAsmBlockArgumentNames(Region &region,
+                                               OpAsmSetValueNameFn setName) {
   nameRegionArguments(*this, region, setName);
 }
 
@@ -208,6 +277,11 @@ static void nameResults(Operation *op, ArrayRef<StringRef> names,
 
 void AttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   nameResults(*this, {"o", "lse"}, setName);
+}
+
+void AttentionGradOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  for (auto [result, input] : llvm::zip(getResults(), getWrt()))
+    setName(result, "d" + getGradInputText(input, "w"));
 }
 
 void OnlineAttentionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
@@ -280,7 +354,7 @@ static ParseResult parseSparsity(OpAsmParser &parser, OperationState &result,
 }
 
 static ParseResult parseAttentionLike(OpAsmParser &parser,
-                                      OperationState &result, bool withBlocks) {
+                                      OperationState &result, AssemblyOf kind) {
   Builder &builder = parser.getBuilder();
   if (succeeded(parser.parseOptionalKeyword("scale"))) {
     double scale;
@@ -309,7 +383,11 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
     }
     result.addAttribute("schedule", schedule);
   }
-  if (withBlocks && succeeded(parser.parseOptionalKeyword("rescale"))) {
+  bool isGradient = kind == AssemblyOf::Gradient;
+  if (isGradient && parseWrt(parser, result))
+    return failure();
+  if (kind == AssemblyOf::Online &&
+      succeeded(parser.parseOptionalKeyword("rescale"))) {
     SMLoc loc = parser.getCurrentLocation();
     StringRef name;
     if (parser.parseLParen() || parser.parseKeyword(&name))
@@ -328,9 +406,14 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
   Clause ins, captures, sparsity, outs;
   if (parser.parseKeyword("ins") || parseClause(parser, ins))
     return failure();
-  if (ins.operands.size() != 3)
+  size_t numInputs = ins.operands.size();
+  if (isGradient && numInputs != 6 && numInputs != 7)
+    return parser.emitError(ins.loc, "expects ins to hold q, k, v, o, lse, do "
+                                     "and at most dlse, but got ")
+           << numInputs << " operands";
+  if (!isGradient && numInputs != 3)
     return parser.emitError(ins.loc, "expects ins to hold q, k and v, but got ")
-           << ins.operands.size() << " operands";
+           << numInputs << " operands";
   if (succeeded(parser.parseOptionalKeyword("captures")) &&
       parseClause(parser, captures))
     return failure();
@@ -354,13 +437,14 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
       parser.resolveOperands(outs.operands, outs.types, outs.loc,
                              result.operands))
     return failure();
-  result.addAttribute(
-      "operandSegmentSizes",
-      builder.getDenseI32ArrayAttr(
-          {1, 1, 1, static_cast<int32_t>(captures.operands.size()),
-           static_cast<int32_t>(sparsity.operands.size()),
-           static_cast<int32_t>(offsets.size()),
-           static_cast<int32_t>(outs.operands.size())}));
+  SmallVector<int32_t> segments(isGradient ? 6 : 3, 1);
+  if (isGradient)
+    segments.push_back(numInputs == 7);
+  for (size_t size : {captures.operands.size(), sparsity.operands.size(),
+                      offsets.size(), outs.operands.size()})
+    segments.push_back(static_cast<int32_t>(size));
+  result.addAttribute("operandSegmentSizes",
+                      builder.getDenseI32ArrayAttr(segments));
   result.addTypes(outs.types);
 
   auto queryType = dyn_cast<RankedTensorType>(ins.types[0]);
@@ -370,7 +454,7 @@ static ParseResult parseAttentionLike(OpAsmParser &parser,
            << ins.types[0];
   return parseRegions(parser, result,
                       getAccumulatorType(queryType.getElementType()),
-                      captures.types, withBlocks);
+                      captures.types, kind);
 }
 
 template <typename OpTy>
@@ -387,6 +471,15 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
     else
       printer << ' ' << schedule;
   }
+  unsigned numInputs = 3;
+  if constexpr (std::is_same_v<OpTy, AttentionGradOp>) {
+    numInputs = op.getLseGrad() ? 7 : 6;
+    printer << " wrt(";
+    llvm::interleaveComma(op.getWrt(), printer, [&](int64_t input) {
+      printer << getGradInputText(input, "");
+    });
+    printer << ")";
+  }
   if constexpr (std::is_same_v<OpTy, OnlineAttentionOp>)
     if (op.getRescale() != Rescale::Exact)
       printer << " rescale(" << stringifyRescale(op.getRescale()) << ")";
@@ -400,7 +493,7 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
     llvm::interleaveComma(operands.getTypes(), printer);
     printer << ")";
   };
-  clause("ins", op->getOperands().take_front(3));
+  clause("ins", op->getOperands().take_front(numInputs));
   clause("captures", op.getCaptures());
   if (SparsityAttr sparsity = op.getSparsityAttr()) {
     printer.printNewline();
@@ -419,20 +512,28 @@ static void printAttentionLike(OpAsmPrinter &printer, OpTy op) {
   clause("outs", op.getOuts());
   printer.printOptionalAttrDictWithKeyword(
       op->getAttrs(), {"scale", "layouts", "schedule", "sparsity", "rescale",
-                       "operandSegmentSizes"});
+                       "wrt", "operandSegmentSizes"});
   printRegions(printer, op);
 }
 
 ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
-  return parseAttentionLike(parser, result, /*withBlocks=*/false);
+  return parseAttentionLike(parser, result, AssemblyOf::Attention);
 }
 void AttentionOp::print(OpAsmPrinter &printer) {
   printAttentionLike(printer, *this);
 }
 
+ParseResult AttentionGradOp::parse(OpAsmParser &parser,
+                                   OperationState &result) {
+  return parseAttentionLike(parser, result, AssemblyOf::Gradient);
+}
+void AttentionGradOp::print(OpAsmPrinter &printer) {
+  printAttentionLike(printer, *this);
+}
+
 ParseResult OnlineAttentionOp::parse(OpAsmParser &parser,
                                      OperationState &result) {
-  return parseAttentionLike(parser, result, /*withBlocks=*/true);
+  return parseAttentionLike(parser, result, AssemblyOf::Online);
 }
 void OnlineAttentionOp::print(OpAsmPrinter &printer) {
   printAttentionLike(printer, *this);

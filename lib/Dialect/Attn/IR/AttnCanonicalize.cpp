@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -30,6 +30,11 @@ static LogicalResult dropIdentityScore(AttentionLikeOpInterface op,
   if (score.empty() ||
       getYield(score).getValues().front() != score.getArgument(0))
     return rewriter.notifyMatchFailure(op, "score is absent or not identity");
+  // The derivative of an identity is one; with no read of a capture there is
+  // nothing that it could contribute to.
+  if (auto gradient = dyn_cast<AttentionGradOp>(op.getOperation()))
+    if (!gradient.getAdjoint().empty())
+      dropRegion(rewriter, op, gradient.getAdjoint());
   dropRegion(rewriter, op, score);
   return success();
 }
@@ -194,6 +199,17 @@ static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
 void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                               MLIRContext *context) {
   addPatterns<AttentionOp>(patterns, context);
+}
+
+void AttentionGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                  MLIRContext *context) {
+  // Captures stay as they are: `wrt` numbers them, and what reads none in the
+  // score may still have a gradient.
+  for (OnAttention<AttentionGradOp>::Function function :
+       {dropIdentityScore, dropTrueMask, dropDefaultLayouts})
+    patterns.add<OnAttention<AttentionGradOp>>(context, function);
+  patterns.add<OnAttention<AttentionGradOp>>(context, foldCasts,
+                                             /*benefit=*/PatternBenefit(2));
 }
 
 void OnlineAttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

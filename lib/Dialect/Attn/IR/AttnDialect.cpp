@@ -1,6 +1,7 @@
 //===- AttnDialect.cpp - The attn dialect ---------------------------------===//
 
 #include "AttnTileUtils.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -66,6 +67,10 @@ void AttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "attn/Dialect/Attn/IR/AttnTileOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnGradOps.cpp.inc"
       >();
   addInterfaces<AttnInlinerInterface>();
   attachTilingInterfaces(getContext());

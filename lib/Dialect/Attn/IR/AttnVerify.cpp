@@ -1,7 +1,8 @@
 //===- AttnVerify.cpp - Verifiers of the attn dialect ---------------------===//
 
+#include "AttnVerify.h"
 #include "AttnSparsity.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -25,8 +26,8 @@ static bool areCompatible(int64_t a, int64_t b) {
   return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
 }
 
-static LogicalResult verifyRank(Operation *op, StringRef name, Type type,
-                                int64_t rank) {
+LogicalResult mlir::attn::verifyRank(Operation *op, StringRef name, Type type,
+                                     int64_t rank) {
   int64_t got = cast<RankedTensorType>(type).getRank();
   if (got != rank)
     return op->emitOpError("expects ")
@@ -34,8 +35,8 @@ static LogicalResult verifyRank(Operation *op, StringRef name, Type type,
   return success();
 }
 
-static LogicalResult verifyElementType(Operation *op, StringRef name, Type type,
-                                       Type expected) {
+LogicalResult mlir::attn::verifyElementType(Operation *op, StringRef name,
+                                            Type type, Type expected) {
   Type got = cast<RankedTensorType>(type).getElementType();
   if (got != expected)
     return op->emitOpError("expects ") << name << " to have element type "
@@ -54,8 +55,8 @@ static LogicalResult verifySameDim(Operation *op, StringRef what,
 }
 
 /// The scale is applied in the accumulator type, where it has to be a number.
-static LogicalResult verifyScale(Operation *op, FloatAttr scale,
-                                 FloatType accType) {
+LogicalResult mlir::attn::verifyScale(Operation *op, FloatAttr scale,
+                                      FloatType accType) {
   if (!scale)
     return success();
   APFloat value = scale.getValue();
@@ -86,7 +87,7 @@ static LogicalResult verifyLayouts(Operation *op, ArrayAttr layouts) {
 }
 
 /// Checks what both levels demand of q, k, v, captures and offsets.
-static LogicalResult verifyInputs(AttentionLikeOpInterface op) {
+LogicalResult mlir::attn::verifyInputs(AttentionLikeOpInterface op) {
   if (failed(verifyLayouts(op, op.getLayoutsAttr())))
     return failure();
   std::pair<StringRef, RankedTensorType> tensors[] = {{"q", op.getQueryType()},
@@ -155,8 +156,8 @@ static LogicalResult verifyInputs(AttentionLikeOpInterface op) {
 }
 
 /// Checks that `type` is [B, H, S] of q arranged as `layout` without d.
-static LogicalResult verifyRows(AttentionLikeOpInterface op, StringRef name,
-                                Type type, Layout layout) {
+LogicalResult mlir::attn::verifyRows(AttentionLikeOpInterface op,
+                                     StringRef name, Type type, Layout layout) {
   if (failed(verifyRank(op, name, type, 3)) ||
       failed(verifyElementType(op, name, type, op.getAccumulatorType())))
     return failure();
@@ -175,8 +176,9 @@ static LogicalResult verifyRows(AttentionLikeOpInterface op, StringRef name,
 }
 
 /// Checks that `type` is [B, H, S, Dv] in the layout of o.
-static LogicalResult verifyOutput(AttentionLikeOpInterface op, StringRef name,
-                                  Type type, Type elementType) {
+LogicalResult mlir::attn::verifyOutput(AttentionLikeOpInterface op,
+                                       StringRef name, Type type,
+                                       Type elementType) {
   if (failed(verifyRank(op, name, type, 4)) ||
       failed(verifyElementType(op, name, type, elementType)))
     return failure();
@@ -194,7 +196,7 @@ static LogicalResult verifyOutput(AttentionLikeOpInterface op, StringRef name,
   return success();
 }
 
-static LogicalResult verifyResultTypes(Operation *op, ValueRange outs) {
+LogicalResult mlir::attn::verifyResultTypes(Operation *op, ValueRange outs) {
   if (op->getResultTypes() == TypeRange(outs.getTypes()))
     return success();
   InFlightDiagnostic diagnostic =
@@ -217,9 +219,11 @@ static bool isAllowedInRegion(Operation *op) {
              YieldOp>(op);
 }
 
-/// Reads of more than one element are for the `tiles` region alone.
+/// Reads of more than one element are for the `tiles` region alone, and sums of
+/// gradients for the `adjoint`.
 static bool isAllowedInRegion(Operation *op, StringRef region) {
-  return isAllowedInRegion(op) || (region == "tiles" && isa<RangeOp>(op));
+  return isAllowedInRegion(op) || (region == "tiles" && isa<RangeOp>(op)) ||
+         (region == "adjoint" && isa<ContributeOp>(op));
 }
 
 /// Checks that a value inside a region is a scalar. Captures, which are block
@@ -240,9 +244,10 @@ static LogicalResult verifyScalarResults(Operation *op) {
   return success();
 }
 
-static LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
-                                  StringRef name, ArrayRef<Type> leading,
-                                  ArrayRef<Type> yielded) {
+LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
+                                       Region &region, StringRef name,
+                                       ArrayRef<Type> leading,
+                                       ArrayRef<Type> yielded) {
   if (region.empty())
     return success();
   SmallVector<Type> expected(leading);
@@ -267,7 +272,9 @@ static LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
           << inner->getName() << "' is not allowed in the " << name
           << " region of an attention: expects operations of arith, math and "
              "index, tensor.extract, tensor.dim, "
-          << (name == "tiles" ? "scf.if, or attn.range" : "or scf.if");
+          << (name == "tiles"     ? "scf.if, or attn.range"
+              : name == "adjoint" ? "scf.if, or attn.contribute"
+                                  : "or scf.if");
       diagnostic.attachNote(op->getLoc()) << "in this attention";
       return WalkResult::interrupt();
     }
@@ -291,7 +298,7 @@ static LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
   return diagnostic;
 }
 
-static LogicalResult verifyScoreAndMask(AttentionLikeOpInterface op) {
+LogicalResult mlir::attn::verifyScoreAndMask(AttentionLikeOpInterface op) {
   Builder builder(op->getContext());
   Type index = builder.getIndexType();
   Type acc = op.getAccumulatorType();

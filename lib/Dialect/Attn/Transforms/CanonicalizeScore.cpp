@@ -1,6 +1,7 @@
 //===- CanonicalizeScore.cpp - Bring the regions to few forms -------------===//
 
 #include "RegionSlice.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -193,7 +194,8 @@ static std::optional<double> getFactor(Operation *op, Value value) {
 /// number of the type that scores have, so that nothing overflows that did not
 /// before.
 static void foldScale(RewriterBase &rewriter, AttentionLikeOpInterface op) {
-  if (op.getScore().empty())
+  // The adjoint of a gradient belongs to the score as it is.
+  if (op.getScore().empty() || isa<AttentionGradOp>(op.getOperation()))
     return;
   BlockArgument score = op.getScore().getArgument(0);
   Value value = score;

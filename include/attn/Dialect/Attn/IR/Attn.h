@@ -76,7 +76,8 @@ inline constexpr unsigned kNumTilesArgs = 6;
 #include "attn/Dialect/Attn/IR/AttnInterfaces.h.inc"
 
 namespace mlir::attn {
-// Of AttnTile.h, whose regions end as those of an attention.
+// Of AttnGrad.h and AttnTile.h, whose regions end as those of an attention.
+class AttentionGradOp;
 class TileLoopOp;
 class StepOp;
 class MaskTileOp;

@@ -20,7 +20,7 @@ def Attn_Dialect : Dialect {
 
     | level | operations | says |
     |---|---|---|
-    | tensor | `attn.attention` | what is computed |
+    | tensor | `attn.attention`, `attn.attention_grad` | what is computed |
     | online | `attn.online_attention`, `attn.finalize` | softmax as a reduction over keys |
     | tile | `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.online_step`, `attn.gather` | the program of a worker: a loop over tiles, its steps by name, which pairs are allowed, one numerically pinned step on vectors, reads of captures |
 

@@ -686,12 +686,12 @@ def Attn_UnpackHeadsOp : Attn_PackedViewOp<"unpack_heads"> {
 //===----------------------------------------------------------------------===//
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["AttentionOp", "OnlineAttentionOp", "TileLoopOp", "StepOp",
+    ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp", "TileLoopOp", "StepOp",
                  "MaskTileOp", "AffineScoresOp"]>]> {
   let summary = "end a region of an attention, or of a loop over tiles";
   let description = [{
     Yields the score (one float of the accumulator type), the mask (one i1), the block bounds
-    (four indices), or the class of a tile (two i1) of the region it ends; at the tile level, what a
+    (four indices), the class of a tile (two i1), or the adjoint (one float) of the region it ends; at the tile level, what a
     loop over tiles carries on (`attn.tile_loop`), the results of a step (`attn.step`), a predicate (`attn.mask_tile`), or
     scores (`attn.affine_scores`).
 

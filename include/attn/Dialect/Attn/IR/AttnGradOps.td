@@ -1,0 +1,151 @@
+//===- AttnGradOps.td - Gradients of attention ------------*- tablegen -*-===//
+//
+// The reverse of attn.attention at the tensor level.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNGRADOPS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNGRADOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+
+def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
+    AttrSizedOperandSegments, IsolatedFromAbove, Pure, SingleBlock,
+    DestinationStyleOpInterface, Attn_AttentionLikeInterface,
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface,
+        ["getAsmBlockArgumentNames", "getAsmResultNames"]>]> {
+  let summary = "gradients of an attention";
+  let description = [{
+    With what `attn.attention` computes from `q`, `k`, `v` and the captures `w`, and with the gradients `do` and `dlse` of a loss with respect to `o` and `lse`,
+    the gradients of that loss with respect to the inputs that `wrt` names. For each batch `b`, query head `h`, query `i` and key `j`, with the
+    key/value head `g = h * Hkv / Hq` and the key/value batch `c = b * Bkv / B`:
+
+    ```
+    x[j]   = scale * sum_d q[b,h,i,d] * k[c,g,j,d]
+    s[j]   = score(x[j], b, h, i, j)
+    p[j]   = exp(s[j] - lse[b,h,i])     if mask(b, h, i, j), otherwise 0
+    dp[j]  = sum_e do[b,h,i,e] * v[c,g,j,e]
+    delta  = sum_e do[b,h,i,e] * o[b,h,i,e] - dlse[b,h,i]
+    ds[j]  = p[j] * (dp[j] - delta)
+    dx[j]  = adjoint(x[j], ds[j], b, h, i, j)
+
+    dq[b,h,i,d] = scale * sum_j dx[j] * k[c,g,j,d]
+    dk[c,g,j,d] = scale * sum over b, h of c, g, and over i of dx[j] * q[b,h,i,d]
+    dv[c,g,j,e] =         sum over b, h of c, g, and over i of p[j] * do[b,h,i,e]
+    dw[n][m]    = sum over b, h, i, j of what adjoint adds to element m of capture n (attn.contribute)
+    ```
+
+    Pairs with `p[j] = 0` add nothing to any sum, whatever else is not a number there, so that a row without a key has no gradient.
+    Sums are f32 (f64 for f64 inputs) and results are rounded once. The same inputs give the same bits.
+
+    Operands:
+
+    * `query`, `key`, `value`, `captures`, `sparsity`, `offsets`: those of the attention.
+    * `output`, `lse`: its results, which are all that is kept of it.
+    * `output_grad`: `do`, of the type of `o`. `lse_grad`: `dlse`, of the type of `lse`, or none where the loss does not depend on it.
+    * `outs`: a destination for each gradient, of the shape and the element type of the input. That of a scalar has rank 0.
+
+    Attributes: `wrt(q, k, v, 0, 1, ...)` says which gradients are wanted, in that order, captures by their number. They are of floats, and nothing else is computed. `scale` and layouts are those
+    of the attention; `dq`, `dk`, `dv` have the layouts of `q`, `k`, `v`.
+
+    Regions: `score` and `mask` are those of the attention. `adjoint` is the derivative of `score`, and there if and only if that is. Its arguments are `s`, here the
+    argument of the score, and `ds`, then those of the score behind `s`. It yields `dx`, and may hold what the score may, and `attn.contribute`. `attn-differentiate` makes it.
+    The reference evaluator does not read it, but differentiates `score` on its own.
+
+    Example, the gradients of a soft-cap with a bias for each head:
+
+    ```mlir
+    %dq, %dk, %dv, %dw = attn.attention_grad scale 1.250000e-01 wrt(q, k, v, 0)
+        ins(%q, %k, %v, %o, %lse, %do : tensor<2x8x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x8x?x64xbf16>, tensor<2x8x?xf32>, tensor<2x8x?x64xbf16>)
+        captures(%bias : tensor<8xf32>)
+        outs(%qi, %ki, %vi, %wi : tensor<2x8x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<8xf32>)
+        score(%s, %b, %h, %i, %j, %w) {
+          %t = math.tanh %s : f32
+          %wh = tensor.extract %w[%h] : tensor<8xf32>
+          %y = arith.addf %t, %wh : f32
+          attn.yield %y : f32
+        }
+        adjoint(%s, %ds, %b, %h, %i, %j, %w) {
+          attn.contribute %ds to %w[%h] : f32, tensor<8xf32>
+          %t = math.tanh %s : f32
+          %tt = arith.mulf %t, %t : f32
+          %x = arith.mulf %ds, %tt : f32
+          %dx = arith.subf %ds, %x : f32
+          attn.yield %dx : f32
+        }
+    ```
+
+    Errors: those of `attn.attention`; operands that do not fit the attention; a `wrt` that names nothing, an input twice or out of order, a capture that there is not, or one of integers;
+    outs that do not fit what is wanted; a score without its adjoint, or the other way round.
+  }];
+
+  let arguments = (ins
+    AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+    AnyRankedTensor:$output, AnyRankedTensor:$lse, AnyRankedTensor:$outputGrad,
+    Optional<AnyRankedTensor>:$lseGrad,
+    Variadic<AnyType>:$captures, Variadic<AnyRankedTensor>:$sparsityOperands,
+    Variadic<Index>:$offsets, Variadic<AnyRankedTensor>:$outs,
+    DenseI64ArrayAttr:$wrt,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<AffineMapArrayAttr>:$layouts,
+    OptionalAttr<Attn_AnyScheduleAttr>:$schedule,
+    OptionalAttr<Attn_SparsityAttr>:$sparsity);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$adjoint);
+
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutsMutable(); }
+    /// The scale in effect: the attribute, or 1/sqrt(Dqk).
+    double getEffectiveScale();
+    /// The destination of the gradient of an input, numbered as in `wrt`, or
+    /// null where it is not wanted.
+    ::mlir::Value getOutOf(int64_t input);
+    /// The input of that number.
+    ::mlir::Value getInput(int64_t input);
+  }];
+}
+
+def Attn_ContributeOp : Attn_Op<"contribute", [MemoryEffects<[MemWrite]>]> {
+  let summary = "add to the gradient of a capture";
+  let description = [{
+    In the region `adjoint` of an `attn.attention_grad`, adds `value` to the element of the gradient of `capture` at `indices`. Where that gradient is not wanted, nothing happens.
+    An index outside is undefined, as reading it in the score is.
+
+    Operands:
+
+    * `value`: in the type in which gradients are summed.
+    * `capture`: the argument of the region that the capture is. A scalar has no indices.
+    * `indices`: one for each dimension of the capture.
+
+    Example:
+
+    ```mlir
+    attn.contribute %ds to %bias[%h, %i] : f32, tensor<8x?xbf16>
+    attn.contribute %y to %temperature : f32, f32
+    ```
+
+    Errors: a capture that is no argument of the region or not of floats; a number of indices other than its rank; a value of another type than that of sums.
+  }];
+  let arguments = (ins AnyFloat:$value, AnyType:$capture, Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $value `to` $capture (`[` $indices^ `]`)? attr-dict `:` type($value) `,` type($capture)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The number of the capture.
+    int64_t getCaptureNumber();
+  }];
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNGRADOPS_TD

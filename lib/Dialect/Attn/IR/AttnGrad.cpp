@@ -1,0 +1,168 @@
+//===- AttnGrad.cpp - Gradients of attention ------------------------------===//
+
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "AttnVerify.h"
+#include "mlir/IR/Builders.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Accessors
+//===----------------------------------------------------------------------===//
+
+double AttentionGradOp::getEffectiveScale() {
+  if (FloatAttr scale = getScaleAttr())
+    return scale.getValueAsDouble();
+  AttentionLikeOpInterface op = *this;
+  return 1.0 / std::sqrt(static_cast<double>(op.getQueryKeyDim()));
+}
+
+Value AttentionGradOp::getOutOf(int64_t input) {
+  auto found = llvm::find(getWrt(), input);
+  return found == getWrt().end() ? Value()
+                                 : getOuts()[found - getWrt().begin()];
+}
+
+Value AttentionGradOp::getInput(int64_t input) {
+  switch (input) {
+  case kGradQuery:
+    return getQuery();
+  case kGradKey:
+    return getKey();
+  case kGradValue:
+    return getValue();
+  default:
+    return getCaptures()[input - kGradCapture];
+  }
+}
+
+int64_t ContributeOp::getCaptureNumber() {
+  return cast<BlockArgument>(getCapture()).getArgNumber() - kNumAdjointArgs;
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+/// What an input is called.
+static std::string getInputName(int64_t input) {
+  switch (input) {
+  case kGradQuery:
+    return "q";
+  case kGradKey:
+    return "k";
+  case kGradValue:
+    return "v";
+  default:
+    return "capture " + std::to_string(input - kGradCapture);
+  }
+}
+
+static LogicalResult verifyWrt(AttentionGradOp op) {
+  ArrayRef<int64_t> wrt = op.getWrt();
+  if (wrt.empty())
+    return op.emitOpError("expects wrt to name an input");
+  for (auto [number, input] : llvm::enumerate(wrt)) {
+    if (input < 0 ||
+        input >= kGradCapture + static_cast<int64_t>(op.getCaptures().size()))
+      return op.emitOpError("expects wrt to name q, k, v or one of ")
+             << op.getCaptures().size() << " captures, but got "
+             << input - kGradCapture;
+    if (number > 0 && input <= wrt[number - 1])
+      return op.emitOpError("expects wrt to name inputs once and in order, but "
+                            "got ")
+             << getInputName(input) << " behind "
+             << getInputName(wrt[number - 1]);
+    Type element = getElementTypeOrSelf(op.getInput(input).getType());
+    if (!isSupportedElementType(element))
+      return op.emitOpError("expects wrt to name inputs of f64, f32, f16 or "
+                            "bf16, but got ")
+             << getInputName(input) << " of " << element;
+  }
+  if (op.getOuts().size() != wrt.size())
+    return op.emitOpError("expects one out for each of ")
+           << wrt.size() << " inputs in wrt, but got " << op.getOuts().size();
+  for (auto [out, input] : llvm::zip_equal(op.getOuts(), wrt)) {
+    Type type = op.getInput(input).getType();
+    if (!isa<TensorType>(type))
+      type = RankedTensorType::get({}, type);
+    auto got = cast<RankedTensorType>(out.getType());
+    if (got.getElementType() != getElementTypeOrSelf(type) ||
+        failed(verifyCompatibleShape(got, type)))
+      return op.emitOpError("expects the gradient of ")
+             << getInputName(input) << " to be like " << type << ", but got "
+             << got;
+  }
+  return success();
+}
+
+LogicalResult AttentionGradOp::verify() {
+  AttentionLikeOpInterface op = *this;
+  if (failed(verifyInputs(op)) ||
+      failed(verifyScale(*this, getScaleAttr(), op.getAccumulatorType())))
+    return failure();
+  Type element = op.getQueryType().getElementType();
+  if (failed(verifyOutput(op, "o", getOutput().getType(), element)) ||
+      failed(verifyRows(op, "lse", getLse().getType(), op.getLayout(3))) ||
+      failed(verifyOutput(op, "do", getOutputGrad().getType(), element)))
+    return failure();
+  if (getLseGrad() &&
+      failed(verifyRows(op, "dlse", getLseGrad().getType(), op.getLayout(3))))
+    return failure();
+  if (failed(verifyWrt(*this)))
+    return failure();
+  return verifyResultTypes(*this, getOuts());
+}
+
+LogicalResult AttentionGradOp::verifyRegions() {
+  AttentionLikeOpInterface op = *this;
+  if (failed(verifyScoreAndMask(op)))
+    return failure();
+  if (getScore().empty() != getAdjoint().empty())
+    return emitOpError("expects the adjoint region of a score region, but got ")
+           << (getScore().empty() ? "one without a score" : "none");
+  Type acc = op.getAccumulatorType(), index = IndexType::get(getContext());
+  return verifyRegion(op, getAdjoint(), "adjoint",
+                      {acc, acc, index, index, index, index}, {acc});
+}
+
+LogicalResult ContributeOp::verify() {
+  auto parent = (*this)->getParentOfType<AttentionGradOp>();
+  auto argument = dyn_cast<BlockArgument>(getCapture());
+  if (!parent || !argument ||
+      argument.getOwner()->getParent() != &parent.getAdjoint() ||
+      argument.getArgNumber() < kNumAdjointArgs)
+    return emitOpError("expects the capture to be an argument of the adjoint "
+                       "region around it");
+  Type element = getElementTypeOrSelf(argument.getType());
+  if (!isa<FloatType>(element))
+    return emitOpError("expects a capture of floats, but got ")
+           << argument.getType();
+  auto tensor = dyn_cast<RankedTensorType>(argument.getType());
+  int64_t rank = tensor ? tensor.getRank() : 0;
+  if (static_cast<int64_t>(getIndices().size()) != rank)
+    return emitOpError("expects one index for each of ")
+           << rank << " dimensions, but got " << getIndices().size();
+  AttentionLikeOpInterface op = parent;
+  if (getValue().getType() != op.getAccumulatorType())
+    return emitOpError("expects a value of ")
+           << op.getAccumulatorType() << ", but got " << getValue().getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Result shapes
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+AttentionGradOp::reifyResultShapes(OpBuilder &builder,
+                                   ReifiedRankedShapedTypeDims &shapes) {
+  for (Value out : getOuts())
+    shapes.push_back(tensor::getMixedSizes(builder, getLoc(), out));
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnGradOps.cpp.inc"
