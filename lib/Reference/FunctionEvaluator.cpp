@@ -1,7 +1,7 @@
 //===- FunctionEvaluator.cpp - Evaluate the body of a function ------------===//
 
 #include "FunctionEvaluator.h"
-#include "Attention.h"
+#include "AttentionGrad.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -126,8 +126,9 @@ Error FunctionEvaluator::evaluateOp(Operation *op) {
       .Case([&](mlir::scf::ForOp op) { return evaluateFor(op); })
       .Case([&](mlir::scf::ForallOp op) { return evaluateForall(op); })
       .Case([&](mlir::attn::ReportOp op) { return evaluateReport(op); })
-      .Case<mlir::attn::AttentionOp, mlir::attn::OnlineAttentionOp,
-            mlir::attn::FinalizeOp>([&](auto op) { return evaluateAttn(op); })
+      .Case<mlir::attn::AttentionOp, mlir::attn::AttentionGradOp,
+            mlir::attn::OnlineAttentionOp, mlir::attn::FinalizeOp>(
+          [&](auto op) { return evaluateAttn(op); })
       .Default([](Operation *op) { return makeUnsupportedError(op); });
 }
 
@@ -270,6 +271,16 @@ Error FunctionEvaluator::evaluateAttn(Operation *op) {
       llvm::TypeSwitch<Operation *, Expected<Arrays>>(op)
           .Case([&](mlir::attn::AttentionOp op) {
             return evaluateAttention(op, inputs, outs, opOptions);
+          })
+          .Case([&](mlir::attn::AttentionGradOp op) {
+            GradientInputs gradient;
+            gradient.attention = inputs;
+            gradient.output = get(op.getOutput()).get();
+            gradient.lse = get(op.getLse()).get();
+            gradient.outputGrad = get(op.getOutputGrad()).get();
+            if (op.getLseGrad())
+              gradient.lseGrad = get(op.getLseGrad()).get();
+            return evaluateAttentionGrad(op, gradient, outs, opOptions);
           })
           .Case([&](mlir::attn::OnlineAttentionOp op) {
             return evaluateOnlineAttention(op, inputs, outs, opOptions);

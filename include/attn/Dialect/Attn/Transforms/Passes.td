@@ -13,6 +13,70 @@ include "mlir/Pass/PassBase.td"
 // Tensor and online level
 //===----------------------------------------------------------------------===//
 
+def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
+  let summary = "add functions that compute gradients";
+  let description = [{
+    For each public function `f` a function `f_grad` is added, which computes the gradients of a loss with respect to arguments of `f`, from
+    those with respect to its results. The function is gone through in reverse, with sums where a value is used several times: its attentions become
+    `attn.attention_grad`, whose adjoint regions are made of the scores in the same way.
+
+    `f_grad` takes the arguments of `f`, its results of floats, and their gradients, and returns a gradient for each argument of floats that the results depend on, or for those
+    that `wrt` names. What `f` has returned is not computed again: where it returns both `o` and `lse` of an attention, that is all that is kept of it.
+    Names are those of `f` with a `d` in front. With `joint`, it does not take the results of `f`, but computes and returns them too.
+
+    Where a function has no derivative: of a minimum or a maximum of equal numbers, either gets half of the gradient; that of an absolute value at 0 is 0; rounding and integers have
+    none. The side of a choice that is not taken adds nothing, and no NaN.
+
+    Precondition: functions are of one block and without calls. Postcondition: none.
+
+    Before:
+
+    ```mlir
+    func.func @f(%q: tensor<1x2x64x8xf32>, %k: tensor<1x2x64x8xf32>, %v: tensor<1x2x64x8xf32>) -> (tensor<1x2x64x8xf32>, tensor<1x2x64xf32>) {
+      ...
+      %o, %lse = attn.attention ins(%q, %k, %v : ...) outs(%0, %1 : ...)
+        score(%s, %b, %h, %i, %j) {
+          %x = math.exp %s : f32
+          attn.yield %x : f32
+        }
+      return %o, %lse : tensor<1x2x64x8xf32>, tensor<1x2x64xf32>
+    }
+    ```
+
+    After, behind it:
+
+    ```mlir
+    func.func @f_grad(%arg0: tensor<1x2x64x8xf32>, %arg1: tensor<1x2x64x8xf32>, %arg2: tensor<1x2x64x8xf32>,
+        %arg3: tensor<1x2x64x8xf32>, %arg4: tensor<1x2x64xf32>, %arg5: tensor<1x2x64x8xf32>, %arg6: tensor<1x2x64xf32>)
+        -> (tensor<1x2x64x8xf32>, tensor<1x2x64x8xf32>, tensor<1x2x64x8xf32>) {
+      ...
+      %dq, %dk, %dv = attn.attention_grad wrt(q, k, v)
+          ins(%arg0, %arg1, %arg2, %arg3, %arg4, %arg5, %arg6 : ...) outs(...)
+        score(%s, %b, %h, %i, %j) {
+          %x = math.exp %s : f32
+          attn.yield %x : f32
+        }
+        adjoint(%s, %ds, %b, %h, %i, %j) {
+          %x = math.exp %s : f32
+          %dx = arith.mulf %ds, %x : f32
+          attn.yield %dx : f32
+        }
+      return %dq, %dk, %dv : ...
+    }
+    ```
+
+    Errors: an operation that a gradient flows through and that has no derivative; a function of several blocks; a `wrt` that is no argument, or one of integers.
+  }];
+  let options = [
+    ListOption<"wrt", "wrt", "std::string", "names of arguments to compute gradients with respect to">,
+    Option<"joint", "joint", "bool", /*default=*/"false", "compute and return the results of the function too">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def AttnExpandScalarOpsPass : Pass<"attn-expand-scalar-ops"> {
   let summary = "replace operations on numbers that targets have not";
   let description = [{

@@ -1,0 +1,503 @@
+//===- AttentionGrad.cpp - Evaluate gradients of attention ----------------===//
+//
+// One query head after the other: a row of probabilities and one of the scores'
+// gradients for each query, as an eager framework has them as matrices, and
+// then the products of these matrices with queries, keys and gradients of
+// results.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionGrad.h"
+#include "AttentionRows.h"
+#include "Tangents.h"
+#include <algorithm>
+
+using namespace attn;
+using namespace attn::reference;
+using llvm::Error;
+using llvm::Expected;
+using mlir::attn::kGradCapture;
+using mlir::attn::kGradKey;
+using mlir::attn::kGradQuery;
+using mlir::attn::kGradValue;
+using mlir::attn::Layout;
+
+namespace {
+/// A tensor of b, h, s, d, or of b, h, s, in logical order.
+class Logical {
+public:
+  Logical() = default;
+  Logical(const Array *array, Layout layout) {
+    if (!array)
+      return;
+    data = const_cast<double *>(array->floats.data());
+    Shape all = array->strides();
+    bool hasDim = all.size() == 4;
+    auto stride = [&](unsigned dim) {
+      return all[hasDim ? dim : layout.rowDim(dim)];
+    };
+    strides = {stride(layout.b), stride(layout.h), stride(layout.s),
+               hasDim ? all[layout.d] : 0};
+  }
+  explicit operator bool() const { return data; }
+  double &at(int64_t b, int64_t h, int64_t s, int64_t d = 0) const {
+    return data[b * strides[0] + h * strides[1] + s * strides[2] +
+                d * strides[3]];
+  }
+  /// The matrix of a head, of rows or, transposed, of columns.
+  void pack(PanelMatrix &matrix, int64_t b, int64_t h, int64_t rows,
+            int64_t dims, bool transposed) const {
+    if (transposed)
+      matrix.resize(dims, rows);
+    else
+      matrix.resize(rows, dims);
+    for (int64_t s = 0; s < rows; ++s)
+      for (int64_t d = 0; d < dims; ++d)
+        (transposed ? matrix.at(d, s) : matrix.at(s, d)) = at(b, h, s, d);
+  }
+
+private:
+  double *data = nullptr;
+  std::array<int64_t, 4> strides = {};
+};
+
+class GradientEvaluator {
+public:
+  GradientEvaluator(mlir::attn::AttentionGradOp op,
+                    const GradientInputs &inputs,
+                    llvm::ArrayRef<const Array *> outs,
+                    const EvaluatorOptions &options)
+      : op(op), like(op), inputs(inputs), outs(outs), options(options) {}
+
+  Expected<Arrays> run();
+
+private:
+  /// A read of a capture, or a scalar capture, whose gradient is wanted.
+  struct Contribution {
+    Tangents tangents;
+    Array *gradient;
+    /// Null for a scalar.
+    const Access *access;
+    bool isRow;
+  };
+
+  Error checkShapes();
+  Error compileScore();
+  Error runHead(int64_t b, int64_t h);
+  Error runRow(AttentionRows::Row &row);
+  /// The gradient of the scores becomes that of the products, in place.
+  void reverseScore(RowId id, int64_t begin, llvm::ArrayRef<int64_t> lanes,
+                    double *gradient);
+  std::string describe(RowId id, int64_t j) const;
+
+  double round(double value) const {
+    return eager ? roundTo(kind, value) : value;
+  }
+  double roundAccumulator(double value) const {
+    return sums == Sums::F32 ? roundToF32(value) : value;
+  }
+
+  mlir::attn::AttentionGradOp op;
+  mlir::attn::AttentionLikeOpInterface like;
+  const GradientInputs &inputs;
+  llvm::ArrayRef<const Array *> outs;
+  const EvaluatorOptions &options;
+
+  std::unique_ptr<AttentionRows> rows;
+  AttentionSizes sizes;
+  Sums sums = Sums::Reference;
+  ElementType::Kind kind = ElementType::F64;
+  bool eager = false;
+  double scale = 1;
+
+  Logical query, key, value, output, lse, outputGrad, lseGrad;
+  Logical queryGrad, keyGrad, valueGrad;
+  Arrays results;
+
+  // The score, and its derivatives.
+  std::unique_ptr<AttentionRows::RegionCode> score;
+  std::unique_ptr<Frame> frame;
+  std::optional<Tangents> scoreTangents;
+  std::vector<Contribution> contributions;
+
+  // Of the head at hand. Of a matrix of queries by keys, the transpose is kept:
+  // column i is that of query i.
+  PanelMatrix keysTransposed, keys, valuesTransposed, queries, gradients;
+  std::vector<double> probabilities, products;
+  int64_t paddedKeys = 0;
+};
+} // namespace
+
+static int64_t roundUp(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+//===----------------------------------------------------------------------===//
+// Set-up
+//===----------------------------------------------------------------------===//
+
+Error GradientEvaluator::checkShapes() {
+  auto expect = [&](const char *name, const Array *array,
+                    llvm::ArrayRef<int64_t> shape) -> Error {
+    if (!array || llvm::ArrayRef<int64_t>(array->shape) == shape)
+      return Error::success();
+    return makeError(op, "expects " + llvm::Twine(name) + " to have shape " +
+                             formatShape(shape) + ", but got " +
+                             formatShape(array->shape));
+  };
+  Layout layout = like.getLayout(3);
+  auto ofOutput =
+      layout.arrange(sizes.batch, sizes.heads, sizes.queries, sizes.valueDim);
+  auto ofRows = layout.arrangeRows(sizes.batch, sizes.heads, sizes.queries);
+  if (Error error = expect("o", inputs.output, ofOutput))
+    return error;
+  if (Error error = expect("do", inputs.outputGrad, ofOutput))
+    return error;
+  if (Error error = expect("lse", inputs.lse, ofRows))
+    return error;
+  if (Error error = expect("dlse", inputs.lseGrad, ofRows))
+    return error;
+  for (auto [input, out] : llvm::zip_equal(op.getWrt(), outs)) {
+    const Array *primal = input == kGradQuery ? inputs.attention.query
+                          : input == kGradKey ? inputs.attention.key
+                          : input == kGradValue
+                              ? inputs.attention.value
+                              : inputs.attention.captures[input - kGradCapture];
+    if (Error error = expect("a gradient", out, primal->shape))
+      return error;
+  }
+  return Error::success();
+}
+
+/// The score once more, for scalar captures that are no constants.
+Error GradientEvaluator::compileScore() {
+  if (op.getScore().empty())
+    return Error::success();
+  score = std::make_unique<AttentionRows::RegionCode>(options.mode);
+  RegionCompiler &compiler = score->compiler;
+  mlir::Block &block = op.getScore().front();
+  score->s = compiler.bindLane(block.getArgument(0));
+  score->b = compiler.bindRow(block.getArgument(1));
+  score->h = compiler.bindRow(block.getArgument(2));
+  score->i = compiler.bindRow(block.getArgument(3));
+  score->j = compiler.bindLane(block.getArgument(4));
+  std::vector<std::pair<uint32_t, int64_t>> scalars;
+  for (auto [number, capture] : llvm::enumerate(inputs.attention.captures)) {
+    mlir::Value argument =
+        block.getArgument(mlir::attn::kNumScoreArgs + number);
+    if (capture->type.isFloat() &&
+        !mlir::isa<mlir::ShapedType>(argument.getType()))
+      scalars.push_back({compiler.bindRow(argument), number});
+    else
+      compiler.bindArray(argument, *capture, number);
+  }
+  if (Error error = compiler.compileBlock(block))
+    return error;
+  mlir::Operation *yield = block.getTerminator();
+  Expected<uint32_t> result = compiler.getLane(yield->getOperand(0), yield);
+  if (!result)
+    return result.takeError();
+  score->result = *result;
+  // All that is read is of the program as it is now.
+  const Program &program = score->program;
+  frame = std::make_unique<Frame>(program);
+  scoreTangents.emplace(program, Seed{Seed::LaneRegister, score->s});
+  auto getGradient = [&](int64_t capture) -> Array * {
+    auto found = llvm::find(op.getWrt(), kGradCapture + capture);
+    return found == op.getWrt().end()
+               ? nullptr
+               : results[found - op.getWrt().begin()].get();
+  };
+  for (auto [reg, capture] : scalars) {
+    frame->rowFloat(reg) = inputs.attention.captures[capture]->floats[0];
+    if (Array *gradient = getGradient(capture))
+      contributions.push_back({Tangents(program, {Seed::RowRegister, reg}),
+                               gradient, nullptr, true});
+  }
+  for (auto [number, access] : llvm::enumerate(program.accesses)) {
+    Array *gradient =
+        access.capture < 0 ? nullptr : getGradient(access.capture);
+    if (gradient)
+      contributions.push_back(
+          {Tangents(program, {Seed::Access, uint32_t(number)}), gradient,
+           &access, isRowAccess(program, number)});
+  }
+  return Error::success();
+}
+
+std::string GradientEvaluator::describe(RowId id, int64_t j) const {
+  const std::array<int64_t, 4> &at = inputs.attention.offsets;
+  return score->compiler.describe(frame->getError()) + " at (b, h, i, j) = (" +
+         std::to_string(id.b + at[0]) + ", " + std::to_string(id.h + at[1]) +
+         ", " + std::to_string(id.i + at[2]) + ", " +
+         std::to_string(j + at[3]) + ")";
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// Adds what the scores of some keys contribute to captures, and turns their
+/// gradient to that of the products.
+void GradientEvaluator::reverseScore(RowId id, int64_t begin,
+                                     llvm::ArrayRef<int64_t> lanes,
+                                     double *gradient) {
+  auto getElement = [&](const Contribution &to, unsigned lane) -> double & {
+    if (!to.access)
+      return to.gradient->floats[0];
+    Shape strides = to.gradient->strides();
+    int64_t element = 0;
+    for (auto [stride, reg] : llvm::zip_equal(strides, to.access->indices))
+      element +=
+          stride * (to.isRow ? frame->rowInt(reg) : frame->laneInts(reg)[lane]);
+    return to.gradient->floats[element];
+  };
+  for (auto [lane, at] : llvm::enumerate(lanes)) {
+    double &g = gradient[begin + at];
+    if (g == 0)
+      continue;
+    for (Contribution &to : contributions) {
+      to.tangents.runLane(*frame, lane);
+      double tangent = to.tangents.getLane(score->result);
+      if (tangent == 0)
+        continue;
+      double &sum = getElement(to, lane);
+      sum = roundAccumulator(sum + round(g * tangent));
+    }
+    scoreTangents->runLane(*frame, lane);
+    double tangent = scoreTangents->getLane(score->result);
+    g = tangent == 0 ? 0 : round(g * tangent);
+  }
+}
+
+/// Scores become probabilities, and `row.p` the gradients of the products
+/// before scaling.
+Error GradientEvaluator::runRow(AttentionRows::Row &row) {
+  RowId id = row.id;
+  int64_t numKeys = sizes.keys;
+  double *p = &probabilities[id.i * paddedKeys];
+  double *dx = &products[id.i * paddedKeys];
+  std::fill_n(p, paddedKeys, 0.0);
+  std::fill_n(dx, paddedKeys, 0.0);
+  std::string text = rows->computeMask(row);
+  if (!text.empty())
+    return llvm::createStringError(text);
+  double logSum = lse.at(id.b, id.h, id.i);
+  if (row.numAllowed == 0 || logSum == -HUGE_VAL)
+    return Error::success();
+
+  std::vector<double> q(sizes.dim), grad(sizes.valueDim);
+  double delta = 0;
+  long double wideDelta = 0;
+  for (int64_t d = 0; d < sizes.dim; ++d)
+    q[d] = query.at(id.b, id.h, id.i, d);
+  for (int64_t e = 0; e < sizes.valueDim; ++e) {
+    grad[e] = outputGrad.at(id.b, id.h, id.i, e);
+    wideDelta +=
+        static_cast<long double>(grad[e]) * output.at(id.b, id.h, id.i, e);
+  }
+  std::vector<double> s(paddedKeys), dp(paddedKeys);
+  int64_t numPanels = paddedKeys / PanelMatrix::kWidth;
+  multiplyPanels(q.data(), keysTransposed, 0, numPanels, eager ? 1.0 : scale,
+                 sums, s.data());
+  multiplyPanels(grad.data(), valuesTransposed, 0, numPanels, 1.0, sums,
+                 dp.data());
+  if (eager) {
+    eagerScale(s.data(), numKeys, scale, sums, kind);
+    roundRow(dp.data(), numKeys, kind);
+  }
+  // Lanes of a chunk of keys have to be looked at before the next one runs.
+  if (score) {
+    frame->rowInt(score->b) = id.b + inputs.attention.offsets[0];
+    frame->rowInt(score->h) = id.h + inputs.attention.offsets[1];
+    frame->rowInt(score->i) = id.i + inputs.attention.offsets[2];
+    if (!frame->runRow())
+      return llvm::createStringError(
+          describe(id, llvm::find(row.allowed, 1) - row.allowed.begin()));
+    scoreTangents->runRow(*frame);
+    for (Contribution &to : contributions)
+      to.tangents.runRow(*frame);
+  }
+  auto forEachChunk =
+      [&](llvm::function_ref<Error(int64_t, llvm::ArrayRef<int64_t>)> body)
+      -> Error {
+    for (int64_t begin = 0; begin < numKeys; begin += kLanes) {
+      llvm::SmallVector<int64_t> lanes;
+      for (int64_t l = 0; l < std::min<int64_t>(kLanes, numKeys - begin); ++l)
+        if (row.allowed[begin + l])
+          lanes.push_back(l);
+      if (!score || lanes.empty()) {
+        if (Error error = body(begin, lanes))
+          return error;
+        continue;
+      }
+      double *in = frame->laneFloats(score->s);
+      int64_t *j = frame->laneInts(score->j);
+      for (auto [lane, at] : llvm::enumerate(lanes)) {
+        in[lane] = s[begin + at];
+        j[lane] = begin + at + inputs.attention.offsets[3];
+      }
+      if (!frame->runLanes(lanes.size()))
+        return llvm::createStringError(
+            describe(id, begin + lanes[frame->getError().lane]));
+      if (Error error = body(begin, lanes))
+        return error;
+    }
+    return Error::success();
+  };
+  auto setProbabilities = [&](int64_t begin, llvm::ArrayRef<int64_t> lanes) {
+    for (auto [lane, at] : llvm::enumerate(lanes)) {
+      double value =
+          score ? frame->laneFloats(score->result)[lane] : s[begin + at];
+      if (eager)
+        value = round(value);
+      p[begin + at] = round(
+          sums == Sums::Extended
+              ? double(std::exp(static_cast<long double>(value) - logSum))
+              : roundAccumulator(std::exp(roundAccumulator(value - logSum))));
+    }
+    return Error::success();
+  };
+  if (Error error = forEachChunk(setProbabilities))
+    return error;
+  if (eager)
+    for (int64_t j = 0; j < numKeys; ++j)
+      delta = roundAccumulator(delta + (p[j] == 0 ? 0 : p[j] * dp[j]));
+  double ofLse = lseGrad ? lseGrad.at(id.b, id.h, id.i) : 0;
+  double ofRow = eager ? roundAccumulator(delta - ofLse)
+                       : static_cast<double>(wideDelta - ofLse);
+  for (int64_t j = 0; j < numKeys; ++j)
+    dx[j] = p[j] == 0 ? 0 : round(p[j] * roundAccumulator(dp[j] - ofRow));
+  if (score)
+    if (Error error =
+            forEachChunk([&](int64_t begin, llvm::ArrayRef<int64_t> lanes) {
+              reverseScore(id, begin, lanes, dx);
+              return Error::success();
+            }))
+      return error;
+  for (int64_t j = 0; j < numKeys; ++j)
+    dx[j] = round(dx[j] * scale);
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Heads
+//===----------------------------------------------------------------------===//
+
+Error GradientEvaluator::runHead(int64_t b, int64_t h) {
+  int64_t c = sizes.kvBatch == 1 ? 0 : b;
+  int64_t g = h / (sizes.heads / sizes.kvHeads);
+  key.pack(keysTransposed, c, g, sizes.keys, sizes.dim, /*transposed=*/true);
+  key.pack(keys, c, g, sizes.keys, sizes.dim, /*transposed=*/false);
+  value.pack(valuesTransposed, c, g, sizes.keys, sizes.valueDim,
+             /*transposed=*/true);
+  query.pack(queries, b, h, sizes.queries, sizes.dim, /*transposed=*/false);
+  outputGrad.pack(gradients, b, h, sizes.queries, sizes.valueDim,
+                  /*transposed=*/false);
+  AttentionRows::Row row = rows->makeRow();
+  for (int64_t i = 0; i < sizes.queries; ++i) {
+    row.id = {b, h, i};
+    if (Error error = runRow(row))
+      return error;
+  }
+
+  // Rows and columns of these matrices, times rows of tensors. What is not a
+  // number there does not meet a 0.
+  auto multiply = [&](const std::vector<double> &line,
+                      const PanelMatrix &matrix, std::vector<double> &sum) {
+    std::vector<uint8_t> takesPart(line.size());
+    for (size_t n = 0; n < line.size(); ++n)
+      takesPart[n] = line[n] != 0;
+    sum.resize(matrix.getNumPanels() * PanelMatrix::kWidth);
+    KeySpans spans;
+    if (!line.empty())
+      spans.push_back({0, int64_t(line.size())});
+    multiplyRows(line.data(), spans, takesPart.data(), matrix, sums,
+                 sum.data());
+  };
+  std::vector<double> line, sum;
+  for (int64_t i = 0; queryGrad && i < sizes.queries; ++i) {
+    const double *dx = &products[i * paddedKeys];
+    line.assign(dx, dx + sizes.keys);
+    multiply(line, keys, sum);
+    for (int64_t d = 0; d < sizes.dim; ++d)
+      queryGrad.at(b, h, i, d) = round(sum[d]);
+  }
+  auto addColumns = [&](const std::vector<double> &matrix,
+                        const PanelMatrix &with, const Logical &to,
+                        int64_t dims) {
+    line.resize(sizes.queries);
+    for (int64_t j = 0; j < sizes.keys; ++j) {
+      for (int64_t i = 0; i < sizes.queries; ++i)
+        line[i] = matrix[i * paddedKeys + j];
+      multiply(line, with, sum);
+      for (int64_t d = 0; d < dims; ++d) {
+        double &total = to.at(c, g, j, d);
+        total = roundAccumulator(total + round(sum[d]));
+      }
+    }
+  };
+  if (keyGrad)
+    addColumns(products, queries, keyGrad, sizes.dim);
+  if (valueGrad)
+    addColumns(probabilities, gradients, valueGrad, sizes.valueDim);
+  return Error::success();
+}
+
+Expected<Arrays> GradientEvaluator::run() {
+  scale = op.getEffectiveScale();
+  Expected<std::unique_ptr<AttentionRows>> made =
+      AttentionRows::create(like, scale, inputs.attention, options);
+  if (!made)
+    return made.takeError();
+  rows = std::move(*made);
+  sizes = rows->getSizes();
+  sums = rows->getSums();
+  kind = rows->getInputKind();
+  eager = options.mode == EvalMode::Eager;
+  if (eager)
+    scale = roundAccumulator(scale);
+  if (Error error = checkShapes())
+    return std::move(error);
+
+  query = {inputs.attention.query, like.getLayout(0)};
+  key = {inputs.attention.key, like.getLayout(1)};
+  value = {inputs.attention.value, like.getLayout(2)};
+  output = {inputs.output, like.getLayout(3)};
+  lse = {inputs.lse, like.getLayout(3)};
+  outputGrad = {inputs.outputGrad, like.getLayout(3)};
+  lseGrad = {inputs.lseGrad, like.getLayout(3)};
+  for (const Array *out : outs) {
+    results.push_back(std::make_shared<Array>(out->type, out->shape));
+    llvm::fill(results.back()->floats, 0.0);
+  }
+  for (auto [input, result] : llvm::zip_equal(op.getWrt(), results)) {
+    if (input == kGradQuery)
+      queryGrad = {result.get(), like.getLayout(0)};
+    if (input == kGradKey)
+      keyGrad = {result.get(), like.getLayout(1)};
+    if (input == kGradValue)
+      valueGrad = {result.get(), like.getLayout(2)};
+  }
+  if (Error error = compileScore())
+    return std::move(error);
+  paddedKeys = roundUp(sizes.keys, PanelMatrix::kWidth);
+  probabilities.resize(sizes.queries * paddedKeys);
+  products.resize(sizes.queries * paddedKeys);
+  if (sizes.keys != 0 && sizes.queries != 0)
+    for (int64_t b = 0; b < sizes.batch; ++b)
+      for (int64_t h = 0; h < sizes.heads; ++h)
+        if (Error error = runHead(b, h))
+          return std::move(error);
+  if (eager)
+    for (const std::shared_ptr<Array> &result : results)
+      for (double &element : result->floats)
+        element = roundTo(result->type.kind, element);
+  return std::move(results);
+}
+
+Expected<Arrays> attn::reference::evaluateAttentionGrad(
+    mlir::attn::AttentionGradOp op, const GradientInputs &inputs,
+    llvm::ArrayRef<const Array *> outs, const EvaluatorOptions &options) {
+  return GradientEvaluator(op, inputs, outs, options).run();
+}
