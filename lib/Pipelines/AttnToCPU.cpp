@@ -63,6 +63,7 @@ void mlir::attn::buildOnlineStage(OpPassManager &pm,
 
 void mlir::attn::buildTileStage(OpPassManager &pm,
                                 const AttnToCPUOptions &options) {
+  pm.addPass(createAttnTileGradientsPass());
   AttnTilePassOptions tile;
   tile.boundsCheck = options.boundsCheck;
   pm.addPass(createAttnTilePass(tile));

@@ -40,9 +40,11 @@ public:
                hasDim ? all[layout.d] : 0};
   }
   explicit operator bool() const { return data; }
+  int64_t getOffset(int64_t b, int64_t h, int64_t s, int64_t d) const {
+    return b * strides[0] + h * strides[1] + s * strides[2] + d * strides[3];
+  }
   double &at(int64_t b, int64_t h, int64_t s, int64_t d = 0) const {
-    return data[b * strides[0] + h * strides[1] + s * strides[2] +
-                d * strides[3]];
+    return data[getOffset(b, h, s, d)];
   }
   /// The matrix of a head, of rows or, transposed, of columns.
   void pack(PanelMatrix &matrix, int64_t b, int64_t h, int64_t rows,
@@ -76,6 +78,7 @@ private:
   struct Contribution {
     Tangents tangents;
     Array *gradient;
+    std::vector<double> *variance;
     /// Null for a scalar.
     const Access *access;
     bool isRow;
@@ -87,7 +90,8 @@ private:
   Error runRow(AttentionRows::Row &row);
   /// The gradient of the scores becomes that of the products, in place.
   void reverseScore(RowId id, int64_t begin, llvm::ArrayRef<int64_t> lanes,
-                    double *gradient);
+                    double *gradient, double *weight);
+  void setNoise();
   std::string describe(RowId id, int64_t j) const;
 
   double round(double value) const {
@@ -123,8 +127,17 @@ private:
   // Of the head at hand. Of a matrix of queries by keys, the transpose is kept:
   // column i is that of query i.
   PanelMatrix keysTransposed, keys, valuesTransposed, queries, gradients;
+  PanelMatrix squaredKeys, squaredQueries, squaredGradients;
   std::vector<double> probabilities, products;
   int64_t paddedKeys = 0;
+
+  // For the noise, of the reference only: how large the terms of the gradients
+  // of products are, squares of the terms of each element of each result, and
+  // numbers that probabilities are computed from.
+  std::vector<double> weights;
+  std::vector<std::vector<double>> variances;
+  double largestScore = 0, largestLse = 0, sumOfLse = 0;
+  int64_t numLse = 0;
 };
 } // namespace
 
@@ -202,26 +215,21 @@ Error GradientEvaluator::compileScore() {
   const Program &program = score->program;
   frame = std::make_unique<Frame>(program);
   scoreTangents.emplace(program, Seed{Seed::LaneRegister, score->s});
-  auto getGradient = [&](int64_t capture) -> Array * {
+  auto add = [&](int64_t capture, Seed seed, const Access *access, bool isRow) {
     auto found = llvm::find(op.getWrt(), kGradCapture + capture);
-    return found == op.getWrt().end()
-               ? nullptr
-               : results[found - op.getWrt().begin()].get();
+    if (capture < 0 || found == op.getWrt().end())
+      return;
+    size_t number = found - op.getWrt().begin();
+    contributions.push_back({Tangents(program, seed), results[number].get(),
+                             &variances[number], access, isRow});
   };
   for (auto [reg, capture] : scalars) {
     frame->rowFloat(reg) = inputs.attention.captures[capture]->floats[0];
-    if (Array *gradient = getGradient(capture))
-      contributions.push_back({Tangents(program, {Seed::RowRegister, reg}),
-                               gradient, nullptr, true});
+    add(capture, {Seed::RowRegister, reg}, nullptr, true);
   }
-  for (auto [number, access] : llvm::enumerate(program.accesses)) {
-    Array *gradient =
-        access.capture < 0 ? nullptr : getGradient(access.capture);
-    if (gradient)
-      contributions.push_back(
-          {Tangents(program, {Seed::Access, uint32_t(number)}), gradient,
-           &access, isRowAccess(program, number)});
-  }
+  for (auto [number, access] : llvm::enumerate(program.accesses))
+    add(access.capture, {Seed::Access, uint32_t(number)}, &access,
+        isRowAccess(program, number));
   return Error::success();
 }
 
@@ -241,16 +249,16 @@ std::string GradientEvaluator::describe(RowId id, int64_t j) const {
 /// gradient to that of the products.
 void GradientEvaluator::reverseScore(RowId id, int64_t begin,
                                      llvm::ArrayRef<int64_t> lanes,
-                                     double *gradient) {
-  auto getElement = [&](const Contribution &to, unsigned lane) -> double & {
+                                     double *gradient, double *weight) {
+  auto getElement = [&](const Contribution &to, unsigned lane) -> int64_t {
     if (!to.access)
-      return to.gradient->floats[0];
+      return 0;
     Shape strides = to.gradient->strides();
     int64_t element = 0;
     for (auto [stride, reg] : llvm::zip_equal(strides, to.access->indices))
       element +=
           stride * (to.isRow ? frame->rowInt(reg) : frame->laneInts(reg)[lane]);
-    return to.gradient->floats[element];
+    return element;
   };
   for (auto [lane, at] : llvm::enumerate(lanes)) {
     double &g = gradient[begin + at];
@@ -261,12 +269,17 @@ void GradientEvaluator::reverseScore(RowId id, int64_t begin,
       double tangent = to.tangents.getLane(score->result);
       if (tangent == 0)
         continue;
-      double &sum = getElement(to, lane);
+      int64_t element = getElement(to, lane);
+      double &sum = to.gradient->floats[element];
       sum = roundAccumulator(sum + round(g * tangent));
+      double term = weight[begin + at] * tangent;
+      if (!eager)
+        (*to.variance)[element] += term * term;
     }
     scoreTangents->runLane(*frame, lane);
     double tangent = scoreTangents->getLane(score->result);
     g = tangent == 0 ? 0 : round(g * tangent);
+    weight[begin + at] *= std::fabs(tangent);
   }
 }
 
@@ -277,6 +290,8 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   int64_t numKeys = sizes.keys;
   double *p = &probabilities[id.i * paddedKeys];
   double *dx = &products[id.i * paddedKeys];
+  double *weight = &weights[id.i * paddedKeys];
+  std::fill_n(weight, paddedKeys, 0.0);
   std::fill_n(p, paddedKeys, 0.0);
   std::fill_n(dx, paddedKeys, 0.0);
   std::string text = rows->computeMask(row);
@@ -367,22 +382,66 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   double ofRow = eager ? roundAccumulator(delta - ofLse)
                        : static_cast<double>(wideDelta - ofLse);
   for (int64_t j = 0; j < numKeys; ++j)
-    dx[j] = p[j] == 0 ? 0 : round(p[j] * roundAccumulator(dp[j] - ofRow));
+    if (p[j] != 0) {
+      dx[j] = round(p[j] * roundAccumulator(dp[j] - ofRow));
+      weight[j] = p[j] * (std::fabs(dp[j]) + std::fabs(ofRow));
+      largestScore = std::max(largestScore, std::fabs(std::log(p[j]) + logSum));
+    }
+  largestLse = std::max(largestLse, std::fabs(logSum));
+  sumOfLse += std::fabs(logSum);
+  ++numLse;
   if (score)
     if (Error error =
             forEachChunk([&](int64_t begin, llvm::ArrayRef<int64_t> lanes) {
-              reverseScore(id, begin, lanes, dx);
+              reverseScore(id, begin, lanes, dx, weight);
               return Error::success();
             }))
       return error;
-  for (int64_t j = 0; j < numKeys; ++j)
+  for (int64_t j = 0; j < numKeys; ++j) {
     dx[j] = round(dx[j] * scale);
+    weight[j] *= std::fabs(scale);
+  }
   return Error::success();
 }
 
 //===----------------------------------------------------------------------===//
 // Heads
 //===----------------------------------------------------------------------===//
+
+static PanelMatrix squareElements(PanelMatrix matrix, int64_t rows,
+                                  int64_t columns) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      matrix.at(row, column) *= matrix.at(row, column);
+  return matrix;
+}
+
+/// What rounding leaves undecided: probabilities come from scores and lse that
+/// are kept in the accumulator type. CheckRule has the rule.
+void GradientEvaluator::setNoise() {
+  double accumulator =
+      getEpsilon(kind == ElementType::F64 ? kind : ElementType::F32);
+  double meanLse = numLse ? sumOfLse / static_cast<double>(numLse) : 0;
+  for (auto [result, variance] : llvm::zip_equal(results, variances)) {
+    double largest = 0, sum = 0;
+    for (double element : variance) {
+      double spread = std::sqrt(element);
+      if (!std::isfinite(spread))
+        continue;
+      largest = std::max(largest, spread);
+      sum += spread;
+    }
+    if (largest == 0)
+      continue;
+    double mean = sum / static_cast<double>(variance.size());
+    result->noise.max = accumulator * (2 + largestScore + largestLse) * largest;
+    result->noise.mean = accumulator * (1 + meanLse) * mean;
+    // What is saved of o is rounded to the element type.
+    double input = getEpsilon(kind);
+    result->noise.chanceMax = input * largest;
+    result->noise.chanceMean = 2 * input * mean;
+  }
+}
 
 Error GradientEvaluator::runHead(int64_t b, int64_t h) {
   int64_t c = sizes.kvBatch == 1 ? 0 : b;
@@ -394,6 +453,11 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
   query.pack(queries, b, h, sizes.queries, sizes.dim, /*transposed=*/false);
   outputGrad.pack(gradients, b, h, sizes.queries, sizes.valueDim,
                   /*transposed=*/false);
+  if (!eager) {
+    squaredKeys = squareElements(keys, sizes.keys, sizes.dim);
+    squaredQueries = squareElements(queries, sizes.queries, sizes.dim);
+    squaredGradients = squareElements(gradients, sizes.queries, sizes.valueDim);
+  }
   AttentionRows::Row row = rows->makeRow();
   for (int64_t i = 0; i < sizes.queries; ++i) {
     row.id = {b, h, i};
@@ -404,7 +468,8 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
   // Rows and columns of these matrices, times rows of tensors. What is not a
   // number there does not meet a 0.
   auto multiply = [&](const std::vector<double> &line,
-                      const PanelMatrix &matrix, std::vector<double> &sum) {
+                      const PanelMatrix &matrix, std::vector<double> &sum,
+                      Sums sums) {
     std::vector<uint8_t> takesPart(line.size());
     for (size_t n = 0; n < line.size(); ++n)
       takesPart[n] = line[n] != 0;
@@ -416,31 +481,60 @@ Error GradientEvaluator::runHead(int64_t b, int64_t h) {
                  sum.data());
   };
   std::vector<double> line, sum;
+  auto getVariance = [&](int64_t input) -> std::vector<double> * {
+    auto found = llvm::find(op.getWrt(), input);
+    return eager || found == op.getWrt().end()
+               ? nullptr
+               : &variances[found - op.getWrt().begin()];
+  };
+  auto square = [](std::vector<double> &numbers) {
+    for (double &number : numbers)
+      number *= number;
+  };
   for (int64_t i = 0; queryGrad && i < sizes.queries; ++i) {
     const double *dx = &products[i * paddedKeys];
     line.assign(dx, dx + sizes.keys);
-    multiply(line, keys, sum);
+    multiply(line, keys, sum, sums);
     for (int64_t d = 0; d < sizes.dim; ++d)
       queryGrad.at(b, h, i, d) = round(sum[d]);
+    if (eager)
+      continue;
+    line.assign(&weights[i * paddedKeys],
+                &weights[i * paddedKeys] + sizes.keys);
+    square(line);
+    multiply(line, squaredKeys, sum, Sums::Reference);
+    for (int64_t d = 0; d < sizes.dim; ++d)
+      (*getVariance(kGradQuery))[queryGrad.getOffset(b, h, i, d)] = sum[d];
   }
-  auto addColumns = [&](const std::vector<double> &matrix,
-                        const PanelMatrix &with, const Logical &to,
-                        int64_t dims) {
-    line.resize(sizes.queries);
-    for (int64_t j = 0; j < sizes.keys; ++j) {
-      for (int64_t i = 0; i < sizes.queries; ++i)
-        line[i] = matrix[i * paddedKeys + j];
-      multiply(line, with, sum);
-      for (int64_t d = 0; d < dims; ++d) {
-        double &total = to.at(c, g, j, d);
-        total = roundAccumulator(total + round(sum[d]));
-      }
-    }
-  };
+  auto addColumns =
+      [&](const std::vector<double> &matrix, const std::vector<double> &terms,
+          const PanelMatrix &with, const PanelMatrix &squared,
+          const Logical &to, int64_t dims, std::vector<double> *variance) {
+        line.resize(sizes.queries);
+        for (int64_t j = 0; j < sizes.keys; ++j) {
+          for (int64_t i = 0; i < sizes.queries; ++i)
+            line[i] = matrix[i * paddedKeys + j];
+          multiply(line, with, sum, sums);
+          for (int64_t d = 0; d < dims; ++d) {
+            double &total = to.at(c, g, j, d);
+            total = roundAccumulator(total + round(sum[d]));
+          }
+          if (!variance)
+            continue;
+          for (int64_t i = 0; i < sizes.queries; ++i)
+            line[i] = terms[i * paddedKeys + j];
+          square(line);
+          multiply(line, squared, sum, Sums::Reference);
+          for (int64_t d = 0; d < dims; ++d)
+            (*variance)[to.getOffset(c, g, j, d)] += sum[d];
+        }
+      };
   if (keyGrad)
-    addColumns(products, queries, keyGrad, sizes.dim);
+    addColumns(products, weights, queries, squaredQueries, keyGrad, sizes.dim,
+               getVariance(kGradKey));
   if (valueGrad)
-    addColumns(probabilities, gradients, valueGrad, sizes.valueDim);
+    addColumns(probabilities, probabilities, gradients, squaredGradients,
+               valueGrad, sizes.valueDim, getVariance(kGradValue));
   return Error::success();
 }
 
@@ -470,6 +564,7 @@ Expected<Arrays> GradientEvaluator::run() {
   for (const Array *out : outs) {
     results.push_back(std::make_shared<Array>(out->type, out->shape));
     llvm::fill(results.back()->floats, 0.0);
+    variances.emplace_back(eager ? 0 : out->size());
   }
   for (auto [input, result] : llvm::zip_equal(op.getWrt(), results)) {
     if (input == kGradQuery)
@@ -484,11 +579,14 @@ Expected<Arrays> GradientEvaluator::run() {
   paddedKeys = roundUp(sizes.keys, PanelMatrix::kWidth);
   probabilities.resize(sizes.queries * paddedKeys);
   products.resize(sizes.queries * paddedKeys);
+  weights.resize(sizes.queries * paddedKeys);
   if (sizes.keys != 0 && sizes.queries != 0)
     for (int64_t b = 0; b < sizes.batch; ++b)
       for (int64_t h = 0; h < sizes.heads; ++h)
         if (Error error = runHead(b, h))
           return std::move(error);
+  if (!eager)
+    setNoise();
   if (eager)
     for (const std::shared_ptr<Array> &result : results)
       for (double &element : result->floats)

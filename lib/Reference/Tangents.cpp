@@ -61,7 +61,8 @@ static double derive(Opcode opcode, double x, double y) {
   case Opcode::Sinh:
     return std::cosh(x);
   case Opcode::Sqrt:
-    return 0.5 / y;
+    // Of a distance of nothing.
+    return y == 0 ? 0 : 0.5 / y;
   case Opcode::Tan: {
     double c = std::cos(x);
     return 1 / (c * c);

@@ -21,7 +21,10 @@
 //    the scale and log2(e) into one factor, and so has an error in proportion
 //    to the score in each exponent; a is the root of sum_j (p_j v_j)^2, because
 //    errors of different keys are independent. On the mean it is eps * a. For
-//    lse it is eps * (2 + |max| + |ln sum|), and half of that on the mean. The
+//    lse it is eps * (2 + |max| + |ln sum|), and half of that on the mean. Of
+//    gradients, whose probabilities come from scores and a saved lse, it is eps
+//    * (2 + max |score| + max |lse|) * a, with the same a of the terms of an
+//    element, and eps * (1 + mean |lse|) * a on the mean. The
 //    evaluator computes these; other results get 4 (mean: 1) units in the last
 //    place.
 //  * Chance: for o, (eps(input) + eps * c) * a on the maximum, and 2 eps(input)
@@ -29,8 +32,10 @@
 //    and because scores err in proportion to c = |scale| |q_i| max |k_j|, which
 //    is more than the score where terms cancel; for lse, eps * c, and on the
 //    mean what the maximum gets in addition; half a unit in the last place on
-//    each mean. Chance evens out with the number n of elements, so this part is
-//    scaled by min(1, 8 / sqrt(n)).
+//    each mean; for gradients, eps(input) * a, twice that on the mean, because
+//    the o that they are computed from is rounded to the input type. Chance
+//    evens out with the number n of elements, so this part is scaled by min(1,
+//    8 / sqrt(n)).
 //
 // No floor grows with the number of keys: for long rows the terms shrink as the
 // probabilities do, so that one key too many or too few stands out.

@@ -567,6 +567,11 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
         return failure();
       continue;
     }
+    if (auto scatter = dyn_cast<ScatterOp>(op)) {
+      if (failed(lowerScatter(scatter)))
+        return failure();
+      continue;
+    }
     if (auto write = dyn_cast<vector::TransferWriteOp>(op)) {
       if (failed(lowerWrite(write)))
         return failure();

@@ -9,6 +9,7 @@
 #define ATTN_LIB_CONVERSION_ATTNTOCPU_TILELOWERING_H
 
 #include "TileEvaluator.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
@@ -44,6 +45,8 @@ private:
                               Value first, Value end);
   LogicalResult lowerStep(OnlineStepOp op);
   LogicalResult lowerGather(GatherOp op);
+  // Scatter.cpp
+  LogicalResult lowerScatter(ScatterOp op);
   // MicroKernel.cpp
   LogicalResult lowerContract(vector::ContractionOp op);
 

@@ -406,6 +406,7 @@ TEST(GradientTest, WhereThereIsNoDerivative) {
     EXPECT_EQ(getGradient(body, at), std::vector<double>{gradient});
   };
   expect("%y = math.absf %x : f64", 0, 0);
+  expect("%y = math.sqrt %x : f64", 0, 0);
   for (const char *op : {"maximumf", "minimumf", "maxnumf", "minnumf"}) {
     // Both are the same number; half of the gradient is that of x.
     expect(zero + "%y = arith." + op + " %x, %z : f64", 0, 0.5);

@@ -152,6 +152,43 @@ LogicalResult ContributeOp::verify() {
   return success();
 }
 
+void ScatterOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (getResult())
+    return;
+  effects.emplace_back(MemoryEffects::Read::get(), &getIntoMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getIntoMutable());
+}
+
+LogicalResult ScatterOp::verify() {
+  auto tile = cast<VectorType>(getValues().getType());
+  auto into = cast<ShapedType>(getInto().getType());
+  if (tile.getElementType() != into.getElementType())
+    return emitOpError("expects a tile of element type ")
+           << into.getElementType() << ", but got " << tile;
+  if (static_cast<int64_t>(getIndices().size()) != into.getRank())
+    return emitOpError("expects one index for each of ")
+           << into.getRank() << " dimensions, but got " << getIndices().size();
+  SmallVector<Value> shaped(getIndices());
+  shaped.push_back(getMask());
+  for (Value operand : shaped) {
+    auto type = dyn_cast<VectorType>(operand.getType());
+    if (type && type.getShape() != tile.getShape())
+      return emitOpError("expects indices and mask to have the shape of the "
+                         "tile, ")
+             << tile << ", but got " << type;
+  }
+  if (isa<MemRefType>(into)) {
+    if (getResult())
+      return emitOpError("expects no result for a buffer");
+    return success();
+  }
+  if (!getResult() || getResult().getType() != into)
+    return emitOpError("expects a result of type ") << into;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Result shapes
 //===----------------------------------------------------------------------===//

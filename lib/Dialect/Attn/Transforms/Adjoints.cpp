@@ -291,7 +291,7 @@ static const llvm::StringMap<Rule> &getRules() {
       {"math.sin", {{D(e.times(call<math::CosOp>(e.x(0))))}}},
       {"math.sincos", {{D(e.times(e.y(1)) - e.times(e.y(0), 1))}}},
       {"math.sinh", {{D(e.times(call<math::CoshOp>(e.x(0))))}}},
-      {"math.sqrt", {{D(e.times(0.5 / e.y()))}}},
+      {"math.sqrt", {{D(timesUnlessZero(e, e.y(), 0.5 / e.y()))}}},
       {"math.tan", {{D(e.times(1.0 + square(e.y())))}}},
       {"math.tanh", {{D(e.times(1.0 - square(e.y())))}}},
       {"math.trunc", {{none}}},

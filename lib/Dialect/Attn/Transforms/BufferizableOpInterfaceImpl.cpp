@@ -1,7 +1,7 @@
 //===- BufferizableOpInterfaceImpl.cpp - Tiles on buffers -----------------===//
 
 #include "attn/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/IR/DialectRegistry.h"
 
@@ -41,11 +41,45 @@ struct GatherOpInterface
     return success();
   }
 };
+/// A scatter adds to what it takes, in place.
+struct ScatterOpInterface
+    : public bufferization::BufferizableOpInterface::ExternalModel<
+          ScatterOpInterface, ScatterOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const bufferization::AnalysisState &) const {
+    return true;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+                               const bufferization::AnalysisState &) const {
+    return true;
+  }
+  bufferization::AliasingValueList
+  getAliasingValues(Operation *op, OpOperand &,
+                    const bufferization::AnalysisState &) const {
+    return {{op->getResult(0), bufferization::BufferRelation::Equivalent}};
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const bufferization::BufferizationOptions &options,
+                          bufferization::BufferizationState &state) const {
+    auto scatter = cast<ScatterOp>(op);
+    if (!isa<TensorType>(scatter.getInto().getType()))
+      return success();
+    FailureOr<Value> buffer =
+        getBuffer(rewriter, scatter.getInto(), options, state);
+    if (failed(buffer))
+      return failure();
+    ScatterOp::create(rewriter, op->getLoc(), Type(), scatter.getValues(),
+                      *buffer, scatter.getIndices(), scatter.getMask());
+    bufferization::replaceOpWithBufferizedValues(rewriter, op, *buffer);
+    return success();
+  }
+};
 } // namespace
 
 void mlir::attn::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
     GatherOp::attachInterface<GatherOpInterface>(*context);
+    ScatterOp::attachInterface<ScatterOpInterface>(*context);
   });
 }

@@ -1,7 +1,7 @@
 //===- DestinationArguments.cpp - Results in memory of the caller ---------===//
 
 #include "Extents.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,9 +40,11 @@ static bool computeInto(OpBuilder &builder, Value value, Value destination) {
 /// An attention reads none of its destinations, so they need not hold what an
 /// argument or another operation gave them.
 static void detachAttentions(func::FuncOp function) {
-  function.walk([&](AttentionOp op) {
+  function.walk([&](DestinationStyleOpInterface op) {
+    if (!isa<AttentionOp, AttentionGradOp>(op))
+      return;
     OpBuilder builder(op);
-    for (OpOperand &out : op.getOutsMutable()) {
+    for (OpOperand &out : op.getDpsInitsMutable()) {
       auto empty = out.get().getDefiningOp<tensor::EmptyOp>();
       if (empty && empty->hasOneUse())
         continue;

@@ -1,7 +1,7 @@
 //===- Plan.cpp - Functions that compute the extents of results -----------===//
 
 #include "Extents.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,9 +44,18 @@ private:
     std::string text;
   };
 
+  /// A tensor of rows of queries, with or without a head dimension.
+  struct RowTensor {
+    StringRef name;
+    Value value;
+    bool hasDim;
+  };
+  LogicalResult addAttention(AttentionLikeOpInterface op,
+                             ArrayRef<RowTensor> rows);
   LogicalResult addAttention(AttentionOp op);
-  LogicalResult addSparsity(AttentionOp op, Value batch, Value heads,
-                            Value numQueries, Value numKeys);
+  LogicalResult addGradient(AttentionGradOp op);
+  LogicalResult addSparsity(AttentionLikeOpInterface op, Value batch,
+                            Value heads, Value numQueries, Value numKeys);
   void addLoops(linalg::LinalgOp op);
   void addCast(tensor::CastOp op);
   void addEmpty(tensor::EmptyOp op);
@@ -102,7 +111,37 @@ void PlanBuilder::addEqual(Operation *op, Value a, Value b, const Twine &text) {
 }
 
 LogicalResult PlanBuilder::addAttention(AttentionOp op) {
-  AttentionLikeOpInterface attention = op;
+  SmallVector<RowTensor> rows = {{"o", op.getOuts()[0], true}};
+  if (op.getLseInit())
+    rows.push_back({"lse", op.getLseInit(), false});
+  return addAttention(op, rows);
+}
+
+LogicalResult PlanBuilder::addGradient(AttentionGradOp op) {
+  SmallVector<RowTensor> rows = {{"o", op.getOutput(), true},
+                                 {"lse", op.getLse(), false},
+                                 {"do", op.getOutputGrad(), true}};
+  if (op.getLseGrad())
+    rows.push_back({"dlse", op.getLseGrad(), false});
+  if (failed(addAttention(op, rows)))
+    return failure();
+  for (auto [out, input] : llvm::zip_equal(op.getOuts(), op.getWrt())) {
+    Value primal = op.getInput(input);
+    auto type = dyn_cast<RankedTensorType>(primal.getType());
+    for (int64_t dim = 0; type && dim < type.getRank(); ++dim) {
+      Value got = extents.emitExtent(out, dim);
+      Value wanted = got ? extents.emitExtent(primal, dim) : Value();
+      if (!wanted)
+        return reportCulprit(op, "extents of operands");
+      addEqual(op, got, wanted,
+               "expects a gradient to have the extents of its input");
+    }
+  }
+  return success();
+}
+
+LogicalResult PlanBuilder::addAttention(AttentionLikeOpInterface op,
+                                        ArrayRef<RowTensor> rows) {
   struct Logical {
     StringRef name;
     Value batch, heads, length;
@@ -125,13 +164,13 @@ LogicalResult PlanBuilder::addAttention(AttentionOp op) {
       result.length = extent(layout.s);
     return result;
   };
-  Layout oLayout = attention.getLayout(3);
-  Logical q = get("q", op.getQuery(), attention.getLayout(0), true);
-  Logical k = get("k", op.getKey(), attention.getLayout(1), true);
-  Logical v = get("v", op.getValue(), attention.getLayout(2), true);
-  SmallVector<Logical> outs = {get("o", op.getOuts()[0], oLayout, true)};
-  if (op.getLseInit())
-    outs.push_back(get("lse", op.getLseInit(), oLayout, false));
+  Layout oLayout = op.getLayout(3);
+  Logical q = get("q", op.getQuery(), op.getLayout(0), true);
+  Logical k = get("k", op.getKey(), op.getLayout(1), true);
+  Logical v = get("v", op.getValue(), op.getLayout(2), true);
+  SmallVector<Logical> outs;
+  for (const RowTensor &tensor : rows)
+    outs.push_back(get(tensor.name, tensor.value, oLayout, tensor.hasDim));
   if (!isKnown)
     return reportCulprit(op, "extents of operands");
 
@@ -175,9 +214,10 @@ LogicalResult PlanBuilder::addAttention(AttentionOp op) {
 }
 
 /// The extents of the operands that say which blocks take part.
-LogicalResult PlanBuilder::addSparsity(AttentionOp op, Value batch, Value heads,
-                                       Value numQueries, Value numKeys) {
-  SparsityAttr sparsity = *op.getSparsity();
+LogicalResult PlanBuilder::addSparsity(AttentionLikeOpInterface op, Value batch,
+                                       Value heads, Value numQueries,
+                                       Value numKeys) {
+  SparsityAttr sparsity = op.getSparsityAttr();
   std::string name = sparsity.isBits() ? "bits" : "rows";
   Value operand = op.getSparsityOperands()[0];
   int64_t rank = cast<RankedTensorType>(operand.getType()).getRank();
@@ -341,11 +381,15 @@ LogicalResult PlanBuilder::run() {
   scratch.walk<WalkOrder::PreOrder>([&](Operation *op) {
     ops.push_back(op);
     // Regions of attentions hold nothing with extents.
-    return isa<AttentionOp>(op) ? WalkResult::skip() : WalkResult::advance();
+    return isa<AttentionOp, AttentionGradOp>(op) ? WalkResult::skip()
+                                                 : WalkResult::advance();
   });
   for (Operation *op : ops) {
     if (auto attention = dyn_cast<AttentionOp>(op)) {
       if (failed(addAttention(attention)))
+        return failure();
+    } else if (auto gradient = dyn_cast<AttentionGradOp>(op)) {
+      if (failed(addGradient(gradient)))
         return failure();
     } else if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
       if (structured.hasPureTensorSemantics())

@@ -92,6 +92,11 @@ LogicalResult RegionVectorizer::visit(Operation &op, TileValue active) {
   }
   if (isa<scf::IfOp>(op))
     return visitIf(op, active);
+  if (auto contribution = dyn_cast<ContributeOp>(op)) {
+    if (contribute)
+      contribute(contribution, active);
+    return success();
+  }
   if (OpTrait::hasElementwiseMappableTraits(&op))
     return visitElementwise(op, active);
   return op.emitError("'") << op.getName()

@@ -10,10 +10,11 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONVECTORIZER_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONVECTORIZER_H
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
+#include <functional>
 
 namespace mlir::attn {
 
@@ -87,6 +88,11 @@ public:
   FailureOr<TileValue> run(Region &region, ArrayRef<TileValue> arguments,
                            TileValue active);
 
+  /// What becomes of an attn.contribute where `active` holds, which may ask
+  /// for values; without it, nothing does.
+  using Contribute = std::function<void(ContributeOp, TileValue active)>;
+  void setContribute(Contribute function) { contribute = std::move(function); }
+
   /// The same by steps: what an argument is, one operation of a region without
   /// branches after the other, and what a value has become. Captures may be
   /// read everywhere.
@@ -146,6 +152,7 @@ private:
   Location loc;
   int64_t numKeys, numQueries;
   BoundsCheckSites *sites;
+  Contribute contribute;
   DenseMap<Value, TileValue> values;
   DenseMap<Value, std::pair<Value, int64_t>> starts;
   Value keyEnd;

@@ -3,6 +3,7 @@
 #include "GatheredKeys.h"
 #include "KeyLists.h"
 #include "TileBody.h"
+#include "TileGrid.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -21,12 +22,6 @@ namespace mlir::attn {
 
 using namespace mlir;
 using namespace mlir::attn;
-
-namespace {
-/// Emits the vectors of all results for one tile of queries.
-using EmitTile = function_ref<FailureOr<SmallVector<Value>>(
-    OpBuilder &, const TileRows &, ValueRange)>;
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Destinations
@@ -76,11 +71,11 @@ static Value writeTile(OpBuilder &builder, Location loc, Value vector,
       .getResult();
 }
 
-/// Emits the loop over (batch, head, tile of queries) that fills `outs`, whose
-/// first has rank 4 and gives the extents.
-static FailureOr<SmallVector<Value>>
-emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs, Layout layout,
-         ScheduleAttrInterface schedule, EmitTile emitTile) {
+FailureOr<SmallVector<Value>>
+mlir::attn::emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs,
+                     ArrayRef<Layout> layouts, ScheduleAttrInterface schedule,
+                     EmitTile emitTile) {
+  Layout layout = layouts[0];
   int64_t tileM = schedule.getTileM();
   auto dim = [&](unsigned number) {
     return tensor::getMixedSize(rewriter, loc, outs[0], number);
@@ -125,8 +120,8 @@ emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs, Layout layout,
       emitTile(rewriter, rows, forall.getRegionIterArgs());
   if (failed(vectors))
     return failure();
-  for (auto [out, vector] :
-       llvm::zip_equal(forall.getRegionIterArgs(), *vectors)) {
+  for (auto [out, vector, layout] :
+       llvm::zip_equal(forall.getRegionIterArgs(), *vectors, layouts)) {
     SmallVector<OpFoldResult> offsets, sizes;
     getSlice(rewriter, out, layout, rows, extent, offsets, sizes);
     SmallVector<OpFoldResult> strides(offsets.size(), rewriter.getIndexAttr(1));
@@ -273,8 +268,9 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
                         getElementTypeOrSelf(op.getOuts()[0].getType()),
                         /*wantLse=*/op.getLseInit() != nullptr);
   };
-  FailureOr<SmallVector<Value>> results =
-      emitGrid(rewriter, loc, op.getOuts(), layout, schedule, emitTile);
+  FailureOr<SmallVector<Value>> results = emitGrid(
+      rewriter, loc, op.getOuts(),
+      SmallVector<Layout>(op.getOuts().size(), layout), schedule, emitTile);
   if (failed(results))
     return failure();
   rewriter.replaceOp(op, *results);
@@ -301,10 +297,12 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
       return failure();
     return SmallVector<Value>{state->acc, state->max, state->sum};
   };
-  FailureOr<SmallVector<Value>> results =
-      emitGrid(rewriter, op.getLoc(), op.getOuts(),
-               cast<AttentionLikeOpInterface>(op.getOperation()).getLayout(3),
-               op.getScheduleAttr(), emitTile);
+  FailureOr<SmallVector<Value>> results = emitGrid(
+      rewriter, op.getLoc(), op.getOuts(),
+      SmallVector<Layout>(
+          op.getOuts().size(),
+          cast<AttentionLikeOpInterface>(op.getOperation()).getLayout(3)),
+      op.getScheduleAttr(), emitTile);
   if (failed(results))
     return failure();
   rewriter.replaceOp(op, *results);

@@ -42,9 +42,9 @@ TileState mlir::attn::createFirstState(OpBuilder &builder, Location loc,
 // Reads
 //===----------------------------------------------------------------------===//
 
-static Value createRead(OpBuilder &builder, Location loc, VectorType type,
-                        Value tensor, ArrayRef<Value> indices,
-                        ArrayRef<unsigned> dims, ArrayRef<bool> inBounds) {
+Value mlir::attn::createRead(OpBuilder &builder, Location loc, VectorType type,
+                             Value tensor, ArrayRef<Value> indices,
+                             ArrayRef<unsigned> dims, ArrayRef<bool> inBounds) {
   SmallVector<AffineExpr> results;
   for (unsigned dim : dims)
     results.push_back(builder.getAffineDimExpr(dim));

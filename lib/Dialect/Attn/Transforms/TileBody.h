@@ -29,6 +29,10 @@ struct TileState {
 TileState createFirstState(OpBuilder &builder, Location loc, FloatType type,
                            int64_t valueDim, int64_t numQueries, double max);
 
+/// Reads a vector whose dimensions are `dims` of a tensor, 0 outside.
+Value createRead(OpBuilder &builder, Location loc, VectorType type,
+                 Value tensor, ArrayRef<Value> indices, ArrayRef<unsigned> dims,
+                 ArrayRef<bool> inBounds);
 /// Reads rows of a [B, H, S, D] tensor as vector<D x numQueries>, 0 past the
 /// end.
 Value readColumns(OpBuilder &builder, Location loc, Value tensor, Layout layout,

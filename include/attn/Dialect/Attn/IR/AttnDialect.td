@@ -22,7 +22,7 @@ def Attn_Dialect : Dialect {
     |---|---|---|
     | tensor | `attn.attention`, `attn.attention_grad` | what is computed |
     | online | `attn.online_attention`, `attn.finalize` | softmax as a reduction over keys |
-    | tile | `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.online_step`, `attn.gather` | the program of a worker: a loop over tiles, its steps by name, which pairs are allowed, one numerically pinned step on vectors, reads of captures |
+    | tile | `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.online_step`, `attn.gather` | the program of a worker: a loop over tiles, its steps by name, which pairs are allowed, one numerically pinned step on vectors, reads of captures (`attn.scatter` adds to their gradients) |
 
     Arguments and results of functions may carry `attn.name`, a string that
     tools and the library use to name them.

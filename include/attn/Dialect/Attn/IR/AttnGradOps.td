@@ -148,4 +148,46 @@ def Attn_ContributeOp : Attn_Op<"contribute", [MemoryEffects<[MemWrite]>]> {
   }];
 }
 
+def Attn_ScatterOp : Attn_Op<"scatter", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "add elements of a tile, each to an element of a tensor";
+  let description = [{
+    The tile level's `attn.contribute`: for each position `x` of the tile, where `mask[x]` holds and each index is inside of its dimension,
+
+    ```
+    into[indices_0[x], indices_1[x], ...] += values[x]
+    ```
+
+    one after the other, the last dimension of the tile the fastest. So sums are the same each time the program runs.
+
+    Operands:
+
+    * `values`: the tile, of the element type of `into`.
+    * `into`: a tensor or its buffer.
+    * `indices`: one for each dimension of `into`, each an index or a vector of index of the tile's shape.
+    * `mask`: a vector of i1 of the tile's shape.
+
+    The result is `into` with the sums, if it is a tensor; a buffer is written, and there is no result.
+
+    Example:
+
+    ```mlir
+    %t = attn.scatter %x into %sum[%h, %i] mask %p
+        : vector<64x32xf32>, tensor<8x?xf32>, (index, vector<64x32xindex>), vector<64x32xi1> -> tensor<8x?xf32>
+    ```
+
+    Errors: a number of indices other than the rank of `into`; shapes or element types that differ; a result that is not there for a tensor, or there for a buffer.
+  }];
+  let arguments = (ins VectorOfAnyRankOf<[AnyFloat]>:$values,
+    AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$into,
+    Variadic<AnyTypeOf<[Index, VectorOfAnyRankOf<[Index]>]>>:$indices,
+    VectorOfAnyRankOf<[I1]>:$mask);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    $values `into` $into `[` $indices `]` `mask` $mask attr-dict
+    `:` type($values) `,` type($into) `,` (`(` type($indices)^ `)` `,`)? type($mask) (`->` type($result)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNGRADOPS_TD

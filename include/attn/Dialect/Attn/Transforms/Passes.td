@@ -24,7 +24,7 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
     that `wrt` names. What `f` has returned is not computed again: where it returns both `o` and `lse` of an attention, that is all that is kept of it.
     Names are those of `f` with a `d` in front. With `joint`, it does not take the results of `f`, but computes and returns them too.
 
-    Where a function has no derivative: of a minimum or a maximum of equal numbers, either gets half of the gradient; that of an absolute value at 0 is 0; rounding and integers have
+    Where a function has no derivative: of a minimum or a maximum of equal numbers, either gets half of the gradient; those of an absolute value and of a square root at 0 are 0; rounding and integers have
     none. The side of a choice that is not taken adds nothing, and no NaN.
 
     Precondition: functions are of one block and without calls. Postcondition: none.
@@ -748,6 +748,29 @@ def AttnPackHeadsPass : Pass<"attn-pack-heads"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
+  let summary = "cut gradients into loops over tiles";
+  let description = [{
+    Each `attn.attention_grad` becomes loops over work tiles, as `attn-tile` makes of attentions:
+
+    * for `dq`, over tiles of queries, each with a loop over tiles of keys,
+    * for `dk` and `dv`, over tiles of keys, each with a loop over tiles of the queries of all heads and batches that share them,
+    * for each capture, over parts of its gradient that work tiles do not share, and in each over all pairs that may contribute to it, with `attn.scatter`.
+
+    The steps of these loops are `@load_q`, `@load_k`, `@load_v`, `@load_do`, the products `@qk` and `@dp`, `@exp`, which makes probabilities of scores and lse, `@ds`, which makes the
+    gradients of the products of queries and keys, and the sums `@dq`, `@dk`, `@dv`. Probabilities are computed in each of them, and not kept.
+
+    Precondition: each gradient has a schedule. Postcondition: there is no `attn.attention_grad` left.
+
+    Errors: a gradient without a schedule, or with a sparsity; an operation in a region that has no form on tiles.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 

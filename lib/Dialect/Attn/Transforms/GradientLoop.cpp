@@ -1,0 +1,419 @@
+//===- GradientLoop.cpp - Gradients of one work tile ----------------------===//
+
+#include "GradientLoop.h"
+#include "Adjoints.h"
+#include "GradientBounds.h"
+#include "TileScores.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr double kLog2E = 1.4426950408889634074;
+
+static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+/// `value` with elements of `element`.
+static Value convertTile(OpBuilder &builder, Location loc, Value value,
+                         Type element) {
+  return convertFloats(builder, loc, value,
+                       cast<VectorType>(value.getType()).clone(element));
+}
+
+GradientLoop::GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over,
+                           Value delta, Wanted wanted)
+    : builder(builder), op(op), attention(op), over(over), delta(delta),
+      wanted(wanted), loc(op.getLoc()), accType(attention.getAccumulatorType()),
+      numOwn(op.getScheduleAttr().getTileM()),
+      numOther(op.getScheduleAttr().getTileN()) {}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+Value GradientLoop::emitGroup(OpBuilder &builder, AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  auto dim = [&](Value tensor, unsigned number) -> Value {
+    return tensor::DimOp::create(builder, loc, tensor, number);
+  };
+  return arith::DivUIOp::create(builder, loc,
+                                dim(op.getQuery(), attention.getLayout(0).h),
+                                dim(op.getKey(), attention.getLayout(1).h));
+}
+
+std::pair<Value, Value> GradientLoop::emitKeyPlace(OpBuilder &builder,
+                                                   AttentionGradOp op,
+                                                   Value batch, Value head) {
+  AttentionLikeOpInterface attention = op;
+  Value keyBatch = emitShared(builder, op.getLoc(), op.getKey(),
+                              attention.getLayout(1).b, batch);
+  Value keyHead = arith::DivUIOp::create(builder, op.getLoc(), head,
+                                         emitGroup(builder, op));
+  return {keyBatch, keyHead};
+}
+
+Value GradientLoop::withOffset(Value position, unsigned which) {
+  if (op.getOffsets().empty())
+    return position;
+  return arith::AddIOp::create(builder, loc, position, op.getOffsets()[which]);
+}
+
+Value GradientLoop::emitPositions(Value first, unsigned which, int64_t length) {
+  auto type = VectorType::get({length}, builder.getIndexType());
+  Value step = vector::StepOp::create(builder, loc, type);
+  Value start =
+      vector::BroadcastOp::create(builder, loc, type, withOffset(first, which));
+  return arith::AddIOp::create(builder, loc, start, step);
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+Value GradientLoop::readRows(Value tensor, Layout layout, Value first) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value tile = createRead(builder, loc,
+                          VectorType::get({numOther, type.getDimSize(layout.d)},
+                                          type.getElementType()),
+                          tensor,
+                          layout.arrange(otherBatch, otherHead, first,
+                                         createIndex(builder, loc, 0)),
+                          {layout.s, layout.d}, {false, true});
+  return convertTile(builder, loc, tile, accType);
+}
+
+TileValue GradientLoop::readOfQueries(Value tensor, Value first) {
+  Layout layout = attention.getLayout(3);
+  bool isOwn = isOverKeys();
+  auto type = VectorType::get({isOwn ? numOwn : numOther}, accType);
+  Value batch = isOwn ? own.batch : otherBatch,
+        head = isOwn ? own.head : otherHead;
+  return {createRead(builder, loc, type, tensor,
+                     layout.arrangeRows(batch, head, first),
+                     {layout.rowDim(layout.s)}, {false}),
+          isOwn ? TileKind::Query : TileKind::Key};
+}
+
+/// lse, but 0 where there is no key, so that differences of infinities do not
+/// occur.
+Value GradientLoop::emitShift(Value lse) {
+  Value none = createFloat(builder, loc, lse.getType(), -INFINITY);
+  Value zero = createFloat(builder, loc, lse.getType(), 0);
+  Value isEmpty =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, lse, none);
+  return arith::SelectOp::create(builder, loc, isEmpty, zero, lse);
+}
+
+void GradientLoop::setOwn(const TileRows &rows) {
+  own = rows;
+  auto read = [&](Value tensor, unsigned layout) {
+    return convertTile(builder, loc,
+                       readColumns(builder, loc, tensor,
+                                   attention.getLayout(layout), rows, numOwn),
+                       accType);
+  };
+  ownFirst = isOverKeys() ? read(op.getQuery(), 0) : read(op.getKey(), 1);
+  ownSecond =
+      isOverKeys() ? read(op.getOutputGrad(), 3) : read(op.getValue(), 2);
+  if (!isOverKeys())
+    return;
+  ownShift = readOfQueries(op.getLse(), rows.row);
+  ownShift.value = emitShift(ownShift.value);
+  ownDelta = readOfQueries(delta, rows.row);
+}
+
+void GradientLoop::setOther(Value batch, Value head) {
+  otherBatch = batch;
+  otherHead = head;
+  Value tensor = isOverKeys() ? op.getKey() : op.getQuery();
+  otherEnd = tensor::DimOp::create(builder, loc, tensor,
+                                   attention.getLayout(isOverKeys() ? 1 : 0).s);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// (b, h, i, j) of the regions, and the captures.
+SmallVector<TileValue> GradientLoop::getArguments(Value first) {
+  unsigned ownIndex = isOverKeys() ? 2 : 3;
+  TileValue ownAt = {emitPositions(own.row, ownIndex, numOwn), TileKind::Query};
+  TileValue otherAt = {emitPositions(first, 5 - ownIndex, numOther),
+                       TileKind::Key};
+  Value batch = isOverKeys() ? own.batch : otherBatch,
+        head = isOverKeys() ? own.head : otherHead;
+  SmallVector<TileValue> arguments = {{withOffset(batch, 0)},
+                                      {withOffset(head, 1)},
+                                      isOverKeys() ? ownAt : otherAt,
+                                      isOverKeys() ? otherAt : ownAt};
+  for (Value capture : op.getCaptures())
+    arguments.push_back({capture});
+  return arguments;
+}
+
+/// Which pairs there are, and allowed.
+FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
+                                               Value first) {
+  SmallVector<TileValue> arguments = getArguments(first);
+  auto isBelow = [&](TileValue positions, Value end, unsigned which) {
+    Value limit =
+        vectorizer.broadcast({withOffset(end, which)}, positions.kind);
+    return TileValue{arith::CmpIOp::create(builder, loc,
+                                           arith::CmpIPredicate::slt,
+                                           positions.value, limit),
+                     positions.kind};
+  };
+  unsigned ownIndex = isOverKeys() ? 2 : 3, otherIndex = 5 - ownIndex;
+  TileValue exist = vectorizer.logicalAnd(
+      isBelow(arguments[ownIndex], own.rowEnd, ownIndex),
+      isBelow(arguments[otherIndex], otherEnd, otherIndex));
+  if (op.getMask().empty())
+    return exist;
+  FailureOr<TileValue> mask = vectorizer.run(op.getMask(), arguments, exist);
+  if (failed(mask))
+    return failure();
+  return vectorizer.logicalAnd(exist, *mask);
+}
+
+FailureOr<SmallVector<Value>>
+GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
+  bool needsScores = wanted.products || wanted.capture >= 0;
+  auto tileType = VectorType::get({numOther, numOwn}, accType);
+  auto load = [&](StringRef name, Value tensor, unsigned layout) {
+    return emitStep(builder, loc, name, [&] {
+      return readRows(tensor, attention.getLayout(layout), first);
+    });
+  };
+  auto multiply = [&](StringRef name, Value rows, Value columns) {
+    return emitStep(builder, loc, name, [&] {
+      return contractTiles(builder, loc, rows, columns,
+                           createFloat(builder, loc, tileType, 0),
+                           /*isTransposed=*/false);
+    });
+  };
+  auto sum = [&](StringRef name, Value rows, Value columns, Value acc) {
+    return emitStep(builder, loc, name, [&] {
+      return contractTiles(builder, loc, rows, columns, acc,
+                           /*isTransposed=*/true);
+    });
+  };
+  Value firstRows = isOverKeys() ? load("load_k", op.getKey(), 1)
+                                 : load("load_q", op.getQuery(), 0);
+  Value secondRows;
+  if (needsScores || wanted.values)
+    secondRows = isOverKeys() ? load("load_v", op.getValue(), 2)
+                              : load("load_do", op.getOutputGrad(), 3);
+  Value products = multiply("qk", firstRows, ownFirst);
+
+  RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
+                              /*sites=*/nullptr);
+  SmallVector<TileValue> arguments;
+  TileValue allowed;
+  auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
+    FailureOr<TileValue> known = emitAllowed(vectorizer, first);
+    if (failed(known))
+      return failure();
+    allowed = *known;
+    arguments = getArguments(first);
+    double scale = op.getEffectiveScale();
+    Value x = products;
+    if (scale != 1)
+      x = arith::MulFOp::create(builder, loc, x,
+                                createFloat(builder, loc, tileType, scale));
+    Value scores = x;
+    if (!op.getScore().empty()) {
+      SmallVector<TileValue> ofScore = {{x, TileKind::Tile}};
+      llvm::append_range(ofScore, arguments);
+      FailureOr<TileValue> score =
+          vectorizer.run(op.getScore(), ofScore, allowed);
+      if (failed(score))
+        return failure();
+      scores = vectorizer.broadcast(*score, TileKind::Tile);
+    }
+    TileValue shift = ownShift;
+    if (!isOverKeys()) {
+      shift = readOfQueries(op.getLse(), first);
+      shift.value = emitShift(shift.value);
+    }
+    // Equal numbers are subtracted before anything is rounded.
+    Value exponent = arith::SubFOp::create(
+        builder, loc, scores, vectorizer.broadcast(shift, TileKind::Tile));
+    auto mask = MaskTileOp::create(builder, loc, exponent);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(&mask.getAllowed().front());
+      YieldOp::create(builder, loc,
+                      vectorizer.broadcast(allowed, TileKind::Tile));
+    }
+    Value base2 =
+        arith::MulFOp::create(builder, loc, mask.getResult(),
+                              createFloat(builder, loc, tileType, kLog2E));
+    return SmallVector<Value>{math::Exp2Op::create(builder, loc, base2), x};
+  };
+  FailureOr<ValueRange> exp = emitStep(builder, loc, "exp", emitProbabilities);
+  if (failed(exp))
+    return failure();
+  Value p = (*exp)[0], x = (*exp)[1];
+  Value dp;
+  if (needsScores)
+    dp = multiply("dp", secondRows, ownSecond);
+  SmallVector<Value> next;
+  unsigned number = wanted.products;
+  Value newValues, newCapture;
+  if (wanted.values)
+    newValues = sum("dv", secondRows, p, carried[number++]);
+
+  Value dx;
+  if (needsScores) {
+    auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
+      TileValue ofRow = ownDelta;
+      if (!isOverKeys())
+        ofRow = readOfQueries(delta, first);
+      Value zero = createFloat(builder, loc, tileType, 0);
+      // A pair of probability 0 adds nothing, whatever is not a number there.
+      Value isNone = arith::CmpFOp::create(builder, loc,
+                                           arith::CmpFPredicate::OEQ, p, zero);
+      auto unlessNone = [&](Value value) -> Value {
+        return arith::SelectOp::create(builder, loc, isNone, zero, value);
+      };
+      Value difference = arith::SubFOp::create(
+          builder, loc, dp, vectorizer.broadcast(ofRow, TileKind::Tile));
+      Value ds = unlessNone(arith::MulFOp::create(builder, loc, p, difference));
+      if (op.getScore().empty())
+        return SmallVector<Value>{ds};
+      Value ones = arith::ConstantOp::create(
+          builder, loc,
+          DenseElementsAttr::get(tileType.clone(builder.getI1Type()), true));
+      Value isSome = arith::XOrIOp::create(builder, loc, isNone, ones);
+      RegionVectorizer reverse(builder, loc, numOther, numOwn,
+                               /*sites=*/nullptr);
+      FailureOr<TileValue> known = emitAllowed(reverse, first);
+      if (failed(known))
+        return failure();
+      SmallVector<TileValue> ofAdjoint = {{x, TileKind::Tile},
+                                          {ds, TileKind::Tile}};
+      llvm::append_range(ofAdjoint, getArguments(first));
+      Value into = wanted.capture < 0 ? Value() : carried[number];
+      if (into)
+        reverse.setContribute([&](ContributeOp contribution, TileValue active) {
+          if (contribution.getCaptureNumber() != wanted.capture)
+            return;
+          TileValue value = reverse.get(contribution.getValue());
+          into = scatter(contribution, value,
+                         reverse.logicalAnd(active, {isSome, TileKind::Tile}),
+                         into, reverse);
+        });
+      FailureOr<TileValue> adjoint =
+          reverse.run(op.getAdjoint(), ofAdjoint, *known);
+      if (failed(adjoint))
+        return failure();
+      SmallVector<Value> results = {
+          unlessNone(reverse.broadcast(*adjoint, TileKind::Tile))};
+      if (into)
+        results.push_back(into);
+      return results;
+    };
+    FailureOr<ValueRange> gradients =
+        emitStep(builder, loc, "ds", emitGradients);
+    if (failed(gradients))
+      return failure();
+    dx = (*gradients)[0];
+    if (wanted.capture >= 0)
+      newCapture = gradients->size() > 1 ? (*gradients)[1] : carried[number];
+  }
+  if (wanted.products)
+    next.push_back(sum(isOverKeys() ? "dq" : "dk", firstRows, dx, carried[0]));
+  if (newValues)
+    next.push_back(newValues);
+  if (newCapture)
+    next.push_back(newCapture);
+  return next;
+}
+
+SmallVector<Value> GradientLoop::createZeros() {
+  SmallVector<Value> zeros;
+  auto add = [&](int64_t dim) {
+    zeros.push_back(
+        createFloat(builder, loc, VectorType::get({dim, numOwn}, accType), 0));
+  };
+  if (wanted.products)
+    add(attention.getQueryKeyDim());
+  if (wanted.values)
+    add(attention.getValueDim());
+  return zeros;
+}
+
+/// Where the loop over the others starts: at a multiple of the size of a tile,
+/// or at its end.
+static Value emitBegin(OpBuilder &builder, Location loc, Value lo, Value hi,
+                       int64_t size) {
+  if (matchPattern(lo, m_Zero()))
+    return lo;
+  Value tile = createIndex(builder, loc, size);
+  Value begin = arith::MulIOp::create(
+      builder, loc, arith::DivUIOp::create(builder, loc, lo, tile), tile);
+  Value isEmpty =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, lo, hi);
+  return arith::SelectOp::create(builder, loc, isEmpty, hi, begin);
+}
+
+/// Says that tiles between two bounds are full.
+static void emitFull(OpBuilder &builder, TileLoopOp loop, Value lower,
+                     Value upper) {
+  Location loc = loop.getLoc();
+  loop.getFullLowerMutable().assign(lower);
+  loop.getFullUpperMutable().assign(upper);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.addClass(loop.getFull()));
+  Value first = loop.getFull().getArgument(0);
+  Value end = arith::AddIOp::create(builder, loc, first,
+                                    createIndex(builder, loc, loop.getStep()));
+  Value isBehind = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sge, first, lower);
+  Value isBefore = arith::CmpIOp::create(builder, loc,
+                                         arith::CmpIPredicate::sle, end, upper);
+  Value isFull = arith::AndIOp::create(builder, loc, isBehind, isBefore);
+  YieldOp::create(builder, loc, isFull);
+}
+
+FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
+                                                 Scatter scatter) {
+  GradientPlace place = {isOverKeys() ? own.batch : otherBatch,
+                         isOverKeys() ? own.head : otherHead, own.row,
+                         own.rowEnd, otherEnd};
+  FailureOr<std::optional<std::array<Value, 4>>> bounds =
+      emitGradientBounds(builder, op, place, /*isTransposed=*/!isOverKeys());
+  if (failed(bounds))
+    return failure();
+  Value lower = createIndex(builder, loc, 0), upper = otherEnd;
+  if (*bounds) {
+    upper = (**bounds)[3];
+    lower = emitBegin(builder, loc, (**bounds)[0], upper, numOther);
+  }
+  auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
+  if (*bounds)
+    emitFull(builder, loop, (**bounds)[1], (**bounds)[2]);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&loop.getBody().front());
+  FailureOr<SmallVector<Value>> next =
+      emitTile(loop.getInductionVar(),
+               loop.getBody().getArguments().drop_front(), scatter);
+  if (failed(next))
+    return failure();
+  YieldOp::create(builder, loc, *next);
+  return SmallVector<Value>(loop.getResults());
+}
+
+Value GradientLoop::finish(Value sum, bool isOfProducts, Type elementType) {
+  double scale = op.getEffectiveScale();
+  if (isOfProducts && scale != 1)
+    sum = arith::MulFOp::create(
+        builder, loc, sum, createFloat(builder, loc, sum.getType(), scale));
+  return convertTile(builder, loc, sum, elementType);
+}

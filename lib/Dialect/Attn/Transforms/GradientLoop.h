@@ -1,0 +1,97 @@
+//===- GradientLoop.h - Gradients of one work tile --------------*- C++ -*-===//
+//
+// A work tile has some queries and meets all keys, or some keys and all
+// queries. The first gives the gradient of queries, the second those of keys
+// and values; contributions to captures may come from either. Both are one
+// program with its roles exchanged: own rows are the columns of tiles, the
+// others, over which the loop runs, their rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTLOOP_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTLOOP_H
+
+#include "RegionVectorizer.h"
+#include "TileBody.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
+
+namespace mlir::attn {
+
+class GradientLoop {
+public:
+  /// Over which the loop runs.
+  enum Over { Keys, Queries };
+  /// What the loop computes, of what its work tile can.
+  struct Wanted {
+    /// The sum of other rows times dx, of own rows: of queries, or of keys.
+    bool products = false;
+    /// That of gradients times p: of values.
+    bool values = false;
+    /// The capture to contribute to, or -1.
+    int64_t capture = -1;
+  };
+  /// Adds contributions where `mask` holds to the tensor that is carried.
+  using Scatter =
+      llvm::function_ref<Value(ContributeOp op, TileValue value, TileValue mask,
+                               Value into, RegionVectorizer &vectorizer)>;
+
+  /// `delta` is <do, o> - dlse, in the layout of lse.
+  GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over, Value delta,
+               Wanted wanted);
+
+  /// Says which rows are its own, and reads what belongs to them: queries of
+  /// (batch, head), or keys of a batch and a head of keys.
+  void setOwn(const TileRows &rows);
+  /// Says which rows are the others.
+  void setOther(Value batch, Value head);
+
+  /// The sums before any other row: for products, for values, as far as they
+  /// are wanted.
+  SmallVector<Value> createZeros();
+  /// Emits the loop over the others, which carries these sums and then, for a
+  /// capture, a tensor that `scatter` adds to.
+  FailureOr<SmallVector<Value>> emit(ValueRange carried,
+                                     Scatter scatter = nullptr);
+  /// What the sum of products becomes: the gradient.
+  Value finish(Value sum, bool isOfProducts, Type elementType);
+
+  /// Where keys are for queries of (batch, head), and how many queries share a
+  /// head of keys.
+  static std::pair<Value, Value>
+  emitKeyPlace(OpBuilder &builder, AttentionGradOp op, Value batch, Value head);
+  static Value emitGroup(OpBuilder &builder, AttentionGradOp op);
+
+private:
+  FailureOr<SmallVector<Value>> emitTile(Value first, ValueRange carried,
+                                         Scatter scatter);
+  FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer, Value first);
+  SmallVector<TileValue> getArguments(Value first);
+  Value emitPositions(Value first, unsigned which, int64_t length);
+  Value withOffset(Value position, unsigned which);
+  /// A vector of numbers of queries, which own rows or the others are.
+  TileValue readOfQueries(Value tensor, Value first);
+  Value readRows(Value tensor, Layout layout, Value first);
+  Value emitShift(Value lse);
+  bool isOverKeys() const { return over == Keys; }
+
+  OpBuilder &builder;
+  AttentionGradOp op;
+  AttentionLikeOpInterface attention;
+  Over over;
+  Value delta;
+  Wanted wanted;
+  Location loc;
+  FloatType accType;
+  int64_t numOwn, numOther;
+
+  TileRows own;
+  Value otherBatch, otherHead, otherEnd;
+  /// Own rows as columns: q and do, or k and v.
+  Value ownFirst, ownSecond;
+  TileValue ownShift, ownDelta;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTLOOP_H

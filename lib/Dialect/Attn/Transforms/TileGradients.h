@@ -1,0 +1,24 @@
+//===- TileGradients.h - Gradients as loops over work tiles -----*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEGRADIENTS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEGRADIENTS_H
+
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+
+/// A loop from `lower` to below `upper`, whose `body` makes new carried values
+/// of those before.
+FailureOr<SmallVector<Value>>
+emitFor(OpBuilder &builder, Location loc, Value lower, Value upper,
+        ValueRange carried,
+        function_ref<FailureOr<SmallVector<Value>>(Value, ValueRange)> body);
+
+/// The gradient of a capture, from <do, o> - dlse.
+FailureOr<Value> tileCapture(RewriterBase &rewriter, AttentionGradOp op,
+                             int64_t capture, Value delta);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEGRADIENTS_H

@@ -1,0 +1,26 @@
+// Sums into gradients of captures: read and printed, on tensors and on buffers.
+
+// RUN: attn-opt %s --verify-roundtrip | FileCheck %s
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
+// RUN: attn-opt %s --attn-bufferize | FileCheck %s --check-prefix=BUFFER
+// RUN: attn-opt %s --canonicalize --cse | FileCheck %s --check-prefix=KEPT
+
+// CHECK-LABEL: func.func private @scatter
+// CHECK: %[[S:.+]] = attn.scatter %{{.+}} into %{{.+}}[%{{.+}}, %{{.+}}] mask %{{.+}} : vector<8x4xf32>, tensor<8x?xf32>, (index, vector<8x4xindex>), vector<8x4xi1> -> tensor<8x?xf32>
+// CHECK: attn.scatter %{{.+}} into %{{.+}}[] mask %{{.+}} : vector<8x4xf32>, tensor<f32>, vector<8x4xi1> -> tensor<f32>
+// BUFFER-LABEL: func.func private @scatter
+// BUFFER: attn.scatter %{{.+}} into %{{.+}}[%{{.+}}, %{{.+}}] mask %{{.+}} : vector<8x4xf32>, memref<8x?xf32, {{.+}}>, (index, vector<8x4xindex>), vector<8x4xi1>{{$}}
+func.func private @scatter(%x: vector<8x4xf32>, %i: vector<8x4xindex>, %p: vector<8x4xi1>, %h: index, %t: tensor<8x?xf32>, %s: tensor<f32>)
+    -> (tensor<8x?xf32>, tensor<f32>) {
+  %r = attn.scatter %x into %t[%h, %i] mask %p : vector<8x4xf32>, tensor<8x?xf32>, (index, vector<8x4xindex>), vector<8x4xi1> -> tensor<8x?xf32>
+  %u = attn.scatter %x into %s[] mask %p : vector<8x4xf32>, tensor<f32>, vector<8x4xi1> -> tensor<f32>
+  return %r, %u : tensor<8x?xf32>, tensor<f32>
+}
+
+// A buffer is written, so what has no result stays.
+// KEPT-LABEL: func.func @on_buffer
+// KEPT: attn.scatter %{{.+}} into %{{.+}}[%{{.+}}] mask %{{.+}} : vector<8x4xf32>, memref<?xf32>, (index), vector<8x4xi1>
+func.func @on_buffer(%x: vector<8x4xf32>, %p: vector<8x4xi1>, %h: index, %m: memref<?xf32>) {
+  attn.scatter %x into %m[%h] mask %p : vector<8x4xf32>, memref<?xf32>, (index), vector<8x4xi1>
+  return
+}
