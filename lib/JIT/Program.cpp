@@ -118,7 +118,7 @@ OwningOpRef<ModuleOp> parseProgram(StringRef program,
 // Entry
 //===----------------------------------------------------------------------===//
 
-static func::FuncOp findEntry(ModuleOp module, const CompileOptions &options) {
+func::FuncOp findEntry(ModuleOp module, const CompileOptions &options) {
   SmallVector<func::FuncOp> functions;
   for (func::FuncOp function : module.getOps<func::FuncOp>())
     if (options.entry.empty() ? function.isPublic() && !function.isExternal()

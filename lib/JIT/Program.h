@@ -5,6 +5,7 @@
 
 #include "CodeGen.h"
 #include "attn/JIT/Compiler.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -16,6 +17,11 @@ namespace attn {
 mlir::OwningOpRef<mlir::ModuleOp> parseProgram(llvm::StringRef program,
                                                const CompileOptions &options,
                                                mlir::MLIRContext *context);
+
+/// The function that the options mean. Null after an error, which goes to the
+/// context.
+mlir::func::FuncOp findEntry(mlir::ModuleOp module,
+                             const CompileOptions &options);
 
 /// Makes the function to compile the only public one, applies the options to
 /// it, and fills in its name, its inputs and its results. Errors go to the

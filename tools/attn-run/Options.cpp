@@ -85,6 +85,12 @@ struct CommandLine {
       cl::desc("The function to run; needed where there are several\n"
                "public ones"),
       cl::cat(category)};
+  cl::opt<std::string> grad{
+      "grad", cl::value_desc("names"), cl::ValueOptional,
+      cl::desc("Compute gradients too, of a loss whose gradients with\n"
+               "respect to the results are arguments, with respect to\n"
+               "the arguments of these names, or to all of floats"),
+      cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::value_desc("target"),
       cl::desc("What to run on: cpu; cuda, a GPU of compute\n"
@@ -341,6 +347,11 @@ static Expected<Options> readOptions(const CommandLine &line) {
   options.entry = StringRef(line.entry).ltrim('@').str();
   if (line.entry.getNumOccurrences() && options.entry.empty())
     return makeError("expects the name of a function for --entry, but got ''");
+  options.grad = line.grad.getNumOccurrences();
+  llvm::SmallVector<StringRef> names;
+  StringRef(line.grad).split(names, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef name : names)
+    options.wrt.push_back(name.ltrim('%').str());
   if (Error error = readTarget(line, options))
     return std::move(error);
   if (Error error = parseNamed(line.arg, options.arguments))

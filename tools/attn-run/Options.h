@@ -20,6 +20,10 @@ struct Options {
   /// The program, "-" for standard input.
   std::string file;
   std::string entry;
+  /// Whether gradients are computed too, and with respect to what; all if
+  /// empty.
+  bool grad = false;
+  std::vector<std::string> wrt;
   std::string untilAfter;
   /// "cpu", "cuda" or "auto".
   std::string target;

@@ -1,6 +1,7 @@
 //===- Program.cpp - The program that attn-run is given -------------------===//
 
 #include "Program.h"
+#include "attn/JIT/Differentiate.h"
 #include "attn/Pipelines/RegisterDialects.h"
 #include "attn/Support/Tensor.h"
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -224,6 +225,28 @@ Expected<Program> cli::loadProgram(const std::string &path, StringRef entry) {
     return function.takeError();
   program.entry = *function;
   return std::move(program);
+}
+
+Error cli::addGradients(Program &program, llvm::ArrayRef<std::string> wrt) {
+  DifferentiateOptions options;
+  options.entry = program.entry.getSymName().str();
+  options.bufferName = program.name;
+  options.wrt = wrt;
+  options.joint = true;
+  Expected<std::string> text =
+      differentiate(program.buffer->getBuffer(), options);
+  if (!text)
+    return makeError("cannot differentiate '" + program.name + "'\n" +
+                     StringRef(llvm::toString(text.takeError())).rtrim());
+  program.module = nullptr;
+  program.buffer = llvm::MemoryBuffer::getMemBufferCopy(*text, program.name);
+  if (Error error = parse(program))
+    return error;
+  Expected<mlir::func::FuncOp> function = findEntry(program, "");
+  if (!function)
+    return function.takeError();
+  program.entry = *function;
+  return Error::success();
 }
 
 Error cli::makeCompileError(const Program &program, Error error) {

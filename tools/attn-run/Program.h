@@ -26,6 +26,10 @@ struct Program {
 llvm::Expected<Program> loadProgram(const std::string &path,
                                     llvm::StringRef entry);
 
+/// Puts what computes the results of a program and their gradients in its
+/// place, with respect to arguments of these names, or to all of floats.
+llvm::Error addGradients(Program &program, llvm::ArrayRef<std::string> wrt);
+
 /// What the compiler says of a program: the text of its errors is that of the
 /// diagnostics.
 llvm::Error makeCompileError(const Program &program, llvm::Error error);

@@ -1,6 +1,7 @@
 //===- Sizes.cpp - Sizes that types leave open ----------------------------===//
 
 #include "Sizes.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/JIT/KernelPackage.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -201,7 +202,19 @@ void Sizes::collectAttention(AttentionLikeOpInterface op) {
   unite(key(k.b), value(v.b));
   unite(key(k.h), value(v.h));
   unite(key(k.s), value(v.s));
-  for (Value init : dps.getDpsInits()) {
+  llvm::SmallVector<Value> rows(dps.getDpsInits());
+  auto gradient =
+      mlir::dyn_cast<mlir::attn::AttentionGradOp>(op.getOperation());
+  if (gradient) {
+    rows = {gradient.getOutput(), gradient.getLse(), gradient.getOutputGrad()};
+    if (gradient.getLseGrad())
+      rows.push_back(gradient.getLseGrad());
+    for (auto [out, input] :
+         llvm::zip_equal(gradient.getOuts(), gradient.getWrt()))
+      if (mlir::isa<RankedTensorType>(gradient.getInput(input).getType()))
+        uniteShapes(out, gradient.getInput(input));
+  }
+  for (Value init : rows) {
     bool hasHeadDim =
         mlir::cast<RankedTensorType>(init.getType()).getRank() == 4;
     auto dim = [&](unsigned dim) {

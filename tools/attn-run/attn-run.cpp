@@ -206,6 +206,9 @@ static Error runTool(const Options &options, bool &passed) {
   Expected<Program> program = loadProgram(options.file, options.entry);
   if (!program)
     return program.takeError();
+  if (options.grad)
+    if (Error error = addGradients(*program, options.wrt))
+      return error;
   Expected<DeviceKind> device = findDevice(options);
   if (!device)
     return device.takeError();

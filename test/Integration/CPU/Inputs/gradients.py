@@ -1,0 +1,62 @@
+"""Runs the tests of variants once more, with their gradients.
+
+Each program of the folder next to this one is run as its first RUN line says, with --grad: results and gradients are compared with the
+reference, which does not read what the compiler has derived.
+
+Programs with operations around the attention that have no derivative are refused, with the operation.
+
+usage: gradients.py FOLDER SHARD SHARDS
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+
+# Sums and elementwise operations of linalg around an attention.
+NO_DERIVATIVE = {
+    "captured-reduction.mlir": "'linalg.reduce' has no derivative",
+    "decomposed-position.mlir": "'linalg.generic' has no derivative",
+    "lse-merge.mlir": "'linalg.generic' has no derivative",
+    "sink.mlir": "'linalg.generic' has no derivative",
+}
+
+
+def get_command(path):
+    """The command of the first RUN line that checks a program."""
+    text = re.sub(r"\\\n// RUN:", " ", path.read_text())
+    for line in re.findall(r"^// RUN: (.*)$", text, re.MULTILINE):
+        if "--check" not in line or not re.match(r"\s*(attn-run|sed )", line):
+            continue
+        command = line.replace("%s", str(path)).split("| FileCheck")[0]
+        if "%" in command.replace("%%", ""):
+            continue
+        return re.sub(r"\battn-run\b", "attn-run --grad", command, count=1)
+    return None
+
+
+def main(folder, shard, shards):
+    count = failures = 0
+    for number, path in enumerate(sorted(pathlib.Path(folder).glob("*.mlir"))):
+        if number % shards != shard:
+            continue
+        command = get_command(path)
+        if command is None:
+            print(f"{path.name}: no command to check it with")
+            continue
+        run = subprocess.run(command, shell=True, capture_output=True, text=True)
+        count += 1
+        error = NO_DERIVATIVE.get(path.name)
+        if error and run.returncode != 0 and error in run.stderr:
+            continue
+        if not error and run.returncode == 0 and "PASS" in run.stdout:
+            continue
+        failures += 1
+        print(f"{path.name}: {command}\n{run.stdout}{run.stderr}")
+    print(f"{count} programs, {failures} failures")
+    return failures != 0 or count == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
