@@ -398,7 +398,8 @@ LogicalResult RowLowering::lowerKeys(scf::ForOp op) {
   FailureOr<Value> acc = materialize(op.getInitArgs()[0]);
   if (failed(acc))
     return failure();
-  buffers[op.getRegionIterArg(0)] = buffers[op.getResult(0)] = *acc;
+  buffers[op.getRegionIterArg(0)] = *acc;
+  buffers[op.getResult(0)] = *acc;
   auto get = [&](Value value) { return mapping.lookupOrDefault(value); };
   SmallVector<Value> inits = {get(op.getInitArgs()[1]),
                               get(op.getInitArgs()[2])};

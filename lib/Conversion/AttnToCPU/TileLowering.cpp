@@ -190,7 +190,9 @@ LogicalResult TileLowering::lowerFor(scf::ForOp op) {
     FailureOr<Value> buffer = getUpdatable(init);
     if (failed(buffer))
       return failure();
-    buffers[argument] = buffers[result] = *buffer;
+    // One after the other: the first may move what the second refers to.
+    buffers[argument] = *buffer;
+    buffers[result] = *buffer;
   }
 
   auto newLoop =
