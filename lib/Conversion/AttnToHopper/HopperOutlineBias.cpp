@@ -63,9 +63,9 @@ vector::ContractionOp Outliner::findBiased(AffineScoresOp scores) {
 
 /// Scores that are not in a product are computed as the program says it.
 void Outliner::matchBias() {
-  Type element = blocks.begin()->second.elementType;
   IRRewriter rewriter(function.getContext());
   loop.getBody().walk([&](AffineScoresOp scores) {
+    Type element = blocks.begin()->second.elementType;
     double factor = scores.getFactor().convertToDouble();
     if (softmax)
       factor *= softmax.getFactor().convertToDouble();

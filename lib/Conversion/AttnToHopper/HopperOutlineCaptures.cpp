@@ -59,7 +59,7 @@ static std::optional<TileAccess> getCaptureTile(GatherOp read,
 /// Reads an element at a time what does not come in tiles.
 void Outliner::expandBoxes() {
   IRRewriter rewriter(function.getContext());
-  loop.getBody().walk([&](GatherOp read) {
+  grid.walk([&](GatherOp read) {
     if (read.getBox() &&
         (schedule.getCaptureStages() == 0 || !getCaptureTile(read, function)))
       read.expandBox(rewriter);

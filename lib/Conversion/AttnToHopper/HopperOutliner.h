@@ -57,6 +57,7 @@ struct OperandUses {
   bool isOwn = false, isAcross = false;
 };
 OperandUses getOperandUses(Value value);
+
 /// Slopes of a bias, which are the same for all blocks.
 struct HeldSlopes {
   /// vector<8 x 64>, what is multiplied with the numbers of the keys.

@@ -185,6 +185,7 @@ FailureOr<SmallVector<Value>> KernelValues::computeIndices(GatherOp gather,
 }
 
 FailureOr<Value> KernelValues::computeGather(GatherOp gather, VectorKind kind) {
+  assert(!gather.getBox() && "other boxes have been expanded");
   std::optional<unsigned> operand = getOperand(gather.getSource());
   if (!operand)
     return gather.emitError("expects a capture that is an argument of the "

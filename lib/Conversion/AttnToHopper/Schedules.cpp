@@ -435,7 +435,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           op.getContext(), tileM, tileN, stages, registers, headGroup,
           headGroupKeys, captureStages, threadBlocks, /*inFlight=*/0,
           /*reverse=*/isMasked && !bothEnds, bothEnds,
-          /*shortFirst=*/endsWithQuery && !byClass && !hasWords && tileM > 64,
+          /*shortFirst=*/endsWithQuery && !byClass && !isInBand && !hasWords &&
+              tileM > 64 && !(flags & Strided),
           (flags & Persistent) != 0, (flags & PingPong) != 0,
           (flags & QInRegisters) != 0, hasBias && !(flags & Strided),
           (flags & Strided) != 0, (flags & SplitKeys) != 0,

@@ -166,6 +166,27 @@ func.func @alibi(%q: !t, %k: !t, %v: !t, %slopes: tensor<?xf32>, %o: !t) -> !t {
   return %r : !t
 }
 
+// Slopes of rows are read before the loop, one for each of them.
+
+// CHECK-LABEL: gpu.func @row_slopes(
+// CHECK: %{{.*}}:2 = hopper.step "hold_slopes" in "compute" -> vector<8x64xbf16>, i1 {
+// CHECK:   attn.gather %{{.*}}[%{{[^ ]*}}] mask %{{.*}} : memref<?xf32, {{.*}}>, (vector<1x64xindex>), i1 -> vector<1x64xf32>
+// CHECK:   hopper.split
+// CHECK: hopper.pipelined_for
+func.func @row_slopes(%q: !t, %k: !t, %v: !t, %slopes: tensor<?xf32>, %o: !t) -> !t {
+  %r = attn.attention schedule #schedule ins(%q, %k, %v : !t, !t, !t)
+      captures(%slopes : tensor<?xf32>) outs(%o : !t)
+      score(%s, %b, %h, %i, %j, %slopes) {
+        %ji = arith.index_cast %j : index to i32
+        %jf = arith.sitofp %ji : i32 to f32
+        %slope = tensor.extract %slopes[%i] : tensor<?xf32>
+        %x = arith.mulf %slope, %jf : f32
+        %y = arith.addf %s, %x : f32
+        attn.yield %y : f32
+      }
+  return %r : !t
+}
+
 // A bias that is not affine stays with the scores.
 
 // CHECK-LABEL: gpu.func @square(

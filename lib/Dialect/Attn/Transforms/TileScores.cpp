@@ -1,7 +1,6 @@
 //===- TileScores.cpp - Scores of a tile ----------------------------------===//
 
 #include "TileScores.h"
-#include "attn/Analysis/KeyBias.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -186,44 +185,45 @@ void TileConditions::add(Value condition, RegionVectorizer &vectorizer) {
 
 static constexpr double kLog2e = 1.4426950408889634074;
 
-/// What products are multiplied by, if nothing else becomes of them.
-static double getProductFactor(OnlineAttentionOp op) {
-  return op.getScale().convertToDouble() * kLog2e;
-}
-
 namespace {
-/// A value of a score region, and what the score is times of it.
+/// What a score region yields in base 2 is `factor * value`. Without a region,
+/// the value is null and stands for the products.
 struct FactoredScore {
   Value value;
   double factor = 1;
 };
 } // namespace
 
-/// Takes the positive constant factors that come last off a score. One with a
-/// bias has them in its terms.
-static FactoredScore splitScore(OnlineAttentionOp op) {
-  FactoredScore result{op.getScore().front().getTerminator()->getOperand(0)};
+/// Takes positive constants off a score, as the exponent is rounded once. Each
+/// of them is a normal number, and so is their product.
+static FactoredScore getFactoredScore(OnlineAttentionOp op) {
+  auto isFactor = [](double factor) {
+    return factor > 0 && std::isnormal(static_cast<float>(factor));
+  };
+  if (op.getScore().empty()) {
+    double factor = op.getScale().convertToDouble() * kLog2e;
+    return {Value(), isFactor(factor) ? factor : 1};
+  }
+  FactoredScore result = {op.getScore().front().getTerminator()->getOperand(0),
+                          kLog2e};
+  // That of a bias is counted with the bias.
   if (getKeyBias(op))
     return result;
   while (auto multiply = result.value.getDefiningOp<arith::MulFOp>()) {
-    bool isSecond = matchPattern(multiply.getRhs(), m_Constant());
     FloatAttr constant;
-    if (!matchPattern(multiply->getOperand(isSecond), m_Constant(&constant)))
+    bool isSecond = matchPattern(multiply.getRhs(), m_Constant(&constant));
+    if (!isSecond && !matchPattern(multiply.getLhs(), m_Constant(&constant)))
       break;
-    // A normal number, so that nothing overflows that did not before.
-    double factor = constant.getValueAsDouble() * result.factor;
-    if (factor <= 0 || !std::isnormal(static_cast<float>(factor)))
+    double own = constant.getValueAsDouble(), factor = result.factor * own;
+    if (!isFactor(own) || !isFactor(factor))
       break;
-    result = {multiply->getOperand(!isSecond), factor};
+    result = {isSecond ? multiply.getLhs() : multiply.getRhs(), factor};
   }
   return result;
 }
 
 double mlir::attn::getScoreFactor(OnlineAttentionOp op) {
-  if (!op.getScore().empty())
-    return kLog2e * splitScore(op).factor;
-  double factor = getProductFactor(op);
-  return factor > 0 && std::isfinite(factor) ? factor : 1;
+  return getFactoredScore(op).factor;
 }
 
 namespace {
@@ -327,16 +327,15 @@ LogicalResult ScoreEmitter::emitConditions() {
 
 FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   double scale = op.getScale().convertToDouble();
-  if (op.getScore().empty()) {
-    double left = getProductFactor(op) / getScoreFactor(op);
-    return multiply(products, left);
-  }
+  FactoredScore yielded = getFactoredScore(op);
+  if (!yielded.value)
+    return yielded.factor == 1 ? multiply(products, scale * kLog2e) : products;
   auto emitPlain = [&]() -> FailureOr<Value> {
     SmallVector<TileValue> scoreArguments = {{multiply(products, scale), kind}};
     llvm::append_range(scoreArguments, arguments);
     if (failed(vectorizer.run(op.getScore(), scoreArguments, active)))
       return failure();
-    return vectorizer.broadcast(vectorizer.get(splitScore(op).value), kind);
+    return vectorizer.broadcast(vectorizer.get(yielded.value), kind);
   };
   if (!pairs.bias)
     return emitPlain();

@@ -167,9 +167,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   return parser.getChecked<hopper::ScheduleAttr>(
       loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
       headGroupKeys, captureStages, threadBlocks, inFlight, reverse, bothEnds,
-      shortFirst,
-      persistent, pingPong, inRegisters, biasInProduct, strided, splitKeys,
-      packHeads,
+      shortFirst, persistent, pingPong, inRegisters, biasInProduct, strided,
+      splitKeys, packHeads,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
