@@ -21,23 +21,28 @@ class Counts(typing.NamedTuple):
     loose: int
 
 
-def needed(mask, rows, columns):
+_WARPGROUP_ROWS = 64
+
+
+def needed(mask, rows, columns, short_first=False):
     """By the first query of a tile, its tiles of keys. `mask` has a row for each
-    query; a tile that keys do not fill needs a predicate."""
+    query; a tile that keys do not fill needs a predicate. The first tile may be
+    the one that has fewer rows, in those of warpgroups."""
     queries, keys = mask.shape
-    padded = numpy.zeros(
-        (-(-queries // rows) * rows, -(-keys // columns) * columns), bool
-    )
-    padded[:queries, :keys] = mask
-    height, width = padded.shape
+    ends = -(-queries // _WARPGROUP_ROWS) * _WARPGROUP_ROWS
+    before = -ends % rows if short_first else 0
+    height = -(-(before + queries) // rows) * rows
+    padded = numpy.zeros((height, -(-keys // columns) * columns), bool)
+    padded[before : before + queries, :keys] = mask
+    width = padded.shape[1]
     blocks = padded.reshape(height // rows, rows, width // columns, columns)
     some = blocks.any((1, 3))
-    # Rows after the last query see what they like.
-    padded[queries:, :keys] = True
+    # Rows that are no queries see what they like.
+    padded[:before, :keys] = True
+    padded[before + queries :, :keys] = True
     every = blocks.all((1, 3))
     return {
-        row
-        * rows: [
+        max(row * rows - before, 0): [
             Visit(column * columns, not every[row, column])
             for column in numpy.nonzero(some[row])[0]
         ]
@@ -74,12 +79,16 @@ def compare(got, expected, place):
 
 def check(visits, mask_of, launch):
     """Compares all visits with `mask_of(batch, head)`. Gives the sum of counts."""
-    rows, columns = (launch.program.schedule(x) for x in ("tile_m", "tile_n"))
+    rows, columns, short_first = (
+        launch.program.schedule(x) for x in ("tile_m", "tile_n", "short_first")
+    )
     batch, heads = launch.operands[0].shape[:2]
     counts, places = [], set()
     for b in range(batch):
         for h in range(heads):
-            for row, tiles in needed(mask_of(b, h), rows, columns).items():
+            for row, tiles in needed(
+                mask_of(b, h), rows, columns, short_first
+            ).items():
                 place = (b, h, row)
                 places.add(place)
                 if place not in visits:
