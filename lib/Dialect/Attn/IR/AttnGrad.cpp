@@ -3,7 +3,6 @@
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "AttnVerify.h"
 #include "mlir/IR/Builders.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -13,10 +12,7 @@ using namespace mlir::attn;
 //===----------------------------------------------------------------------===//
 
 double AttentionGradOp::getEffectiveScale() {
-  if (FloatAttr scale = getScaleAttr())
-    return scale.getValueAsDouble();
-  AttentionLikeOpInterface op = *this;
-  return 1.0 / std::sqrt(static_cast<double>(op.getQueryKeyDim()));
+  return getScaleOrDefault(*this, getScaleAttr());
 }
 
 Value AttentionGradOp::getOutOf(int64_t input) {
@@ -155,21 +151,14 @@ LogicalResult ContributeOp::verify() {
 void ScatterOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  if (getResult())
-    return;
-  effects.emplace_back(MemoryEffects::Read::get(), &getIntoMutable());
-  effects.emplace_back(MemoryEffects::Write::get(), &getIntoMutable());
+  getSumEffects(getIntoMutable(), getResult(), effects);
 }
 
 LogicalResult ScatterOp::verify() {
   auto tile = cast<VectorType>(getValues().getType());
   auto into = cast<ShapedType>(getInto().getType());
-  if (tile.getElementType() != into.getElementType())
-    return emitOpError("expects a tile of element type ")
-           << into.getElementType() << ", but got " << tile;
-  if (static_cast<int64_t>(getIndices().size()) != into.getRank())
-    return emitOpError("expects one index for each of ")
-           << into.getRank() << " dimensions, but got " << getIndices().size();
+  if (failed(verifyElements(*this, tile, into, getIndices())))
+    return failure();
   SmallVector<Value> shaped(getIndices());
   shaped.push_back(getMask());
   for (Value operand : shaped) {
@@ -179,14 +168,7 @@ LogicalResult ScatterOp::verify() {
                          "tile, ")
              << tile << ", but got " << type;
   }
-  if (isa<MemRefType>(into)) {
-    if (getResult())
-      return emitOpError("expects no result for a buffer");
-    return success();
-  }
-  if (!getResult() || getResult().getType() != into)
-    return emitOpError("expects a result of type ") << into;
-  return success();
+  return verifySumResult(*this, into, getResult());
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 //===- AttnTile.cpp - Loops over tiles and their steps --------------------===//
 
 #include "attn/Dialect/Attn/IR/AttnTile.h"
+#include "AttnVerify.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
@@ -459,21 +460,14 @@ void AffineScoresOp::expand(RewriterBase &rewriter) {
 void AccumulateOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  if (getResult())
-    return;
-  effects.emplace_back(MemoryEffects::Read::get(), &getIntoMutable());
-  effects.emplace_back(MemoryEffects::Write::get(), &getIntoMutable());
+  getSumEffects(getIntoMutable(), getResult(), effects);
 }
 
 LogicalResult AccumulateOp::verify() {
   auto tile = cast<VectorType>(getVector().getType());
   auto into = cast<ShapedType>(getInto().getType());
-  if (tile.getElementType() != into.getElementType())
-    return emitOpError("expects a tile of element type ")
-           << into.getElementType() << ", but got " << tile;
-  if (static_cast<int64_t>(getIndices().size()) != into.getRank())
-    return emitOpError("expects one index for each of ")
-           << into.getRank() << " dimensions, but got " << getIndices().size();
+  if (failed(verifyElements(*this, tile, into, getIndices())))
+    return failure();
   if (tile.getRank() > into.getRank())
     return emitOpError("expects a tile of at most ")
            << into.getRank() << " dimensions, but got " << tile;
@@ -486,14 +480,7 @@ LogicalResult AccumulateOp::verify() {
              << into.getRank() << " dimensions to " << tile.getRank()
              << ", but got " << attribute;
   }
-  if (isa<MemRefType>(into)) {
-    if (getResult())
-      return emitOpError("expects no result for a buffer");
-    return success();
-  }
-  if (!getResult() || getResult().getType() != into)
-    return emitOpError("expects a result of type ") << into;
-  return success();
+  return verifySumResult(*this, into, getResult());
 }
 
 #define GET_OP_CLASSES

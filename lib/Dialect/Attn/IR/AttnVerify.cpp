@@ -314,11 +314,15 @@ LogicalResult mlir::attn::verifyScoreAndMask(AttentionLikeOpInterface op) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-double AttentionOp::getEffectiveScale() {
-  if (FloatAttr scale = getScaleAttr())
+double mlir::attn::getScaleOrDefault(AttentionLikeOpInterface op,
+                                     FloatAttr scale) {
+  if (scale)
     return scale.getValueAsDouble();
-  AttentionLikeOpInterface op = *this;
   return 1.0 / std::sqrt(static_cast<double>(op.getQueryKeyDim()));
+}
+
+double AttentionOp::getEffectiveScale() {
+  return getScaleOrDefault(*this, getScaleAttr());
 }
 
 void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query,
@@ -648,4 +652,41 @@ LogicalResult
 FinalizeOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
   return reifyFromInits(builder, *this, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// Sums in memory
+//===----------------------------------------------------------------------===//
+
+void mlir::attn::getSumEffects(
+    OpOperand &into, Value result,
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (result)
+    return;
+  effects.emplace_back(MemoryEffects::Read::get(), &into);
+  effects.emplace_back(MemoryEffects::Write::get(), &into);
+}
+
+LogicalResult mlir::attn::verifyElements(Operation *op, VectorType tile,
+                                         ShapedType into, ValueRange indices) {
+  if (tile.getElementType() != into.getElementType())
+    return op->emitOpError("expects a tile of element type ")
+           << into.getElementType() << ", but got " << tile;
+  if (static_cast<int64_t>(indices.size()) != into.getRank())
+    return op->emitOpError("expects one index for each of ")
+           << into.getRank() << " dimensions, but got " << indices.size();
+  return success();
+}
+
+LogicalResult mlir::attn::verifySumResult(Operation *op, ShapedType into,
+                                          Value result) {
+  if (isa<MemRefType>(into)) {
+    if (result)
+      return op->emitOpError("expects no result for a buffer");
+    return success();
+  }
+  if (!result || result.getType() != into)
+    return op->emitOpError("expects a result of type ") << into;
+  return success();
 }

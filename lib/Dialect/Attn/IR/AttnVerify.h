@@ -13,6 +13,8 @@ LogicalResult verifyElementType(Operation *op, StringRef name, Type type,
                                 Type expected);
 /// The scale is applied in the accumulator type, where it has to be a number.
 LogicalResult verifyScale(Operation *op, FloatAttr scale, FloatType accType);
+/// The scale, or 1 / sqrt(Dqk) where there is none.
+double getScaleOrDefault(AttentionLikeOpInterface op, FloatAttr scale);
 /// Checks what all levels demand of q, k, v, captures and offsets.
 LogicalResult verifyInputs(AttentionLikeOpInterface op);
 /// Checks that `type` is [B, H, S] of q arranged as `layout` without d.
@@ -29,6 +31,18 @@ LogicalResult verifyRegion(AttentionLikeOpInterface op, Region &region,
                            StringRef name, ArrayRef<Type> leading,
                            ArrayRef<Type> yielded);
 LogicalResult verifyScoreAndMask(AttentionLikeOpInterface op);
+/// The effects of an operation that adds to a buffer in place, or makes a
+/// tensor of another one.
+void getSumEffects(
+    OpOperand &into, Value result,
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects);
+/// Checks that a tile has the elements of what it is added to, which has an
+/// index for each of its dimensions.
+LogicalResult verifyElements(Operation *op, VectorType tile, ShapedType into,
+                             ValueRange indices);
+/// Checks that there is a result for a tensor, and none for a buffer.
+LogicalResult verifySumResult(Operation *op, ShapedType into, Value result);
 
 } // namespace mlir::attn
 
