@@ -244,14 +244,15 @@ LogicalResult Outliner::match() {
     return loop.emitError("expects a schedule without short_first where the "
                           "blocks of a work tile are found from data, but got ")
            << schedule << "; leave it out";
+  if (failed(matchResidents()))
+    return failure();
+  matchVectors();
   expandBoxes();
   inlinePositions();
   for (auto step : loop.getBody().getOps<StepOp>())
     for (Value output : step.getOutputs())
       if (failed(matchBlock(output)))
         return failure();
-  if (failed(matchResidents()))
-    return failure();
   if (failed(matchSoftmax()) || failed(matchParts()) ||
       failed(matchPartitions()))
     return failure();

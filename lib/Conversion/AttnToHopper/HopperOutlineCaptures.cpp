@@ -1,11 +1,14 @@
 //===- HopperOutlineCaptures.cpp - Captures that come in tiles ------------===//
 //
-// What scores read of a capture with an element for each row and position is a
-// box for each block, which can be copied at once. A step of its own loads it.
+// What scores and masks read of a capture with an element for each row and
+// position is a box for each block, which can be copied at once; what a
+// predicate reads with an element for each position is a vector. A step of its
+// own loads either.
 // Where the order does not name that step it has the stage of the step that
-// reads the capture, and comes right after the first one that loads anything:
-// the first product does not wait for it, and what follows the product does not
-// wait for a later block.
+// reads the capture. One that loads boxes comes right after the first one that
+// loads anything: the first product does not wait for it, and what follows the
+// product does not wait for a later block. One that loads vectors comes last:
+// threads copy them while the producer would wait for the next block.
 //
 // Other boxes are read an element at a time.
 //
@@ -56,11 +59,89 @@ static std::optional<TileAccess> getCaptureTile(GatherOp read,
   return access;
 }
 
-/// Reads an element at a time what does not come in tiles.
+/// Whether a box has an element of 32 bits of an argument for each position of
+/// a block.
+static bool isPerPosition(GatherOp read, TileLoopOp loop) {
+  auto type = dyn_cast<VectorType>(read.getType());
+  if (!read.getBox() || type.getRank() != 1 || type.getDimSize(0) % 8 != 0 ||
+      !(type.getElementType().isF32() || type.getElementType().isInteger(32)))
+    return false;
+  int64_t dim = read.getBox()->getDimPosition(0);
+  Value start = read.getIndices()[dim];
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  if (start.getDefiningOp())
+    (void)getBackwardSlice(start, &slice, options);
+  return dim + 1 == static_cast<int64_t>(read.getIndices().size()) &&
+         (start == loop.getInductionVar() ||
+          llvm::any_of(slice, [&](Operation *op) {
+            return llvm::is_contained(op->getOperands(),
+                                      loop.getInductionVar());
+          }));
+}
+
+/// Vectors are small, and are read later than the tiles of their block. So that
+/// no copy waits for that, there are more of them than of tiles.
+static constexpr int64_t kVectorStages = 4;
+
+/// What predicates read by position, as far as there is memory.
+void Outliner::matchVectors() {
+  // What a predicate reads comes for partial blocks alone: copies for each
+  // block would cost full ones more than partial ones gain. What else a work
+  // tile has in shared memory is not counted.
+  if (!residents.empty() || !loop.hasNeeded() || !loop.hasFull())
+    return;
+  SmallVector<Type> types;
+  loop.getBody().walk([&](GatherOp read) {
+    if (schedule.getCaptureStages() && getCaptureTile(read, function))
+      types.push_back(getElementTypeOrSelf(read.getType()));
+  });
+  int64_t free = getFreeSharedBytes(
+      schedule, query.columns,
+      results.front().access ? results.front().access->columns : query.columns,
+      types);
+  int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
+  loop.getBody().walk([&](GatherOp read) {
+    auto mask = read->getParentOfType<MaskTileOp>();
+    if (!mask || !values->getArgument(read.getSource()) ||
+        !isPerPosition(read, loop))
+      return;
+    auto isSame = [&](const OutlinedVector &other) {
+      GatherOp first = other.reads.front();
+      return first->getParentOfType<MaskTileOp>() == mask &&
+             first.getSource() == read.getSource() &&
+             first.getIndices() == read.getIndices();
+    };
+    auto *found = llvm::find_if(vectors, isSame);
+    if (found == vectors.end()) {
+      if (bytes > free)
+        return;
+      free -= bytes;
+      found = &vectors.emplace_back();
+      found->step = ("load_vector" + Twine(vectors.size() - 1)).str();
+    }
+    found->reads.push_back(read);
+  });
+}
+
+/// Whether a step loads what is read.
+bool Outliner::isLoaded(GatherOp read) {
+  return llvm::any_of(captures,
+                      [&](const OutlinedCapture &capture) {
+                        return llvm::is_contained(capture.reads, read);
+                      }) ||
+         llvm::any_of(vectors, [&](const OutlinedVector &vector) {
+           return llvm::is_contained(vector.reads, read);
+         });
+}
+
+/// Reads an element at a time what does not come in tiles or vectors.
 void Outliner::expandBoxes() {
   IRRewriter rewriter(function.getContext());
   grid.walk([&](GatherOp read) {
-    if (read.getBox() &&
+    if (read.getBox() && !isLoaded(read) &&
         (schedule.getCaptureStages() == 0 || !getCaptureTile(read, function)))
       read.expandBox(rewriter);
   });
@@ -146,24 +227,28 @@ ArrayAttr Outliner::placeCaptures() {
     });
   };
   // Where those that the order does not name go.
-  size_t next = 0;
+  size_t first = 0, last = 0;
   for (auto step : loop.getBody().getOps<StepOp>())
     if (step.getNumResults() && blocks.contains(step.getResult(0)))
       if (auto *place = find(step.getStepName()); place != places.end()) {
         size_t after = place - places.begin() + 1;
-        next = next ? std::min(next, after) : after;
+        first = first ? std::min(first, after) : after;
+        last = std::max(last, after);
       }
-  for (const OutlinedCapture &capture : captures) {
-    if (find(capture.step) != places.end())
-      continue;
+  auto place = [&](StringRef name, GatherOp read, size_t &next) {
+    if (find(name) != places.end())
+      return;
     int64_t stage = 0;
-    if (StepOp reader = getStepOf(capture.reads.front()))
-      if (auto *place = find(reader.getStepName()); place != places.end())
-        stage = place->getStage();
-    places.insert(
-        places.begin() + next++,
-        hopper::PlaceAttr::get(builder.getContext(), capture.step, stage));
-  }
+    if (StepOp reader = getStepOf(read))
+      if (auto *found = find(reader.getStepName()); found != places.end())
+        stage = found->getStage();
+    places.insert(places.begin() + next++,
+                  hopper::PlaceAttr::get(builder.getContext(), name, stage));
+  };
+  for (const OutlinedVector &vector : vectors)
+    place(vector.step, vector.reads.front(), last);
+  for (const OutlinedCapture &capture : captures)
+    place(capture.step, capture.reads.front(), first);
   return builder.getArrayAttr(
       SmallVector<Attribute>(places.begin(), places.end()));
 }
@@ -177,6 +262,27 @@ LogicalResult Outliner::emitCaptureLoads() {
       return failure();
     for (GatherOp read : capture.reads)
       values->setTile(read.getResult(), *tile);
+  }
+  for (const OutlinedVector &vector : vectors) {
+    GatherOp read = vector.reads.front();
+    auto type = cast<VectorType>(read.getType());
+    hopper::StepOp step =
+        createStep(vector.step, kLoadPartition,
+                   hopper::TileType::get(
+                       builder.getContext(), type.getDimSize(0), /*columns=*/0,
+                       type.getElementType(), type.getDimSize(0)));
+    Value isPartial = arith::XOrIOp::create(
+        builder, loc, isFull,
+        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
+    FailureOr<Value> loaded =
+        emitVector(read.getSource(), read.getIndices(), type, kVectorStages,
+                   /*zeroFill=*/true, isPartial);
+    if (failed(loaded))
+      return failure();
+    hopper::EndOp::create(builder, loc, *loaded);
+    builder.setInsertionPointAfter(step);
+    for (GatherOp other : vector.reads)
+      values->setTile(other.getResult(), step.getResult(0));
   }
   return success();
 }

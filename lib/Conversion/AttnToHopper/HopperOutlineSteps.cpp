@@ -48,22 +48,25 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
       .getResult();
 }
 
-/// Floats of a block, all of which are there.
-FailureOr<Value> Outliner::emitFloats(vector::TransferReadOp read) {
+/// Elements of a block, some of which may not be there with `zeroFill`, and
+/// which come under a condition that is not null.
+FailureOr<Value> Outliner::emitVector(Value source, ValueRange indices,
+                                      VectorType type, int64_t stages,
+                                      bool zeroFill, Value condition) {
   SmallVector<Value> position;
-  for (Value index : read.getIndices()) {
+  for (Value index : indices) {
     FailureOr<Value> value = values->getScalar(index);
     if (failed(value))
       return failure();
     position.push_back(*value);
   }
-  int64_t length = read.getVectorType().getDimSize(0);
+  int64_t length = type.getDimSize(0);
   return hopper::LoadVectorOp::create(
              builder, loc,
              hopper::TileType::get(builder.getContext(), length, /*columns=*/0,
-                                   builder.getF32Type(), length),
-             arguments->getMemRef(*values->getArgument(read.getBase())),
-             position, schedule.getStages())
+                                   type.getElementType(), length),
+             arguments->getMemRef(*values->getArgument(source)), position,
+             zeroFill, condition, stages)
       .getResult();
 }
 
@@ -139,7 +142,9 @@ LogicalResult Outliner::emitLoadStep(StepOp step) {
     if (auto *block = blocks.find(output); block != blocks.end())
       tile = emitLoad(block->second, loop.getStep(), schedule.getStages());
     else if (auto *read = floats.find(output); read != floats.end())
-      tile = emitFloats(read->second);
+      tile = emitVector(read->second.getBase(), read->second.getIndices(),
+                        read->second.getVectorType(), schedule.getStages(),
+                        /*zeroFill=*/false, /*condition=*/Value());
     else
       return step.emitError("expects nothing but tiles of a step that loads");
     if (failed(tile))
@@ -265,10 +270,7 @@ static bool dependsOnSteps(Value value, TileLoopOp loop) {
 /// that it is under way while a product is computed.
 LogicalResult Outliner::emitReads(StepOp step) {
   for (auto gather : step.getBody().getOps<GatherOp>()) {
-    auto isRead = [&](const OutlinedCapture &capture) {
-      return llvm::is_contained(capture.reads, gather);
-    };
-    if (isa<VectorType>(gather.getType()) && llvm::none_of(captures, isRead) &&
+    if (isa<VectorType>(gather.getType()) && !isLoaded(gather) &&
         !values->isInvariant(gather.getResult()) &&
         !dependsOnSteps(gather.getResult(), loop) &&
         failed(values->getVector(gather.getResult(), VectorKind::Key)))

@@ -39,6 +39,13 @@ struct OutlinedCapture {
   std::string step;
 };
 
+/// A capture with an element for each position of a block, which comes as a
+/// vector: what reads it, and the step that loads it.
+struct OutlinedVector {
+  SmallVector<GatherOp> reads;
+  std::string step;
+};
+
 /// The operands of a product over the rows of the work tile: that of which each
 /// replica has 64 columns of the result, and the other one. Null for another
 /// product.
@@ -93,6 +100,8 @@ private:
   void expandBoxes();
   FailureOr<Value> emitCoordinate(OpFoldResult position);
   void matchCaptures();
+  void matchVectors();
+  bool isLoaded(GatherOp read);
   ArrayAttr placeCaptures();
   LogicalResult emitCaptureLoads();
   void emitCaptures(StepOp step);
@@ -146,7 +155,8 @@ private:
   LogicalResult emitPartResults();
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
                             int64_t stages);
-  FailureOr<Value> emitFloats(vector::TransferReadOp read);
+  FailureOr<Value> emitVector(Value source, ValueRange indices, VectorType type,
+                              int64_t stages, bool zeroFill, Value condition);
   FailureOr<Value> emitLoadStep(StringRef name, const TileAccess &access,
                                 int64_t rows, int64_t stages);
   Value emitOwnRows(Value tile);
@@ -185,6 +195,7 @@ private:
   llvm::MapVector<Value, vector::TransferReadOp> floats;
   SmallVector<OutlinedResult> results;
   SmallVector<OutlinedCapture> captures;
+  SmallVector<OutlinedVector> vectors;
   /// The scores whose bias the product `biased` takes along, what that is for a
   /// work tile, and the numbers of the keys.
   AffineScoresOp affine;

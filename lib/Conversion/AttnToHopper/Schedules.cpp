@@ -102,6 +102,15 @@ int64_t mlir::attn::getQueryStages(hopper::ScheduleAttr schedule,
   return bytes <= getSharedLimit(schedule) ? 2 : 1;
 }
 
+int64_t mlir::attn::getFreeSharedBytes(hopper::ScheduleAttr schedule,
+                                       int64_t queryKeyDim, int64_t valueDim,
+                                       ArrayRef<Type> captures) {
+  int64_t more = getQueryStages(schedule, queryKeyDim, valueDim, captures) - 1;
+  return getSharedLimit(schedule) -
+         getSharedBytes(schedule, queryKeyDim, valueDim, captures) -
+         more * schedule.getTileM() * getRowBytes(queryKeyDim);
+}
+
 bool mlir::attn::isHeadDimSupported(int64_t dim) {
   return dim % 8 == 0 && dim <= 256;
 }

@@ -93,7 +93,64 @@ static void lowerPut(hopper::PutOp op, Operands<hopper::PutOp> in,
   });
 }
 
-/// The hardware arrives when all floats are there.
+/// Each thread starts copies of some elements, and arrives when they are done,
+/// without waiting for them. Those outside of the buffer have no bytes.
+static void emitElementCopies(ThreadBuilder &b, hopper::PutVectorOp op,
+                              Operands<hopper::PutVectorOp> in, Value to,
+                              Value full) {
+  BufferParameter buffer =
+      b.getBuffer(op.getSource().getType(), in.getSource());
+  SmallVector<IndexElement> position = b.getPosition(in.getIndices());
+  // The same for all elements but for the last index.
+  Value isInside;
+  auto require = [&](Value index, IndexElement extent) {
+    Value inRange = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
+                                          b.toInt(extent, 64));
+    isInside = isInside
+                   ? arith::AndIOp::create(b, isInside, inRange).getResult()
+                   : inRange;
+  };
+  for (auto [index, extent] :
+       llvm::zip(ArrayRef(position).drop_back(), buffer.extents))
+    require(b.toInt(index, 64), extent);
+  int64_t threads = b.thread.partition.getThreads();
+  int64_t count = op.getChannel().getType().getRows();
+  Value own = b.thread.lane;
+  if (threads > hopper::kWarpThreads)
+    own = b.thread.inGroup;
+  IndexElement last = position.back();
+  last.base =
+      arith::AddIOp::create(b, b.toInt(IndexElement{last.base, 0}, 64),
+                            arith::ExtUIOp::create(b, b.getI64Type(), own));
+  Value outer = isInside;
+  for (int64_t first = 0; first < count; first += threads) {
+    auto copy = [&] {
+      isInside = outer;
+      position.back() = {last.base, last.offset + first};
+      require(b.toInt(position.back(), 64), buffer.extents.back());
+      Value bytes =
+          arith::SelectOp::create(b, isInside, b.i32(kVectorBytes), b.i32(0));
+      Value at =
+          b.offsetPointer(to, arith::MulIOp::create(b, b.addOffset(own, first),
+                                                    b.i32(kVectorBytes)));
+      NVVM::CpAsyncOp::create(
+          b, at, b.getAddress(buffer, position, kVectorBytes), kVectorBytes,
+          NVVM::LoadCacheModifierKind::CA, bytes);
+    };
+    if (first + threads <= count)
+      copy();
+    else
+      b.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own,
+                                     b.i32(count - first)),
+               copy);
+  }
+  // Threads without a last element would go on alone.
+  if (count % threads != 0)
+    emitWarpSync(b);
+  NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
+}
+
+/// The hardware arrives when all elements are there.
 static void lowerPutVector(hopper::PutVectorOp op,
                            Operands<hopper::PutVectorOp> in, ThreadBuilder &b) {
   hopper::ChannelType type = op.getChannel().getType();
@@ -101,6 +158,13 @@ static void lowerPutVector(hopper::PutVectorOp op,
   Value number = in.getNumber()[0];
   Value stage = getStage(b, number, type.getStages());
   Value phase = getFreePhase(b, number, type.getStages());
+  if (op.getZeroFill()) {
+    Value full = emitWaitFree(b, tile, stage, phase);
+    emitElementCopies(
+        b, op, in, getSharedPointer(b, getTile(getStageTile(b, tile, stage))),
+        full);
+    return;
+  }
   emitByLeader(b, [&] {
     Value full = emitWaitFree(b, tile, stage, phase);
     Value bytes = b.i32(type.getRows() * kVectorBytes);

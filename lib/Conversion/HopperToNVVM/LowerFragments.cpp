@@ -159,12 +159,12 @@ static Elements loadVector(hopper::LoadFragmentOp op,
         base, arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
     for (int64_t r : {0, 1})
       list.push_back(LLVM::LoadOp::create(
-          b, b.getF32Type(),
+          b, fragment.elementType,
           b.offsetPointer(own, b.i32(8 * r * kVectorBytes))));
   } else {
     Value own = b.offsetPointer(
         base, arith::MulIOp::create(b, b.thread.quad, b.i32(2 * kVectorBytes)));
-    auto pair = VectorType::get({2}, b.getF32Type());
+    auto pair = VectorType::get({2}, fragment.elementType);
     for (int64_t column = 0; column < fragment.numColumns; column += 8) {
       Value both = LLVM::LoadOp::create(
           b, pair, b.offsetPointer(own, b.i32(column * kVectorBytes)),

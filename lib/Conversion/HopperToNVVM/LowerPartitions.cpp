@@ -146,20 +146,27 @@ static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
   }
 }
 
-/// A thread does not end before its copies have, and shared memory must last
-/// until copies out of it are done.
-static void emitWarpgroupEnd(ThreadBuilder &b, Block &body) {
-  bool copies = false, stores = false;
+/// A thread does not end before its copies have.
+static void emitCopiesEnd(ThreadBuilder &b, Block &body) {
+  bool copies = false;
   body.walk([&](Operation *op) {
     if (auto put = dyn_cast<hopper::PutOp>(op))
       copies |= put.getMap().getType().getAligned();
-    if (auto store = dyn_cast<hopper::StoreOp>(op))
-      stores |= !store.getMap().getType().getStrided();
+    if (auto put = dyn_cast<hopper::PutVectorOp>(op))
+      copies |= put.getZeroFill();
   });
   if (copies) {
     NVVM::CpAsyncCommitGroupOp::create(b);
     NVVM::CpAsyncWaitGroupOp::create(b, 0);
   }
+}
+
+/// Shared memory must last until copies out of it are done.
+static void emitStoresEnd(ThreadBuilder &b, Block &body) {
+  bool stores = false;
+  body.walk([&](hopper::StoreOp store) {
+    stores |= !store.getMap().getType().getStrided();
+  });
   if (stores)
     b.ifThen(b.thread.isGroupLeader,
              [&] { NVVM::CpAsyncBulkWaitGroupOp::create(b, 0, UnitAttr()); });
@@ -192,7 +199,8 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
     if (thread.partition.hasWarpgroups()) {
       emitWarpgroupStart(b, body);
       b.setInsertionPoint(body.getTerminator());
-      emitWarpgroupEnd(b, body);
+      emitCopiesEnd(b, body);
+      emitStoresEnd(b, body);
       continue;
     }
     thread.isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
@@ -204,6 +212,8 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
       thread.warpgroup = arith::DivUIOp::create(
           b, inPartition, b.i32(thread.partition.getWarpsOfReplica()));
     }
+    b.setInsertionPoint(body.getTerminator());
+    emitCopiesEnd(b, body);
   }
 }
 

@@ -54,6 +54,9 @@ void SharedLayout::layOutRing(hopper::WarpSpecializeOp roles, Value ring) {
       if (map.getStrided())
         tile.fullArrivals = producer.getThreads();
       tile.isWrittenByThreads |= map.getAligned();
+    } else if (auto vector = dyn_cast<hopper::PutVectorOp>(op)) {
+      if (vector.getZeroFill())
+        tile.fullArrivals = producer.getThreads();
     } else if (isa<hopper::PutFragmentOp>(op)) {
       tile.fullArrivals = producer.getWarps();
     }

@@ -6,7 +6,8 @@
 
 // Kernels fill tables before, as they do for any kernel. The range of blocks,
 // and what a class needs that is the same for all of them, is read before the
-// queries are loaded; whether a block is full is known in its body.
+// queries are loaded; whether a block is full is known in its body. What the
+// predicate reads by key is copied for blocks that are not.
 
 // CHECK: gpu.func @documents_summary0(
 // CHECK-SAME: hopper.elements = 6 : i64
@@ -18,7 +19,7 @@
 // CHECK-COUNT-4: attn.gather %{{.*}}[%[[B]], %{{.*}}, %{{.*}}] mask %{{.*}} -> i32
 // CHECK: hopper.step "load_q" in "load"
 // CHECK: hopper.pipelined_for %[[J:.*]], %[[FULL:.*]] = %{{.*}} to %{{.*}} step 64 iter_args
-// CHECK-NEXT: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, #hopper.place<"pv", 1>, #hopper.place<"softmax", 0>] :
+// CHECK-NEXT: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, #hopper.place<"load_vector0", 0>, #hopper.place<"pv", 1>, #hopper.place<"softmax", 0>] :
 // CHECK-NEXT: classes(%[[C:.*]]) {
 // CHECK: %[[TILE:.*]] = arith.divui %[[C]]
 // CHECK: attn.gather %{{.*}}, %[[TILE]]]
@@ -26,7 +27,11 @@
 // CHECK-NOT: attn.gather
 // CHECK: hopper.end %{{.*}}, %{{.*}} : i1, i1
 // CHECK-NEXT: } {
+// CHECK: %[[IDS:.*]] = hopper.step "load_vector0" in "load" -> !hopper.tile<64xi32>
+// CHECK: %[[PARTIAL:.*]] = arith.xori %[[FULL]]
+// CHECK: hopper.load_vector %{{.*}}[%{{.*}}, %{{.*}}] zero_fill if %[[PARTIAL]] stages 4
 // CHECK: hopper.mask %{{.*}} unless %[[FULL]] by_block
+// CHECK-NEXT: hopper.load_fragment %[[IDS]]
 func.func @documents(%q: !q, %k: !k, %v: !k, %o: !q, %doc: tensor<2x?xi32>) -> !q {
   %r = attn.attention schedule #schedule ins(%q, %k, %v : !q, !k, !k)
       captures(%doc : tensor<2x?xi32>)

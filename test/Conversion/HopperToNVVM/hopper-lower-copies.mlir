@@ -92,3 +92,33 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// Elements of a vector are copied by all threads of the warp, some of which may
+// have none, and are 0 outside of the buffer. Each thread arrives when its
+// copies are done, and does not end before.
+
+// CHECK: llvm.func @vector(%[[SOURCE:[^ ]*]]: !llvm.ptr<1>, %[[EXTENT:[^ ]*]]: i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c32_i32
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: %[[IN:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : i64
+// CHECK: %[[BYTES:.*]] = arith.select %[[IN]], %c4_i32, %c0_i32
+// CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 4, cache = ca, %[[BYTES]]
+// CHECK: scf.if
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.mbarrier.arrive %{{.*}} {noinc = true}
+// CHECK: nvvm.cp.async.commit.group
+// CHECK-NEXT: nvvm.cp.async.wait.group 0
+gpu.module @v {
+  gpu.func @vector(%ids: memref<?xi32> {hopper.operand = 0 : i64}, %n: i32 {hopper.operand = 1 : i64},
+                   %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
+    %ch = hopper.create_channel : !hopper.channel<2x48xi32>
+    hopper.warp_specialize partition @load warps(1) {
+      hopper.put_vector %ch[%n], %ids[%x] zero_fill : !hopper.channel<2x48xi32>, memref<?xi32>
+    } partition @compute registers(240) {
+      %t = hopper.get %ch[%n] : !hopper.channel<2x48xi32> -> !hopper.tile<48xi32>
+      %v = hopper.load_fragment %t : !hopper.tile<48xi32> -> vector<48x1xi32>
+      hopper.release %ch[%n] : !hopper.channel<2x48xi32>
+    }
+    gpu.return
+  }
+}

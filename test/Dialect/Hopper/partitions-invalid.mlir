@@ -140,7 +140,7 @@ func.func @f(%c: !hopper.channel<2x64x64xf32>, %n: i32, %x: index, %m: memref<?x
 
 func.func @f(%c: !hopper.channel<2x80xf32>, %n: i32, %x: index, %m: memref<?xf16>) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{expects a buffer of f32 with a contiguous last dimension, but got 'memref<?xf16>'}}
+    // expected-error@+1 {{expects a buffer of 'f32' with a contiguous last dimension, but got 'memref<?xf16>'}}
     hopper.put_vector %c[%n], %m[%x] : !hopper.channel<2x80xf32>, memref<?xf16>
   }
   return
@@ -150,7 +150,7 @@ func.func @f(%c: !hopper.channel<2x80xf32>, %n: i32, %x: index, %m: memref<?xf16
 
 func.func @f(%c: !hopper.channel<2x80xf32>, %n: i32, %x: index, %m: memref<?xf32, strided<[?]>>) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{expects a buffer of f32 with a contiguous last dimension, but got 'memref<?xf32, strided<[?]>>'}}
+    // expected-error@+1 {{expects a buffer of 'f32' with a contiguous last dimension, but got 'memref<?xf32, strided<[?]>>'}}
     hopper.put_vector %c[%n], %m[%x] : !hopper.channel<2x80xf32>, memref<?xf32, strided<[?]>>
   }
   return

@@ -37,12 +37,15 @@ func.func @one() {
 
 // CHECK-LABEL: func.func @vectors
 // CHECK-SAME: %[[CH:[^ ]*]]: !hopper.channel<2x80xf32>, %[[LSE:[^ ]*]]: memref<?x?xf32>
-func.func @vectors(%ch: !hopper.channel<2x80xf32>, %lse: memref<?x?xf32>, %n: i32, %x: index) {
+func.func @vectors(%ch: !hopper.channel<2x80xf32>, %lse: memref<?x?xf32>, %n: i32, %x: index,
+                   %ids: !hopper.channel<4x128xi32>, %doc: memref<?xi32>) {
   // CHECK: %[[SUMS:.*]] = hopper.create_channel : <1x128xf32>
   %sums = hopper.create_channel : !hopper.channel<1x128xf32>
   hopper.warp_specialize partition @load threads(1) {
     // CHECK: hopper.put_vector %[[CH]][%{{.*}}], %[[LSE]][%{{.*}}, %{{.*}}] : <2x80xf32>, memref<?x?xf32>
     hopper.put_vector %ch[%n], %lse[%x, %x] : !hopper.channel<2x80xf32>, memref<?x?xf32>
+    // CHECK: hopper.put_vector %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}] zero_fill : <4x128xi32>, memref<?xi32>
+    hopper.put_vector %ids[%n], %doc[%x] zero_fill : !hopper.channel<4x128xi32>, memref<?xi32>
   } partition @compute replicas(2) registers(240) {
     %wg = hopper.warpgroup_id
     // CHECK: %[[T:.*]] = hopper.get %[[CH]][%{{.*}}] : <2x80xf32> -> <80xf32>

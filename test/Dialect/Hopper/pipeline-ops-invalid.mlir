@@ -159,7 +159,7 @@ func.func @vector_stages(%source: memref<?xf32>, %i: index) {
 // -----
 
 func.func @vector_tile(%source: memref<?xf32>, %i: index) {
-  // expected-error @+1 {{expects a vector of a multiple of 8 floats, but got '!hopper.tile<12xf32>'}}
+  // expected-error @+1 {{expects a vector of a multiple of 8 elements, but got '!hopper.tile<12xf32>'}}
   %x = hopper.load_vector %source[%i] stages 2 : memref<?xf32> -> !hopper.tile<12xf32>
   return
 }
@@ -167,7 +167,7 @@ func.func @vector_tile(%source: memref<?xf32>, %i: index) {
 // -----
 
 func.func @vector_source(%source: memref<?xbf16>, %i: index) {
-  // expected-error @+1 {{expects a buffer of f32 with a contiguous last dimension, but got 'memref<?xbf16>'}}
+  // expected-error @+1 {{expects a buffer of 'f32' with a contiguous last dimension, but got 'memref<?xbf16>'}}
   %x = hopper.load_vector %source[%i] stages 2 : memref<?xbf16> -> !hopper.tile<80xf32>
   return
 }

@@ -142,9 +142,11 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: gpu.func @vectors
-  gpu.func @vectors(%source: memref<?x?x?xf32>, %b: index, %i: index) kernel {
+  gpu.func @vectors(%source: memref<?x?x?xf32>, %b: index, %i: index, %ids: memref<?xi32>, %c: i1) kernel {
     // CHECK: hopper.load_vector %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] stages 2 : memref<?x?x?xf32> -> <80xf32>
     %x = hopper.load_vector %source[%b, %b, %i] stages 2 : memref<?x?x?xf32> -> !hopper.tile<80xf32>
+    // CHECK: hopper.load_vector %{{.*}}[%{{.*}}] zero_fill if %{{.*}} stages 4 : memref<?xi32> -> <128xi32>
+    %y = hopper.load_vector %ids[%i] zero_fill if %c stages 4 : memref<?xi32> -> !hopper.tile<128xi32>
     gpu.return
   }
 }

@@ -264,3 +264,62 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// What comes under a condition is put, got and given back where that holds.
+
+gpu.module @m {
+  // CHECK-LABEL: gpu.func @conditional
+  // CHECK: %[[IDS:.*]] = hopper.create_channel : <4x64xi32>
+  // CHECK: hopper.step "load_ids" in "load" {
+  // CHECK-NEXT: scf.if %[[C:.*]] {
+  // CHECK-NEXT: %[[N:.*]] = hopper.next_use %[[IDS]]
+  // CHECK-NEXT: hopper.put_vector %[[IDS]][%[[N]]], %{{.*}}[%{{.*}}] zero_fill
+  // CHECK: hopper.step "softmax" in "compute"
+  // CHECK-NEXT: hopper.mask
+  // CHECK-NEXT: %[[N:.*]] = hopper.next_use %[[IDS]]
+  // CHECK-NEXT: %[[TILE:.*]] = hopper.get %[[IDS]][%[[N]]]
+  // CHECK-NEXT: hopper.load_fragment %[[TILE]]
+  // CHECK-NEXT: %[[N:.*]] = hopper.next_use %[[IDS]]
+  // CHECK-NEXT: hopper.release %[[IDS]][%[[N]]]
+  gpu.func @conditional(%ids: memref<?xi32>, %n: index, %c: i1, %full: i1, %s: vector<64x64xf32>, %row: vector<64x64xi32>) kernel {
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"load_ids", 0>, #hopper.place<"softmax", 0>] {
+      %l = hopper.step "load_ids" in "load" -> !hopper.tile<64xi32> {
+        %y = hopper.load_vector %ids[%j] zero_fill if %c stages 4 : memref<?xi32> -> !hopper.tile<64xi32>
+        hopper.end %y : !hopper.tile<64xi32>
+      }
+      hopper.step "softmax" in "compute" {
+        %x = hopper.mask %s unless %full by_block {
+          %v = hopper.load_fragment %l : !hopper.tile<64xi32> -> vector<64x1xi32>
+          %b = vector.broadcast %v : vector<64x1xi32> to vector<64x64xi32>
+          %p = arith.cmpi eq, %b, %row : vector<64x64xi32>
+          hopper.end %p : vector<64x64xi1>
+        } : vector<64x64xf32>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @conditional_elsewhere(%ids: memref<?xi32>, %n: index, %c: i1) kernel {
+    hopper.pipelined_for %j = %n to %n step 64
+        schedule [#hopper.place<"load_ids", 0>, #hopper.place<"softmax", 0>] {
+      %l = hopper.step "load_ids" in "load" -> !hopper.tile<64xi32> {
+        // expected-error @+1 {{expects a tile that comes under a condition to be used in the predicate of one hopper.mask}}
+        %y = hopper.load_vector %ids[%j] zero_fill if %c stages 4 : memref<?xi32> -> !hopper.tile<64xi32>
+        hopper.end %y : !hopper.tile<64xi32>
+      }
+      hopper.step "softmax" in "compute" {
+        %v = hopper.load_fragment %l : !hopper.tile<64xi32> -> vector<64x1xi32>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

@@ -75,6 +75,10 @@ int64_t getStagingColumns(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
 int64_t getQueryStages(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
                        int64_t valueDim, ArrayRef<Type> captures);
 
+/// The bytes of shared memory that are left beside these.
+int64_t getFreeSharedBytes(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
+                           int64_t valueDim, ArrayRef<Type> captures);
+
 } // namespace mlir::attn
 
 #endif // ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H

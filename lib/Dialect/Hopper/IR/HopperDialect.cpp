@@ -312,7 +312,8 @@ static ParseResult parseShape(AsmParser &parser, unsigned numDims,
            << numDims << " positive extents, but got "
            << llvm::interleaved(shape, "x");
   if (!isa<BFloat16Type, Float16Type, Float32Type>(element) &&
-      !element.isInteger(1) && !element.isInteger(8))
+      !element.isInteger(1) && !element.isInteger(8) &&
+      !(isVector && element.isInteger(32)))
     return parser.emitError(loc, "expects bf16, f16, f32, i8 or i1, but got ")
            << element;
   if (isVector)
@@ -331,8 +332,8 @@ static void printShape(AsmPrinter &printer, int64_t rows, int64_t columns,
 
 static LogicalResult verifyVector(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t columns, Type element) {
-  if (columns == 0 && !element.isF32())
-    return emitError() << "expects a vector of f32, but got " << element;
+  if (columns == 0 && !element.isF32() && !element.isInteger(32))
+    return emitError() << "expects a vector of f32 or i32, but got " << element;
   return success();
 }
 

@@ -257,12 +257,14 @@ void GetOp::build(OpBuilder &builder, OperationState &state, Value channel,
         condition);
 }
 
-LogicalResult mlir::attn::hopper::verifyFloats(Operation *op, MemRefType source,
-                                               ValueRange indices) {
-  if (!source.getElementType().isF32() || source.getRank() < 1 ||
+LogicalResult mlir::attn::hopper::verifyVectorSource(Operation *op,
+                                                     Type element,
+                                                     MemRefType source,
+                                                     ValueRange indices) {
+  if (source.getElementType() != element || source.getRank() < 1 ||
       failed(verifyContiguous(source)))
-    return op->emitOpError("expects a buffer of f32 with a contiguous last "
-                           "dimension, but got ")
+    return op->emitOpError("expects a buffer of ")
+           << element << " with a contiguous last dimension, but got "
            << source;
   if (static_cast<int64_t>(indices.size()) != source.getRank())
     return op->emitOpError("expects ")
@@ -274,8 +276,9 @@ LogicalResult PutVectorOp::verify() {
   ChannelType channel = getChannel().getType();
   if (!channel.isVector())
     return emitOpError("expects a channel of vectors, but got ") << channel;
-  if (failed(verifyFloats(*this, cast<MemRefType>(getSource().getType()),
-                          getIndices())))
+  if (failed(verifyVectorSource(*this, channel.getElementType(),
+                                cast<MemRefType>(getSource().getType()),
+                                getIndices())))
     return failure();
   return verifyInOneReplica(*this);
 }

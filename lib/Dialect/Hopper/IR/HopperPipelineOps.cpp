@@ -450,10 +450,11 @@ LogicalResult LoadVectorOp::verify() {
     return failure();
   if (!tile.isVector() || tile.getRows() % 8 != 0 ||
       tile.getParentRows() != tile.getRows())
-    return emitOpError("expects a vector of a multiple of 8 floats, but got ")
+    return emitOpError("expects a vector of a multiple of 8 elements, but got ")
            << tile;
-  return verifyFloats(*this, cast<MemRefType>(getSource().getType()),
-                      getIndices());
+  return verifyVectorSource(*this, tile.getElementType(),
+                            cast<MemRefType>(getSource().getType()),
+                            getIndices());
 }
 
 LogicalResult LoadOp::verify() {

@@ -227,6 +227,8 @@ RingUsers WarpSpecializeOp::getUsers(Value ring) {
 static bool arePutsAlike(Operation *one, Operation *other) {
   if (one->getName() != other->getName())
     return false;
+  if (auto vector = dyn_cast<PutVectorOp>(one))
+    return vector.getZeroFill() == cast<PutVectorOp>(other).getZeroFill();
   auto put = dyn_cast<PutOp>(one);
   if (!put)
     return true;

@@ -2,6 +2,7 @@
 
 #include "BlockSearch.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::attn {
@@ -174,10 +175,40 @@ static void emitUses(RewriterBase &rewriter, hopper::StepOp producer,
   });
 }
 
+/// A tile that comes under a condition arrives where the predicate that reads
+/// it is computed, and is given back there.
+static LogicalResult emitConditionalUses(RewriterBase &rewriter,
+                                         Operation *load, Value tile,
+                                         Value channel, StringRef partition) {
+  MaskOp mask;
+  for (Operation *user : tile.getUsers()) {
+    if (getStepOf(user).getPartition() != partition)
+      continue;
+    auto reader = user->getParentOfType<MaskOp>();
+    if (!reader || (mask && reader != mask))
+      return load->emitOpError("expects a tile that comes under a condition to "
+                               "be used in the predicate of one hopper.mask");
+    mask = reader;
+  }
+  Block *block = &mask.getPredicate().front();
+  rewriter.setInsertionPointAfter(getLastReader(block, tile));
+  emitRelease(rewriter, load->getLoc(), channel, /*isStoredFrom=*/false);
+  rewriter.setInsertionPointToStart(block);
+  Value own = emitGet(rewriter, load->getLoc(), channel, /*reader=*/0);
+  rewriter.replaceUsesWithIf(tile, own, [&](OpOperand &use) {
+    return mask->isAncestor(use.getOwner());
+  });
+  return success();
+}
+
 /// Fills a channel with what an operation gives.
 static void emitPut(RewriterBase &rewriter, Operation *op, Value channel) {
   Location loc = op->getLoc();
   rewriter.setInsertionPoint(op);
+  if (auto load = dyn_cast<LoadVectorOp>(op); load && load.getCondition()) {
+    auto branch = scf::IfOp::create(rewriter, loc, load.getCondition());
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+  }
   Value use = NextUseOp::create(rewriter, loc, channel);
   if (auto load = dyn_cast<LoadOp>(op)) {
     PutOp::create(rewriter, loc, channel, use, load.getMap(), load.getBatch(),
@@ -187,7 +218,7 @@ static void emitPut(RewriterBase &rewriter, Operation *op, Value channel) {
   }
   if (auto load = dyn_cast<LoadVectorOp>(op)) {
     PutVectorOp::create(rewriter, loc, channel, use, load.getSource(),
-                        load.getIndices());
+                        load.getIndices(), load.getZeroFill());
     return;
   }
   auto publish = cast<PublishOp>(op);
@@ -248,8 +279,15 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
       ChannelType::get(rewriter.getContext(), getStages(load), type.getRows(),
                        type.getColumns(), type.getElementType(),
                        /*notes=*/false));
-  for (StringRef partition : partitions)
-    emitUses(rewriter, producer, tile, channel, partition);
+  auto vector = dyn_cast<LoadVectorOp>(load);
+  bool isConditional = vector && vector.getCondition();
+  for (StringRef partition : partitions) {
+    if (!isConditional)
+      emitUses(rewriter, producer, tile, channel, partition);
+    else if (failed(
+                 emitConditionalUses(rewriter, load, tile, channel, partition)))
+      return failure();
+  }
   emitPut(rewriter, load, channel);
   SmallVector<unsigned> kept;
   for (unsigned result : getAllResults(producer))

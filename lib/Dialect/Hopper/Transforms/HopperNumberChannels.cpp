@@ -89,9 +89,10 @@ static std::optional<int64_t> getUses(Block &block, Key key) {
           return std::nullopt;
         inner = now;
       }
-    // A branch without another side.
+    // Other than a branch without another side.
     auto branch = dyn_cast<scf::IfOp>(op);
-    bool isOnce = branch && branch.elseBlock();
+    bool isOnce =
+        (branch && branch.elseBlock()) || isa<scf::ExecuteRegionOp>(op);
     if (inner.value_or(0) != 0 && !isOnce)
       return std::nullopt;
     uses += inner.value_or(0);
@@ -192,19 +193,20 @@ LogicalResult Numbering::runLoop(scf::ForOp loop, Counts &counts) {
 }
 
 /// Nobody knows how many iterations there will be: counts are carried, those
-/// that start and grow alike as one value.
+/// that start and grow alike as one value. What is not used in each iteration
+/// has a count of its own.
 LogicalResult Numbering::runWhile(scf::WhileOp loop, Counts &counts) {
   Location loc = loop.getLoc();
-  SmallVector<std::pair<Value, int64_t>> carried;
+  // Where a count starts, and how it grows.
+  SmallVector<std::pair<Value, std::string>> carried;
   SmallVector<std::pair<Key, unsigned>> changed;
   for (auto &[key, count] : counts) {
-    std::optional<int64_t> uses = getUses(*loop.getAfterBody(), key);
-    if (!uses || getUses(*loop.getBeforeBody(), key) != 0)
-      return loop.emitOpError(
-          "expects as many uses of a channel in each iteration");
-    if (*uses == 0)
+    if (getUses(*loop.getBeforeBody(), key) != 0)
+      return loop.emitOpError("expects no uses of a channel in its condition");
+    std::string growth = describeGrowth(*loop.getAfterBody(), key);
+    if (growth == "0")
       continue;
-    std::pair<Value, int64_t> start(count.base, *uses);
+    std::pair<Value, std::string> start(count.base, growth);
     auto *it = llvm::find(carried, start);
     changed.push_back({key, it - carried.begin()});
     if (it == carried.end())
@@ -215,7 +217,7 @@ LogicalResult Numbering::runWhile(scf::WhileOp loop, Counts &counts) {
     return run(*loop.getAfterBody(), inner);
   rewriter.setInsertionPoint(loop);
   SmallVector<Value> inits(loop.getInits());
-  for (auto &[base, uses] : carried)
+  for (auto &[base, growth] : carried)
     inits.push_back(base ? base
                          : arith::ConstantIntOp::create(rewriter, loc, 0, 32));
   SmallVector<Type> types(loop.getResultTypes());
@@ -224,21 +226,16 @@ LogicalResult Numbering::runWhile(scf::WhileOp loop, Counts &counts) {
   auto next = scf::WhileOp::create(rewriter, loc, types, inits);
   next.getBefore().takeBody(loop.getBefore());
   next.getAfter().takeBody(loop.getAfter());
-  SmallVector<Value> passed(next.getConditionOp().getArgs()),
-      grown(next.getYieldOp().getOperands());
+  SmallVector<Value> passed(next.getConditionOp().getArgs());
   SmallVector<Value> own;
-  rewriter.setInsertionPoint(next.getYieldOp());
-  for (auto &[base, uses] : carried) {
+  for (size_t number = 0; number < carried.size(); ++number) {
     passed.push_back(
         next.getBeforeBody()->addArgument(rewriter.getI32Type(), loc));
     own.push_back(next.getAfterBody()->addArgument(rewriter.getI32Type(), loc));
-    grown.push_back(toValue({own.back(), uses}, loc));
   }
   rewriter.modifyOpInPlace(next.getConditionOp(), [&] {
     next.getConditionOp().getArgsMutable().assign(passed);
   });
-  rewriter.modifyOpInPlace(next.getYieldOp(),
-                           [&] { next.getYieldOp()->setOperands(grown); });
   rewriter.replaceAllUsesWith(loop.getResults(),
                               next.getResults().take_front(numResults));
   rewriter.eraseOp(loop);
@@ -247,7 +244,22 @@ LogicalResult Numbering::runWhile(scf::WhileOp loop, Counts &counts) {
     inner[key] = {own[number], offset};
     counts[key] = {next.getResult(numResults + number), offset};
   }
-  return run(*next.getAfterBody(), inner);
+  if (failed(run(*next.getAfterBody(), inner)))
+    return failure();
+  // Offsets from before the loop stay what they are.
+  SmallVector<Value> grown(next.getYieldOp().getOperands());
+  size_t numYielded = grown.size();
+  grown.resize(numYielded + carried.size());
+  rewriter.setInsertionPoint(next.getYieldOp());
+  for (auto [key, number] : changed) {
+    Count count = inner[key];
+    Value &end = grown[numYielded + number];
+    if (!end)
+      end = toValue({count.base, count.offset - counts[key].offset}, loc);
+  }
+  rewriter.modifyOpInPlace(next.getYieldOp(),
+                           [&] { next.getYieldOp()->setOperands(grown); });
+  return success();
 }
 
 LogicalResult Numbering::runBranch(scf::IfOp branch, Counts &counts) {
@@ -369,6 +381,8 @@ LogicalResult Numbering::run(Block &block, Counts &counts) {
       result = runBranch(branch, counts);
     else if (auto loop = dyn_cast<WorkLoopOp>(op))
       result = runWork(loop, counts);
+    else if (auto once = dyn_cast<scf::ExecuteRegionOp>(op))
+      result = run(once.getRegion().front(), counts);
     if (failed(result))
       return failure();
   }

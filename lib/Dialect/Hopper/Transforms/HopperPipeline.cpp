@@ -346,7 +346,11 @@ FailureOr<scf::ForOp> Pipeliner::pipeline(scf::ForOp result) {
       auto step = mask->getParentOfType<hopper::StepOp>();
       if (loop.getPlace(step.getName()).second != 0)
         return;
-      if (part == Part::Prologue && iteration == 0)
+      // What it reads may come for partial blocks alone.
+      bool getsTiles = mask.getPredicate()
+                           .walk([](GetOp) { return WalkResult::interrupt(); })
+                           .wasInterrupted();
+      if (part == Part::Prologue && iteration == 0 && !getsTiles)
         mask.setWhen("always");
       else if (onlyLastPartial)
         mask.setWhen("never");

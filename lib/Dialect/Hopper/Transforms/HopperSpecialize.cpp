@@ -352,9 +352,12 @@ static bool isShared(Operation &op) {
 static constexpr int64_t kGroupThreads = 4 * kWarpThreads;
 
 /// How many threads copy a tile: one tells the hardware to, or a warpgroup does
-/// it element by element. A warp looks for the blocks of a loop with classes.
+/// it element by element. A warp looks for the blocks of a loop with classes,
+/// and copies vectors whose end may be outside of their buffer.
 static int64_t getThreads(Operation *op) {
   auto put = dyn_cast<PutOp>(op);
+  if (auto vector = dyn_cast<PutVectorOp>(op); vector && vector.getZeroFill())
+    return kWarpThreads;
   auto loop = op->getParentOfType<PipelinedForOp>();
   if (put && put.getMap().getType().getStrided())
     return kGroupThreads;

@@ -3,7 +3,8 @@
 Copies of the tensor engine are not made but noted down, with the numbers that
 are sent along in shared memory. Nobody consumes them: a wait for room ends at
 once. What is checked on the way: that barriers are used in turn, that as many
-bytes arrive as a barrier is told to expect, and that tiles lie in shared memory.
+bytes arrive as a barrier is told to expect, that tiles lie in shared memory, and
+that vectors of captures, which all threads copy, come for partial tiles alone.
 """
 
 import dataclasses
@@ -19,7 +20,13 @@ _COPY = "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_
 # Tiles are copied in chunks of so many bytes of each row.
 _CHUNK_BYTES = 128
 # Other warps, which these are for, are not there.
-_NOTHING = ("bar.sync", "fence.mbarrier_init.release.cluster", "fence.acq_rel.gpu")
+_NOTHING = (
+    "bar.sync",
+    "fence.mbarrier_init.release.cluster",
+    "fence.acq_rel.gpu",
+    "cp.async.commit_group",
+    "cp.async.wait_group",
+)
 
 
 class Copy(typing.NamedTuple):
@@ -41,6 +48,8 @@ class Put:
     slots: list
     bytes: int = 0
     copies: list = dataclasses.field(default_factory=list)
+    # The bytes of a vector that threads have copied, and where it is.
+    vector: tuple = ()
 
 
 class Producer(warp.Warp):
@@ -58,6 +67,8 @@ class Producer(warp.Warp):
         """Before another thread block."""
         self.puts = []
         self._numbers, self._slots = [], []
+        # Where threads have copied elements to since the last arrival.
+        self._elements = []
         # The parities that were waited for, by barrier.
         self._waits = {}
         self._barriers = set()
@@ -67,6 +78,8 @@ class Producer(warp.Warp):
         """At the end of a thread block."""
         if self._numbers:
             raise PtxError("a number was stored and never sent")
+        if self._elements:
+            raise PtxError("elements were copied and never sent")
         for put in self.puts:
             got = sum(copy.rows * _CHUNK_BYTES for copy in put.copies)
             if got != put.bytes:
@@ -84,6 +97,8 @@ class Producer(warp.Warp):
             for copy in put.copies:
                 end = copy.destination + copy.rows * _CHUNK_BYTES
                 own.append((copy.destination, end))
+            if put.vector:
+                own.append(put.vector)
             if places.setdefault(put.barrier, own) != own:
                 raise PtxError(
                     f"{put.barrier:#x} announces {places[put.barrier]}, {own}"
@@ -102,6 +117,8 @@ class Producer(warp.Warp):
             "mbarrier.try_wait.parity.shared.b64": self._try_wait,
             "mbarrier.arrive.expect_tx.shared.b64": self._expect,
             "mbarrier.arrive.shared::cta.b64": self._arrive,
+            "cp.async.ca.shared.global": self._copy_elements,
+            "cp.async.mbarrier.arrive.noinc.shared.b64": self._arrive_after,
         }
         if opcode in functions:
             return lambda active: functions[opcode](active, *operands)
@@ -138,8 +155,17 @@ class Producer(warp.Warp):
         return barrier
 
     def _try_wait(self, active, to, address, parity, _hint):
-        barrier = self._known(active, address)
-        self._waits.setdefault(barrier, []).append(self._number(active, parity))
+        # Of threads that wait together, for the same, one stands for all.
+        for value in (
+            self.addresses(address, "shared"),
+            self.value(parity, operations.type_of("s32")),
+        ):
+            if active.all() and len(numpy.unique(value)) != 1:
+                raise PtxError("expects all threads to wait for the same")
+        one = active.copy()
+        one[1:] &= not active.all()
+        barrier = self._known(one, address)
+        self._waits.setdefault(barrier, []).append(self._number(one, parity))
         self.assign(to, active, active)
 
     def _send(self, barrier, size):
@@ -151,6 +177,22 @@ class Producer(warp.Warp):
 
     def _arrive(self, active, _state, address):
         self._send(self._known(active, address), 0)
+
+    def _copy_elements(self, active, destination, _source, size, _bytes):
+        if size.bits != 4:
+            raise PtxError(f"expects elements of 4 bytes, but got {size.bits}")
+        self._elements += self.addresses(destination, "shared")[active].tolist()
+
+    def _arrive_after(self, active, address):
+        if not active.all():
+            raise PtxError("expects all threads to arrive")
+        barrier = self._known(numpy.arange(len(active)) == 0, address)
+        elements = sorted(self._elements)
+        if elements != list(range(elements[0], elements[-1] + 4, 4)):
+            raise PtxError(f"expects a vector without gaps, but got {elements}")
+        self._send(barrier, 0)
+        self.puts[-1].vector = (elements[0], elements[-1] + 4)
+        self._elements = []
 
     def _copy(self, active, destination, source, address):
         barrier = self._known(active, address)
@@ -215,13 +257,16 @@ def _read(launch, puts):
     """What the puts of a thread block mean: its tiles of queries in order."""
     tiles, messages = [], []
     for put in puts:
+        if put.vector:
+            tiles[-1][-1].append(put.vector)
+            continue
         if not put.copies:
             messages.append(put.numbers)
             continue
         operand = _check_chunks(put.copies)
         place = put.copies[0].coordinates[1:]
         if operand == 0:
-            tiles.append((place, put.numbers, [], []))
+            tiles.append((place, put.numbers, [], [], []))
         elif not tiles:
             raise PtxError("copies keys before queries")
         else:
@@ -231,8 +276,8 @@ def _read(launch, puts):
     elif messages:
         raise PtxError("sends messages where blocks have one tile")
     return [
-        (place[::-1], _read_tile(launch, place, numbers, keys, values))
-        for place, numbers, keys, values in tiles
+        (place[::-1], _read_tile(launch, place, numbers, keys, values, vectors))
+        for place, numbers, keys, values, vectors in tiles
     ]
 
 
@@ -260,7 +305,7 @@ def _check_messages(launch, messages, places):
         raise PtxError(f"expects messages {expected}, but got {messages}")
 
 
-def _read_tile(launch, place, numbers, keys, values):
+def _read_tile(launch, place, numbers, keys, values, vectors):
     """The tiles of keys, from where they are and the codes before them."""
     _, head, batch = place
     queries, heads = (launch.operands[n].shape for n in (0, 1))
@@ -281,4 +326,8 @@ def _read_tile(launch, place, numbers, keys, values):
         raise PtxError(f"expects codes of {firsts}, but got {codes}")
     if any(code & 14 for code in codes):
         raise PtxError(f"expects one bit in codes, but got {codes}")
+    # As many for each partial tile.
+    partial = sum(code & 1 for code in codes)
+    if len(vectors) % partial if partial else vectors:
+        raise PtxError(f"expects vectors for {partial} tiles, but got {len(vectors)}")
     return [Visit(code & ~15, bool(code & 1)) for code in codes]

@@ -152,9 +152,9 @@ Value getTileOfPart(Operation *op);
 /// The channel that a tile, or a part of one, is of, or null.
 Value getChannelOf(Value tile);
 
-/// Checks where floats of a buffer are copied from.
-LogicalResult verifyFloats(Operation *op, MemRefType source,
-                           ValueRange indices);
+/// Checks where elements of a buffer are copied from, as a vector.
+LogicalResult verifyVectorSource(Operation *op, Type element, MemRefType source,
+                                 ValueRange indices);
 
 /// The partition that `op` is in, or null.
 PartitionAttr getPartition(Operation *op);

@@ -162,20 +162,23 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
 }
 
 def Hopper_PutVectorOp : Hopper_Op<"put_vector", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "copy floats of a buffer into a channel";
+  let summary = "copy elements of a buffer into a channel";
   let description = [{
-    As `hopper.put`, for the R floats of a buffer from an index on, all of which are there, and the first of which is aligned to 16 bytes.
+    As `hopper.put`, for the R elements of a buffer from an index on: f32 or i32. All of them are there, and the first one is aligned to 16 bytes: the copy engine copies them.
+
+    With `zero_fill`, any index will do, and elements outside of the buffer are 0. The threads of the partition start a copy of each element (`cp.async`), and do not wait for it.
 
     ```mlir
     hopper.put_vector %ch[%n], %lse[%b, %h, %r] : !hopper.channel<2x80xf32>, memref<?x?x?xf32>
+    hopper.put_vector %ch[%n], %ids[%b, %j] zero_fill : !hopper.channel<2x128xi32>, memref<?x?xi32>
     ```
 
-    Errors: a channel of tiles, or of a number of floats that is not a multiple of 4; a buffer of other elements, or without a contiguous last
+    Errors: a channel of tiles, or of a number of elements that is not a multiple of 4; a buffer of other elements than the channel, or without a contiguous last
     dimension; a number of indices other than the rank; outside of a partition of one replica.
   }];
-  let arguments = (ins Hopper_ChannelType:$channel, I32:$number, AnyMemRef:$source, Variadic<Index>:$indices);
+  let arguments = (ins Hopper_ChannelType:$channel, I32:$number, AnyMemRef:$source, Variadic<Index>:$indices, UnitAttr:$zero_fill);
   let assemblyFormat = [{
-    $channel `[` $number `]` `,` $source `[` $indices `]` attr-dict `:` type($channel) `,` type($source)
+    $channel `[` $number `]` `,` $source `[` $indices `]` (`zero_fill` $zero_fill^)? attr-dict `:` type($channel) `,` type($source)
   }];
   let hasVerifier = 1;
 }
@@ -479,10 +482,10 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>
     %m = hopper.load_fragment %w : !hopper.tile<64xf32> -> vector<1x64xf32>
     ```
 
-    Errors: a tile of other than 64 rows; a result of other columns or element type; a vector that is not of f32; outside of a partition of warpgroups.
+    Errors: a tile of other than 64 rows; a result of other columns or element type; a vector that is not of f32 or i32; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_TileType:$tile);
-  let results = (outs VectorOfRankAndType<[2], [BF16, F16, F32, I8, I1]>:$result);
+  let results = (outs VectorOfRankAndType<[2], [BF16, F16, F32, I32, I8, I1]>:$result);
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
   let hasVerifier = 1;
 }

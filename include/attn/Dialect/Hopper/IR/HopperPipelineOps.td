@@ -237,22 +237,28 @@ def Hopper_LoadOp : Hopper_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[
   let hasVerifier = 1;
 }
 
-def Hopper_LoadVectorOp : Hopper_Op<"load_vector", [MemoryEffects<[MemRead]>]> {
-  let summary = "floats of a buffer in global memory as a tile";
+def Hopper_LoadVectorOp : Hopper_Op<"load_vector", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
+  let summary = "elements of a buffer in global memory as a tile";
   let description = [{
-    The floats from an index on, as `hopper.put_vector` copies them: all of them are there, and the first one is aligned to 16 bytes. `hopper-insert-channels` makes it a copy into a channel.
+    The elements from an index on, as `hopper.put_vector` copies them, also with `zero_fill`. `hopper-insert-channels` makes it a copy into a channel.
+
+    With a condition, which is the same for all partitions, nothing is copied where that does not hold. Nobody waits for it there either: the tile is used in the predicate of one `hopper.mask`, which is
+    computed exactly where the condition holds.
 
     ```mlir
     %l = hopper.load_vector %lse[%b, %h, %i] stages 2 : memref<?x?x?xf32> -> !hopper.tile<80xf32>
+    %d = hopper.load_vector %ids[%b, %j] zero_fill stages 2 : memref<?x?xi32> -> !hopper.tile<128xi32>
+    %p = hopper.load_vector %ids[%b, %j] zero_fill if %isPartial stages 4 : memref<?x?xi32> -> !hopper.tile<128xi32>
     ```
 
-    Errors: other than 1, 2 or 4 stages; a tile that is not a vector of a multiple of 8 floats; a buffer of other elements, or without a contiguous last dimension; a number of
+    Errors: other than 1, 2 or 4 stages; a tile that is not a vector of a multiple of 8 elements; a buffer of other elements than the tile, or without a contiguous last dimension; a number of
     indices other than the rank.
   }];
-  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$indices, I64Attr:$stages);
+  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$indices, UnitAttr:$zero_fill,
+      Optional<I1>:$condition, I64Attr:$stages);
   let results = (outs Hopper_TileType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` `stages` $stages attr-dict `:` type($source) `->` type($result)
+    $source `[` $indices `]` (`zero_fill` $zero_fill^)? (`if` $condition^)? `stages` $stages attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -17,6 +17,8 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
     of those that use it, and is given back (`hopper.release`) in the one that runs last, behind the last operation that reads it; by stage and order in a pipelined loop. Steps of a later stage than the first one name it again (`hopper.view`). Around a loop that uses it, these are steps of
     their own, called by the name of the step that loads with `.get` and `.release`. Where results are staged in the tile, stores have read it before (`hopper.drain`). Uses have no numbers yet (`hopper.next_use`).
 
+    A vector that is loaded under a condition is put under that condition, and is got and given back in the predicate of the `hopper.mask` that reads it.
+
     Of a loop with `classes`, the tiles that another partition gets in front of it last, and those that it gets first in an iteration, come with a note: the code of the block that is next (`hopper.next_block`).
 
     Precondition: a tile that is loaded is a result of its step. Postcondition: no `hopper.load`, `hopper.load_vector` or `hopper.publish` is left.
@@ -52,9 +54,9 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
     }
     ```
 
-    Errors: a tile that nobody uses, or that is loaded and used in one partition; a loop with classes and a partition that gets nothing in front of it or in stage 0.
+    Errors: a tile that nobody uses, or that is loaded and used in one partition; a vector under a condition that others than one predicate read; a loop with classes and a partition that gets nothing in front of it or in stage 0.
   }];
-  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"];
 }
 
 def HopperCheckProtocolPass : Pass<"hopper-check-protocol", "::mlir::gpu::GPUFuncOp"> {
