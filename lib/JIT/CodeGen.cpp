@@ -51,11 +51,11 @@ createMachine(const CPUTarget &target, unsigned optLevel) {
 }
 
 //===----------------------------------------------------------------------===//
-// Entry points
+// Entry point
 //===----------------------------------------------------------------------===//
 
 size_t EntryPoint::getNumWords() const {
-  size_t count = takesExec;
+  size_t count = 1;
   for (const Argument &argument : arguments)
     count += argument.isScalar ? 1 : 3 + 2 * argument.rank;
   return count;
@@ -69,15 +69,14 @@ static llvm::Error addEntryPoint(llvm::Module &module,
     return makeCompileError(
         "error: expects '" + entryPoint.function + "' to have " +
         llvm::Twine(entryPoint.getNumWords()) + " arguments after lowering");
-  // The plan of a function @attn has the loader's name already.
-  if (llvm::GlobalValue *taken = module.getNamedValue(entryPoint.symbol))
-    taken->setName("program." + entryPoint.symbol);
+  if (llvm::GlobalValue *taken = module.getNamedValue(kRunSymbol))
+    taken->setName("program." + kRunSymbol);
   llvm::IRBuilder<> builder(module.getContext());
   llvm::Type *pointer = builder.getPtrTy();
   auto *function = llvm::Function::Create(
       llvm::FunctionType::get(builder.getInt64Ty(), {pointer, pointer},
                               /*isVarArg=*/false),
-      llvm::Function::ExternalLinkage, entryPoint.symbol, module);
+      llvm::Function::ExternalLinkage, kRunSymbol, module);
   builder.SetInsertPoint(
       llvm::BasicBlock::Create(module.getContext(), "", function));
   llvm::SmallVector<llvm::Value *> words;
@@ -105,8 +104,7 @@ static llvm::Error addEntryPoint(llvm::Module &module,
                                             load(pointer, 1));
     words.push_back(isBool ? builder.CreateIsNotNull(value) : value);
   }
-  if (entryPoint.takesExec)
-    words.push_back(function->getArg(1));
+  words.push_back(function->getArg(1));
   builder.CreateRet(builder.CreateCall(callee, words));
   return llvm::Error::success();
 }
@@ -116,9 +114,7 @@ static void setAttributes(llvm::Module &module, const CPUTarget &target) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    bool isEntry =
-        function.getName() == kRunSymbol || function.getName() == kPlanSymbol;
-    if (!isEntry)
+    if (function.getName() != kRunSymbol)
       function.setLinkage(llvm::Function::InternalLinkage);
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr("target-cpu", target.cpu);
@@ -183,11 +179,11 @@ void attn::dumpModule(const CompileOptions &options, llvm::StringRef stage,
   options.dumpLLVM(stage, text);
 }
 
-llvm::Expected<std::string>
-attn::generateObject(mlir::ModuleOp module,
-                     llvm::ArrayRef<EntryPoint> entryPoints,
-                     const CPUTarget &target, const CompileOptions &options,
-                     StageRunner runStage) {
+llvm::Expected<std::string> attn::generateObject(mlir::ModuleOp module,
+                                                 const EntryPoint &entryPoint,
+                                                 const CPUTarget &target,
+                                                 const CompileOptions &options,
+                                                 StageRunner runStage) {
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
       createMachine(target, options.optLevel);
   if (!machine)
@@ -200,9 +196,8 @@ attn::generateObject(mlir::ModuleOp module,
       return makeCompileError("");
     code->setDataLayout((*machine)->createDataLayout());
     code->setTargetTriple((*machine)->getTargetTriple());
-    for (const EntryPoint &entryPoint : entryPoints)
-      if (llvm::Error error = addEntryPoint(*code, entryPoint))
-        return error;
+    if (llvm::Error error = addEntryPoint(*code, entryPoint))
+      return error;
     setAttributes(*code, target);
     dumpModule(options, "llvm", *code);
     return llvm::Error::success();

@@ -16,30 +16,26 @@ class TargetMachine;
 
 namespace attn {
 
-/// The functions of an object file that the loader calls, both of type
+/// The function of an object file that the loader calls, of type
 ///
 ///   int64_t(void *const *descriptors, void *exec)
 ///
-/// with one descriptor for each argument of the function they stand for. A
+/// with one descriptor for each argument of the function it stands for. A
 /// descriptor has the words of a buffer in MLIR: address, address, 0, extents,
 /// strides. A scalar is passed as a buffer of rank 0.
 inline constexpr llvm::StringLiteral kRunSymbol = "attn.run";
-inline constexpr llvm::StringLiteral kPlanSymbol = "attn.plan";
 
-/// A function of the module that one of these stands for.
+/// The function of the module that it stands for.
 struct EntryPoint {
   /// The rank of an argument that is a buffer.
   struct Argument {
     unsigned rank;
     bool isScalar;
   };
-  llvm::StringRef symbol;
   std::string function;
   std::vector<Argument> arguments;
-  /// Whether the last argument of the function is `exec`.
-  bool takesExec;
 
-  /// The number of arguments in the LLVM dialect.
+  /// The number of arguments in the LLVM dialect, of which the last is `exec`.
   size_t getNumWords() const;
 };
 
@@ -57,10 +53,11 @@ void dumpModule(const CompileOptions &options, llvm::StringRef stage,
                 const llvm::Module &module);
 
 /// Compiles a module of the LLVM dialect.
-llvm::Expected<std::string>
-generateObject(mlir::ModuleOp module, llvm::ArrayRef<EntryPoint> entryPoints,
-               const CPUTarget &target, const CompileOptions &options,
-               StageRunner runStage);
+llvm::Expected<std::string> generateObject(mlir::ModuleOp module,
+                                           const EntryPoint &entryPoint,
+                                           const CPUTarget &target,
+                                           const CompileOptions &options,
+                                           StageRunner runStage);
 
 } // namespace attn
 

@@ -55,7 +55,9 @@ private:
   llvm::Error runPipeline(mlir::ModuleOp module,
                           DiagnosticCollector &diagnostics,
                           PassTracker &tracker);
-  void readEntryPoints(mlir::ModuleOp module);
+  /// Moves what attn-plan has added to a module to `metadata`.
+  mlir::LogicalResult takePlan(mlir::ModuleOp module);
+  void readSites(mlir::ModuleOp module);
   /// An attribute that is an array of strings; without it, none.
   static std::vector<std::string> getTexts(mlir::Operation *op,
                                            llvm::StringRef name);
@@ -75,15 +77,13 @@ private:
   llvm::Expected<cuda::ListChecks>
   compileChecks(mlir::ModuleOp module, DiagnosticCollector &diagnostics,
                 PassTracker &tracker, std::vector<std::string> &texts);
-  llvm::Expected<std::string> compilePlan(mlir::ModuleOp module,
-                                          DiagnosticCollector &diagnostics);
 
   const CompileOptions &options;
   CompileReport &report;
-  /// Of what runs on the host.
+  /// Of a CPU.
   CPUTarget target;
   KernelMetadata metadata;
-  std::vector<EntryPoint> entryPoints;
+  EntryPoint entryPoint;
 };
 
 } // namespace attn

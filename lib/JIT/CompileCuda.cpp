@@ -4,7 +4,6 @@
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
-#include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/AttnToNVVM.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -27,43 +26,6 @@ llvm::Error Compilation::runCudaPipeline(mlir::ModuleOp module,
   pipeline.sparsity = sparsity.str();
   return runStages(mlir::attn::getAttnToNVVMStages(), pipeline, module,
                    diagnostics, tracker);
-}
-
-/// The object file of the plan, which is what is left of a module without its
-/// kernels.
-llvm::Expected<std::string>
-Compilation::compilePlan(mlir::ModuleOp module,
-                         DiagnosticCollector &diagnostics) {
-  for (auto kernels :
-       llvm::make_early_inc_range(module.getOps<mlir::gpu::GPUModuleOp>()))
-    kernels.erase();
-  std::string object;
-  auto work = [&]() -> llvm::Error {
-    mlir::attn::AttnToCPUOptions pipeline;
-    mlir::PassManager passes(module->getContext(),
-                             mlir::ModuleOp::getOperationName());
-    // It has no attention and no results that are tensors.
-    mlir::attn::buildBufferStage(passes, pipeline);
-    mlir::attn::buildLLVMStage(passes, pipeline);
-    if (mlir::failed(passes.run(module)))
-      return diagnostics.takeError("the plan cannot be lowered");
-    readEntryPoints(module);
-    // Texts are those of the kernel.
-    CompileOptions quiet = options;
-    quiet.dumpLLVM = nullptr;
-    auto run = [](llvm::StringRef, llvm::function_ref<llvm::Error()> stage) {
-      return stage();
-    };
-    llvm::Expected<std::string> code =
-        generateObject(module, entryPoints, target, quiet, run);
-    if (!code)
-      return code.takeError();
-    object = std::move(*code);
-    return llvm::Error::success();
-  };
-  if (llvm::Error error = runStage("plan", work))
-    return error;
-  return object;
 }
 
 /// Compiles a module, which it changes, with a schedule; "" is the one that the
@@ -429,18 +391,12 @@ Compilation::compileForCuda(mlir::ModuleOp module,
                             PassTracker &tracker) {
   cuda::CudaProgram program;
   program.chip = kCudaChip.str();
-  std::string object, reason;
-  // The plan is the same for all schedules. It is compiled while assemblers
-  // run.
-  mlir::OwningOpRef<mlir::ModuleOp> withPlan;
-  KernelMetadata described;
+  std::string reason;
+  std::optional<KernelMetadata> described;
   auto compile = [&](const Candidate &candidate) -> llvm::Expected<CudaKernel> {
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-    llvm::Expected<CudaKernel> kernel = compileSchedule(
-        *copy, candidate.schedule, candidate.sparsity, diagnostics, tracker);
-    if (kernel && !withPlan)
-      withPlan = std::move(copy);
-    return kernel;
+    return compileSchedule(*copy, candidate.schedule, candidate.sparsity,
+                           diagnostics, tracker);
   };
   auto addChecks = [&]() -> llvm::Error {
     if (!hasLists(module))
@@ -449,7 +405,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
       options.dumpPart("checks");
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
     llvm::Expected<cuda::ListChecks> checks =
-        compileChecks(*copy, diagnostics, tracker, described.sites);
+        compileChecks(*copy, diagnostics, tracker, described->sites);
     if (!checks)
       return checks.takeError();
     program.checks = std::move(*checks);
@@ -521,13 +477,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
         return kernel.takeError();
       strided = std::move(kernel->variant);
     }
-    if (object.empty()) {
-      if (options.dumpPart)
-        options.dumpPart("plan");
-      llvm::Expected<std::string> plan = compilePlan(*withPlan, diagnostics);
-      if (!plan)
-        return plan.takeError();
-      object = std::move(*plan);
+    if (!described) {
+      // The same for all schedules.
       described = metadata;
       if (llvm::Error error = addChecks())
         return error;
@@ -605,6 +556,6 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   }
   if (llvm::Error error = program.validate())
     return makeCompileError("error: " + llvm::toString(std::move(error)));
-  return KernelPackage{std::move(described), std::move(object),
+  return KernelPackage{std::move(*described), /*object=*/"",
                        std::move(program)};
 }

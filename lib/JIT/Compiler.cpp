@@ -3,6 +3,7 @@
 #include "attn/JIT/Compiler.h"
 #include "Compilation.h"
 #include "Program.h"
+#include "TranslatePlan.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Pipelines/AttnToCPU.h"
@@ -17,13 +18,6 @@
 #include <chrono>
 
 using namespace attn;
-
-double CompileReport::getTotalMilliseconds() const {
-  double total = 0;
-  for (const Stage &stage : stages)
-    total += stage.milliseconds;
-  return total;
-}
 
 static mlir::DialectRegistry createRegistry() {
   mlir::DialectRegistry registry;
@@ -51,17 +45,20 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
   if (isCuda && options.boundsCheck)
     return makeCompileError("error: expects no check of bounds on a GPU; leave "
                             "it out, or compile for the CPU");
-  // The plan is short, and a package with it should run on any host.
-  llvm::Expected<CPUTarget> found = getCPUTarget(
-      isCuda && options.target.empty() ? "baseline" : options.target);
-  if (!found)
-    return makeCompileError("error: " + llvm::toString(found.takeError()));
-  target = std::move(*found);
-  if (isCuda)
+  metadata = KernelMetadata();
+  if (isCuda) {
     report.target = ("cuda: " + kCudaChip).str();
-  else
+  } else {
+    llvm::Expected<CPUTarget> found = getCPUTarget(options.target);
+    if (!found)
+      return makeCompileError("error: " + llvm::toString(found.takeError()));
+    target = std::move(*found);
     report.target = target.name + ": " + target.cpu + ", vectors of " +
                     std::to_string(target.vectorBits) + " bits";
+    metadata.triple = target.triple;
+    metadata.cpu = target.cpu;
+    metadata.features = target.required;
+  }
   if (options.optLevel > 3)
     return makeCompileError("error: expects an optimisation level from 0 to 3, "
                             "but got " +
@@ -71,23 +68,12 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
         "error: expects a form of a sparsity to be auto, "
         "dense, blocks, lists, gathered or xformers, but got '" +
         options.sparsity + "'");
-  metadata = KernelMetadata();
-  metadata.triple = target.triple;
-  metadata.cpu = target.cpu;
-  metadata.features = target.required;
-  EntryPoint run{kRunSymbol, "", {}, /*takesExec=*/true};
-  if (failed(prepareProgram(module, options, metadata, run)))
+  entryPoint = EntryPoint();
+  if (failed(prepareProgram(module, options, metadata, entryPoint)))
     return diagnostics.takeError("the program has no entry");
-  EntryPoint plan{kPlanSymbol, run.function + ".plan", run.arguments,
-                  /*takesExec=*/false};
-  plan.arguments.push_back({/*rank=*/1, /*isScalar=*/false});
   for (const TensorInfo &result : metadata.results)
-    run.arguments.push_back(
+    entryPoint.arguments.push_back(
         {static_cast<unsigned>(result.shape.size()), /*isScalar=*/false});
-  entryPoints.clear();
-  if (!isCuda)
-    entryPoints.push_back(std::move(run));
-  entryPoints.push_back(std::move(plan));
   return llvm::Error::success();
 }
 
@@ -98,7 +84,7 @@ llvm::Error Compilation::runPasses(llvm::StringRef stage, PipelineBuilder build,
     mlir::PassManager passes(module->getContext(),
                              mlir::ModuleOp::getOperationName());
     build(passes);
-    if (mlir::failed(passes.run(module)))
+    if (mlir::failed(passes.run(module)) || mlir::failed(takePlan(module)))
       return diagnostics.takeError("the stage " + stage + " failed");
     return llvm::Error::success();
   });
@@ -126,20 +112,28 @@ std::vector<std::string> Compilation::getTexts(mlir::Operation *op,
   return texts;
 }
 
+mlir::LogicalResult Compilation::takePlan(mlir::ModuleOp module) {
+  // What is to be printed is what passes make.
+  if (!options.untilAfter.empty())
+    return mlir::success();
+  auto plan = module.lookupSymbol<mlir::func::FuncOp>(metadata.entry + ".plan");
+  if (!plan || !plan->hasAttr(mlir::attn::kConstraintsAttrName))
+    return mlir::success();
+  mlir::FailureOr<ShapeFunction> shapes = translatePlan(plan);
+  if (mlir::failed(shapes))
+    return mlir::failure();
+  metadata.shapes = std::move(*shapes);
+  plan.erase();
+  return mlir::success();
+}
+
 /// Fills in what only the lowered program tells.
-void Compilation::readEntryPoints(mlir::ModuleOp module) {
-  auto lookup = [&](llvm::StringRef name) {
-    return module.lookupSymbol<mlir::LLVM::LLVMFuncOp>(name);
-  };
-  if (mlir::LLVM::LLVMFuncOp plan = lookup(entryPoints.back().function))
-    metadata.constraints = getTexts(plan, mlir::attn::kConstraintsAttrName);
-  if (options.device != DeviceKind::CPU)
-    return;
+void Compilation::readSites(mlir::ModuleOp module) {
   // Checked reads report to a buffer of their own.
-  EntryPoint &run = entryPoints.front();
-  mlir::LLVM::LLVMFuncOp function = lookup(run.function);
-  if (function && function.getNumArguments() != run.getNumWords()) {
-    run.arguments.push_back({/*rank=*/1, /*isScalar=*/false});
+  auto function =
+      module.lookupSymbol<mlir::LLVM::LLVMFuncOp>(entryPoint.function);
+  if (function && function.getNumArguments() != entryPoint.getNumWords()) {
+    entryPoint.arguments.push_back({/*rank=*/1, /*isScalar=*/false});
     metadata.sites = getTexts(module, mlir::attn::kSitesAttrName);
   }
 }
@@ -166,8 +160,7 @@ Compilation::compile(mlir::ModuleOp module, DiagnosticCollector &diagnostics) {
         compileForCuda(module, diagnostics, tracker);
     report.warnings = diagnostics.takeWarnings();
     if (package)
-      report.objectSize =
-          package->object.size() + package->program->toBytes().size();
+      report.objectSize = package->getCodeSize();
     return package ? std::move(package)
                    : explain(package.takeError(), diagnostics);
   }
@@ -175,13 +168,13 @@ Compilation::compile(mlir::ModuleOp module, DiagnosticCollector &diagnostics) {
     return error;
   if (llvm::Error error = runPipeline(module, diagnostics, tracker))
     return error;
-  readEntryPoints(module);
+  readSites(module);
   auto stage = [&](llvm::StringRef name,
                    llvm::function_ref<llvm::Error()> work) {
     return runStage(name, work);
   };
   llvm::Expected<std::string> object =
-      generateObject(module, entryPoints, target, options, stage);
+      generateObject(module, entryPoint, target, options, stage);
   report.warnings = diagnostics.takeWarnings();
   if (!object)
     return explain(object.takeError(), diagnostics);

@@ -61,7 +61,7 @@ llvm::Error LoadedCode::link(const KernelPackage &package) {
   session->setErrorReporter([&](llvm::Error error) {
     failures = llvm::joinErrors(std::move(failures), std::move(error));
   });
-  auto run = [&]() -> llvm::Error {
+  auto link = [&]() -> llvm::Error {
     orc::JITDylib &host = session->createBareJITDylib("host");
     orc::JITDylib &code = session->createBareJITDylib("kernel");
     if (llvm::Error error =
@@ -72,27 +72,15 @@ llvm::Error LoadedCode::link(const KernelPackage &package) {
             code,
             llvm::MemoryBuffer::getMemBufferCopy(package.object, "kernel")))
       return error;
-    auto lookup = [&](llvm::StringRef name) -> llvm::Expected<Function> {
-      llvm::Expected<orc::ExecutorSymbolDef> symbol =
-          session->lookup({&code}, name);
-      if (!symbol)
-        return symbol.takeError();
-      return symbol->getAddress().toPtr<Function>();
-    };
-    llvm::Expected<Function> found = lookup(kPlanSymbol);
-    if (!found)
-      return found.takeError();
-    plan = *found;
-    if (package.program)
-      return llvm::Error::success();
-    found = lookup(kRunSymbol);
-    if (!found)
-      return found.takeError();
-    this->run = *found;
+    llvm::Expected<orc::ExecutorSymbolDef> symbol =
+        session->lookup({&code}, kRunSymbol);
+    if (!symbol)
+      return symbol.takeError();
+    run = symbol->getAddress().toPtr<Function>();
     return llvm::Error::success();
   };
   // What fails inside of the session explains the failure of a lookup.
-  llvm::Error error = run();
+  llvm::Error error = link();
   error = llvm::joinErrors(std::move(failures), std::move(error));
   session->setErrorReporter(
       [](llvm::Error error) { llvm::consumeError(std::move(error)); });

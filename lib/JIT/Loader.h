@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_JIT_LOADER_H
 #define ATTN_LIB_JIT_LOADER_H
 
-#include "attn/JIT/KernelPackage.h"
+#include "attn/Runtime/KernelPackage.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 
@@ -17,16 +17,14 @@ namespace attn {
 /// The code of a package in executable memory, as long as it lives.
 class LoadedCode {
 public:
-  /// See CodeGen.h for what these take.
+  /// See CodeGen.h for what it takes.
   using Function = int64_t (*)(void *const *descriptors, void *exec);
 
   static llvm::Expected<std::unique_ptr<LoadedCode>>
   load(const KernelPackage &package);
   ~LoadedCode();
 
-  /// Null if a GPU runs the kernel.
   Function getRun() const { return run; }
-  Function getPlan() const { return plan; }
 
 private:
   explicit LoadedCode(std::unique_ptr<llvm::orc::ExecutionSession> session);
@@ -34,7 +32,7 @@ private:
 
   std::unique_ptr<llvm::orc::ExecutionSession> session;
   std::unique_ptr<llvm::orc::ObjectLinkingLayer> layer;
-  Function run = nullptr, plan = nullptr;
+  Function run = nullptr;
 };
 
 } // namespace attn

@@ -15,7 +15,7 @@
 // CHECK: llvm.call @attn_rt_next_task
 // CHECK: vector<8xf32>
 // CHECK-LABEL: llvm.func @bias.plan(
-// CHECK-SAME: -> i64 attributes {attn.constraints = ["{{.*}}expects k and v to have the same length
+// CHECK-SAME: -> !llvm.struct<(i1, i64, i64, {{.*}})> attributes {attn.constraints = ["{{.*}}expects k and v to have the same length
 // CHECK-NOT: {{func\.func|memref\.|arith\.|math\.|scf\.|vector\.|unrealized}}
 
 // WIDE: vector<16xf32>

@@ -78,14 +78,14 @@ func.func @scalars(%x: f32 {attn.name = "out0"}) -> f32 {
 // CHECK-LABEL: func.func private @private(
 // CHECK-SAME: -> tensor<4xf32>
 // CHECK: func.func @nothing()
-// CHECK: func.func @f.plan(%{{.*}}: tensor<4xf32>, %{{.*}}: memref<?xi64>) -> i64
+// CHECK: func.func @f.plan(%{{.*}}: tensor<4xf32>) -> index
 func.func private @private(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 func.func @nothing() {
   return
 }
-func.func @f.plan(%x: tensor<4xf32>, %out: memref<?xi64>) -> i64 attributes {attn.constraints = []} {
-  %c0 = arith.constant 0 : i64
-  return %c0 : i64
+func.func @f.plan(%x: tensor<4xf32>) -> index attributes {attn.constraints = []} {
+  %c4 = arith.constant 4 : index
+  return %c4 : index
 }

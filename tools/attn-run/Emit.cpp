@@ -150,6 +150,13 @@ Expected<std::vector<EmittedCode>> Selection::get() {
   return codes;
 }
 
+static std::string getPlan(const KernelMetadata &metadata) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  metadata.shapes.print(os, metadata.inputs, metadata.results);
+  return text;
+}
+
 Expected<std::vector<EmittedCode>> cli::emitCode(llvm::StringRef program,
                                                  const Options &options,
                                                  CompileOptions compile,
@@ -166,6 +173,14 @@ Expected<std::vector<EmittedCode>> cli::emitCode(llvm::StringRef program,
   Expected<KernelPackage> package = compileToPackage(program, compile);
   if (package)
     dump.writeBinaries(*package);
+  if (options.emit == "plan" || options.emit == "package") {
+    if (!package)
+      return package.takeError();
+    return std::vector<EmittedCode>{{"", "",
+                                     options.emit == "plan"
+                                         ? getPlan(package->metadata)
+                                         : package->toBytes()}};
+  }
   auto getFirst = [&] {
     const std::vector<std::string> &all =
         options.emit == "llvm" ? texts.irs : texts.ptxs;

@@ -64,6 +64,7 @@ EXAMPLES
   attn-run softcap.mlir --target=cuda --check --bench
   attn-run softcap.mlir --bench --baseline=other.mlir
   attn-run softcap.mlir --emit=ptx --emit-to=softcap.ptx
+  attn-run softcap.mlir --target=cuda --emit=package --emit-to=softcap.attn
   attn-run softcap.mlir --arg=q=randn:1x8x16384x64 --show-mask
 )";
 
@@ -166,9 +167,11 @@ struct CommandLine {
                "this pass of the pipeline, and do not run it"),
       cl::cat(category)};
   cl::opt<std::string> emit{
-      "emit", cl::value_desc("ptx|cubin|llvm"),
+      "emit", cl::value_desc("ptx|cubin|llvm|plan|package"),
       cl::desc("Print the code for a GPU as PTX or as a binary, or\n"
-               "the LLVM IR, and do not run it; this needs no GPU"),
+               "the LLVM IR, or how the extents of results come\n"
+               "from those of inputs, or the kernel package, and\n"
+               "do not run it; this needs no GPU"),
       cl::cat(category)};
   cl::opt<std::string> emitTo{
       "emit-to", cl::value_desc("file"),
@@ -249,9 +252,11 @@ static Error readTarget(const CommandLine &line, Options &options) {
   options.emit = line.emit;
   options.emitTo = line.emitTo;
   bool needsGPU = options.emit == "ptx" || options.emit == "cubin";
-  if (line.emit.getNumOccurrences() && !needsGPU && options.emit != "llvm")
-    return makeError("expects --emit=ptx, --emit=cubin or --emit=llvm, but "
-                     "got '" +
+  bool isWhole = options.emit == "plan" || options.emit == "package";
+  if (line.emit.getNumOccurrences() && !needsGPU && !isWhole &&
+      options.emit != "llvm")
+    return makeError("expects --emit=ptx, --emit=cubin, --emit=llvm, "
+                     "--emit=plan or --emit=package, but got '" +
                      options.emit + "'");
   if (line.emitTo.getNumOccurrences() &&
       (options.emit.empty() || options.emitTo.empty()))
@@ -267,6 +272,9 @@ static Error readTarget(const CommandLine &line, Options &options) {
                      options.variant + "'");
   if (line.variant.getNumOccurrences() && options.emit.empty())
     return makeError("expects --variant together with --emit");
+  if (line.variant.getNumOccurrences() && isWhole)
+    return makeError("expects --emit=" + options.emit +
+                     " without --variant, as it is of all variants");
   if (options.variant == "all" && options.emit == "cubin" &&
       options.emitTo.empty())
     return makeError("expects the name of a folder for --emit-to with "

@@ -2,7 +2,7 @@
 
 #include "Sizes.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
-#include "attn/JIT/KernelPackage.h"
+#include "attn/Runtime/KernelPackage.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/STLExtras.h"

@@ -10,7 +10,8 @@
 #ifndef ATTN_JIT_COMPILER_H
 #define ATTN_JIT_COMPILER_H
 
-#include "attn/JIT/KernelPackage.h"
+#include "attn/JIT/CompileReport.h"
+#include "attn/Runtime/KernelPackage.h"
 #include <functional>
 
 namespace mlir {
@@ -18,9 +19,6 @@ class ModuleOp;
 } // namespace mlir
 
 namespace attn {
-
-/// Where kernels run.
-enum class DeviceKind : int32_t { CPU = 0, Cuda = 1 };
 
 struct CompileOptions {
   /// The function to compile; if empty, the only public one.
@@ -34,8 +32,7 @@ struct CompileOptions {
   /// What the kernel runs on. Compiling for a GPU needs none.
   DeviceKind device = DeviceKind::CPU;
   /// The processor to compile for: empty for the one this runs on, or
-  /// "baseline", "avx2" or "avx512". Of a kernel for a GPU only the plan of
-  /// extents runs there; for that, empty is "baseline".
+  /// "baseline", "avx2" or "avx512". Means nothing for a GPU.
   std::string target;
   /// A schedule for all attentions, such as "#attn.schedule<tile_m = ...>" or,
   /// for a GPU, "#hopper.schedule<tile_m = ...>"; if empty, the compiler
@@ -54,30 +51,8 @@ struct CompileOptions {
   /// kernel's as "llvm" and "ptx", and what ptxas said of it as "ptxas".
   std::function<void(llvm::StringRef stage, llvm::StringRef text)> dumpLLVM;
   /// If set, is told which part of a kernel for a GPU the dumps that follow are
-  /// of: "schedule-0" and so on, in the order they are tried, and "plan".
+  /// of: "schedule-0" and so on, in the order they are tried.
   std::function<void(llvm::StringRef part)> dumpPart;
-};
-
-/// What a compilation did.
-struct CompileReport {
-  struct Stage {
-    std::string name;
-    double milliseconds = 0;
-  };
-  /// In the order they ran: "parse", the stages of the pipeline, "translate",
-  /// "optimize", "codegen", and "load" for a kernel. For a GPU "assemble" and
-  /// "plan" follow "codegen", and there is no "optimize".
-  std::vector<Stage> stages;
-  /// The compiler's remarks, one a line: "location: remark: name: text".
-  std::string remarks;
-  /// Warnings, as they would be printed.
-  std::string warnings;
-  /// The size of the object file in bytes, and of all code for a GPU.
-  size_t objectSize = 0;
-  /// The processor and the instruction sets, or the GPU, it was compiled for.
-  std::string target;
-
-  double getTotalMilliseconds() const;
 };
 
 /// Compiles MLIR text or bytecode. The text of an error is that of the

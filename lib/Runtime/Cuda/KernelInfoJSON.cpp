@@ -2,6 +2,7 @@
 
 #include "attn/Runtime/Cuda/Driver.h"
 #include "attn/Runtime/Cuda/KernelInfo.h"
+#include "attn/Support/JSON.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/raw_ostream.h"
@@ -547,7 +548,7 @@ llvm::Expected<CudaProgram> CudaProgram::fromBytes(llvm::StringRef bytes) {
     return llvm::createStringError(
         "expects a GPU program with a description of " + llvm::Twine(size) +
         " bytes, but got " + llvm::Twine(rest.size()));
-  llvm::Expected<json::Value> value = json::parse(rest.take_front(size));
+  llvm::Expected<json::Value> value = parseJSON(rest.take_front(size));
   if (!value)
     return value.takeError();
   return fromJSON(*value, rest.drop_front(size));

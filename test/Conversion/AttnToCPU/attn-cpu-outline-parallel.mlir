@@ -110,14 +110,14 @@ func.func @nested(%x: memref<?x?xf32>, %n: index, %s: f32) {
 
 // CHECK-LABEL: func.func @plain(
 // CHECK-SAME: %{{.*}}: memref<4xf32>, %{{.*}}: memref<?xi64>, %{{.*}}: !llvm.ptr) -> i64 {
-// CHECK: func.func @plain.plan(%{{.*}}: memref<?xi64>) -> i64
+// CHECK: func.func @plain.plan(%{{.*}}: memref<4xf32>) -> index
 // CHECK: func.func private @helper(%{{.*}}: f32) -> f32
 func.func @plain(%x: memref<4xf32> {attn.name = "x"}, %status: memref<?xi64> {attn.status}) {
   return
 }
-func.func @plain.plan(%out: memref<?xi64>) -> i64 attributes {attn.constraints = []} {
-  %c0 = arith.constant 0 : i64
-  return %c0 : i64
+func.func @plain.plan(%x: memref<4xf32>) -> index attributes {attn.constraints = []} {
+  %c4 = arith.constant 4 : index
+  return %c4 : index
 }
 func.func private @helper(%x: f32) -> f32 {
   return %x : f32

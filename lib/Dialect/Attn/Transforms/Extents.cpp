@@ -2,6 +2,7 @@
 
 #include "Extents.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -40,7 +41,9 @@ static bool keepsExtents(scf::ForOp loop, unsigned number) {
 static OpOperand *getDivisor(Operation *op) {
   if (isa<arith::DivUIOp, arith::DivSIOp, arith::CeilDivUIOp,
           arith::CeilDivSIOp, arith::FloorDivSIOp, arith::RemUIOp,
-          arith::RemSIOp>(op))
+          arith::RemSIOp, index::DivUOp, index::DivSOp, index::CeilDivUOp,
+          index::CeilDivSOp, index::FloorDivSOp, index::RemUOp, index::RemSOp>(
+          op))
     return &op->getOpOperand(1);
   return nullptr;
 }

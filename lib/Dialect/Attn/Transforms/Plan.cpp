@@ -6,8 +6,6 @@
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNPLANPASS
@@ -328,49 +326,16 @@ LogicalResult PlanBuilder::addResults(SmallVectorImpl<Value> &results) {
 }
 
 void PlanBuilder::emitBody(ArrayRef<Value> results) {
-  Value out = plan.getArguments().back();
-  Type i64 = builder.getI64Type();
-  auto store = [&](Value extent, int64_t slot) {
-    Value number = arith::IndexCastOp::create(builder, loc, i64, extent);
-    memref::StoreOp::create(builder, loc, number, out, constant(slot));
-  };
-  for (auto [slot, extent] : llvm::enumerate(results))
-    store(extent, slot);
-
-  auto status = [&](int64_t number) -> Value {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getI64IntegerAttr(number));
-  };
-  Value result = status(0);
-  if (!constraints.empty()) {
-    // From the last to the first, so that the first that is violated wins.
-    Value first = constant(0), second = first;
-    for (size_t number = constraints.size(); number > 0; --number) {
-      const Constraint &constraint = constraints[number - 1];
-      auto select = [&](Value ifMet, Value otherwise) -> Value {
-        return arith::SelectOp::create(builder, loc, constraint.isMet, ifMet,
-                                       otherwise);
-      };
-      result = select(result, status(number));
-      first = select(first, constraint.first);
-      second = select(second, constraint.second);
-    }
-    Value isViolated = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::ne, result, status(0));
-    // Constants have to dominate their uses after the branch as well.
-    constant(0);
-    constant(1);
-    auto branch = scf::IfOp::create(builder, loc, isViolated);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    store(first, 0);
-    store(second, 1);
-  }
-  func::ReturnOp::create(builder, loc, result);
-
+  SmallVector<Value> values;
   SmallVector<StringRef> texts;
-  for (const Constraint &constraint : constraints)
+  for (const Constraint &constraint : constraints) {
+    values.append({constraint.isMet, constraint.first, constraint.second});
     texts.push_back(constraint.text);
+  }
+  values.append(results.begin(), results.end());
+  func::ReturnOp::create(builder, loc, values);
+  plan.setFunctionType(
+      builder.getFunctionType(plan.getArgumentTypes(), TypeRange(values)));
   plan->setDiscardableAttr(kConstraintsAttrName,
                            builder.getStrArrayAttr(texts));
 }
@@ -418,16 +383,13 @@ LogicalResult PlanBuilder::run() {
 static LogicalResult addPlan(func::FuncOp function, SymbolTable &symbols) {
   OpBuilder builder(function);
   builder.setInsertionPointAfter(function);
-  SmallVector<Type> arguments(function.getArgumentTypes());
-  arguments.push_back(
-      MemRefType::get({ShapedType::kDynamic}, builder.getI64Type()));
   std::string name = (function.getName() + ".plan").str();
   if (Operation *other = symbols.lookup(name))
     return other->emitError("expects no symbol of the name ")
            << name << ", which is for the plan of a function";
   auto plan = func::FuncOp::create(
       builder, function.getLoc(), name,
-      builder.getFunctionType(arguments, builder.getI64Type()));
+      builder.getFunctionType(function.getArgumentTypes(), {}));
   symbols.insert(plan);
   plan.addEntryBlock();
   func::FuncOp scratch = function.clone();

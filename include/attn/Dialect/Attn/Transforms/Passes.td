@@ -368,14 +368,15 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
   let summary = "add functions that compute the extents of results";
   let description = [{
     For each public function `F` with a body, adds a function `F.plan` with the arguments
-    of `F` and one more, `memref<?xi64>`. It reads the extents of its arguments and nothing else. It writes
-    the extents of the results of `F` to the buffer, dimension by dimension
-    and result by result, and returns 0; or, if the extents of the arguments do not fit together, it
-    returns 1 + the number of the first constraint that is violated and writes the
-    offending extents to the buffer. The buffer needs room for either, at least two elements.
+    of `F`. It reads the extents of its arguments and nothing else, and has no branches. It returns
+
+    * for each constraint on extents a condition, and two extents that break it if it does not hold;
+    * then the extents of the results of `F`, dimension by dimension and result by result.
 
     The function attribute `attn.constraints` of `F.plan` holds one text for each
-    constraint, in which `%0`, `%1` stand for the offending extents. There are constraints for
+    constraint, in which `%0`, `%1` stand for its two extents. A kernel package keeps the function as a
+    list of operations, which a call evaluates; what is wrong with extents is the first constraint that they break.
+    There are constraints for
 
     * each `attn.attention`: batches, heads and lengths of q, k, v, o and lse agree, and a sparsity has the blocks that they have;
     * each `linalg` operation: operands agree on the extent of each loop;
@@ -404,20 +405,14 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     After, besides `@f`, shortened:
 
     ```mlir
-    func.func @f.plan(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x64xf32>, %v: tensor<2x8x?x64xf32>,
-                      %out: memref<?xi64>) -> i64
+    func.func @f.plan(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x64xf32>, %v: tensor<2x8x?x64xf32>)
+        -> (i1, index, index, index, index, index, index)
         attributes {attn.constraints = ["...: expects k and v to have the same length, but got %0 and %1"]} {
+      %sq = tensor.dim %q, %c2 : tensor<2x8x?x64xf32>
       %sk = tensor.dim %k, %c2 : tensor<2x8x?x64xf32>
       %sv = tensor.dim %v, %c2 : tensor<2x8x?x64xf32>
       %ok = arith.cmpi eq, %sk, %sv : index
-      %status = scf.if %ok -> (i64) {
-        ... 2, 8, the length of %q, and 64 are stored to %out
-        scf.yield %c0_i64 : i64
-      } else {
-        ... %sk and %sv are stored to %out
-        scf.yield %c1_i64 : i64
-      }
-      return %status : i64
+      return %ok, %sk, %sv, %c2, %c8, %sq, %c64 : i1, index, index, index, index, index, index
     }
     ```
 
@@ -426,8 +421,7 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+    "::mlir::func::FuncDialect", "::mlir::tensor::TensorDialect"
   ];
 }
 

@@ -1,15 +1,17 @@
 //===- KernelPackage.h - What the compiler hands over -----------*- C++ -*-===//
 //
-// A kernel package is the whole result of a compilation: an object file, a
-// description of how to call it, and for a GPU its code. It holds no pointers
-// and no MLIR, so it can be kept in memory, in a file, or in a library.
+// A kernel package is the whole result of a compilation: an object file for a
+// CPU or a program for a GPU, and a description of how to call it. It holds no
+// pointers and no MLIR, so it can be kept in memory, in a file, or in a
+// library.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_JIT_KERNELPACKAGE_H
-#define ATTN_JIT_KERNELPACKAGE_H
+#ifndef ATTN_RUNTIME_KERNELPACKAGE_H
+#define ATTN_RUNTIME_KERNELPACKAGE_H
 
 #include "attn/Runtime/Cuda/KernelInfo.h"
+#include "attn/Runtime/ShapeFunction.h"
 #include "attn/Support/Tensor.h"
 #include "llvm/Support/JSON.h"
 #include <optional>
@@ -28,23 +30,27 @@ struct TensorInfo {
   Shape shape;
 };
 
-/// The version that packages are written with. Those of version 1, which have
-/// no code for a GPU, can be read too.
-constexpr int64_t kPackageVersion = 2;
+/// The version of packages, which are read by the same version alone.
+constexpr int64_t kPackageVersion = 3;
+
+/// Where kernels run.
+enum class DeviceKind : int32_t { CPU = 0, Cuda = 1 };
 
 /// How to call the code of a package.
 struct KernelMetadata {
   /// The function the kernel was made from.
   std::string entry;
-  /// The processor the code was made for, as LLVM names it.
+  /// The processor the object was made for, as LLVM names it, and the
+  /// instruction sets that it may use; the loader requires them of the host.
+  /// Empty for a GPU.
   std::string triple, cpu;
-  /// Instruction sets the code may use; the loader requires them of the host.
   std::vector<std::string> features;
   std::vector<TensorInfo> inputs, results;
-  /// What the run-time extents must fulfil, each with a location; %0, %1, ...
-  /// stand for the offending extents.
-  std::vector<std::string> constraints;
-  /// The reads of captures that the code checks, by number.
+  /// The extents of the results, and what those of the inputs must fulfil, each
+  /// with a location.
+  ShapeFunction shapes;
+  /// The reads of captures that the code checks, by number; %0, %1, ... stand
+  /// for the offending indices.
   std::vector<std::string> sites;
 
   llvm::json::Value toJSON() const;
@@ -53,10 +59,17 @@ struct KernelMetadata {
 
 struct KernelPackage {
   KernelMetadata metadata;
-  /// A relocatable object file. For a GPU it has the plan of extents only.
+  /// A relocatable object file for a CPU; empty for a GPU.
   std::string object;
   /// What a GPU runs; none for a kernel that runs on the CPU.
   std::optional<cuda::CudaProgram> program;
+
+  DeviceKind getDevice() const {
+    return program ? DeviceKind::Cuda : DeviceKind::CPU;
+  }
+
+  /// The bytes of the object file, or of all code for a GPU.
+  size_t getCodeSize() const;
 
   /// The package as bytes; see fromBytes.
   std::string toBytes() const;
@@ -66,4 +79,4 @@ struct KernelPackage {
 
 } // namespace attn
 
-#endif // ATTN_JIT_KERNELPACKAGE_H
+#endif // ATTN_RUNTIME_KERNELPACKAGE_H

@@ -1,9 +1,9 @@
 //===- Views.h - Checks of the tensors of a call ----------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_JIT_VIEWS_H
-#define ATTN_LIB_JIT_VIEWS_H
+#ifndef ATTN_LIB_RUNTIME_KERNELS_VIEWS_H
+#define ATTN_LIB_RUNTIME_KERNELS_VIEWS_H
 
-#include "attn/JIT/KernelPackage.h"
+#include "attn/Runtime/KernelPackage.h"
 #include "attn/Runtime/TensorView.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -33,4 +33,4 @@ llvm::Error checkOverlap(llvm::ArrayRef<TensorInfo> inputInfos,
 
 } // namespace attn
 
-#endif // ATTN_LIB_JIT_VIEWS_H
+#endif // ATTN_LIB_RUNTIME_KERNELS_VIEWS_H

@@ -1,6 +1,7 @@
 //===- KernelPackage.cpp - What the compiler hands over -------------------===//
 
-#include "attn/JIT/KernelPackage.h"
+#include "attn/Runtime/KernelPackage.h"
+#include "attn/Support/JSON.h"
 #include "llvm/Support/Endian.h"
 
 using namespace attn;
@@ -39,11 +40,16 @@ json::Value KernelMetadata::toJSON() const {
                       {"features", ::toJSON(features)},
                       {"inputs", ::toJSON(inputs)},
                       {"results", ::toJSON(results)},
-                      {"constraints", ::toJSON(constraints)},
+                      {"shapes", shapes.toJSON()},
                       {"sites", ::toJSON(sites)}};
 }
 
 namespace attn {
+static bool fromJSON(const json::Value &value, ShapeFunction &shapes,
+                     json::Path path) {
+  return ShapeFunction::fromJSON(value, shapes, path);
+}
+
 static bool fromJSON(const json::Value &value, TensorInfo &tensor,
                      json::Path path) {
   json::ObjectMapper mapper(value, path);
@@ -72,8 +78,8 @@ KernelMetadata::fromJSON(const json::Value &value) {
   int64_t version = 0;
   if (!mapper || !mapper.map("version", version))
     return root.getError();
-  if (version < 1 || version > kPackageVersion)
-    return llvm::createStringError("expects a kernel package of version 1 to " +
+  if (version != kPackageVersion)
+    return llvm::createStringError("expects a kernel package of version " +
                                    llvm::Twine(kPackageVersion) +
                                    ", but got version " + llvm::Twine(version));
   if (!mapper.map("entry", result.entry) ||
@@ -81,9 +87,11 @@ KernelMetadata::fromJSON(const json::Value &value) {
       !mapper.map("features", result.features) ||
       !mapper.map("inputs", result.inputs) ||
       !mapper.map("results", result.results) ||
-      !mapper.map("constraints", result.constraints) ||
+      !mapper.map("shapes", result.shapes) ||
       !mapper.map("sites", result.sites))
     return root.getError();
+  if (llvm::Error error = result.shapes.validate(result.inputs, result.results))
+    return error;
   return result;
 }
 
@@ -91,9 +99,19 @@ KernelMetadata::fromJSON(const json::Value &value) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
+size_t KernelPackage::getCodeSize() const {
+  size_t size = object.size();
+  if (!program)
+    return size;
+  for (const cuda::LaunchInfo &launch : program->launches)
+    for (const cuda::Variant &variant : launch.variants)
+      size += variant.ptx.size() + variant.cubin.size();
+  return size + program->checks.ptx.size();
+}
+
 // "attnkern", the sizes of both parts as 64-bit little-endian numbers, the
-// metadata as JSON, the code. The code is the object file; since version 2 the
-// metadata has its size as "object_bytes", and a GPU program may follow.
+// metadata as JSON, the code. The code is the object file, whose size the
+// metadata has as "object_bytes", or a GPU program.
 static constexpr llvm::StringLiteral kMagic = "attnkern";
 static constexpr size_t kHeaderSize = kMagic.size() + 2 * sizeof(uint64_t);
 
@@ -115,18 +133,16 @@ std::string KernelPackage::toBytes() const {
   return bytes + text + code;
 }
 
-/// The size of the object file at the begin of `code`.
+/// The size of the object file at the begin of `code`: all of it or nothing.
 static llvm::Expected<uint64_t> getObjectSize(const json::Value &description,
                                               llvm::StringRef code) {
-  const json::Object &object = *description.getAsObject();
-  if (object.getInteger("version") == 1)
-    return code.size();
-  std::optional<int64_t> size = object.getInteger("object_bytes");
-  if (!size || *size < 0 || static_cast<uint64_t>(*size) > code.size())
-    return llvm::createStringError(
-        "expects a kernel package with the size of its object file, at most " +
-        llvm::Twine(code.size()));
-  return *size;
+  std::optional<int64_t> size =
+      description.getAsObject()->getInteger("object_bytes");
+  if (size == 0 || (size && static_cast<uint64_t>(*size) == code.size()))
+    return *size;
+  return llvm::createStringError(
+      "expects a kernel package with an object file of all its code, " +
+      llvm::Twine(code.size()) + " bytes, or with none");
 }
 
 llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
@@ -143,7 +159,7 @@ llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
         "expects a kernel package with metadata of " + llvm::Twine(textSize) +
         " bytes and code of " + llvm::Twine(codeSize) + " bytes, but got " +
         llvm::Twine(rest.size()) + " bytes for both");
-  llvm::Expected<json::Value> value = json::parse(rest.take_front(textSize));
+  llvm::Expected<json::Value> value = parseJSON(rest.take_front(textSize));
   if (!value)
     return value.takeError();
   llvm::Expected<KernelMetadata> metadata = KernelMetadata::fromJSON(*value);
@@ -155,8 +171,7 @@ llvm::Expected<KernelPackage> KernelPackage::fromBytes(llvm::StringRef bytes) {
     return objectSize.takeError();
   KernelPackage package{std::move(*metadata),
                         code.take_front(*objectSize).str(), std::nullopt};
-  code = code.drop_front(*objectSize);
-  if (code.empty())
+  if (*objectSize > 0)
     return package;
   llvm::Expected<cuda::CudaProgram> program =
       cuda::CudaProgram::fromBytes(code);

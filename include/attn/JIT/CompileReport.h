@@ -1,0 +1,41 @@
+//===- CompileReport.h - What a compilation did -----------------*- C++ -*-===//
+
+#ifndef ATTN_JIT_COMPILEREPORT_H
+#define ATTN_JIT_COMPILEREPORT_H
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+/// What a compilation did.
+struct CompileReport {
+  struct Stage {
+    std::string name;
+    double milliseconds = 0;
+  };
+  /// In the order they ran: "parse", the stages of the pipeline, "translate",
+  /// "optimize", "codegen", and "load" for a kernel. For a GPU "assemble"
+  /// follows "codegen", and there is no "optimize".
+  std::vector<Stage> stages;
+  /// The compiler's remarks, one a line: "location: remark: name: text".
+  std::string remarks;
+  /// Warnings, as they would be printed.
+  std::string warnings;
+  /// The size of the object file in bytes, and of all code for a GPU.
+  size_t objectSize = 0;
+  /// The processor and the instruction sets, or the GPU, it was compiled for.
+  std::string target;
+
+  double getTotalMilliseconds() const {
+    double total = 0;
+    for (const Stage &stage : stages)
+      total += stage.milliseconds;
+    return total;
+  }
+};
+
+} // namespace attn
+
+#endif // ATTN_JIT_COMPILEREPORT_H

@@ -1,0 +1,83 @@
+//===- CudaKernel.cpp - Kernel packages on a GPU --------------------------===//
+
+#include "attn/Runtime/Cuda/Device.h"
+#include "attn/Runtime/Cuda/Executable.h"
+#include "attn/Runtime/LoadedKernel.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace attn;
+
+namespace {
+class CudaKernel : public LoadedKernel {
+public:
+  CudaKernel(KernelPackage package, cuda::Executable executable);
+
+  bool isOnHost(size_t input) const override { return isScalar[input]; }
+
+protected:
+  llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
+                      llvm::ArrayRef<TensorView> results,
+                      const RunOptions &options) const override;
+
+private:
+  cuda::Executable executable;
+  /// Names of operands for messages.
+  std::vector<std::string> names;
+  /// Whether an input is taken by value.
+  std::vector<bool> isScalar;
+};
+} // namespace
+
+CudaKernel::CudaKernel(KernelPackage package, cuda::Executable executable)
+    : LoadedKernel(std::move(package)), executable(std::move(executable)) {
+  const KernelMetadata &metadata = getMetadata();
+  for (const TensorInfo &info : metadata.inputs)
+    names.push_back(info.name);
+  for (const TensorInfo &info : metadata.results)
+    names.push_back(info.name);
+  isScalar.resize(metadata.inputs.size(), false);
+  for (const cuda::LaunchInfo &launch : this->executable.getProgram().launches)
+    for (const cuda::Variant &variant : launch.variants)
+      for (const cuda::Param &param : variant.params)
+        if (param.kind == cuda::ParamKind::Scalar &&
+            static_cast<size_t>(param.operand) < isScalar.size())
+          isScalar[param.operand] = true;
+}
+
+llvm::Error CudaKernel::execute(llvm::ArrayRef<TensorView> inputs,
+                                llvm::ArrayRef<TensorView> results,
+                                const RunOptions &options) const {
+  llvm::SmallVector<TensorView, 16> operands(inputs);
+  operands.append(results.begin(), results.end());
+  cuda::LaunchOptions launch;
+  launch.stream = options.stream;
+  launch.names = names;
+  if (options.checkLists) {
+    llvm::SmallVector<int64_t, 0> status(2 * getMetadata().sites.size(),
+                                         kNoIndex);
+    if (llvm::Error error = executable.checkLists(operands, status, launch))
+      return error;
+    if (llvm::Error error = checkSites(status))
+      return error;
+  }
+  return executable.launch(operands, launch);
+}
+
+llvm::Expected<std::shared_ptr<const LoadedKernel>>
+attn::loadCudaKernel(KernelPackage package) {
+  if (!package.program)
+    return llvm::createStringError(
+        "expects a package for a GPU; CPU packages need libattn");
+  llvm::Expected<cuda::Executable> executable =
+      cuda::Executable::load(*package.program);
+  if (!executable)
+    return executable.takeError();
+  return std::make_shared<CudaKernel>(std::move(package),
+                                      std::move(*executable));
+}
+
+llvm::Error attn::checkDevice(DeviceKind device) {
+  if (device == DeviceKind::CPU)
+    return llvm::Error::success();
+  return cuda::Device::current().takeError();
+}

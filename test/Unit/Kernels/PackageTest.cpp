@@ -1,0 +1,169 @@
+//===- PackageTest.cpp - Tests of kernel packages -------------------------===//
+
+#include "../Cuda/TestHelpers.h"
+#include "attn/Runtime/LoadedKernel.h"
+#include "llvm/Support/Endian.h"
+#include <functional>
+#include <random>
+
+using namespace attn;
+using cuda::get;
+using cuda::getText;
+namespace json = llvm::json;
+
+/// A kernel for a GPU whose result has the rows of its one input, which must
+/// not be more than 1000.
+static KernelPackage makePackage() {
+  KernelPackage package;
+  KernelMetadata &metadata = package.metadata;
+  metadata.entry = "f";
+  metadata.inputs = {{"x", DType::F32, {-1, 8}}};
+  metadata.results = {{"y", DType::F32, {-1}}};
+  metadata.shapes.instructions = {{ShapeOp::Extent, {0, 0}},
+                                  {ShapeOp::Constant, {1000}},
+                                  {ShapeOp::LeS, {0, 1}}};
+  metadata.shapes.constraints = {{2, {0, 1}, "expects %1 rows, but got %0"}};
+  metadata.shapes.results = {0};
+  metadata.sites = {"a read"};
+  cuda::Variant variant;
+  variant.entry = "f";
+  variant.threads = 128;
+  variant.tileRows = 64;
+  variant.ptx = "ptx text";
+  cuda::CudaProgram program;
+  program.chip = "sm_90a";
+  program.launches.push_back({cuda::GridInfo(), /*lists=*/{}, {variant}});
+  package.program = std::move(program);
+  return package;
+}
+
+/// The bytes of a package whose metadata was changed.
+static std::string edit(const std::function<void(json::Object &)> &change,
+                        const KernelPackage &package = makePackage()) {
+  std::string bytes = package.toBytes();
+  uint64_t size = llvm::support::endian::read64le(bytes.data() + 8);
+  json::Value value = get(json::parse(llvm::StringRef(bytes).substr(24, size)));
+  change(*value.getAsObject());
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  char sizes[8];
+  llvm::support::endian::write64le(sizes, text.size());
+  return bytes.substr(0, 8) + std::string(sizes, 8) + bytes.substr(16, 8) +
+         text + bytes.substr(24 + size);
+}
+
+static std::string
+getErrorOf(const std::function<void(json::Object &)> &change) {
+  return getText(KernelPackage::fromBytes(edit(change)));
+}
+
+TEST(PackageTest, bytesRoundTrip) {
+  KernelPackage package = makePackage();
+  std::string bytes = package.toBytes();
+  KernelPackage copy = get(KernelPackage::fromBytes(bytes));
+  EXPECT_EQ(copy.toBytes(), bytes);
+  EXPECT_EQ(copy.getDevice(), DeviceKind::Cuda);
+  EXPECT_EQ(copy.getCodeSize(), 8u);
+  EXPECT_EQ(copy.metadata.sites, package.metadata.sites);
+  EXPECT_EQ(copy.metadata.shapes.toJSON(), package.metadata.shapes.toJSON());
+  package.program.reset();
+  package.object = "object";
+  copy = get(KernelPackage::fromBytes(package.toBytes()));
+  EXPECT_EQ(copy.object, "object");
+  EXPECT_EQ(copy.getDevice(), DeviceKind::CPU);
+  EXPECT_EQ(getText(loadCudaKernel(std::move(copy))),
+            "expects a package for a GPU; CPU packages need libattn");
+}
+
+TEST(PackageTest, shapes) {
+  auto kernel = get(loadCudaKernel(makePackage()));
+  auto getRows = [&](int64_t rows) -> std::string {
+    int64_t shape[] = {rows, 8};
+    TensorView view = {nullptr, static_cast<int32_t>(DType::F32), 2, shape,
+                       nullptr};
+    auto shapes = kernel->getResultShapes({view});
+    return shapes ? formatShape((*shapes)[0])
+                  : llvm::toString(shapes.takeError());
+  };
+  EXPECT_EQ(getRows(7), "7");
+  EXPECT_EQ(getRows(0), "0");
+  EXPECT_EQ(getRows(1001), "expects 1000 rows, but got 1001");
+  EXPECT_EQ(getRows(-1),
+            "expects input 'x' to have no negative extent, but got -1");
+  EXPECT_EQ(getText(kernel->getResultShapes({})), "expects 1 input, but got 0");
+  EXPECT_FALSE(kernel->isOnHost(0));
+}
+
+TEST(PackageTest, errors) {
+  EXPECT_EQ(getText(KernelPackage::fromBytes("")),
+            "expects a kernel package, but got 0 bytes of something else");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 2; }),
+            "expects a kernel package of version 3, but got version 2");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 4; }),
+            "expects a kernel package of version 3, but got version 4");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object.erase("shapes"); }),
+            "missing value at metadata.shapes");
+  EXPECT_EQ(getErrorOf([](json::Object &object) {
+              object["results"] = json::Array();
+            }),
+            "expects a shape function of 0 extents of results, but got 1");
+  for (json::Value size : {json::Value(1), json::Value(-1), json::Value("x")})
+    EXPECT_TRUE(llvm::StringRef(getErrorOf([&](json::Object &object) {
+                  object["object_bytes"] = size;
+                }))
+                    .starts_with("expects a kernel package with an object file "
+                                 "of all its code, "));
+  // A program of nothing.
+  KernelPackage empty = makePackage();
+  empty.program.reset();
+  EXPECT_EQ(getText(KernelPackage::fromBytes(empty.toBytes())),
+            "expects a GPU program, but got 0 bytes of something else");
+  KernelPackage other = makePackage();
+  other.program->chip = "sm_100a";
+  EXPECT_EQ(
+      getText(loadCudaKernel(get(KernelPackage::fromBytes(other.toBytes())))),
+      "expects code for sm_90a, but got code for sm_100a");
+  // So deep that a parser that calls itself would not return.
+  std::string deep =
+      "attnkern" + std::string(16, '\0') + std::string(size_t(1) << 22, '[');
+  llvm::support::endian::write64le(&deep[8], size_t(1) << 22);
+  EXPECT_EQ(getText(KernelPackage::fromBytes(deep)),
+            "expects JSON of at most 64 levels");
+}
+
+/// No bytes end the process, and what is read can be used.
+TEST(PackageTest, changedBytes) {
+  const std::string bytes = makePackage().toBytes();
+  int numRead = 0;
+  auto read = [&](llvm::StringRef changed) {
+    auto package = KernelPackage::fromBytes(changed);
+    if (!package)
+      return llvm::consumeError(package.takeError());
+    auto kernel = loadCudaKernel(std::move(*package));
+    if (!kernel)
+      return llvm::consumeError(kernel.takeError());
+    ++numRead;
+    int64_t shape[] = {7, 8};
+    TensorView view = {nullptr, static_cast<int32_t>(DType::F32), 2, shape,
+                       nullptr};
+    llvm::consumeError((*kernel)->getResultShapes({view}).takeError());
+  };
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_NE(getText(KernelPackage::fromBytes(bytes.substr(0, size))), "");
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = bytes;
+      changed[size] ^= 1 << bit;
+      read(changed);
+    }
+  }
+  // Numbers become others of the same length, so that more is read.
+  std::mt19937 random(1);
+  for (int run = 0; run < 3000; ++run) {
+    std::string changed = bytes;
+    for (char &c : changed)
+      if (c >= '0' && c <= '9' && random() % 32 == 0)
+        c = '0' + random() % 10;
+    read(changed);
+  }
+  EXPECT_GT(numRead, 100);
+}
