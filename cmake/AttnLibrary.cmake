@@ -27,6 +27,9 @@
 #   attn_add_shared_library(attn SOURCES Attn.cpp VERSION_SCRIPT attn.map
 #                           LINK_LIBS AttnC)
 #
+# A shared library with SUPPORT_ONLY holds LLVM's archive of support functions
+# and nothing else of LLVM, hidden, whatever the rest of the build links.
+#
 # With TEST_ONLY either is built by check-attn only, and is not installed.
 #
 # Unit tests of one library are one program, run by lit
@@ -127,11 +130,15 @@ function(attn_add_tool name)
 endfunction()
 
 function(attn_add_shared_library name)
-  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN;TEST_ONLY" "VERSION_SCRIPT"
-                        "SOURCES;LINK_LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "LLVM_ONLY;PLAIN;SUPPORT_ONLY;TEST_ONLY"
+                        "VERSION_SCRIPT" "SOURCES;LINK_LIBS;DEPENDS" ${ARGN})
   add_library(${name} SHARED ${ARG_SOURCES})
-  attn_forward_arguments(forward)
-  attn_configure_target(${name} ${forward})
+  if(ARG_SUPPORT_ONLY)
+    attn_link_support_only(${name} ${ARG_LINK_LIBS})
+  else()
+    attn_forward_arguments(forward)
+    attn_configure_target(${name} ${forward})
+  endif()
   if(ARG_VERSION_SCRIPT)
     set(script ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_VERSION_SCRIPT})
     target_link_options(${name} PRIVATE -Wl,--version-script=${script})
@@ -142,6 +149,28 @@ function(attn_add_shared_library name)
     attn_for_tests_only(${name})
   else()
     install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+endfunction()
+
+# Links archives of ours as files, without the libraries that they name.
+function(attn_link_support_only name)
+  target_link_libraries(${name}
+    PUBLIC attn_headers
+    PRIVATE attn_llvm_headers ${CMAKE_DL_LIBS})
+  foreach(archive ${ARGN})
+    target_link_libraries(${name} PRIVATE $<TARGET_FILE:${archive}>)
+    add_dependencies(${name} ${archive})
+    set_property(TARGET ${name} APPEND PROPERTY
+      LINK_DEPENDS $<TARGET_FILE:${archive}>)
+  endforeach()
+  target_link_libraries(${name} PRIVATE
+    $<TARGET_FILE:LLVMSupport> $<TARGET_FILE:LLVMDemangle>)
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)
+  if(ATTN_IS_CLANG)
+    target_link_options(${name} PRIVATE -Wl,--icf=all)
+  endif()
+  if(NOT ATTN_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
 endfunction()
 

@@ -1,8 +1,9 @@
 # Finds LLVM and MLIR and defines what our targets link:
 #
-#   attn_headers   our own include directories
-#   attn_llvm      LLVM without MLIR
-#   attn_mlir      MLIR, with LLVM
+#   attn_headers        our own include directories
+#   attn_llvm_headers   those of LLVM, and no library
+#   attn_llvm           LLVM without MLIR
+#   attn_mlir           MLIR, with LLVM
 #
 # ATTN_LINKAGE decides what the last two hold: the shared libLLVM and libMLIR,
 # or archives. A program that mixes them has two copies of each global and
@@ -29,9 +30,13 @@ list(TRANSFORM ATTN_LLVM_DEFINITIONS REPLACE "^-D" "")
 # again makes each file warn.
 list(FILTER ATTN_LLVM_DEFINITIONS EXCLUDE REGEX "^(_GLIBCXX|_GNU_SOURCE)")
 
+add_library(attn_llvm_headers INTERFACE)
+target_compile_definitions(attn_llvm_headers INTERFACE ${ATTN_LLVM_DEFINITIONS})
+target_include_directories(attn_llvm_headers SYSTEM INTERFACE
+  ${LLVM_INCLUDE_DIRS})
+
 add_library(attn_llvm INTERFACE)
-target_compile_definitions(attn_llvm INTERFACE ${ATTN_LLVM_DEFINITIONS})
-target_include_directories(attn_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+target_link_libraries(attn_llvm INTERFACE attn_llvm_headers)
 
 add_library(attn_mlir INTERFACE)
 target_include_directories(attn_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS})

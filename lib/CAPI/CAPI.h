@@ -3,8 +3,9 @@
 #ifndef ATTN_LIB_CAPI_CAPI_H
 #define ATTN_LIB_CAPI_CAPI_H
 
-#include "attn-c/Attn.h"
-#include "attn/JIT/Kernel.h"
+#include "attn-c/Runtime.h"
+#include "attn/JIT/CompileReport.h"
+#include "attn/Runtime/LoadedKernel.h"
 #include "attn/Runtime/ThreadPool.h"
 #include "llvm/ADT/Twine.h"
 #include <atomic>
@@ -21,9 +22,16 @@ struct attnString {
 };
 
 struct attnKernel {
-  explicit attnKernel(attn::Kernel kernel) : kernel(std::move(kernel)) {}
+  attnKernel(std::shared_ptr<const attn::LoadedKernel> kernel,
+             attn::CompileReport report)
+      : kernel(std::move(kernel)), report(std::move(report)) {}
 
-  attn::Kernel kernel;
+  const attn::KernelMetadata &getMetadata() const {
+    return kernel->getMetadata();
+  }
+
+  std::shared_ptr<const attn::LoadedKernel> kernel;
+  attn::CompileReport report;
   std::atomic<size_t> references{1};
 };
 
@@ -49,6 +57,20 @@ inline attnStatus succeed(attnError **error) {
   return ATTN_OK;
 }
 
+/// Loads a package that the library can run; libattn and libattn-runtime each
+/// have a definition.
+llvm::Expected<std::shared_ptr<const LoadedKernel>>
+loadKernel(KernelPackage package);
+
+/// An error where the library can run kernels for no such device at all.
+llvm::Error checkKind(DeviceKind device);
+
+/// "expects WHAT, but got NULL".
+inline attnStatus failNull(attnError **error, const char *what) {
+  return fail(error, ATTN_INVALID_ARGUMENT,
+              llvm::Twine("expects ") + what + ", but got NULL");
+}
+
 /// Hands out a string.
 attnStatus succeed(attnString **out, std::string bytes, attnError **error);
 
@@ -61,10 +83,6 @@ inline constexpr size_t kFirstSize<attnTensor> =
 template <>
 inline constexpr size_t kFirstSize<attnTensorInfo> =
     offsetof(attnTensorInfo, shape) + sizeof(attnTensorInfo::shape);
-template <>
-inline constexpr size_t kFirstSize<attnCompileOptions> =
-    offsetof(attnCompileOptions, dump_user) +
-    sizeof(attnCompileOptions::dump_user);
 template <>
 inline constexpr size_t kFirstSize<attnRunOptions> =
     offsetof(attnRunOptions, pool) + sizeof(attnRunOptions::pool);

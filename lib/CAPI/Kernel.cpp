@@ -3,116 +3,15 @@
 #include "CAPI.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <chrono>
 
 using namespace attn;
 using namespace attn::capi;
 
-static attnStatus failNull(attnError **error, const char *what) {
-  return fail(error, ATTN_INVALID_ARGUMENT,
-              llvm::Twine("expects ") + what + ", but got NULL");
-}
-
 //===----------------------------------------------------------------------===//
-// Compilation
+// Packages
 //===----------------------------------------------------------------------===//
-
-static std::function<void(llvm::StringRef, llvm::StringRef)>
-makeDump(attnDump dump, void *user) {
-  if (!dump)
-    return nullptr;
-  return [=](llvm::StringRef stage, llvm::StringRef text) {
-    dump(user, stage.str().c_str(), text.str().c_str(), text.size());
-  };
-}
-
-static attnStatus readOptions(const attnCompileOptions *from,
-                              CompileOptions &options, attnError **error) {
-  if (!from)
-    return ATTN_OK;
-  attnCompileOptions given;
-  if (attnStatus status = readStruct(from, given, "attnCompileOptions", error))
-    return status;
-  if (given.opt_level < -1 || given.opt_level > 3)
-    return fail(error, ATTN_INVALID_ARGUMENT,
-                "expects opt_level to be from -1 to 3, but got " +
-                    llvm::Twine(given.opt_level));
-  if (given.reserved != 0)
-    return fail(error, ATTN_UNSUPPORTED,
-                "expects the reserved member of attnCompileOptions to be 0, "
-                "but got " +
-                    llvm::Twine(given.reserved));
-  if (given.device != ATTN_DEVICE_CPU && given.device != ATTN_DEVICE_CUDA)
-    return fail(error, ATTN_INVALID_ARGUMENT,
-                "expects device to be ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA, but "
-                "got " +
-                    llvm::Twine(given.device));
-  options.device = static_cast<DeviceKind>(given.device);
-  if (given.entry)
-    options.entry = given.entry;
-  if (given.buffer_name)
-    options.bufferName = given.buffer_name;
-  if (given.target)
-    options.target = given.target;
-  if (given.schedule)
-    options.schedule = given.schedule;
-  if (given.sparsity)
-    options.sparsity = given.sparsity;
-  options.boundsCheck = given.bounds_check != 0;
-  if (given.opt_level != 0)
-    options.optLevel = std::max(given.opt_level, 0);
-  options.dumpIR = makeDump(given.dump_ir, given.dump_user);
-  options.dumpLLVM = makeDump(given.dump_llvm, given.dump_user);
-  return ATTN_OK;
-}
-
-attnStatus attnKernelCompile(const char *program, size_t size,
-                             const attnCompileOptions *options,
-                             attnKernel **kernel, attnError **error) {
-  if (!kernel)
-    return failNull(error, "a place for the kernel");
-  *kernel = nullptr;
-  if (!program)
-    return failNull(error, "a program");
-  CompileOptions ours;
-  if (attnStatus status = readOptions(options, ours, error))
-    return status;
-  llvm::Expected<Kernel> compiled =
-      Kernel::compile(llvm::StringRef(program, size), ours);
-  if (!compiled)
-    return fail(error, compiled.takeError(), ATTN_COMPILE_ERROR);
-  *kernel = new attnKernel(std::move(*compiled));
-  return succeed(error);
-}
-
-attnStatus attnPrintAfter(const char *program, size_t size,
-                          const attnCompileOptions *options, const char *pass,
-                          attnString **text, attnError **error) {
-  if (!text)
-    return failNull(error, "a place for the text");
-  *text = nullptr;
-  if (!program)
-    return failNull(error, "a program");
-  if (!pass)
-    return failNull(error, "a pass");
-  CompileOptions ours;
-  if (attnStatus status = readOptions(options, ours, error))
-    return status;
-  ours.untilAfter = pass;
-  llvm::Expected<std::string> printed =
-      printAfter(llvm::StringRef(program, size), ours);
-  if (!printed)
-    return fail(error, printed.takeError(), ATTN_COMPILE_ERROR);
-  return succeed(text, std::move(*printed), error);
-}
-
-attnStatus attnPipelinePasses(attnString **names, attnError **error) {
-  if (!names)
-    return failNull(error, "a place for the names");
-  std::string lines;
-  for (const std::string &pass : getPipelinePasses())
-    lines += pass + "\n";
-  return succeed(names, std::move(lines), error);
-}
 
 attnStatus attnKernelSave(const attnKernel *kernel, attnString **bytes,
                           attnError **error) {
@@ -121,7 +20,26 @@ attnStatus attnKernelSave(const attnKernel *kernel, attnString **bytes,
   *bytes = nullptr;
   if (!kernel)
     return failNull(error, "a kernel");
-  return succeed(bytes, kernel->kernel.package().toBytes(), error);
+  return succeed(bytes, kernel->kernel->getPackage().toBytes(), error);
+}
+
+static attnStatus load(llvm::StringRef bytes, attnKernel **kernel,
+                       attnError **error) {
+  auto start = std::chrono::steady_clock::now();
+  llvm::Expected<KernelPackage> package = KernelPackage::fromBytes(bytes);
+  if (!package)
+    return fail(error, ATTN_UNSUPPORTED, llvm::toString(package.takeError()));
+  CompileReport report;
+  report.objectSize = package->getCodeSize();
+  llvm::Expected<std::shared_ptr<const LoadedKernel>> loaded =
+      loadKernel(std::move(*package));
+  if (!loaded)
+    return fail(error, ATTN_UNSUPPORTED, llvm::toString(loaded.takeError()));
+  std::chrono::duration<double, std::milli> time =
+      std::chrono::steady_clock::now() - start;
+  report.stages.push_back({"load", time.count()});
+  *kernel = new attnKernel(std::move(*loaded), std::move(report));
+  return succeed(error);
 }
 
 attnStatus attnKernelLoad(const void *bytes, size_t size, attnKernel **kernel,
@@ -131,15 +49,22 @@ attnStatus attnKernelLoad(const void *bytes, size_t size, attnKernel **kernel,
   *kernel = nullptr;
   if (!bytes)
     return failNull(error, "the bytes of a kernel");
-  llvm::Expected<KernelPackage> package = KernelPackage::fromBytes(
-      llvm::StringRef(static_cast<const char *>(bytes), size));
-  if (!package)
-    return fail(error, ATTN_UNSUPPORTED, llvm::toString(package.takeError()));
-  llvm::Expected<Kernel> loaded = Kernel::load(std::move(*package));
-  if (!loaded)
-    return fail(error, ATTN_UNSUPPORTED, llvm::toString(loaded.takeError()));
-  *kernel = new attnKernel(std::move(*loaded));
-  return succeed(error);
+  return load({static_cast<const char *>(bytes), size}, kernel, error);
+}
+
+attnStatus attnKernelLoadFile(const char *path, attnKernel **kernel,
+                              attnError **error) {
+  if (!kernel)
+    return failNull(error, "a place for the kernel");
+  *kernel = nullptr;
+  if (!path)
+    return failNull(error, "the path of a file");
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                          /*RequiresNullTerminator=*/false);
+  if (std::error_code code = file.getError())
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                llvm::Twine("cannot read '") + path + "': " + code.message());
+  return load((*file)->getBuffer(), kernel, error);
 }
 
 void attnKernelRetain(attnKernel *kernel) {
@@ -157,20 +82,21 @@ void attnKernelRelease(attnKernel *kernel) {
 //===----------------------------------------------------------------------===//
 
 const char *attnKernelEntry(const attnKernel *kernel) {
-  return kernel ? kernel->kernel.package().metadata.entry.c_str() : "";
+  return kernel ? kernel->getMetadata().entry.c_str() : "";
 }
 
 attnDevice attnKernelDevice(const attnKernel *kernel) {
-  return kernel ? static_cast<attnDevice>(kernel->kernel.device())
-                : ATTN_DEVICE_CPU;
+  return kernel
+             ? static_cast<attnDevice>(kernel->kernel->getPackage().getDevice())
+             : ATTN_DEVICE_CPU;
 }
 
 size_t attnKernelNumInputs(const attnKernel *kernel) {
-  return kernel ? kernel->kernel.inputs().size() : 0;
+  return kernel ? kernel->getMetadata().inputs.size() : 0;
 }
 
 size_t attnKernelNumResults(const attnKernel *kernel) {
-  return kernel ? kernel->kernel.results().size() : 0;
+  return kernel ? kernel->getMetadata().results.size() : 0;
 }
 
 static attnStatus writeInfo(llvm::ArrayRef<TensorInfo> infos, const char *kind,
@@ -196,14 +122,15 @@ attnStatus attnKernelInputInfo(const attnKernel *kernel, size_t index,
                                attnTensorInfo *info, attnError **error) {
   if (!kernel)
     return failNull(error, "a kernel");
-  return writeInfo(kernel->kernel.inputs(), "inputs", index, info, error);
+  return writeInfo(kernel->getMetadata().inputs, "inputs", index, info, error);
 }
 
 attnStatus attnKernelResultInfo(const attnKernel *kernel, size_t index,
                                 attnTensorInfo *info, attnError **error) {
   if (!kernel)
     return failNull(error, "a kernel");
-  return writeInfo(kernel->kernel.results(), "results", index, info, error);
+  return writeInfo(kernel->getMetadata().results, "results", index, info,
+                   error);
 }
 
 /// What the kernels take of a GPU.
@@ -233,8 +160,8 @@ static llvm::json::Array describeKernels(const cuda::CudaProgram &program) {
   return kernels;
 }
 
-static llvm::json::Value makeReport(const Kernel &kernel) {
-  const CompileReport &report = kernel.report();
+static llvm::json::Value makeReport(const attnKernel &kernel) {
+  const CompileReport &report = kernel.report;
   llvm::json::Array stages;
   for (const CompileReport::Stage &stage : report.stages)
     stages.push_back(llvm::json::Object{{"name", stage.name},
@@ -250,7 +177,7 @@ static llvm::json::Value makeReport(const Kernel &kernel) {
       {"stages", std::move(stages)},
       {"remarks", std::move(remarks)},
       {"warnings", llvm::json::fixUTF8(report.warnings)}};
-  if (const auto &program = kernel.package().program)
+  if (const auto &program = kernel.kernel->getPackage().program)
     object["kernels"] = describeKernels(*program);
   return object;
 }
@@ -262,5 +189,5 @@ attnStatus attnKernelReport(const attnKernel *kernel, attnString **json,
   *json = nullptr;
   if (!kernel)
     return failNull(error, "a kernel");
-  return succeed(json, llvm::formatv("{0}", makeReport(kernel->kernel)), error);
+  return succeed(json, llvm::formatv("{0}", makeReport(*kernel)), error);
 }

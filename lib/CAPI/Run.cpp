@@ -1,7 +1,6 @@
 //===- Run.cpp - Running of kernels of the C interface --------------------===//
 
 #include "CAPI.h"
-#include "attn/Runtime/ThreadCount.h"
 
 using namespace attn;
 using namespace attn::capi;
@@ -11,26 +10,14 @@ attnStatus attnDeviceCheck(attnDevice device, attnError **error) {
     return fail(error, ATTN_UNSUPPORTED,
                 "expects ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA, but got " +
                     llvm::Twine(device));
-  if (llvm::Error failed = checkDevice(static_cast<DeviceKind>(device)))
+  auto kind = static_cast<DeviceKind>(device);
+  llvm::Error failed = checkKind(kind);
+  if (!failed)
+    failed = checkDevice(kind);
+  if (failed)
     return fail(error, ATTN_UNSUPPORTED, llvm::toString(std::move(failed)));
   return succeed(error);
 }
-
-attnStatus attnThreadPoolCreate(int32_t num_threads, attnThreadPool **pool,
-                                attnError **error) {
-  if (!pool)
-    return fail(error, ATTN_INVALID_ARGUMENT,
-                "expects a place for the pool, but got NULL");
-  *pool = nullptr;
-  if (num_threads < 1 || num_threads > kMaxThreads)
-    return fail(error, ATTN_INVALID_ARGUMENT,
-                "expects from 1 to " + llvm::Twine(kMaxThreads) +
-                    " threads, but got " + llvm::Twine(num_threads));
-  *pool = new attnThreadPool(num_threads);
-  return succeed(error);
-}
-
-void attnThreadPoolDestroy(attnThreadPool *pool) { delete pool; }
 
 attnStatus attnKernelResultShapes(const attnKernel *kernel,
                                   const attnTensor *inputs, size_t num_inputs,
@@ -42,7 +29,7 @@ attnStatus attnKernelResultShapes(const attnKernel *kernel,
   if (attnStatus status = views.read(inputs, num_inputs, "input", error))
     return status;
   size_t wanted = 0;
-  for (const TensorInfo &info : kernel->kernel.results())
+  for (const TensorInfo &info : kernel->getMetadata().results)
     wanted += info.shape.size();
   if (num_extents != wanted)
     return fail(error, ATTN_INVALID_ARGUMENT,
@@ -52,7 +39,7 @@ attnStatus attnKernelResultShapes(const attnKernel *kernel,
     return fail(error, ATTN_INVALID_ARGUMENT,
                 "expects a place for the extents, but got NULL");
   llvm::Expected<std::vector<Shape>> shapes =
-      kernel->kernel.resultShapes(views.get());
+      kernel->kernel->getResultShapes(views.get());
   if (!shapes)
     return fail(error, shapes.takeError(), ATTN_INVALID_ARGUMENT);
   for (const Shape &shape : *shapes)
@@ -96,7 +83,7 @@ attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
     ours.executor = &executor;
   }
   if (llvm::Error failed =
-          kernel->kernel.run(inputViews.get(), resultViews.get(), ours))
+          kernel->kernel->run(inputViews.get(), resultViews.get(), ours))
     return fail(error, std::move(failed), ATTN_INVALID_ARGUMENT);
   return succeed(error);
 }
