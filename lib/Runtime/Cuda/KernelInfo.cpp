@@ -281,6 +281,12 @@ static llvm::Error checkVariant(const Variant &variant) {
   if (llvm::Error error =
           checkRange("the blocks of a cluster", variant.clusterSize, 1, 8))
     return error;
+  if (const std::optional<Resources> &resources = variant.resources)
+    for (int32_t number : {resources->registers, resources->sharedBytes,
+                           resources->spillBytes, resources->stackBytes})
+      if (llvm::Error error =
+              checkRange("a resource of a kernel", number, 0, 1 << 20))
+        return error;
   MergeKernel merge = variant.merge.value_or(MergeKernel());
   for (double cost :
        {variant.tileCost, variant.keyCost, variant.typicalKeys,
@@ -335,7 +341,11 @@ int64_t CudaProgram::getNumOperands() const {
   for (const LaunchInfo &launch : launches) {
     last =
         std::max<int64_t>({last, launch.grid.operand, launch.grid.keyOperand});
+    last = std::max<int64_t>(
+        {last, launch.lists.rowsOperand, launch.lists.columnsOperand});
     for (const Variant &variant : launch.variants) {
+      if (!variant.tables.empty())
+        last = std::max<int64_t>(last, variant.firstTable - 1);
       auto add = [&](int64_t operand) {
         if (variant.tables.empty() || operand < variant.firstTable)
           last = std::max(last, operand);

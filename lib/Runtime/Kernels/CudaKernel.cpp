@@ -68,6 +68,14 @@ attn::loadCudaKernel(KernelPackage package) {
   if (!package.program)
     return llvm::createStringError(
         "expects a package for a GPU; CPU packages need libattn");
+  const KernelMetadata &metadata = package.metadata;
+  auto numTensors =
+      static_cast<int64_t>(metadata.inputs.size() + metadata.results.size());
+  if (package.program->getNumOperands() > numTensors)
+    return llvm::createStringError(
+        "expects a GPU program of at most " + llvm::Twine(numTensors) +
+        " inputs and results, but got one of " +
+        llvm::Twine(package.program->getNumOperands()));
   llvm::Expected<cuda::Executable> executable =
       cuda::Executable::load(*package.program);
   if (!executable)

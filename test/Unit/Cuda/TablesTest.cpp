@@ -61,10 +61,10 @@ TEST_F(TablesTest, areFilledBeforeTheKernel) {
   EXPECT_EQ(getValue<int32_t>(3), 4);
   EXPECT_EQ(getValue<int64_t>(4), 4);
   // What the caller gives is checked as before, and its number is.
-  EXPECT_EQ(executable.getProgram().getNumOperands(), 2);
+  EXPECT_EQ(executable.getProgram().getNumOperands(), 4);
   EXPECT_EQ(
       getText(executable.launch(llvm::ArrayRef(getViews()).take_front(1))),
-      "expects 2 operands, but got 1");
+      "expects 4 operands, but got 1");
   // The memory of tables needs no question to the driver.
   fakeCudaClear();
   EXPECT_EQ(launch(executable), "");
@@ -205,7 +205,7 @@ TEST_F(PartsTest, areMergedBehindTheKernel) {
                "launch merge on 0 grid 900,1,1 block 128,1,1 shared 0\n"
                "give back\n");
   EXPECT_EQ(getValue<int32_t>(3), 2);
-  EXPECT_EQ(executable.getProgram().getNumOperands(), 2);
+  EXPECT_EQ(executable.getProgram().getNumOperands(), 4);
 }
 
 TEST_F(PartsTest, areGivenBackAfterAFailure) {

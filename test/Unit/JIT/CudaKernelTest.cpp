@@ -5,7 +5,9 @@
 #include "TestTensor.h"
 #include "attn/JIT/Kernel.h"
 #include "attn/Runtime/Cuda/Device.h"
+#include "llvm/ADT/StringExtras.h"
 #include "gtest/gtest.h"
+#include <random>
 #include <thread>
 
 using namespace attn;
@@ -319,6 +321,50 @@ TEST_F(CudaKernel, Packages) {
   // No cut is a package.
   for (size_t size = 0; size < bytes.size(); size += 97)
     EXPECT_NE(getText(KernelPackage::fromBytes(bytes.substr(0, size))), "");
+}
+
+/// Packages in which numbers of the descriptions, but not of the code, became
+/// others: no launch ends the process.
+TEST_F(CudaKernel, LaunchesNothingThatIsNone) {
+  DeviceTensor rows(device, DType::I32, {4, 301});
+  DeviceTensor columns(device, DType::I32, {1000});
+  std::mt19937 random(1);
+  int numRead = 0, numLaunched = 0;
+  auto change = [&](const char *program, llvm::ArrayRef<TensorView> inputs,
+                    llvm::ArrayRef<TensorView> results) {
+    std::string bytes = get(compileToPackage(program, getOptions())).toBytes();
+    // The metadata and what follows the magic of the GPU program.
+    size_t codeSize = get(KernelPackage::fromBytes(bytes)).getCodeSize();
+    size_t end = bytes.size() - codeSize;
+    for (int run = 0; run < 300; ++run) {
+      std::string changed = bytes;
+      for (size_t i = 24; i < end; ++i)
+        if (llvm::isDigit(changed[i]) && random() % 512 == 0)
+          changed[i] = '0' + random() % 10;
+      auto package = KernelPackage::fromBytes(changed);
+      if (!package) {
+        llvm::consumeError(package.takeError());
+        continue;
+      }
+      auto kernel = Kernel::load(std::move(*package));
+      if (!kernel) {
+        llvm::consumeError(kernel.takeError());
+        continue;
+      }
+      ++numRead;
+      RunOptions options;
+      options.checkLists = run % 2 == 0;
+      if (llvm::Error error = kernel->run(inputs, results, options))
+        llvm::consumeError(std::move(error));
+      else
+        ++numLaunched;
+    }
+  };
+  change(kProgram, getInputs(), {o.view(), lse.view()});
+  change(kLists, {q.view(), k.view(), v.view(), rows.view(), columns.view()},
+         {o.view()});
+  EXPECT_GT(numRead, 50);
+  EXPECT_GT(numLaunched, 20);
 }
 
 TEST_F(CudaKernel, HasANameThatPTXAllows) {

@@ -123,6 +123,14 @@ TEST(PackageTest, errors) {
   EXPECT_EQ(
       getText(loadCudaKernel(get(KernelPackage::fromBytes(other.toBytes())))),
       "expects code for sm_90a, but got code for sm_100a");
+  KernelPackage many = makePackage();
+  many.program->launches[0].variants[0].tables.resize(1);
+  many.program->launches[0].variants[0].tables[0].extents.resize(1);
+  many.program->launches[0].variants[0].firstTable = 3;
+  EXPECT_EQ(
+      getText(loadCudaKernel(get(KernelPackage::fromBytes(many.toBytes())))),
+      "expects a GPU program of at most 2 inputs and results, but got one of "
+      "3");
   // So deep that a parser that calls itself would not return.
   std::string deep =
       "attnkern" + std::string(16, '\0') + std::string(size_t(1) << 22, '[');
