@@ -4,14 +4,12 @@
 #include "AttentionRows.h"
 #include "BlocksCheck.h"
 #include "TilesCheck.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace attn;
 using namespace attn::reference;
 using llvm::Error;
 using llvm::Expected;
-
-static constexpr double kLn2 = 0.693147180559945309417232121458;
-static constexpr double kLog2E = 1.44269504088896340735992468100;
 
 //===----------------------------------------------------------------------===//
 // Results
@@ -266,7 +264,7 @@ Expected<Arrays> attn::reference::evaluateOnlineAttention(
       return;
     for (KeySpan span : row.spans)
       for (int64_t j = span.begin; j < span.end; ++j)
-        row.scores[j] = round(row.scores[j] * round(kLog2E));
+        row.scores[j] = round(row.scores[j] * round(llvm::numbers::log2e));
     double oldMax = at[1].at(row.id);
     double newMax = maximum(oldMax, maximumScore(row.scores.data(), row.spans));
     if (newMax == -HUGE_VAL)
@@ -318,20 +316,21 @@ attn::reference::evaluateFinalize(mlir::attn::FinalizeOp op, const Array &acc,
   Array state[] = {acc, max, sum};
   ResultRows accRows(state[0], layout), maxRows(state[1], layout),
       sumRows(state[2], layout);
-  forEachIndex({sizes.batch, sizes.heads, sizes.queries},
-               [&](llvm::ArrayRef<int64_t> index) {
-                 RowId id{index[0], index[1], index[2]};
-                 double total = sumRows.at(id);
-                 for (int64_t e = 0; e < sizes.valueDim; ++e)
-                   output.at(id, e) =
-                       total == 0 ? 0
-                                  : round(outKind, accRows.at(id, e) / total);
-                 if (results.size() < 2)
-                   return;
-                 double log2 = maxRows.at(id) + std::log2(total);
-                 ResultRows(*results[1], layout).at(id) =
-                     total == 0 ? -HUGE_VAL
-                                : round(accKind, kLn2 * round(accKind, log2));
-               });
+  forEachIndex(
+      {sizes.batch, sizes.heads, sizes.queries},
+      [&](llvm::ArrayRef<int64_t> index) {
+        RowId id{index[0], index[1], index[2]};
+        double total = sumRows.at(id);
+        for (int64_t e = 0; e < sizes.valueDim; ++e)
+          output.at(id, e) =
+              total == 0 ? 0 : round(outKind, accRows.at(id, e) / total);
+        if (results.size() < 2)
+          return;
+        double log2 = maxRows.at(id) + std::log2(total);
+        ResultRows(*results[1], layout).at(id) =
+            total == 0
+                ? -HUGE_VAL
+                : round(accKind, llvm::numbers::ln2 * round(accKind, log2));
+      });
   return results;
 }

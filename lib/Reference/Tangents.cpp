@@ -2,6 +2,7 @@
 
 #include "Tangents.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace attn::reference;
 
@@ -11,9 +12,9 @@ using namespace attn::reference;
 
 /// d y / d x of a function of one float, y at x.
 static double derive(Opcode opcode, double x, double y) {
-  constexpr double ln2 = 0.693147180559945309417;
-  constexpr double ln10 = 2.30258509299404568402;
-  constexpr double twoOverRootPi = 1.12837916709551257390;
+  using llvm::numbers::ln10;
+  using llvm::numbers::ln2;
+  constexpr double twoOverRootPi = 2 * llvm::numbers::inv_sqrtpi;
   switch (opcode) {
   case Opcode::NegF:
     return -1;

@@ -3,11 +3,11 @@
 // A vector has the rows m of the work tile, or what a replica has 64 of, as its
 // last dimension. Of products there are two kinds:
 //
-//   result[n, m] = sum_k tile[n, k] vector[k, m]      k is of a block or a head
-//   result[n, m] = sum_k across[n, k] own[m, k]       k are the rows of the
-//   work
-//                                                     tile, those of all
-//                                                     replicas
+//   result[n, m] = sum_k tile[n, k] vector[k, m]
+//   result[n, m] = sum_k across[n, k] own[m, k]
+//
+// k is of a block or a head in the first kind. In the second, k are the rows of
+// the work tile, those of all replicas.
 //
 // The operands of the second kind are tiles: what a replica has computed of its
 // rows goes to all of them. Each then computes 64 of the m.

@@ -9,6 +9,7 @@
 
 #include "ThreadPatterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -342,11 +343,10 @@ static void lowerMerge(hopper::MergeOp op, Operands<hopper::MergeOp> in,
       b, arith::CmpIPredicate::eq,
       arith::OrIOp::create(b, firstColumn, b.thread.lane), b.i32(0));
   b.ifThen(isFirst, [&] {
-    constexpr double ln2 = 0.69314718055994530942;
     Value log =
         b.intrinsic("llvm.nvvm.lg2.approx.ftz.f", weights, b.getF32Type());
     Value lse = arith::MulFOp::create(b, arith::AddFOp::create(b, shift, log),
-                                      b.f32(ln2));
+                                      b.f32(llvm::numbers::ln2));
     lse = arith::SelectOp::create(b, isEmpty, b.f32(-INFINITY), lse);
     SmallVector<IndexElement> at = b.getPosition(in.getLseIndices());
     LLVM::StoreOp::create(

@@ -7,12 +7,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static constexpr double kLog2E = 1.4426950408889634074;
-static constexpr double kLn2 = 0.69314718055994530942;
 
 static Value createF32(ImplicitLocOpBuilder &b, double value) {
   return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
@@ -46,7 +44,7 @@ static Value emitTanh(ImplicitLocOpBuilder &b, Value x, bool isAccurate) {
   if (!isAccurate)
     return emitPureAsm(b, "tanh.approx.f32 $0, $1;", "=f,f", x, b.getF32Type());
   // 1 - 2 / (1 + e^2x), and x for small x, where that loses digits.
-  Value exponent = arith::MulFOp::create(b, x, f32(2 * kLog2E));
+  Value exponent = arith::MulFOp::create(b, x, f32(2 * llvm::numbers::log2e));
   Value power =
       intrinsic("llvm.nvvm.ex2.approx.ftz.f32", exponent, b.getF32Type());
   Value inverse = intrinsic("llvm.nvvm.rcp.approx.ftz.f",
@@ -95,12 +93,14 @@ Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
     if (isa<math::ExpOp>(op))
       return hardware(
           "llvm.nvvm.ex2.approx.ftz.f32",
-          arith::MulFOp::create(b, operands[0], f32(kLog2E)).getResult());
+          arith::MulFOp::create(b, operands[0], f32(llvm::numbers::log2e))
+              .getResult());
     if (isa<math::Log2Op>(op))
       return hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]);
     if (isa<math::LogOp>(op))
       return arith::MulFOp::create(
-          b, hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]), f32(kLn2));
+          b, hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]),
+          f32(llvm::numbers::ln2));
     if (isa<math::TanhOp>(op))
       return emitTanh(b, operands[0], accurateTanh);
     if (isa<math::RsqrtOp>(op))

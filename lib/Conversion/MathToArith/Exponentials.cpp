@@ -7,6 +7,7 @@
 
 #include "Arithmetic.h"
 #include "attn/Conversion/MathToArith/FloatFunctions.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -20,7 +21,7 @@ static Value emitExp(Arithmetic &a, Value x) {
   // Beyond these the result is 0 or infinity.
   x = a.clamp(x, -104.0f, 89.0f);
   Value shifted =
-      a.mulAdd(x, a.constant(1.44269504088896341f), a.constant(kRound));
+      a.mulAdd(x, a.constant(llvm::numbers::log2ef), a.constant(kRound));
   Value n = a.sub(shifted, a.constant(kRound));
   // The first part of ln 2 has few bits, so that its product with n is exact.
   Value rest = a.mulAdd(n, a.constant(-0.693359375f), x);

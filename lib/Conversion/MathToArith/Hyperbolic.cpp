@@ -6,11 +6,10 @@
 
 #include "Arithmetic.h"
 #include "Functions.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static constexpr double kLn2 = 0.69314718055994530942;
 
 /// e^|x| / 2 for large x, as a square, which overflows no earlier than it.
 static Value emitHalfPower(Arithmetic &a, Value magnitude) {
@@ -42,7 +41,7 @@ static Value emitCosh(Arithmetic &a, Value x) {
 
 /// log(2 x), where x is so large that its square is not needed.
 static Value emitLogOfTwice(Arithmetic &a, Value x) {
-  return a.add(a.call<math::LogOp>(x), a.constant(kLn2));
+  return a.add(a.call<math::LogOp>(x), a.constant(llvm::numbers::ln2));
 }
 
 static Value isHuge(Arithmetic &a, Value magnitude) {

@@ -2,6 +2,7 @@
 
 #include "Arithmetic.h"
 #include "Functions.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -22,7 +23,7 @@ static Value emitWideLog2(Arithmetic &a, Arithmetic &d, Value x) {
   inverse = d.fma(inverse, error, inverse);
   Value ratio = d.mul(d.sub(mantissa, d.constant(1)), inverse);
   Value square = d.mul(ratio, ratio);
-  constexpr double factor = 2 * 1.44269504088896340736;
+  constexpr double factor = 2 * llvm::numbers::log2e;
   Value series =
       d.polynomial(square, {factor / 13, factor / 11, factor / 9, factor / 7,
                             factor / 5, factor / 3, factor});

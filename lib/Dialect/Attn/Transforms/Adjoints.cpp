@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -190,9 +191,7 @@ Num reverseIntegerPower(Reversed &e) {
 // All of them
 //===----------------------------------------------------------------------===//
 
-constexpr double kLn2 = 0.693147180559945309417;
-constexpr double kLn10 = 2.30258509299404568402;
-constexpr double kTwoOverRootPi = 1.12837916709551257390;
+constexpr double kTwoOverRootPi = 2 * llvm::numbers::inv_sqrtpi;
 
 /// What the gradient of the results adds to that of one operand.
 using Partial = Num (*)(Reversed &);
@@ -273,15 +272,15 @@ static const llvm::StringMap<Rule> &getRules() {
       {"math.erfc",
        {{D(e.times(-kTwoOverRootPi * call<math::ExpOp>(-square(e.x(0)))))}}},
       {"math.exp", {{D(e.times(e.y()))}}},
-      {"math.exp2", {{D(e.times(kLn2 * e.y()))}}},
+      {"math.exp2", {{D(e.times(llvm::numbers::ln2 * e.y()))}}},
       {"math.expm1", {{D(e.times(call<math::ExpOp>(e.x(0))))}}},
       {"math.floor", {{none}}},
       {"math.fma", {{D(e.times(e.x(1))), D(e.times(e.x(0))), same}}},
       {"math.fpowi", {{reverseIntegerPower, none}}},
       {"math.log", {{D(e.times(1.0 / e.x(0)))}}},
-      {"math.log10", {{D(e.times(1.0 / (kLn10 * e.x(0))))}}},
+      {"math.log10", {{D(e.times(1.0 / (llvm::numbers::ln10 * e.x(0))))}}},
       {"math.log1p", {{D(e.times(1.0 / (1.0 + e.x(0))))}}},
-      {"math.log2", {{D(e.times(1.0 / (kLn2 * e.x(0))))}}},
+      {"math.log2", {{D(e.times(1.0 / (llvm::numbers::ln2 * e.x(0))))}}},
       {"math.powf",
        {{D(timesUnlessZero(e, e.x(1), e.x(1) * getPower(e.x(0), e.x(1) - 1.0))),
          D(timesUnlessZero(e, e.x(0), e.y() * call<math::LogOp>(e.x(0))))}}},

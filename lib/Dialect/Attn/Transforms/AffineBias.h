@@ -1,5 +1,4 @@
-//===- AffineBias.h - The bias of a tile that is affine in the key -*- C++
-//-*-===//
+//===- AffineBias.h - A bias of a tile, affine in the key -------*- C++ -*-===//
 
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_AFFINEBIAS_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_AFFINEBIAS_H

@@ -52,8 +52,9 @@ class GatheredLoop {
 public:
   GatheredLoop(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
                ListUnionsOp unions, BoundsCheckSites *sites)
-      : builder(builder), op(op), attention(op), rows(rows), unions(unions),
-        sites(sites), loc(op.getLoc()), accType(attention.getAccumulatorType()),
+      : builder(builder), op(op), attention(op), form(op), rows(rows),
+        unions(unions), sites(sites), loc(op.getLoc()),
+        accType(attention.getAccumulatorType()),
         numQueries(op.getScheduleAttr().getTileM()),
         numKeys(op.getScheduleAttr().getTileN()) {}
 
@@ -66,9 +67,7 @@ private:
   Value emitBits(Value page);
   Value poison(Value sum);
 
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
+  Value index(int64_t value) { return createIndex(builder, loc, value); }
   Value broadcast(Value value, Type type) {
     return vector::BroadcastOp::create(builder, loc, type, value);
   }
@@ -91,10 +90,7 @@ private:
             type, builder.getIntegerAttr(type.getElementType(), value)));
   }
   Value extend(Value value) {
-    auto type = cast<VectorType>(value.getType());
-    if (type.getElementType() == accType)
-      return value;
-    return arith::ExtFOp::create(builder, loc, type.clone(accType), value);
+    return convertTile(builder, loc, value, accType);
   }
   /// What is outside of a table or tensor reads as 0.
   Value gather(Type type, Value source, ValueRange indices) {
@@ -107,6 +103,7 @@ private:
   OpBuilder &builder;
   OnlineAttentionOp op;
   AttentionLikeOpInterface attention;
+  ScoreForm form;
   const TileRows &rows;
   ListUnionsOp unions;
   BoundsCheckSites *sites;
@@ -124,13 +121,10 @@ private:
 } // namespace
 
 void GatheredLoop::emitPrologue() {
-  place = emitKeyPlace(builder, op, rows);
+  place = emitKeyPlace(builder, op, rows.batch, rows.head);
   queries = extend(readColumns(builder, loc, op.getQuery(),
                                attention.getLayout(0), rows, numQueries));
-  Value first = broadcast(
-      rows.row, VectorType::get({numQueries}, builder.getIndexType()));
-  Value positions =
-      arith::AddIOp::create(builder, loc, first, step(numQueries));
+  Value positions = emitPositions(builder, loc, rows.row, numQueries);
   Value end = broadcast(rows.rowEnd, positions.getType());
   pairs.batch = {rows.batch};
   pairs.head = {rows.head};
@@ -222,10 +216,10 @@ FailureOr<TileState> GatheredLoop::emitTile(Value key, TileState state) {
         vectorizer.setStart(
             region->getArgument(region == &op.getMask() ? 2 : 3), rows.row,
             numQueries);
-    return emitTileScores(builder, op, vectorizer, pairs, products,
+    return emitTileScores(builder, op, form, vectorizer, pairs, products,
                           TileKind::Tile);
   };
-  return emitSoftmaxSteps(builder, op, state, emitScores, [&] {
+  return emitSoftmaxSteps(builder, op, form, state, emitScores, [&] {
     return gatherRows(op.getValue(), attention.getLayout(2), numbers);
   });
 }

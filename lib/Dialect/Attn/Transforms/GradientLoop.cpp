@@ -1,29 +1,16 @@
 //===- GradientLoop.cpp - Gradients of one work tile ----------------------===//
 
 #include "GradientLoop.h"
-#include "Adjoints.h"
 #include "GradientBounds.h"
 #include "TileScores.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
-
-static constexpr double kLog2E = 1.4426950408889634074;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
-
-/// `value` with elements of `element`.
-static Value convertTile(OpBuilder &builder, Location loc, Value value,
-                         Type element) {
-  return convertFloats(builder, loc, value,
-                       cast<VectorType>(value.getType()).clone(element));
-}
 
 GradientLoop::GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over,
                            Value delta, Wanted wanted)
@@ -36,40 +23,12 @@ GradientLoop::GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over,
 // Places
 //===----------------------------------------------------------------------===//
 
-Value GradientLoop::emitGroup(OpBuilder &builder, AttentionGradOp op) {
-  AttentionLikeOpInterface attention = op;
-  Location loc = op.getLoc();
-  auto dim = [&](Value tensor, unsigned number) -> Value {
-    return tensor::DimOp::create(builder, loc, tensor, number);
-  };
-  return arith::DivUIOp::create(builder, loc,
-                                dim(op.getQuery(), attention.getLayout(0).h),
-                                dim(op.getKey(), attention.getLayout(1).h));
-}
-
-std::pair<Value, Value> GradientLoop::emitKeyPlace(OpBuilder &builder,
-                                                   AttentionGradOp op,
-                                                   Value batch, Value head) {
-  AttentionLikeOpInterface attention = op;
-  Value keyBatch = emitShared(builder, op.getLoc(), op.getKey(),
-                              attention.getLayout(1).b, batch);
-  Value keyHead = arith::DivUIOp::create(builder, op.getLoc(), head,
-                                         emitGroup(builder, op));
-  return {keyBatch, keyHead};
-}
-
 Value GradientLoop::withOffset(Value position, unsigned which) {
-  if (op.getOffsets().empty())
-    return position;
-  return arith::AddIOp::create(builder, loc, position, op.getOffsets()[which]);
+  return attn::withOffset(builder, op, position, which);
 }
 
 Value GradientLoop::emitPositions(Value first, unsigned which, int64_t length) {
-  auto type = VectorType::get({length}, builder.getIndexType());
-  Value step = vector::StepOp::create(builder, loc, type);
-  Value start =
-      vector::BroadcastOp::create(builder, loc, type, withOffset(first, which));
-  return arith::AddIOp::create(builder, loc, start, step);
+  return attn::emitPositions(builder, loc, withOffset(first, which), length);
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,8 +118,7 @@ SmallVector<TileValue> GradientLoop::getArguments(Value first) {
 
 /// Which pairs there are, and allowed.
 FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
-                                               Value first) {
-  SmallVector<TileValue> arguments = getArguments(first);
+                                               ArrayRef<TileValue> arguments) {
   auto isBelow = [&](TileValue positions, Value end, unsigned which) {
     Value limit =
         vectorizer.broadcast({withOffset(end, which)}, positions.kind);
@@ -213,14 +171,11 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
 
   RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
                               /*sites=*/nullptr);
-  SmallVector<TileValue> arguments;
-  TileValue allowed;
   auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
-    FailureOr<TileValue> known = emitAllowed(vectorizer, first);
-    if (failed(known))
+    SmallVector<TileValue> arguments = getArguments(first);
+    FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
+    if (failed(allowed))
       return failure();
-    allowed = *known;
-    arguments = getArguments(first);
     double scale = op.getEffectiveScale();
     Value x = products;
     if (scale != 1)
@@ -231,7 +186,7 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       SmallVector<TileValue> ofScore = {{x, TileKind::Tile}};
       llvm::append_range(ofScore, arguments);
       FailureOr<TileValue> score =
-          vectorizer.run(op.getScore(), ofScore, allowed);
+          vectorizer.run(op.getScore(), ofScore, *allowed);
       if (failed(score))
         return failure();
       scores = vectorizer.broadcast(*score, TileKind::Tile);
@@ -249,11 +204,11 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(&mask.getAllowed().front());
       YieldOp::create(builder, loc,
-                      vectorizer.broadcast(allowed, TileKind::Tile));
+                      vectorizer.broadcast(*allowed, TileKind::Tile));
     }
-    Value base2 =
-        arith::MulFOp::create(builder, loc, mask.getResult(),
-                              createFloat(builder, loc, tileType, kLog2E));
+    Value base2 = arith::MulFOp::create(
+        builder, loc, mask.getResult(),
+        createFloat(builder, loc, tileType, llvm::numbers::log2e));
     return SmallVector<Value>{math::Exp2Op::create(builder, loc, base2), x};
   };
   FailureOr<ValueRange> exp = emitStep(builder, loc, "exp", emitProbabilities);
@@ -290,12 +245,11 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       Value ones = arith::ConstantOp::create(
           builder, loc,
           DenseElementsAttr::get(tileType.clone(builder.getI1Type()), true));
-      Value isSome = arith::XOrIOp::create(builder, loc, isNone, ones);
+      // So are those that are not allowed.
+      TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
+                          TileKind::Tile};
       RegionVectorizer reverse(builder, loc, numOther, numOwn,
                                /*sites=*/nullptr);
-      FailureOr<TileValue> known = emitAllowed(reverse, first);
-      if (failed(known))
-        return failure();
       SmallVector<TileValue> ofAdjoint = {{x, TileKind::Tile},
                                           {ds, TileKind::Tile}};
       llvm::append_range(ofAdjoint, getArguments(first));
@@ -305,12 +259,10 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
           if (contribution.getCaptureNumber() != wanted.capture)
             return;
           TileValue value = reverse.get(contribution.getValue());
-          into = scatter(contribution, value,
-                         reverse.logicalAnd(active, {isSome, TileKind::Tile}),
-                         into, reverse);
+          into = scatter(contribution, value, active, into, reverse);
         });
       FailureOr<TileValue> adjoint =
-          reverse.run(op.getAdjoint(), ofAdjoint, *known);
+          reverse.run(op.getAdjoint(), ofAdjoint, isSome);
       if (failed(adjoint))
         return failure();
       SmallVector<Value> results = {
@@ -349,39 +301,6 @@ SmallVector<Value> GradientLoop::createZeros() {
   return zeros;
 }
 
-/// Where the loop over the others starts: at a multiple of the size of a tile,
-/// or at its end.
-static Value emitBegin(OpBuilder &builder, Location loc, Value lo, Value hi,
-                       int64_t size) {
-  if (matchPattern(lo, m_Zero()))
-    return lo;
-  Value tile = createIndex(builder, loc, size);
-  Value begin = arith::MulIOp::create(
-      builder, loc, arith::DivUIOp::create(builder, loc, lo, tile), tile);
-  Value isEmpty =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, lo, hi);
-  return arith::SelectOp::create(builder, loc, isEmpty, hi, begin);
-}
-
-/// Says that tiles between two bounds are full.
-static void emitFull(OpBuilder &builder, TileLoopOp loop, Value lower,
-                     Value upper) {
-  Location loc = loop.getLoc();
-  loop.getFullLowerMutable().assign(lower);
-  loop.getFullUpperMutable().assign(upper);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.addClass(loop.getFull()));
-  Value first = loop.getFull().getArgument(0);
-  Value end = arith::AddIOp::create(builder, loc, first,
-                                    createIndex(builder, loc, loop.getStep()));
-  Value isBehind = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::sge, first, lower);
-  Value isBefore = arith::CmpIOp::create(builder, loc,
-                                         arith::CmpIPredicate::sle, end, upper);
-  Value isFull = arith::AndIOp::create(builder, loc, isBehind, isBefore);
-  YieldOp::create(builder, loc, isFull);
-}
-
 FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
                                                  Scatter scatter) {
   GradientPlace place = {isOverKeys() ? own.batch : otherBatch,
@@ -394,11 +313,11 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
   Value lower = createIndex(builder, loc, 0), upper = otherEnd;
   if (*bounds) {
     upper = (**bounds)[3];
-    lower = emitBegin(builder, loc, (**bounds)[0], upper, numOther);
+    lower = emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
   }
   auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
   if (*bounds)
-    emitFull(builder, loop, (**bounds)[1], (**bounds)[2]);
+    emitFullWithin(builder, loop, (**bounds)[1], (**bounds)[2]);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&loop.getBody().front());
   FailureOr<SmallVector<Value>> next =

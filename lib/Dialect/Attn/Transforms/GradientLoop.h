@@ -56,16 +56,11 @@ public:
   /// What the sum of products becomes: the gradient.
   Value finish(Value sum, bool isOfProducts, Type elementType);
 
-  /// Where keys are for queries of (batch, head), and how many queries share a
-  /// head of keys.
-  static std::pair<Value, Value>
-  emitKeyPlace(OpBuilder &builder, AttentionGradOp op, Value batch, Value head);
-  static Value emitGroup(OpBuilder &builder, AttentionGradOp op);
-
 private:
   FailureOr<SmallVector<Value>> emitTile(Value first, ValueRange carried,
                                          Scatter scatter);
-  FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer, Value first);
+  FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer,
+                                   ArrayRef<TileValue> arguments);
   SmallVector<TileValue> getArguments(Value first);
   Value emitPositions(Value first, unsigned which, int64_t length);
   Value withOffset(Value position, unsigned which);

@@ -35,8 +35,8 @@ class KeyListLoop {
 public:
   KeyListLoop(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
               BoundsCheckSites *sites)
-      : builder(builder), op(op), attention(op), rows(rows), sites(sites),
-        loc(op.getLoc()), accType(attention.getAccumulatorType()),
+      : builder(builder), op(op), attention(op), form(op), rows(rows),
+        sites(sites), loc(op.getLoc()), accType(attention.getAccumulatorType()),
         numKeys(op.getScheduleAttr().getTileN()) {}
 
   FailureOr<TileState> emit(TileState state);
@@ -57,16 +57,12 @@ private:
   FailureOr<Value> emitScores(const Keys &keys, Value products);
   FailureOr<TileState> emitTile(Value first, TileState state);
 
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
+  Value index(int64_t value) { return createIndex(builder, loc, value); }
   Value dim(Value tensor, unsigned number) {
     return tensor::DimOp::create(builder, loc, tensor, number);
   }
   Value withOffset(Value local, unsigned which) {
-    if (op.getOffsets().empty())
-      return local;
-    return arith::AddIOp::create(builder, loc, local, op.getOffsets()[which]);
+    return attn::withOffset(builder, op, local, which);
   }
   Value broadcast(Value value, Type type) {
     return vector::BroadcastOp::create(builder, loc, type, value);
@@ -82,15 +78,13 @@ private:
     return arith::IndexCastOp::create(builder, loc, type, value);
   }
   Value extend(Value value) {
-    auto type = cast<VectorType>(value.getType());
-    if (type.getElementType() == accType)
-      return value;
-    return arith::ExtFOp::create(builder, loc, type.clone(accType), value);
+    return convertTile(builder, loc, value, accType);
   }
 
   OpBuilder &builder;
   OnlineAttentionOp op;
   AttentionLikeOpInterface attention;
+  ScoreForm form;
   const TileRows &rows;
   BoundsCheckSites *sites;
   Location loc;
@@ -124,7 +118,7 @@ Value KeyListLoop::emitQuery() {
 }
 
 void KeyListLoop::emitPrologue() {
-  KeyPlace place = emitKeyPlace(builder, op, rows);
+  KeyPlace place = emitKeyPlace(builder, op, rows.batch, rows.head);
   numAllKeys = place.numKeys;
   keyBatch = place.batch;
   keyHead = place.head;
@@ -162,9 +156,7 @@ void KeyListLoop::emitPrologue() {
 
 KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
   auto type = VectorType::get({numKeys}, builder.getIndexType());
-  Value numbers =
-      arith::AddIOp::create(builder, loc, broadcast(first, type),
-                            vector::StepOp::create(builder, loc, type));
+  Value numbers = emitPositions(builder, loc, first, numKeys);
   Value inList = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                        numbers, broadcast(end, type));
   if (!hasKeyLists(attention)) {
@@ -221,16 +213,16 @@ FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
   pairs.key = {keys.positions, TileKind::Key};
   pairs.allowed = {keys.exist, TileKind::Key};
   pairs.guardReads = true;
-  return emitTileScores(builder, op, vectorizer, pairs, products,
+  return emitTileScores(builder, op, form, vectorizer, pairs, products,
                         TileKind::Key);
 }
 
 FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
-  auto emitPositions = [&]() -> FailureOr<SmallVector<Value>> {
+  auto emitOfList = [&]() -> FailureOr<SmallVector<Value>> {
     Keys keys = emitKeys(first);
     return SmallVector<Value>{keys.positions, keys.locals, keys.exist};
   };
-  ValueRange positions = *emitStep(builder, loc, "positions", emitPositions);
+  ValueRange positions = *emitStep(builder, loc, "positions", emitOfList);
   Keys keys = {positions[0], positions[1], positions[2]};
   Value rows = emitStep(builder, loc, "load_k", [&] {
     return gatherRows(op.getKey(), attention.getLayout(1), keys);
@@ -247,7 +239,7 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
       return failure();
     return castShape(*scores, {numKeys, 1});
   };
-  return emitSoftmaxSteps(builder, op, state, emitColumn, [&] {
+  return emitSoftmaxSteps(builder, op, form, state, emitColumn, [&] {
     return gatherRows(op.getValue(), attention.getLayout(2), keys);
   });
 }

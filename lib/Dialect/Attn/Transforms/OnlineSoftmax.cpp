@@ -8,7 +8,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/APFloat.h"
-#include <cmath>
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNONLINESOFTMAXPASS
@@ -32,7 +32,7 @@ static Value createFilled(OpBuilder &builder, Location loc,
 /// 2, so that it need not grow: no power of a score above it overflows, nor do
 /// sums of many, and none below it loses digits where it is rounded.
 static std::optional<double> getBoundedStart(AttentionOp op) {
-  constexpr double log2e = 1.4426950408889634074, mostExponent = 80;
+  constexpr double log2e = llvm::numbers::log2e, mostExponent = 80;
   if (op.getScore().empty())
     return std::nullopt;
   FloatRange range = getScoreRange(op.getScore());

@@ -9,7 +9,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/APFloat.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -18,10 +18,6 @@ using namespace mlir::attn;
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
 
 static Value createNegativeInfinity(OpBuilder &builder, Location loc,
                                     Type type) {
@@ -39,60 +35,6 @@ TileState mlir::attn::createFirstState(OpBuilder &builder, Location loc,
 }
 
 //===----------------------------------------------------------------------===//
-// Reads
-//===----------------------------------------------------------------------===//
-
-Value mlir::attn::createRead(OpBuilder &builder, Location loc, VectorType type,
-                             Value tensor, ArrayRef<Value> indices,
-                             ArrayRef<unsigned> dims, ArrayRef<bool> inBounds) {
-  SmallVector<AffineExpr> results;
-  for (unsigned dim : dims)
-    results.push_back(builder.getAffineDimExpr(dim));
-  AffineMap map =
-      AffineMap::get(indices.size(), 0, results, builder.getContext());
-  Value padding = arith::ConstantOp::create(
-      builder, loc, builder.getZeroAttr(type.getElementType()));
-  return vector::TransferReadOp::create(builder, loc, type, tensor, indices,
-                                        padding, map, inBounds);
-}
-
-Value mlir::attn::readColumns(OpBuilder &builder, Location loc, Value tensor,
-                              Layout layout, const TileRows &rows,
-                              int64_t numQueries) {
-  auto tensorType = cast<RankedTensorType>(tensor.getType());
-  auto type = VectorType::get({tensorType.getDimSize(layout.d), numQueries},
-                              tensorType.getElementType());
-  Value zero = createIndex(builder, loc, 0);
-  return createRead(builder, loc, type, tensor,
-                    layout.arrange(rows.batch, rows.head, rows.row, zero),
-                    {layout.d, layout.s}, {true, false});
-}
-
-Value mlir::attn::readRows(OpBuilder &builder, Location loc, Value tensor,
-                           Layout layout, const TileRows &rows,
-                           int64_t numQueries) {
-  auto type =
-      VectorType::get({numQueries}, getElementTypeOrSelf(tensor.getType()));
-  return createRead(builder, loc, type, tensor,
-                    layout.arrangeRows(rows.batch, rows.head, rows.row),
-                    {layout.rowDim(layout.s)}, {false});
-}
-
-/// `value` converted to element type `type`.
-static Value convertFloat(OpBuilder &builder, Location loc, Value value,
-                          Type type) {
-  Type source = getElementTypeOrSelf(value.getType());
-  if (source == type)
-    return value;
-  Type target = type;
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    target = vector.clone(type);
-  if (source.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
-    return arith::ExtFOp::create(builder, loc, target, value);
-  return arith::TruncFOp::create(builder, loc, target, value);
-}
-
-//===----------------------------------------------------------------------===//
 // Key loops
 //===----------------------------------------------------------------------===//
 
@@ -102,7 +44,7 @@ class KeyLoops {
 public:
   KeyLoops(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
            const TileSummaries &summaries, BoundsCheckSites *sites)
-      : builder(builder), op(op), attention(op), rows(rows),
+      : builder(builder), op(op), attention(op), form(op), rows(rows),
         summaries(summaries), sites(sites), loc(op.getLoc()),
         accType(attention.getAccumulatorType()), schedule(op.getScheduleAttr()),
         numQueries(schedule.getTileM()), numKeys(schedule.getTileN()) {}
@@ -120,18 +62,10 @@ private:
   std::pair<Value, Value> emitNeededRange(Value lo, Value hi);
   /// Says of tiles what the `tiles` region says.
   LogicalResult emitClasses(TileLoopOp loop, TileClasses &classes);
-  /// Says that tiles within bounds are full.
-  void emitInterval(TileLoopOp loop, const Bounds &bounds);
   FailureOr<TileState> emitTile(Value key, TileState state);
   FailureOr<Value> emitScores(Value key, Value products);
 
   Value index(int64_t value) { return createIndex(builder, loc, value); }
-  Value emitBegin(const Bounds &bounds);
-  Value roundDown(Value value) {
-    Value tile = index(numKeys);
-    return arith::MulIOp::create(
-        builder, loc, arith::DivUIOp::create(builder, loc, value, tile), tile);
-  }
   Value min(Value a, Value b) {
     return arith::MinSIOp::create(builder, loc, a, b);
   }
@@ -139,11 +73,14 @@ private:
     return arith::MaxSIOp::create(builder, loc, a, b);
   }
   TileValue emitPositions(Value base, unsigned which, TileKind kind);
-  Value withOffset(Value local, unsigned which);
+  Value withOffset(Value local, unsigned which) {
+    return attn::withOffset(builder, op, local, which);
+  }
 
   OpBuilder &builder;
   OnlineAttentionOp op;
   AttentionLikeOpInterface attention;
+  ScoreForm form;
   const TileRows &rows;
   const TileSummaries &summaries;
   BoundsCheckSites *sites;
@@ -161,12 +98,6 @@ private:
 };
 } // namespace
 
-Value KeyLoops::withOffset(Value local, unsigned which) {
-  if (op.getOffsets().empty())
-    return local;
-  return arith::AddIOp::create(builder, loc, local, op.getOffsets()[which]);
-}
-
 /// From a position in the whole on.
 TileValue KeyLoops::emitPositions(Value base, unsigned which, TileKind kind) {
   Value start = withOffset(base, which);
@@ -176,14 +107,14 @@ TileValue KeyLoops::emitPositions(Value base, unsigned which, TileKind kind) {
 
 /// What is computed once for the tile of queries.
 LogicalResult KeyLoops::emitPrologue() {
-  KeyPlace place = emitKeyPlace(builder, op, rows);
+  KeyPlace place = emitKeyPlace(builder, op, rows.batch, rows.head);
   numAllKeys = place.numKeys;
   keyBatch = place.batch;
   keyHead = place.head;
-  queries = convertFloat(builder, loc,
-                         readColumns(builder, loc, op.getQuery(),
-                                     attention.getLayout(0), rows, numQueries),
-                         accType);
+  queries = convertTile(builder, loc,
+                        readColumns(builder, loc, op.getQuery(),
+                                    attention.getLayout(0), rows, numQueries),
+                        accType);
   queryPositions = emitPositions(rows.row, 2, TileKind::Query);
   auto type = VectorType::get({numQueries}, builder.getIndexType());
   Value end = vector::BroadcastOp::create(builder, loc, type,
@@ -192,12 +123,12 @@ LogicalResult KeyLoops::emitPrologue() {
                                      queryPositions.value, end),
                TileKind::Query};
   // Reads that are checked are those of each pair.
-  std::optional<KeyBias> keyBias = sites ? std::nullopt : getKeyBias(op);
-  double factor =
-      keyBias ? keyBias->factor * op.getScale().convertToDouble() : 0;
+  if (sites || !form.bias)
+    return success();
+  double factor = form.bias->factor * op.getScale().convertToDouble();
   if (!(factor > 0) || !std::isfinite(factor))
     return success();
-  bias.emplace(op, *keyBias, TileValue{withOffset(rows.batch, 0)},
+  bias.emplace(op, *form.bias, TileValue{withOffset(rows.batch, 0)},
                TileValue{withOffset(rows.head, 1)}, queryPositions, numQueries);
   return bias->emitSlope(builder);
 }
@@ -248,7 +179,8 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
       return failure();
     bounds = *known;
   }
-  Value lo = emitBegin(bounds), hi = bounds.hi;
+  Value lo = emitTileBegin(builder, loc, bounds.lo, bounds.hi, numKeys),
+        hi = bounds.hi;
   std::optional<TileClasses> classes;
   if (hasClasses) {
     classes.emplace(builder, op, rows, summaries);
@@ -268,20 +200,10 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
     if (failed(emitClasses(*loop, *classes)))
       return failure();
   } else if (hasFull) {
-    emitInterval(*loop, bounds);
+    emitFullWithin(builder, *loop, bounds.fullLo, bounds.fullHi);
+    loop->setOnlyLastPartial(isLastAlonePartial(op, rows));
   }
   return getState(*loop);
-}
-
-/// Where the loop over keys starts: at a multiple of the size of a tile.
-Value KeyLoops::emitBegin(const Bounds &bounds) {
-  if (matchPattern(bounds.lo, m_Zero()))
-    return bounds.lo;
-  Value begin = roundDown(bounds.lo);
-  // Where no key is allowed, the loop must not start at the tile around lo.
-  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                        bounds.lo, bounds.hi);
-  return arith::SelectOp::create(builder, loc, isEmpty, bounds.hi, begin);
 }
 
 /// The part of the keys from `lo` to `hi` that has the tiles that are needed.
@@ -297,18 +219,6 @@ std::pair<Value, Value> KeyLoops::emitNeededRange(Value lo, Value hi) {
   };
   Value end = arith::AddIOp::create(builder, loc, getKey(last), index(numKeys));
   return {max(lo, getKey(first)), min(hi, end)};
-}
-
-/// Emits what a class region yields, which `emit` makes of the start of a tile.
-static LogicalResult emitClass(OpBuilder &builder, TileLoopOp loop,
-                               Region &region,
-                               function_ref<FailureOr<Value>(Value)> emit) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.addClass(region));
-  FailureOr<Value> yielded = emit(region.getArgument(0));
-  if (succeeded(yielded))
-    YieldOp::create(builder, loop.getLoc(), *yielded);
-  return failure(failed(yielded));
 }
 
 LogicalResult KeyLoops::emitClasses(TileLoopOp loop, TileClasses &classes) {
@@ -334,30 +244,11 @@ LogicalResult KeyLoops::emitClasses(TileLoopOp loop, TileClasses &classes) {
     return arith::AndIOp::create(builder, loc, tile->must, isWhole).getResult();
   };
   if (!matchPattern(getTileClass(op)[0], m_One()) &&
-      failed(emitClass(builder, loop, loop.getNeeded(), emitNeeded)))
+      failed(emitTileClass(builder, loop, loop.getNeeded(), emitNeeded)))
     return failure();
-  if (hasFull && failed(emitClass(builder, loop, loop.getFull(), emitFull)))
+  if (hasFull && failed(emitTileClass(builder, loop, loop.getFull(), emitFull)))
     return failure();
   return success();
-}
-
-void KeyLoops::emitInterval(TileLoopOp loop, const Bounds &bounds) {
-  loop.getFullLowerMutable().assign(bounds.fullLo);
-  loop.getFullUpperMutable().assign(bounds.fullHi);
-  (void)emitClass(
-      builder, loop, loop.getFull(), [&](Value key) -> FailureOr<Value> {
-        Value end = arith::AddIOp::create(builder, loc, key, index(numKeys));
-        Value isFull = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::sle, end, bounds.fullHi);
-        if (matchPattern(bounds.fullLo, m_Zero()))
-          return isFull;
-        Value isBehind = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::sge, key, bounds.fullLo);
-        return arith::AndIOp::create(builder, loc, isBehind, isFull)
-            .getResult();
-      });
-  if (isLastAlonePartial(op, rows))
-    loop.setOnlyLastPartial(true);
 }
 
 FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
@@ -369,7 +260,7 @@ FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
                                    type.getElementType()),
                    tensor, layout.arrange(keyBatch, keyHead, key, index(0)),
                    {layout.s, layout.d}, {false, true});
-    return convertFloat(builder, loc, tile, accType);
+    return convertTile(builder, loc, tile, accType);
   };
   Value keys = emitStep(builder, loc, "load_k", [&] {
     return read(op.getKey(), attention.getLayout(1));
@@ -381,7 +272,7 @@ FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
                          /*isTransposed=*/false);
   });
   return emitSoftmaxSteps(
-      builder, op, state, [&] { return emitScores(key, products); },
+      builder, op, form, state, [&] { return emitScores(key, products); },
       [&] { return read(op.getValue(), attention.getLayout(2)); });
 }
 
@@ -408,7 +299,7 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
       vectorizer.setStart(region->getArgument(first), rows.row, numQueries);
     vectorizer.setStart(region->getArgument(first + 1), key, numKeys);
   }
-  return emitTileScores(builder, op, vectorizer, pairs, products,
+  return emitTileScores(builder, op, form, vectorizer, pairs, products,
                         TileKind::Tile);
 }
 
@@ -441,13 +332,12 @@ SmallVector<Value> mlir::attn::emitFinalize(OpBuilder &builder, Location loc,
   Value factors =
       vector::BroadcastOp::create(builder, loc, state.acc.getType(), factor);
   Value o = arith::MulFOp::create(builder, loc, state.acc, factors);
-  SmallVector<Value> results = {convertFloat(builder, loc, o, elementType)};
+  SmallVector<Value> results = {convertTile(builder, loc, o, elementType)};
   if (wantLse) {
-    constexpr double ln2 = 0.69314718055994530942;
     Value log = math::Log2Op::create(builder, loc, divisor);
     Value lse = arith::MulFOp::create(
         builder, loc, arith::AddFOp::create(builder, loc, state.max, log),
-        createFloat(builder, loc, rowType, ln2));
+        createFloat(builder, loc, rowType, llvm::numbers::ln2));
     results.push_back(arith::SelectOp::create(
         builder, loc, isEmpty, createNegativeInfinity(builder, loc, rowType),
         lse));

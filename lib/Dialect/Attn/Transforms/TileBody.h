@@ -4,19 +4,12 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEBODY_H
 
 #include "RegionVectorizer.h"
+#include "TileOps.h"
 #include "TileSummaries.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/Builders.h"
 
 namespace mlir::attn {
-
-/// The rows that one worker computes: queries [row, rowEnd) of one head.
-struct TileRows {
-  Value batch, head, row, rowEnd;
-  /// Whether the bounds of a part of them are those of all with its rows in
-  /// place of all: not where the first one, or their number, is a constant.
-  bool haveParts = false;
-};
 
 /// The state of the online softmax as vectors: acc is vector<Dv x M>, max and
 /// sum are vector<M>.
@@ -28,19 +21,6 @@ struct TileState {
 /// with a maximum that scores in one range may start from.
 TileState createFirstState(OpBuilder &builder, Location loc, FloatType type,
                            int64_t valueDim, int64_t numQueries, double max);
-
-/// Reads a vector whose dimensions are `dims` of a tensor, 0 outside.
-Value createRead(OpBuilder &builder, Location loc, VectorType type,
-                 Value tensor, ArrayRef<Value> indices, ArrayRef<unsigned> dims,
-                 ArrayRef<bool> inBounds);
-/// Reads rows of a [B, H, S, D] tensor as vector<D x numQueries>, 0 past the
-/// end.
-Value readColumns(OpBuilder &builder, Location loc, Value tensor, Layout layout,
-                  const TileRows &rows, int64_t numQueries);
-/// Reads rows of a [B, H, S] tensor, whose layout is `layout` without d, as
-/// vector<numQueries>, 0 past the end.
-Value readRows(OpBuilder &builder, Location loc, Value tensor, Layout layout,
-               const TileRows &rows, int64_t numQueries);
 
 /// Emits the loops over tiles of keys that continue `state`, and returns the
 /// state after all keys. `summaries` were emitted before.

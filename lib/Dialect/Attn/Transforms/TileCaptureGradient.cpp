@@ -145,9 +145,8 @@ FailureOr<Value> CaptureTiles::emitTile(std::array<Value, 3> ids, Value into) {
   wanted.capture = capture;
   GradientLoop loop(builder, op, GradientLoop::Keys, delta, wanted);
   loop.setOwn(rows);
-  auto [batch, head] =
-      GradientLoop::emitKeyPlace(builder, op, rows.batch, rows.head);
-  loop.setOther(batch, head);
+  KeyPlace keys = emitKeyPlace(builder, op, rows.batch, rows.head);
+  loop.setOther(keys.batch, keys.head);
   auto scatter = [&](ContributeOp contribution, TileValue value, TileValue mask,
                      Value sums, RegionVectorizer &vectorizer) -> Value {
     SmallVector<Value> indices;

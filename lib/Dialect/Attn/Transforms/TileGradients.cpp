@@ -78,9 +78,8 @@ static FailureOr<Value> tileOverKeys(RewriterBase &rewriter, AttentionGradOp op,
     GradientLoop loop(builder, op, GradientLoop::Keys, delta,
                       {/*products=*/true});
     loop.setOwn(rows);
-    auto [batch, head] =
-        GradientLoop::emitKeyPlace(builder, op, rows.batch, rows.head);
-    loop.setOther(batch, head);
+    KeyPlace keys = emitKeyPlace(builder, op, rows.batch, rows.head);
+    loop.setOther(keys.batch, keys.head);
     FailureOr<SmallVector<Value>> sums = loop.emit(loop.createZeros());
     if (failed(sums))
       return failure();
@@ -147,7 +146,7 @@ tileOverQueries(RewriterBase &rewriter, AttentionGradOp op, Value delta) {
     Value next = arith::AddIOp::create(builder, loc, rows.batch, one);
     Value lastBatch =
         arith::SelectOp::create(builder, loc, isShared, batches, next);
-    Value group = GradientLoop::emitGroup(builder, op);
+    Value group = emitGroup(builder, op);
     Value firstHead = arith::MulIOp::create(builder, loc, rows.head, group);
     Value lastHead = arith::AddIOp::create(builder, loc, firstHead, group);
     auto emitBatch = [&](Value batch, ValueRange carried) {

@@ -1,58 +1,13 @@
 //===- TileScores.cpp - Scores of a tile ----------------------------------===//
 
 #include "TileScores.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
-
-Value mlir::attn::createFloat(OpBuilder &builder, Location loc, Type type,
-                              double value) {
-  auto element = cast<FloatType>(getElementTypeOrSelf(type));
-  TypedAttr attribute = FloatAttr::get(element, value);
-  if (auto vector = dyn_cast<VectorType>(type))
-    attribute = DenseElementsAttr::get(vector, Attribute(attribute));
-  return arith::ConstantOp::create(builder, loc, attribute);
-}
-
-Value mlir::attn::contractTiles(OpBuilder &builder, Location loc, Value lhs,
-                                Value rhs, Value acc, bool isTransposed) {
-  AffineExpr row, query, inner;
-  bindDims(builder.getContext(), row, query, inner);
-  auto map = [&](AffineExpr a, AffineExpr b) {
-    return AffineMap::get(3, 0, {a, b}, builder.getContext());
-  };
-  auto iterator = [&](vector::IteratorType type) {
-    return vector::IteratorTypeAttr::get(builder.getContext(), type);
-  };
-  Attribute parallel = iterator(vector::IteratorType::parallel);
-  Attribute reduction = iterator(vector::IteratorType::reduction);
-  return vector::ContractionOp::create(
-      builder, loc, lhs, rhs, acc,
-      builder.getAffineMapArrayAttr(
-          {isTransposed ? map(inner, row) : map(row, inner), map(inner, query),
-           map(row, query)}),
-      builder.getArrayAttr({parallel, parallel, reduction}));
-}
-
-Value mlir::attn::emitShared(OpBuilder &builder, Location loc, Value tensor,
-                             unsigned number, Value position) {
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  };
-  int64_t extent = cast<RankedTensorType>(tensor.getType()).getDimSize(number);
-  if (extent == 1)
-    return index(0);
-  if (!ShapedType::isDynamic(extent))
-    return position;
-  Value isOne = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::eq,
-      tensor::DimOp::create(builder, loc, tensor, number), index(1));
-  return arith::SelectOp::create(builder, loc, isOne, index(0), position);
-}
 
 FailureOr<TileLoopOp> mlir::attn::emitKeyLoop(
     OpBuilder &builder, Location loc, Value lo, Value hi, int64_t step,
@@ -76,37 +31,9 @@ TileState mlir::attn::getState(TileLoopOp loop) {
   return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
 }
 
-FailureOr<ValueRange>
-mlir::attn::emitStep(OpBuilder &builder, Location loc, StringRef name,
-                     function_ref<FailureOr<SmallVector<Value>>()> body) {
-  // The types of the results are known when the body is.
-  Block block;
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&block);
-    FailureOr<SmallVector<Value>> yielded = body();
-    if (failed(yielded))
-      return failure();
-    YieldOp::create(builder, loc, *yielded);
-  }
-  auto step = StepOp::create(builder, loc, name,
-                             block.getTerminator()->getOperandTypes());
-  Block &stepBlock = step.getBody().front();
-  stepBlock.getOperations().splice(stepBlock.end(), block.getOperations());
-  return ValueRange(step.getResults());
-}
-
-Value mlir::attn::emitStep(OpBuilder &builder, Location loc, StringRef name,
-                           function_ref<Value()> body) {
-  auto emit = [&]() -> FailureOr<SmallVector<Value>> {
-    return SmallVector<Value>{body()};
-  };
-  return emitStep(builder, loc, name, emit)->front();
-}
-
 FailureOr<TileState>
 mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
-                             TileState state,
+                             const ScoreForm &form, TileState state,
                              function_ref<FailureOr<Value>()> emitScores,
                              function_ref<Value()> loadValues) {
   Location loc = op.getLoc();
@@ -116,7 +43,7 @@ mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
       return failure();
     auto step = OnlineStepOp::create(builder, loc, *scores, state.acc,
                                      state.max, state.sum, op.getRescale(),
-                                     llvm::APFloat(getScoreFactor(op)));
+                                     llvm::APFloat(form.factor));
     return SmallVector<Value>(step.getResults());
   };
   FailureOr<ValueRange> step = emitStep(builder, loc, "softmax", emitSoftmax);
@@ -129,24 +56,6 @@ mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
                          /*isTransposed=*/true);
   });
   return TileState{newAcc, (*step)[2], (*step)[3]};
-}
-
-KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder, OnlineAttentionOp op,
-                                  const TileRows &rows) {
-  AttentionLikeOpInterface attention = op;
-  Location loc = op.getLoc();
-  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
-  auto dim = [&](Value tensor, unsigned number) -> Value {
-    return tensor::DimOp::create(builder, loc, tensor, number);
-  };
-  KeyPlace place;
-  place.numKeys = dim(op.getKey(), kLayout.s);
-  // The batch of k and v is that of q, or 1 for all.
-  place.batch = emitShared(builder, loc, op.getKey(), kLayout.b, rows.batch);
-  Value group = arith::DivUIOp::create(
-      builder, loc, dim(op.getQuery(), qLayout.h), dim(op.getKey(), kLayout.h));
-  place.head = arith::DivUIOp::create(builder, loc, rows.head, group);
-  return place;
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,58 +92,44 @@ void TileConditions::add(Value condition, RegionVectorizer &vectorizer) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-static constexpr double kLog2e = 1.4426950408889634074;
-
-namespace {
-/// What a score region yields in base 2 is `factor * value`. Without a region,
-/// the value is null and stands for the products.
-struct FactoredScore {
-  Value value;
-  double factor = 1;
-};
-} // namespace
-
 /// Takes positive constants off a score, as the exponent is rounded once. Each
 /// of them is a normal number, and so is their product.
-static FactoredScore getFactoredScore(OnlineAttentionOp op) {
+ScoreForm::ScoreForm(OnlineAttentionOp op) : bias(getKeyBias(op)) {
   auto isFactor = [](double factor) {
     return factor > 0 && std::isnormal(static_cast<float>(factor));
   };
   if (op.getScore().empty()) {
-    double factor = op.getScale().convertToDouble() * kLog2e;
-    return {Value(), isFactor(factor) ? factor : 1};
+    double scale = op.getScale().convertToDouble() * llvm::numbers::log2e;
+    factor = isFactor(scale) ? scale : 1;
+    return;
   }
-  FactoredScore result = {op.getScore().front().getTerminator()->getOperand(0),
-                          kLog2e};
+  value = op.getScore().front().getTerminator()->getOperand(0);
+  factor = llvm::numbers::log2e;
   // That of a bias is counted with the bias.
-  if (getKeyBias(op))
-    return result;
-  while (auto multiply = result.value.getDefiningOp<arith::MulFOp>()) {
+  if (bias)
+    return;
+  while (auto multiply = value.getDefiningOp<arith::MulFOp>()) {
     FloatAttr constant;
     bool isSecond = matchPattern(multiply.getRhs(), m_Constant(&constant));
     if (!isSecond && !matchPattern(multiply.getLhs(), m_Constant(&constant)))
       break;
-    double own = constant.getValueAsDouble(), factor = result.factor * own;
-    if (!isFactor(own) || !isFactor(factor))
+    double own = constant.getValueAsDouble();
+    if (!isFactor(own) || !isFactor(factor * own))
       break;
-    result = {isSecond ? multiply.getLhs() : multiply.getRhs(), factor};
+    value = isSecond ? multiply.getLhs() : multiply.getRhs();
+    factor *= own;
   }
-  return result;
-}
-
-double mlir::attn::getScoreFactor(OnlineAttentionOp op) {
-  return getFactoredScore(op).factor;
 }
 
 namespace {
 /// Emits the scores of one tile.
 class ScoreEmitter {
 public:
-  ScoreEmitter(OpBuilder &builder, OnlineAttentionOp op,
+  ScoreEmitter(OpBuilder &builder, OnlineAttentionOp op, const ScoreForm &form,
                RegionVectorizer &vectorizer, const TilePairs &pairs,
                TileKind kind)
-      : builder(builder), op(op), vectorizer(vectorizer), pairs(pairs),
-        kind(kind), loc(op.getLoc()),
+      : builder(builder), op(op), form(form), vectorizer(vectorizer),
+        pairs(pairs), kind(kind), loc(op.getLoc()),
         arguments({pairs.batch, pairs.head, pairs.query, pairs.key}) {
     for (Value capture : op.getCaptures())
       arguments.push_back({capture});
@@ -261,6 +156,7 @@ private:
 
   OpBuilder &builder;
   OnlineAttentionOp op;
+  const ScoreForm &form;
   RegionVectorizer &vectorizer;
   const TilePairs &pairs;
   TileKind kind;
@@ -327,15 +223,15 @@ LogicalResult ScoreEmitter::emitConditions() {
 
 FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   double scale = op.getScale().convertToDouble();
-  FactoredScore yielded = getFactoredScore(op);
-  if (!yielded.value)
-    return yielded.factor == 1 ? multiply(products, scale * kLog2e) : products;
+  if (!form.value)
+    return form.factor == 1 ? multiply(products, scale * llvm::numbers::log2e)
+                            : products;
   auto emitPlain = [&]() -> FailureOr<Value> {
     SmallVector<TileValue> scoreArguments = {{multiply(products, scale), kind}};
     llvm::append_range(scoreArguments, arguments);
     if (failed(vectorizer.run(op.getScore(), scoreArguments, active)))
       return failure();
-    return vectorizer.broadcast(vectorizer.get(yielded.value), kind);
+    return vectorizer.broadcast(vectorizer.get(form.value), kind);
   };
   if (!pairs.bias)
     return emitPlain();
@@ -382,8 +278,10 @@ FailureOr<Value> ScoreEmitter::emit(Value products) {
 
 FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,
                                             OnlineAttentionOp op,
+                                            const ScoreForm &form,
                                             RegionVectorizer &vectorizer,
                                             const TilePairs &pairs,
                                             Value products, TileKind kind) {
-  return ScoreEmitter(builder, op, vectorizer, pairs, kind).emit(products);
+  return ScoreEmitter(builder, op, form, vectorizer, pairs, kind)
+      .emit(products);
 }

@@ -15,6 +15,18 @@
 
 namespace mlir::attn {
 
+/// What the score region of an attention tells before there is a tile.
+struct ScoreForm {
+  explicit ScoreForm(OnlineAttentionOp op);
+
+  /// The bias that is affine in the key, if there is one.
+  std::optional<KeyBias> bias;
+  /// The scores in base 2 are `factor * value`. Without a region, the value is
+  /// null and stands for the products.
+  Value value;
+  double factor = 1;
+};
+
 /// The pairs of a tile.
 struct TilePairs {
   /// Positions in the whole, as the regions see them.
@@ -33,21 +45,12 @@ struct TilePairs {
 };
 
 /// Scales products, which have the shape of `kind`, and applies score and mask.
-/// The scores are to be multiplied by getScoreFactor().
+/// The scores are to be multiplied by the factor of `form`.
 FailureOr<Value> emitTileScores(OpBuilder &builder, OnlineAttentionOp op,
+                                const ScoreForm &form,
                                 RegionVectorizer &vectorizer,
                                 const TilePairs &pairs, Value products,
                                 TileKind kind);
-
-/// What is left to multiply scores by, which changes them to base 2.
-double getScoreFactor(OnlineAttentionOp op);
-
-/// A constant of a shape, whose elements are floats.
-Value createFloat(OpBuilder &builder, Location loc, Type type, double value);
-
-/// lhs * rhs + acc, with lhs transposed or not.
-Value contractTiles(OpBuilder &builder, Location loc, Value lhs, Value rhs,
-                    Value acc, bool isTransposed);
 
 /// A loop over tiles of keys from `lo` to below `hi`, whose `body` makes one
 /// state of the first key of a tile and another one. It has no classes yet.
@@ -58,34 +61,13 @@ emitKeyLoop(OpBuilder &builder, Location loc, Value lo, Value hi, int64_t step,
 /// The state after all tiles.
 TileState getState(TileLoopOp loop);
 
-/// A step by name, whose results are what `body` makes.
-FailureOr<ValueRange>
-emitStep(OpBuilder &builder, Location loc, StringRef name,
-         function_ref<FailureOr<SmallVector<Value>>()> body);
-/// One that makes one value.
-Value emitStep(OpBuilder &builder, Location loc, StringRef name,
-               function_ref<Value()> body);
-
 /// The steps from scores to a new state: the softmax of what `emitScores`
 /// makes, and the product with what `loadValues` loads.
 FailureOr<TileState>
-emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op, TileState state,
+emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
+                 const ScoreForm &form, TileState state,
                  function_ref<FailureOr<Value>()> emitScores,
                  function_ref<Value()> loadValues);
-
-/// Where the keys of a tile of queries are.
-struct KeyPlace {
-  /// In the tensor of keys.
-  Value batch, head;
-  Value numKeys;
-};
-KeyPlace emitKeyPlace(OpBuilder &builder, OnlineAttentionOp op,
-                      const TileRows &rows);
-
-/// 0 where dimension `number` has extent 1, which serves all, otherwise
-/// `position`.
-Value emitShared(OpBuilder &builder, Location loc, Value tensor,
-                 unsigned number, Value position);
 
 } // namespace mlir::attn
 
