@@ -68,6 +68,7 @@ void mlir::attn::buildTileStage(OpPassManager &pm,
   tile.boundsCheck = options.boundsCheck;
   pm.addPass(createAttnTilePass(tile));
   pm.addPass(createAttnExpandTileLoopsPass());
+  pm.addPass(createAttnDecomposeOnlineStepPass());
   pm.addPass(createConvertTensorToLinalgPass());
   addCleanup(pm);
   pm.addPass(createAttnHoistInvariantsPass());

@@ -7,30 +7,42 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLowering.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The tile from outside of `branch` that `value` is, or that it continues: the
-/// state of the softmax before the steps that lead to it. Null if none.
-static Value getContinued(Value value, scf::IfOp branch) {
-  while (value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !branch->isProperAncestor(op))
-      return value;
-    if (auto step = dyn_cast<OnlineStepOp>(op)) {
-      value = value == step.getNewAcc()   ? step.getAcc()
-              : value == step.getNewMax() ? step.getMax()
-              : value == step.getNewSum() ? step.getSum()
-                                          : Value();
-    } else if (auto contract = dyn_cast<vector::ContractionOp>(op)) {
-      value = contract.getAcc();
-    } else if (auto inner = dyn_cast<scf::IfOp>(op)) {
-      value =
-          inner.thenYield().getOperand(cast<OpResult>(value).getResultNumber());
-    } else {
-      return {};
-    }
+/// What of the type of a tile it is computed of where it lies.
+static SmallVector<Value> getSources(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto contract = dyn_cast<vector::ContractionOp>(op))
+    return {contract.getAcc()};
+  if (auto inner = dyn_cast<scf::IfOp>(op)) {
+    unsigned number = cast<OpResult>(value).getResultNumber();
+    return {inner.thenYield().getOperand(number),
+            inner.elseYield().getOperand(number)};
+  }
+  SmallVector<Value> sources;
+  if (OpTrait::hasElementwiseMappableTraits(op))
+    for (Value operand : op->getOperands())
+      if (operand.getType() == value.getType())
+        sources.push_back(operand);
+  return sources;
+}
+
+/// The nearest tile from outside of `branch` that `value` is, or is computed
+/// of, and that `isFree`. Null if none.
+static Value getContinued(Value value, scf::IfOp branch,
+                          function_ref<bool(Value)> isFree) {
+  llvm::SetVector<Value> reached;
+  reached.insert(value);
+  for (unsigned next = 0; next < reached.size(); ++next) {
+    Value current = reached[next];
+    Operation *op = current.getDefiningOp();
+    if (op && branch->isProperAncestor(op))
+      reached.insert_range(getSources(current));
+    else if (isFree(current))
+      return current;
   }
   return {};
 }
@@ -40,16 +52,17 @@ std::pair<Value, Value> TileLowering::getCommonBuffer(scf::IfOp op,
                                                       ArrayRef<Value> taken) {
   // A tile that nobody reads but the branch is overwritten, unless another run
   // of the branch reads it again.
-  for (scf::YieldOp yield : {op.thenYield(), op.elseYield()}) {
-    Value value = getContinued(yield.getOperand(result), op);
-    Value buffer = buffers.lookup(value);
-    if (buffer && value.getParentBlock() == op->getBlock() &&
-        !llvm::is_contained(taken, value) &&
-        llvm::all_of(value.getUsers(), [&](Operation *user) {
-          return op->isProperAncestor(user);
-        }))
-      return {buffer, value};
-  }
+  auto isFree = [&](Value value) {
+    return buffers.contains(value) &&
+           value.getParentBlock() == op->getBlock() &&
+           !llvm::is_contained(taken, value) &&
+           llvm::all_of(value.getUsers(), [&](Operation *user) {
+             return op->isProperAncestor(user);
+           });
+  };
+  for (scf::YieldOp yield : {op.thenYield(), op.elseYield()})
+    if (Value value = getContinued(yield.getOperand(result), op, isFree))
+      return {buffers.lookup(value), value};
   return {allocate(cast<VectorType>(op.getResult(result).getType())), Value()};
 }
 

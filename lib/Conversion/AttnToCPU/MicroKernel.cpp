@@ -98,10 +98,8 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
   // The sum is a new tile or is added to one in memory.
   bool fromZero = matchPattern(op.getAcc(), m_AnyZeroFloat()) ||
                   matchPattern(op.getAcc(), m_Zero());
-  FailureOr<Value> acc = fromZero ? FailureOr<Value>(allocate(accType))
-                                  : getUpdatable(op.getAcc());
   FailureOr<Value> rhs = materialize(op.getRhs());
-  if (failed(acc) || failed(rhs))
+  if (failed(rhs))
     return failure();
   Value lhsBuffer = buffers.lookup(op.getLhs());
   bool direct =
@@ -112,6 +110,12 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
       return failure();
     lhsBuffer = *made;
   }
+  if (!fromZero && !isVectorReadable(op.getAcc(), 1, buffers) &&
+      failed(materialize(op.getAcc())))
+    return failure();
+  Value acc = fromZero ? allocate(accType) : getOverwritable(op.getAcc(), op);
+  if (acc == *rhs || acc == lhsBuffer)
+    acc = allocate(accType);
   LhsReader lhs(builder, loc, op.getLhs(), lhsBuffer, rowFirst);
   auto vectorType = VectorType::get({lanes}, accType.getElementType());
 
@@ -147,16 +151,21 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
       }
       scf::YieldOp::create(builder, loc, next);
     }
+    // What the sums are added to is computed here, such as an accumulator that
+    // is rescaled.
+    TileEvaluator old = evaluator();
     for (int64_t r = 0; r < count; ++r)
       for (int64_t u = 0; u < unrollM; ++u) {
         Value value = sum.getResult(r * unrollM + u);
-        SmallVector<Value> at = {rows[r], columns[u]};
-        if (!fromZero)
-          value = arith::AddFOp::create(
-              builder, loc,
-              vector::LoadOp::create(builder, loc, vectorType, *acc, at),
-              value);
-        vector::StoreOp::create(builder, loc, value, *acc, at);
+        if (!fromZero) {
+          Value before = old.evaluateVector(
+              op.getAcc(), {TileCoord{rows[r]}, TileCoord{columns[u], true}});
+          if (!before)
+            return failure();
+          value = arith::AddFOp::create(builder, loc, before, value);
+        }
+        vector::StoreOp::create(builder, loc, value, acc,
+                                ValueRange{rows[r], columns[u]});
       }
     return success();
   };
@@ -178,7 +187,7 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
       });
   if (failed(result))
     return failure();
-  buffers[op.getResult()] = *acc;
+  buffers[op.getResult()] = acc;
   dead.push_back(op);
   return success();
 }

@@ -1,12 +1,10 @@
 //===- RowLowering.cpp - Queries with lists of keys on a CPU --------------===//
 
 #include "RowLowering.h"
-#include "Exp2.h"
 #include "TileEvaluator.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -269,8 +267,8 @@ LogicalResult RowLowering::lowerGather(GatherOp op) {
   return success();
 }
 
-/// A column with an element for each key of a step, as vector<N>. One that is
-/// the same for all keys need not be a vector before.
+/// A column with an element for each key of a step, as vector<N>. It is
+/// computed when it is first asked for.
 FailureOr<Value> RowLowering::getOfKeys(Value value) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
@@ -286,45 +284,36 @@ FailureOr<Value> RowLowering::getOfKeys(Value value) {
                DenseElementsAttr::get(cast<ShapedType>(type),
                                       constant.getSplatValue<Attribute>()))
         .getResult();
+  Operation *op = value.getDefiningOp();
+  if (op && OpTrait::hasElementwiseMappableTraits(op)) {
+    IRMapping operands;
+    for (Value operand : op->getOperands()) {
+      FailureOr<Value> part = getOfKeys(operand);
+      if (failed(part))
+        return failure();
+      operands.map(operand, *part);
+    }
+    Operation *clone = builder.clone(*op, operands);
+    clone->getResult(0).setType(type);
+    mapping.map(value, clone->getResult(0));
+    return clone->getResult(0);
+  }
   return emitError(value.getLoc(), "a value of the keys of a query has no "
                                    "lowering to the CPU");
 }
 
-/// As in a dense tile, but that the accumulator is rescaled where values are
-/// added to it.
-LogicalResult RowLowering::lowerStep(OnlineStepOp op) {
-  FailureOr<Value> known = getOfKeys(op.getScores());
-  if (failed(known))
+LogicalResult RowLowering::lowerReduction(vector::MultiDimReductionOp op) {
+  auto type = dyn_cast<VectorType>(op.getDestType());
+  if (!type || op.getSourceVectorType().getRank() != 2 || op.isReducedDim(1))
+    return op.emitError("expects a reduction over the keys of a query");
+  FailureOr<Value> source = getOfKeys(op.getSource());
+  if (failed(source))
     return failure();
-  Value scores = *known;
-  if (double factor = op.getFactor().convertToDouble(); factor != 1)
-    scores = arith::MulFOp::create(builder, loc, scores,
-                                   splat(scores.getType(), factor));
-  Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
-  auto createMax = [&](Value a, Value b) -> Value {
-    Value isGreater =
-        arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
-    return arith::SelectOp::create(builder, loc, isGreater, a, b);
+  auto combine = [&](Value a, Value b) {
+    return vector::makeArithReduction(builder, loc, op.getKind(), a, b);
   };
-  auto add = [&](Value a, Value b) -> Value {
-    return arith::AddFOp::create(builder, loc, a, b);
-  };
-  Type one = max.getType();
-  Value newMax = createMax(reduce(scores, createMax), max);
-  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                        newMax, splat(one, -INFINITY));
-  Value shift =
-      arith::SelectOp::create(builder, loc, isEmpty, splat(one, 0.0), newMax);
-  Value rescale =
-      emitExp2(builder, loc, arith::SubFOp::create(builder, loc, max, shift));
-  Value shifts = broadcast(getScalar(shift), scores.getType());
-  Value powers = emitExp2(builder, loc,
-                          arith::SubFOp::create(builder, loc, scores, shifts));
-  mapping.map(op.getProbabilities(), powers);
-  mapping.map(op.getNewMax(), newMax);
-  mapping.map(op.getNewSum(), fma(sum, rescale, reduce(powers, add)));
-  buffers[op.getNewAcc()] = buffers.lookup(op.getAcc());
-  rescales[op.getNewAcc()] = rescale;
+  Value acc = mapping.lookupOrDefault(op.getAcc());
+  mapping.map(op.getResult(), combine(reduce(*source, combine), acc));
   return success();
 }
 
@@ -334,8 +323,8 @@ LogicalResult RowLowering::lowerOp(Operation &op) {
     return lowerKeys(keys);
   if (auto contract = dyn_cast<vector::ContractionOp>(op))
     return lowerContract(contract);
-  if (auto step = dyn_cast<OnlineStepOp>(op))
-    return lowerStep(step);
+  if (auto reduction = dyn_cast<vector::MultiDimReductionOp>(op))
+    return lowerReduction(reduction);
   if (auto write = dyn_cast<vector::TransferWriteOp>(op))
     return lowerWrite(write);
   auto type = op.getNumResults() == 1

@@ -60,7 +60,7 @@ private:
   LogicalResult lowerKeys(scf::ForOp op);
   LogicalResult lowerGather(GatherOp op);
   bool lowerConsecutive(GatherOp op);
-  LogicalResult lowerStep(OnlineStepOp op);
+  LogicalResult lowerReduction(vector::MultiDimReductionOp op);
   FailureOr<Value> getOfKeys(Value value);
   LogicalResult lowerWrite(vector::TransferWriteOp op);
 
@@ -69,6 +69,7 @@ private:
   LogicalResult lowerProducts(vector::ContractionOp op,
                               const GatheredRows &rows);
   LogicalResult lowerValues(vector::ContractionOp op, const GatheredRows &rows);
+  FailureOr<Value> getUpdated(Value value);
   FailureOr<GatheredRows> matchRows(Value tile, Operation *user);
   StepRows getStepRows(const GatheredRows &rows);
   /// Elements of a row from `column` on, in the accumulator's type.
@@ -114,9 +115,6 @@ private:
   SmallVector<Value> scratch;
   /// Values with an element for each column that are in memory.
   DenseMap<Value, Value> buffers;
-  /// What those of an accumulator that is yet to be rescaled are to be
-  /// multiplied by, vector<1>.
-  DenseMap<Value, Value> rescales;
   /// By the tile values.
   DenseMap<std::pair<Value, Value>, StepRows> stepRows;
 };

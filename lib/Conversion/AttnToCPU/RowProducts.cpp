@@ -202,23 +202,38 @@ LogicalResult RowLowering::lowerProducts(vector::ContractionOp op,
 // Values
 //===----------------------------------------------------------------------===//
 
+/// The accumulator in memory that a value with an element for each column is
+/// computed of, element by element, and that it takes the place of.
+FailureOr<Value> RowLowering::getUpdated(Value value) {
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Value current = worklist.pop_back_val();
+    if (Value buffer = buffers.lookup(current))
+      return buffer;
+    Operation *op = current.getDefiningOp();
+    if (op && OpTrait::hasElementwiseMappableTraits(op))
+      llvm::append_range(worklist, op->getOperands());
+  }
+  return emitError(value.getLoc(), "expects a sum over keys to continue one");
+}
+
 LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
                                        const GatheredRows &rows) {
   StepRows step = getStepRows(rows);
-  Value acc = buffers.lookup(op.getAcc());
-  Value rescale = rescales.lookup(op.getAcc());
+  FailureOr<Value> acc = getUpdated(op.getAcc());
+  FailureOr<Value> weights = getOfKeys(op.getRhs());
+  if (failed(acc) || failed(weights))
+    return failure();
   auto accType = cast<FloatType>(getElementTypeOrSelf(op.getType()));
   Value probabilities = allocate(numKeys, accType);
   Value zero = index(0);
-  store(mapping.lookup(op.getRhs()), probabilities, zero);
-  if (rescale)
-    rescale = getScalar(rescale);
+  store(*weights, probabilities, zero);
   Value evenCount = arith::AndIOp::create(builder, loc, step.count, index(-2));
 
   auto emit = [&](int64_t first, int64_t end, int64_t width,
-                  int64_t numVectors) {
+                  int64_t numVectors) -> LogicalResult {
     if (first == end)
-      return;
+      return success();
     Value begin = index(first), limit = index(end);
     Value by = index(width * numVectors);
     Type type = getType(accType, width);
@@ -259,20 +274,22 @@ LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
                                            both[numVectors + number]);
     emitKeys(evenCount, step.count, 1, sums);
     for (auto [sum, column] : llvm::zip_equal(sums, at)) {
-      Value old = load(type, acc, column);
-      store(rescale ? fma(old, broadcast(rescale, type), sum)
-                    : arith::AddFOp::create(builder, loc, old, sum),
-            acc, column);
+      FailureOr<Value> old = evaluateColumns(op.getAcc(), column, width);
+      if (failed(old))
+        return failure();
+      store(arith::AddFOp::create(builder, loc, *old, sum), *acc, column);
     }
+    return success();
   };
   int64_t width = getWidth(rows), numColumns = rows.numColumns;
   int64_t block = width * kMaxAccumulators;
   int64_t blocks = numColumns - numColumns % block;
   int64_t whole = numColumns - numColumns % width;
-  emit(0, blocks, width, kMaxAccumulators);
-  emit(blocks, whole, width, 1);
-  emit(whole, numColumns, 1, 1);
-  buffers[op.getResult()] = acc;
+  if (failed(emit(0, blocks, width, kMaxAccumulators)) ||
+      failed(emit(blocks, whole, width, 1)) ||
+      failed(emit(whole, numColumns, 1, 1)))
+    return failure();
+  buffers[op.getResult()] = *acc;
   return success();
 }
 
@@ -280,7 +297,8 @@ LogicalResult RowLowering::lowerContract(vector::ContractionOp op) {
   FailureOr<GatheredRows> rows = matchRows(op.getLhs(), op);
   if (failed(rows))
     return failure();
-  if (buffers.contains(op.getAcc()))
-    return lowerValues(op, *rows);
-  return lowerProducts(op, *rows);
+  // The rows of the left-hand side are those of keys.
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  bool isOverKeys = maps[0].getResult(0) == maps[1].getResult(0);
+  return isOverKeys ? lowerValues(op, *rows) : lowerProducts(op, *rows);
 }

@@ -32,14 +32,35 @@ Value TileEvaluator::evaluateVector(Value value, ArrayRef<TileCoord> coords) {
 Value TileEvaluator::evaluate(Value value, ArrayRef<TileCoord> coords) {
   if (!isa<VectorType>(value.getType()) && !value.getDefiningOp<GatherOp>())
     return value;
-  std::pair<Value, Value> key(value,
-                              coords.empty() ? Value() : coords[0].offset);
+  auto getOffset = [&](unsigned dim) {
+    return dim < coords.size() ? coords[dim].offset : Value();
+  };
+  std::pair key(value, std::pair(getOffset(0), getOffset(1)));
   if (Value known = cache.lookup(key))
     return known;
   Value result = emit(value, coords);
   if (result)
     cache[key] = result;
   return result;
+}
+
+LogicalResult TileEvaluator::evaluateOfColumns(Value value, TileCoord column) {
+  Operation *op = value.getDefiningOp();
+  if (!op || buffers.contains(value))
+    return success();
+  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
+    auto source = dyn_cast<VectorType>(broadcast.getSourceType());
+    if (source && source.getRank() == 1 &&
+        source.getShape().back() ==
+            broadcast.getResultVectorType().getShape().back())
+      return success(evaluate(broadcast.getSource(), column));
+    return success();
+  }
+  if (OpTrait::hasElementwiseMappableTraits(op))
+    for (Value operand : op->getOperands())
+      if (failed(evaluateOfColumns(operand, column)))
+        return failure();
+  return success();
 }
 
 Value TileEvaluator::emit(Value value, ArrayRef<TileCoord> coords) {
@@ -191,10 +212,10 @@ bool mlir::attn::isVectorReadable(Value value, unsigned dim,
     return false;
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
     auto source = dyn_cast<VectorType>(broadcast.getSourceType());
-    return !source || (dim == type.getRank() - 1 &&
-                       source.getShape().back() == type.getShape().back() &&
-                       isVectorReadable(broadcast.getSource(),
-                                        source.getRank() - 1, buffers));
+    int64_t own = source ? dim - (type.getRank() - source.getRank()) : -1;
+    // What is the same along the dimension is read once.
+    return own < 0 || source.getDimSize(own) != type.getDimSize(dim) ||
+           isVectorReadable(broadcast.getSource(), own, buffers);
   }
   auto read = dyn_cast<vector::TransferReadOp>(op);
   if (!read)

@@ -39,6 +39,9 @@ public:
   Value evaluate(Value value, ArrayRef<TileCoord> coords);
   /// The same, always a vector if a coordinate is one.
   Value evaluateVector(Value value, ArrayRef<TileCoord> coords);
+  /// Computes now what elements of `value` in a column have of vectors that are
+  /// the same for all rows, so that it is known at each row.
+  LogicalResult evaluateOfColumns(Value value, TileCoord column);
 
   /// A gather whose mask and indices are known: scalars, or vectors of `lanes`.
   Value emitGather(GatherOp op, Value mask, ArrayRef<Value> indices);
@@ -59,9 +62,9 @@ private:
   Location loc;
   const TileBuffers &buffers;
   int64_t lanes;
-  /// By value and first coordinate: with equal extents, one value may stand for
+  /// By value and coordinates: with equal extents, one value may stand for
   /// positions along either dimension.
-  DenseMap<std::pair<Value, Value>, Value> cache;
+  DenseMap<std::pair<Value, std::pair<Value, Value>>, Value> cache;
 };
 
 /// Whether `evaluate` can give `value` as vectors along dimension `dim`.

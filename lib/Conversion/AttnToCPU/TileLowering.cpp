@@ -1,12 +1,10 @@
 //===- TileLowering.cpp - One worker's program on a CPU -------------------===//
 
 #include "TileLowering.h"
-#include "Exp2.h"
 #include "Transpose.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -144,17 +142,42 @@ FailureOr<Value> TileLowering::getUpdatable(Value value) {
   return buffer;
 }
 
-Value TileLowering::getOverwritable(Value value) {
+/// Whether the elements of what an operation yields may be computed where they
+/// are used.
+static bool isOfElements(Operation &op) {
+  return op.getNumResults() == 1 && op.getNumRegions() == 0 &&
+         !isa<vector::ContractionOp, vector::MultiDimReductionOp>(op);
+}
+
+bool TileLowering::isReadAfter(Value value, Operation *reader, Value stored) {
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty())
+    for (Operation *user : worklist.pop_back_val().getUsers()) {
+      if (user == reader || done.contains(user))
+        continue;
+      if (!isOfElements(*user))
+        return true;
+      Value result = user->getResult(0);
+      if (result != stored && !buffers.contains(result))
+        worklist.push_back(result);
+    }
+  return false;
+}
+
+Value TileLowering::getOverwritable(Value value, Operation *reader,
+                                    Value stored) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
     Value current = worklist.pop_back_val();
-    if (current.getType() == value.getType() && current.hasOneUse())
-      if (Value buffer = buffers.lookup(current))
-        return buffer;
+    Value buffer = buffers.lookup(current);
+    // A tile from outside of the block is read again by another run of it.
+    if (buffer && current.getType() == value.getType() &&
+        current.getParentBlock() == reader->getBlock() &&
+        !isReadAfter(current, reader, stored))
+      return buffer;
     Operation *op = current.getDefiningOp();
-    if (op && !buffers.contains(current) &&
-        OpTrait::hasElementwiseMappableTraits(op))
-      llvm::append_range(worklist, op->getOperands());
+    if (op && !buffer && OpTrait::hasElementwiseMappableTraits(op))
+      llvm::append_range(worklist, llvm::reverse(op->getOperands()));
   }
   return allocate(cast<VectorType>(value.getType()));
 }
@@ -346,168 +369,6 @@ LogicalResult TileLowering::lowerGather(GatherOp op) {
   return success();
 }
 
-/// The larger of two floats; `b` where either is NaN, as x86 does in one
-/// instruction.
-static Value createMax(OpBuilder &builder, Location loc, Value a, Value b) {
-  Value isGreater =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
-  return arith::SelectOp::create(builder, loc, isGreater, a, b);
-}
-
-LogicalResult TileLowering::lowerStep(OnlineStepOp op) {
-  auto type = cast<VectorType>(op.getScores().getType());
-  auto accType = cast<VectorType>(op.getAcc().getType());
-  int64_t numKeys = type.getDimSize(0), numQueries = type.getDimSize(1);
-  Type element = type.getElementType();
-  auto vectorType = VectorType::get({lanes}, element);
-  auto constant = [&](double value) -> Value {
-    return arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(
-            vectorType, Attribute(builder.getFloatAttr(element, value))));
-  };
-
-  double factor = op.getFactor().convertToDouble();
-  // Of a large score, rounding the maximum may leave more than 2^0; never so
-  // much that a factor matters, but for scores beyond 2^28, which are then so
-  // far apart that it does not either.
-  constexpr double mostPower = 16;
-  bool isFactored = factor != 1;
-  Value times = constant(factor), most = constant(mostPower);
-
-  Value p = getOverwritable(op.getScores());
-  FailureOr<Value> acc = getUpdatable(op.getAcc());
-  FailureOr<Value> max = getUpdatable(op.getMax());
-  FailureOr<Value> sum = getUpdatable(op.getSum());
-  if (failed(acc) || failed(max) || failed(sum))
-    return failure();
-
-  // Queries outside, keys inside: the statistics of a few vectors of queries
-  // stay in registers.
-  LogicalResult result = emitLoop(
-      index(numQueries), lanes * unrollM, [&](Value base) -> LogicalResult {
-        SmallVector<Value> columns, oldMax;
-        for (int64_t u = 0; u < unrollM; ++u) {
-          columns.push_back(
-              arith::AddIOp::create(builder, loc, base, index(u * lanes)));
-          oldMax.push_back(vector::LoadOp::create(builder, loc, vectorType,
-                                                  *max, columns[u]));
-        }
-        auto emitRows = [&](int64_t numRows, ValueRange inits,
-                            function_ref<LogicalResult(
-                                Value, ValueRange, SmallVectorImpl<Value> &)>
-                                body) -> FailureOr<SmallVector<Value>> {
-          Value zero = index(0), end = index(numRows), one = index(1);
-          auto rows = scf::ForOp::create(builder, loc, zero, end, one, inits);
-          OpBuilder::InsertionGuard guard(builder);
-          builder.setInsertionPointToStart(rows.getBody());
-          SmallVector<Value> yielded;
-          if (failed(body(rows.getInductionVar(), rows.getRegionIterArgs(),
-                          yielded)))
-            return failure();
-          if (!inits.empty())
-            scf::YieldOp::create(builder, loc, yielded);
-          return SmallVector<Value>(rows.getResults());
-        };
-
-        SmallVector<Value> least =
-            isFactored ? SmallVector<Value>(unrollM, constant(-INFINITY))
-                       : oldMax;
-        FailureOr<SmallVector<Value>> newMax = emitRows(
-            numKeys, least,
-            [&](Value row, ValueRange running,
-                SmallVectorImpl<Value> &next) -> LogicalResult {
-              for (auto [column, value] : llvm::zip_equal(columns, running)) {
-                Value score = evaluator().evaluateVector(
-                    op.getScores(), {TileCoord{row}, TileCoord{column, true}});
-                if (!score)
-                  return failure();
-                vector::StoreOp::create(builder, loc, score, p,
-                                        ValueRange{row, column});
-                next.push_back(createMax(builder, loc, score, value));
-              }
-              return success();
-            });
-        if (failed(newMax))
-          return failure();
-
-        SmallVector<Value> shift, rescale;
-        for (int64_t u = 0; u < unrollM; ++u) {
-          if (isFactored)
-            (*newMax)[u] = createMax(
-                builder, loc,
-                arith::MulFOp::create(builder, loc, (*newMax)[u], times),
-                oldMax[u]);
-          Value isEmpty =
-              arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                    (*newMax)[u], constant(-INFINITY));
-          shift.push_back(arith::SelectOp::create(builder, loc, isEmpty,
-                                                  constant(0.0), (*newMax)[u]));
-          rescale.push_back(emitExp2(
-              builder, loc,
-              arith::SubFOp::create(builder, loc, oldMax[u], shift[u])));
-        }
-        SmallVector<Value> zeros(unrollM, constant(0.0));
-        FailureOr<SmallVector<Value>> added = emitRows(
-            numKeys, zeros,
-            [&](Value row, ValueRange running, SmallVectorImpl<Value> &next) {
-              for (int64_t u = 0; u < unrollM; ++u) {
-                SmallVector<Value> at = {row, columns[u]};
-                Value score =
-                    vector::LoadOp::create(builder, loc, vectorType, p, at);
-                Value exponent;
-                if (isFactored) {
-                  Value negated = arith::NegFOp::create(builder, loc, shift[u]);
-                  exponent = vector::FMAOp::create(builder, loc, score, times,
-                                                   negated);
-                  // NaN stays NaN.
-                  Value isMore = arith::CmpFOp::create(
-                      builder, loc, arith::CmpFPredicate::OGT, exponent, most);
-                  exponent = arith::SelectOp::create(builder, loc, isMore, most,
-                                                     exponent);
-                } else {
-                  exponent =
-                      arith::SubFOp::create(builder, loc, score, shift[u]);
-                }
-                Value power = emitExp2(builder, loc, exponent);
-                vector::StoreOp::create(builder, loc, power, p, at);
-                next.push_back(
-                    arith::AddFOp::create(builder, loc, running[u], power));
-              }
-              return success();
-            });
-        for (int64_t u = 0; u < unrollM; ++u) {
-          Value old = vector::LoadOp::create(builder, loc, vectorType, *sum,
-                                             columns[u]);
-          Value now =
-              vector::FMAOp::create(builder, loc, old, rescale[u], (*added)[u]);
-          vector::StoreOp::create(builder, loc, now, *sum, columns[u]);
-          vector::StoreOp::create(builder, loc, (*newMax)[u], *max, columns[u]);
-        }
-        (void)emitRows(accType.getDimSize(0), {},
-                       [&](Value row, ValueRange, SmallVectorImpl<Value> &) {
-                         for (int64_t u = 0; u < unrollM; ++u) {
-                           SmallVector<Value> at = {row, columns[u]};
-                           Value old = vector::LoadOp::create(
-                               builder, loc, vectorType, *acc, at);
-                           Value now = arith::MulFOp::create(builder, loc, old,
-                                                             rescale[u]);
-                           vector::StoreOp::create(builder, loc, now, *acc, at);
-                         }
-                         return success();
-                       });
-        return success();
-      });
-  if (failed(result))
-    return failure();
-  buffers[op.getProbabilities()] = p;
-  buffers[op.getNewAcc()] = *acc;
-  buffers[op.getNewMax()] = *max;
-  buffers[op.getNewSum()] = *sum;
-  dead.push_back(op);
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
@@ -518,14 +379,12 @@ static bool isExpensive(Operation *op) {
   return isa<GatherOp, arith::DivFOp, arith::DivSIOp, arith::DivUIOp,
              arith::RemSIOp, arith::RemUIOp, arith::RemFOp, arith::CeilDivSIOp,
              arith::CeilDivUIOp, arith::FloorDivSIOp>(op) ||
-         isa<math::MathDialect>(op->getDialect());
+         (isa<math::MathDialect>(op->getDialect()) && !isa<math::FmaOp>(op));
 }
 
 /// Whether a value is the right-hand side of a contraction, which reads it as
 /// rows of vectors, or a converted left-hand side, which it reads many times.
 static bool feedsContraction(Operation *op) {
-  if (isa<OnlineStepOp, vector::ContractionOp>(op))
-    return false;
   return llvm::any_of(op->getResult(0).getUses(), [&](OpOperand &use) {
     if (!isa<vector::ContractionOp>(use.getOwner()))
       return false;
@@ -534,59 +393,67 @@ static bool feedsContraction(Operation *op) {
   });
 }
 
+/// Whether a reduction, which goes over all elements of a value in any case, is
+/// the first to ask for it.
+static bool feedsReduction(Operation *op) {
+  Operation *first = nullptr;
+  for (Operation *user : op->getResult(0).getUsers())
+    if (user->getBlock() == op->getBlock() &&
+        (!first || user->isBeforeInBlock(first)))
+      first = user;
+  return isa_and_present<vector::MultiDimReductionOp>(first);
+}
+
+static bool isOnTiles(Operation &op) {
+  return llvm::any_of(op.getOperandTypes(), llvm::IsaPred<VectorType>) ||
+         llvm::any_of(op.getResultTypes(), llvm::IsaPred<VectorType>);
+}
+
+FailureOr<bool> TileLowering::lowerWhole(Operation &op) {
+  auto gather = dyn_cast<GatherOp>(op);
+  LogicalResult result = success();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    result = lowerFor(loop);
+  else if (gather && !isa<VectorType>(gather.getType()))
+    result = lowerGather(gather);
+  else if (!isOnTiles(op))
+    return true;
+  else if (auto branch = dyn_cast<scf::IfOp>(op))
+    result = lowerIf(branch);
+  else if (auto contract = dyn_cast<vector::ContractionOp>(op))
+    result = lowerContract(contract);
+  else if (auto reduction = dyn_cast<vector::MultiDimReductionOp>(op))
+    result = lowerReduction(reduction);
+  else if (auto scatter = dyn_cast<ScatterOp>(op))
+    result = lowerScatter(scatter);
+  else if (auto write = dyn_cast<vector::TransferWriteOp>(op))
+    result = lowerWrite(write);
+  else
+    return false;
+  if (failed(result))
+    return failure();
+  done.insert(&op);
+  return true;
+}
+
 LogicalResult TileLowering::lowerBlock(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
-    bool hasTile =
-        llvm::any_of(op.getOperandTypes(), llvm::IsaPred<VectorType>) ||
-        llvm::any_of(op.getResultTypes(), llvm::IsaPred<VectorType>);
     builder.setInsertionPoint(&op);
     loc = op.getLoc();
-    if (auto forOp = dyn_cast<scf::ForOp>(op)) {
-      if (failed(lowerFor(forOp)))
-        return failure();
+    FailureOr<bool> isLowered = lowerWhole(op);
+    if (failed(isLowered))
+      return failure();
+    if (*isLowered)
       continue;
-    }
-    auto gather = dyn_cast<GatherOp>(op);
-    if (gather && !isa<VectorType>(gather.getType())) {
-      if (failed(lowerGather(gather)))
-        return failure();
-      continue;
-    }
-    if (!hasTile)
-      continue;
-    if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      if (failed(lowerIf(branch)))
-        return failure();
-      continue;
-    }
-    if (auto contract = dyn_cast<vector::ContractionOp>(op)) {
-      if (failed(lowerContract(contract)))
-        return failure();
-      continue;
-    }
-    if (auto step = dyn_cast<OnlineStepOp>(op)) {
-      if (failed(lowerStep(step)))
-        return failure();
-      continue;
-    }
-    if (auto scatter = dyn_cast<ScatterOp>(op)) {
-      if (failed(lowerScatter(scatter)))
-        return failure();
-      continue;
-    }
-    if (auto write = dyn_cast<vector::TransferWriteOp>(op)) {
-      if (failed(lowerWrite(write)))
-        return failure();
-      continue;
-    }
-    if (op.getNumResults() != 1 || op.getNumRegions() != 0)
+    if (!isOfElements(op))
       return op.emitError("'")
              << op.getName() << "' on tiles has no lowering to the CPU";
     // Everything else is computed where it is used, unless that is often.
-    auto type = dyn_cast<VectorType>(op.getResult(0).getType());
-    bool keep = type && (feedsContraction(&op) ||
-                         (type.getRank() == 1 && isExpensive(&op)));
-    if (keep && failed(materialize(op.getResult(0))))
+    Value value = op.getResult(0);
+    auto type = dyn_cast<VectorType>(value.getType());
+    bool isOften = type && (feedsContraction(&op) ||
+                            (type.getRank() == 1 && isExpensive(&op)));
+    if (isOften && !feedsReduction(&op) && failed(materialize(value)))
       return failure();
     dead.push_back(&op);
   }

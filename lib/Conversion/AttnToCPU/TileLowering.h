@@ -27,6 +27,9 @@ public:
 
 private:
   LogicalResult lowerBlock(Block &block);
+  /// Lowers an operation on whole tiles, or one without tiles. Returns false if
+  /// it is of elements.
+  FailureOr<bool> lowerWhole(Operation &op);
   LogicalResult lowerFor(scf::ForOp op);
   // Branches.cpp
   LogicalResult lowerIf(scf::IfOp op);
@@ -43,12 +46,13 @@ private:
   /// Writes the elements of rows from `firstRow` on, columns [first, end).
   LogicalResult writeElements(vector::TransferWriteOp op, int64_t firstRow,
                               Value first, Value end);
-  LogicalResult lowerStep(OnlineStepOp op);
   LogicalResult lowerGather(GatherOp op);
   // Scatter.cpp
   LogicalResult lowerScatter(ScatterOp op);
   // MicroKernel.cpp
   LogicalResult lowerContract(vector::ContractionOp op);
+  // Reductions.cpp
+  LogicalResult lowerReduction(vector::MultiDimReductionOp op);
 
   /// A buffer for a tile, aligned for vectors, that lives as long as the
   /// worker.
@@ -62,9 +66,13 @@ private:
   /// The buffer to which an update of `value` goes: its own, if nothing else
   /// reads it, otherwise a new one that holds a copy.
   FailureOr<Value> getUpdatable(Value value);
-  /// A buffer of the type of `value` that computing `value` reads for the last
-  /// time, element by element, or a new one.
-  Value getOverwritable(Value value);
+  /// Whether an operation on whole tiles that is yet to be lowered reads a
+  /// tile, or what is computed of it where it is used, but for `reader` and
+  /// what is computed of `stored`, which is to be in memory itself.
+  bool isReadAfter(Value value, Operation *reader, Value stored = {});
+  /// A buffer of the type of `value` that computing `value` for `reader` reads
+  /// for the last time, element by element, or a new one.
+  Value getOverwritable(Value value, Operation *reader, Value stored = {});
   /// Gives a tile in memory a name of its own inside of `block`, which is yet
   /// to be lowered, so that one reader there may overwrite the tile.
   void rename(Value value, Block &block);
@@ -90,6 +98,8 @@ private:
   TileBuffers buffers;
   SmallVector<Value> scratch;
   SmallVector<Operation *> dead;
+  /// Operations on whole tiles that are lowered.
+  DenseSet<Operation *> done;
 };
 
 } // namespace mlir::attn

@@ -34,15 +34,29 @@ static Value emitExp(Arithmetic &a, Value x) {
   return a.scale(power, a.subInt(a.bits(shifted), a.bits(a.constant(kRound))));
 }
 
-static Value emitExp2(Arithmetic &a, Value x) {
-  x = a.clamp(x, -151.0f, 129.0f);
+/// 2^x as a power of two, whose exponent is in the low bits of the first, times
+/// the second.
+static std::pair<Value, Value> splitPower(Arithmetic &a, Value x) {
   Value shifted = a.add(x, a.constant(kRound));
   Value rest = a.sub(x, a.sub(shifted, a.constant(kRound)));
-  Value power =
+  return {
+      a.bits(shifted),
       a.polynomial(rest, {1.535336188319500e-4f, 1.339887440266574e-3f,
                           9.618437357674640e-3f, 5.550332471162809e-2f,
-                          2.402264791363012e-1f, 6.931472028550421e-1f, 1.0f});
-  return a.scale(power, a.subInt(a.bits(shifted), a.bits(a.constant(kRound))));
+                          2.402264791363012e-1f, 6.931472028550421e-1f, 1.0f})};
+}
+
+static Value emitExp2(Arithmetic &a, Value x) {
+  auto [bits, power] = splitPower(a, a.clamp(x, -151.0f, 129.0f));
+  return a.scale(power, a.subInt(bits, a.bits(a.constant(kRound))));
+}
+
+/// A power of two that may be 0 where it is no normal number, and infinite from
+/// 2^127.5 on. So its exponent needs no second factor.
+static Value emitApproximateExp2(Arithmetic &a, Value x) {
+  auto [bits, power] = splitPower(a, a.clamp(x, -127.0f, 128.0f));
+  Value exponent = a.addInt(a.shiftLeft(bits, 23), a.intConstant(127 << 23));
+  return a.mul(power, a.fromBits(exponent));
 }
 
 namespace {
@@ -112,10 +126,19 @@ static Value emitLog2(Arithmetic &a, Value x) {
   return selectLogarithm(a, x, a.add(sum, log.exponent));
 }
 
+static LogicalResult lowerApproximateExp2(math::Exp2Op op,
+                                          PatternRewriter &rewriter) {
+  if (!bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
+    return rewriter.notifyMatchFailure(op, "it is to be exact");
+  return LowerFloatFunction<math::Exp2Op, emitApproximateExp2>(op.getContext())
+      .matchAndRewrite(op, rewriter);
+}
+
 void mlir::attn::populateFloatFunctionPatterns(RewritePatternSet &patterns) {
   patterns.add<LowerFloatFunction<math::ExpOp, emitExp>,
                LowerFloatFunction<math::Exp2Op, emitExp2>,
                LowerFloatFunction<math::LogOp, emitLog>,
                LowerFloatFunction<math::Log2Op, emitLog2>>(
       patterns.getContext());
+  patterns.add(lowerApproximateExp2, /*benefit=*/2);
 }

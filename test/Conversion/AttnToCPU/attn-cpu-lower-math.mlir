@@ -41,3 +41,22 @@ func.func @others(%x: vector<8xf64>, %y: f64, %z: f32) -> (vector<8xf64>, f64, f
   %3 = math.powf %z, %z : f32
   return %0, %1, %2, %3 : vector<8xf64>, f64, f32, f32
 }
+
+// A power of two that may be approximated has one factor that is a power of two.
+
+// CHECK-LABEL: func.func @approximate
+// CHECK-NOT: math.exp2
+// CHECK: arith.shli
+// CHECK-NOT: arith.shli
+// CHECK: arith.mulf
+// CHECK-NEXT: return
+// CHECK-LABEL: func.func @approximate_f64
+// CHECK-NEXT: math.exp2
+func.func @approximate(%x: vector<8xf32>) -> vector<8xf32> {
+  %0 = math.exp2 %x fastmath<afn> : vector<8xf32>
+  return %0 : vector<8xf32>
+}
+func.func @approximate_f64(%x: f64) -> f64 {
+  %0 = math.exp2 %x fastmath<afn> : f64
+  return %0 : f64
+}

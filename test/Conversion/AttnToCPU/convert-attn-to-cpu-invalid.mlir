@@ -132,3 +132,33 @@ func.func @no_columns(%x: vector<8x1xf32>, %out: memref<8x4xf32>) {
   } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
   return
 }
+
+// -----
+
+func.func @rows(%a: memref<8x8xf32>, %out: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<8xf32>
+  scf.forall (%t) in (1) {
+    %x = vector.transfer_read %a[%t, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
+    // expected-error @below {{expects a reduction over the rows of a tile}}
+    %z = vector.multi_reduction <add>, %x, %zero [1] : vector<8x8xf32> to vector<8xf32>
+    vector.transfer_write %z, %out[%t] {in_bounds = [true]} : vector<8xf32>, memref<8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}
+
+// -----
+
+func.func @columns(%a: memref<8x8xf32>, %out: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<8xf32>
+  scf.forall (%t) in (1) {
+    %x = vector.transfer_read %a[%t, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
+    // expected-error @below {{expects a multiple of 16 columns, but got 8}}
+    %z = vector.multi_reduction <add>, %x, %zero [0] : vector<8x8xf32> to vector<8xf32>
+    vector.transfer_write %z, %out[%t] {in_bounds = [true]} : vector<8xf32>, memref<8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 1>}
+  return
+}

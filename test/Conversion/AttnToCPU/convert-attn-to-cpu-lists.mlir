@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-tile --attn-expand-tile-loops --canonicalize --cse --attn-hoist-invariants --attn-bufferize --convert-attn-to-cpu --canonicalize --cse | FileCheck %s
+// RUN: attn-opt %s --attn-tile --attn-expand-tile-loops --attn-decompose-online-step --canonicalize --cse --attn-hoist-invariants --attn-bufferize --convert-attn-to-cpu --canonicalize --cse | FileCheck %s
 
 // Queries with lists of keys: a task has `rows` of them. Keys of a step stay a
 // vector; what has an element for each column is in a buffer.
@@ -39,7 +39,7 @@
 // CHECK:   }
 
 // CHECK:   arith.select %[[EXIST]], %{{.*}} : vector<32xi1>, vector<32xf32>
-// CHECK:   arith.cmpf ogt, %{{.*}}, %[[MAX]] : vector<1xf32>
+// CHECK:   arith.maxnumf %{{.*}}, %[[MAX]] : vector<1xf32>
 
 // Values: the accumulator in registers over the keys that there are, two at a
 // time, so that their sums do not wait for each other.

@@ -58,40 +58,6 @@ func.func @contract(%a: memref<3x6xf32>, %b: memref<6x8xf32>, %out: memref<3x8xf
 
 // -----
 
-// The step of the online softmax: scores and maxima in one pass, powers and
-// sums in a second, then the rescaling; the state is updated in place.
-
-// CHECK-LABEL: func @step
-// CHECK-DAG: %[[P:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4x4xf32>
-// CHECK: scf.for
-// CHECK: %[[MAX:.*]] = scf.for {{.*}} -> (vector<4xf32>)
-// CHECK: arith.cmpf ogt
-// CHECK: arith.select
-// CHECK: arith.cmpf oeq, %[[MAX]], %{{.*}} : vector<4xf32>
-// CHECK: vector.fma
-// CHECK: arith.bitcast
-// CHECK: scf.for {{.*}} -> (vector<4xf32>)
-// CHECK: arith.subf
-// CHECK: arith.addf
-// CHECK: scf.for
-// CHECK: arith.mulf
-// CHECK-NOT: attn.online_step
-func.func @step(%s: memref<4x4xf32>, %out: memref<4x4xf32>, %state: memref<4xf32>) {
-  %c0 = arith.constant 0 : index
-  %pad = arith.constant 0.0 : f32
-  scf.forall (%t) in (1) {
-    %scores = vector.transfer_read %s[%t, %c0], %pad {in_bounds = [true, true]} : memref<4x4xf32>, vector<4x4xf32>
-    %acc = vector.transfer_read %out[%t, %c0], %pad {in_bounds = [true, true]} : memref<4x4xf32>, vector<4x4xf32>
-    %max = vector.transfer_read %state[%t], %pad {in_bounds = [true]} : memref<4xf32>, vector<4xf32>
-    %p, %acc1, %max1, %sum1 = attn.online_step %scores, %acc, %max, %max : vector<4x4xf32>, vector<4x4xf32>, vector<4xf32>
-    vector.transfer_write %acc1, %out[%t, %c0] {in_bounds = [true, true]} : vector<4x4xf32>, memref<4x4xf32>
-    vector.transfer_write %sum1, %state[%t] {in_bounds = [true]} : vector<4xf32>, memref<4xf32>
-  } {attn.schedule = #attn.schedule<tile_m = 4, tile_n = 4, lanes = 4, unroll_m = 1, unroll_n = 2>}
-  return
-}
-
-// -----
-
 // Reads of captures: an index out of range reads 0, and with a site number is
 // reported.
 

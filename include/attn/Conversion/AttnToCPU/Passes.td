@@ -17,8 +17,10 @@ def ConvertAttnToCPUPass : Pass<"convert-attn-to-cpu"> {
     * a contraction becomes a register-blocked loop: `unroll_n` rows by
       `unroll_m` vectors of `lanes` queries stay in registers over the sum. Keys and values
       of the accumulator type are read in place; others are converted, a tile at a time;
-    * `attn.online_step` becomes two passes over the scores, with the statistics
-      of the queries in registers; for f32, powers of two are a polynomial with a relative error below 2^-23;
+    * a `vector.multi_reduction` over the rows becomes a loop over them, which also computes the tile that is reduced, element by element, and leaves
+      it in memory if it is read again. What is reduced so far, and what the columns alone decide, is in registers;
+    * what a contraction adds to is computed where the sum is added, such as an accumulator that is rescaled;
+    * the memory of a tile that is read for the last time goes to the tile that takes its place;
     * an `scf.if` that yields tiles leaves each in one buffer on both sides, in that of the state
       of the softmax where it continues one;
     * `attn.gather` becomes masked loads. An index out of range reads 0, and

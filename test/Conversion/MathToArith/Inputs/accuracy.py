@@ -60,6 +60,7 @@ FUNCTIONS = {
     "erfc": (math.erfc, [(1e-30, 1e-3), (1e-3, 1), (1, 9)], 8),
     "exp": (grows(math.exp), [(1e-30, 1e-3), (1e-3, 1), (1, 90)], 2),
     "exp2": (grows(lambda x: 2.0**x), [(1e-30, 1e-3), (1e-3, 1), (1, 130)], 2),
+    "exp2_afn": (lambda x: 2.0**x, [(1e-30, 1e-3), (1e-3, 1), (1, 125)], 2),
     "expm1": (grows(math.expm1), [(1e-30, 1e-3), (1e-3, 1), (1, 90)], 4),
     "log": (math.log, [(1e-30, 1e-3), (1e-3, 1), (1, 10), (10, 1e30)], 2),
     "log10": (math.log10, [(1e-30, 1e-3), (1e-3, 1), (1, 10), (10, 1e30)], 4),
@@ -99,6 +100,8 @@ SPECIAL = {
     "erfc": [((INF,), 0), ((-INF,), 2)],
     "exp": [((0,), 1), ((INF,), INF), ((-INF,), 0)],
     "exp2": [((3,), 8), ((INF,), INF), ((-INF,), 0)],
+    "exp2_afn": [((3,), 8), ((127,), 2.0**127), ((128,), INF), ((1e30,), INF)]
+    + [((INF,), INF), ((-127,), 0), ((-1e30,), 0), ((-INF,), 0)],
     "expm1": [((INF,), INF), ((-INF,), -1)],
     "log": [((1,), 0), ((0,), -INF), ((-1,), NAN), ((INF,), INF)],
     "log10": [((0,), -INF), ((-1,), NAN), ((INF,), INF)],
@@ -137,9 +140,12 @@ def write(path, names):
             count = 2 if name in BINARY else 1
             parameters = ", ".join(f"%{n}: f32" for n in "xy"[:count])
             operands = ", ".join(f"%{n}" for n in "xy"[:count])
+            # What is approximated has a flag.
+            name, flag, _ = name.partition("_afn")
+            flags = " fastmath<afn>" if flag else ""
             file.write(
-                f"func.func @attn_{name}({parameters}) -> f32 {{\n"
-                f"  %r = math.{name} {operands} : f32\n  return %r : f32\n}}\n"
+                f"func.func @attn_{name}{flag}({parameters}) -> f32 {{\n"
+                f"  %r = math.{name} {operands}{flags} : f32\n  return %r : f32\n}}\n"
             )
 
 

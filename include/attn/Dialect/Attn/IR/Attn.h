@@ -53,6 +53,10 @@ inline constexpr llvm::StringLiteral kStatusAttrName = "attn.status";
 /// on extents (see attn-plan).
 inline constexpr llvm::StringLiteral kConstraintsAttrName = "attn.constraints";
 
+/// By how much the base-2 exponent of a maximum may grow before sums and
+/// results are brought to it. Probabilities stay below 2^8 then.
+inline constexpr double kRescaleThreshold = 8;
+
 /// Keys of a word that lists of single keys become.
 inline constexpr int64_t kWordKeys = 32;
 

@@ -823,6 +823,51 @@ def AttnTilePass : Pass<"attn-tile"> {
   ];
 }
 
+def AttnDecomposeOnlineStepPass : Pass<"attn-decompose-online-step"> {
+  let summary = "make arithmetic of steps of the online softmax";
+  let description = [{
+    Each `attn.online_step` becomes operations of vector, arith and math on the same tiles: the maximum and the sum over the keys are
+    `vector.multi_reduction`, statistics of queries are broadcast.
+
+    * With `rescale(exact)`, the maximum is that of all keys so far.
+    * With `rescale(lazy)`, each query keeps its maximum where that of the scores is above it by no more than 8.
+    * With `rescale(never)`, the maximum stays, and nothing is rescaled.
+
+    Powers of two have `fastmath<afn>`: those below the normal numbers may be 0.
+
+    Postcondition: no `attn.online_step` is left.
+
+    Before:
+
+    ```mlir
+    %p, %acc1, %max1, %sum1 = attn.online_step %s, %acc, %max, %sum
+        : vector<64x32xf32>, vector<128x32xf32>, vector<32xf32>
+    ```
+
+    After, without constants:
+
+    ```mlir
+    %most = vector.multi_reduction <maxnumf>, %s, %infinity [0] : vector<64x32xf32> to vector<32xf32>
+    %max1 = arith.maxnumf %most, %max : vector<32xf32>
+    %isEmpty = arith.cmpf oeq, %max1, %infinity : vector<32xf32>
+    %shift = arith.select %isEmpty, %zero, %max1 : vector<32xi1>, vector<32xf32>
+    %shifts = vector.broadcast %shift : vector<32xf32> to vector<64x32xf32>
+    %e = arith.subf %s, %shifts : vector<64x32xf32>
+    %p = math.exp2 %e fastmath<afn> : vector<64x32xf32>
+    %added = vector.multi_reduction <add>, %p, %zero [0] : vector<64x32xf32> to vector<32xf32>
+    %d = arith.subf %max, %shift : vector<32xf32>
+    %rescale = math.exp2 %d fastmath<afn> : vector<32xf32>
+    %rescales = vector.broadcast %rescale : vector<32xf32> to vector<128x32xf32>
+    %acc1 = arith.mulf %acc, %rescales : vector<128x32xf32>
+    %sum1 = math.fma %sum, %rescale, %added : vector<32xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 def AttnExpandTileLoopsPass : Pass<"attn-expand-tile-loops"> {
   let summary = "make plain loops of loops over tiles";
   let description = [{

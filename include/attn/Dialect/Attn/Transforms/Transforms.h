@@ -29,6 +29,9 @@ void populateBranchToSelectPatterns(RewritePatternSet &patterns);
 /// such as the addition of a finite bias.
 void populateSinkInfinityPatterns(RewritePatternSet &patterns);
 
+/// `attn.online_step` becomes arithmetic on vectors.
+void populateDecomposeOnlineStepPatterns(RewritePatternSet &patterns);
+
 /// Folds and simplifies all regions of `op`: the patterns above, upstream's
 /// canonical forms, and common subexpressions.
 void cleanUpRegions(AttentionLikeOpInterface op);

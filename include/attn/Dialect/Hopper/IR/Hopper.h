@@ -31,10 +31,6 @@ inline constexpr int64_t kCodeAlignment = 16;
 /// The columns of a tile that are 128 bytes of 16-bit elements.
 inline constexpr int64_t kChunkColumns = 64;
 
-/// By how much the base-2 exponent of a maximum may grow before sums and
-/// results are brought to it. Probabilities stay below 2^8 then.
-inline constexpr double kRescaleThreshold = 8;
-
 /// A constant of a vector type of floats, each element of which is `value`.
 Value createSplat(OpBuilder &builder, Location loc, Type type, double value);
 

@@ -1,0 +1,96 @@
+//===- Reductions.cpp - Reductions over the rows of a tile on a CPU -------===//
+//
+// The loop over rows is inside of one over a few vectors of columns, so that
+// what is reduced so far stays in registers. It also computes the tile that is
+// reduced, and leaves it in memory if it is read again: a softmax goes over its
+// scores twice, once for their maxima, and once for their powers and the sums.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileLowering.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Whether no element of a constant is NaN.
+static bool isNumber(Value value) {
+  DenseFPElementsAttr elements;
+  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
+         !elements.getSplatValue<APFloat>().isNaN();
+}
+
+LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
+  VectorType type = op.getSourceVectorType();
+  auto resultType = dyn_cast<VectorType>(op.getDestType());
+  if (type.getRank() != 2 || !resultType || resultType.getRank() != 1 ||
+      op.isReducedDim(1))
+    return op.emitError("expects a reduction over the rows of a tile");
+  int64_t step = lanes * unrollM;
+  if (type.getDimSize(1) % step != 0)
+    return op.emitError("expects a multiple of ")
+           << step << " columns, but got " << type.getDimSize(1);
+  Value source = op.getSource();
+  if (!isVectorReadable(source, 1, buffers) && failed(materialize(source)))
+    return failure();
+  Value tile;
+  if (!buffers.contains(source) && isReadAfter(source, op))
+    tile = getOverwritable(source, op, source);
+  Value result = allocate(resultType);
+
+  vector::CombiningKind kind = op.getKind();
+  bool isMax = kind == vector::CombiningKind::MAXNUMF && isNumber(op.getAcc());
+  auto combine = [&](Value element, Value running) -> Value {
+    if (!isMax)
+      return vector::makeArithReduction(builder, loc, kind, element, running);
+    // What runs is no NaN then, and this is one instruction of x86.
+    Value isGreater = arith::CmpFOp::create(
+        builder, loc, arith::CmpFPredicate::OGT, element, running);
+    return arith::SelectOp::create(builder, loc, isGreater, element, running);
+  };
+  auto emitColumns = [&](Value base) -> LogicalResult {
+    // What columns alone decide is computed in front of the loop over rows.
+    TileEvaluator outer = evaluator();
+    SmallVector<Value> columns, inits;
+    for (int64_t u = 0; u < unrollM; ++u) {
+      Value column =
+          arith::AddIOp::create(builder, loc, base, index(u * lanes));
+      TileCoord coord = {column, /*isVector=*/true};
+      columns.push_back(column);
+      inits.push_back(outer.evaluateVector(op.getAcc(), coord));
+      if (!inits.back() || failed(outer.evaluateOfColumns(source, coord)))
+        return failure();
+    }
+    Value zero = index(0), end = index(type.getDimSize(0)), one = index(1);
+    auto rows = scf::ForOp::create(builder, loc, zero, end, one, inits);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(rows.getBody());
+      TileEvaluator inner = outer;
+      Value row = rows.getInductionVar();
+      SmallVector<Value> next;
+      for (auto [column, running] :
+           llvm::zip_equal(columns, rows.getRegionIterArgs())) {
+        Value element = inner.evaluateVector(
+            source, {TileCoord{row}, TileCoord{column, true}});
+        if (!element)
+          return failure();
+        if (tile)
+          vector::StoreOp::create(builder, loc, element, tile,
+                                  ValueRange{row, column});
+        next.push_back(combine(element, running));
+      }
+      scf::YieldOp::create(builder, loc, next);
+    }
+    for (auto [column, value] : llvm::zip_equal(columns, rows.getResults()))
+      vector::StoreOp::create(builder, loc, value, result, column);
+    return success();
+  };
+  if (failed(emitLoop(index(type.getDimSize(1)), step, emitColumns)))
+    return failure();
+  if (tile)
+    buffers[source] = tile;
+  buffers[op.getResult()] = result;
+  dead.push_back(op);
+  return success();
+}
