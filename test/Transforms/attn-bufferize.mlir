@@ -104,3 +104,13 @@ func.func @f.plan(%x: tensor<?xf32>) -> index attributes {attn.constraints = []}
   %n = tensor.dim %x, %c0 : tensor<?xf32>
   return %n : index
 }
+
+// Rows that a vector names are read from the buffer.
+
+// CHECK-LABEL: func.func @rows(
+// CHECK-SAME: %[[X:[^ ]*]]: memref<?x8xf32,
+// CHECK: attn.gather_rows %[[X]][] rows
+func.func @rows(%x: tensor<?x8xf32>, %rows: vector<4xindex>, %mask: vector<4xi1>) -> vector<4x8xf32> {
+  %v = attn.gather_rows %x[] rows %rows along 0 columns along 1 mask %mask : tensor<?x8xf32>, vector<4xindex> -> vector<4x8xf32>
+  return %v : vector<4x8xf32>
+}

@@ -20,9 +20,7 @@
 // CHECK:   %[[NUMBERS:.*]] = attn.gather %[[U]]#1[%[[PAGE]], %{{.*}}] mask %true : tensor<?x96xi32>, (index, vector<96xindex>), i1 -> vector<96xi32>
 // CHECK:   arith.index_cast %[[NUMBERS]]
 // CHECK:   attn.step @load_k
-// CHECK:   %[[COLUMN:.*]] = vector.shape_cast %[[ROWIDS]]
-// CHECK:   %[[EACH:.*]] = vector.broadcast %[[COLUMN]] : vector<96x1xindex> to vector<96x8xindex>
-// CHECK:   attn.gather %[[K]][%[[B]], %{{.*}}, %[[EACH]], %{{.*}}] mask %true : tensor<2x2x?x8xbf16>, (index, index, vector<96x8xindex>, vector<96x8xindex>), i1 -> vector<96x8xbf16>
+// CHECK:   attn.gather_rows %[[K]][%[[B]], %{{.*}}] rows %[[ROWIDS]] along 2 columns along 3 mask %{{.*}} : tensor<2x2x?x8xbf16>, vector<96xindex> -> vector<96x8xbf16>
 // CHECK:   vector.contract
 // CHECK:   %[[POSITIONS:.*]] = arith.andi %[[ROWIDS]], %{{.*}} : vector<96xindex>
 // CHECK:   attn.gather %[[U]]#2[%[[PAGE]], %{{.*}}, %{{.*}}] mask %true : tensor<?x3x64xi32>, (index, vector<96x64xindex>, vector<96x64xindex>), i1 -> vector<96x64xi32>
@@ -34,7 +32,7 @@
 // CHECK-NEXT: attn.yield %[[BOTH]]
 // CHECK:   attn.online_step
 // CHECK:   attn.step @load_v
-// CHECK:   attn.gather %[[V]][
+// CHECK:   attn.gather_rows %[[V]][
 // A tile whose keys are not known gives NaN.
 // CHECK: %[[UNKNOWN:.*]] = arith.cmpi slt, %[[COUNT]], %c0
 // CHECK: %[[ALL:.*]] = vector.broadcast %[[UNKNOWN]] : i1 to vector<64xi1>

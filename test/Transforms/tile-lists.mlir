@@ -17,18 +17,18 @@
 // CHECK: %[[END:.*]] = arith.minsi
 // CHECK: scf.for %[[N:.*]] = %[[BEGIN]] to %[[END]] step %c32 iter_args(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}}) -> (vector<24x1xf32>, vector<1xf32>, vector<1xf32>) {
 // CHECK:   %[[IN:.*]] = arith.cmpi slt, %{{.*}} : vector<32xindex>
-// CHECK:   %[[LIST:.*]] = attn.gather %[[COLUMNS]][%{{.*}}] mask %[[IN]] : tensor<?xi64>, (vector<32xindex>), vector<32xi1> -> vector<32xi64>
+// CHECK:   %[[LIST:.*]] = attn.gather %[[COLUMNS]][%[[N]]] box #{{.*}} mask %[[IN]] : tensor<?xi64>, (index), vector<32xi1> -> vector<32xi64>
 // CHECK:   %[[J:.*]] = arith.index_cast %[[LIST]] : vector<32xi64> to vector<32xindex>
 // CHECK:   %[[THERE:.*]] = arith.cmpi ult, %[[J]], %{{.*}} : vector<32xindex>
 // CHECK:   %[[EXIST:.*]] = arith.andi %[[IN]], %[[THERE]] : vector<32xi1>
-// CHECK:   %[[KEYS:.*]] = attn.gather %[[K]][%[[C]], %[[G]], %{{.*}}, %{{.*}}] mask %{{.*}} : tensor<?x2x?x16xbf16>, (index, index, vector<32x16xindex>, vector<32x16xindex>), vector<32x16xi1> -> vector<32x16xbf16>
+// CHECK:   %[[KEYS:.*]] = attn.gather_rows %[[K]][%[[C]], %[[G]]] rows %[[J]] along 2 columns along 3 mask %[[EXIST]] : tensor<?x2x?x16xbf16>, vector<32xindex> -> vector<32x16xbf16>
 // CHECK:   %[[PRODUCTS:.*]] = vector.contract {{.*}} : vector<32x16xf32>, vector<16x1xf32> into vector<32x1xf32>
 // CHECK:   %[[S:.*]] = vector.shape_cast %[[PRODUCTS]] : vector<32x1xf32> to vector<32xf32>
 // CHECK:   %[[CAUSAL:.*]] = arith.cmpi sle, %[[J]], %{{.*}} : vector<32xindex>
 // CHECK:   %[[ALLOWED:.*]] = arith.andi %[[EXIST]], %[[CAUSAL]]
 // CHECK:   arith.select %[[ALLOWED]], %{{.*}}, %{{.*}} : vector<32xi1>, vector<32xf32>
 // CHECK:   attn.online_step %{{.*}}, %[[ACC]], %[[MAX]], %[[SUM]] factor 0.36{{.*}} : vector<32x1xf32>, vector<24x1xf32>, vector<1xf32>
-// CHECK:   attn.gather %[[V]]
+// CHECK:   attn.gather_rows %[[V]]
 // CHECK:   vector.contract {{.*}} : vector<32x24xf32>, vector<32x1xf32> into vector<24x1xf32>
 // CHECK: } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 32, lanes = 8>
 func.func @lists(%q: tensor<2x4x?x16xbf16>, %k: tensor<?x2x?x16xbf16>, %v: tensor<?x2x?x24xbf16>, %rows: tensor<4x?xi32>, %columns: tensor<?xi64>, %acc: tensor<2x4x?x24xf32>, %stat: tensor<2x4x?xf32>, %o: tensor<2x4x?x24xbf16>) -> tensor<2x4x?x24xbf16> {
@@ -76,7 +76,7 @@ func.func @part(%ob: index, %oh: index, %oi: index, %oj: index, %q: tensor<1x1x1
 // CHECK: scf.for %[[N:.*]] = %c0 to %[[KEYS:[^ ]*]] step %c8
 // CHECK: %[[J:.*]] = arith.addi %{{.*}} : vector<8xindex>
 // CHECK: %[[EXIST:.*]] = arith.cmpi slt, %[[J]], %{{.*}} : vector<8xindex>
-// CHECK: attn.gather
+// CHECK: attn.gather_rows %{{.*}} rows %[[J]] along 2 columns along 3 mask %[[EXIST]]
 // CHECK-NOT: index_cast
 func.func @all(%q: tensor<1x1x16x20xf32>, %k: tensor<1x1x?x20xf32>, %stat: tensor<1x1x16xf32>) -> tensor<1x1x16x20xf32> {
   %s:3 = attn.online_attention scale 1.0 schedule #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>

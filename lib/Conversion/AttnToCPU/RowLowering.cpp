@@ -124,8 +124,8 @@ FailureOr<Value> RowLowering::evaluateColumns(Value value, Value column,
   if (auto cast = dyn_cast_or_null<vector::ShapeCastOp>(op))
     return evaluateColumns(cast.getSource(), column, width);
   if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op))
-    return this->broadcast(getScalar(mapping.lookup(broadcast.getSource())),
-                           type);
+    return this->broadcast(
+        getScalar(mapping.lookupOrDefault(broadcast.getSource())), type);
   if (auto read = dyn_cast_or_null<vector::TransferReadOp>(op)) {
     SmallVector<Value> position;
     for (Value index : read.getIndices())
@@ -182,7 +182,8 @@ LogicalResult RowLowering::lowerWrite(vector::TransferWriteOp op) {
   Value base = mapping.lookupOrDefault(op.getBase());
   if (op.getVectorType().getRank() == 1) {
     // One query, which there is.
-    store(getScalar(mapping.lookup(op.getValueToStore())), base, position);
+    store(getScalar(mapping.lookupOrDefault(op.getValueToStore())), base,
+          position);
     return success();
   }
   unsigned dim = op.getPermutationMap().getDimPosition(0);
@@ -211,56 +212,37 @@ LogicalResult RowLowering::lowerWrite(vector::TransferWriteOp op) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// The first of consecutive positions, or null.
-static Value matchConsecutive(Value positions) {
-  auto sum = positions.getDefiningOp<arith::AddIOp>();
-  if (!sum)
-    return {};
-  for (auto [first, step] :
-       {std::pair{sum.getLhs(), sum.getRhs()}, {sum.getRhs(), sum.getLhs()}})
-    if (auto broadcast = first.getDefiningOp<vector::BroadcastOp>())
-      if (step.getDefiningOp<vector::StepOp>() &&
-          !isa<VectorType>(broadcast.getSourceType()))
-        return broadcast.getSource();
-  return {};
-}
-
-/// A part of a list follows itself in memory.
-bool RowLowering::lowerConsecutive(GatherOp op) {
-  auto type = dyn_cast<VectorType>(op.getType());
-  if (!type || op.getSite() || op.getIndices().size() != 1 ||
-      type.getElementType().isInteger(1) || !isContiguous(op.getSource(), 0))
-    return false;
-  Value positions = op.getIndices()[0];
-  Value first = matchConsecutive(positions);
-  if (!first)
-    return false;
-  Value extent = memref::DimOp::create(builder, loc, op.getSource(), 0);
-  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                        mapping.lookup(positions),
-                                        broadcast(extent, positions.getType()));
-  Value active = arith::AndIOp::create(
-      builder, loc, broadcast(mapping.lookup(op.getMask()), inRange.getType()),
-      inRange);
-  Value zeros = arith::ConstantOp::create(
-      builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
-  mapping.map(op.getResult(), vector::MaskedLoadOp::create(
-                                  builder, loc, type, op.getSource(),
-                                  mapping.lookupOrDefault(first), active, zeros)
-                                  .getResult());
-  return true;
-}
-
 LogicalResult RowLowering::lowerGather(GatherOp op) {
-  if (lowerConsecutive(op))
-    return success();
   SmallVector<Value> indices;
-  for (Value index : op.getIndices())
+  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     indices.push_back(mapping.lookupOrDefault(index));
-  static const TileBuffers none;
-  TileEvaluator evaluator(builder, loc, none, numKeys);
-  Value mask = mapping.lookupOrDefault(op.getMask());
-  Value result = evaluator.emitGather(op, mask, indices);
+    // Along a box, keys have positions that follow each other.
+    if (op.getBox() && op.getBox()->isFunctionOfDim(dim))
+      indices.back() = emitPositions(builder, loc, indices.back(), numKeys);
+  }
+  Value mask = mapping.lookupOrDefault(op.getMask()), result;
+  auto type = dyn_cast<VectorType>(op.getType());
+  // A part of a list lies in one piece.
+  bool isPart = op.getBox() && indices.size() == 1 && !op.getSite() &&
+                !type.getElementType().isInteger(1) &&
+                isContiguous(op.getSource(), 0);
+  if (isPart) {
+    Value extent = memref::DimOp::create(builder, loc, op.getSource(), 0);
+    Value inRange = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ult, indices[0],
+        broadcast(extent, indices[0].getType()));
+    Value active = arith::AndIOp::create(
+        builder, loc, broadcast(mask, inRange.getType()), inRange);
+    Value zeros = arith::ConstantOp::create(
+        builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
+    result = vector::MaskedLoadOp::create(
+        builder, loc, type, op.getSource(),
+        mapping.lookupOrDefault(op.getIndices()[0]), active, zeros);
+  } else {
+    static const TileBuffers none;
+    TileEvaluator evaluator(builder, loc, none, numKeys);
+    result = evaluator.emitGather(op, mask, indices);
+  }
   if (!result)
     return failure();
   mapping.map(op.getResult(), broadcast(result, op.getType()));

@@ -19,7 +19,7 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOCPU_ROWLOWERING_H
 #define ATTN_LIB_CONVERSION_ATTNTOCPU_ROWLOWERING_H
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -59,7 +59,6 @@ private:
   LogicalResult lowerOp(Operation &op);
   LogicalResult lowerKeys(scf::ForOp op);
   LogicalResult lowerGather(GatherOp op);
-  bool lowerConsecutive(GatherOp op);
   LogicalResult lowerReduction(vector::MultiDimReductionOp op);
   FailureOr<Value> getOfKeys(Value value);
   LogicalResult lowerWrite(vector::TransferWriteOp op);
@@ -70,7 +69,7 @@ private:
                               const GatheredRows &rows);
   LogicalResult lowerValues(vector::ContractionOp op, const GatheredRows &rows);
   FailureOr<Value> getUpdated(Value value);
-  FailureOr<GatheredRows> matchRows(Value tile, Operation *user);
+  FailureOr<GatheredRows> getRows(vector::ContractionOp op);
   StepRows getStepRows(const GatheredRows &rows);
   /// Elements of a row from `column` on, in the accumulator's type.
   Value loadRow(const GatheredRows &rows, Value row, Value column,

@@ -1,7 +1,6 @@
 //===- RowProducts.cpp - Products of a query and gathered rows ------------===//
 
 #include "RowLowering.h"
-#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -16,33 +15,24 @@ static constexpr int64_t kMaxUnrolled = 8;
 // Rows
 //===----------------------------------------------------------------------===//
 
-FailureOr<RowLowering::GatheredRows> RowLowering::matchRows(Value tile,
-                                                            Operation *user) {
+FailureOr<RowLowering::GatheredRows>
+RowLowering::getRows(vector::ContractionOp op) {
+  // Rows are converted to the type of products where they are read.
+  Value tile = op.getLhs();
   if (auto extend = tile.getDefiningOp<arith::ExtFOp>())
     tile = extend.getIn();
-  auto gather = tile.getDefiningOp<GatherOp>();
+  auto gather = tile.getDefiningOp<GatherRowsOp>();
+  if (!gather)
+    return op.emitError("expects a product with rows of attn.gather_rows");
   GatheredRows rows;
-  bool hasRow = false, hasColumn = false;
-  if (gather) {
-    rows.source = mapping.lookupOrDefault(gather.getSource());
-    rows.numColumns = cast<VectorType>(gather.getType()).getDimSize(1);
-    rows.mask = matchRowVector(gather.getMask());
-    for (auto [dim, operand] : llvm::enumerate(gather.getIndices())) {
-      if (!isa<VectorType>(operand.getType())) {
-        rows.position.push_back(mapping.lookupOrDefault(operand));
-        continue;
-      }
-      rows.position.push_back({});
-      Value vector = hasRow ? Value() : matchRowVector(operand);
-      (vector ? rows.rowDim : rows.columnDim) = dim;
-      (vector ? hasRow : hasColumn) = true;
-      if (vector)
-        rows.rows = vector;
-    }
-  }
-  if (!hasRow || !hasColumn || !rows.mask)
-    return user->emitError("expects a product with rows that are gathered as "
-                           "attn-tile does for lists of keys");
+  rows.source = mapping.lookupOrDefault(gather.getSource());
+  for (Value index : gather.getPosition())
+    rows.position.push_back(index ? mapping.lookupOrDefault(index) : Value());
+  rows.rowDim = gather.getRowDim();
+  rows.columnDim = gather.getColumnDim();
+  rows.numColumns = cast<VectorType>(gather.getType()).getDimSize(1);
+  rows.rows = gather.getRows();
+  rows.mask = gather.getMask();
   return rows;
 }
 
@@ -50,10 +40,10 @@ RowLowering::StepRows RowLowering::getStepRows(const GatheredRows &rows) {
   StepRows &step = stepRows[{rows.rows, rows.mask}];
   if (step.buffer)
     return step;
-  Value mask = mapping.lookup(rows.mask);
+  Value mask = mapping.lookupOrDefault(rows.mask);
   // Of a key that there is not, in the midst of others, the first row is read:
   // if there is one key there is a first.
-  Value positions = mapping.lookup(rows.rows);
+  Value positions = mapping.lookupOrDefault(rows.rows);
   Value zeros = broadcast(index(0), positions.getType());
   Value safe = arith::SelectOp::create(builder, loc, mask, positions, zeros);
   step.buffer = allocate(numKeys, builder.getIndexType());
@@ -192,7 +182,8 @@ LogicalResult RowLowering::lowerProducts(vector::ContractionOp op,
   // Rows that there are not are 0.
   Value loaded = load(type, products, zero);
   mapping.map(op.getResult(),
-              arith::SelectOp::create(builder, loc, mapping.lookup(rows.mask),
+              arith::SelectOp::create(builder, loc,
+                                      mapping.lookupOrDefault(rows.mask),
                                       loaded, splat(type, 0.0))
                   .getResult());
   return success();
@@ -219,11 +210,11 @@ FailureOr<Value> RowLowering::getUpdated(Value value) {
 
 LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
                                        const GatheredRows &rows) {
-  StepRows step = getStepRows(rows);
   FailureOr<Value> acc = getUpdated(op.getAcc());
   FailureOr<Value> weights = getOfKeys(op.getRhs());
   if (failed(acc) || failed(weights))
     return failure();
+  StepRows step = getStepRows(rows);
   auto accType = cast<FloatType>(getElementTypeOrSelf(op.getType()));
   Value probabilities = allocate(numKeys, accType);
   Value zero = index(0);
@@ -294,7 +285,7 @@ LogicalResult RowLowering::lowerValues(vector::ContractionOp op,
 }
 
 LogicalResult RowLowering::lowerContract(vector::ContractionOp op) {
-  FailureOr<GatheredRows> rows = matchRows(op.getLhs(), op);
+  FailureOr<GatheredRows> rows = getRows(op);
   if (failed(rows))
     return failure();
   // The rows of the left-hand side are those of keys.

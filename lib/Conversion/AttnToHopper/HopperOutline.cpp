@@ -167,10 +167,8 @@ LogicalResult Outliner::matchBlock(Value output) {
   }
   if (auto read = getRead<vector::TransferReadOp>(yielded))
     access = matchRead(read, /*columnResult=*/1);
-  else if (auto gather = getRead<GatherOp>(yielded);
-           gather && llvm::any_of(output.getUsers(),
-                                  llvm::IsaPred<vector::ContractionOp>))
-    access = matchGather(function, gather, "rows");
+  else if (auto gather = getRead<GatherRowsOp>(yielded))
+    access = getGatherAccess(function, gather);
   else
     return success();
   if (failed(access))

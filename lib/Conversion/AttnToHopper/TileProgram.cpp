@@ -38,45 +38,37 @@ static FailureOr<unsigned> getArgument(func::FuncOp function, Value tensor,
          << otherTarget;
 }
 
-FailureOr<TileAccess> mlir::attn::matchGather(func::FuncOp function,
-                                              GatherOp gather, StringRef what) {
-  TileAccess access;
-  std::optional<int64_t> row, column;
-  GatherOp list;
-  auto type = cast<RankedTensorType>(gather.getSource().getType());
-  for (auto [dim, index] : llvm::enumerate(gather.getIndices())) {
-    if (!isa<VectorType>(index.getType())) {
-      access.dims.push_back(dim);
-      access.position.push_back(index);
-      continue;
-    }
-    Value numbers = matchRowVector(index);
-    auto cast = numbers ? numbers.getDefiningOp<arith::IndexCastOp>() : nullptr;
-    if (cast)
-      list = cast.getIn().getDefiningOp<GatherOp>();
-    (cast ? row : column) = dim;
-  }
-  bool isList = list && row && column && access.dims.size() == 2 &&
-                list.getIndices().back().getDefiningOp<vector::StepOp>();
-  if (!isList)
-    return gather.emitError("expects ")
-           << what << " to be gathered by numbers that are a row of a table";
+FailureOr<TileAccess> mlir::attn::getGatherAccess(func::FuncOp function,
+                                                  GatherRowsOp gather) {
+  // The tensor engine of a GPU does not gather: a warpgroup copies the rows
+  // that a row of a table names, and reads their numbers there itself.
+  auto cast = gather.getRows().getDefiningOp<arith::IndexCastOp>();
+  auto list = cast ? cast.getIn().getDefiningOp<GatherOp>() : GatherOp();
+  if (!list || gather.getIndices().size() != 2 ||
+      !list.getIndices().back().getDefiningOp<vector::StepOp>() ||
+      !matchPattern(gather.getMask(), m_One()))
+    return gather.emitError("expects rows to be gathered by numbers that are a "
+                            "row of a table");
   // With lists, heads are not packed.
   PackHeadsOp packing;
   FailureOr<unsigned> argument =
-      getArgument(function, gather.getSource(), gather, what, packing);
+      getArgument(function, gather.getSource(), gather, "rows", packing);
   if (failed(argument))
     return failure();
   if (packing)
-    return gather.emitError("expects ")
-           << what << " that are gathered not to have packed heads";
+    return gather.emitError("expects rows that are gathered not to have packed "
+                            "heads");
+  auto type = llvm::cast<VectorType>(gather.getType());
   OpFoldResult zero = Builder(gather.getContext()).getIndexAttr(0);
+  TileAccess access;
   access.argument = *argument;
-  llvm::append_values(access.dims, *row, *column);
+  llvm::append_range(access.dims, gather.getOtherDims());
+  llvm::append_values(access.dims, static_cast<int64_t>(gather.getRowDim()),
+                      static_cast<int64_t>(gather.getColumnDim()));
+  llvm::append_range(access.position, gather.getIndices());
   access.position.append(2, zero);
-  access.columns = type.getDimSize(*column);
+  access.columns = type.getDimSize(1);
   access.elementType = type.getElementType();
-  access.gather = gather;
   access.list = list;
   return access;
 }

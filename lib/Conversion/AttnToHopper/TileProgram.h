@@ -24,9 +24,8 @@ struct TileAccess {
   /// How many heads are one of which these are rows, at the tile level; null
   /// for one. The position is that among packed heads.
   PackedCountOp packing;
-  /// Of rows that a row of a table names, what reads that, and what gathers
-  /// them; null otherwise.
-  GatherOp list, gather;
+  /// Of rows that a row of a table names, what reads that; null otherwise.
+  GatherOp list;
 };
 
 /// What attn-tile made of one attention, taken apart.
@@ -45,8 +44,8 @@ struct TileProgram {
 
 /// Rows of a head of a tensor that a row of a table names, or a failure with a
 /// diagnostic.
-FailureOr<TileAccess> matchGather(func::FuncOp function, GatherOp gather,
-                                  StringRef what);
+FailureOr<TileAccess> getGatherAccess(func::FuncOp function,
+                                      GatherRowsOp gather);
 
 /// Makes one of branches on one condition: where both classes look at an
 /// element of a table, each of them under its branch, it is read once.

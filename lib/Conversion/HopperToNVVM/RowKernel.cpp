@@ -153,6 +153,12 @@ LogicalResult RowKernel::emitDim(Operation &op) {
   return success();
 }
 
+/// Which key of a step this lane has.
+Value RowKernel::getNumberInStep() {
+  return toIndex(arith::AddIOp::create(
+      b, arith::MulIOp::create(b, laneInGroup, i32(kWarp / lanes)), group));
+}
+
 LogicalResult RowKernel::emitGather(GatherOp op) {
   FailureOr<unsigned> argument = getArgument(op.getSource(), op);
   if (failed(argument))
@@ -160,7 +166,10 @@ LogicalResult RowKernel::emitGather(GatherOp op) {
   Value active = mapping.lookup(op.getMask());
   SmallVector<Value> position;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
-    position.push_back(toI64(mapping.lookup(index)));
+    Value at = mapping.lookup(index);
+    if (op.getBox() && op.getBox()->isFunctionOfDim(dim))
+      at = arith::AddIOp::create(b, at, getNumberInStep());
+    position.push_back(toI64(at));
     Value inRange =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, position.back(),
                               getExtent(*argument, dim));
@@ -182,10 +191,7 @@ LogicalResult RowKernel::emitOp(Operation &op) {
   if (isa<tensor::DimOp>(op))
     return emitDim(op);
   if (auto step = dyn_cast<vector::StepOp>(op)) {
-    // Which key of a step this lane has.
-    Value number = arith::AddIOp::create(
-        b, arith::MulIOp::create(b, laneInGroup, i32(kWarp / lanes)), group);
-    mapping.map(step.getResult(), toIndex(number));
+    mapping.map(step.getResult(), getNumberInStep());
     return success();
   }
   // What is done to results, when they are written.

@@ -28,6 +28,7 @@
 #ifndef ATTN_LIB_CONVERSION_HOPPERTONVVM_ROWKERNEL_H
 #define ATTN_LIB_CONVERSION_HOPPERTONVVM_ROWKERNEL_H
 
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -85,8 +86,9 @@ private:
   FailureOr<SmallVector<Value>> emitKeyLoop(scf::ForOp op, int64_t numOwn);
   LogicalResult emitContract(vector::ContractionOp op);
   LogicalResult emitStep(OnlineStepOp op);
+  Value getNumberInStep();
   FailureOr<Value> getOfKey(Value value);
-  FailureOr<GatheredRows> matchRows(Value tile, Operation *user);
+  FailureOr<GatheredRows> getRows(vector::ContractionOp op);
   LogicalResult emitProducts(vector::ContractionOp op,
                              const GatheredRows &rows);
   LogicalResult emitValues(vector::ContractionOp op, const GatheredRows &rows);

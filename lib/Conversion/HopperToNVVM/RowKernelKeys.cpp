@@ -150,44 +150,34 @@ RowKernel::Columns RowKernel::loadColumns(const GatheredRows &rows,
 // Rows of a step
 //===----------------------------------------------------------------------===//
 
-FailureOr<RowKernel::GatheredRows> RowKernel::matchRows(Value tile,
-                                                        Operation *user) {
+FailureOr<RowKernel::GatheredRows>
+RowKernel::getRows(vector::ContractionOp op) {
+  // Rows are converted to f32 where they are read.
+  Value tile = op.getLhs();
   if (auto extend = tile.getDefiningOp<arith::ExtFOp>())
     tile = extend.getIn();
-  auto gather = tile.getDefiningOp<GatherOp>();
+  auto gather = tile.getDefiningOp<GatherRowsOp>();
+  if (!gather)
+    return op.emitError("expects a product with rows of attn.gather_rows");
+  FailureOr<unsigned> argument = getArgument(gather.getSource(), op);
+  if (failed(argument))
+    return failure();
+  auto type = cast<VectorType>(gather.getType());
   GatheredRows rows;
-  bool hasColumn = false;
-  SmallVector<Value> position;
-  if (gather) {
-    FailureOr<unsigned> argument = getArgument(gather.getSource(), user);
-    if (failed(argument))
-      return failure();
-    rows.argument = *argument;
-    auto type = cast<VectorType>(gather.getType());
-    rows.elementType = type.getElementType();
-    rows.numColumns = type.getDimSize(1);
-    rows.mask = matchRowVector(gather.getMask());
-    for (auto [dim, operand] : llvm::enumerate(gather.getIndices())) {
-      if (!isa<VectorType>(operand.getType())) {
-        position.push_back(toI64(mapping.lookup(operand)));
-        continue;
-      }
-      position.push_back(i64(0));
-      Value vector = rows.rows ? Value() : matchRowVector(operand);
-      (vector ? rows.rowDim : rows.columnDim) = dim;
-      if (vector)
-        rows.rows = vector;
-      else
-        hasColumn = true;
-    }
-  }
-  if (!rows.rows || !hasColumn || !rows.mask)
-    return user->emitError("expects a product with rows that are gathered as "
-                           "attn-tile does for lists of keys");
+  rows.argument = *argument;
+  rows.elementType = type.getElementType();
+  rows.numColumns = type.getDimSize(1);
+  rows.rowDim = gather.getRowDim();
+  rows.columnDim = gather.getColumnDim();
+  rows.rows = gather.getRows();
+  rows.mask = gather.getMask();
   if (!isa<BFloat16Type, Float16Type, Float32Type>(rows.elementType))
-    return user->emitError("expects keys and values of bf16, f16 or f32 on a "
-                           "GPU, but got ")
+    return op.emitError("expects keys and values of bf16, f16 or f32 on a "
+                        "GPU, but got ")
            << rows.elementType << "; convert them" << otherTarget;
+  SmallVector<Value> position;
+  for (Value index : gather.getPosition())
+    position.push_back(index ? toI64(mapping.lookup(index)) : i64(0));
   position[rows.columnDim] =
       zext(getColumnOffset(0, getNumElements(rows.elementType)));
   rows.pointer = getAddress(rows.argument, position);
@@ -301,7 +291,7 @@ LogicalResult RowKernel::emitValues(vector::ContractionOp op,
 }
 
 LogicalResult RowKernel::emitContract(vector::ContractionOp op) {
-  FailureOr<GatheredRows> rows = matchRows(op.getLhs(), op);
+  FailureOr<GatheredRows> rows = getRows(op);
   if (failed(rows))
     return failure();
   // Values have as many rows as keys, which scores may not depend on.
@@ -429,7 +419,7 @@ LogicalResult RowKernel::emitKeys(scf::ForOp op) {
   // Elements of the accumulator in this lane.
   int64_t numOwn = 0;
   for (auto contract : op.getOps<vector::ContractionOp>()) {
-    FailureOr<GatheredRows> rows = matchRows(contract.getLhs(), contract);
+    FailureOr<GatheredRows> rows = getRows(contract);
     if (succeeded(rows) && contract.getRhs().getParentBlock() == op.getBody())
       numOwn = getNumChunks(rows->elementType, rows->numColumns) *
                getNumElements(rows->elementType);

@@ -116,8 +116,33 @@ func.func @not_gathered(%k: memref<8x8xf32>, %q: vector<8x1xf32>, %z: vector<8x1
   %pad = arith.constant 0.0 : f32
   scf.forall (%i) in (4) {
     %r = vector.transfer_read %k[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
-    // expected-error @below {{expects a product with rows that are gathered as attn-tile does for lists of keys}}
+    // expected-error @below {{expects a product with rows of attn.gather_rows}}
     %s = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} %r, %q, %z : vector<8x8xf32>, vector<8x1xf32> into vector<8x1xf32>
+  } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
+  return
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (k, m)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+// expected-error @below {{expects a sum over keys to continue one}}
+func.func @no_accumulator(%k: memref<8x8xf32>, %z: vector<8x1xf32>, %rows: vector<8xindex>, %mask: vector<8xi1>) {
+  %p = arith.constant dense<1.0> : vector<8x1xf32>
+  scf.forall (%i) in (4) {
+    %r = attn.gather_rows %k[] rows %rows along 0 columns along 1 mask %mask : memref<8x8xf32>, vector<8xindex> -> vector<8x8xf32>
+    %s = vector.contract {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]} %r, %p, %z : vector<8x8xf32>, vector<8x1xf32> into vector<8x1xf32>
+  } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
+  return
+}
+
+// -----
+
+func.func @not_of_keys(%x: vector<8x1xf32>, %z: vector<8xf32>) {
+  scf.forall (%i) in (4) {
+    // expected-error @below {{expects a reduction over the keys of a query}}
+    %s = vector.multi_reduction <add>, %x, %z [1] : vector<8x1xf32> to vector<8xf32>
   } {attn.schedule = #attn.row_schedule<rows = 4, tile_n = 8, lanes = 8>}
   return
 }

@@ -344,3 +344,43 @@ func.func @accumulate_tensor(%v: vector<2xf32>, %t: tensor<?xf32>, %i: index) {
   attn.accumulate add %v into %t[%i] : vector<2xf32>, tensor<?xf32>
   return
 }
+
+// -----
+
+func.func @rows_dimension(%m: memref<4x?x8xf32>, %i: index, %rows: vector<2xindex>, %p: vector<2xi1>) {
+  // expected-error @below {{expects two dimensions of 'memref<4x?x8xf32>', but got 1 and 3}}
+  %0 = attn.gather_rows %m[%i] rows %rows along 1 columns along 3 mask %p : memref<4x?x8xf32>, vector<2xindex> -> vector<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @rows_same(%m: memref<4x?x8xf32>, %i: index, %rows: vector<2xindex>, %p: vector<2xi1>) {
+  // expected-error @below {{expects two dimensions of 'memref<4x?x8xf32>', but got 2 and 2}}
+  %0 = attn.gather_rows %m[%i] rows %rows along 2 columns along 2 mask %p : memref<4x?x8xf32>, vector<2xindex> -> vector<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @rows_indices(%m: memref<4x?x8xf32>, %rows: vector<2xindex>, %p: vector<2xi1>) {
+  // expected-error @below {{expects one index for each of 1 other dimensions, but got 0}}
+  %0 = attn.gather_rows %m[] rows %rows along 1 columns along 2 mask %p : memref<4x?x8xf32>, vector<2xindex> -> vector<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @rows_result(%m: memref<4x?x8xf32>, %i: index, %rows: vector<2xindex>, %p: vector<2xi1>) {
+  // expected-error @below {{expects a result with the rows of 'vector<2xindex>', and columns and elements of 'memref<4x?x8xf32>', but got 'vector<2x4xf32>'}}
+  %0 = attn.gather_rows %m[%i] rows %rows along 1 columns along 2 mask %p : memref<4x?x8xf32>, vector<2xindex> -> vector<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @rows_mask(%m: memref<4x?x8xf32>, %i: index, %rows: vector<2xindex>, %p: vector<3xi1>) {
+  // expected-error @below {{mask has an element for each row}}
+  %0 = "attn.gather_rows"(%m, %i, %rows, %p) <{rowDim = 1 : i64, columnDim = 2 : i64}> : (memref<4x?x8xf32>, index, vector<2xindex>, vector<3xi1>) -> vector<2x8xf32>
+  return
+}

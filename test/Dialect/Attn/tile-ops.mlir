@@ -127,3 +127,12 @@ func.func @accumulate(%v: vector<8x4xf32>, %m: memref<2x?x8xf32>, %i: index, %w:
   %r = attn.accumulate ordered %w into %t[%i] : vector<4xf32>, tensor<?xf32> -> tensor<?xf32>
   return %r : tensor<?xf32>
 }
+
+// CHECK-LABEL: @rows
+// CHECK: attn.gather_rows %{{.+}}[%{{.+}}, %{{.+}}] rows %{{.+}} along 2 columns along 3 mask %{{.+}} : tensor<2x8x?x64xbf16>, vector<32xindex> -> vector<32x64xbf16>
+// CHECK: attn.gather_rows %{{.+}}[] rows %{{.+}} along 1 columns along 0 mask %{{.+}} {note = 1 : i64} : memref<4x?xi8>, vector<32xindex> -> vector<32x4xi8>
+func.func @rows(%t: tensor<2x8x?x64xbf16>, %m: memref<4x?xi8>, %i: index, %rows: vector<32xindex>, %mask: vector<32xi1>) -> (vector<32x64xbf16>, vector<32x4xi8>) {
+  %x = attn.gather_rows %t[%i, %i] rows %rows along 2 columns along 3 mask %mask : tensor<2x8x?x64xbf16>, vector<32xindex> -> vector<32x64xbf16>
+  %y = attn.gather_rows %m[] rows %rows along 1 columns along 0 mask %mask {note = 1 : i64} : memref<4x?xi8>, vector<32xindex> -> vector<32x4xi8>
+  return %x, %y : vector<32x64xbf16>, vector<32x4xi8>
+}

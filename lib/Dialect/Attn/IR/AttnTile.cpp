@@ -454,6 +454,57 @@ void AffineScoresOp::expand(RewriterBase &rewriter) {
 }
 
 //===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+void GatherRowsOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  if (isa<MemRefType>(getSource().getType()))
+    effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable(),
+                         SideEffects::DefaultResource::get());
+}
+
+SmallVector<int64_t> GatherRowsOp::getOtherDims() {
+  SmallVector<int64_t> dims;
+  int64_t rank = cast<ShapedType>(getSource().getType()).getRank();
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != static_cast<int64_t>(getRowDim()) &&
+        dim != static_cast<int64_t>(getColumnDim()))
+      dims.push_back(dim);
+  return dims;
+}
+
+SmallVector<Value> GatherRowsOp::getPosition() {
+  SmallVector<Value> position(
+      cast<ShapedType>(getSource().getType()).getRank());
+  for (auto [dim, index] : llvm::zip_equal(getOtherDims(), getIndices()))
+    position[dim] = index;
+  return position;
+}
+
+LogicalResult GatherRowsOp::verify() {
+  auto source = cast<ShapedType>(getSource().getType());
+  int64_t rank = source.getRank();
+  int64_t row = getRowDim(), column = getColumnDim();
+  if (row < 0 || column < 0 || row >= rank || column >= rank || row == column)
+    return emitOpError("expects two dimensions of ")
+           << source << ", but got " << row << " and " << column;
+  if (static_cast<int64_t>(getIndices().size()) != rank - 2)
+    return emitOpError("expects one index for each of ")
+           << rank - 2 << " other dimensions, but got " << getIndices().size();
+  auto rows = cast<VectorType>(getRows().getType());
+  auto result = cast<VectorType>(getResult().getType());
+  if (result.getDimSize(0) != rows.getDimSize(0) ||
+      result.getDimSize(1) != source.getDimSize(column) ||
+      result.getElementType() != source.getElementType())
+    return emitOpError("expects a result with the rows of ")
+           << rows << ", and columns and elements of " << source << ", but got "
+           << result;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Accumulation
 //===----------------------------------------------------------------------===//
 

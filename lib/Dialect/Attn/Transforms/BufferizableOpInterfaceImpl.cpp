@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/Transforms/BufferizableOpInterfaceImpl.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/IR/DialectRegistry.h"
 
@@ -10,9 +11,10 @@ using namespace mlir::attn;
 
 namespace {
 /// A gather reads its source and yields a vector, which is no buffer.
+template <typename OpTy>
 struct GatherOpInterface
     : public bufferization::BufferizableOpInterface::ExternalModel<
-          GatherOpInterface, GatherOp> {
+          GatherOpInterface<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *, OpOperand &,
                               const bufferization::AnalysisState &) const {
     return true;
@@ -29,7 +31,7 @@ struct GatherOpInterface
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const bufferization::BufferizationOptions &options,
                           bufferization::BufferizationState &state) const {
-    auto gather = cast<GatherOp>(op);
+    auto gather = cast<OpTy>(op);
     if (!isa<TensorType>(gather.getSource().getType()))
       return success();
     FailureOr<Value> buffer =
@@ -79,7 +81,8 @@ struct ScatterOpInterface
 void mlir::attn::registerBufferizableOpInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, AttnDialect *) {
-    GatherOp::attachInterface<GatherOpInterface>(*context);
+    GatherOp::attachInterface<GatherOpInterface<GatherOp>>(*context);
+    GatherRowsOp::attachInterface<GatherOpInterface<GatherRowsOp>>(*context);
     ScatterOp::attachInterface<ScatterOpInterface>(*context);
   });
 }

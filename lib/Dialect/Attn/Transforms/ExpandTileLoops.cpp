@@ -208,11 +208,12 @@ struct AttnExpandTileLoops
   using AttnExpandTileLoopsPassBase::AttnExpandTileLoopsPassBase;
 
   void runOnOperation() override {
-    auto isChosen = [&](Operation *op) {
+    auto isRow = [&](Operation *op) {
       auto worker = op->getParentOfType<scf::ForallOp>();
-      return !keyLists || (worker && isa_and_present<RowScheduleAttr>(
-                                         worker->getAttr(kScheduleAttrName)));
+      return worker && isa_and_present<RowScheduleAttr>(
+                           worker->getAttr(kScheduleAttrName));
     };
+    auto isChosen = [&](Operation *op) { return !keyLists || isRow(op); };
     IRRewriter rewriter(&getContext());
     // What other targets have a use for.
     getOperation()->walk([&](Operation *op) {
@@ -220,7 +221,8 @@ struct AttnExpandTileLoops
         return;
       if (auto scores = dyn_cast<AffineScoresOp>(op))
         scores.expand(rewriter);
-      else if (auto gather = dyn_cast<GatherOp>(op); gather && gather.getBox())
+      else if (auto gather = dyn_cast<GatherOp>(op);
+               gather && gather.getBox() && !isRow(op))
         gather.expandBox(rewriter);
     });
     // From inside out, so that a loop in a loop is expanded once.

@@ -151,14 +151,11 @@ void GatheredLoop::emitPrologue() {
 
 /// The rows with these numbers as vector<N x D>, 0 where there is none.
 Value GatheredLoop::gatherRows(Value tensor, Layout layout, Value numbers) {
-  auto tensorType = cast<RankedTensorType>(tensor.getType());
-  int64_t numColumns = tensorType.getDimSize(layout.d);
-  auto type =
-      VectorType::get({numKeys, numColumns}, tensorType.getElementType());
-  SmallVector<Value> indices = layout.arrange<Value>(
-      place.batch, place.head, broadcastKeys(numbers, numColumns),
-      broadcast(step(numColumns), type.clone(builder.getIndexType())));
-  return extend(gather(type, tensor, indices));
+  auto type = VectorType::get({numKeys}, builder.getI1Type());
+  Value always = arith::ConstantOp::create(builder, loc,
+                                           DenseElementsAttr::get(type, true));
+  return extend(
+      attn::gatherRows(builder, loc, tensor, layout, place, numbers, always));
 }
 
 /// Which pairs of a page the lists hold.

@@ -17,14 +17,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-Value mlir::attn::matchRowVector(Value tile) {
-  if (auto broadcast = tile.getDefiningOp<vector::BroadcastOp>())
-    tile = broadcast.getSource();
-  auto cast = tile.getDefiningOp<vector::ShapeCastOp>();
-  return cast && cast.getSourceVectorType().getRank() == 1 ? cast.getSource()
-                                                           : Value();
-}
-
 bool mlir::attn::hasKeyLists(AttentionLikeOpInterface op) {
   SparsityAttr sparsity = op.getSparsityAttr();
   return sparsity && sparsity.isLists() && sparsity.isElementwise();
@@ -92,7 +84,8 @@ private:
   int64_t numKeys;
 
   // Set by emitPrologue.
-  Value keyBatch, keyHead, query, numAllKeys;
+  KeyPlace place;
+  Value query;
   /// The part of the columns that is the list.
   Value begin, end;
 };
@@ -118,15 +111,12 @@ Value KeyListLoop::emitQuery() {
 }
 
 void KeyListLoop::emitPrologue() {
-  KeyPlace place = emitKeyPlace(builder, op, rows.batch, rows.head);
-  numAllKeys = place.numKeys;
-  keyBatch = place.batch;
-  keyHead = place.head;
+  place = emitKeyPlace(builder, op, rows.batch, rows.head);
   query = emitQuery();
   // Without lists, all keys in order.
   if (!hasKeyLists(attention)) {
     begin = index(0);
-    end = numAllKeys;
+    end = place.numKeys;
     return;
   }
   Value offsets = op.getSparsityOperands()[0];
@@ -170,8 +160,9 @@ KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
   auto listType =
       VectorType::get({numKeys}, getElementTypeOrSelf(columns.getType()));
   Keys keys;
+  auto box = AffineMapAttr::get(builder.getMultiDimIdentityMap(1));
   keys.positions = toIndex(GatherOp::create(builder, loc, listType, columns,
-                                            numbers, inList, IntegerAttr()));
+                                            first, inList, IntegerAttr(), box));
   keys.locals = keys.positions;
   if (!op.getOffsets().empty())
     keys.locals = arith::SubIOp::create(builder, loc, keys.positions,
@@ -179,28 +170,15 @@ KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
   // One unsigned comparison covers both ends.
   Value inKeys =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                            keys.locals, broadcast(numAllKeys, type));
+                            keys.locals, broadcast(place.numKeys, type));
   keys.exist = arith::AndIOp::create(builder, loc, inList, inKeys);
   return keys;
 }
 
 /// Rows of a tensor as vector<N x D>, 0 where there is no key.
 Value KeyListLoop::gatherRows(Value tensor, Layout layout, const Keys &keys) {
-  auto tensorType = cast<RankedTensorType>(tensor.getType());
-  int64_t numColumns = tensorType.getDimSize(layout.d);
-  auto type =
-      VectorType::get({numKeys, numColumns}, tensorType.getElementType());
-  auto indexType = type.clone(builder.getIndexType());
-  Value column = vector::StepOp::create(
-      builder, loc, VectorType::get({numColumns}, builder.getIndexType()));
-  SmallVector<Value> indices = layout.arrange<Value>(
-      keyBatch, keyHead,
-      broadcast(castShape(keys.locals, {numKeys, 1}), indexType),
-      broadcast(column, indexType));
-  Value mask = broadcast(castShape(keys.exist, {numKeys, 1}),
-                         type.clone(builder.getI1Type()));
-  return extend(GatherOp::create(builder, loc, type, tensor, indices, mask,
-                                 IntegerAttr()));
+  return extend(attn::gatherRows(builder, loc, tensor, layout, place,
+                                 keys.locals, keys.exist));
 }
 
 /// The scores of products, vector<N>.

@@ -144,6 +144,20 @@ KeyPlace mlir::attn::emitKeyPlace(OpBuilder &builder,
   return place;
 }
 
+Value mlir::attn::gatherRows(OpBuilder &builder, Location loc, Value tensor,
+                             Layout layout, const KeyPlace &place, Value rows,
+                             Value mask) {
+  auto tensorType = cast<RankedTensorType>(tensor.getType());
+  auto type = VectorType::get({cast<VectorType>(rows.getType()).getDimSize(0),
+                               tensorType.getDimSize(layout.d)},
+                              tensorType.getElementType());
+  SmallVector<Value> indices =
+      layout.arrange(place.batch, place.head, Value(), Value());
+  llvm::erase(indices, Value());
+  return GatherRowsOp::create(builder, loc, type, tensor, indices, rows, mask,
+                              layout.s, layout.d);
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//

@@ -75,6 +75,11 @@ struct KeyPlace {
 KeyPlace emitKeyPlace(OpBuilder &builder, AttentionLikeOpInterface op,
                       Value batch, Value head);
 
+/// The rows with these numbers of a tensor of keys or values as vector<N x D>,
+/// 0 where `mask` does not hold.
+Value gatherRows(OpBuilder &builder, Location loc, Value tensor, Layout layout,
+                 const KeyPlace &place, Value rows, Value mask);
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//

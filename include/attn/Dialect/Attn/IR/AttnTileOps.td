@@ -278,6 +278,51 @@ def Attn_AffineScoresOp : Attn_Op<"affine_scores", [
   }];
 }
 
+def Attn_GatherRowsOp : Attn_Op<"gather_rows", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    TypesMatchWith<"mask has an element for each row", "rows", "mask",
+      "::llvm::cast<::mlir::VectorType>($_self).clone("
+      "::mlir::IntegerType::get($_self.getContext(), 1))">]> {
+  let summary = "read rows of a tensor that a vector names";
+  let description = [{
+    `result[n, d] = source[..., rows[n], ..., d, ...]` where `mask[n]` holds and the row is inside of `source`, otherwise 0; no element outside is ever read.
+
+    Operands:
+
+    * `source`: the tensor, or its buffer.
+    * `indices`: the position in all dimensions of `source` but those of rows and columns, in order.
+    * `rows`: the numbers of the rows.
+    * `mask`: which of them there are.
+
+    `rowDim` and `columnDim` are the dimensions of `source` that rows and columns are counted along. All columns are read.
+
+    Example, keys that a list names:
+
+    ```mlir
+    %k = attn.gather_rows %keys[%b, %g] rows %list along 2 columns along 3 mask %exist
+        : tensor<2x8x?x64xbf16>, vector<32xindex> -> vector<32x64xbf16>
+    ```
+
+    Errors: a number of indices other than the rank of `source` less two; dimensions that `source` does not have, or one for both; a result of another shape or
+    element type.
+  }];
+  let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$source,
+    Variadic<Index>:$indices, VectorOfRankAndType<[1], [Index]>:$rows,
+    VectorOfRankAndType<[1], [I1]>:$mask, I64Attr:$rowDim, I64Attr:$columnDim);
+  let results = (outs VectorOfRankAndType<[2], [AnyType]>:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` `rows` $rows `along` $rowDim `columns` `along` $columnDim
+    `mask` $mask attr-dict `:` type($source) `,` type($rows) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The position in all dimensions, with null for those of rows and columns.
+    ::llvm::SmallVector<::mlir::Value> getPosition();
+    /// Those other dimensions.
+    ::llvm::SmallVector<int64_t> getOtherDims();
+  }];
+}
+
 def Attn_AccumulateOp : Attn_Op<"accumulate", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "accumulate a tile into memory that workers share";

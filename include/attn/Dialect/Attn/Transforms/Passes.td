@@ -878,9 +878,10 @@ def AttnExpandTileLoopsPass : Pass<"attn-expand-tile-loops"> {
     * Otherwise there is one loop, which branches on whether the tile is needed, and on whether it is full, as far as the regions tell.
 
     What is there for targets that copy tiles and multiply matrices becomes what it stands for: scores with a bias that is affine in the key
-    (`attn.affine_scores`) are computed as the program says it, and a box of a capture (`attn.gather`) is read by a vector of indices.
+    (`attn.affine_scores`) are computed as the program says it, and a box of a capture (`attn.gather`) is read by a vector of indices, but where keys are
+    listed: there a box is a part of a list.
 
-    Postcondition: no `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.affine_scores` and no box is left, but with `key-lists`, in workers that it leaves as they are.
+    Postcondition: no `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.affine_scores` and no other box is left, but with `key-lists`, in workers that it leaves as they are.
 
     Before:
 

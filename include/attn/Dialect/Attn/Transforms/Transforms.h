@@ -107,11 +107,6 @@ ScheduleAttr chooseCPUSchedule(FloatType accType, int64_t queryKeyDim,
 /// with blocks of 1x1.
 bool hasKeyLists(AttentionLikeOpInterface op);
 
-/// What tiles of gathered rows are made of, as attn-tile makes them for such
-/// lists: the vector with an element for each row that `tile`, of rows by
-/// columns, repeats along its columns; null if there is none.
-Value matchRowVector(Value tile);
-
 /// A schedule for an attention whose queries have such lists.
 RowScheduleAttr chooseCPURowSchedule(FloatType accType,
                                      const CPUScheduleInput &input);
