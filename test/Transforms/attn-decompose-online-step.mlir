@@ -5,7 +5,8 @@
 // CHECK-LABEL: func @exact
 // CHECK-SAME: %[[S:[^ ]*]]: vector<64x32xf32>, %[[ACC:[^ ]*]]: vector<128x32xf32>, %[[MAX:[^ ]*]]: vector<32xf32>, %[[SUM:[^ ]*]]: vector<32xf32>
 // CHECK: %[[MOST:.*]] = vector.multi_reduction <maxnumf>, %[[S]], %{{.*}} [0] : vector<64x32xf32> to vector<32xf32>
-// CHECK: %[[MAX1:.*]] = arith.maxnumf %[[MOST]], %[[MAX]]
+// CHECK: %[[GROWS:.*]] = arith.cmpf ogt, %[[MOST]], %[[MAX]]
+// CHECK: %[[MAX1:.*]] = arith.select %[[GROWS]], %[[MOST]], %[[MAX]]
 // CHECK: %[[EMPTY:.*]] = arith.cmpf oeq, %[[MAX1]], %{{.*}}
 // CHECK: %[[SHIFT:.*]] = arith.select %[[EMPTY]], %{{.*}}, %[[MAX1]]
 // CHECK: %[[SHIFTS:.*]] = vector.broadcast %[[SHIFT]] : vector<32xf32> to vector<64x32xf32>
@@ -36,6 +37,7 @@ func.func @exact(%s: vector<64x32xf32>, %acc: vector<128x32xf32>, %max: vector<3
 // CHECK-DAG: %[[MOST:.*]] = arith.constant dense<1.600000e+01> : vector<8x4xf64>
 // CHECK: %[[MAX:.*]] = vector.multi_reduction <maxnumf>, %[[S]]
 // CHECK: arith.mulf %[[MAX]], %[[FACTOR]]
+// CHECK: arith.cmpf oeq
 // CHECK: %[[SHIFT:.*]] = arith.select
 // CHECK: %[[NEGATED:.*]] = arith.negf %[[SHIFT]]
 // CHECK: %[[SHIFTS:.*]] = vector.broadcast %[[NEGATED]]

@@ -13,11 +13,18 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Whether no element of a constant is NaN.
-static bool isNumber(Value value) {
+bool mlir::attn::isMaxFromNumber(vector::MultiDimReductionOp op) {
   DenseFPElementsAttr elements;
-  return matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
-         !elements.getSplatValue<APFloat>().isNaN();
+  return op.getKind() == vector::CombiningKind::MAXNUMF &&
+         matchPattern(op.getAcc(), m_Constant(&elements)) &&
+         elements.isSplat() && !elements.getSplatValue<APFloat>().isNaN();
+}
+
+Value mlir::attn::createMaxWithNumber(OpBuilder &builder, Location loc,
+                                      Value value, Value number) {
+  Value isGreater = arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OGT, value, number);
+  return arith::SelectOp::create(builder, loc, isGreater, value, number);
 }
 
 LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
@@ -38,15 +45,11 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
     tile = getOverwritable(source, op, source);
   Value result = allocate(resultType);
 
-  vector::CombiningKind kind = op.getKind();
-  bool isMax = kind == vector::CombiningKind::MAXNUMF && isNumber(op.getAcc());
-  auto combine = [&](Value element, Value running) -> Value {
-    if (!isMax)
-      return vector::makeArithReduction(builder, loc, kind, element, running);
-    // What runs is no NaN then, and this is one instruction of x86.
-    Value isGreater = arith::CmpFOp::create(
-        builder, loc, arith::CmpFPredicate::OGT, element, running);
-    return arith::SelectOp::create(builder, loc, isGreater, element, running);
+  bool isMax = isMaxFromNumber(op);
+  auto combine = [&](Value element, Value running) {
+    return isMax ? createMaxWithNumber(builder, loc, element, running)
+                 : vector::makeArithReduction(builder, loc, op.getKind(),
+                                              element, running);
   };
   auto emitColumns = [&](Value base) -> LogicalResult {
     // What columns alone decide is computed in front of the loop over rows.

@@ -291,11 +291,19 @@ LogicalResult RowLowering::lowerReduction(vector::MultiDimReductionOp op) {
   FailureOr<Value> source = getOfKeys(op.getSource());
   if (failed(source))
     return failure();
+  bool isMax = isMaxFromNumber(op);
   auto combine = [&](Value a, Value b) {
-    return vector::makeArithReduction(builder, loc, op.getKind(), a, b);
+    return isMax ? createMaxWithNumber(builder, loc, a, b)
+                 : vector::makeArithReduction(builder, loc, op.getKind(), a, b);
   };
-  Value acc = mapping.lookupOrDefault(op.getAcc());
-  mapping.map(op.getResult(), combine(reduce(*source, combine), acc));
+  Value acc = mapping.lookupOrDefault(op.getAcc()), result;
+  if (isMax) {
+    Value numbers = broadcast(getScalar(acc), source->getType());
+    result = reduce(combine(*source, numbers), combine);
+  } else {
+    result = combine(reduce(*source, combine), acc);
+  }
+  mapping.map(op.getResult(), result);
   return success();
 }
 

@@ -67,6 +67,15 @@ private:
   DenseMap<std::pair<Value, std::pair<Value, Value>>, Value> cache;
 };
 
+/// Whether a reduction gives the maximum of a constant that is a number, and of
+/// floats that may be NaN, which do not count. So what it has so far is a
+/// number.
+bool isMaxFromNumber(vector::MultiDimReductionOp op);
+/// The larger one of a float, if it is not NaN, and a number. This is one
+/// instruction of x86; arith.maxnumf is more.
+Value createMaxWithNumber(OpBuilder &builder, Location loc, Value value,
+                          Value number);
+
 /// Whether `evaluate` can give `value` as vectors along dimension `dim`.
 bool isVectorReadable(Value value, unsigned dim, const TileBuffers &buffers);
 

@@ -11,7 +11,7 @@
 // CHECK-NOT:  arith.mulf
 // CHECK:      vector.store
 // CHECK:      %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[LOG2E]]
-// CHECK:      arith.maxnumf %[[SCALED]],
+// CHECK:      arith.cmpf ogt, %[[SCALED]],
 // CHECK:      %[[SHIFT:.*]] = arith.negf
 // CHECK:      %[[POWER:.*]] = math.fma %{{.*}}, %[[LOG2E]], %[[SHIFT]]
 // CHECK-NEXT: %[[IS_MORE:.*]] = arith.cmpf ogt, %[[POWER]], %[[MOST]]

@@ -39,7 +39,7 @@
 // CHECK:   }
 
 // CHECK:   arith.select %[[EXIST]], %{{.*}} : vector<32xi1>, vector<32xf32>
-// CHECK:   arith.maxnumf %{{.*}}, %[[MAX]] : vector<1xf32>
+// CHECK:   arith.cmpf ogt, %{{.*}}, %[[MAX]] : vector<1xf32>
 
 // Values: the accumulator in registers over the keys that there are, two at a
 // time, so that their sums do not wait for each other.

@@ -67,10 +67,10 @@ Value StepEmitter::emitMax() {
       reduce(vector::CombiningKind::MAXNUMF, op.getScores(), -INFINITY);
   if (factor != 1)
     most = arith::MulFOp::create(builder, loc, most, splat(rowType, factor));
-  if (op.getRescale() == Rescale::Exact)
-    return arith::MaxNumFOp::create(builder, loc, most, op.getMax());
-  Value limit = arith::AddFOp::create(builder, loc, op.getMax(),
-                                      splat(rowType, kRescaleThreshold));
+  Value limit = op.getMax();
+  if (op.getRescale() == Rescale::Lazy)
+    limit = arith::AddFOp::create(builder, loc, limit,
+                                  splat(rowType, kRescaleThreshold));
   return select(compare(arith::CmpFPredicate::OGT, most, limit), most,
                 op.getMax());
 }

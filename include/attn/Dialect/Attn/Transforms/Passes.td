@@ -848,7 +848,8 @@ def AttnDecomposeOnlineStepPass : Pass<"attn-decompose-online-step"> {
 
     ```mlir
     %most = vector.multi_reduction <maxnumf>, %s, %infinity [0] : vector<64x32xf32> to vector<32xf32>
-    %max1 = arith.maxnumf %most, %max : vector<32xf32>
+    %grows = arith.cmpf ogt, %most, %max : vector<32xf32>
+    %max1 = arith.select %grows, %most, %max : vector<32xi1>, vector<32xf32>
     %isEmpty = arith.cmpf oeq, %max1, %infinity : vector<32xf32>
     %shift = arith.select %isEmpty, %zero, %max1 : vector<32xi1>, vector<32xf32>
     %shifts = vector.broadcast %shift : vector<32xf32> to vector<64x32xf32>
