@@ -2,6 +2,7 @@
 
 #include "Compilation.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "attn/Pipelines/AttnToNVVM.h"
@@ -168,6 +169,23 @@ getCandidates(mlir::ModuleOp module, const CompileOptions &options,
   module.getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
   llvm::SmallVector<mlir::attn::AttentionOp> attentions;
   module.walk([&](mlir::attn::AttentionOp op) { attentions.push_back(op); });
+  llvm::SmallVector<mlir::attn::AttentionGradOp> gradients;
+  module.walk([&](mlir::attn::AttentionGradOp op) { gradients.push_back(op); });
+  if (options.schedule.empty() && attentions.empty() &&
+      gradients.size() == 1 && !gradients[0].getScheduleAttr() &&
+      mlir::attn::haveTiles(gradients[0])) {
+    for (const mlir::attn::HopperSchedule &schedule :
+         mlir::attn::getGradientSchedules(gradients[0])) {
+      Candidate &candidate = candidates.emplace_back();
+      llvm::raw_string_ostream(candidate.schedule) << schedule.schedule;
+      candidate.sparsity = options.sparsity;
+      candidate.registers = schedule.schedule.getRegisters();
+      candidate.tileCost = schedule.tileCost;
+      candidate.keyCost = schedule.keyCost;
+      candidate.isLastResort = schedule.isLastResort;
+    }
+    return candidates;
+  }
   SparsityForm form = *mlir::attn::parseSparsityForm(options.sparsity);
   bool isFree = options.schedule.empty() && attentions.size() == 1 &&
                 !attentions[0].getScheduleAttr();

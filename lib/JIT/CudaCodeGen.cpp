@@ -234,6 +234,7 @@ static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
       return false;
     cuda::TableInfo &info = variant.tables.emplace_back();
     info.elementBytes = *bytes;
+    info.isZero = table.contains("zero");
     if (!readExtents(extents, info.extents))
       return false;
   }
@@ -252,6 +253,21 @@ static llvm::Error describeMerge(mlir::LLVM::LLVMFuncOp function,
   if (!warps)
     return reject(hopper::kMergeAttrName);
   merge.warpsPerRow = warps.getInt();
+  return llvm::Error::success();
+}
+
+/// Reads what a kernel of a loop over vectors has.
+static llvm::Error describeLoop(mlir::LLVM::LLVMFuncOp function,
+                                cuda::LoopKernel &loop) {
+  if (llvm::Error error = describeCode(function, loop.params, loop.threads))
+    return error;
+  auto launch = function->getAttrOfType<mlir::DictionaryAttr>(
+      hopper::kVectorLoopAttrName);
+  auto extents =
+      launch ? launch.getAs<mlir::ArrayAttr>("extents") : mlir::ArrayAttr();
+  if (!extents || !readExtents(extents, loop.extents))
+    return reject(hopper::kVectorLoopAttrName);
+  loop.isBehind = launch.contains("behind");
   return llvm::Error::success();
 }
 
@@ -389,12 +405,16 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
                                                 const CompileOptions &options,
                                                 StageRunner runStage) {
   mlir::LLVM::LLVMFuncOp function, merge;
-  llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries;
+  llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries, loops;
   for (auto candidate : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
     if (!isKernel(candidate))
       continue;
     if (candidate->hasAttr(hopper::kElementsAttrName)) {
       summaries.push_back(candidate);
+      continue;
+    }
+    if (candidate->hasAttr(hopper::kVectorLoopAttrName)) {
+      loops.push_back(candidate);
       continue;
     }
     if (candidate->hasAttr(hopper::kMergeAttrName)) {
@@ -423,6 +443,12 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
     info.byRow = summary->hasAttr(hopper::kRowsAttrName);
     info.byBlock = summary->hasAttr(hopper::kBlocksAttrName);
     info.entry = makeKernelName(summary.getName());
+  }
+  for (mlir::LLVM::LLVMFuncOp loop : loops) {
+    cuda::LoopKernel &info = kernel.variant.loops.emplace_back();
+    if (llvm::Error error = describeLoop(loop, info))
+      return error;
+    info.entry = makeKernelName(loop.getName());
   }
   if (merge) {
     cuda::MergeKernel &info = kernel.variant.merge.emplace();

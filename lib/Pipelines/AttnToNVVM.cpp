@@ -57,6 +57,9 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnLiftMaskPass());
   pm.addPass(createAttnHopperAssignSchedulePass());
+  AttnTileGradientsPassOptions gradients;
+  gradients.onePass = true;
+  pm.addPass(createAttnTileGradientsPass(gradients));
   pm.addPass(createAttnPackHeadsPass());
   pm.addPass(createAttnTilePass());
   addCleanup(pm);

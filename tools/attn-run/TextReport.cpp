@@ -38,6 +38,10 @@ static void printKernels(raw_ostream &os, const cuda::CudaProgram &program) {
       for (const cuda::SummaryKernel &summary : variant.summaries)
         rows.push_back({summary.entry, formatv("{0} threads", summary.threads),
                         "", "", "", "", "fills tables before"});
+      for (const cuda::LoopKernel &loop : variant.loops)
+        rows.push_back({loop.entry, formatv("{0} threads", loop.threads), "",
+                        "", "", "",
+                        loop.isBehind ? "runs behind" : "runs before"});
     }
   os << "kernels\n";
   printTable(os, rows);

@@ -2,6 +2,8 @@
 
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 
 namespace mlir::attn {
@@ -50,6 +52,12 @@ struct AttnHopperAssignSchedule
             << "; leave the choice of a schedule and of a form to the compiler";
         return WalkResult::interrupt();
       }
+      if (isa<AttentionGradOp>(op) && !haveTiles(op)) {
+        op.emitError("expects elements of 16 bits and head dimensions that are "
+                     "multiples of 8 up to 256 for gradients on a GPU")
+            << otherTarget;
+        return WalkResult::interrupt();
+      }
       // Queries with lists of keys, and what no matrix instruction takes.
       if ((hasKeyLists(op) && !op->hasAttr(kGatheredAttrName)) ||
           (!areTiles && !haveTiles(op))) {
@@ -57,7 +65,9 @@ struct AttnHopperAssignSchedule
           op->setAttr("schedule", getRowSchedule(op));
         return WalkResult::advance();
       }
-      SmallVector<HopperSchedule> schedules = getHopperSchedules(op);
+      SmallVector<HopperSchedule> schedules =
+          isa<AttentionGradOp>(op) ? getGradientSchedules(op)
+                                   : getHopperSchedules(op);
       if (list)
         for (const HopperSchedule &schedule : schedules)
           op.emitRemark(schedule.isForAnyStrides ? "for any strides: "

@@ -3,6 +3,7 @@
 #include "HopperOutliner.h"
 #include "PackedHeads.h"
 #include "SummaryKernels.h"
+#include "VectorLoops.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -161,7 +162,7 @@ LogicalResult Outliner::matchBlock(Value output) {
       read.getVectorType().getElementType().isF32() &&
       !read.hasOutOfBoundsDim() && !read.getMask() &&
       read.getPermutationMap().isMinorIdentity() &&
-      values->getArgument(read.getBase())) {
+      values->getOperand(read.getBase())) {
     floats[output] = read;
     return success();
   }
@@ -518,9 +519,12 @@ LogicalResult Outliner::emitWork(Block *body) {
       return failure();
     extents.push_back(*value);
   }
-  // How many rows there are: the extent of a result.
-  const OutlinedResult &result = results.front();
-  FailureOr<Value> count = values->getExtent(result.destination, result.rowDim);
+  // How many rows there are: the extent of a result, or of what is read.
+  FailureOr<Value> count =
+      results.empty()
+          ? FailureOr<Value>(values->getExtent(query.argument, query.dims[2]))
+          : values->getExtent(results.front().destination,
+                              results.front().rowDim);
   if (failed(count))
     return failure();
   auto work = hopper::WorkLoopOp::create(
@@ -580,7 +584,8 @@ LogicalResult Outliner::run() {
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
   FailureOr<DictionaryAttr> tables = describeTables(program);
-  if (failed(tables) || failed(emitSummaryKernels(builder, program)))
+  if (failed(tables) || failed(emitSummaryKernels(builder, program)) ||
+      failed(emitVectorKernels(builder, program)))
     return failure();
   auto kernel =
       gpu::GPUFuncOp::create(builder, loc, function.getName(),

@@ -91,7 +91,8 @@ void Outliner::matchVectors() {
   // What a predicate reads comes for partial blocks alone: copies for each
   // block would cost full ones more than partial ones gain. What else a work
   // tile has in shared memory is not counted.
-  if (!residents.empty() || !loop.hasNeeded() || !loop.hasFull())
+  if (results.empty() || !residents.empty() || !loop.hasNeeded() ||
+      !loop.hasFull())
     return;
   SmallVector<Type> types;
   loop.getBody().walk([&](GatherOp read) {

@@ -167,11 +167,12 @@ static bool isSharedOut(Value value) {
 LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   auto type = cast<VectorType>(op.getVector().getType());
   auto into = dyn_cast<MemRefType>(op.getInto().getType());
-  std::optional<unsigned> argument = values->getArgument(op.getInto());
+  std::optional<unsigned> argument = values->getOperand(op.getInto());
   if (op.getMode() != AccumulateMode::Add || !into || !argument ||
       type.getRank() != 2 || !into.getElementType().isF32())
     return op.emitError("expects a tile of f32 that is added in any order to a "
-                        "buffer that is an argument of the function on a GPU");
+                        "buffer that is an argument of the function, or that it "
+                        "allocates, on a GPU");
   AffineMap map =
       AffineMap::getMinorIdentityMap(into.getRank(), 2, builder.getContext());
   if (AffineMapAttr attribute = op.getPermutationMapAttr())
@@ -209,7 +210,7 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   bool isAligned = into.getLayout().isIdentity() && n == into.getRank() - 1 &&
                    !ends[0] && into.getDimSize(n) % most == 0;
   hopper::ReduceAddOp::create(
-      builder, loc, *vector, arguments->getMemRef(*argument), indices,
+      builder, loc, *vector, arguments->getMemRef(*argument, into), indices,
       builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n), ends[1],
       ends[0], builder.getI64IntegerAttr(isAligned ? most : 1),
       /*condition=*/Value());

@@ -65,8 +65,9 @@ FailureOr<Value> Outliner::emitVector(Value source, ValueRange indices,
              builder, loc,
              hopper::TileType::get(builder.getContext(), length, /*columns=*/0,
                                    type.getElementType(), length),
-             arguments->getMemRef(*values->getArgument(source)), position,
-             zeroFill, condition, stages)
+             arguments->getMemRef(*values->getOperand(source),
+                                  cast<ShapedType>(source.getType())),
+             position, zeroFill, condition, stages)
       .getResult();
 }
 
@@ -102,8 +103,9 @@ LogicalResult Outliner::emitQueries() {
   FailureOr<Value> tile = emitLoadStep(
       "load_q", query, schedule.getTileM(),
       getQueryStages(schedule, query.columns,
-                     results.front().access ? results.front().access->columns
-                                            : query.columns,
+                     !results.empty() && results.front().access
+                         ? results.front().access->columns
+                         : query.columns,
                      getCaptureTypes()));
   if (failed(tile))
     return failure();

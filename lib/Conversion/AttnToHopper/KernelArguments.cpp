@@ -77,17 +77,15 @@ Value KernelArguments::getCounter() {
   return addOwn(MemRefType::get({2}, i32), hopper::kCounterAttrName);
 }
 
-Value KernelArguments::getMemRef(unsigned operand, RankedTensorType tensor) {
+Value KernelArguments::getMemRef(unsigned operand, ShapedType tensor) {
   if (operand < function.getNumArguments())
-    if (auto buffer =
-            dyn_cast<MemRefType>(function.getArgument(operand).getType())) {
-      Value &value = values[{buffer, operand, -1}];
-      if (!value)
-        value = add(buffer, operand, {});
-      return value;
-    }
-  if (operand < function.getNumArguments())
-    tensor = cast<RankedTensorType>(function.getArgument(operand).getType());
+    tensor = cast<ShapedType>(function.getArgument(operand).getType());
+  if (auto buffer = dyn_cast<MemRefType>(tensor)) {
+    Value &value = values[{buffer, operand, -1}];
+    if (!value)
+      value = add(buffer, operand, {});
+    return value;
+  }
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
     strides.back() = 1;

@@ -27,8 +27,8 @@ public:
   Value getCounter();
   /// A tensor that is read or written element by element: an argument, or a
   /// table that a kernel before this one fills, whose numbers are after those
-  /// of the arguments and whose type is needed.
-  Value getMemRef(unsigned operand, RankedTensorType type = {});
+  /// of the arguments and whose type is needed: that of a buffer is its own.
+  Value getMemRef(unsigned operand, ShapedType type = {});
 
 private:
   Value add(Type type, unsigned argument, ArrayRef<NamedAttribute> attributes);

@@ -160,6 +160,21 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
                             program.function.getNumArguments() + tables.size(),
                             tables)))
     return failure();
+  for (memref::AllocOp alloc : program.workspaces) {
+    SmallVector<Attribute> extents;
+    for (OpFoldResult size : alloc.getMixedSizes()) {
+      FailureOr<DictionaryAttr> extent =
+          describeExtent(builder, program.function, size, alloc);
+      if (failed(extent))
+        return failure();
+      extents.push_back(*extent);
+    }
+    NamedAttrList table(
+        describeTable(builder, alloc.getType().getElementType(), extents));
+    if (program.zeroed.contains(alloc))
+      table.set("zero", builder.getUnitAttr());
+    tables.push_back(table.getDictionary(builder.getContext()));
+  }
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("first", builder.getI64IntegerAttr(
                                          program.function.getNumArguments())),

@@ -4,6 +4,7 @@
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
@@ -120,7 +121,7 @@ bool mlir::attn::isSummary(scf::ForallOp grid) {
 LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
     if (isa<scf::ForallOp, ListUnionsOp, tensor::DimOp, tensor::CastOp,
-            tensor::EmptyOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
+            tensor::EmptyOp, memref::AllocOp, linalg::FillOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
             func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
         isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
             op.getDialect()))
@@ -140,6 +141,10 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
       llvm::append_range(program.tables, grid.getResults());
       continue;
     }
+    if (!grid.getMapping()) {
+      (program.grid ? program.behind : program.before).push_back(grid);
+      continue;
+    }
     if (program.grid)
       return grid.emitError("expects one attention in a function for a GPU; "
                             "make it two functions")
@@ -149,6 +154,19 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
   for (auto unions : function.getOps<ListUnionsOp>()) {
     program.unions = unions;
     llvm::append_range(program.tables, unions.getTables());
+  }
+  for (auto alloc : function.getOps<memref::AllocOp>()) {
+    program.workspaces.push_back(alloc);
+    program.tables.push_back(alloc);
+  }
+  for (auto fill : function.getOps<linalg::FillOp>()) {
+    Value filled = fill.getOutputs()[0];
+    if (!llvm::is_contained(program.tables, filled) ||
+        !matchPattern(fill.getInputs()[0], m_AnyZeroFloat()))
+      return fill.emitError("expects zeros in a buffer that the function "
+                            "allocates")
+             << otherTarget;
+    program.zeroed.insert(filled);
   }
   if (!program.grid)
     return function.emitError("expects an attention, but '")

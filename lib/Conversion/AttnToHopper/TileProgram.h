@@ -6,6 +6,7 @@
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -39,6 +40,12 @@ struct TileProgram {
   /// What finds the keys of tiles of queries with lists, or null; its results
   /// are tables after the others.
   ListUnionsOp unions;
+  /// Loops over vectors that run before the workers, and behind them.
+  SmallVector<scf::ForallOp> before, behind;
+  /// Buffers that the function allocates, which are tables after all others,
+  /// and which of them are filled with zeros first.
+  SmallVector<memref::AllocOp> workspaces;
+  DenseSet<Value> zeroed;
   SmallVector<Value> tables;
 };
 

@@ -146,7 +146,8 @@ static LogicalResult convertOps(Kernel &kernel) {
                         populateReductionPatterns,   populateStorePatterns,
                         populateSumPatterns,         populateSummaryPatterns,
                         populateTilePatterns,        populateTurnPatterns,
-                        populateUnionPatterns,       populateWorkPatterns})
+                        populateUnionPatterns,       populateVectorPatterns,
+                        populateWorkPatterns})
     populate(patterns);
   ConversionConfig config;
   // What is known of values would be lost.
@@ -167,6 +168,7 @@ static bool isPlain(gpu::GPUFuncOp kernel) {
   return kernel.getBody().front().getOps<hopper::WarpSpecializeOp>().empty() &&
          (kernel->hasAttr(hopper::kElementsAttrName) ||
           kernel->hasAttr(hopper::kChecksAttrName) ||
+          kernel->hasAttr(hopper::kVectorLoopAttrName) ||
           kernel->hasAttr(hopper::kMergeAttrName));
 }
 

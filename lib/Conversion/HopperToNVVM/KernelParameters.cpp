@@ -25,7 +25,8 @@ private:
            ArrayRef<NamedAttribute> more = {});
   LogicalResult addMap(BlockArgument argument, hopper::MapType map,
                        int64_t operand);
-  LogicalResult addBuffer(MemRefType memref, int64_t operand);
+  LogicalResult addBuffer(BlockArgument argument, MemRefType memref,
+                          int64_t operand);
 
   gpu::GPUFuncOp kernel;
   Builder b;
@@ -92,17 +93,22 @@ LogicalResult Parameters::addMap(BlockArgument argument, hopper::MapType map,
   return success();
 }
 
-LogicalResult Parameters::addBuffer(MemRefType memref, int64_t operand) {
+LogicalResult Parameters::addBuffer(BlockArgument argument, MemRefType memref,
+                                    int64_t operand) {
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(memref.getStridesAndOffset(strides, offset)))
     return kernel.emitError("expects buffers with strides, but got ") << memref;
-  add("pointer", operand, globalPointer);
+  SmallVector<NamedAttribute> alignment;
+  if (Attribute bytes =
+          kernel.getArgAttr(argument.getArgNumber(), hopper::kAlignmentAttrName))
+    alignment.push_back(b.getNamedAttr("alignment", bytes));
+  add("pointer", operand, globalPointer, -1, alignment);
   for (int64_t dim = 0; dim < memref.getRank(); ++dim) {
     if (memref.isDynamicDim(dim))
       add("extent", operand, b.getI32Type(), dim);
     if (ShapedType::isDynamic(strides[dim]))
-      add("stride", operand, b.getI64Type(), dim);
+      add("stride", operand, b.getI64Type(), dim, alignment);
   }
   return success();
 }
@@ -128,7 +134,7 @@ LogicalResult Parameters::add(BlockArgument argument) {
   if (auto map = dyn_cast<hopper::MapType>(type))
     return addMap(argument, map, operand);
   if (auto memref = dyn_cast<MemRefType>(type))
-    return addBuffer(memref, operand);
+    return addBuffer(argument, memref, operand);
   if (auto dim =
           kernel.getArgAttrOfType<IntegerAttr>(number, hopper::kDimAttrName)) {
     add("extent", operand, b.getI32Type(), dim.getInt());

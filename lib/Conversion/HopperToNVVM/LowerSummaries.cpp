@@ -41,6 +41,11 @@ static Elements lowerWarpReduce(gpu::SubgroupReduceOp op,
                                 ThreadBuilder &b) {
   gpu::AllReduceOperation kind = op.getOp();
   Value value = in.getValue()[0];
+  if (kind == gpu::AllReduceOperation::ADD) {
+    for (int64_t lanes = 1; lanes < hopper::kWarpThreads; lanes *= 2)
+      value = arith::AddFOp::create(b, value, b.shuffle(value, lanes));
+    return {value};
+  }
   Type type = value.getType();
   unsigned bits = type.getIntOrFloatBitWidth();
   if (bits <= 32) {

@@ -138,6 +138,7 @@ void populateSummaryPatterns(ThreadPatterns &patterns);
 void populateTilePatterns(ThreadPatterns &patterns);
 void populateTurnPatterns(ThreadPatterns &patterns);
 void populateUnionPatterns(ThreadPatterns &patterns);
+void populateVectorPatterns(ThreadPatterns &patterns);
 void populateWorkPatterns(ThreadPatterns &patterns);
 
 /// Fails with a diagnostic at each operation that threads cannot compute.

@@ -30,19 +30,38 @@ static LogicalResult verifyBroadcast(vector::BroadcastOp op) {
 }
 
 static LogicalResult verifyWarpReduce(gpu::SubgroupReduceOp op) {
+  if (op.getOp() == gpu::AllReduceOperation::ADD && op.getType().isF32())
+    return success();
   if (!llvm::is_contained(
           {gpu::AllReduceOperation::MINSI, gpu::AllReduceOperation::MAXSI,
            gpu::AllReduceOperation::AND, gpu::AllReduceOperation::OR},
           op.getOp()) ||
       !isa<IntegerType>(op.getType()) || op.getClusterSize())
     return op.emitError("expects a minimum, a maximum, 'and' or 'or' of "
-                        "integers over a warp");
+                        "integers, or a sum of f32, over a warp");
   return success();
 }
 
 static LogicalResult verifyAtomic(memref::AtomicRMWOp op) {
   if (op.getKind() != arith::AtomicRMWKind::minu || !op.getType().isInteger(64))
     return op.emitError("expects a minimum of unsigned numbers of 64 bits");
+  return success();
+}
+
+/// A thread reads and writes vectors of its own in a buffer.
+static LogicalResult verifyTransfer(VectorTransferOpInterface op) {
+  AffineMap map = op.getPermutationMap();
+  if (!isa<MemRefType>(op.getShapedType()) || op.getVectorType().getRank() != 1 ||
+      op.hasOutOfBoundsDim() || op.getMask() ||
+      !isa<AffineDimExpr>(map.getResult(0)))
+    return op.emitError("expects a vector of rank 1 all of which is in a buffer");
+  return success();
+}
+
+static LogicalResult verifySum(vector::ReductionOp op) {
+  if (op.getKind() != vector::CombiningKind::ADD || op.getAcc() ||
+      !op.getType().isF32())
+    return op.emitError("expects the sum of a vector of f32");
   return success();
 }
 
@@ -90,6 +109,9 @@ static LogicalResult verify(Operation *op) {
       .Case([](vector::BroadcastOp op) { return verifyBroadcast(op); })
       .Case([](gpu::SubgroupReduceOp op) { return verifyWarpReduce(op); })
       .Case([](memref::AtomicRMWOp op) { return verifyAtomic(op); })
+      .Case<vector::TransferReadOp, vector::TransferWriteOp>(
+          [](auto op) { return verifyTransfer(op); })
+      .Case([](vector::ReductionOp op) { return verifySum(op); })
       .Case<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp,
             gpu::BlockIdOp, gpu::GridDimOp, gpu::LaneIdOp, gpu::ThreadIdOp,
             gpu::ReturnOp, memref::StoreOp, GatherOp, ListWordsOp,

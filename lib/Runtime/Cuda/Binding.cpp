@@ -184,13 +184,17 @@ static bool isAligned(const Param &param, const TensorView &view) {
 }
 
 bool cuda::canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands) {
-  return llvm::all_of(variant.params, [&](const Param &param) {
+  auto can = [&](const Param &param) {
     if (static_cast<size_t>(param.operand) >= operands.size())
       return true;
     const TensorView &view = operands[param.operand];
     return param.kind == ParamKind::TensorMap ? ::canMap(param.map, view)
                                               : isAligned(param, view);
-  });
+  };
+  return llvm::all_of(variant.params, can) &&
+         llvm::all_of(variant.loops, [&](const LoopKernel &loop) {
+           return llvm::all_of(loop.params, can);
+         });
 }
 
 /// Checks what the hardware wants of an operand and fills in `map`. `bound` is

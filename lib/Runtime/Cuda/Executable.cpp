@@ -27,7 +27,7 @@ struct LoadedVariant {
   std::atomic<bool> isReady{false};
   ModuleHandle module = nullptr;
   FunctionHandle function = nullptr;
-  std::vector<FunctionHandle> summaries;
+  std::vector<FunctionHandle> summaries, loops;
   FunctionHandle merge = nullptr;
   /// Blocks that a multiprocessor runs at the same time.
   int occupancy = 0;
@@ -77,6 +77,8 @@ struct Executable::Impl {
                      const LaunchOptions &options);
   llvm::Error launchSummaries(const LoadedVariant &code, const Variant &variant,
                               BindingTarget target, void *stream);
+  llvm::Error launchLoops(const LoadedVariant &code, const Variant &variant,
+                          BindingTarget target, bool isBehind, void *stream);
   llvm::Error launchVariant(const LoadedVariant &code, const Variant &variant,
                             BindingTarget target, int64_t tiles, void *stream);
   llvm::Error launchMerge(const LoadedVariant &code, const Variant &variant,
@@ -142,6 +144,11 @@ static llvm::Error resolve(const Variant &variant, Device device,
     if (llvm::Error error =
             findFunction(driver, summary.entry, loaded.module, function))
       return error;
+  loaded.loops.resize(variant.loops.size());
+  for (auto [loop, function] : llvm::zip_equal(variant.loops, loaded.loops))
+    if (llvm::Error error =
+            findFunction(driver, loop.entry, loaded.module, function))
+      return error;
   if (variant.merge)
     if (llvm::Error error = findFunction(driver, variant.merge->entry,
                                          loaded.module, loaded.merge))
@@ -205,7 +212,8 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     }
     loaded.counters = *counters;
   }
-  loaded.id = takeBindingIds(2 + variant.summaries.size());
+  loaded.id = takeBindingIds(2 + variant.summaries.size() +
+                             variant.loops.size());
   loaded.isReady.store(true, std::memory_order_release);
   return llvm::Error::success();
 }
@@ -258,7 +266,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   llvm::Expected<int64_t> tiles = getNumTiles(*extents, variant);
   if (!tiles)
     return tiles.takeError();
-  if (*tiles == 0)
+  if (*tiles == 0 && variant.loops.empty())
     return llvm::Error::success();
 
   llvm::Expected<LoadedVariant *> code = getVariant(loaded, index, which);
@@ -272,7 +280,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
       return counter.takeError();
     target.counter = *counter;
   }
-  if (LLVM_LIKELY(variant.tables.empty()))
+  if (LLVM_LIKELY(variant.tables.empty() && variant.loops.empty()))
     return launchVariant(**code, variant, target, *tiles, options.stream);
   int64_t parts = getNumParts(variant, *extents, device.getNumSMs(), operands);
   llvm::Expected<Tables> tables =
@@ -285,8 +293,15 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (llvm::Error error =
           launchSummaries(**code, variant, target, options.stream))
     return error;
-  if (llvm::Error error = launchVariant(**code, variant, target, *tiles * parts,
-                                        options.stream))
+  if (llvm::Error error = launchLoops(**code, variant, target,
+                                      /*isBehind=*/false, options.stream))
+    return error;
+  if (*tiles != 0)
+    if (llvm::Error error = launchVariant(**code, variant, target,
+                                          *tiles * parts, options.stream))
+      return error;
+  if (llvm::Error error = launchLoops(**code, variant, target,
+                                      /*isBehind=*/true, options.stream))
     return error;
   if (variant.merge)
     if (llvm::Error error =
@@ -315,6 +330,36 @@ llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
     if (llvm::Error error =
             launchWarps(target, {summary.entry, function, summary.threads},
                         summary.params, warps, stream))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+/// Starts the kernels of loops before the variant's or behind it.
+llvm::Error Executable::Impl::launchLoops(const LoadedVariant &code,
+                                          const Variant &variant,
+                                          BindingTarget target, bool isBehind,
+                                          void *stream) {
+  target.id += kMaxParams * (1 + variant.summaries.size());
+  for (auto [loop, function] : llvm::zip_equal(variant.loops, code.loops)) {
+    target.id += kMaxParams;
+    if (loop.isBehind != isBehind)
+      continue;
+    llvm::Expected<int64_t> warps =
+        Tables::getProduct(loop.extents, target.operands);
+    if (!warps)
+      return warps.takeError();
+    if (*warps == 0)
+      continue;
+    // Threads compute the numbers of warps in 32 bits.
+    if (*warps > INT32_MAX)
+      return makeArgumentError("expects @" + loop.entry + " to need at most " +
+                               llvm::Twine(INT32_MAX) + " warps, but got " +
+                               llvm::Twine(*warps) +
+                               "; run a part of the batch at a time");
+    if (llvm::Error error =
+            launchWarps(target, {loop.entry, function, loop.threads},
+                        loop.params, *warps, stream))
       return error;
   }
   return llvm::Error::success();

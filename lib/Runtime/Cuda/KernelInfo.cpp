@@ -191,6 +191,15 @@ static llvm::Error checkTables(const Variant &variant) {
                        variant.firstTable, end - 1))
       return error;
   }
+  for (const LoopKernel &loop : variant.loops) {
+    if (llvm::Error error = checkWarpKernel(loop.entry, loop.threads,
+                                            loop.params, "has a loop"))
+      return error;
+    if (llvm::Error error = checkExtents(loop.extents, variant.firstTable,
+                                         static_cast<int32_t>(end),
+                                         /*hasParts=*/false))
+      return error;
+  }
   if (const std::optional<MergeKernel> &merge = variant.merge) {
     if (llvm::Error error = checkWarpKernel(merge->entry, merge->threads,
                                             merge->params, "merges parts"))
@@ -216,6 +225,9 @@ static llvm::Error checkTables(const Variant &variant) {
     return error;
   for (const SummaryKernel &summary : variant.summaries)
     if (llvm::Error error = check(summary.params))
+      return error;
+  for (const LoopKernel &loop : variant.loops)
+    if (llvm::Error error = check(loop.params))
       return error;
   return variant.merge ? check(variant.merge->params) : llvm::Error::success();
 }
@@ -355,6 +367,12 @@ int64_t CudaProgram::getNumOperands() const {
       for (const SummaryKernel &summary : variant.summaries)
         for (const Param &param : summary.params)
           add(param.operand);
+      for (const LoopKernel &loop : variant.loops) {
+        for (const Param &param : loop.params)
+          add(param.operand);
+        for (const TableExtent &extent : loop.extents)
+          add(extent.operand);
+      }
       if (variant.merge)
         for (const Param &param : variant.merge->params)
           add(param.operand);

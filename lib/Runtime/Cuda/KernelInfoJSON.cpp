@@ -76,7 +76,8 @@ static json::Array toJSON(llvm::ArrayRef<TableExtent> extents) {
 
 static json::Value toJSON(const TableInfo &table) {
   return json::Object{{"element_bytes", table.elementBytes},
-                      {"extents", ::toJSON(llvm::ArrayRef(table.extents))}};
+                      {"extents", ::toJSON(llvm::ArrayRef(table.extents))},
+                      {"is_zero", table.isZero}};
 }
 
 static json::Array toJSON(llvm::ArrayRef<Param> params) {
@@ -93,6 +94,14 @@ static json::Value toJSON(const SummaryKernel &summary) {
                       {"by_row", summary.byRow},
                       {"by_block", summary.byBlock},
                       {"params", ::toJSON(llvm::ArrayRef(summary.params))}};
+}
+
+static json::Value toJSON(const LoopKernel &loop) {
+  return json::Object{{"entry", toUTF8(loop.entry)},
+                      {"threads", loop.threads},
+                      {"is_behind", loop.isBehind},
+                      {"extents", ::toJSON(llvm::ArrayRef(loop.extents))},
+                      {"params", ::toJSON(llvm::ArrayRef(loop.params))}};
 }
 
 static json::Value toJSON(const ListChecks &checks) {
@@ -119,11 +128,13 @@ static json::Value toJSON(const MergeKernel &merge) {
 }
 
 static json::Value toJSON(const Variant &variant) {
-  json::Array tables, summaries;
+  json::Array tables, summaries, loops;
   for (const TableInfo &table : variant.tables)
     tables.push_back(::toJSON(table));
   for (const SummaryKernel &summary : variant.summaries)
     summaries.push_back(::toJSON(summary));
+  for (const LoopKernel &loop : variant.loops)
+    loops.push_back(::toJSON(loop));
   json::Object object{
       {"schedule", toUTF8(variant.schedule)},
       {"entry", toUTF8(variant.entry)},
@@ -148,6 +159,7 @@ static json::Value toJSON(const Variant &variant) {
       {"first_table", variant.firstTable},
       {"tables", std::move(tables)},
       {"summaries", std::move(summaries)},
+      {"loops", std::move(loops)},
       {"ptx_bytes", static_cast<int64_t>(variant.ptx.size())},
       {"cubin_bytes", static_cast<int64_t>(variant.cubin.size())}};
   if (const std::optional<Resources> &resources = variant.resources)
@@ -309,6 +321,7 @@ static bool fromJSON(const json::Value &value, TableInfo &table,
   bool isOk = Reader(value, path)
                   .mapInteger("element_bytes", table.elementBytes)
                   .map("extents", extents)
+                  .map("is_zero", table.isZero)
                   .ok();
   table.extents.assign(extents.begin(), extents.end());
   return isOk;
@@ -336,6 +349,20 @@ static bool fromJSON(const json::Value &value, CheckKernel &kernel,
                   .map("params", kernel.params)
                   .ok();
   kernel.extents.assign(extents.begin(), extents.end());
+  return isOk;
+}
+
+static bool fromJSON(const json::Value &value, LoopKernel &loop,
+                     json::Path path) {
+  std::vector<TableExtent> extents;
+  bool isOk = Reader(value, path)
+                  .map("entry", loop.entry)
+                  .mapInteger("threads", loop.threads)
+                  .map("is_behind", loop.isBehind)
+                  .map("extents", extents)
+                  .map("params", loop.params)
+                  .ok();
+  loop.extents.assign(extents.begin(), extents.end());
   return isOk;
 }
 
@@ -425,6 +452,7 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .mapInteger("first_table", variant.firstTable)
       .map("tables", variant.tables)
       .map("summaries", variant.summaries)
+      .map("loops", variant.loops)
       .mapInteger("ptx_bytes", stored.ptxBytes)
       .mapInteger("cubin_bytes", stored.cubinBytes)
       // An optional may be absent.

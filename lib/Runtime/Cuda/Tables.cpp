@@ -175,5 +175,16 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
          next + rank});
     next += 2 * rank;
   }
+  for (auto [table, view] :
+       llvm::zip_equal(infos, llvm::ArrayRef(tables.operands)
+                                  .drop_front(firstTable)))
+    if (int64_t bytes = getNumElements(view) * table.elementBytes;
+        table.isZero && bytes != 0)
+      if (llvm::Error error = device.getDriver().check(
+              device.getDriver().cuMemsetD8Async(
+                  reinterpret_cast<DevicePtr>(view.data), 0, bytes,
+                  static_cast<StreamHandle>(stream)),
+              "clearing a table of a launch"))
+        return std::move(error);
   return std::move(tables);
 }

@@ -120,13 +120,14 @@ struct TableExtent {
   int32_t plusRows = -1;
 };
 
-/// Memory of one launch, which summary kernels fill and the kernel reads, or
-/// which the kernel fills and a merge kernel reads.
+/// Memory of one launch, which a kernel fills and another one reads.
 struct TableInfo {
   /// Of an element, 1, 2, 4 or 8.
   int32_t elementBytes = 4;
   /// Elements lie one after another, those of the last dimension together.
   llvm::SmallVector<TableExtent, 4> extents;
+  /// Whether it is all zeros before the first kernel.
+  bool isZero = false;
 };
 
 /// A kernel that runs before that of a variant.
@@ -140,6 +141,19 @@ struct SummaryKernel {
   int32_t elements = 0;
   bool byRow = false;
   bool byBlock = false;
+  /// All but maps and counters.
+  std::vector<Param> params;
+};
+
+/// A kernel that runs before that of a variant, or behind it, a warp for each
+/// iteration of a loop.
+struct LoopKernel {
+  std::string entry;
+  /// Threads of a block, whole warps.
+  int32_t threads = 0;
+  bool isBehind = false;
+  /// Their product is the number of iterations.
+  llvm::SmallVector<TableExtent, 4> extents;
   /// All but maps and counters.
   std::vector<Param> params;
 };
@@ -207,6 +221,8 @@ struct Variant {
   std::vector<TableInfo> tables;
   /// In the code of this variant.
   std::vector<SummaryKernel> summaries;
+  /// The same; they run even where there are no tiles.
+  std::vector<LoopKernel> loops;
   /// If the keys of a tile are shared out to several blocks, as many as
   /// getNumParts says: block i computes part i % parts of tile i / parts.
   std::optional<MergeKernel> merge;
@@ -278,7 +294,7 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 7;
+constexpr int64_t kProgramVersion = 8;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {

@@ -13,9 +13,10 @@ using namespace mlir;
 using namespace mlir::attn;
 
 GradientLoop::GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over,
-                           Value delta, Wanted wanted)
+                           Value delta, Wanted wanted,
+                           const SharedSums *shared)
     : builder(builder), op(op), attention(op), over(over), delta(delta),
-      wanted(wanted), loc(op.getLoc()), accType(attention.getAccumulatorType()),
+      wanted(wanted), shared(shared), loc(op.getLoc()), accType(attention.getAccumulatorType()),
       numOwn(op.getScheduleAttr().getTileM()),
       numOther(op.getScheduleAttr().getTileN()) {}
 
@@ -128,9 +129,11 @@ FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
                      positions.kind};
   };
   unsigned ownIndex = isOverKeys() ? 2 : 3, otherIndex = 5 - ownIndex;
-  TileValue exist = vectorizer.logicalAnd(
-      isBelow(arguments[ownIndex], own.rowEnd, ownIndex),
-      isBelow(arguments[otherIndex], otherEnd, otherIndex));
+  TileValue exist = isBelow(arguments[ownIndex], own.rowEnd, ownIndex);
+  // Where lse is shared, it says which queries there are.
+  if (!shared)
+    exist = vectorizer.logicalAnd(
+        exist, isBelow(arguments[otherIndex], otherEnd, otherIndex));
   if (op.getMask().empty())
     return exist;
   FailureOr<TileValue> mask = vectorizer.run(op.getMask(), arguments, exist);
@@ -307,7 +310,15 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
                          isOverKeys() ? own.head : otherHead, own.row,
                          own.rowEnd, otherEnd};
   FailureOr<std::optional<std::array<Value, 4>>> bounds =
-      emitGradientBounds(builder, op, place, /*isTransposed=*/!isOverKeys());
+      std::optional<std::array<Value, 4>>();
+  // Those of one head are those of all only if the mask does not ask for it.
+  bool isAlike =
+      !sharing || op.getMask().empty() ||
+      llvm::all_of(op.getMask().getArguments().take_front(2),
+                   [](Value place) { return place.use_empty(); });
+  if (isAlike)
+    bounds =
+        emitGradientBounds(builder, op, place, /*isTransposed=*/!isOverKeys());
   if (failed(bounds))
     return failure();
   Value lower = createIndex(builder, loc, 0), upper = otherEnd;
@@ -315,6 +326,11 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
     upper = (**bounds)[3];
     lower = emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
   }
+  if (shared)
+    return emitSharedLoop(lower, upper,
+                          *bounds ? std::optional((**bounds)[1]) : std::nullopt,
+                          *bounds ? std::optional((**bounds)[2]) : std::nullopt,
+                          carried);
   auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
   if (*bounds)
     emitFullWithin(builder, loop, (**bounds)[1], (**bounds)[2]);

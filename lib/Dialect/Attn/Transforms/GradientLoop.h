@@ -18,6 +18,22 @@
 
 namespace mlir::attn {
 
+/// What work tiles of keys share where one pass over all pairs gives all
+/// gradients: for each tile of queries, by (batch, head, tile), log2(e) * lse
+/// and delta of its queries, +inf and 0 behind the last one; and the sums of
+/// rows of keys times dx that work tiles add to, with queries as rows, or with
+/// the columns as rows. So probabilities are rounded, as an eager program does.
+struct SharedSums {
+  Value lse, delta, sums;
+  bool areColumns = false;
+};
+
+/// Pairs of a batch and a head whose queries a work tile of keys meets: so
+/// many, and of each batch so many heads, from the first ones on.
+struct SharingHeads {
+  Value count, heads, firstBatch, firstHead;
+};
+
 class GradientLoop {
 public:
   /// Over which the loop runs.
@@ -38,13 +54,16 @@ public:
 
   /// `delta` is <do, o> - dlse, in the layout of lse.
   GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over, Value delta,
-               Wanted wanted);
+               Wanted wanted, const SharedSums *shared = nullptr);
 
   /// Says which rows are its own, and reads what belongs to them: queries of
   /// (batch, head), or keys of a batch and a head of keys.
   void setOwn(const TileRows &rows);
   /// Says which rows are the others.
   void setOther(Value batch, Value head);
+
+  /// The same, of many: the loop goes over the tiles of all of them.
+  void setOthers(const SharingHeads &heads);
 
   /// The sums before any other row: for products, for values, as far as they
   /// are wanted.
@@ -68,6 +87,14 @@ private:
   TileValue readOfQueries(Value tensor, Value first);
   Value readRows(Value tensor, Layout layout, Value first);
   Value emitShift(Value lse);
+  FailureOr<SmallVector<Value>> emitSharedTile(Value first, ValueRange carried);
+  FailureOr<SmallVector<Value>> emitSharedLoop(Value lower, Value upper,
+                                               std::optional<Value> fullLower,
+                                               std::optional<Value> fullUpper,
+                                               ValueRange carried);
+  Value emitOther(Value position, Value lower, Value tiles);
+  void emitSums(Value dx);
+  Value readShared(Value numbers);
   bool isOverKeys() const { return over == Keys; }
 
   OpBuilder &builder;
@@ -76,12 +103,16 @@ private:
   Over over;
   Value delta;
   Wanted wanted;
+  const SharedSums *shared;
+  std::optional<SharingHeads> sharing;
   Location loc;
   FloatType accType;
   int64_t numOwn, numOther;
 
   TileRows own;
   Value otherBatch, otherHead, otherEnd;
+  /// The number of a tile of the others in its head, where lse is shared.
+  Value otherTile;
   /// Own rows as columns: q and do, or k and v.
   Value ownFirst, ownSecond;
   TileValue ownShift, ownDelta;

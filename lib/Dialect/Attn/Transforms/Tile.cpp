@@ -72,13 +72,12 @@ static Value writeTile(OpBuilder &builder, Location loc, Value vector,
 }
 
 FailureOr<SmallVector<Value>>
-mlir::attn::emitGrid(RewriterBase &rewriter, Location loc, ValueRange outs,
-                     ArrayRef<Layout> layouts, ScheduleAttrInterface schedule,
-                     EmitTile emitTile) {
-  Layout layout = layouts[0];
+mlir::attn::emitGrid(RewriterBase &rewriter, Location loc, Value ofRows,
+                     Layout layout, ValueRange outs, ArrayRef<Layout> layouts,
+                     ScheduleAttrInterface schedule, EmitTile emitTile) {
   int64_t tileM = schedule.getTileM();
   auto dim = [&](unsigned number) {
-    return tensor::getMixedSize(rewriter, loc, outs[0], number);
+    return tensor::getMixedSize(rewriter, loc, ofRows, number);
   };
   AffineExpr s0, s1;
   bindSymbols(rewriter.getContext(), s0, s1);
@@ -269,7 +268,7 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
                         /*wantLse=*/op.getLseInit() != nullptr);
   };
   FailureOr<SmallVector<Value>> results = emitGrid(
-      rewriter, loc, op.getOuts(),
+      rewriter, loc, op.getOuts()[0], layout, op.getOuts(),
       SmallVector<Layout>(op.getOuts().size(), layout), schedule, emitTile);
   if (failed(results))
     return failure();
@@ -297,11 +296,11 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
       return failure();
     return SmallVector<Value>{state->acc, state->max, state->sum};
   };
+  Layout layout =
+      cast<AttentionLikeOpInterface>(op.getOperation()).getLayout(3);
   FailureOr<SmallVector<Value>> results = emitGrid(
-      rewriter, op.getLoc(), op.getOuts(),
-      SmallVector<Layout>(
-          op.getOuts().size(),
-          cast<AttentionLikeOpInterface>(op.getOperation()).getLayout(3)),
+      rewriter, op.getLoc(), op.getOuts()[0], layout, op.getOuts(),
+      SmallVector<Layout>(op.getOuts().size(), layout),
       op.getScheduleAttr(), emitTile);
   if (failed(results))
     return failure();

@@ -87,7 +87,8 @@ static FailureOr<Value> tileOverKeys(RewriterBase &rewriter, AttentionGradOp op,
                                           getElementTypeOrSelf(out.getType()))};
   };
   FailureOr<SmallVector<Value>> results =
-      emitGrid(rewriter, op.getLoc(), out, attention.getLayout(0),
+      emitGrid(rewriter, op.getLoc(), out, attention.getLayout(0), out,
+               attention.getLayout(0),
                op.getScheduleAttr(), emitTile);
   if (failed(results))
     return failure();
@@ -165,14 +166,16 @@ tileOverQueries(RewriterBase &rewriter, AttentionGradOp op, Value delta) {
                         getElementTypeOrSelf(out.getType()));
     return *sums;
   };
-  return emitGrid(rewriter, loc, outs, layouts, op.getScheduleAttr(), emitTile);
+  return emitGrid(rewriter, loc, outs[0], layouts[0], outs, layouts,
+                  op.getScheduleAttr(), emitTile);
 }
 
 //===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
 
-static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op) {
+static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op,
+                                  bool inOnePass) {
   if (!op.getScheduleAttr())
     return op.emitError("expects a schedule: run attn-assign-schedule before "
                         "attn-tile-gradients");
@@ -181,6 +184,12 @@ static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op) {
            << sparsity
            << ": attn-choose-sparsity and attn-expand-sparsity make it a mask";
   rewriter.setInsertionPoint(op);
+  if (inOnePass) {
+    FailureOr<SmallVector<Value>> results = tileInOnePass(rewriter, op);
+    if (succeeded(results))
+      rewriter.replaceOp(op, *results);
+    return results;
+  }
   Value delta = emitDelta(rewriter, op);
   SmallVector<Value> results(op.getWrt().size());
   auto set = [&](int64_t input, Value result) {
@@ -217,12 +226,14 @@ static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op) {
 namespace {
 struct AttnTileGradients
     : public mlir::attn::impl::AttnTileGradientsPassBase<AttnTileGradients> {
+  using AttnTileGradientsPassBase::AttnTileGradientsPassBase;
+
   void runOnOperation() override {
     SmallVector<AttentionGradOp> ops;
     getOperation()->walk([&](AttentionGradOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
     for (AttentionGradOp op : ops)
-      if (failed(tileGradient(rewriter, op)))
+      if (failed(tileGradient(rewriter, op, onePass)))
         return signalPassFailure();
   }
 };

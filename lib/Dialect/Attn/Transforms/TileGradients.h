@@ -19,6 +19,11 @@ emitFor(OpBuilder &builder, Location loc, Value lower, Value upper,
 FailureOr<Value> tileCapture(RewriterBase &rewriter, AttentionGradOp op,
                              int64_t capture, Value delta);
 
+/// The gradients of queries, keys and values by one loop over all pairs, whose
+/// work tiles of keys add the first ones to memory that they share.
+FailureOr<SmallVector<Value>> tileInOnePass(RewriterBase &rewriter,
+                                            AttentionGradOp op);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEGRADIENTS_H

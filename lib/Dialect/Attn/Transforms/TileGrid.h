@@ -13,8 +13,9 @@ using EmitTile = function_ref<FailureOr<SmallVector<Value>>(
     OpBuilder &, const TileRows &, ValueRange)>;
 
 /// Emits the loop over (batch, head, tile of rows) that fills `outs`, of these
-/// layouts, whose first has rank 4 and gives the extents.
+/// layouts. `rows`, of rank 4 and of layout `layout`, gives the extents.
 FailureOr<SmallVector<Value>> emitGrid(RewriterBase &rewriter, Location loc,
+                                       Value rows, Layout layout,
                                        ValueRange outs,
                                        ArrayRef<Layout> layouts,
                                        ScheduleAttrInterface schedule,

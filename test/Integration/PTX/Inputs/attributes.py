@@ -22,6 +22,11 @@ def kernels_of(text):
     return kernels
 
 
+def end_of(text, at):
+    """Where the attribute ends that starts there."""
+    return _read(text, at)[1]
+
+
 def _read(text, at):
     """An attribute, and where it ends."""
     if text[at] == "{":

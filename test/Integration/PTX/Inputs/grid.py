@@ -129,6 +129,7 @@ def run(launch, seed=0, blocks=3, late=1.0):
         if "blocks" in attributes:
             warps *= attributes["threads"] // 32
         _run_warps(launch, name, attributes, warps, seed)
+    _run_loops(launch, False, seed)
     kernel = program.kernel
     if program.schedule("rows"):
         shape = launch.operands[kernel["grid"]["operand"]].shape
@@ -140,6 +141,7 @@ def run(launch, seed=0, blocks=3, late=1.0):
         count = min(count, blocks)
     main = Kernel(launch, program.name, kernel)
     main.run(count, seed, late)
+    _run_loops(launch, True, seed)
     for name, attributes in program.merges.items():
         shape = launch.operands[kernel["grid"]["operand"]].shape
         rows = int(numpy.prod([shape[dim] for dim in kernel["grid"]["dims"]]))
@@ -147,6 +149,12 @@ def run(launch, seed=0, blocks=3, late=1.0):
     if launch.counter.bytes.any():
         raise ptx.PtxError("expects the counter to be 0 after all thread blocks")
     return main
+
+
+def _run_loops(launch, isBehind, seed):
+    for name, attributes in launch.program.loops.items():
+        if ("behind" in attributes["vector_loop"]) == isBehind:
+            _run_warps(launch, name, attributes, launch.iterations(attributes), seed)
 
 
 def _run_warps(launch, name, attributes, warps, seed):

@@ -7,6 +7,8 @@ Usage: kernels.py PROGRAM.mlir
 import re
 import sys
 
+import attributes
+
 HEADER = """module attributes {
   llvm.target_triple = "nvptx64-nvidia-cuda",
   llvm.data_layout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
@@ -24,12 +26,23 @@ def body_of(text, start):
     raise ValueError("expects braces to be closed")
 
 
+def without_attributes(text):
+    """Without attributes for the runtime, of a dialect that mlir-translate has
+    not."""
+    parts, at = [], 0
+    for match in re.finditer(r"hopper\.\w+ = ", text):
+        if match.start() < at:
+            continue
+        parts.append(text[at : match.start()])
+        at = attributes.end_of(text, match.end())
+        at += len(", ") if text.startswith(", ", at) else 0
+    return "".join([*parts, text[at:]])
+
+
 def main():
     with open(sys.argv[1]) as file:
         text = file.read()
-    # Attributes for the runtime, of a dialect that mlir-translate has not.
-    for value in (r"\[[^]]*\]", r"#hopper\.schedule<[^>]*>", r"\d+ : i64"):
-        text = re.sub(r"hopper\.\w+ = " + value + ", ", "", text)
+    text = without_attributes(text)
     print("\n".join(line for line in text.split("\n") if line.startswith("#")))
     print(HEADER)
     for module in re.finditer(r"^ *gpu\.module ", text, re.MULTILINE):

@@ -41,8 +41,9 @@ def strides_of(shape):
 
 class Program:
     """The kernels of a program, with the schedule that the compiler chooses or
-    another one: those that fill tables, the one of the attention, and the one
-    that merges the results of parts of the keys, if there is one."""
+    another one: those that fill tables, loops before and behind the one of the
+    attention or of gradients, and the one that merges the results of parts of
+    the keys, if there is one."""
 
     def __init__(self, text, schedule=None, options=()):
         with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +58,8 @@ class Program:
         kernels = attributes.kernels_of(lowered)
         self.summaries = {n: x for n, x in kernels.items() if "elements" in x}
         self.merges = {n: x for n, x in kernels.items() if "merge" in x}
-        helpers = {**self.summaries, **self.merges}
+        self.loops = {n: x for n, x in kernels.items() if "vector_loop" in x}
+        helpers = {**self.summaries, **self.merges, **self.loops}
         rest = [name for name in kernels if name not in helpers]
         if len(rest) != 1:
             raise ptx.PtxError(f"expects one kernel of the attention, not {rest}")
@@ -137,6 +139,8 @@ class Launch:
             shape = tuple(self._extent(x) for x in table["extents"])
             size = int(numpy.prod(shape)) * table["bytes"]
             region = self.memory.add(f"table {number}", "global", size)
+            if "zero" in table:
+                region.fill(numpy.zeros(size, numpy.uint8))
             region.writable[:] = True
             self.operands.append(
                 Operand(shape, strides_of(shape), region, itemsize=table["bytes"])
@@ -152,6 +156,11 @@ class Launch:
             return extent["extent"] + more
         size = self.operands[extent["operand"]].shape[extent["dim"]]
         return -(-size // extent["divisor"]) + more
+
+    def iterations(self, loop):
+        """How many warps a kernel of a loop needs."""
+        extents = loop["vector_loop"]["extents"]
+        return int(numpy.prod([self._extent(x) for x in extents]))
 
     def arguments(self, kernel):
         """What each parameter is made from, by the attribute of the kernel."""

@@ -757,14 +757,22 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
     The steps of these loops are `@load_q`, `@load_k`, `@load_v`, `@load_do`, the products `@qk` and `@dp`, `@exp`, which makes probabilities of scores and lse, `@ds`, which makes the
     gradients of the products of queries and keys, and the sums `@dq`, `@dk`, `@dv`. Probabilities are computed in each of them, and not kept.
 
+    With `one-pass` there is one loop, over tiles of keys, in which each tile of queries is met once: what it gets of `dq` is added to a buffer that work tiles share
+    (`attn.accumulate`, step `@red`). A loop over queries before it computes what they share, lse in base 2 and delta, and one behind it rounds `dq`. Queries of all heads that share the keys are one loop. Probabilities are rounded before
+    they are multiplied, as an eager program does.
+
     Precondition: each gradient has a schedule. Postcondition: there is no `attn.attention_grad` left.
 
-    Errors: a gradient without a schedule, or with a sparsity; an operation in a region that has no form on tiles.
+    Errors: a gradient without a schedule, or with a sparsity; an operation in a region that has no form on tiles; the gradient of a capture with `one-pass`.
   }];
+  let options = [
+    Option<"onePass", "one-pass", "bool", /*default=*/"false",
+           "One loop over all pairs, whose sums of queries are in memory">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

@@ -80,8 +80,8 @@ inline constexpr llvm::StringLiteral kPTXVersionAttrName = "hopper.ptx_version";
 
 /// The tables that kernels before the kernel fill, which are operands after
 /// those of the function: a dictionary of the number of the `first` one and of
-/// `tables`, an array of dictionaries of the `bytes` of an element and the
-/// `extents`. Each extent is a dictionary of a constant `extent`, or of
+/// `tables`, an array of dictionaries of the `bytes` of an element, the
+/// `extents`, and `zero` where it is all zeros at the start of a launch. Each extent is a dictionary of a constant `extent`, or of
 /// `operand`, `dim` and `divisor`: ceil(shape[dim] / divisor), or of `parts`:
 /// how many the keys of a tile are shared out to, which is chosen at a launch;
 /// with `plus_rows` as many more as that operand, a table before, has rows:
@@ -103,6 +103,14 @@ inline constexpr llvm::StringLiteral kChecksAttrName = "hopper.checks";
 /// Words of 64 bits for each site: the place of an error, and its two numbers.
 inline constexpr int64_t kWordsOfSite = 3;
 
+/// Of a kernel that runs before the kernel, or behind it, a warp for each
+/// iteration of a loop: a dictionary of `extents` as tables have them, whose
+/// product is the number of warps, and of `behind` where it is behind.
+inline constexpr llvm::StringLiteral kVectorLoopAttrName = "hopper.vector_loop";
+/// Of an argument that threads read in vectors of up to 16 bytes: its address
+/// and strides are multiples of so many bytes.
+inline constexpr llvm::StringLiteral kAlignmentAttrName = "hopper.alignment";
+
 /// Of a kernel that runs behind the kernel and merges the parts of its results,
 /// how many warps it needs for each row of a head.
 inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
@@ -110,7 +118,8 @@ inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
 /// lowering it adds.
 inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {
     kScheduleAttrName, kGridAttrName,   kTablesAttrName, kElementsAttrName,
-    kRowsAttrName,     kBlocksAttrName, kChecksAttrName, kMergeAttrName};
+    kRowsAttrName,     kBlocksAttrName, kChecksAttrName, kVectorLoopAttrName,
+    kMergeAttrName};
 /// The columns of a row that a warp merges at most.
 inline constexpr int64_t kMergeColumns = 64;
 /// The fewest tiles of keys of a part: what has fewer is not shared out.

@@ -1,0 +1,292 @@
+"""Compiles gradients of attentions for a GPU, executes all their kernels on the
+CPU, and compares dq, dk and dv with the maths in float64.
+
+Usage: gradients.py VARIANT [--heads=4 --key-heads=2] [--dim=128] [--value-dim=64]
+           [--schedule=...] [--sizes=87x137] [--save-ptx=FILE]
+
+Variants: full, causal, window, softcap, alibi-causal, lengths.
+"""
+
+import argparse
+import sys
+
+import numpy
+
+import grid
+import launch as launches
+import operations
+import ptx
+
+_PROGRAM = """
+!q = tensor<?x{heads}x?x{dim}xbf16>
+!k = tensor<?x{key_heads}x?x{dim}xbf16>
+!v = tensor<?x{key_heads}x?x{value_dim}xbf16>
+!o = tensor<?x{heads}x?x{value_dim}xbf16>
+!l = tensor<?x{heads}x?xf32>
+func.func @gradients(%q: !q, %k: !k, %v: !v, %o: !o, %lse: !l, %do: !o{arguments}) -> ({results}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : !q
+  %h = tensor.dim %q, %c1 : !q
+  %s = tensor.dim %q, %c2 : !q
+  %kb = tensor.dim %k, %c0 : !k
+  %kh = tensor.dim %k, %c1 : !k
+  %ks = tensor.dim %k, %c2 : !k
+{inits}
+  %r:{count} = attn.attention_grad wrt({wrt})
+    ins(%q, %k, %v, %o, %lse, %do : !q, !k, !v, !o, !l, !o)
+{captures}    outs({outs} : {results}){regions}
+  return {values} : {results}
+}}
+"""
+_INITS = {
+    "q": "  %qi = tensor.empty(%b{h}, %s) : !q",
+    "k": "  %ki = tensor.empty(%kb{kh}, %ks) : !k",
+    "v": "  %vi = tensor.empty(%kb{kh}, %ks) : !v",
+}
+_MASK = """
+    mask(%mb, %mh, %i, %j{names}) {{
+{body}
+      attn.yield %p : i1
+    }}"""
+_SCORE = """
+    score(%x, %mb, %mh, %i, %j{names}) {{
+{score}
+      attn.yield %y : f32
+    }}
+    adjoint(%x, %ds, %mb, %mh, %i, %j{names}) {{
+{adjoint}
+      attn.yield %dx : f32
+    }}"""
+_CAUSAL = "      %p = arith.cmpi sle, %j, %i : index"
+_WINDOW = """      %d = arith.subi %i, %j : index
+      %w = arith.constant 50 : index
+      %past = arith.cmpi sle, %j, %i : index
+      %near = arith.cmpi slt, %d, %w : index
+      %p = arith.andi %past, %near : i1"""
+_LENGTHS = """      %n = tensor.extract %lengths[%mb] : tensor<?xi32>
+      %end = arith.index_cast %n : i32 to index
+      %p = arith.cmpi slt, %j, %end : index"""
+_CAP = """      %c = arith.constant 2.0 : f32
+      %r = arith.constant 0.5 : f32
+      %u = arith.mulf %x, %r : f32
+      %t = math.tanh %u : f32
+"""
+_CAP_SCORE = _CAP + "      %y = arith.mulf %t, %c : f32"
+_CAP_ADJOINT = (
+    _CAP
+    + """      %one = arith.constant 1.0 : f32
+      %tt = arith.mulf %t, %t : f32
+      %e = arith.subf %one, %tt : f32
+      %dx = arith.mulf %ds, %e : f32"""
+)
+_ALIBI = """      %slope = tensor.extract %slopes[%mh] : tensor<?xf32>
+      %d = arith.subi %j, %i : index
+      %di = arith.index_cast %d : index to i32
+      %df = arith.sitofp %di : i32 to f32
+      %f = arith.mulf %slope, %df : f32
+      %y = arith.addf %x, %f : f32"""
+_IDENTITY = """      %z = arith.constant 0.0 : f32
+      %dx = arith.addf %ds, %z : f32"""
+# Captures, mask, score and its adjoint.
+_VARIANTS = {
+    "full": ([], None, None, None),
+    "causal": ([], _CAUSAL, None, None),
+    "window": ([], _WINDOW, None, None),
+    "softcap": ([], None, _CAP_SCORE, _CAP_ADJOINT),
+    "softcap-causal": ([], _CAUSAL, _CAP_SCORE, _CAP_ADJOINT),
+    "alibi-causal": ([("slopes", "tensor<?xf32>")], _CAUSAL, _ALIBI, _IDENTITY),
+    "lengths": ([("lengths", "tensor<?xi32>")], _LENGTHS, None, None),
+}
+
+
+def _program(variant, shape, wrt):
+    captures, mask, score, adjoint = _VARIANTS[variant]
+    names = "".join(f", %{name}" for name, _ in captures)
+    regions = ""
+    if score:
+        regions += _SCORE.format(names=names, score=score, adjoint=adjoint)
+    if mask:
+        regions += _MASK.format(names=names, body=mask)
+    # The printed order is score, mask, adjoint.
+    if score and mask:
+        parts = _SCORE.format(names=names, score=score, adjoint=adjoint)
+        cut = parts.index("\n    adjoint(")
+        regions = parts[:cut] + _MASK.format(names=names, body=mask) + parts[cut:]
+    dynamic = shape["heads"] == "?"
+    inits = "\n".join(_INITS[x] for x in wrt).format(
+        h=", %h" if dynamic else "", kh=", %kh" if dynamic else ""
+    )
+    count = len(wrt)
+    return _PROGRAM.format(
+        **shape,
+        arguments="".join(f", %{name}: {type_}" for name, type_ in captures),
+        captures=(
+            f"    captures({names[2:]} : {', '.join(t for _, t in captures)})\n"
+            if captures
+            else ""
+        ),
+        inits=inits,
+        count=count,
+        wrt=", ".join(wrt),
+        outs=", ".join(f"%{x}i" for x in wrt),
+        results=", ".join(f"!{x}" for x in wrt),
+        values=", ".join(f"%r#{n}" for n in range(count)),
+        regions=regions,
+    )
+
+
+def _scores(variant, x, b, h, i, j, captures):
+    """Scores, their derivative, and which are allowed."""
+    allowed = numpy.ones(x.shape, bool)
+    if "causal" in variant:
+        allowed &= j <= i
+    if variant == "window":
+        allowed &= (j <= i) & (i - j < 50)
+    if variant == "lengths":
+        allowed &= j < captures["lengths"][b]
+    if variant.startswith("softcap"):
+        t = numpy.tanh(x / 2)
+        return 2 * t, 1 - t * t, allowed
+    if variant.startswith("alibi"):
+        return x + captures["slopes"][h] * (j - i), numpy.ones(x.shape), allowed
+    return x, numpy.ones(x.shape), allowed
+
+
+def _gradients(variant, q, k, v, do, captures):
+    """In float64: o, lse, and the gradients."""
+    batches, heads, queries, dim = q.shape
+    group = heads // k.shape[1]
+    kk, vv = (
+        numpy.broadcast_to(
+            numpy.repeat(t, group, 1), (batches, heads, *t.shape[2:])
+        )
+        for t in (k, v)
+    )
+    scale = dim**-0.5
+    x = scale * q @ kk.swapaxes(2, 3)
+    b, h, i, j = numpy.indices(x.shape, sparse=True)
+    scores, slope, allowed = _scores(variant, x, b, h, i, j, captures)
+    scores = numpy.where(allowed, scores, -numpy.inf)
+    largest = scores.max(-1, keepdims=True, initial=-1e30)
+    p = numpy.exp(scores - largest)
+    sums = p.sum(-1, keepdims=True)
+    p = numpy.where(sums > 0, p / numpy.where(sums > 0, sums, 1), 0)
+    with numpy.errstate(divide="ignore"):
+        lse = (largest + numpy.log(sums))[..., 0]
+    o = p @ vv
+    delta = (do * o).sum(-1, keepdims=True)
+    dx = p * (do @ vv.swapaxes(2, 3) - delta) * slope
+
+    def shared(t):
+        t = t.reshape(batches, k.shape[1], group, *t.shape[2:]).sum(2)
+        return t.sum(0, keepdims=True) if k.shape[0] != batches else t
+
+    dq = scale * dx @ kk
+    dk = shared(scale * dx.swapaxes(2, 3) @ q)
+    return o, lse, {"q": dq, "k": dk, "v": shared(p.swapaxes(2, 3) @ do)}
+
+
+def _check(name, found, expected):
+    error = numpy.abs(found - expected).max(initial=0)
+    error /= max(numpy.abs(expected).max(initial=0), 0.1)
+    if not error < 0.015:
+        raise ptx.PtxError(f"d{name}: error {error}")
+    return error
+
+
+def _execute(program, variant, options, sizes, seed):
+    """The largest error of a gradient, over its largest element."""
+    draw = numpy.random.default_rng(seed)
+    batches, key_batches, queries, keys = sizes
+    heads, key_heads = options.heads, options.key_heads
+
+    def tensor(*shape):
+        return operations.to_bf16(draw.standard_normal(shape).astype("f4"))
+
+    packed = [
+        tensor(batches, heads, queries, options.dim),
+        tensor(key_batches, key_heads, keys, options.dim),
+        tensor(key_batches, key_heads, keys, options.value_dim),
+        tensor(batches, heads, queries, options.value_dim),
+    ]
+    q, k, v, do = (operations.from_bf16(x).astype("f8") for x in packed)
+    captures = {
+        "slopes": -(2.0 ** -numpy.arange(1, heads + 1)),
+        "lengths": draw.integers(0, keys + 1, (batches,)),
+    }
+    o, lse, expected = _gradients(variant, q, k, v, do, captures)
+    launch = launches.Launch(program)
+    for name, array in zip("qkv", packed):
+        launch.add_tensor(name, array)
+    launch.add_tensor("o", operations.to_bf16(o.astype("f4")))
+    launch.add_tensor("lse", lse.astype("f4"))
+    launch.add_tensor("do", packed[3])
+    types = {"slopes": "f4", "lengths": "i4"}
+    for name, _ in _VARIANTS[variant][0]:
+        launch.add_tensor(name, captures[name].astype(types[name]))
+    regions = {}
+    for name in options.wrt.split(","):
+        launch.add_tensor(f"d{name}", numpy.zeros(expected[name].shape, "u2"))
+        regions[name] = launch.operands[-1].region
+        regions[name].writable[:], regions[name].defined[:] = True, False
+    launch.add_tables()
+    grid.run(launch, seed, late=1.0)
+    worst = 0
+    for name, region in regions.items():
+        found = region.values(numpy.dtype("u2"), expected[name].shape)
+        found = operations.from_bf16(found).astype("f8")
+        worst = max(worst, _check(name, found, expected[name]))
+    return worst
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("variant", choices=sorted(_VARIANTS))
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--value-dim", type=int)
+    parser.add_argument("--heads", type=int, default=1)
+    parser.add_argument("--key-heads", type=int)
+    parser.add_argument("--dynamic", action="store_true", help="numbers of heads")
+    parser.add_argument("--wrt", default="q,k,v")
+    parser.add_argument("--schedule", action="append", default=[])
+    parser.add_argument("--sizes", action="append", default=[])
+    parser.add_argument("--save-ptx")
+    parser.add_argument("--save-program")
+    parser.add_argument("--no-run", action="store_true")
+    options = parser.parse_args()
+    options.value_dim = options.value_dim or options.dim
+    options.key_heads = options.key_heads or options.heads
+    shape = {
+        "heads": "?" if options.dynamic else options.heads,
+        "key_heads": "?" if options.dynamic else options.key_heads,
+        "dim": options.dim,
+        "value_dim": options.value_dim,
+    }
+    text = _program(options.variant, shape, options.wrt.split(","))
+    if options.save_program:
+        with open(options.save_program, "w") as file:
+            file.write(text)
+    sizes = [tuple(map(int, x.split("x"))) for x in options.sizes]
+    worst, runs = 0, 0
+    for schedule in options.schedule or [None]:
+        program = launches.Program(text, schedule)
+        if options.save_ptx:
+            with open(options.save_ptx, "w") as file:
+                file.write(program.ptx)
+        for seed, size in enumerate([] if options.no_run else sizes):
+            try:
+                worst = max(
+                    worst, _execute(program, options.variant, options, size, seed)
+                )
+            except ptx.PtxError as error:
+                sys.exit(f"{program.kernel['schedule']}, {size}: {error}")
+            runs += 1
+    print(f"{runs} runs, largest error {worst:.4f}")
+
+
+if __name__ == "__main__":
+    main()
