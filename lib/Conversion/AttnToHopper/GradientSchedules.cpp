@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -18,16 +19,26 @@ struct Place {
 };
 } // namespace
 
-static ArrayAttr getOrder(Builder &builder, ArrayRef<Place> places) {
+/// Without the steps of gradients that are not wanted.
+static ArrayAttr getOrder(AttentionGradOp op, ArrayRef<Place> places) {
+  Builder builder(op.getContext());
   SmallVector<Attribute> order;
-  for (const Place &place : places)
-    order.push_back(hopper::PlaceAttr::get(builder.getContext(), place.name,
-                                           place.isLate ? 1 : 0));
+  for (const Place &place : places) {
+    bool isWanted = llvm::StringSwitch<bool>(place.name)
+                        .Cases({"dq", "red"}, op.getOutOf(kGradQuery) != nullptr)
+                        .Case("dk", op.getOutOf(kGradKey) != nullptr)
+                        .Case("dv", op.getOutOf(kGradValue) != nullptr)
+                        .Default(true);
+    if (isWanted)
+      order.push_back(hopper::PlaceAttr::get(builder.getContext(), place.name,
+                                             place.isLate ? 1 : 0));
+  }
   return builder.getArrayAttr(order);
 }
 
 SmallVector<HopperSchedule>
-mlir::attn::getGradientSchedules(AttentionLikeOpInterface op) {
+mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
+  AttentionLikeOpInterface op = gradient;
   Builder builder(op.getContext());
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
@@ -47,7 +58,7 @@ mlir::attn::getGradientSchedules(AttentionLikeOpInterface op) {
         /*reverse=*/false, /*bothEnds=*/false, /*shortFirst=*/false,
         /*persistent=*/false, /*pingPong=*/false, /*qInRegisters=*/false,
         /*biasInProduct=*/false, /*strided=*/false, /*splitKeys=*/false,
-        /*packHeads=*/false, getOrder(builder, order),
+        /*packHeads=*/false, getOrder(gradient, order),
         names.empty() ? ArrayAttr() : builder.getArrayAttr(names),
         /*partitions=*/{});
     added.tileCost = tileCost;

@@ -66,8 +66,9 @@ struct AttnHopperAssignSchedule
         return WalkResult::advance();
       }
       SmallVector<HopperSchedule> schedules =
-          isa<AttentionGradOp>(op) ? getGradientSchedules(op)
-                                   : getHopperSchedules(op);
+          isa<AttentionGradOp>(op)
+              ? getGradientSchedules(cast<AttentionGradOp>(*op))
+              : getHopperSchedules(op);
       if (list)
         for (const HopperSchedule &schedule : schedules)
           op.emitRemark(schedule.isForAnyStrides ? "for any strides: "

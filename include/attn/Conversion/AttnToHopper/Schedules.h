@@ -3,6 +3,7 @@
 #ifndef ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
 #define ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
 
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 
 namespace mlir::attn {
@@ -57,7 +58,7 @@ SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 /// The schedules that may serve the gradients of an attention in one pass, whose
 /// head dimensions are multiples of 8 up to 256, in the same order. Rows are
 /// keys, and the others queries.
-SmallVector<HopperSchedule> getGradientSchedules(AttentionLikeOpInterface op);
+SmallVector<HopperSchedule> getGradientSchedules(AttentionGradOp op);
 
 /// The schedule for an attention of single queries: with lists of keys, or of
 /// what matrix instructions do not take.

@@ -307,8 +307,9 @@ SmallVector<Value> GradientLoop::createZeros() {
 FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
                                                  Scatter scatter) {
   GradientPlace place = {isOverKeys() ? own.batch : otherBatch,
-                         isOverKeys() ? own.head : otherHead, own.row,
-                         own.rowEnd, otherEnd};
+                         isOverKeys() ? own.head : otherHead,
+                         allBegin ? allBegin : own.row,
+                         allEnd ? allEnd : own.rowEnd, otherEnd};
   FailureOr<std::optional<std::array<Value, 4>>> bounds =
       std::optional<std::array<Value, 4>>();
   // Those of one head are those of all only if the mask does not ask for it.
@@ -324,7 +325,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
   Value lower = createIndex(builder, loc, 0), upper = otherEnd;
   if (*bounds) {
     upper = (**bounds)[3];
-    lower = emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
+    lower = shared
+                ? (**bounds)[0]
+                : emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
   }
   if (shared)
     return emitSharedLoop(lower, upper,

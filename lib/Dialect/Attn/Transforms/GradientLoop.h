@@ -59,6 +59,12 @@ public:
   /// Says which rows are its own, and reads what belongs to them: queries of
   /// (batch, head), or keys of a batch and a head of keys.
   void setOwn(const TileRows &rows);
+  /// Says which rows all parts of the worker have together, where parts have
+  /// some of its own rows each, but meet the same others.
+  void setAll(Value begin, Value end) {
+    allBegin = begin;
+    allEnd = end;
+  }
   /// Says which rows are the others.
   void setOther(Value batch, Value head);
 
@@ -110,6 +116,7 @@ private:
   int64_t numOwn, numOther;
 
   TileRows own;
+  Value allBegin, allEnd;
   Value otherBatch, otherHead, otherEnd;
   /// The number of a tile of the others in its head, where lse is shared.
   Value otherTile;

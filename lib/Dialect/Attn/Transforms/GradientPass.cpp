@@ -260,16 +260,25 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedLoop(
     Value lower, Value upper, std::optional<Value> fullLower,
     std::optional<Value> fullUpper, ValueRange carried) {
   Value zero = createIndex(builder, loc, 0);
+  // What is added to memory is that of whole tiles which there are: the loop
+  // starts at one, even where it has none, and ends with the last one.
+  Value numOthers = createIndex(builder, loc, numOther);
+  upper = arith::MinSIOp::create(builder, loc, upper, otherEnd);
+  Value isEmpty = arith::CmpIOp::create(builder, loc,
+                                        arith::CmpIPredicate::sge, lower, upper);
+  lower = arith::MulIOp::create(
+      builder, loc, arith::DivUIOp::create(builder, loc, lower, numOthers),
+      numOthers);
+  upper = arith::SelectOp::create(builder, loc, isEmpty, lower, upper);
   Value begin = lower, end = upper, tiles;
   if (sharing) {
-    Value size = createIndex(builder, loc, numOther);
-    Value distance = arith::MaxSIOp::create(
-        builder, loc, arith::SubIOp::create(builder, loc, upper, lower), zero);
-    tiles = arith::CeilDivUIOp::create(builder, loc, distance, size);
+    tiles = arith::CeilDivUIOp::create(
+        builder, loc, arith::SubIOp::create(builder, loc, upper, lower),
+        numOthers);
     begin = zero;
     end = arith::MulIOp::create(
         builder, loc,
-        arith::MulIOp::create(builder, loc, sharing->count, tiles), size);
+        arith::MulIOp::create(builder, loc, sharing->count, tiles), numOthers);
   }
   Value isWhole = arith::CmpIOp::create(
       builder, loc, arith::CmpIPredicate::sge,

@@ -263,6 +263,16 @@ mlir::attn::tileInOnePass(RewriterBase &rewriter, AttentionGradOp op) {
     GradientLoop loop(builder, op, GradientLoop::Queries, shared.delta, wanted,
                       &shared);
     loop.setOwn(rows);
+    auto grid =
+        cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
+    Value tileM = arith::ConstantIndexOp::create(
+        builder, loc, op.getScheduleAttr().getTileM());
+    Value begin = arith::MulIOp::create(builder, loc, grid.getInductionVar(2),
+                                        tileM);
+    Value end = arith::AddIOp::create(builder, loc, begin, tileM);
+    Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
+                                          attention.getLayout(1).s);
+    loop.setAll(begin, arith::MinSIOp::create(builder, loc, end, numKeys));
     if (std::optional<SharingHeads> heads = emitSharing(builder, op, rows))
       loop.setOthers(*heads);
     else
