@@ -36,6 +36,18 @@ static ArrayAttr getOrder(AttentionGradOp op, ArrayRef<Place> places) {
   return builder.getArrayAttr(order);
 }
 
+/// Whether each head of keys is known to be for one head of queries.
+static bool areHeadsAlike(AttentionLikeOpInterface op) {
+  Layout query = op.getLayout(0), key = op.getLayout(1);
+  auto isEqual = [&](unsigned ofQuery, unsigned ofKey) {
+    int64_t extent = op.getQueryType().getDimSize(ofQuery);
+    return !ShapedType::isDynamic(extent) &&
+           extent == op.getKeyType().getDimSize(ofKey);
+  };
+  return isEqual(query.h, key.h) &&
+         (isEqual(query.b, key.b) || op.getKeyType().getDimSize(key.b) > 1);
+}
+
 SmallVector<HopperSchedule>
 mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   AttentionLikeOpInterface op = gradient;
@@ -45,43 +57,55 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   bool isMasked = !op.getMask().empty();
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t stages,
-                 int64_t registers, int64_t inFlight, ArrayRef<Place> order,
-                 ArrayRef<StringRef> exclusive, double tileCost,
-                 double keyCost) {
+                 int64_t registers, int64_t threadBlocks,
+                 ArrayRef<Place> order, ArrayRef<StringRef> exclusive,
+                 double tileCost, double keyCost) -> HopperSchedule & {
     SmallVector<Attribute> names;
     for (StringRef name : exclusive)
       names.push_back(builder.getStringAttr(name));
     HopperSchedule &added = schedules.emplace_back();
     added.schedule = hopper::ScheduleAttr::get(
         op.getContext(), tileM, tileN, stages, registers, /*headGroup=*/1,
-        /*headGroupKeys=*/0, /*captureStages=*/0, /*threadBlocks=*/1, inFlight,
-        /*reverse=*/false, /*bothEnds=*/false, /*shortFirst=*/false,
-        /*persistent=*/false, /*pingPong=*/false, /*qInRegisters=*/false,
-        /*biasInProduct=*/false, /*strided=*/false, /*splitKeys=*/false,
-        /*packHeads=*/false, getOrder(gradient, order),
+        /*headGroupKeys=*/0, /*captureStages=*/0, threadBlocks,
+        /*inFlight=*/tileM > 64 ? 2 : 1, /*reverse=*/false, /*bothEnds=*/false,
+        /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
+        /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
+        /*splitKeys=*/false, /*packHeads=*/false, getOrder(gradient, order),
         names.empty() ? ArrayAttr() : builder.getArrayAttr(names),
         /*partitions=*/{});
     added.tileCost = tileCost;
     added.keyCost = isMasked ? keyCost / 2 : keyCost;
+    return added;
   };
-  const Place early[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"},
-                         {"dp"},     {"dv"}, {"ds"},  {"dq", true},
-                         {"dk"},     {"red", true}};
+  // dq is computed one block later, beside what follows.
+  const Place late[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"},
+                        {"dp"},     {"dv"}, {"ds"},  {"dq", true},
+                        {"dk"},     {"red", true}};
   const Place together[] = {{"load_q"}, {"qk"}, {"load_do"}, {"dp"},
                             {"exp"},    {"dv"}, {"ds"},      {"dq", true},
                             {"dk"},     {"red", true}};
   const Place plain[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                          {"dv"},     {"ds"}, {"dq"},  {"dk"},      {"red"}};
-  if (queryKeyDim == 128 && valueDim <= 128)
-    add(128, 80, 2, 240, 2, early, {"exp", "dp"}, 5.0, 33.0e-3);
-  if (dim <= 64) {
-    if (isMasked)
-      add(128, 128, 2, 240, 2, early, {"exp", "dp"}, 5.0, 19.0e-3);
-    else
-      add(128, 128, 2, 240, 2, together, {}, 5.0, 19.0e-3);
+  // Which head a block is of, and scores, take the registers of that.
+  bool isPlain = areHeadsAlike(op) && op.getScore().empty();
+  if (queryKeyDim == 128 && valueDim <= 128) {
+    if (isPlain)
+      add(128, 80, 2, 240, 1, late, {"exp", "dp"}, 5.0, 33.0e-3);
+    add(128, 80, 2, 240, 1, plain, {"exp", "dp"}, 5.0, 35.0e-3);
+    add(128, 64, 2, 240, 1, plain, {"exp", "dp"}, 5.0, 37.0e-3)
+        .isLastResort = true;
+  } else if (dim <= 64) {
+    if (isPlain && isMasked)
+      add(128, 128, 2, 240, 1, late, {"exp", "dp"}, 5.0, 19.0e-3);
+    else if (isPlain)
+      add(128, 128, 2, 240, 1, together, {}, 5.0, 19.0e-3);
+    add(128, 128, 2, 240, 1, plain, {}, 5.0, 21.0e-3);
+  } else if (dim <= 128) {
+    // Two thread blocks have shared memory for one block of queries each.
+    add(64, 64, 1, 216, 2, plain, {}, 3.0, 25.0e-3);
   }
-  if (schedules.empty() || !op.getScore().empty())
-    add(64, 64, 2, 240, 1, plain, {}, 5.0, 60.0e-3);
+  add(64, 64, dim <= 128 ? 2 : 1, 240, 1, plain, {}, 5.0, 40.0e-3)
+      .isLastResort = !schedules.empty();
   schedules.back().isLastResort = schedules.size() > 1;
   return schedules;
 }

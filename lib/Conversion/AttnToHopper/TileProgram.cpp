@@ -121,8 +121,9 @@ bool mlir::attn::isSummary(scf::ForallOp grid) {
 LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
     if (isa<scf::ForallOp, ListUnionsOp, tensor::DimOp, tensor::CastOp,
-            tensor::EmptyOp, memref::AllocOp, linalg::FillOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
+            tensor::EmptyOp, memref::AllocOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
             func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
+        (isa<linalg::FillOp>(op) && op.getNumResults() == 0) ||
         isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
             op.getDialect()))
       continue;
@@ -161,6 +162,8 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
   }
   for (auto fill : function.getOps<linalg::FillOp>()) {
     Value filled = fill.getOutputs()[0];
+    if (fill.getNumResults() != 0)
+      continue;
     if (!llvm::is_contained(program.tables, filled) ||
         !matchPattern(fill.getInputs()[0], m_AnyZeroFloat()))
       return fill.emitError("expects zeros in a buffer that the function "

@@ -225,7 +225,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @summary(%x: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
-    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers over a warp}}
+    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of f32, over a warp}}
     %sum = gpu.subgroup_reduce add %x uniform : (i32) -> i32
     gpu.return
   }

@@ -1,0 +1,35 @@
+// RUN: attn-opt %s --attn-hopper-assign-schedule=list --split-input-file --verify-diagnostics
+
+!t = tensor<2x4x?x128xbf16>
+!l = tensor<2x4x?xf32>
+func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)
+  return %d#0, %d#1, %d#2 : !t, !t, !t
+}
+
+// -----
+
+// Steps of gradients that are not wanted are not in the order.
+!q = tensor<2x4x?x64xbf16>
+!k = tensor<2x2x?x64xbf16>
+!l = tensor<2x4x?xf32>
+func.func @shared(%x: !q, %k: !k, %l: !l) -> !k {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds]>}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  %d = attn.attention_grad wrt(v) ins(%x, %k, %k, %x, %l, %x : !q, !k, !k, !q, !l, !q) outs(%k : !k)
+  return %d : !k
+}
+
+// -----
+
+!t = tensor<2x4x?x64xf32>
+!l = tensor<2x4x?xf32>
+func.func @f32(%x: !t, %l: !l) -> !t {
+  // expected-error @below {{expects elements of 16 bits and head dimensions that are multiples of 8 up to 256 for gradients on a GPU}}
+  %d = attn.attention_grad wrt(v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t)
+  return %d : !t
+}

@@ -1,0 +1,20 @@
+// RUN: attn-opt %s --attn-hopper-assign-schedule --attn-tile-gradients=one-pass --verify-diagnostics
+
+!t = tensor<1x2x?x64xbf16>
+func.func @capture(%x: !t, %l: tensor<1x2x?xf32>, %w: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @below {{expects gradients of q, k and v for one pass, but got that of a capture}}
+  %d = attn.attention_grad wrt(0)
+      ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, tensor<1x2x?xf32>, !t)
+      captures(%w : tensor<2xf32>)
+      outs(%w : tensor<2xf32>)
+      score(%s, %b, %h, %i, %j, %c) {
+        %e = tensor.extract %c[%h] : tensor<2xf32>
+        %y = arith.addf %s, %e : f32
+        attn.yield %y : f32
+      }
+      adjoint(%s, %ds, %b, %h, %i, %j, %c) {
+        attn.contribute %ds to %c[%h] : f32, tensor<2xf32>
+        attn.yield %ds : f32
+      }
+  return %d : tensor<2xf32>
+}
