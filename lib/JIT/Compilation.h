@@ -66,6 +66,9 @@ private:
   llvm::Error runCudaPipeline(mlir::ModuleOp module, llvm::StringRef sparsity,
                               DiagnosticCollector &diagnostics,
                               PassTracker &tracker);
+  llvm::Expected<KernelPackage> compileLaunch(mlir::ModuleOp module,
+                                              DiagnosticCollector &diagnostics,
+                                              PassTracker &tracker);
   llvm::Expected<KernelPackage> compileForCuda(mlir::ModuleOp module,
                                                DiagnosticCollector &diagnostics,
                                                PassTracker &tracker);
@@ -84,6 +87,8 @@ private:
   CPUTarget target;
   KernelMetadata metadata;
   EntryPoint entryPoint;
+  /// Which of several attentions is compiled for a GPU.
+  unsigned launch = 0;
 };
 
 } // namespace attn

@@ -9,6 +9,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <deque>
@@ -25,6 +26,7 @@ llvm::Error Compilation::runCudaPipeline(mlir::ModuleOp module,
                                          PassTracker &tracker) {
   mlir::attn::AttnToNVVMOptions pipeline;
   pipeline.sparsity = sparsity.str();
+  pipeline.launch = launch;
   return runStages(mlir::attn::getAttnToNVVMStages(), pipeline, module,
                    diagnostics, tracker);
 }
@@ -163,14 +165,25 @@ static CanonicalProgram canonicalize(mlir::ModuleOp module) {
 /// set to why tiles have the queries of one head, or to "".
 static std::vector<Candidate>
 getCandidates(mlir::ModuleOp module, const CompileOptions &options,
+              unsigned launch,
               std::optional<llvm::StringRef> &packingObstacle) {
   using mlir::attn::SparsityForm;
   std::vector<Candidate> candidates;
   module.getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
   llvm::SmallVector<mlir::attn::AttentionOp> attentions;
-  module.walk([&](mlir::attn::AttentionOp op) { attentions.push_back(op); });
   llvm::SmallVector<mlir::attn::AttentionGradOp> gradients;
-  module.walk([&](mlir::attn::AttentionGradOp op) { gradients.push_back(op); });
+  llvm::SmallVector<mlir::attn::AttentionLikeOpInterface> all;
+  module.walk([&](mlir::attn::AttentionLikeOpInterface op) {
+    all.push_back(op);
+  });
+  for (auto [number, op] : llvm::enumerate(all)) {
+    if (all.size() > 1 && number != launch)
+      continue;
+    if (auto attention = llvm::dyn_cast<mlir::attn::AttentionOp>(*op))
+      attentions.push_back(attention);
+    else
+      gradients.push_back(llvm::cast<mlir::attn::AttentionGradOp>(*op));
+  }
   if (options.schedule.empty() && attentions.empty() &&
       gradients.size() == 1 && !gradients[0].getScheduleAttr() &&
       mlir::attn::haveTiles(gradients[0])) {
@@ -403,10 +416,11 @@ static llvm::Error assembleAll(std::deque<Attempt> &attempts) {
   return llvm::Error::success();
 }
 
+/// Compiles one attention of a module, as the only launch of a program.
 llvm::Expected<KernelPackage>
-Compilation::compileForCuda(mlir::ModuleOp module,
-                            DiagnosticCollector &diagnostics,
-                            PassTracker &tracker) {
+Compilation::compileLaunch(mlir::ModuleOp module,
+                           DiagnosticCollector &diagnostics,
+                           PassTracker &tracker) {
   cuda::CudaProgram program;
   program.chip = kCudaChip.str();
   std::string reason;
@@ -434,7 +448,7 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   // strides is made in any case, and assembled by the driver if it is needed.
   std::optional<llvm::StringRef> packingObstacle;
   std::vector<Candidate> candidates =
-      getCandidates(module, options, packingObstacle);
+      getCandidates(module, options, launch, packingObstacle);
   cuda::ListsInfo lists = describeLists(module, options.sparsity);
   std::optional<Candidate> forAnyStrides;
   if (candidates.back().isForAnyStrides) {
@@ -453,6 +467,8 @@ Compilation::compileForCuda(mlir::ModuleOp module,
   std::optional<Attempt> lastRejected;
   auto addVariant = [&](Attempt &attempt) {
     cuda::Variant &variant = attempt.kernel.variant;
+    program.firstScratch = attempt.kernel.firstScratch;
+    program.scratch = attempt.kernel.scratch;
     if (program.launches.empty())
       program.launches.push_back({attempt.kernel.grid, lists, {}});
     // The grid of packed heads says more, and the same otherwise.
@@ -576,4 +592,38 @@ Compilation::compileForCuda(mlir::ModuleOp module,
     return makeCompileError("error: " + llvm::toString(std::move(error)));
   return KernelPackage{std::move(*described), /*object=*/"",
                        std::move(program)};
+}
+
+llvm::Expected<KernelPackage>
+Compilation::compileForCuda(mlir::ModuleOp module,
+                            DiagnosticCollector &diagnostics,
+                            PassTracker &tracker) {
+  auto count = [&] {
+    unsigned number = 0;
+    module.walk([&](mlir::attn::AttentionLikeOpInterface) { ++number; });
+    return number;
+  };
+  unsigned numLaunches = count();
+  if (numLaunches < 2)
+    return compileLaunch(module, diagnostics, tracker);
+  // As the pipeline will see them.
+  auto simplify = [](mlir::OpPassManager &passes) {
+    passes.addPass(mlir::createInlinerPass({}, [](mlir::OpPassManager &) {}));
+    passes.addPass(mlir::createSymbolDCEPass());
+    passes.addPass(mlir::createCSEPass());
+  };
+  if (llvm::Error error = runPasses("tensor", simplify, module, diagnostics))
+    return error;
+  numLaunches = count();
+  llvm::Expected<KernelPackage> package =
+      compileLaunch(module, diagnostics, tracker);
+  while (package && ++launch < numLaunches) {
+    llvm::Expected<KernelPackage> next =
+        compileLaunch(module, diagnostics, tracker);
+    if (!next)
+      return next.takeError();
+    package->program->launches.push_back(
+        std::move(next->program->launches.front()));
+  }
+  return package;
 }

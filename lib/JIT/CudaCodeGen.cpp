@@ -221,18 +221,19 @@ static bool readExtents(mlir::ArrayAttr from,
   return true;
 }
 
-static bool readTables(mlir::DictionaryAttr from, cuda::Variant &variant) {
+static bool readTables(mlir::DictionaryAttr from, int32_t &firstTable,
+                       std::vector<cuda::TableInfo> &infos) {
   std::optional<int64_t> first = getInt(from, "first");
   auto tables = from.getAs<mlir::ArrayAttr>("tables");
   if (!first || !tables)
     return false;
-  variant.firstTable = *first;
+  firstTable = *first;
   for (auto table : tables.getAsRange<mlir::DictionaryAttr>()) {
     std::optional<int64_t> bytes = getInt(table, "bytes");
     auto extents = table.getAs<mlir::ArrayAttr>("extents");
     if (!bytes || !extents)
       return false;
-    cuda::TableInfo &info = variant.tables.emplace_back();
+    cuda::TableInfo &info = infos.emplace_back();
     info.elementBytes = *bytes;
     info.isZero = table.contains("zero");
     if (!readExtents(extents, info.extents))
@@ -280,8 +281,12 @@ static llvm::Error describeKernel(mlir::LLVM::LLVMFuncOp function,
     return error;
   if (auto tables = function->getAttrOfType<mlir::DictionaryAttr>(
           hopper::kTablesAttrName))
-    if (!readTables(tables, variant))
+    if (!readTables(tables, variant.firstTable, variant.tables))
       return reject(hopper::kTablesAttrName);
+  if (auto scratch = function->getAttrOfType<mlir::DictionaryAttr>(
+          hopper::kScratchAttrName))
+    if (!readTables(scratch, kernel.firstScratch, kernel.scratch))
+      return reject(hopper::kScratchAttrName);
   auto shared =
       function->getAttrOfType<mlir::IntegerAttr>(hopper::kSharedBytesAttrName);
   if (!shared)

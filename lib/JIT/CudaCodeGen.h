@@ -16,6 +16,9 @@ inline constexpr llvm::StringLiteral kCudaChip = "sm_90a";
 struct CudaKernel {
   cuda::GridInfo grid;
   cuda::Variant variant;
+  /// What launches share: see cuda::CudaProgram.
+  int32_t firstScratch = -1;
+  std::vector<cuda::TableInfo> scratch;
 };
 
 /// Compiles the one kernel of a module in the LLVM and NVVM dialects to PTX.

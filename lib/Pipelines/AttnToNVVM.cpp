@@ -36,6 +36,9 @@ static void addProgram(OpPassManager &pm) {
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,
                                    const AttnToNVVMOptions &options) {
   addProgram(pm);
+  AttnHopperSelectLaunchPassOptions select;
+  select.launch = options.launch;
+  pm.addPass(createAttnHopperSelectLaunchPass(select));
   pm.addPass(createAttnExpandScalarOpsPass());
   // Halves are what is loaded and stored; threads compute in f32.
   arith::ArithEmulateUnsupportedFloatsOptions halves;

@@ -19,6 +19,10 @@ struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
       *this, "accurate-tanh",
       llvm::cl::desc("Compute math.tanh from exponentials"),
       llvm::cl::init(false)};
+  Option<unsigned> launch{
+      *this, "launch",
+      llvm::cl::desc("Which of the attentions of a function to compile"),
+      llvm::cl::init(0)};
   Option<std::string> sparsity{
       *this, "sparsity",
       llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "

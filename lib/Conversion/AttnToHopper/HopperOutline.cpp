@@ -593,6 +593,8 @@ LogicalResult Outliner::run() {
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   builder.getUnitAttr());
   kernel->setAttr(hopper::kScheduleAttrName, schedule);
+  if (Attribute scratch = function->getAttr(hopper::kScratchAttrName))
+    kernel->setAttr(hopper::kScratchAttrName, scratch);
   arguments = std::make_unique<KernelArguments>(function, kernel,
                                                 schedule.getStrided());
   values = std::make_unique<KernelValues>(builder, function, grid, *arguments,

@@ -274,6 +274,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
     return code.takeError();
   BindingTarget target{device, (*code)->id, info.grid, operands, options.names};
   target.packedHeads = countPackedHeads(*extents, variant.mostPackedHeads);
+  if (!program.scratch.empty())
+    target.firstTable = program.firstScratch;
   if (Counters *counters = (*code)->counters) {
     llvm::Expected<DevicePtr> counter = counters->take(options.stream);
     if (!counter)
@@ -289,7 +291,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (!tables)
     return tables.takeError();
   target.operands = tables->getOperands();
-  target.firstTable = variant.firstTable;
+  target.firstTable = std::min(target.firstTable, variant.firstTable);
   if (llvm::Error error =
           launchSummaries(**code, variant, target, options.stream))
     return error;
@@ -462,11 +464,25 @@ llvm::Error Executable::Impl::onDevice(
 
 llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
                                const LaunchOptions &options) const {
-  auto launchAll = [&](LoadedProgram &loaded) -> llvm::Error {
+  auto launchEach = [&](LoadedProgram &loaded,
+                        llvm::ArrayRef<TensorView> all) -> llvm::Error {
     for (size_t i = 0; i < impl->program.launches.size(); ++i)
-      if (llvm::Error error = impl->launch(loaded, i, operands, options))
+      if (llvm::Error error = impl->launch(loaded, i, all, options))
         return error;
     return llvm::Error::success();
+  };
+  auto launchAll = [&](LoadedProgram &loaded) -> llvm::Error {
+    const CudaProgram &program = impl->program;
+    if (LLVM_LIKELY(program.scratch.empty()))
+      return launchEach(loaded, operands);
+    llvm::Expected<Tables> scratch =
+        Tables::allocate(loaded.device, options.stream, program.firstScratch,
+                         program.scratch, operands);
+    if (!scratch)
+      return scratch.takeError();
+    if (llvm::Error error = launchEach(loaded, scratch->getOperands()))
+      return error;
+    return scratch->release();
   };
   return impl->onDevice(operands, options, launchAll);
 }

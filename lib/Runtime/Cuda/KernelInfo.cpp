@@ -345,6 +345,10 @@ llvm::Error CudaProgram::validate() const {
       if (llvm::Error error = checkVariant(variant))
         return error;
   }
+  for (const TableInfo &table : scratch)
+    if (llvm::Error error =
+            checkTable(table, firstScratch, firstScratch, /*hasParts=*/false))
+      return error;
   return checkChecks(checks);
 }
 
@@ -359,7 +363,8 @@ int64_t CudaProgram::getNumOperands() const {
       if (!variant.tables.empty())
         last = std::max<int64_t>(last, variant.firstTable - 1);
       auto add = [&](int64_t operand) {
-        if (variant.tables.empty() || operand < variant.firstTable)
+        if ((variant.tables.empty() || operand < variant.firstTable) &&
+            (scratch.empty() || operand < firstScratch))
           last = std::max(last, operand);
       };
       for (const Param &param : variant.params)

@@ -192,8 +192,13 @@ json::Value CudaProgram::toJSON() const {
                                {"max_density", launch.lists.maxDensity}}},
         {"variants", std::move(variants)}});
   }
+  json::Array shared;
+  for (const TableInfo &table : scratch)
+    shared.push_back(::toJSON(table));
   return json::Object{{"version", kProgramVersion},
                       {"chip", toUTF8(chip)},
+                      {"first_scratch", firstScratch},
+                      {"scratch", std::move(shared)},
                       {"launches", std::move(array)},
                       {"checks", ::toJSON(checks)}};
 }
@@ -507,6 +512,8 @@ llvm::Expected<CudaProgram> CudaProgram::fromJSON(const json::Value &value,
   std::vector<StoredLaunch> launches;
   StoredChecks checks;
   if (!reader.map("chip", program.chip)
+           .mapInteger("first_scratch", program.firstScratch)
+           .map("scratch", program.scratch)
            .map("launches", launches)
            .map("checks", checks)
            .ok())

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-online-softmax --attn-hopper-assign-schedule --attn-tile --canonicalize --attn-hopper-outline --split-input-file --verify-diagnostics
+// RUN: attn-opt %s --attn-online-softmax --attn-hopper-assign-schedule --attn-tile --cse --attn-hopper-outline --split-input-file --verify-diagnostics
 
 !t = tensor<1x1x?x64xbf16>
 func.func @filled(%q: !t, %o: !t) -> !t {

@@ -120,8 +120,8 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
-  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 8; }),
-            "expects a GPU program of version 7, but got version 8");
+  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 9; }),
+            "expects a GPU program of version 8, but got version 9");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -223,6 +223,16 @@ static CudaProgram makeProgramWithTables() {
   summary.params[0].operand = 4;
   summary.params[0].alignment = 16;
   summary.params[1].operand = 5;
+  other.isZero = true;
+  LoopKernel &loop = variant.loops.emplace_back();
+  loop.entry = "round";
+  loop.threads = 96;
+  loop.isBehind = true;
+  loop.extents = table.extents;
+  loop.params.resize(1);
+  loop.params[0].operand = 4;
+  program.firstScratch = 5;
+  program.scratch.push_back(table);
   return program;
 }
 
@@ -250,6 +260,17 @@ TEST(KernelInfoTest, tablesAsBytes) {
   EXPECT_TRUE(variant.summaries[0].byBlock);
   EXPECT_EQ(variant.summaries[0].params[0].alignment, 16);
   EXPECT_EQ(variant.summaries[0].params[1].alignment, 1);
+  EXPECT_FALSE(variant.tables[0].isZero);
+  EXPECT_TRUE(variant.tables[1].isZero);
+  ASSERT_EQ(variant.loops.size(), 1u);
+  EXPECT_EQ(variant.loops[0].entry, "round");
+  EXPECT_EQ(variant.loops[0].threads, 96);
+  EXPECT_TRUE(variant.loops[0].isBehind);
+  EXPECT_EQ(variant.loops[0].extents.size(), 2u);
+  EXPECT_EQ(variant.loops[0].params.size(), 1u);
+  EXPECT_EQ(copy.firstScratch, 5);
+  ASSERT_EQ(copy.scratch.size(), 1u);
+  EXPECT_EQ(copy.scratch[0].elementBytes, 8);
   // Tables are no operands of the caller.
   EXPECT_EQ(copy.getNumOperands(), 5);
 }

@@ -92,6 +92,59 @@ TEST_F(TablesTest, withMoreForEachRow) {
   EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill on 0 grid 2,1,1"));
 }
 
+TEST_F(TablesTest, andLoopsBeforeAndBehind) {
+  // Zeros first, then a loop of 2 batches and 4 tiles on each side.
+  CudaProgram program = makeProgram();
+  Variant &variant = getVariant(program);
+  variant.summaries.clear();
+  variant.tables[0].isZero = true;
+  for (bool isBehind : {true, false}) {
+    LoopKernel &loop = variant.loops.emplace_back();
+    loop.entry = "fill";
+    loop.threads = 128;
+    loop.isBehind = isBehind;
+    loop.extents = variant.tables[0].extents;
+    loop.params.resize(5, {ParamKind::Pointer, 4});
+  }
+  Executable executable = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(executable), "");
+  llvm::StringRef log = fakeCudaGetLog();
+  auto [before, rest] = log.split("launch kernel");
+  EXPECT_TRUE(before.contains("launch fill on 0 grid 2,1,1"));
+  EXPECT_TRUE(rest.contains("launch fill on 0 grid 2,1,1"));
+  EXPECT_EQ(fakeCudaGetCount("cuMemsetD8Async"), 1);
+  fakeCudaClear();
+  fakeCudaFail("cuMemsetD8Async", 2);
+  EXPECT_TRUE(contains(launch(executable), "clearing a table of a launch"));
+  // They run even where there is no tile.
+  Operand none{device, {2, 3, 0, 64}};
+  std::vector<TensorView> views = getViews();
+  views[0] = none.getView();
+  fakeCudaClear();
+  EXPECT_EQ(getText(executable.launch(views)), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch kernel"));
+}
+
+TEST_F(TablesTest, areSharedByLaunches) {
+  // A second launch that takes what the first one has filled.
+  CudaProgram program = makeProgram();
+  Variant &variant = getVariant(program);
+  program.firstScratch = 4;
+  program.scratch = std::move(variant.tables);
+  variant.tables.clear();
+  variant.summaries.clear();
+  program.launches.push_back(program.launches.front());
+  Executable executable = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(executable), "");
+  llvm::StringRef log = fakeCudaGetLog();
+  EXPECT_EQ(log.count("take 256 on 0"), 1u);
+  EXPECT_EQ(log.count("launch kernel"), 2u);
+  EXPECT_EQ(log.count("give back"), 1u);
+  EXPECT_NE(getValue<DevicePtr>(2), 0u);
+  EXPECT_EQ(executable.getProgram().getNumOperands(), 2);
+}
+
 TEST_F(TablesTest, ofNothing) {
   Executable executable = get(Executable::load(makeProgram()));
   Operand none{device, {2, 1, 0, 64}};

@@ -44,6 +44,41 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
 
+def AttnHopperSelectLaunchPass : Pass<"attn-hopper-select-launch", "::mlir::ModuleOp"> {
+  let summary = "keep one attention of several";
+  let description = [{
+    Of a function with several attentions, or gradients of some, keeps the one with the number `launch`, in the order of the program. The others have run before it or will run behind it, each with the same arguments: of what they
+    compute there are the destinations. A destination that is a new tensor, such as an lse that only gradients need, becomes an argument behind all others, of which the attribute `hopper.scratch` tells the extents.
+
+    Before, with `launch=1`:
+
+    ```mlir
+    func.func @f(%q: tensor<1x8x?x64xbf16>, %do: tensor<1x8x?x64xbf16>, %oi: tensor<1x8x?x64xbf16>, %qi: tensor<1x8x?x64xbf16>) -> (tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>) {
+      %li = tensor.empty(%n) : tensor<1x8x?xf32>
+      %o, %l = attn.attention ins(%q, %q, %q : ...) outs(%oi, %li : ...)
+      %dq = attn.attention_grad wrt(q) ins(%q, %q, %q, %o, %l, %do : ...) outs(%qi : ...)
+      return %o, %dq : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%q: tensor<1x8x?x64xbf16>, %do: tensor<1x8x?x64xbf16>, %oi: tensor<1x8x?x64xbf16>, %qi: tensor<1x8x?x64xbf16>, %l: tensor<1x8x?xf32>) -> (tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>)
+        attributes {hopper.scratch = {first = 4, tables = [...]}} {
+      %dq = attn.attention_grad wrt(q) ins(%q, %q, %q, %oi, %l, %do : ...) outs(%qi : ...)
+      return %oi, %dq : tensor<1x8x?x64xbf16>, tensor<1x8x?x64xbf16>
+    }
+    ```
+
+    Errors: a number that there is not; attentions within loops or branches.
+  }];
+  let options = [
+    Option<"launch", "launch", "unsigned", "0", "The number of the attention to keep">
+  ];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+}
+
 def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
   let summary = "turn loops over tiles into kernels of named steps";
   let description = [{

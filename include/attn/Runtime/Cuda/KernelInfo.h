@@ -301,6 +301,10 @@ struct CudaProgram {
   /// As ptxas names it: "sm_90a".
   std::string chip;
   std::vector<LaunchInfo> launches;
+  /// Memory that one launch fills for another, as operands from this number on,
+  /// or -1: after those of the caller, and before the tables of launches.
+  int32_t firstScratch = -1;
+  std::vector<TableInfo> scratch;
   /// Without kernels where there are no lists.
   ListChecks checks;
 

@@ -51,6 +51,8 @@ public:
   LogicalResult reverseElementwise(Operation &op);
 
   OpBuilder &builder;
+  /// Values of the program, and others that are the same.
+  SmallVector<std::pair<Value, Value>> again;
 
 private:
   const IRMapping &primals;

@@ -46,10 +46,14 @@ static Value createZeros(OpBuilder &builder, Location loc, Value like) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// The log-sum-exp of `op`, which a second attention computes if `op` does not.
-static Value getLse(OpBuilder &builder, AttentionOp op) {
+/// The log-sum-exp of `op`, which a second attention right behind it computes if
+/// `op` does not.
+static Value getLse(OpBuilder &builder, AttentionOp op,
+                    SmallVectorImpl<std::pair<Value, Value>> &again) {
   if (op.getLseInit())
     return op.getResult(1);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfter(op);
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> sizes =
@@ -67,6 +71,7 @@ static Value getLse(OpBuilder &builder, AttentionOp op) {
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), both->getRegions()))
     if (!from.empty())
       builder.cloneRegionBefore(from, to, to.end());
+  again.push_back({op.getResult(0), both.getResult(0)});
   return both.getResult(1);
 }
 
@@ -83,7 +88,7 @@ static LogicalResult reverseAttention(AttentionOp op, Cotangents &cotangents) {
     wrt.push_back(number);
     outs.push_back(createEmpty(builder, loc, cotangents.getPrimal(input)));
   }
-  Value lse = getLse(builder, op);
+  Value lse = getLse(builder, op, cotangents.again);
   Value outputGrad = cotangents.get(op.getResult(0)).value;
   if (!outputGrad)
     outputGrad = createZeros(builder, loc, op.getOuts()[0]);
@@ -332,6 +337,10 @@ LogicalResult FunctionGradient::run() {
   end.getOperandsMutable().assign(results);
   for (auto [value, argument] : saved)
     value.replaceAllUsesWith(argument);
+  // One attention serves both.
+  for (auto [value, other] : cotangents.again)
+    if (isJoint)
+      value.replaceAllUsesWith(other);
   eraseDead(block);
   gradient.setFunctionType(FunctionType::get(gradient.getContext(),
                                              block.getArgumentTypes(),

@@ -87,6 +87,9 @@ inline constexpr llvm::StringLiteral kPTXVersionAttrName = "hopper.ptx_version";
 /// with `plus_rows` as many more as that operand, a table before, has rows:
 /// elements with the same indices but the last.
 inline constexpr llvm::StringLiteral kTablesAttrName = "hopper.tables";
+/// Memory that the launches of a program share, as kTablesAttrName has it: what
+/// one computes for another. The tables of a kernel are operands after it.
+inline constexpr llvm::StringLiteral kScratchAttrName = "hopper.scratch";
 /// Of a kernel that fills tables, an operand that has as many elements as it
 /// needs warps.
 inline constexpr llvm::StringLiteral kElementsAttrName = "hopper.elements";
@@ -119,7 +122,7 @@ inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
 inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {
     kScheduleAttrName, kGridAttrName,   kTablesAttrName, kElementsAttrName,
     kRowsAttrName,     kBlocksAttrName, kChecksAttrName, kVectorLoopAttrName,
-    kMergeAttrName};
+    kMergeAttrName,    kScratchAttrName};
 /// The columns of a row that a warp merges at most.
 inline constexpr int64_t kMergeColumns = 64;
 /// The fewest tiles of keys of a part: what has fewer is not shared out.

@@ -1,0 +1,99 @@
+//===- HopperSelectLaunch.cpp - One attention of several ------------------===//
+//
+// A launch computes one attention, or the gradients of one, in memory of the
+// caller. So what another launch needs of it is there when that runs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpLoops.h"
+#include "attn/Conversion/AttnToHopper/Passes.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_ATTNHOPPERSELECTLAUNCHPASS
+#include "attn/Conversion/AttnToHopper/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Makes an argument of each new tensor that an attention computes for others,
+/// in the order of the attentions.
+static LogicalResult addScratch(func::FuncOp function,
+                                ArrayRef<DestinationStyleOpInterface> ops) {
+  Builder builder(function.getContext());
+  SmallVector<Attribute> tables;
+  unsigned first = function.getNumArguments();
+  for (DestinationStyleOpInterface op : ops)
+    for (OpOperand &out : op.getDpsInitsMutable()) {
+      auto empty = out.get().getDefiningOp<tensor::EmptyOp>();
+      Value result = op.getTiedOpResult(&out);
+      if (!empty || result.use_empty())
+        continue;
+      SmallVector<Attribute> extents;
+      for (OpFoldResult size : empty.getMixedSizes()) {
+        FailureOr<DictionaryAttr> extent =
+            describeExtent(builder, function, size, op);
+        if (failed(extent))
+          return failure();
+        extents.push_back(*extent);
+      }
+      tables.push_back(
+          describeTable(builder, empty.getType().getElementType(), extents));
+      unsigned number = function.getNumArguments();
+      if (failed(function.insertArgument(number, empty.getType(),
+                                         DictionaryAttr::get(op.getContext()),
+                                         op.getLoc())))
+        return failure();
+      out.set(function.getArgument(number));
+    }
+  if (!tables.empty())
+    function->setAttr(
+        hopper::kScratchAttrName,
+        builder.getDictionaryAttr(
+            {builder.getNamedAttr("first", builder.getI64IntegerAttr(first)),
+             builder.getNamedAttr("tables", builder.getArrayAttr(tables))}));
+  return success();
+}
+
+static LogicalResult select(func::FuncOp function, unsigned launch) {
+  SmallVector<DestinationStyleOpInterface> ops;
+  function.walk([&](AttentionLikeOpInterface op) {
+    ops.push_back(cast<DestinationStyleOpInterface>(*op));
+  });
+  if (ops.size() < 2)
+    return success();
+  if (launch >= ops.size())
+    return function.emitError("expects a launch from 0 to ")
+           << ops.size() - 1 << ", but got " << launch;
+  for (DestinationStyleOpInterface op : ops)
+    if (op->getBlock() != &function.getBody().front())
+      return op.emitError("expects attentions of a function for a GPU to be in "
+                          "its first block, if there are several")
+             << otherTarget;
+  if (failed(addScratch(function, ops)))
+    return failure();
+  IRRewriter rewriter(function.getContext());
+  for (auto [number, op] : llvm::enumerate(ops))
+    if (number != launch)
+      rewriter.replaceOp(op, SmallVector<Value>(op.getDpsInits()));
+  return success();
+}
+
+namespace {
+struct AttnHopperSelectLaunch
+    : public mlir::attn::impl::AttnHopperSelectLaunchPassBase<
+          AttnHopperSelectLaunch> {
+  using AttnHopperSelectLaunchPassBase::AttnHopperSelectLaunchPassBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal() &&
+          !function->hasAttr(kConstraintsAttrName) &&
+          failed(select(function, launch)))
+        return signalPassFailure();
+  }
+};
+} // namespace

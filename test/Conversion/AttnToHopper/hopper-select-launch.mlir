@@ -1,0 +1,38 @@
+// RUN: attn-opt %s --attn-hopper-select-launch | FileCheck %s --check-prefixes=CHECK,FIRST
+// RUN: attn-opt %s --attn-hopper-select-launch=launch=1 | FileCheck %s --check-prefixes=CHECK,SECOND
+// RUN: not attn-opt %s --attn-hopper-select-launch=launch=2 2>&1 | FileCheck %s --check-prefix=NONE
+
+// The lse that only gradients need is an argument of both launches.
+// CHECK-LABEL: func.func @both(
+// CHECK-SAME: %[[O:arg2]]: tensor<1x8x?x64xbf16>
+// CHECK-SAME: %[[DQ:arg3]]: tensor<1x8x?x64xbf16>
+// CHECK-SAME: %[[LSE:arg4]]: tensor<1x8x?xf32>)
+// CHECK-SAME: hopper.scratch = {first = 4 : i64, tables = [{bytes = 4 : i64, extents = [{extent = 1 : i64}, {extent = 8 : i64}, {dim = 2 : i64, divisor = 1 : i64, operand = 0 : i64}]}]}
+// FIRST-NOT: attn.attention_grad
+// FIRST: %[[R:.*]], %{{.*}} = attn.attention
+// FIRST: outs(%[[O]], %[[LSE]] :
+// FIRST-NOT: attn.attention_grad
+// FIRST: return %[[R]], %[[DQ]]
+// SECOND-NOT: attn.attention{{$}}
+// SECOND: %[[R:.*]] = attn.attention_grad wrt(q)
+// SECOND: ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[O]], %[[LSE]], %arg1 :
+// SECOND: return %[[O]], %[[R]]
+// NONE: error: expects a launch from 0 to 1, but got 2
+!t = tensor<1x8x?x64xbf16>
+func.func @both(%q: !t, %do: !t, %oi: !t, %qi: !t) -> (!t, !t) {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : !t
+  %li = tensor.empty(%n) : tensor<1x8x?xf32>
+  %o, %l = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%oi, %li : !t, tensor<1x8x?xf32>)
+  %dq = attn.attention_grad wrt(q) ins(%q, %q, %q, %o, %l, %do : !t, !t, !t, !t, tensor<1x8x?xf32>, !t) outs(%qi : !t)
+  return %o, %dq : !t, !t
+}
+
+// Alone it stays as it is.
+// CHECK-LABEL: func.func private @one(
+// CHECK-NOT: hopper.scratch
+// CHECK: attn.attention{{$}}
+func.func private @one(%q: !t, %oi: !t) -> !t {
+  %o = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%oi : !t)
+  return %o : !t
+}
