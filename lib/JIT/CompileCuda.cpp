@@ -173,9 +173,8 @@ getCandidates(mlir::ModuleOp module, const CompileOptions &options,
   llvm::SmallVector<mlir::attn::AttentionOp> attentions;
   llvm::SmallVector<mlir::attn::AttentionGradOp> gradients;
   llvm::SmallVector<mlir::attn::AttentionLikeOpInterface> all;
-  module.walk([&](mlir::attn::AttentionLikeOpInterface op) {
-    all.push_back(op);
-  });
+  module.walk(
+      [&](mlir::attn::AttentionLikeOpInterface op) { all.push_back(op); });
   for (auto [number, op] : llvm::enumerate(all)) {
     if (all.size() > 1 && number != launch)
       continue;
@@ -184,9 +183,8 @@ getCandidates(mlir::ModuleOp module, const CompileOptions &options,
     else
       gradients.push_back(llvm::cast<mlir::attn::AttentionGradOp>(*op));
   }
-  if (options.schedule.empty() && attentions.empty() &&
-      gradients.size() == 1 && !gradients[0].getScheduleAttr() &&
-      mlir::attn::haveTiles(gradients[0])) {
+  if (options.schedule.empty() && attentions.empty() && gradients.size() == 1 &&
+      !gradients[0].getScheduleAttr() && mlir::attn::haveTiles(gradients[0])) {
     for (const mlir::attn::HopperSchedule &schedule :
          mlir::attn::getGradientSchedules(gradients[0])) {
       Candidate &candidate = candidates.emplace_back();

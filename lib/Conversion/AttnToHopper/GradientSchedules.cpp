@@ -24,11 +24,12 @@ static ArrayAttr getOrder(AttentionGradOp op, ArrayRef<Place> places) {
   Builder builder(op.getContext());
   SmallVector<Attribute> order;
   for (const Place &place : places) {
-    bool isWanted = llvm::StringSwitch<bool>(place.name)
-                        .Cases({"dq", "red"}, op.getOutOf(kGradQuery) != nullptr)
-                        .Case("dk", op.getOutOf(kGradKey) != nullptr)
-                        .Case("dv", op.getOutOf(kGradValue) != nullptr)
-                        .Default(true);
+    bool isWanted =
+        llvm::StringSwitch<bool>(place.name)
+            .Cases({"dq", "red"}, op.getOutOf(kGradQuery) != nullptr)
+            .Case("dk", op.getOutOf(kGradKey) != nullptr)
+            .Case("dv", op.getOutOf(kGradValue) != nullptr)
+            .Default(true);
     if (isWanted)
       order.push_back(hopper::PlaceAttr::get(builder.getContext(), place.name,
                                              place.isLate ? 1 : 0));
@@ -57,9 +58,9 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   bool isMasked = !op.getMask().empty();
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t stages,
-                 int64_t registers, int64_t threadBlocks,
-                 ArrayRef<Place> order, ArrayRef<StringRef> exclusive,
-                 double tileCost, double keyCost) -> HopperSchedule & {
+                 int64_t registers, int64_t threadBlocks, ArrayRef<Place> order,
+                 ArrayRef<StringRef> exclusive, double tileCost,
+                 double keyCost) -> HopperSchedule & {
     SmallVector<Attribute> names;
     for (StringRef name : exclusive)
       names.push_back(builder.getStringAttr(name));
@@ -78,11 +79,11 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     return added;
   };
   // dq is computed one block later, beside what follows.
-  const Place late[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"},
-                        {"dp"},     {"dv"}, {"ds"},  {"dq", true},
+  const Place late[] = {{"load_q"}, {"qk"},       {"exp"}, {"load_do"},
+                        {"dp"},     {"dv"},       {"ds"},  {"dq", true},
                         {"dk"},     {"red", true}};
-  const Place together[] = {{"load_q"}, {"qk"}, {"load_do"}, {"dp"},
-                            {"exp"},    {"dv"}, {"ds"},      {"dq", true},
+  const Place together[] = {{"load_q"}, {"qk"},       {"load_do"}, {"dp"},
+                            {"exp"},    {"dv"},       {"ds"},      {"dq", true},
                             {"dk"},     {"red", true}};
   const Place plain[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                          {"dv"},     {"ds"}, {"dq"},  {"dk"},      {"red"}};
@@ -92,8 +93,8 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     if (isPlain)
       add(128, 80, 2, 240, 1, late, {"exp", "dp"}, 5.0, 33.0e-3);
     add(128, 80, 2, 240, 1, plain, {"exp", "dp"}, 5.0, 35.0e-3);
-    add(128, 64, 2, 240, 1, plain, {"exp", "dp"}, 5.0, 37.0e-3)
-        .isLastResort = true;
+    add(128, 64, 2, 240, 1, plain, {"exp", "dp"}, 5.0, 37.0e-3).isLastResort =
+        true;
   } else if (dim <= 64) {
     if (isPlain && isMasked)
       add(128, 128, 2, 240, 1, late, {"exp", "dp"}, 5.0, 19.0e-3);

@@ -170,9 +170,10 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   std::optional<unsigned> argument = values->getOperand(op.getInto());
   if (op.getMode() != AccumulateMode::Add || !into || !argument ||
       type.getRank() != 2 || !into.getElementType().isF32())
-    return op.emitError("expects a tile of f32 that is added in any order to a "
-                        "buffer that is an argument of the function, or that it "
-                        "allocates, on a GPU");
+    return op.emitError(
+        "expects a tile of f32 that is added in any order to a "
+        "buffer that is an argument of the function, or that it "
+        "allocates, on a GPU");
   AffineMap map =
       AffineMap::getMinorIdentityMap(into.getRank(), 2, builder.getContext());
   if (AffineMapAttr attribute = op.getPermutationMapAttr())

@@ -100,13 +100,13 @@ Value Outliner::emitOwnRows(Value tile) {
 /// The queries of a work tile, which products read from shared memory or from
 /// registers.
 LogicalResult Outliner::emitQueries() {
-  FailureOr<Value> tile = emitLoadStep(
-      "load_q", query, schedule.getTileM(),
-      getQueryStages(schedule, query.columns,
-                     !results.empty() && results.front().access
-                         ? results.front().access->columns
-                         : query.columns,
-                     getCaptureTypes()));
+  FailureOr<Value> tile =
+      emitLoadStep("load_q", query, schedule.getTileM(),
+                   getQueryStages(schedule, query.columns,
+                                  !results.empty() && results.front().access
+                                      ? results.front().access->columns
+                                      : query.columns,
+                                  getCaptureTypes()));
   if (failed(tile))
     return failure();
   queryTile = *tile;

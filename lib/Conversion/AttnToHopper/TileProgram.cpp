@@ -121,8 +121,9 @@ bool mlir::attn::isSummary(scf::ForallOp grid) {
 LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
     if (isa<scf::ForallOp, ListUnionsOp, tensor::DimOp, tensor::CastOp,
-            tensor::EmptyOp, memref::AllocOp, PackedCountOp, PackHeadsOp, UnpackHeadsOp,
-            func::ReturnOp, bufferization::MaterializeInDestinationOp>(op) ||
+            tensor::EmptyOp, memref::AllocOp, PackedCountOp, PackHeadsOp,
+            UnpackHeadsOp, func::ReturnOp,
+            bufferization::MaterializeInDestinationOp>(op) ||
         (isa<linalg::FillOp>(op) && op.getNumResults() == 0) ||
         isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
             op.getDialect()))

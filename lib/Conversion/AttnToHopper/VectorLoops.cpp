@@ -22,9 +22,8 @@ namespace {
 /// Emits an iteration of a loop for a thread.
 class VectorIteration {
 public:
-  VectorIteration(OpBuilder &builder, scf::ForallOp loop,
-                  gpu::GPUFuncOp kernel, KernelArguments &arguments,
-                  KernelValues &values)
+  VectorIteration(OpBuilder &builder, scf::ForallOp loop, gpu::GPUFuncOp kernel,
+                  KernelArguments &arguments, KernelValues &values)
       : builder(builder), loop(loop), kernel(kernel), arguments(arguments),
         values(values), loc(loop.getLoc()) {}
 
@@ -87,8 +86,8 @@ VectorIteration::getPosition(ArrayRef<OpFoldResult> indices, AffineMap map,
     if (number == dim)
       value = arith::AddIOp::create(
                   builder, loc, *value,
-                  ib.toPosition(
-                      ib.mul(ib.fromIndex(lane), ib.constant(share)), share))
+                  ib.toPosition(ib.mul(ib.fromIndex(lane), ib.constant(share)),
+                                share))
                   .getResult();
     position.push_back(*value);
   }
@@ -109,8 +108,8 @@ FailureOr<Value> VectorIteration::getBuffer(Value tensor, VectorType type,
       arguments.getMemRef(*operand, cast<ShapedType>(tensor.getType()));
   auto argument = cast<BlockArgument>(buffer);
   VectorType own = getOwnType(type);
-  int64_t bytes = std::min(
-      kMostBytes, own.getNumElements() * own.getElementTypeBitWidth() / 8);
+  int64_t bytes = std::min(kMostBytes, own.getNumElements() *
+                                           own.getElementTypeBitWidth() / 8);
   kernel.setArgAttr(argument.getArgNumber(), hopper::kAlignmentAttrName,
                     builder.getI64IntegerAttr(bytes));
   return buffer;
@@ -297,8 +296,8 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
       return failure();
     extents.push_back(*extent);
   }
-  gpu::GPUFuncOp kernel = createWarpKernel(
-      builder, loc, program.function.getName() + "_" + name);
+  gpu::GPUFuncOp kernel =
+      createWarpKernel(builder, loc, program.function.getName() + "_" + name);
   SmallVector<NamedAttribute> members = {
       builder.getNamedAttr("extents", builder.getArrayAttr(extents))};
   if (isBehind)
@@ -312,8 +311,8 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
   {
     OpBuilder::InsertionGuard inBranch(builder);
     if (failed(emitWarpIteration(builder, loop, values)) ||
-        failed(VectorIteration(builder, loop, kernel, arguments, values)
-                   .emit()))
+        failed(
+            VectorIteration(builder, loop, kernel, arguments, values).emit()))
       return failure();
   }
   builder.setInsertionPointToEnd(&kernel.getBody().front());

@@ -100,8 +100,8 @@ LogicalResult Parameters::addBuffer(BlockArgument argument, MemRefType memref,
   if (failed(memref.getStridesAndOffset(strides, offset)))
     return kernel.emitError("expects buffers with strides, but got ") << memref;
   SmallVector<NamedAttribute> alignment;
-  if (Attribute bytes =
-          kernel.getArgAttr(argument.getArgNumber(), hopper::kAlignmentAttrName))
+  if (Attribute bytes = kernel.getArgAttr(argument.getArgNumber(),
+                                          hopper::kAlignmentAttrName))
     alignment.push_back(b.getNamedAttr("alignment", bytes));
   add("pointer", operand, globalPointer, -1, alignment);
   for (int64_t dim = 0; dim < memref.getRank(); ++dim) {

@@ -75,9 +75,9 @@ static void lowerWrite(vector::TransferWriteOp op,
     return;
   }
   for (int64_t e = 0; e < type.getNumElements(); ++e)
-    LLVM::StoreOp::create(
-        b, LLVM::ExtractElementOp::create(b, vector, b.i32(e)),
-        getElementAddress(b, place, element, e));
+    LLVM::StoreOp::create(b,
+                          LLVM::ExtractElementOp::create(b, vector, b.i32(e)),
+                          getElementAddress(b, place, element, e));
 }
 
 /// One after the other.
@@ -100,8 +100,8 @@ static FailureOr<Elements> lowerBroadcast(vector::BroadcastOp op,
     return failure();
   Value result = LLVM::UndefOp::create(b, type);
   for (int64_t e = 0; e < type.getNumElements(); ++e)
-    result = LLVM::InsertElementOp::create(b, result, in.getSource()[0],
-                                           b.i32(e));
+    result =
+        LLVM::InsertElementOp::create(b, result, in.getSource()[0], b.i32(e));
   return Elements{result};
 }
 

@@ -51,10 +51,11 @@ static LogicalResult verifyAtomic(memref::AtomicRMWOp op) {
 /// A thread reads and writes vectors of its own in a buffer.
 static LogicalResult verifyTransfer(VectorTransferOpInterface op) {
   AffineMap map = op.getPermutationMap();
-  if (!isa<MemRefType>(op.getShapedType()) || op.getVectorType().getRank() != 1 ||
-      op.hasOutOfBoundsDim() || op.getMask() ||
-      !isa<AffineDimExpr>(map.getResult(0)))
-    return op.emitError("expects a vector of rank 1 all of which is in a buffer");
+  if (!isa<MemRefType>(op.getShapedType()) ||
+      op.getVectorType().getRank() != 1 || op.hasOutOfBoundsDim() ||
+      op.getMask() || !isa<AffineDimExpr>(map.getResult(0)))
+    return op.emitError(
+        "expects a vector of rank 1 all of which is in a buffer");
   return success();
 }
 

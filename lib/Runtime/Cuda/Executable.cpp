@@ -212,8 +212,8 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     }
     loaded.counters = *counters;
   }
-  loaded.id = takeBindingIds(2 + variant.summaries.size() +
-                             variant.loops.size());
+  loaded.id =
+      takeBindingIds(2 + variant.summaries.size() + variant.loops.size());
   loaded.isReady.store(true, std::memory_order_release);
   return llvm::Error::success();
 }

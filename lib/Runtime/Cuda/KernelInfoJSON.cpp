@@ -195,12 +195,10 @@ json::Value CudaProgram::toJSON() const {
   json::Array shared;
   for (const TableInfo &table : scratch)
     shared.push_back(::toJSON(table));
-  return json::Object{{"version", kProgramVersion},
-                      {"chip", toUTF8(chip)},
-                      {"first_scratch", firstScratch},
-                      {"scratch", std::move(shared)},
-                      {"launches", std::move(array)},
-                      {"checks", ::toJSON(checks)}};
+  return json::Object{
+      {"version", kProgramVersion},    {"chip", toUTF8(chip)},
+      {"first_scratch", firstScratch}, {"scratch", std::move(shared)},
+      {"launches", std::move(array)},  {"checks", ::toJSON(checks)}};
 }
 
 //===----------------------------------------------------------------------===//

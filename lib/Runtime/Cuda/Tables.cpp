@@ -175,9 +175,8 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
          next + rank});
     next += 2 * rank;
   }
-  for (auto [table, view] :
-       llvm::zip_equal(infos, llvm::ArrayRef(tables.operands)
-                                  .drop_front(firstTable)))
+  for (auto [table, view] : llvm::zip_equal(
+           infos, llvm::ArrayRef(tables.operands).drop_front(firstTable)))
     if (int64_t bytes = getNumElements(view) * table.elementBytes;
         table.isZero && bytes != 0)
       if (llvm::Error error = device.getDriver().check(

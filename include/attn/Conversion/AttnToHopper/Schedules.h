@@ -55,9 +55,9 @@ StringRef getPackingObstacle(AttentionLikeOpInterface op);
 /// and one for tensors of any strides. All fit the shared memory.
 SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
 
-/// The schedules that may serve the gradients of an attention in one pass, whose
-/// head dimensions are multiples of 8 up to 256, in the same order. Rows are
-/// keys, and the others queries.
+/// The schedules that may serve the gradients of an attention in one pass,
+/// whose head dimensions are multiples of 8 up to 256, in the same order. Rows
+/// are keys, and the others queries.
 SmallVector<HopperSchedule> getGradientSchedules(AttentionGradOp op);
 
 /// The schedule for an attention of single queries: with lists of keys, or of

@@ -46,8 +46,8 @@ static Value createZeros(OpBuilder &builder, Location loc, Value like) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// The log-sum-exp of `op`, which a second attention right behind it computes if
-/// `op` does not.
+/// The log-sum-exp of `op`, which a second attention right behind it computes
+/// if `op` does not.
 static Value getLse(OpBuilder &builder, AttentionOp op,
                     SmallVectorImpl<std::pair<Value, Value>> &again) {
   if (op.getLseInit())
@@ -342,9 +342,8 @@ LogicalResult FunctionGradient::run() {
     if (isJoint)
       value.replaceAllUsesWith(other);
   eraseDead(block);
-  gradient.setFunctionType(FunctionType::get(gradient.getContext(),
-                                             block.getArgumentTypes(),
-                                             ValueRange(results).getTypes()));
+  gradient.setFunctionType(FunctionType::get(
+      gradient.getContext(), block.getArgumentTypes(), end.getOperandTypes()));
   gradient.setAllResultAttrs(SmallVector<DictionaryAttr>(
       results.size(), builder.getDictionaryAttr({})));
   for (auto [number, name] : llvm::enumerate(names))

@@ -13,10 +13,10 @@ using namespace mlir;
 using namespace mlir::attn;
 
 GradientLoop::GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over,
-                           Value delta, Wanted wanted,
-                           const SharedSums *shared)
+                           Value delta, Wanted wanted, const SharedSums *shared)
     : builder(builder), op(op), attention(op), over(over), delta(delta),
-      wanted(wanted), shared(shared), loc(op.getLoc()), accType(attention.getAccumulatorType()),
+      wanted(wanted), shared(shared), loc(op.getLoc()),
+      accType(attention.getAccumulatorType()),
       numOwn(op.getScheduleAttr().getTileM()),
       numOther(op.getScheduleAttr().getTileN()) {}
 
@@ -313,10 +313,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
   FailureOr<std::optional<std::array<Value, 4>>> bounds =
       std::optional<std::array<Value, 4>>();
   // Those of one head are those of all only if the mask does not ask for it.
-  bool isAlike =
-      !sharing || op.getMask().empty() ||
-      llvm::all_of(op.getMask().getArguments().take_front(2),
-                   [](Value place) { return place.use_empty(); });
+  bool isAlike = !sharing || op.getMask().empty() ||
+                 llvm::all_of(op.getMask().getArguments().take_front(2),
+                              [](Value place) { return place.use_empty(); });
   if (isAlike)
     bounds =
         emitGradientBounds(builder, op, place, /*isTransposed=*/!isOverKeys());
@@ -330,10 +329,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
                 : emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
   }
   if (shared)
-    return emitSharedLoop(lower, upper,
-                          *bounds ? std::optional((**bounds)[1]) : std::nullopt,
-                          *bounds ? std::optional((**bounds)[2]) : std::nullopt,
-                          carried);
+    return emitSharedLoop(
+        lower, upper, *bounds ? std::optional((**bounds)[1]) : std::nullopt,
+        *bounds ? std::optional((**bounds)[2]) : std::nullopt, carried);
   auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
   if (*bounds)
     emitFullWithin(builder, loop, (**bounds)[1], (**bounds)[2]);

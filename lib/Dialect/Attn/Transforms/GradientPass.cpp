@@ -52,8 +52,7 @@ Value GradientLoop::emitOther(Value position, Value lower, Value tiles) {
   Value number = toInt(block), perHead = toInt(tiles);
   Value pair = arith::DivUIOp::create(builder, loc, number, perHead);
   Value inHead = arith::SubIOp::create(
-      builder, loc, number,
-      arith::MulIOp::create(builder, loc, pair, perHead));
+      builder, loc, number, arith::MulIOp::create(builder, loc, pair, perHead));
   Value heads = toInt(sharing->heads);
   otherBatch = arith::AddIOp::create(
       builder, loc, sharing->firstBatch,
@@ -91,8 +90,8 @@ void GradientLoop::emitSums(Value dx) {
   Value sums = emitStep(builder, loc, "dq", [&]() -> Value {
     using vector::IteratorType;
     auto zero = createFloat(builder, loc, VectorType::get(shape, accType), 0);
-    auto parallel =
-        vector::IteratorTypeAttr::get(builder.getContext(), IteratorType::parallel);
+    auto parallel = vector::IteratorTypeAttr::get(builder.getContext(),
+                                                  IteratorType::parallel);
     auto reduction = vector::IteratorTypeAttr::get(builder.getContext(),
                                                    IteratorType::reduction);
     return vector::ContractionOp::create(
@@ -103,19 +102,19 @@ void GradientLoop::emitSums(Value dx) {
   auto add = [&]() -> FailureOr<SmallVector<Value>> {
     Value zero = createIndex(builder, loc, 0);
     // Rows of the sums are the last dimension but one.
-    AffineMap transposed = AffineMap::getMultiDimMapWithTargets(
-        5, {4, 3}, builder.getContext());
-    AccumulateOp::create(builder, loc, Type(), AccumulateMode::Add, sums,
-                         shared->sums,
-                         ValueRange{otherBatch, otherHead, otherTile, zero, zero},
-                         AffineMapAttr::get(transposed));
+    AffineMap transposed =
+        AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
+    AccumulateOp::create(
+        builder, loc, Type(), AccumulateMode::Add, sums, shared->sums,
+        ValueRange{otherBatch, otherHead, otherTile, zero, zero},
+        AffineMapAttr::get(transposed));
     return SmallVector<Value>();
   };
   (void)emitStep(builder, loc, "red", add);
 }
 
 FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
-                                                       ValueRange carried) {
+                                                           ValueRange carried) {
   auto tileType = VectorType::get({numOther, numOwn}, accType);
   Type rounded = attention.getQueryType().getElementType();
   bool hasScore = !op.getScore().empty();
@@ -198,8 +197,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   if (failed(exp))
     return failure();
   Value p = (*exp)[0], x = hasScore ? (*exp)[1] : Value();
-  ValueRange gradient =
-      load("load_do", op.getOutputGrad(), 3, shared->delta);
+  ValueRange gradient = load("load_do", op.getOutputGrad(), 3, shared->delta);
   Value rows = gradient[0], delta = gradient[1];
   Value dp = multiply("dp", rows, ownSecond);
   SmallVector<Value> next;
@@ -236,9 +234,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
         reverse.run(op.getAdjoint(), ofAdjoint, *known);
     if (failed(adjoint))
       return failure();
-    Value dx = arith::SelectOp::create(
-        builder, loc, isNone, zero,
-        reverse.broadcast(*adjoint, TileKind::Tile));
+    Value dx =
+        arith::SelectOp::create(builder, loc, isNone, zero,
+                                reverse.broadcast(*adjoint, TileKind::Tile));
     return SmallVector<Value>{dx};
   };
   FailureOr<ValueRange> gradients = emitStep(builder, loc, "ds", emitGradients);
@@ -264,8 +262,8 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedLoop(
   // starts at one, even where it has none, and ends with the last one.
   Value numOthers = createIndex(builder, loc, numOther);
   upper = arith::MinSIOp::create(builder, loc, upper, otherEnd);
-  Value isEmpty = arith::CmpIOp::create(builder, loc,
-                                        arith::CmpIPredicate::sge, lower, upper);
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                        lower, upper);
   lower = arith::MulIOp::create(
       builder, loc, arith::DivUIOp::create(builder, loc, lower, numOthers),
       numOthers);

@@ -110,8 +110,8 @@ SharedSums QueryLoops::emitBefore() {
     linalg::FillOp::create(b, loc, zero, shared.sums);
   }
   auto loop = scf::ForallOp::create(
-      b, loc, {batches, heads, tiles, b.getIndexAttr(numQueries)},
-      ValueRange(), std::nullopt);
+      b, loc, {batches, heads, tiles, b.getIndexAttr(numQueries)}, ValueRange(),
+      std::nullopt);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getTerminator());
   Value batch = loop.getInductionVar(0), head = loop.getInductionVar(1),
@@ -129,8 +129,8 @@ SharedSums QueryLoops::emitBefore() {
   Value products =
       arith::MulFOp::create(b, loc, readRow(op.getOutputGrad(), layout, place),
                             readRow(op.getOutput(), layout, place));
-  Value delta = vector::ReductionOp::create(
-      b, loc, vector::CombiningKind::ADD, products);
+  Value delta =
+      vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, products);
   SmallVector<Value> at = layout.arrangeRows(batch, head, row);
   if (op.getLseGrad())
     delta = arith::SubFOp::create(
@@ -140,8 +140,8 @@ SharedSums QueryLoops::emitBefore() {
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, lse,
                             createFloat(b, loc, accType, -INFINITY));
   Value counts = arith::AndIOp::create(b, loc, isQuery, hasKeys);
-  Value base2 = arith::MulFOp::create(b, loc, lse,
-                                      createFloat(b, loc, accType, kLog2E));
+  Value base2 =
+      arith::MulFOp::create(b, loc, lse, createFloat(b, loc, accType, kLog2E));
   auto store = [&](Value number, double otherwise, Value buffer) {
     Value chosen = arith::SelectOp::create(
         b, loc, counts, number, createFloat(b, loc, accType, otherwise));
@@ -156,8 +156,8 @@ SharedSums QueryLoops::emitBefore() {
 
 Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
   Layout layout = attention.getLayout(0);
-  auto loop =
-      scf::ForallOp::create(b, loc, {batches, heads, queries}, out, std::nullopt);
+  auto loop = scf::ForallOp::create(b, loc, {batches, heads, queries}, out,
+                                    std::nullopt);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getTerminator());
   Value batch = loop.getInductionVar(0), head = loop.getInductionVar(1),
@@ -173,24 +173,25 @@ Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
                           {shared.areColumns ? 3u : 4u}, {true});
   double scale = op.getEffectiveScale();
   if (scale != 1)
-    sums = arith::MulFOp::create(b, loc, sums, createFloat(b, loc, type, scale));
+    sums =
+        arith::MulFOp::create(b, loc, sums, createFloat(b, loc, type, scale));
   auto outType = cast<RankedTensorType>(out.getType());
   Value rounded =
       convertFloats(b, loc, sums, type.clone(outType.getElementType()));
   Value argument = loop.getRegionIterArgs()[0];
   OpFoldResult one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> ones(4, one);
-  SmallVector<OpFoldResult> offsets = layout.arrange<OpFoldResult>(
-      batch, head, row, b.getIndexAttr(0));
+  SmallVector<OpFoldResult> offsets =
+      layout.arrange<OpFoldResult>(batch, head, row, b.getIndexAttr(0));
   SmallVector<OpFoldResult> sizes = layout.arrange<OpFoldResult>(
       one, one, one, b.getIndexAttr(attention.getQueryKeyDim()));
   Value slice =
       tensor::ExtractSliceOp::create(b, loc, argument, offsets, sizes, ones);
   AffineMap map =
       AffineMap::get(4, 0, {b.getAffineDimExpr(layout.d)}, b.getContext());
-  Value written = vector::TransferWriteOp::create(
-                      b, loc, rounded, slice, SmallVector<Value>(4, zero), map,
-                      ArrayRef<bool>{true})
+  Value written = vector::TransferWriteOp::create(b, loc, rounded, slice,
+                                                  SmallVector<Value>(4, zero),
+                                                  map, ArrayRef<bool>{true})
                       .getResult();
   b.setInsertionPointToEnd(loop.getTerminator().getBody());
   tensor::ParallelInsertSliceOp::create(b, loc, written, argument, offsets,
@@ -199,44 +200,44 @@ Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
 }
 
 /// The heads of queries that share a head of keys, or none where there is one.
-static std::optional<SharingHeads> emitSharing(OpBuilder &builder,
-                                               AttentionGradOp op,
-                                               const TileRows &rows) {
+static std::optional<SharingHeads>
+emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   Layout query = attention.getLayout(0), key = attention.getLayout(1);
   auto get = [&](Value tensor, unsigned dim) {
     return builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
   };
-  Value batches = get(op.getQuery(), query.b), keyBatches = get(op.getKey(), key.b);
+  Value batches = get(op.getQuery(), query.b),
+        keyBatches = get(op.getKey(), key.b);
   Value group = GradientLoop::emitGroup(builder, op);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value isShared = builder.createOrFold<arith::CmpIOp>(
       loc, arith::CmpIPredicate::eq, keyBatches, one);
-  Value count = builder.createOrFold<arith::SelectOp>(loc, isShared, batches,
-                                                      one);
+  Value count =
+      builder.createOrFold<arith::SelectOp>(loc, isShared, batches, one);
   auto isEqual = [&](Value a, Value b, unsigned dimA, unsigned dimB) {
     int64_t x = cast<RankedTensorType>(a.getType()).getDimSize(dimA),
             y = cast<RankedTensorType>(b.getType()).getDimSize(dimB);
     return !ShapedType::isDynamic(x) && x == y;
   };
   int64_t keyBatch = op.getKey().getType().getDimSize(key.b);
-  bool ofOneBatch = (keyBatch > 1) || isEqual(op.getQuery(), op.getKey(),
-                                              query.b, key.b);
+  bool ofOneBatch =
+      (keyBatch > 1) || isEqual(op.getQuery(), op.getKey(), query.b, key.b);
   if (isEqual(op.getQuery(), op.getKey(), query.h, key.h) && ofOneBatch)
     return std::nullopt;
   SharingHeads heads;
   heads.heads = group;
-  heads.count = ofOneBatch ? group
-                           : builder.createOrFold<arith::MulIOp>(loc, count,
-                                                                 group);
+  heads.count = ofOneBatch
+                    ? group
+                    : builder.createOrFold<arith::MulIOp>(loc, count, group);
   heads.firstBatch = rows.batch;
   heads.firstHead = arith::MulIOp::create(builder, loc, rows.head, group);
   return heads;
 }
 
-FailureOr<SmallVector<Value>>
-mlir::attn::tileInOnePass(RewriterBase &rewriter, AttentionGradOp op) {
+FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
+                                                        AttentionGradOp op) {
   for (int64_t input : op.getWrt())
     if (input >= kGradCapture)
       return op.emitError("expects gradients of q, k and v for one pass, but "
@@ -263,12 +264,11 @@ mlir::attn::tileInOnePass(RewriterBase &rewriter, AttentionGradOp op) {
     GradientLoop loop(builder, op, GradientLoop::Queries, shared.delta, wanted,
                       &shared);
     loop.setOwn(rows);
-    auto grid =
-        cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
+    auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
     Value tileM = arith::ConstantIndexOp::create(
         builder, loc, op.getScheduleAttr().getTileM());
-    Value begin = arith::MulIOp::create(builder, loc, grid.getInductionVar(2),
-                                        tileM);
+    Value begin =
+        arith::MulIOp::create(builder, loc, grid.getInductionVar(2), tileM);
     Value end = arith::AddIOp::create(builder, loc, begin, tileM);
     Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
                                           attention.getLayout(1).s);
@@ -289,8 +289,7 @@ mlir::attn::tileInOnePass(RewriterBase &rewriter, AttentionGradOp op) {
   Value rows = outs.empty() ? op.getKey() : outs[0];
   FailureOr<SmallVector<Value>> sums =
       emitGrid(rewriter, loc, rows, attention.getLayout(hasKeys ? 1 : 2), outs,
-               layouts,
-               op.getScheduleAttr(), emitTile);
+               layouts, op.getScheduleAttr(), emitTile);
   if (failed(sums))
     return failure();
   SmallVector<Value> results;

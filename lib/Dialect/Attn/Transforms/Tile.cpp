@@ -298,10 +298,10 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
   };
   Layout layout =
       cast<AttentionLikeOpInterface>(op.getOperation()).getLayout(3);
-  FailureOr<SmallVector<Value>> results = emitGrid(
-      rewriter, op.getLoc(), op.getOuts()[0], layout, op.getOuts(),
-      SmallVector<Layout>(op.getOuts().size(), layout),
-      op.getScheduleAttr(), emitTile);
+  FailureOr<SmallVector<Value>> results =
+      emitGrid(rewriter, op.getLoc(), op.getOuts()[0], layout, op.getOuts(),
+               SmallVector<Layout>(op.getOuts().size(), layout),
+               op.getScheduleAttr(), emitTile);
   if (failed(results))
     return failure();
   rewriter.replaceOp(op, *results);

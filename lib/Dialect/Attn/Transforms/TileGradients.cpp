@@ -88,8 +88,7 @@ static FailureOr<Value> tileOverKeys(RewriterBase &rewriter, AttentionGradOp op,
   };
   FailureOr<SmallVector<Value>> results =
       emitGrid(rewriter, op.getLoc(), out, attention.getLayout(0), out,
-               attention.getLayout(0),
-               op.getScheduleAttr(), emitTile);
+               attention.getLayout(0), op.getScheduleAttr(), emitTile);
   if (failed(results))
     return failure();
   return results->front();

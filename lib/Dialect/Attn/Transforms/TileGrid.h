@@ -14,12 +14,10 @@ using EmitTile = function_ref<FailureOr<SmallVector<Value>>(
 
 /// Emits the loop over (batch, head, tile of rows) that fills `outs`, of these
 /// layouts. `rows`, of rank 4 and of layout `layout`, gives the extents.
-FailureOr<SmallVector<Value>> emitGrid(RewriterBase &rewriter, Location loc,
-                                       Value rows, Layout layout,
-                                       ValueRange outs,
-                                       ArrayRef<Layout> layouts,
-                                       ScheduleAttrInterface schedule,
-                                       EmitTile emitTile);
+FailureOr<SmallVector<Value>>
+emitGrid(RewriterBase &rewriter, Location loc, Value rows, Layout layout,
+         ValueRange outs, ArrayRef<Layout> layouts,
+         ScheduleAttrInterface schedule, EmitTile emitTile);
 
 } // namespace mlir::attn
 

@@ -81,11 +81,12 @@ inline constexpr llvm::StringLiteral kPTXVersionAttrName = "hopper.ptx_version";
 /// The tables that kernels before the kernel fill, which are operands after
 /// those of the function: a dictionary of the number of the `first` one and of
 /// `tables`, an array of dictionaries of the `bytes` of an element, the
-/// `extents`, and `zero` where it is all zeros at the start of a launch. Each extent is a dictionary of a constant `extent`, or of
-/// `operand`, `dim` and `divisor`: ceil(shape[dim] / divisor), or of `parts`:
-/// how many the keys of a tile are shared out to, which is chosen at a launch;
-/// with `plus_rows` as many more as that operand, a table before, has rows:
-/// elements with the same indices but the last.
+/// `extents`, and `zero` where it is all zeros at the start of a launch. Each
+/// extent is a dictionary of a constant `extent`, or of `operand`, `dim` and
+/// `divisor`: ceil(shape[dim] / divisor), or of `parts`: how many the keys of a
+/// tile are shared out to, which is chosen at a launch; with `plus_rows` as
+/// many more as that operand, a table before, has rows: elements with the same
+/// indices but the last.
 inline constexpr llvm::StringLiteral kTablesAttrName = "hopper.tables";
 /// Memory that the launches of a program share, as kTablesAttrName has it: what
 /// one computes for another. The tables of a kernel are operands after it.
