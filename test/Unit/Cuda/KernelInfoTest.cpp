@@ -228,11 +228,11 @@ static CudaProgram makeProgramWithTables() {
   loop.entry = "round";
   loop.threads = 96;
   loop.isBehind = true;
-  loop.extents = table.extents;
+  loop.extents = variant.tables[0].extents;
   loop.params.resize(1);
   loop.params[0].operand = 4;
   program.firstScratch = 5;
-  program.scratch.push_back(table);
+  program.scratch.push_back(variant.tables[0]);
   return program;
 }
 

@@ -339,8 +339,7 @@ LogicalResult FunctionGradient::run() {
     value.replaceAllUsesWith(argument);
   // One attention serves both.
   for (auto [value, other] : cotangents.again)
-    if (isJoint)
-      value.replaceAllUsesWith(other);
+    value.replaceAllUsesWith(other);
   eraseDead(block);
   gradient.setFunctionType(FunctionType::get(
       gradient.getContext(), block.getArgumentTypes(), end.getOperandTypes()));
