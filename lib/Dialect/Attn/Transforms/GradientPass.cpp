@@ -159,7 +159,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
                               /*sites=*/nullptr);
   auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
-    FailureOr<TileValue> allowed = emitAllowed(vectorizer, first);
+    FailureOr<TileValue> allowed = emitAllowed(vectorizer, getArguments(first));
     if (failed(allowed))
       return failure();
     double scale = op.getEffectiveScale();
@@ -224,14 +224,17 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                                          arith::CmpFPredicate::OEQ, wide, zero);
     RegionVectorizer reverse(builder, loc, numOther, numOwn,
                              /*sites=*/nullptr);
-    FailureOr<TileValue> known = emitAllowed(reverse, first);
-    if (failed(known))
-      return failure();
+    // So are those that are not allowed.
+    Value ones = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(tileType.clone(builder.getI1Type()), true));
+    TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
+                        TileKind::Tile};
     SmallVector<TileValue> ofAdjoint = {{x, TileKind::Tile},
                                         {ds, TileKind::Tile}};
     llvm::append_range(ofAdjoint, getArguments(first));
     FailureOr<TileValue> adjoint =
-        reverse.run(op.getAdjoint(), ofAdjoint, *known);
+        reverse.run(op.getAdjoint(), ofAdjoint, isSome);
     if (failed(adjoint))
       return failure();
     Value dx =

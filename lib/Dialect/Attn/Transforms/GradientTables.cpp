@@ -210,7 +210,7 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
   };
   Value batches = get(op.getQuery(), query.b),
         keyBatches = get(op.getKey(), key.b);
-  Value group = GradientLoop::emitGroup(builder, op);
+  Value group = emitGroup(builder, op);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Value isShared = builder.createOrFold<arith::CmpIOp>(
       loc, arith::CmpIPredicate::eq, keyBatches, one);
