@@ -9,6 +9,7 @@
 #include "ThreadPatterns.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -55,6 +56,11 @@ static Value getDescriptor(ThreadBuilder &b, TileView tile,
   return result;
 }
 
+/// The accumulator is an operand and a result of each text, of which there may
+/// be one for all steps: that costs LLVM much less. With more steps than these,
+/// ptxas would hold the descriptors of all of them in registers.
+static constexpr int64_t kMostStepsOfText = 8;
+
 static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
                          ThreadBuilder &b) {
   hopper::TileType rhs = op.getRhs().getType();
@@ -79,6 +85,12 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
     acc = Elements(in.getAcc());
   if (!lhsTile)
     lhs = Elements(in.getLhs());
+  // Half a step meets columns that read as 0. A constant could be put into its
+  // register after the fence.
+  auto numLhs = static_cast<size_t>(4 * numSteps);
+  if (!lhsTile && lhs.size() < numLhs)
+    lhs.resize(numLhs,
+               b.asmOp("mov.b32 $0, 0;", "=r", {}, b.getI32Type()).front());
 
   // Bytes to step `step` of an operand, whose rows or chunks lie along the
   // reduced extent.
@@ -90,59 +102,66 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
   auto addBytes = [&](Value descriptor, int64_t bytes) {
     return b.addOffset(descriptor, bytes >> 4);
   };
+  auto getList = [](int64_t first, int64_t count) {
+    std::string list = "{";
+    for (int64_t i = first; i < first + count; ++i)
+      list += (i == first ? "$" : ",$") + std::to_string(i);
+    return list + "}";
+  };
   StringRef type = rhs.getElementType().isBF16() ? "bf16" : "f16";
-  // Half a step meets columns that read as 0. A constant could be put into its
-  // register after the fence.
-  auto numLhs = static_cast<size_t>(4 * numSteps);
-  if (!lhsTile && lhs.size() < numLhs)
-    lhs.resize(numLhs,
-               b.asmOp("mov.b32 $0, 0;", "=r", {}, b.getI32Type()).front());
+  std::string instruction =
+      llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} ",
+                    outer, type);
   SmallVector<Type> results(numAcc, b.getF32Type());
-  for (int64_t step = 0; step < numSteps; ++step) {
+  int64_t stepsOfText = numSteps <= kMostStepsOfText ? numSteps : 1;
+  for (int64_t first = 0; first < numSteps; first += stepsOfText) {
+    int64_t end = first + stepsOfText;
     std::string text, constraints;
     llvm::raw_string_ostream os(text), constraint(constraints);
     for (int64_t e = 0; e < numAcc; ++e)
-      constraint << "=f,";
+      constraint << (e ? ",=f" : "=f");
     SmallVector<Value> operands;
-    operands.push_back(addBytes(
-        rhsDescriptor, getOffset(step, rhs.getParentRows(), isTransposed)));
-    constraint << "l";
+    /// Adds an operand, and returns its number in the text.
+    auto add = [&](Value value, StringRef kind) {
+      operands.push_back(value);
+      constraint << "," << kind;
+      return numAcc + static_cast<int64_t>(operands.size()) - 1;
+    };
     os << "{ .reg .pred p; setp." << (acc.empty() ? "ne" : "eq")
        << ".b32 p, 0, 0; ";
-    if (step == 0)
+    if (first == 0)
       os << "wgmma.fence.sync.aligned; ";
-    os << "wgmma.mma_async.sync.aligned.m64n" << outer << "k16.f32." << type
-       << "." << type << " {";
-    for (int64_t e = 0; e < numAcc; ++e)
-      os << (e ? "," : "") << "$" << e;
-    os << "}, ";
-    if (lhsTile) {
-      operands.push_back(
-          addBytes(lhsDescriptor,
-                   getOffset(step, lhsTile.getParentRows(), isLhsTransposed)));
-      constraint << ",l";
-      os << "$" << numAcc + 1;
-    } else {
-      os << "{";
-      for (int64_t e = 0; e < 4; ++e) {
-        operands.push_back(lhs[4 * step + e]);
-        constraint << ",r";
-        os << (e ? "," : "") << "$" << numAcc + 1 + e;
+    for (int64_t step = first; step < end; ++step) {
+      int64_t right = add(
+          addBytes(rhsDescriptor,
+                   getOffset(step, rhs.getParentRows(), isTransposed)),
+          "l");
+      os << instruction << getList(0, numAcc) << ", ";
+      if (lhsTile) {
+        os << "$"
+           << add(addBytes(lhsDescriptor,
+                           getOffset(step, lhsTile.getParentRows(),
+                                     isLhsTransposed)),
+                  "l");
+      } else {
+        os << getList(right + 1, 4);
+        for (int64_t e = 0; e < 4; ++e)
+          add(lhs[4 * step + e], "r");
       }
-      os << "}";
+      os << ", $" << right << ", p, 1, 1, ";
+      if (lhsTile)
+        os << (isLhsTransposed ? 1 : 0) << ", ";
+      os << (isTransposed ? 1 : 0) << "; ";
+      // Without an accumulator only the first product does not add to one.
+      if (acc.empty() && step == 0 && end > 1)
+        os << "setp.eq.b32 p, 0, 0; ";
     }
-    os << ", $" << numAcc << ", p, 1, 1, ";
-    if (lhsTile)
-      os << (isLhsTransposed ? 1 : 0) << ", ";
-    os << (isTransposed ? 1 : 0) << ";";
-    if (step + 1 == numSteps)
-      os << " wgmma.commit_group.sync.aligned;";
-    os << " }";
+    if (end == numSteps)
+      os << "wgmma.commit_group.sync.aligned; ";
+    os << "}";
     // Accumulators stay where they are.
-    for (auto [e, value] : llvm::enumerate(acc)) {
-      constraint << "," << e;
-      operands.push_back(value);
-    }
+    for (auto [e, value] : llvm::enumerate(acc))
+      add(value, std::to_string(e));
     acc = b.asmOp(text, constraints, operands, results);
   }
   return acc;

@@ -77,13 +77,12 @@
 // CHECK: %[[CHUNK:.*]] = arith.muli %[[WG]], %c256_i32
 // CHECK: %[[CHUNK64:.*]] = arith.extui %[[CHUNK]]
 // CHECK: %[[B:.*]] = arith.addi %[[B0]], %[[CHUNK64]]
-// CHECK: m64n64k16.f32.bf16.bf16 {{.*}}, $33, $32, p, 1, 1, 1, 1; }"
-// CHECK-SAME: %[[B]], %[[A0]] :
 // Steps are 16 rows of 128 bytes.
 // CHECK: %[[B1:.*]] = arith.addi %[[B]], %c128_i64
 // CHECK: %[[A1:.*]] = arith.addi %[[A0]], %c128_i64
-// CHECK: m64n64k16.f32.bf16.bf16 {{.*}}, $33, $32, p, 1, 1, 1, 1; wgmma.commit_group.sync.aligned; }"
-// CHECK-SAME: %[[B1]], %[[A1]],
+// CHECK: m64n64k16.f32.bf16.bf16 {{.*}}, $33, $32, p, 1, 1, 1, 1;
+// CHECK-SAME: m64n64k16.f32.bf16.bf16 {{.*}}, $35, $34, p, 1, 1, 1, 1; wgmma.commit_group.sync.aligned; }"
+// CHECK-SAME: %[[B]], %[[A0]], %[[B1]], %[[A1]] :
 // CHECK: %[[ROWS:.*]] = arith.muli %[[WG]], %c128_i32
 // CHECK: %[[ROWS64:.*]] = arith.extui %[[ROWS]]
 // CHECK: %[[B2:.*]] = arith.addi %[[B0]], %[[ROWS64]]

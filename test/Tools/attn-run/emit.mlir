@@ -4,7 +4,7 @@
 // RUN: FileCheck %s --input-file=%t.ptx --check-prefix=PTX
 // Two products for the first tile of keys and two in the loop, of 128 / 16
 // instructions each; the last warpgroup waits for them as the others do.
-// RUN: grep -c wgmma.mma_async %t.ptx | FileCheck %s --check-prefix=PRODUCTS
+// RUN: grep -o wgmma.mma_async %t.ptx | grep -c . | FileCheck %s --check-prefix=PRODUCTS
 // RUN: grep -c setmaxnreg %t.ptx | FileCheck %s --check-prefix=ROLES
 // Queries, keys and values come in chunks of 64 columns, results leave so.
 // RUN: grep -c 'cp.async.bulk.tensor.4d.shared::cluster.global' %t.ptx | FileCheck %s --check-prefix=LOADS
