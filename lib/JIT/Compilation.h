@@ -4,6 +4,7 @@
 #define ATTN_LIB_JIT_COMPILATION_H
 
 #include "CodeGen.h"
+#include "CudaCandidates.h"
 #include "CudaCodeGen.h"
 #include "Diagnostics.h"
 #include "PassTracker.h"
@@ -36,7 +37,7 @@ private:
   llvm::Error runPasses(llvm::StringRef stage, PipelineBuilder build,
                         mlir::ModuleOp module,
                         DiagnosticCollector &diagnostics);
-  /// The stages of a pipeline in order, until the pass that is wanted.
+  /// Stages of a pipeline in order, until the pass that is wanted.
   template <typename Stages, typename PipelineOptions>
   llvm::Error runStages(const Stages &stages, const PipelineOptions &pipeline,
                         mlir::ModuleOp module, DiagnosticCollector &diagnostics,
@@ -72,11 +73,10 @@ private:
   llvm::Expected<KernelPackage> compileForCuda(mlir::ModuleOp module,
                                                DiagnosticCollector &diagnostics,
                                                PassTracker &tracker);
-  llvm::Expected<CudaKernel> compileSchedule(mlir::ModuleOp module,
-                                             const std::string &schedule,
-                                             const std::string &sparsity,
-                                             DiagnosticCollector &diagnostics,
-                                             PassTracker &tracker);
+  llvm::Expected<CudaKernel> compileKernel(const Candidate &candidate,
+                                           mlir::ModuleOp module,
+                                           DiagnosticCollector &diagnostics,
+                                           PassTracker &tracker);
   llvm::Expected<cuda::ListChecks>
   compileChecks(mlir::ModuleOp module, DiagnosticCollector &diagnostics,
                 PassTracker &tracker, std::vector<std::string> &texts);
@@ -89,6 +89,9 @@ private:
   EntryPoint entryPoint;
   /// Which of several attentions is compiled for a GPU.
   unsigned launch = 0;
+  /// Whether the program is verified behind each pass, and not only behind each
+  /// stage.
+  bool verifiesPasses = true;
 };
 
 } // namespace attn

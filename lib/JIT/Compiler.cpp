@@ -11,6 +11,7 @@
 #include "attn/Pipelines/RegisterDialects.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -84,7 +85,10 @@ llvm::Error Compilation::runPasses(llvm::StringRef stage, PipelineBuilder build,
     mlir::PassManager passes(module->getContext(),
                              mlir::ModuleOp::getOperationName());
     build(passes);
-    if (mlir::failed(passes.run(module)) || mlir::failed(takePlan(module)))
+    passes.enableVerifier(verifiesPasses);
+    if (mlir::failed(passes.run(module)) ||
+        (!verifiesPasses && mlir::failed(mlir::verify(module))) ||
+        mlir::failed(takePlan(module)))
       return diagnostics.takeError("the stage " + stage + " failed");
     return llvm::Error::success();
   });

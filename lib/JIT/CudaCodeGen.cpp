@@ -7,11 +7,9 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 #include <mutex>
 
@@ -358,10 +356,10 @@ static bool isKernel(mlir::LLVM::LLVMFuncOp function) {
   return function->hasAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName());
 }
 
-/// The kernels of a module as PTX.
-static llvm::Expected<std::string> emitPTX(mlir::gpu::GPUModuleOp module,
-                                           const CompileOptions &options,
-                                           StageRunner runStage) {
+/// The kernels of a module as LLVM IR.
+static llvm::Expected<CudaCode> makeCode(mlir::gpu::GPUModuleOp module,
+                                         const CompileOptions &options,
+                                         StageRunner runStage) {
   int64_t ptxVersion = kLeastPTXVersion;
   for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
     if (auto version = function->getAttrOfType<mlir::IntegerAttr>(
@@ -371,44 +369,37 @@ static llvm::Expected<std::string> emitPTX(mlir::gpu::GPUModuleOp module,
       createCudaMachine(options.optLevel, ptxVersion);
   if (!machine)
     return machine.takeError();
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code;
+  CudaCode code;
+  code.machine = std::move(*machine);
+  code.context = std::make_unique<llvm::LLVMContext>();
   auto makeModule = [&]() -> llvm::Error {
     llvm::Expected<std::unique_ptr<llvm::Module>> translated =
-        translate(module, context, **machine, options.bufferName);
+        translate(module, *code.context, *code.machine, options.bufferName);
     if (!translated)
       return translated.takeError();
-    code = std::move(*translated);
+    code.module = std::move(*translated);
     for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
       if (isKernel(function))
-        code->getFunction(function.getName())
+        code.module->getFunction(function.getName())
             ->setName(makeKernelName(function.getName()));
-    dumpModule(options, "llvm", *code);
+    dumpModule(options, "llvm", *code.module);
     return llvm::Error::success();
   };
   if (llvm::Error error = runStage("translate", makeModule))
     return error;
-  // No optimisation of LLVM IR: the kernel is written as it is to run, and
-  // passes that move its instructions cost registers.
-  std::string text;
-  auto emit = [&]() -> llvm::Error {
-    llvm::Expected<std::string> ptx =
-        emitCode(*code, **machine, llvm::CodeGenFileType::AssemblyFile);
-    if (!ptx)
-      return ptx.takeError();
-    text = std::move(*ptx);
-    if (options.dumpLLVM)
-      options.dumpLLVM("ptx", text);
-    return llvm::Error::success();
-  };
-  if (llvm::Error error = runStage("codegen", emit))
-    return error;
-  return text;
+  return code;
 }
 
-llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
-                                                const CompileOptions &options,
-                                                StageRunner runStage) {
+// No optimisation of LLVM IR: the kernel is written as it is to run, and passes
+// that move its instructions cost registers.
+llvm::Expected<std::string> attn::emitPTX(CudaCode code) {
+  return emitCode(*code.module, *code.machine,
+                  llvm::CodeGenFileType::AssemblyFile);
+}
+
+llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
+                                                 const CompileOptions &options,
+                                                 StageRunner runStage) {
   mlir::LLVM::LLVMFuncOp function, merge;
   llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries, loops;
   for (auto candidate : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
@@ -462,10 +453,10 @@ llvm::Expected<CudaKernel> attn::generateKernel(mlir::gpu::GPUModuleOp module,
     info.entry = makeKernelName(merge.getName());
   }
 
-  llvm::Expected<std::string> ptx = emitPTX(module, options, runStage);
-  if (!ptx)
-    return ptx.takeError();
-  kernel.variant.ptx = std::move(*ptx);
+  llvm::Expected<CudaCode> code = makeCode(module, options, runStage);
+  if (!code)
+    return code.takeError();
+  kernel.code = std::move(*code);
   return kernel;
 }
 
@@ -501,9 +492,19 @@ attn::generateChecks(mlir::gpu::GPUModuleOp module,
     if (isKernel(function))
       if (llvm::Error error = describeCheck(function, checks))
         return error;
-  llvm::Expected<std::string> ptx = emitPTX(module, options, runStage);
-  if (!ptx)
-    return ptx.takeError();
-  checks.ptx = std::move(*ptx);
+  llvm::Expected<CudaCode> code = makeCode(module, options, runStage);
+  if (!code)
+    return code.takeError();
+  auto emit = [&]() -> llvm::Error {
+    llvm::Expected<std::string> ptx = emitPTX(std::move(*code));
+    if (!ptx)
+      return ptx.takeError();
+    checks.ptx = std::move(*ptx);
+    if (options.dumpLLVM)
+      options.dumpLLVM("ptx", checks.ptx);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = runStage("codegen", emit))
+    return error;
   return checks;
 }

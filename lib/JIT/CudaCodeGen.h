@@ -6,25 +6,41 @@
 #include "CodeGen.h"
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
 
 namespace attn {
 
 /// What GPU code is made for.
 inline constexpr llvm::StringLiteral kCudaChip = "sm_90a";
 
-/// A kernel and where its launch finds the number of tiles.
+/// Kernels as LLVM IR, with all that their code is made of: a thread may do
+/// that while others work in the context of MLIR.
+struct CudaCode {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+/// A kernel, whose variant has no code so far, and where its launch finds the
+/// number of tiles.
 struct CudaKernel {
   cuda::GridInfo grid;
   cuda::Variant variant;
   /// What launches share: see cuda::CudaProgram.
   int32_t firstScratch = -1;
   std::vector<cuda::TableInfo> scratch;
+  CudaCode code;
 };
 
-/// Compiles the one kernel of a module in the LLVM and NVVM dialects to PTX.
-llvm::Expected<CudaKernel> generateKernel(mlir::gpu::GPUModuleOp module,
-                                          const CompileOptions &options,
-                                          StageRunner runStage);
+/// Translates the one kernel of a module in the LLVM and NVVM dialects.
+llvm::Expected<CudaKernel> translateKernel(mlir::gpu::GPUModuleOp module,
+                                           const CompileOptions &options,
+                                           StageRunner runStage);
+
+/// The kernels as PTX.
+llvm::Expected<std::string> emitPTX(CudaCode code);
 
 /// Compiles the kernels that check lists, as attn-hopper-checks makes them.
 llvm::Expected<cuda::ListChecks> generateChecks(mlir::gpu::GPUModuleOp module,

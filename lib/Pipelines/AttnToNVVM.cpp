@@ -6,10 +6,7 @@
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -24,8 +21,8 @@ static void addCleanup(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-/// The program as the host calls it, which decides the operands of kernels.
-static void addProgram(OpPassManager &pm) {
+void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
+                                      const AttnToNVVMOptions &) {
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createAttnPlanPass());
@@ -33,9 +30,8 @@ static void addProgram(OpPassManager &pm) {
   addCleanup(pm);
 }
 
-void mlir::attn::buildGPUTileStage(OpPassManager &pm,
-                                   const AttnToNVVMOptions &options) {
-  addProgram(pm);
+void mlir::attn::buildGPUOnlineStage(OpPassManager &pm,
+                                     const AttnToNVVMOptions &options) {
   AttnHopperSelectLaunchPassOptions select;
   select.launch = options.launch;
   pm.addPass(createAttnHopperSelectLaunchPass(select));
@@ -59,6 +55,10 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   pm.addPass(createAttnOnlineSoftmaxPass(softmax));
   pm.addPass(createAttnClassifyBlocksPass());
   pm.addPass(createAttnLiftMaskPass());
+}
+
+void mlir::attn::buildGPUTileStage(OpPassManager &pm,
+                                   const AttnToNVVMOptions &) {
   pm.addPass(createAttnHopperAssignSchedulePass());
   AttnTileGradientsPassOptions gradients;
   gradients.onePass = true;
@@ -116,16 +116,15 @@ void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
   kernels.addPass(createAttnHopperHideNegationsPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createConvertNVVMToLLVMPass());
-  kernels.addPass(createConvertMathToLLVMPass());
-  kernels.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
+  // One conversion for all, which goes through a kernel once.
+  ConvertToLLVMPassOptions all;
+  all.filterDialects = {"arith", "cf", "math", "nvvm"};
+  kernels.addPass(createConvertToLLVMPass(all));
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
 void mlir::attn::buildGPUCheckStage(OpPassManager &pm,
                                     const AttnToNVVMOptions &) {
-  addProgram(pm);
   AttnCheckListsPassOptions lists;
   lists.byList = true;
   pm.addPass(createAttnCheckListsPass(lists));
@@ -136,12 +135,16 @@ void mlir::attn::buildGPUCheckStage(OpPassManager &pm,
 
 ArrayRef<GPUPipelineStage> mlir::attn::getGPUCheckStages() {
   static constexpr GPUPipelineStage stages[] = {
-      {"check", buildGPUCheckStage}, {"thread", buildGPUThreadStage}};
+      {"program", buildGPUProgramStage},
+      {"check", buildGPUCheckStage},
+      {"thread", buildGPUThreadStage}};
   return stages;
 }
 
 ArrayRef<GPUPipelineStage> mlir::attn::getAttnToNVVMStages() {
   static constexpr GPUPipelineStage stages[] = {
+      {"program", buildGPUProgramStage},
+      {"online", buildGPUOnlineStage},
       {"tile", buildGPUTileStage},
       {"kernel", buildGPUKernelStage},
       {"thread", buildGPUThreadStage}};

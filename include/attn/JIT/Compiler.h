@@ -51,7 +51,9 @@ struct CompileOptions {
   /// kernel's as "llvm" and "ptx", and what ptxas said of it as "ptxas".
   std::function<void(llvm::StringRef stage, llvm::StringRef text)> dumpLLVM;
   /// If set, is told which part of a kernel for a GPU the dumps that follow are
-  /// of: "schedule-0" and so on, in the order they are tried.
+  /// of: "program", what is the same for all schedules, with "program-rows" and
+  /// "program-tiles" where it has two forms; and "schedule-0" and so on, in the
+  /// order they are tried.
   std::function<void(llvm::StringRef part)> dumpPart;
 };
 

@@ -30,7 +30,13 @@ struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
       llvm::cl::init("auto")};
 };
 
-/// Attentions are loops over tiles that carry a schedule for a GPU.
+/// The program as the host calls it, which decides the operands of kernels.
+void buildGPUProgramStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+/// Attentions are at the online level, in one form of their sparse structures.
+/// Nothing depends on a schedule so far.
+void buildGPUOnlineStage(OpPassManager &pm, const AttnToNVVMOptions &options);
+/// Attentions are loops over tiles, by their schedules, or those that are
+/// chosen for them.
 void buildGPUTileStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 /// Loops over tiles are kernels of the hopper dialect.
 void buildGPUKernelStage(OpPassManager &pm, const AttnToNVVMOptions &options);
@@ -43,14 +49,14 @@ void buildHopperToNVVMPipeline(OpPassManager &pm,
 /// Checks of lists are kernels, and nothing else is left.
 void buildGPUCheckStage(OpPassManager &pm, const AttnToNVVMOptions &options);
 
-/// A stage by its name: "tile", "kernel", "thread".
+/// A stage by its name: "program", "online", "tile", "kernel", "thread".
 struct GPUPipelineStage {
   llvm::StringLiteral name;
   void (*build)(OpPassManager &, const AttnToNVVMOptions &);
 };
 ArrayRef<GPUPipelineStage> getAttnToNVVMStages();
-/// The stages of the kernels that check the lists of a program: "check",
-/// "thread".
+/// The stages of the kernels that check the lists of a program: "program",
+/// "check", "thread".
 ArrayRef<GPUPipelineStage> getGPUCheckStages();
 
 /// All stages of the kernels that compute.

@@ -622,7 +622,7 @@ static FailureOr<TileProgram> matchProgram(func::FuncOp function) {
   program.function = function;
   if (failed(matchGrids(program)))
     return failure();
-  Attribute schedule = program.grid->getAttr(attn::kScheduleAttrName);
+  Attribute schedule = program.grid->getAttr(mlir::attn::kScheduleAttrName);
   program.schedule = dyn_cast_if_present<hopper::ScheduleAttr>(schedule);
   if (!program.schedule && schedule)
     return program.grid.emitError("expects a #hopper.schedule for a GPU, but "

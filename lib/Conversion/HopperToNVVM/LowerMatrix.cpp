@@ -109,9 +109,8 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
     return list + "}";
   };
   StringRef type = rhs.getElementType().isBF16() ? "bf16" : "f16";
-  std::string instruction =
-      llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} ",
-                    outer, type);
+  std::string instruction = llvm::formatv(
+      "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} ", outer, type);
   SmallVector<Type> results(numAcc, b.getF32Type());
   int64_t stepsOfText = numSteps <= kMostStepsOfText ? numSteps : 1;
   for (int64_t first = 0; first < numSteps; first += stepsOfText) {
@@ -132,10 +131,10 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
     if (first == 0)
       os << "wgmma.fence.sync.aligned; ";
     for (int64_t step = first; step < end; ++step) {
-      int64_t right = add(
-          addBytes(rhsDescriptor,
-                   getOffset(step, rhs.getParentRows(), isTransposed)),
-          "l");
+      int64_t right =
+          add(addBytes(rhsDescriptor,
+                       getOffset(step, rhs.getParentRows(), isTransposed)),
+              "l");
       os << instruction << getList(0, numAcc) << ", ";
       if (lhsTile) {
         os << "$"

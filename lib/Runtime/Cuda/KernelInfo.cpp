@@ -299,15 +299,14 @@ static llvm::Error checkVariant(const Variant &variant) {
       if (llvm::Error error =
               checkRange("a resource of a kernel", number, 0, 1 << 20))
         return error;
-  MergeKernel merge = variant.merge.value_or(MergeKernel());
-  for (double cost :
-       {variant.tileCost, variant.keyCost, variant.typicalKeys,
-        variant.longKeyCost, variant.rowCost, variant.pairCost,
-        variant.entryCost, variant.tableCost, merge.cost, merge.rowCost})
+  std::string wrong;
+  Costs::forEach(variant, [&](llvm::StringLiteral name, double cost) {
     if (!std::isfinite(cost) || cost < 0)
-      return makeArgumentError(
-          "expects costs to be finite and not negative, but got " +
-          llvm::Twine(std::to_string(cost)));
+      wrong = std::to_string(cost) + " for " + name.str();
+  });
+  if (!wrong.empty())
+    return makeArgumentError(
+        "expects costs to be finite and not negative, but got " + wrong);
   if (llvm::Error error = checkParams(variant.params))
     return error;
   return checkTables(variant);

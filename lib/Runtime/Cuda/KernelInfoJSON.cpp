@@ -122,8 +122,6 @@ static json::Value toJSON(const MergeKernel &merge) {
   return json::Object{{"entry", toUTF8(merge.entry)},
                       {"threads", merge.threads},
                       {"warps_per_row", merge.warpsPerRow},
-                      {"cost", merge.cost},
-                      {"row_cost", merge.rowCost},
                       {"params", ::toJSON(llvm::ArrayRef(merge.params))}};
 }
 
@@ -145,15 +143,6 @@ static json::Value toJSON(const Variant &variant) {
       {"most_packed_heads", variant.mostPackedHeads},
       {"cluster_size", variant.clusterSize},
       {"persistent", variant.persistent},
-      {"tile_cost", variant.tileCost},
-      {"key_cost", variant.keyCost},
-      {"typical_keys", variant.typicalKeys},
-      {"long_key_cost", variant.longKeyCost},
-      {"few_are_long", variant.fewAreLong},
-      {"row_cost", variant.rowCost},
-      {"pair_cost", variant.pairCost},
-      {"entry_cost", variant.entryCost},
-      {"table_cost", variant.tableCost},
       {"of_lists", variant.ofLists},
       {"params", ::toJSON(llvm::ArrayRef(variant.params))},
       {"first_table", variant.firstTable},
@@ -162,6 +151,9 @@ static json::Value toJSON(const Variant &variant) {
       {"loops", std::move(loops)},
       {"ptx_bytes", static_cast<int64_t>(variant.ptx.size())},
       {"cubin_bytes", static_cast<int64_t>(variant.cubin.size())}};
+  Costs::forEach(variant, [&](llvm::StringLiteral name, auto cost) {
+    object[name] = cost;
+  });
   if (const std::optional<Resources> &resources = variant.resources)
     object["resources"] = json::Object{{"registers", resources->registers},
                                        {"shared_bytes", resources->sharedBytes},
@@ -375,8 +367,6 @@ static bool fromJSON(const json::Value &value, MergeKernel &merge,
       .map("entry", merge.entry)
       .mapInteger("threads", merge.threads)
       .mapInteger("warps_per_row", merge.warpsPerRow)
-      .map("cost", merge.cost)
-      .map("row_cost", merge.rowCost)
       .map("params", merge.params)
       .ok();
 }
@@ -441,15 +431,6 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       .mapInteger("most_packed_heads", variant.mostPackedHeads)
       .mapInteger("cluster_size", variant.clusterSize)
       .map("persistent", variant.persistent)
-      .map("tile_cost", variant.tileCost)
-      .map("key_cost", variant.keyCost)
-      .map("typical_keys", variant.typicalKeys)
-      .map("long_key_cost", variant.longKeyCost)
-      .map("few_are_long", variant.fewAreLong)
-      .map("row_cost", variant.rowCost)
-      .map("pair_cost", variant.pairCost)
-      .map("entry_cost", variant.entryCost)
-      .map("table_cost", variant.tableCost)
       .map("of_lists", variant.ofLists)
       .map("params", variant.params)
       .mapInteger("first_table", variant.firstTable)
@@ -461,6 +442,9 @@ static bool fromJSON(const json::Value &value, StoredVariant &stored,
       // An optional may be absent.
       .map("resources", variant.resources)
       .map("merge", variant.merge);
+  Costs::forEach(variant, [&](llvm::StringLiteral name, auto &cost) {
+    reader.map(name, cost);
+  });
   return reader.ok();
 }
 

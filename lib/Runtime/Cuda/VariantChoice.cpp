@@ -207,8 +207,8 @@ static double getSplitCost(const Variant &variant, const LaunchExtents &extents,
     cost = getWaves(tiles * parts) *
            (variant.tileCost + variant.keyCost * keys / double(parts));
   }
-  return std::max(cost, longest) + variant.merge->cost +
-         variant.merge->rowCost * rowsOfParts;
+  return std::max(cost, longest) + variant.mergeCost +
+         variant.partRowCost * rowsOfParts;
 }
 
 size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,

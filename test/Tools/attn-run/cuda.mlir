@@ -30,7 +30,7 @@
 // CHECK-NEXT:   o  1x2x100x64xbf16  {{.*}}nan 12800
 // CHECK-NEXT: bench of 30 runs after {{[0-9]+}} to warm up
 // CHECK-NEXT:   time     median 1.5 ms
-// CHECK:        compile {{.*}}tile {{.*}}kernel {{.*}}thread {{.*}}translate {{.*}}codegen {{.*}}assemble {{.*}}load
+// CHECK:        compile {{.*}}program {{.*}}online {{.*}}tile {{.*}}kernel {{.*}}thread {{.*}}translate {{.*}}assemble {{.*}}load
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --format=json | FileCheck %s --check-prefix=JSON
 // JSON:      "gpu": "Fake 0"

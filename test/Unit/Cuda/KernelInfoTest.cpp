@@ -348,8 +348,8 @@ static Variant makeVariantOfParts() {
   merge.entry = "merge";
   merge.threads = 128;
   merge.warpsPerRow = 3;
-  merge.cost = 4;
-  merge.rowCost = 0.001;
+  variant.mergeCost = 4;
+  variant.partRowCost = 0.001;
   merge.params = {makeParam(ParamKind::Pointer, 1)};
   return variant;
 }
@@ -375,8 +375,8 @@ TEST(KernelInfoTest, partsAsBytes) {
   EXPECT_EQ(read.merge->entry, "merge");
   EXPECT_EQ(read.merge->threads, 128);
   EXPECT_EQ(read.merge->warpsPerRow, 3);
-  EXPECT_EQ(read.merge->cost, 4);
-  EXPECT_EQ(read.merge->rowCost, 0.001);
+  EXPECT_EQ(read.mergeCost, 4);
+  EXPECT_EQ(read.partRowCost, 0.001);
   ASSERT_EQ(read.merge->params.size(), 1u);
 
   auto getErrorWith = [&](const std::function<void(Variant &)> &edit) {
@@ -395,8 +395,9 @@ TEST(KernelInfoTest, partsAsBytes) {
             "expects the warps of a row to be from 1 to 1024, but got 0");
   EXPECT_EQ(getErrorWith([](Variant &v) { v.persistent = true; }),
             "expects a kernel with a merge kernel not to be persistent");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->cost = -1; }),
-            "expects costs to be finite and not negative, but got -1.000000");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.mergeCost = -1; }),
+            "expects costs to be finite and not negative, but got -1.000000 "
+            "for merge_cost");
   EXPECT_EQ(getErrorWith([](Variant &v) {
               v.merge->params[0].kind = ParamKind::TensorMap;
               v.merge->params[0].map.dims = {0};
@@ -459,12 +460,12 @@ TEST(KernelInfoTest, pickVariantOfParts) {
   EXPECT_EQ(pick({1, 132, 128, 1 << 14}), 0u);
   EXPECT_EQ(pick({4, 64, 4096, 4096}), 0u);
   // Where a merge costs more than it saves.
-  launch.variants[1].merge->cost = 1000;
+  launch.variants[1].mergeCost = 1000;
   EXPECT_EQ(pick({1, 1, 1, 1 << 16}), 0u);
-  launch.variants[1].merge->cost = 4;
-  launch.variants[1].merge->rowCost = 1;
+  launch.variants[1].mergeCost = 4;
+  launch.variants[1].partRowCost = 1;
   EXPECT_EQ(pick({1, 16, 128, 1 << 14}), 0u);
-  launch.variants[1].merge->rowCost = 0.001;
+  launch.variants[1].partRowCost = 0.001;
 
   // Tiles of 1024 keys as a rule, of which some may need all keys.
   launch.variants[0].tileCost += 1024 * whole.keyCost;

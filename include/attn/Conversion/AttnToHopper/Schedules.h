@@ -5,22 +5,15 @@
 
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "attn/Runtime/Cuda/Costs.h"
 
 namespace mlir::attn {
 
-/// A schedule, and what a tile of queries costs with it: in microseconds on an
-/// H200 for bf16, `tileCost + keyCost * keys`. A kernel of several tiles takes
-/// that for each round in which all multiprocessors compute one.
-struct HopperSchedule {
+/// A schedule, and what a launch costs with it: in microseconds on an H200 for
+/// bf16. A kernel of several tiles takes the cost of a tile for each round in
+/// which all multiprocessors compute one.
+struct HopperSchedule : ::attn::cuda::Costs {
   hopper::ScheduleAttr schedule;
-  double tileCost = 0, keyCost = 0;
-  /// Where the keys of a tile do not grow with all keys as a rule, how many
-  /// they are, and what each costs of a tile that needs all of them
-  /// nevertheless, or 0 if none does. Their cost is in `tileCost`, but for
-  /// `isForFewTiles`.
-  double typicalKeys = 0, longKeyCost = 0;
-  /// Whether tiles that need all keys are known to be few.
-  bool fewAreLong = false;
   /// Whether it shares out the keys of a tile, so that a launch takes it where
   /// there are too few tiles, or where some take too long.
   bool isForFewTiles = false;

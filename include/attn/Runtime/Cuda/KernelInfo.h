@@ -8,6 +8,7 @@
 #ifndef ATTN_RUNTIME_CUDA_KERNELINFO_H
 #define ATTN_RUNTIME_CUDA_KERNELINFO_H
 
+#include "attn/Runtime/Cuda/Costs.h"
 #include "attn/Runtime/TensorView.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -166,15 +167,12 @@ struct MergeKernel {
   int32_t threads = 0;
   /// Warps that each row of a head needs.
   int32_t warpsPerRow = 1;
-  /// What it costs, in the unit of the variant's costs, and what each row of a
-  /// part adds.
-  double cost = 0, rowCost = 0;
   /// All but maps and counters.
   std::vector<Param> params;
 };
 
-/// One way to compute a launch.
-struct Variant {
+/// One way to compute a launch, and what it costs.
+struct Variant : Costs {
   /// The schedule, for people.
   std::string schedule;
   /// The kernel's name in the code.
@@ -196,22 +194,6 @@ struct Variant {
   /// Whether a block takes tiles until none is left, so that there are no more
   /// blocks than run at the same time; otherwise block i computes tile i.
   bool persistent = false;
-  /// What a tile costs, in any unit, and what each of its keys adds; see
-  /// pickVariant.
-  double tileCost = 0;
-  double keyCost = 0;
-  /// Where the keys of a tile do not grow with all keys as a rule, how many
-  /// they are, 0 elsewhere; and what each key costs a tile that needs all of
-  /// them nevertheless, 0 if none does. `tileCost` has the cost of the typical
-  /// keys, but where there is a merge kernel.
-  double typicalKeys = 0;
-  double longKeyCost = 0;
-  /// Whether those that need all keys are few, so that they may take longer
-  /// than all others; otherwise they count only where there are few tiles.
-  bool fewAreLong = false;
-  /// What a row of a head of a batch, a pair in lists of single keys, an entry
-  /// of these, and a byte of a table cost.
-  double rowCost = 0, pairCost = 0, entryCost = 0, tableCost = 0;
   /// Whether rows meet the keys of their lists, and no other.
   bool ofLists = false;
   std::vector<Param> params;

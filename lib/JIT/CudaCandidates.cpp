@@ -1,0 +1,243 @@
+//===- CudaCandidates.cpp - The schedules to try for a program ------------===//
+
+#include "CudaCandidates.h"
+#include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/Transforms/Sparsity.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace attn;
+using mlir::attn::AttentionLikeOpInterface;
+using mlir::attn::SparsityForm;
+
+/// What a byte of words costs in microseconds, on an H200: it is written once
+/// and read once, mostly beside the products.
+static constexpr double kWordByteCost = 0.5e-6;
+
+/// What a kernel that merges parts costs in microseconds, on an H200: to start,
+/// and for each element of a row of a part, which is written, read, and written
+/// again as a result.
+static constexpr double kMergeCost = 6.0, kPartElementCost = 2.0e-6;
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+/// Of both forms of lists of single keys; Dense and Lists are forced.
+static bool areBothForms(SparsityForm form) {
+  return form == SparsityForm::Auto || form == SparsityForm::XFormers;
+}
+
+static llvm::SmallVector<AttentionLikeOpInterface>
+getAttentions(mlir::ModuleOp module) {
+  llvm::SmallVector<AttentionLikeOpInterface> attentions;
+  module.walk([&](AttentionLikeOpInterface op) { attentions.push_back(op); });
+  return attentions;
+}
+
+std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
+                                         const CompileOptions &options,
+                                         unsigned launch) {
+  std::vector<CudaForm> forms;
+  auto attentions = getAttentions(module);
+  if (attentions.size() > 1 && launch < attentions.size())
+    attentions = {attentions[launch]};
+  SparsityForm form = *mlir::attn::parseSparsityForm(options.sparsity);
+  bool isFree = attentions.size() == 1 && !attentions[0]->hasAttr("schedule");
+  auto withLists = llvm::find_if(attentions, mlir::attn::hasKeyLists);
+  bool hasLists = withLists != attentions.end();
+  bool haveTiles = isFree && mlir::attn::haveTiles(attentions[0]);
+  mlir::attn::ListCosts costs;
+  if (hasLists)
+    costs = mlir::attn::getCudaListCosts(*withLists);
+  constexpr double microseconds = 1e-3;
+  // Rows are a form of their own, in which alone there may be other elements.
+  bool isGathered = hasLists && form == SparsityForm::Gathered;
+  bool areRows = hasLists && form != SparsityForm::Dense && !isGathered;
+  bool hasBoth = haveTiles && areRows && areBothForms(form);
+  if (areRows) {
+    CudaForm &rows = forms.emplace_back();
+    rows.sparsity = isFree && areBothForms(form) ? "lists" : options.sparsity;
+    rows.areRows = true;
+    rows.costs.rowCost = costs.row * microseconds;
+    rows.costs.pairCost = costs.pair * microseconds;
+  }
+  // Without a sparsity, too: no mask is asked which tiles it needs.
+  if (haveTiles && form == SparsityForm::Dense)
+    attentions[0]->setAttr(mlir::attn::kWholeAttrName,
+                           mlir::UnitAttr::get(module.getContext()));
+  if (!areRows || hasBoth) {
+    CudaForm &tiles = forms.emplace_back();
+    bool isDense = haveTiles && hasLists && !isGathered;
+    tiles.sparsity = isDense ? "dense" : options.sparsity;
+    tiles.isChosen = haveTiles;
+    tiles.isOneOfSeveral = hasBoth;
+    if (isDense) {
+      tiles.costs.entryCost = costs.entry * microseconds;
+      tiles.costs.tableCost = kWordByteCost;
+    }
+  }
+  return forms;
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+/// The schedules of one form.
+static void addCandidates(const CudaForm &form,
+                          std::vector<Candidate> &candidates) {
+  auto attentions = getAttentions(*form.module);
+  if (!form.isChosen || attentions.size() != 1) {
+    Candidate &candidate = candidates.emplace_back();
+    static_cast<cuda::Costs &>(candidate) = form.costs;
+    candidate.form = &form;
+    return;
+  }
+  AttentionLikeOpInterface attention = attentions[0];
+  // No pass has needed it so far.
+  attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
+  auto gradient =
+      llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention);
+  for (const mlir::attn::HopperSchedule &schedule :
+       gradient ? mlir::attn::getGradientSchedules(gradient)
+                : mlir::attn::getHopperSchedules(attention)) {
+    // The other form is for any strides, and runs where nothing else does; few
+    // tiles of one of several forms are not shared out.
+    if (form.isOneOfSeveral &&
+        (schedule.isForAnyStrides || schedule.isLastResort))
+      continue;
+    bool hasWords = form.costs.tableCost > 0;
+    if (schedule.isForFewTiles &&
+        (hasWords || attention->hasAttr(mlir::attn::kGatheredAttrName)))
+      continue;
+    Candidate &candidate = candidates.emplace_back();
+    static_cast<cuda::Costs &>(candidate) = schedule;
+    candidate.entryCost = form.costs.entryCost;
+    candidate.tableCost = form.costs.tableCost;
+    candidate.form = &form;
+    candidate.schedule = schedule.schedule;
+    // Small tiles are assembled last, as others take longer.
+    candidate.registers =
+        schedule.schedule.getPackHeads() ? 0 : schedule.schedule.getRegisters();
+    if (schedule.isForAnyStrides) {
+      candidate.kind = Candidate::Kind::AnyStrides;
+    } else if (schedule.isLastResort) {
+      candidate.kind = Candidate::Kind::LastResort;
+    } else if (schedule.isForFewTiles) {
+      candidate.kind = Candidate::Kind::FewTiles;
+      candidate.mergeCost = kMergeCost;
+      candidate.partRowCost =
+          kPartElementCost * double(attention.getValueDim());
+    }
+  }
+}
+
+std::vector<Candidate> attn::getCandidates(llvm::ArrayRef<CudaForm> forms) {
+  std::vector<Candidate> candidates;
+  for (const CudaForm &form : forms)
+    addCandidates(form, candidates);
+  return candidates;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Candidate::makeModule() const {
+  mlir::OwningOpRef<mlir::ModuleOp> copy = form->module.get().clone();
+  if (schedule)
+    for (AttentionLikeOpInterface op : getAttentions(*copy))
+      op->setAttr("schedule", schedule);
+  return copy;
+}
+
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+cuda::ListsInfo attn::describeLists(mlir::ModuleOp module,
+                                    llvm::StringRef sparsity) {
+  cuda::ListsInfo lists;
+  module.walk([&](AttentionLikeOpInterface op) {
+    if (!mlir::attn::hasKeyLists(op))
+      return;
+    auto getNumber = [](mlir::Value operand) -> int32_t {
+      while (auto cast = operand.getDefiningOp<mlir::tensor::CastOp>())
+        operand = cast.getSource();
+      auto argument = llvm::dyn_cast<mlir::BlockArgument>(operand);
+      return argument ? static_cast<int32_t>(argument.getArgNumber()) : -1;
+    };
+    lists.rowsOperand = getNumber(op.getSparsityOperands()[0]);
+    lists.columnsOperand = getNumber(op.getSparsityOperands()[1]);
+  });
+  if (sparsity == mlir::attn::getSparsityFormName(SparsityForm::XFormers))
+    lists.maxDensity = mlir::attn::kXFormersDensity;
+  return lists;
+}
+
+void attn::explainForms(llvm::ArrayRef<Candidate> candidates,
+                        const cuda::ListsInfo &lists, mlir::Location loc,
+                        llvm::StringRef entry) {
+  const Candidate *rows = nullptr, *dense = nullptr;
+  for (const Candidate &candidate : candidates)
+    (candidate.form->areRows ? rows : dense) = &candidate;
+  if (!rows || rows->pairCost == 0)
+    return;
+  std::string text = "lists: the only form that was asked for, or that a GPU "
+                     "has for these elements";
+  if (dense && lists.maxDensity >= 0) {
+    text =
+        llvm::formatv("lists and dense: xFormers' rule has lists below {0:F1} "
+                      "% of all pairs",
+                      100 * lists.maxDensity);
+  } else if (dense) {
+    // Of many keys, each list of one head; an H200 has 132 multiprocessors.
+    double pairCost = HUGE_VAL;
+    for (const Candidate &candidate : candidates)
+      if (auto schedule =
+              llvm::dyn_cast_or_null<mlir::attn::hopper::ScheduleAttr>(
+                  candidate.schedule))
+        pairCost =
+            std::min(pairCost, candidate.keyCost / double(schedule.getTileM()));
+    mlir::attn::ListCosts costs;
+    costs.pair = rows->pairCost;
+    costs.row = rows->rowCost;
+    costs.entry = dense->entryCost;
+    costs.densePair = pairCost / 132 + dense->tableCost / 8;
+    constexpr double keys = 4096;
+    text = llvm::formatv(
+        "lists and dense: a launch takes the one that costs less, lists below "
+        "some {0:F1} % of all pairs (of 4096 keys); a pair of a list costs "
+        "{1:F1} ps on an H200, and one of all {2:F2}",
+        100 * costs.getCrossover(keys), 1e6 * costs.pair,
+        1e6 * costs.densePair);
+  }
+  mlir::remark::passed(loc, mlir::remark::RemarkOpts::name("sparsity")
+                                .category(mlir::attn::kRemarkCategory)
+                                .function(entry))
+      << mlir::remark::add("{0}", text);
+}
+
+void attn::explainPacking(llvm::ArrayRef<CudaForm> forms, mlir::Location loc,
+                          llvm::StringRef entry) {
+  const CudaForm &form = forms.back();
+  auto attentions = getAttentions(*form.module);
+  bool hasLists = form.costs.tableCost > 0 || form.areRows;
+  if (!form.isChosen || attentions.size() != 1 || hasLists ||
+      llvm::isa<mlir::attn::AttentionGradOp>(*attentions[0]) ||
+      attentions[0]->hasAttr(mlir::attn::kGatheredAttrName) ||
+      !mlir::attn::mayShareKeys(attentions[0]))
+    return;
+  llvm::StringRef obstacle = mlir::attn::getPackingObstacle(attentions[0]);
+  auto opts = mlir::remark::RemarkOpts::name("pack-heads")
+                  .category(mlir::attn::kRemarkCategory)
+                  .function(entry);
+  if (obstacle.empty())
+    mlir::remark::passed(loc, opts)
+        << mlir::remark::add("where queries are few, tiles have those of "
+                             "several heads, whose keys are read once");
+  else
+    mlir::remark::missed(loc, opts) << mlir::remark::add(
+        "{0}", "tiles have the queries of one head: " + obstacle.str());
+}

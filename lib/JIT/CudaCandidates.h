@@ -1,0 +1,76 @@
+//===- CudaCandidates.h - The schedules to try for a program ----*- C++ -*-===//
+
+#ifndef ATTN_LIB_JIT_CUDACANDIDATES_H
+#define ATTN_LIB_JIT_CUDACANDIDATES_H
+
+#include "attn/JIT/Compiler.h"
+#include "attn/Runtime/Cuda/KernelInfo.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace attn {
+
+/// A form of a program's sparse structures. All that is before a schedule is
+/// compiled once for it.
+struct CudaForm {
+  /// For attn-choose-sparsity.
+  std::string sparsity;
+  /// Queries with lists of keys, for which there is one schedule.
+  bool areRows = false;
+  /// Whether schedules are chosen here, and not by a pass or by the user.
+  bool isChosen = false;
+  /// Whether there is another form that serves any tensors.
+  bool isOneOfSeveral = false;
+  /// What is the same for all schedules.
+  cuda::Costs costs;
+  /// The program at the online level.
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// The forms that kernels are made of for a program at the tensor level, which
+/// is marked where it is to be dense. Of several attentions, that of a launch.
+std::vector<CudaForm> getCudaForms(mlir::ModuleOp module,
+                                   const CompileOptions &options,
+                                   unsigned launch);
+
+/// A schedule to try for a form.
+struct Candidate : cuda::Costs {
+  enum class Kind {
+    /// One of several, of which a launch takes one by its extents.
+    Usual,
+    /// To try where none of the usual ones can be assembled well.
+    LastResort,
+    /// Shares out keys: of use beside others alone.
+    FewTiles,
+    /// For tensors that the others cannot copy.
+    AnyStrides
+  };
+  Kind kind = Kind::Usual;
+  const CudaForm *form = nullptr;
+  /// Null for the one that a pass chooses, or that the program has.
+  mlir::Attribute schedule;
+  /// Of a thread that computes: the more, the longer the assembler takes.
+  int64_t registers = 0;
+
+  /// The form with this schedule.
+  mlir::OwningOpRef<mlir::ModuleOp> makeModule() const;
+};
+
+/// The schedules to try, the best for long sequences first.
+std::vector<Candidate> getCandidates(llvm::ArrayRef<CudaForm> forms);
+
+/// Where a launch finds the lists of the one attention, if its operands are
+/// arguments of the function.
+cuda::ListsInfo describeLists(mlir::ModuleOp module, llvm::StringRef sparsity);
+
+/// Says which forms a kernel for lists of single keys has, and why.
+void explainForms(llvm::ArrayRef<Candidate> candidates,
+                  const cuda::ListsInfo &lists, mlir::Location loc,
+                  llvm::StringRef entry);
+/// Says whether tiles of a variant have heads that share their keys, or why
+/// not.
+void explainPacking(llvm::ArrayRef<CudaForm> forms, mlir::Location loc,
+                    llvm::StringRef entry);
+
+} // namespace attn
+
+#endif // ATTN_LIB_JIT_CUDACANDIDATES_H
