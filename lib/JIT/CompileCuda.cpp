@@ -1,6 +1,7 @@
 //===- CompileCuda.cpp - From a program to kernels for a GPU --------------===//
 
 #include "Compilation.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "attn/Pipelines/AttnToNVVM.h"
 #include "mlir/IR/Remarks.h"
@@ -118,7 +119,7 @@ struct Attempt {
   }
   void assemble() {
     if (llvm::Expected<CudaVerdict> result =
-            assembleKernel(kernel.variant, note))
+            assembleKernel(kernel.chip, kernel.variant, note))
       verdict = std::move(*result);
     else
       failure = llvm::toString(result.takeError());
@@ -203,7 +204,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   };
 
   cuda::CudaProgram program;
-  program.chip = kCudaChip.str();
+  program.chip = mlir::attn::getTarget(module).getChip().str();
   std::deque<Attempt> attempts;
   auto compileAndStart = [&](size_t number) -> llvm::Error {
     dumpPart(parts[number]);

@@ -5,6 +5,7 @@
 #include "Program.h"
 #include "TranslatePlan.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/AttnToNVVM.h"
@@ -16,6 +17,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/ADT/StringExtras.h"
 #include <chrono>
 
 using namespace attn;
@@ -39,6 +41,21 @@ llvm::Error Compilation::runStage(llvm::StringRef name,
   return error;
 }
 
+/// Says what GPU a program is compiled for, if that was asked for.
+static llvm::Error setTarget(mlir::ModuleOp module, llvm::StringRef name) {
+  if (name.empty())
+    return llvm::Error::success();
+  mlir::attn::TargetAttr target =
+      mlir::attn::getNamedTarget(module.getContext(), name);
+  if (!target)
+    return makeCompileError("error: expects a GPU to be one of " +
+                            llvm::join(mlir::attn::getTargetNames(), ", ") +
+                            ", or the name of its chip, but got '" + name +
+                            "'");
+  module->setAttr(mlir::attn::kTargetAttrName, target);
+  return llvm::Error::success();
+}
+
 llvm::Error Compilation::prepare(mlir::ModuleOp module,
                                  const CompileOptions &options,
                                  DiagnosticCollector &diagnostics) {
@@ -48,7 +65,9 @@ llvm::Error Compilation::prepare(mlir::ModuleOp module,
                             "it out, or compile for the CPU");
   metadata = KernelMetadata();
   if (isCuda) {
-    report.target = ("cuda: " + kCudaChip).str();
+    if (llvm::Error error = setTarget(module, options.chip))
+      return error;
+    report.target = "cuda: " + mlir::attn::getTarget(module).getChip().str();
   } else {
     llvm::Expected<CPUTarget> found = getCPUTarget(options.target);
     if (!found)

@@ -91,8 +91,8 @@ static llvm::Expected<std::string> getVersion(const cuda::Ptxas &ptxas) {
   return version;
 }
 
-static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
-                                          llvm::StringRef ptx) {
+static llvm::Expected<Assembled>
+assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
   llvm::Expected<std::string> version = getVersion(ptxas);
   if (!version)
     return version.takeError();
@@ -101,13 +101,13 @@ static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
                            .add(kCacheFormat)
                            .add(ptx)
                            .add(*version)
-                           .add(kCudaChip)
+                           .add(chip)
                            .get();
   if (std::optional<std::string> bytes = cache.lookup(key))
     if (std::optional<Assembled> assembled = fromBytes(*bytes))
       return std::move(*assembled);
   cuda::PtxasOptions options;
-  options.chip = kCudaChip.str();
+  options.chip = chip.str();
   if (const char *seconds = std::getenv("ATTN_PTXAS_SECONDS"))
     if (llvm::StringRef(seconds).getAsDouble(options.timeoutSeconds))
       return llvm::createStringError("expects ATTN_PTXAS_SECONDS to be a "
@@ -126,7 +126,8 @@ static llvm::Expected<Assembled> assemble(const cuda::Ptxas &ptxas,
   return assembled;
 }
 
-llvm::Expected<CudaVerdict> attn::assembleKernel(cuda::Variant &variant,
+llvm::Expected<CudaVerdict> attn::assembleKernel(llvm::StringRef chip,
+                                                 cuda::Variant &variant,
                                                  std::string &note) {
   const char *named = std::getenv("ATTN_PTXAS");
   if (named && llvm::StringRef(named) == "off") {
@@ -141,7 +142,7 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(cuda::Variant &variant,
     note = llvm::toString(ptxas.takeError());
     return CudaVerdict();
   }
-  llvm::Expected<Assembled> assembled = assemble(*ptxas, variant.ptx);
+  llvm::Expected<Assembled> assembled = assemble(*ptxas, chip, variant.ptx);
   if (!assembled) {
     // That it takes too long is a verdict: there may be a smaller kernel.
     CudaVerdict verdict;

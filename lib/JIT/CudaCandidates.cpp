@@ -3,6 +3,7 @@
 #include "CudaCandidates.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -192,7 +193,7 @@ void attn::explainForms(llvm::ArrayRef<Candidate> candidates,
                       "% of all pairs",
                       100 * lists.maxDensity);
   } else if (dense) {
-    // Of many keys, each list of one head; an H200 has 132 multiprocessors.
+    // Of many keys, each list of one head.
     double pairCost = HUGE_VAL;
     for (const Candidate &candidate : candidates)
       if (auto schedule =
@@ -204,7 +205,9 @@ void attn::explainForms(llvm::ArrayRef<Candidate> candidates,
     costs.pair = rows->pairCost;
     costs.row = rows->rowCost;
     costs.entry = dense->entryCost;
-    costs.densePair = pairCost / 132 + dense->tableCost / 8;
+    costs.densePair =
+        pairCost / double(mlir::attn::getTarget(*rows->form->module).getSms()) +
+        dense->tableCost / 8;
     constexpr double keys = 4096;
     text = llvm::formatv(
         "lists and dense: a launch takes the one that costs less, lists below "

@@ -2,6 +2,7 @@
 
 #include "CudaCodeGen.h"
 #include "Diagnostics.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -39,16 +40,12 @@ static llvm::cl::Option *getShortPointers() {
 
 void attn::keepCompilerOptions() { getShortPointers(); }
 
-/// The first version of PTX that has this chip, and what most kernels are made
-/// of: 8.0, of CUDA 12.0, as old as the driver may be then.
-static constexpr int64_t kLeastPTXVersion = 80;
-
 /// Below, accumulators are copied while products are in flight, for which ptxas
 /// would wait.
 static constexpr unsigned kLeastOptLevel = 1;
 
 static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createCudaMachine(unsigned optLevel, int64_t ptxVersion) {
+createCudaMachine(llvm::StringRef chip, unsigned optLevel, int64_t ptxVersion) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -69,12 +66,12 @@ createCudaMachine(unsigned optLevel, int64_t ptxVersion) {
   // A multiplication and an addition become one instruction.
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple, kCudaChip, "+ptx" + std::to_string(ptxVersion), options,
+      triple, chip, "+ptx" + std::to_string(ptxVersion), options,
       /*RM=*/std::nullopt,
       /*CM=*/std::nullopt,
       getCodeGenLevel(std::max(optLevel, kLeastOptLevel))));
   if (!machine)
-    return makeCompileError("error: no code can be made for " + kCudaChip);
+    return makeCompileError("error: no code can be made for " + chip);
   return machine;
 }
 
@@ -360,13 +357,14 @@ static bool isKernel(mlir::LLVM::LLVMFuncOp function) {
 static llvm::Expected<CudaCode> makeCode(mlir::gpu::GPUModuleOp module,
                                          const CompileOptions &options,
                                          StageRunner runStage) {
-  int64_t ptxVersion = kLeastPTXVersion;
+  mlir::attn::TargetAttr target = mlir::attn::getTarget(module);
+  int64_t ptxVersion = target.getPtx();
   for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
     if (auto version = function->getAttrOfType<mlir::IntegerAttr>(
             hopper::kPTXVersionAttrName))
       ptxVersion = std::max(ptxVersion, version.getInt());
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine =
-      createCudaMachine(options.optLevel, ptxVersion);
+      createCudaMachine(target.getChip(), options.optLevel, ptxVersion);
   if (!machine)
     return machine.takeError();
   CudaCode code;
@@ -424,6 +422,7 @@ llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
   if (!function)
     return makeCompileError("error: expects one kernel for a GPU");
   CudaKernel kernel;
+  kernel.chip = mlir::attn::getTarget(module).getChip().str();
   if (llvm::Error error = describeKernel(function, kernel))
     return error;
   kernel.variant.entry = makeKernelName(function.getName());

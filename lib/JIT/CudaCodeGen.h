@@ -12,9 +12,6 @@
 
 namespace attn {
 
-/// What GPU code is made for.
-inline constexpr llvm::StringLiteral kCudaChip = "sm_90a";
-
 /// Kernels as LLVM IR, with all that their code is made of: a thread may do
 /// that while others work in the context of MLIR.
 struct CudaCode {
@@ -32,6 +29,8 @@ struct CudaKernel {
   int32_t firstScratch = -1;
   std::vector<cuda::TableInfo> scratch;
   CudaCode code;
+  /// As LLVM and ptxas name it.
+  std::string chip;
 };
 
 /// Translates the one kernel of a module in the LLVM and NVVM dialects.
@@ -58,8 +57,8 @@ struct CudaVerdict {
 /// Turns the PTX into a cubin, or finds that the disk cache has it, and fills
 /// in the resources. Without ptxas the variant stays as it is, and `note` says
 /// so. Fails if ptxas does.
-llvm::Expected<CudaVerdict> assembleKernel(cuda::Variant &variant,
-                                           std::string &note);
+llvm::Expected<CudaVerdict>
+assembleKernel(llvm::StringRef chip, cuda::Variant &variant, std::string &note);
 
 } // namespace attn
 

@@ -138,6 +138,12 @@ struct CommandLine {
       cl::desc("How to print: text, the default, or one JSON\n"
                "object"),
       cl::init("text"), cl::cat(category)};
+  cl::opt<std::string> chip{
+      "chip", cl::value_desc("name"),
+      cl::desc("The GPU to compile for, as h200, the default, or\n"
+               "its chip, as sm_90a. Others have fewer kinds of\n"
+               "kernels, and run nothing here"),
+      cl::cat(category)};
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("attribute"),
       cl::desc("A schedule for all attentions, such as\n"
@@ -292,6 +298,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
                                      "one after the other",
                                      name));
   options.target = line.target;
+  options.chip = line.chip;
   if (!line.target.getNumOccurrences())
     options.target = "auto";
   if (options.target != "cpu" && options.target != "cuda" &&
@@ -302,7 +309,9 @@ static Error readTarget(const CommandLine &line, Options &options) {
   if (needsGPU && options.target == "cpu")
     return makeError("expects --target=cuda for --emit=" + options.emit +
                      ", but got 'cpu'");
-  if (needsGPU)
+  if (!options.chip.empty() && options.target == "cpu")
+    return makeError("expects --target=cuda for --chip, but got 'cpu'");
+  if (needsGPU || !options.chip.empty())
     options.target = "cuda";
   return Error::success();
 }

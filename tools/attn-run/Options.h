@@ -27,6 +27,8 @@ struct Options {
   std::string untilAfter;
   /// "cpu", "cuda" or "auto".
   std::string target;
+  /// The GPU to compile for, or "" for the usual one.
+  std::string chip;
   /// A folder for the program after each pass and its code, or "".
   std::string dumpIR;
   /// An attribute, or "" for the compiler's choice.

@@ -63,6 +63,7 @@ static CompileOptions getCompileOptions(const Options &options,
   compile.boundsCheck = options.boundsCheck;
   compile.untilAfter = options.untilAfter;
   compile.device = device;
+  compile.chip = options.chip;
   compile.schedule = options.schedule;
   compile.sparsity = options.sparsity;
   return compile;

@@ -16,8 +16,9 @@ struct CompileReport {
     double milliseconds = 0;
   };
   /// In the order they ran: "parse", the stages of the pipeline, "translate",
-  /// "optimize", "codegen", and "load" for a kernel. For a GPU "assemble"
-  /// follows "codegen", and there is no "optimize".
+  /// "optimize", "codegen", and "load" for a kernel. For a GPU, code is made of
+  /// a kernel while the next one is translated, and "assemble" is the time to
+  /// wait for that.
   std::vector<Stage> stages;
   /// The compiler's remarks, one a line: "location: remark: name: text".
   std::string remarks;

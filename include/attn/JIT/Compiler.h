@@ -34,6 +34,9 @@ struct CompileOptions {
   /// The processor to compile for: empty for the one this runs on, or
   /// "baseline", "avx2" or "avx512". Means nothing for a GPU.
   std::string target;
+  /// The GPU to compile for, such as "h200", or its chip, such as "sm_90a"; if
+  /// empty, what the program says in `attn.target`, or an H200.
+  std::string chip;
   /// A schedule for all attentions, such as "#attn.schedule<tile_m = ...>" or,
   /// for a GPU, "#hopper.schedule<tile_m = ...>"; if empty, the compiler
   /// chooses.

@@ -45,6 +45,14 @@ struct AttnHopperAssignSchedule
       bool areTiles =
           op->hasAttr(kGatheredAttrName) ||
           isa_and_nonnull<hopper::ScheduleAttr>(op->getAttr("schedule"));
+      TargetAttr target = getTarget(op);
+      if (areTiles && !target.getWgmma()) {
+        op.emitError("expects a target with wgmma for tiles on a GPU, but ")
+            << target.getChip()
+            << " has none; leave the choice of a schedule and of a form to the "
+               "compiler";
+        return WalkResult::interrupt();
+      }
       if (areTiles && !areHeadDimsSupported(op)) {
         op.emitError("expects head dimensions that are multiples of 8 up to "
                      "256 for tiles on a GPU, but got ")

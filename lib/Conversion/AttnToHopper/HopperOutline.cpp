@@ -422,8 +422,9 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
 /// The tile that a result is staged in: memory of its own, for some columns at
 /// a time where there is not enough for all, or that of the queries.
 Value Outliner::emitStaging(const TileAccess &result) {
-  int64_t columns = getStagingColumns(schedule, query.columns, result.columns,
-                                      getCaptureTypes());
+  int64_t columns =
+      getStagingColumns(getTarget(function), schedule, query.columns,
+                        result.columns, getCaptureTypes());
   auto type = cast<hopper::TileType>(queryTile.getType());
   // Where others than those that write read the queries, they may not have.
   if (!residents.empty() && schedule.getStrided())

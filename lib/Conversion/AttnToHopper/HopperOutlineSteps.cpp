@@ -102,7 +102,7 @@ Value Outliner::emitOwnRows(Value tile) {
 LogicalResult Outliner::emitQueries() {
   FailureOr<Value> tile =
       emitLoadStep("load_q", query, schedule.getTileM(),
-                   getQueryStages(schedule, query.columns,
+                   getQueryStages(getTarget(function), schedule, query.columns,
                                   !results.empty() && results.front().access
                                       ? results.front().access->columns
                                       : query.columns,

@@ -23,9 +23,11 @@ using namespace mlir::attn;
 
 /// The shared memory that a thread block may have, in bytes: its part of that
 /// of a multiprocessor, but for what the hardware takes for each.
-static int64_t getSharedLimit(hopper::ScheduleAttr schedule) {
-  constexpr int64_t all = 233472, reserved = 1024;
-  return all / schedule.getThreadBlocks() - reserved;
+static int64_t getSharedLimit(TargetAttr target,
+                              hopper::ScheduleAttr schedule) {
+  return std::min(target.getCtaShared(),
+                  target.getSmShared() / schedule.getThreadBlocks() -
+                      target.getReservedShared());
 }
 
 /// The bytes of so many columns of a tile's row.
@@ -62,7 +64,8 @@ static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
          schedule.getCaptureStages() * schedule.getTileM() * captureBytes;
 }
 
-int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
+int64_t mlir::attn::getStagingColumns(TargetAttr target,
+                                      hopper::ScheduleAttr schedule,
                                       int64_t queryKeyDim, int64_t valueDim,
                                       ArrayRef<Type> captures) {
   // Results of parts go to memory as they are.
@@ -71,7 +74,7 @@ int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
   bool fitsInQueries = queryKeyDim == valueDim;
   if (!schedule.getPersistent() && fitsInQueries)
     return 0;
-  int64_t free = getSharedLimit(schedule) -
+  int64_t free = getSharedLimit(target, schedule) -
                  getChannelBytes(schedule, queryKeyDim, valueDim, captures);
   int64_t tileM = schedule.getTileM();
   int64_t part = llvm::alignDown(std::max<int64_t>(free / (tileM * 2), 0),
@@ -82,24 +85,28 @@ int64_t mlir::attn::getStagingColumns(hopper::ScheduleAttr schedule,
 }
 
 /// The shared memory that a kernel with this schedule takes, in bytes.
-static int64_t getSharedBytes(hopper::ScheduleAttr schedule,
+static int64_t getSharedBytes(TargetAttr target, hopper::ScheduleAttr schedule,
                               int64_t queryKeyDim, int64_t valueDim,
                               ArrayRef<Type> captures) {
   return getChannelBytes(schedule, queryKeyDim, valueDim, captures) +
-         schedule.getTileM() * getRowBytes(getStagingColumns(
-                                   schedule, queryKeyDim, valueDim, captures));
+         schedule.getTileM() *
+             getRowBytes(getStagingColumns(target, schedule, queryKeyDim,
+                                           valueDim, captures));
 }
 
-int64_t mlir::attn::getQueryStages(hopper::ScheduleAttr schedule,
+int64_t mlir::attn::getQueryStages(TargetAttr target,
+                                   hopper::ScheduleAttr schedule,
                                    int64_t queryKeyDim, int64_t valueDim,
                                    ArrayRef<Type> captures) {
   // Queries in registers are out of the way of the next ones anyway.
   if (!schedule.getPersistent() || schedule.getQInRegisters() ||
-      getStagingColumns(schedule, queryKeyDim, valueDim, captures) != valueDim)
+      getStagingColumns(target, schedule, queryKeyDim, valueDim, captures) !=
+          valueDim)
     return 1;
-  int64_t bytes = getSharedBytes(schedule, queryKeyDim, valueDim, captures) +
-                  schedule.getTileM() * getRowBytes(queryKeyDim);
-  return bytes <= getSharedLimit(schedule) ? 2 : 1;
+  int64_t bytes =
+      getSharedBytes(target, schedule, queryKeyDim, valueDim, captures) +
+      schedule.getTileM() * getRowBytes(queryKeyDim);
+  return bytes <= getSharedLimit(target, schedule) ? 2 : 1;
 }
 
 int64_t mlir::attn::getFreeSharedBytes(hopper::ScheduleAttr schedule,
@@ -121,7 +128,7 @@ bool mlir::attn::areHeadDimsSupported(AttentionLikeOpInterface op) {
 }
 
 bool mlir::attn::haveTiles(AttentionLikeOpInterface op) {
-  return areHeadDimsSupported(op) &&
+  return getTarget(op).getWgmma() && areHeadDimsSupported(op) &&
          isa<BFloat16Type, Float16Type>(op.getQueryType().getElementType());
 }
 
@@ -264,7 +271,7 @@ static bool hasGlobalQueries(const MaskNode &node, AttentionLikeOpInterface op,
 /// several, unless some may take longer than others.
 static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles,
                          bool isPacked) {
-  constexpr int64_t tileM = 64, leastTileN = 64, mostProcessors = 132;
+  constexpr int64_t tileM = 64, leastTileN = 64;
   Layout query = op.getLayout(0), key = op.getLayout(1);
   ArrayRef<int64_t> shape = op.getQueryType().getShape();
   int64_t keys = op.getKeyType().getDimSize(key.s);
@@ -281,9 +288,9 @@ static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles,
     int64_t group = std::max<int64_t>(shape[query.h] / keyHeads, 1);
     packed = std::min(group & -group, tileM);
   }
-  return shape[query.b] * (shape[query.h] / packed) *
-             llvm::divideCeil(shape[query.s] * packed, tileM) <
-         2 * mostProcessors;
+  int64_t tiles = shape[query.b] * (shape[query.h] / packed) *
+                  llvm::divideCeilSigned(shape[query.s] * packed, tileM);
+  return tiles < 2 * getTarget(op).getSms();
 }
 
 static hopper::ScheduleAttr withTileN(hopper::ScheduleAttr schedule,
@@ -306,6 +313,7 @@ static SmallVector<HopperSchedule>
 getGatheredSchedules(AttentionLikeOpInterface op) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
+  TargetAttr target = getTarget(op);
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileN, int64_t stages, int64_t registers,
                  int64_t threadBlocks, bool isStrided = false) {
@@ -322,8 +330,8 @@ getGatheredSchedules(AttentionLikeOpInterface op) {
     };
     // Pages are whole words.
     while (tileN > kWordKeys &&
-           getSharedBytes(get(tileN), queryKeyDim, valueDim, {}) >
-               getSharedLimit(get(tileN)))
+           getSharedBytes(target, get(tileN), queryKeyDim, valueDim, {}) >
+               getSharedLimit(target, get(tileN)))
       tileN -= kWordKeys;
     HopperSchedule &schedule = schedules.emplace_back();
     schedule.schedule = get(tileN);
@@ -436,6 +444,7 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
   bool bothEnds = byClass && !endsWithQuery;
   bool isInBand = bounds && isBand(*bounds, op);
   bool hasFewKeys = byClass || isInBand;
+  TargetAttr target = getTarget(op);
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t registers,
                  unsigned flags, double tileCost, double keyCost) {
@@ -453,8 +462,8 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op) {
           /*partitions=*/{});
     };
     auto fits = [&](hopper::ScheduleAttr schedule) {
-      return getSharedBytes(schedule, queryKeyDim, valueDim, captures) <=
-             getSharedLimit(schedule);
+      return getSharedBytes(target, schedule, queryKeyDim, valueDim,
+                            captures) <= getSharedLimit(target, schedule);
     };
     // Smaller tiles for pairs of head dimensions that need more memory.
     while (tileN > 16 && !fits(get(tileN)))

@@ -4,6 +4,7 @@
 #define ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
 
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "attn/Runtime/Cuda/Costs.h"
 
@@ -30,7 +31,7 @@ bool isHeadDimSupported(int64_t dim);
 bool areHeadDimsSupported(AttentionLikeOpInterface op);
 
 /// Whether matrix instructions take the tiles of an attention: elements of 16
-/// bits, and head dimensions that are supported.
+/// bits, and head dimensions that are supported, on a target that has them.
 bool haveTiles(AttentionLikeOpInterface op);
 
 /// Whether several heads of an attention may have the same keys, as far as its
@@ -65,14 +66,16 @@ bool isCaptureTileElement(Type element);
 /// that a persistent kernel can read the next queries early: all, or a multiple
 /// of 64 if there is less memory, with captures of these types that come as
 /// tiles. 0 if they are staged in place of the queries, or not at all.
-int64_t getStagingColumns(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                          int64_t valueDim, ArrayRef<Type> captures);
+int64_t getStagingColumns(TargetAttr target, hopper::ScheduleAttr schedule,
+                          int64_t queryKeyDim, int64_t valueDim,
+                          ArrayRef<Type> captures);
 
 /// How many tiles of queries are in shared memory at a time: 2 where there is
 /// memory for it and they stay until the last product, so that the next ones
 /// come beside it.
-int64_t getQueryStages(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                       int64_t valueDim, ArrayRef<Type> captures);
+int64_t getQueryStages(TargetAttr target, hopper::ScheduleAttr schedule,
+                       int64_t queryKeyDim, int64_t valueDim,
+                       ArrayRef<Type> captures);
 
 /// The bytes of shared memory that are left beside these.
 int64_t getFreeSharedBytes(hopper::ScheduleAttr schedule, int64_t queryKeyDim,

@@ -2,6 +2,7 @@
 
 #include "AttnTileUtils.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -94,6 +95,13 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
     return op->emitError("expects '")
            << attribute.getName().getValue()
            << "' to be an array of strings, but got " << attribute.getValue();
+  }
+  if (attribute.getName() == kTargetAttrName) {
+    if (isa<TargetAttr>(attribute.getValue()))
+      return success();
+    return op->emitError("expects '")
+           << kTargetAttrName << "' to be a target, but got "
+           << attribute.getValue();
   }
   for (StringRef name : {kWholeAttrName, kGatheredAttrName}) {
     if (attribute.getName() != name)

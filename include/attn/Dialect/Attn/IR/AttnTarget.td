@@ -1,0 +1,50 @@
+//===- AttnTarget.td - What a program is compiled for ------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNTARGET_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNTARGET_TD
+
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
+  let mnemonic = "target";
+  let summary = "a GPU: its resources, and which instructions it has";
+  let description = [{
+    Passes for a GPU ask the attribute `attn.target` of their module, or of a parent of it, what there is. They know no chip by its name.
+    Without one, they compile for an H200.
+
+    * `chip`: the name that LLVM and ptxas have for it.
+    * `sms`: multiprocessors.
+    * `sm_shared`, `cta_shared`: bytes of shared memory of a multiprocessor, and the most that a thread block may have.
+    * `reserved_shared`: bytes that the hardware takes of it for each thread block.
+    * `sm_registers`, `thread_registers`: registers of a multiprocessor, and the most that a thread may have.
+    * `sm_threads`, `cta_threads`, `sm_ctas`: the most threads of a multiprocessor and of a thread block, and thread blocks of a multiprocessor.
+    * `ptx`: the least version of PTX that has the chip, 80 for 8.0.
+    * `wgmma`: whether warpgroups have products of matrices in shared memory: 64 rows, a multiple of 8 columns up to 256, and 32 bytes of the reduced extent.
+    * `tma`: whether copies of boxes of tensors run in the background.
+
+    Example:
+
+    ```mlir
+    module attributes {attn.target = #attn.target<"sm_90a", sms = 132,
+        sm_shared = 233472, cta_shared = 232448, reserved_shared = 1024,
+        sm_registers = 65536, thread_registers = 255, sm_threads = 2048,
+        cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = true, tma = true>} {
+    }
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$chip, "int64_t":$sms,
+      "int64_t":$sm_shared, "int64_t":$cta_shared, "int64_t":$reserved_shared,
+      "int64_t":$sm_registers, "int64_t":$thread_registers,
+      "int64_t":$sm_threads, "int64_t":$cta_threads, "int64_t":$sm_ctas,
+      "int64_t":$ptx, DefaultValuedParameter<"bool", "false">:$wgmma,
+      DefaultValuedParameter<"bool", "false">:$tma);
+  let assemblyFormat = [{
+    `<` $chip `,` struct($sms, $sm_shared, $cta_shared, $reserved_shared,
+        $sm_registers, $thread_registers, $sm_threads, $cta_threads, $sm_ctas,
+        $ptx, $wgmma, $tma) `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNTARGET_TD

@@ -1,0 +1,88 @@
+//===- AttnTarget.cpp - What a program is compiled for --------------------===//
+
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef chip, int64_t sms, int64_t smShared,
+                                 int64_t ctaShared, int64_t reservedShared,
+                                 int64_t smRegisters, int64_t threadRegisters,
+                                 int64_t smThreads, int64_t ctaThreads,
+                                 int64_t smCtas, int64_t ptx, bool wgmma,
+                                 bool tma) {
+  if (chip.empty())
+    return emitError() << "expects the name of a chip";
+  for (auto [name, value] :
+       std::initializer_list<std::pair<StringRef, int64_t>>{
+           {"sms", sms},
+           {"sm_shared", smShared},
+           {"cta_shared", ctaShared},
+           {"sm_registers", smRegisters},
+           {"thread_registers", threadRegisters},
+           {"sm_threads", smThreads},
+           {"cta_threads", ctaThreads},
+           {"sm_ctas", smCtas},
+           {"ptx", ptx}})
+    if (value <= 0)
+      return emitError() << "expects " << name << " to be positive, but got "
+                         << value;
+  if (reservedShared < 0)
+    return emitError() << "expects reserved_shared not to be negative, but got "
+                       << reservedShared;
+  auto checkMost = [&](StringRef part, int64_t number, StringRef whole,
+                       int64_t most) -> LogicalResult {
+    if (number <= most)
+      return success();
+    return emitError() << "expects " << part << " to be at most " << whole
+                       << ", but got " << number << " of " << most;
+  };
+  if (failed(checkMost("cta_shared and reserved_shared",
+                       ctaShared + reservedShared, "sm_shared", smShared)) ||
+      failed(checkMost("thread_registers", threadRegisters, "sm_registers",
+                       smRegisters)) ||
+      failed(checkMost("cta_threads", ctaThreads, "sm_threads", smThreads)))
+    return failure();
+  // Tiles come to the products by copies in the background.
+  if (wgmma && !tma)
+    return emitError() << "expects tma with wgmma";
+  return success();
+}
+
+namespace {
+struct NamedTarget {
+  StringLiteral name, text;
+};
+} // namespace
+
+static constexpr NamedTarget kTargets[] = {
+#define TARGET(NAME, TEXT) {NAME, TEXT},
+#include "Targets.inc"
+#undef TARGET
+};
+
+SmallVector<StringRef> mlir::attn::getTargetNames() {
+  return llvm::map_to_vector(
+      kTargets,
+      [](const NamedTarget &target) -> StringRef { return target.name; });
+}
+
+TargetAttr mlir::attn::getNamedTarget(MLIRContext *context, StringRef name) {
+  context->getOrLoadDialect<AttnDialect>();
+  for (const NamedTarget &target : kTargets) {
+    auto attribute = cast<TargetAttr>(parseAttribute(target.text, context));
+    if (target.name == name || attribute.getChip() == name)
+      return attribute;
+  }
+  return nullptr;
+}
+
+TargetAttr mlir::attn::getTarget(Operation *op) {
+  for (Operation *at = op; at; at = at->getParentOp())
+    if (auto target = at->getAttrOfType<TargetAttr>(kTargetAttrName))
+      return target;
+  return getNamedTarget(op->getContext(), kTargets[0].name);
+}
