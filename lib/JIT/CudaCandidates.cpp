@@ -102,8 +102,7 @@ static void addCandidates(const CudaForm &form,
   AttentionLikeOpInterface attention = attentions[0];
   // No pass has needed it so far.
   attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
-  auto gradient =
-      llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention);
+  auto gradient = llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention);
   for (const mlir::attn::HopperSchedule &schedule :
        gradient ? mlir::attn::getGradientSchedules(gradient)
                 : mlir::attn::getHopperSchedules(attention)) {

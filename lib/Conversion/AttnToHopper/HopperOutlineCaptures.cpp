@@ -100,7 +100,7 @@ void Outliner::matchVectors() {
       types.push_back(getElementTypeOrSelf(read.getType()));
   });
   int64_t free = getFreeSharedBytes(
-      schedule, query.columns,
+      getTarget(function), schedule, query.columns,
       results.front().access ? results.front().access->columns : query.columns,
       types);
   int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);

@@ -109,12 +109,14 @@ int64_t mlir::attn::getQueryStages(TargetAttr target,
   return bytes <= getSharedLimit(target, schedule) ? 2 : 1;
 }
 
-int64_t mlir::attn::getFreeSharedBytes(hopper::ScheduleAttr schedule,
+int64_t mlir::attn::getFreeSharedBytes(TargetAttr target,
+                                       hopper::ScheduleAttr schedule,
                                        int64_t queryKeyDim, int64_t valueDim,
                                        ArrayRef<Type> captures) {
-  int64_t more = getQueryStages(schedule, queryKeyDim, valueDim, captures) - 1;
-  return getSharedLimit(schedule) -
-         getSharedBytes(schedule, queryKeyDim, valueDim, captures) -
+  int64_t more =
+      getQueryStages(target, schedule, queryKeyDim, valueDim, captures) - 1;
+  return getSharedLimit(target, schedule) -
+         getSharedBytes(target, schedule, queryKeyDim, valueDim, captures) -
          more * schedule.getTileM() * getRowBytes(queryKeyDim);
 }
 

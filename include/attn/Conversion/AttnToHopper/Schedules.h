@@ -78,8 +78,9 @@ int64_t getQueryStages(TargetAttr target, hopper::ScheduleAttr schedule,
                        ArrayRef<Type> captures);
 
 /// The bytes of shared memory that are left beside these.
-int64_t getFreeSharedBytes(hopper::ScheduleAttr schedule, int64_t queryKeyDim,
-                           int64_t valueDim, ArrayRef<Type> captures);
+int64_t getFreeSharedBytes(TargetAttr target, hopper::ScheduleAttr schedule,
+                           int64_t queryKeyDim, int64_t valueDim,
+                           ArrayRef<Type> captures);
 
 } // namespace mlir::attn
 

@@ -15,12 +15,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr double kLog2E = 1.4426950408889634074;
-
-static Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, loc, value);
-}
-
 //===----------------------------------------------------------------------===//
 // Tiles of queries
 //===----------------------------------------------------------------------===//
@@ -178,7 +172,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     }
     Value shift = vectorizer.broadcast({lse, TileKind::Key}, TileKind::Tile);
     Value exponent = arith::SubFOp::create(
-        builder, loc, multiplyBy(scores, hasScore ? kLog2E : scale * kLog2E),
+        builder, loc,
+        multiplyBy(scores, hasScore ? llvm::numbers::log2e
+                                    : scale * llvm::numbers::log2e),
         shift, arith::FastMathFlags::contract);
     auto mask = MaskTileOp::create(builder, loc, exponent);
     {

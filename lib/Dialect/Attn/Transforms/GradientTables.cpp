@@ -22,8 +22,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr double kLog2E = 1.4426950408889634074;
-
 namespace {
 /// Emits the loops for one gradient.
 class QueryLoops {
@@ -140,8 +138,8 @@ SharedSums QueryLoops::emitBefore() {
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, lse,
                             createFloat(b, loc, accType, -INFINITY));
   Value counts = arith::AndIOp::create(b, loc, isQuery, hasKeys);
-  Value base2 =
-      arith::MulFOp::create(b, loc, lse, createFloat(b, loc, accType, kLog2E));
+  Value base2 = arith::MulFOp::create(
+      b, loc, lse, createFloat(b, loc, accType, llvm::numbers::log2e));
   auto store = [&](Value number, double otherwise, Value buffer) {
     Value chosen = arith::SelectOp::create(
         b, loc, counts, number, createFloat(b, loc, accType, otherwise));
