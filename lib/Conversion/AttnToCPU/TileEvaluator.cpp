@@ -45,21 +45,23 @@ Value TileEvaluator::evaluate(Value value, ArrayRef<TileCoord> coords) {
 }
 
 LogicalResult TileEvaluator::evaluateOfColumns(Value value, TileCoord column) {
-  Operation *op = value.getDefiningOp();
-  if (!op || buffers.contains(value))
-    return success();
-  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
-    auto source = dyn_cast<VectorType>(broadcast.getSourceType());
-    if (source && source.getRank() == 1 &&
-        source.getShape().back() ==
-            broadcast.getResultVectorType().getShape().back())
-      return success(evaluate(broadcast.getSource(), column));
-    return success();
-  }
-  if (OpTrait::hasElementwiseMappableTraits(op))
-    for (Value operand : op->getOperands())
-      if (failed(evaluateOfColumns(operand, column)))
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  for (size_t number = 0; number < values.size(); ++number) {
+    Operation *op = values[number].getDefiningOp();
+    if (!op || buffers.contains(values[number]))
+      continue;
+    if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
+      auto source = dyn_cast<VectorType>(broadcast.getSourceType());
+      if (source && source.getRank() == 1 &&
+          source.getShape().back() ==
+              broadcast.getResultVectorType().getShape().back() &&
+          !evaluate(broadcast.getSource(), column))
         return failure();
+    } else if (OpTrait::hasElementwiseMappableTraits(op)) {
+      values.insert_range(op->getOperands());
+    }
+  }
   return success();
 }
 
@@ -200,10 +202,13 @@ Value TileEvaluator::emitRead(vector::TransferReadOp op,
   return arith::SelectOp::create(builder, loc, inRange, result, padding);
 }
 
-bool mlir::attn::isVectorReadable(Value value, unsigned dim,
-                                  const TileBuffers &buffers) {
+/// What is not readable ends the search, so that a value that was asked for
+/// before is not asked again: operations may share operands at each level.
+static bool
+isVectorReadable(Value value, unsigned dim, const TileBuffers &buffers,
+                 llvm::SmallDenseSet<std::pair<Value, unsigned>> &visited) {
   auto type = dyn_cast<VectorType>(value.getType());
-  if (!type)
+  if (!type || !visited.insert({value, dim}).second)
     return true;
   if (buffers.contains(value))
     return dim == type.getRank() - 1;
@@ -215,7 +220,7 @@ bool mlir::attn::isVectorReadable(Value value, unsigned dim,
     int64_t own = source ? dim - (type.getRank() - source.getRank()) : -1;
     // What is the same along the dimension is read once.
     return own < 0 || source.getDimSize(own) != type.getDimSize(dim) ||
-           isVectorReadable(broadcast.getSource(), own, buffers);
+           isVectorReadable(broadcast.getSource(), own, buffers, visited);
   }
   auto read = dyn_cast<vector::TransferReadOp>(op);
   if (!read)
@@ -223,7 +228,7 @@ bool mlir::attn::isVectorReadable(Value value, unsigned dim,
             isa<vector::StepOp, GatherOp>(op) ||
             OpTrait::hasElementwiseMappableTraits(op)) &&
            llvm::all_of(op->getOperands(), [&](Value operand) {
-             return isVectorReadable(operand, dim, buffers);
+             return isVectorReadable(operand, dim, buffers, visited);
            });
   auto memref = cast<MemRefType>(read.getBase().getType());
   SmallVector<int64_t> strides;
@@ -232,6 +237,12 @@ bool mlir::attn::isVectorReadable(Value value, unsigned dim,
          read.isDimInBounds(dim) &&
          succeeded(memref.getStridesAndOffset(strides, offset)) &&
          strides.back() == 1;
+}
+
+bool mlir::attn::isVectorReadable(Value value, unsigned dim,
+                                  const TileBuffers &buffers) {
+  llvm::SmallDenseSet<std::pair<Value, unsigned>> visited;
+  return ::isVectorReadable(value, dim, buffers, visited);
 }
 
 void TileEvaluator::emitReports(GatherOp op, Value mask,

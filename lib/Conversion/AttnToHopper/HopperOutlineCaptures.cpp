@@ -7,8 +7,9 @@
 // Where the order does not name that step it has the stage of the step that
 // reads the capture. One that loads boxes comes right after the first one that
 // loads anything: the first product does not wait for it, and what follows the
-// product does not wait for a later block. One that loads vectors comes last:
-// threads copy them while the producer would wait for the next block.
+// product does not wait for a later block. One that loads vectors comes
+// after all that load tiles, as far as it is read later: threads copy them
+// while the producer would wait for the next block.
 //
 // Other boxes are read an element at a time.
 //
@@ -240,11 +241,15 @@ ArrayAttr Outliner::placeCaptures() {
     if (find(name) != places.end())
       return;
     int64_t stage = 0;
+    size_t at = next;
     if (StepOp reader = getStepOf(read))
-      if (auto *found = find(reader.getStepName()); found != places.end())
+      if (auto *found = find(reader.getStepName()); found != places.end()) {
         stage = found->getStage();
-    places.insert(places.begin() + next++,
+        at = std::min<size_t>(at, found - places.begin());
+      }
+    places.insert(places.begin() + at,
                   hopper::PlaceAttr::get(builder.getContext(), name, stage));
+    next = at + 1;
   };
   for (const OutlinedVector &vector : vectors)
     place(vector.step, vector.reads.front(), last);

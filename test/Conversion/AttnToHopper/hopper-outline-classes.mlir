@@ -60,3 +60,22 @@ func.func @bits(%q: !q, %k: !k, %v: !k, %o: !q, %bits: tensor<2x4x?x?xi1>) -> !q
       outs(%o : !q)
   return %r : !q
 }
+
+// Vectors come before they are read, whatever the order is.
+
+#plain = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, order = [load_k, qk, softmax, load_v, pv]>
+
+// CHECK-LABEL: gpu.func @in_order(
+// CHECK: schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_vector0", 0>, #hopper.place<"softmax", 0>, #hopper.place<"load_v", 0>, #hopper.place<"pv", 0>]
+func.func @in_order(%q: !q, %k: !k, %v: !k, %o: !q, %doc: tensor<2x?xi32>) -> !q {
+  %r = attn.attention schedule #plain ins(%q, %k, %v : !q, !k, !k)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%o : !q)
+      mask(%b, %h, %i, %j, %d) {
+        %x = tensor.extract %d[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %d[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %r : !q
+}
