@@ -139,7 +139,8 @@ mlir::LogicalResult Compilation::takePlan(mlir::ModuleOp module) {
   // What is to be printed is what passes make.
   if (!options.untilAfter.empty())
     return mlir::success();
-  auto plan = module.lookupSymbol<mlir::func::FuncOp>(metadata.entry + ".plan");
+  auto plan =
+      module.lookupSymbol<mlir::func::FuncOp>(entryPoint.function + ".plan");
   if (!plan || !plan->hasAttr(mlir::attn::kConstraintsAttrName))
     return mlir::success();
   mlir::FailureOr<ShapeFunction> shapes = translatePlan(plan);
