@@ -69,18 +69,9 @@ static bool isPerPosition(GatherOp read, TileLoopOp loop) {
     return false;
   int64_t dim = read.getBox()->getDimPosition(0);
   Value start = read.getIndices()[dim];
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.omitBlockArguments = true;
-  if (start.getDefiningOp())
-    (void)getBackwardSlice(start, &slice, options);
   return dim + 1 == static_cast<int64_t>(read.getIndices().size()) &&
          (start == loop.getInductionVar() ||
-          llvm::any_of(slice, [&](Operation *op) {
-            return llvm::is_contained(op->getOperands(),
-                                      loop.getInductionVar());
-          }));
+          isComputedOf(start, loop.getInductionVar()));
 }
 
 /// Vectors are small, and are read later than the tiles of their block. So that
@@ -100,10 +91,8 @@ void Outliner::matchVectors() {
     if (schedule.getCaptureStages() && getCaptureTile(read, function))
       types.push_back(getElementTypeOrSelf(read.getType()));
   });
-  int64_t free = getFreeSharedBytes(
-      getTarget(function), schedule, query.columns,
-      results.front().access ? results.front().access->columns : query.columns,
-      types);
+  int64_t free = getFreeSharedBytes(getTarget(function), schedule,
+                                    query.columns, getResultColumns(), types);
   int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
   loop.getBody().walk([&](GatherOp read) {
     auto mask = read->getParentOfType<MaskTileOp>();

@@ -97,16 +97,21 @@ Value Outliner::emitOwnRows(Value tile) {
       tile);
 }
 
+/// The columns of the first result, or those of the queries where that has
+/// none.
+int64_t Outliner::getResultColumns() const {
+  return !results.empty() && results.front().access
+             ? results.front().access->columns
+             : query.columns;
+}
+
 /// The queries of a work tile, which products read from shared memory or from
 /// registers.
 LogicalResult Outliner::emitQueries() {
   FailureOr<Value> tile =
       emitLoadStep("load_q", query, schedule.getTileM(),
                    getQueryStages(getTarget(function), schedule, query.columns,
-                                  !results.empty() && results.front().access
-                                      ? results.front().access->columns
-                                      : query.columns,
-                                  getCaptureTypes()));
+                                  getResultColumns(), getCaptureTypes()));
   if (failed(tile))
     return failure();
   queryTile = *tile;

@@ -102,6 +102,7 @@ private:
   void matchCaptures();
   void matchVectors();
   bool isLoaded(GatherOp read);
+  int64_t getResultColumns() const;
   ArrayAttr placeCaptures();
   LogicalResult emitCaptureLoads();
   void emitCaptures(StepOp step);

@@ -151,8 +151,7 @@ Value KernelValues::readTile(Value tile) {
       own);
 }
 
-/// Whether `value` is computed of `other`.
-static bool isComputedOf(Value value, Value other) {
+bool mlir::attn::isComputedOf(Value value, Value other) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;

@@ -142,6 +142,22 @@ FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
   return vectorizer.logicalAnd(exist, *mask);
 }
 
+Value GradientLoop::multiply(StringRef name, Value rows, Value columns) {
+  return emitStep(builder, loc, name, [&] {
+    auto type = VectorType::get({numOther, numOwn}, accType);
+    return contractTiles(builder, loc, rows, columns,
+                         createFloat(builder, loc, type, 0),
+                         /*isTransposed=*/false);
+  });
+}
+
+Value GradientLoop::sum(StringRef name, Value rows, Value columns, Value acc) {
+  return emitStep(builder, loc, name, [&] {
+    return contractTiles(builder, loc, rows, columns, acc,
+                         /*isTransposed=*/true);
+  });
+}
+
 FailureOr<SmallVector<Value>>
 GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
   bool needsScores = wanted.products || wanted.capture >= 0;
@@ -149,19 +165,6 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
   auto load = [&](StringRef name, Value tensor, unsigned layout) {
     return emitStep(builder, loc, name, [&] {
       return readRows(tensor, attention.getLayout(layout), first);
-    });
-  };
-  auto multiply = [&](StringRef name, Value rows, Value columns) {
-    return emitStep(builder, loc, name, [&] {
-      return contractTiles(builder, loc, rows, columns,
-                           createFloat(builder, loc, tileType, 0),
-                           /*isTransposed=*/false);
-    });
-  };
-  auto sum = [&](StringRef name, Value rows, Value columns, Value acc) {
-    return emitStep(builder, loc, name, [&] {
-      return contractTiles(builder, loc, rows, columns, acc,
-                           /*isTransposed=*/true);
     });
   };
   Value firstRows = isOverKeys() ? load("load_k", op.getKey(), 1)
@@ -346,10 +349,32 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
   return SmallVector<Value>(loop.getResults());
 }
 
-Value GradientLoop::finish(Value sum, bool isOfProducts, Type elementType) {
+SmallVector<Value> GradientLoop::finish(ArrayRef<Value> sums,
+                                        ArrayRef<Value> outs) {
   double scale = op.getEffectiveScale();
-  if (isOfProducts && scale != 1)
-    sum = arith::MulFOp::create(
-        builder, loc, sum, createFloat(builder, loc, sum.getType(), scale));
-  return convertTile(builder, loc, sum, elementType);
+  SmallVector<Value> results;
+  for (auto [sum, out] : llvm::zip_equal(sums, outs)) {
+    // The sum of products is the first one.
+    Value result = sum;
+    if (results.empty() && wanted.products && scale != 1)
+      result = arith::MulFOp::create(
+          builder, loc, sum, createFloat(builder, loc, sum.getType(), scale));
+    results.push_back(
+        convertTile(builder, loc, result, getElementTypeOrSelf(out.getType())));
+  }
+  return results;
+}
+
+KeyGradients::KeyGradients(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  if (Value out = op.getOutOf(kGradKey)) {
+    wanted.products = true;
+    outs.push_back(out);
+    layouts.push_back(attention.getLayout(1));
+  }
+  if (Value out = op.getOutOf(kGradValue)) {
+    wanted.values = true;
+    outs.push_back(out);
+    layouts.push_back(attention.getLayout(2));
+  }
 }

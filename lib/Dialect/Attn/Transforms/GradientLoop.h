@@ -78,14 +78,18 @@ public:
   /// capture, a tensor that `scatter` adds to.
   FailureOr<SmallVector<Value>> emit(ValueRange carried,
                                      Scatter scatter = nullptr);
-  /// What the sum of products becomes: the gradient.
-  Value finish(Value sum, bool isOfProducts, Type elementType);
+  /// What the sums become: gradients, of the types of these.
+  SmallVector<Value> finish(ArrayRef<Value> sums, ArrayRef<Value> outs);
 
 private:
   FailureOr<SmallVector<Value>> emitTile(Value first, ValueRange carried,
                                          Scatter scatter);
   FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer,
                                    ArrayRef<TileValue> arguments);
+  /// Steps with a product of rows of the others and own columns, and with one
+  /// over the others that is added to a sum.
+  Value multiply(StringRef name, Value rows, Value columns);
+  Value sum(StringRef name, Value rows, Value columns, Value acc);
   SmallVector<TileValue> getArguments(Value first);
   Value emitPositions(Value first, unsigned which, int64_t length);
   Value withOffset(Value position, unsigned which);
@@ -123,6 +127,17 @@ private:
   /// Own rows as columns: q and do, or k and v.
   Value ownFirst, ownSecond;
   TileValue ownShift, ownDelta;
+};
+
+/// The gradients of keys and values that are asked for, which work tiles of
+/// keys give: what they are written to, how that is laid out, and which sums
+/// they are.
+struct KeyGradients {
+  explicit KeyGradients(AttentionGradOp op);
+
+  SmallVector<Value> outs;
+  SmallVector<Layout> layouts;
+  GradientLoop::Wanted wanted;
 };
 
 } // namespace mlir::attn

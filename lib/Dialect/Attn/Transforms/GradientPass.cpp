@@ -121,19 +121,6 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     };
     return *emitStep(builder, loc, name, emit);
   };
-  auto multiply = [&](StringRef name, Value rows, Value columns) {
-    return emitStep(builder, loc, name, [&] {
-      return contractTiles(builder, loc, rows, columns,
-                           createFloat(builder, loc, tileType, 0),
-                           /*isTransposed=*/false);
-    });
-  };
-  auto sum = [&](StringRef name, Value rows, Value columns, Value acc) {
-    return emitStep(builder, loc, name, [&] {
-      return contractTiles(builder, loc, rows, columns, acc,
-                           /*isTransposed=*/true);
-    });
-  };
   auto extend = [&](Value value) {
     return convertFloats(builder, loc, value, tileType);
   };
@@ -153,7 +140,8 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
                               /*sites=*/nullptr);
   auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
-    FailureOr<TileValue> allowed = emitAllowed(vectorizer, getArguments(first));
+    SmallVector<TileValue> arguments = getArguments(first);
+    FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
     if (failed(allowed))
       return failure();
     double scale = op.getEffectiveScale();
@@ -163,7 +151,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
         x = arith::MulFOp::create(builder, loc, x,
                                   createFloat(builder, loc, tileType, scale));
       SmallVector<TileValue> ofScore = {{x, TileKind::Tile}};
-      llvm::append_range(ofScore, getArguments(first));
+      llvm::append_range(ofScore, arguments);
       FailureOr<TileValue> score =
           vectorizer.run(op.getScore(), ofScore, *allowed);
       if (failed(score))

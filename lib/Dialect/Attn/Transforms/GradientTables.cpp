@@ -244,23 +244,12 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
   Location loc = op.getLoc();
   QueryLoops loops(rewriter, op);
   SharedSums shared = loops.emitBefore();
-  SmallVector<Value> outs;
-  SmallVector<Layout> layouts;
-  GradientLoop::Wanted wanted;
-  if (Value out = op.getOutOf(kGradKey)) {
-    wanted.products = true;
-    outs.push_back(out);
-    layouts.push_back(attention.getLayout(1));
-  }
-  if (Value out = op.getOutOf(kGradValue)) {
-    wanted.values = true;
-    outs.push_back(out);
-    layouts.push_back(attention.getLayout(2));
-  }
+  KeyGradients gradients(op);
+  ArrayRef<Value> outs = gradients.outs;
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
-    GradientLoop loop(builder, op, GradientLoop::Queries, shared.delta, wanted,
-                      &shared);
+    GradientLoop loop(builder, op, GradientLoop::Queries, shared.delta,
+                      gradients.wanted, &shared);
     loop.setOwn(rows);
     auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
     Value tileM = arith::ConstantIndexOp::create(
@@ -278,16 +267,13 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
     FailureOr<SmallVector<Value>> sums = loop.emit(loop.createZeros());
     if (failed(sums))
       return failure();
-    for (auto [number, sum, out] : llvm::enumerate(*sums, outs))
-      sum = loop.finish(sum, wanted.products && number == 0,
-                        getElementTypeOrSelf(out.getType()));
-    return *sums;
+    return loop.finish(*sums, outs);
   };
   bool hasKeys = op.getOutOf(kGradKey) || outs.empty();
   Value rows = outs.empty() ? op.getKey() : outs[0];
   FailureOr<SmallVector<Value>> sums =
       emitGrid(rewriter, loc, rows, attention.getLayout(hasKeys ? 1 : 2), outs,
-               layouts, op.getScheduleAttr(), emitTile);
+               gradients.layouts, op.getScheduleAttr(), emitTile);
   if (failed(sums))
     return failure();
   SmallVector<Value> results;

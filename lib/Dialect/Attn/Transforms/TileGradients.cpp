@@ -83,8 +83,7 @@ static FailureOr<Value> tileOverKeys(RewriterBase &rewriter, AttentionGradOp op,
     FailureOr<SmallVector<Value>> sums = loop.emit(loop.createZeros());
     if (failed(sums))
       return failure();
-    return SmallVector<Value>{loop.finish((*sums)[0], /*isOfProducts=*/true,
-                                          getElementTypeOrSelf(out.getType()))};
+    return loop.finish(*sums, out);
   };
   FailureOr<SmallVector<Value>> results =
       emitGrid(rewriter, op.getLoc(), out, attention.getLayout(0), out,
@@ -119,22 +118,12 @@ static FailureOr<SmallVector<Value>>
 tileOverQueries(RewriterBase &rewriter, AttentionGradOp op, Value delta) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
-  SmallVector<Value> outs;
-  SmallVector<Layout> layouts;
-  GradientLoop::Wanted wanted;
-  if (Value out = op.getOutOf(kGradKey)) {
-    wanted.products = true;
-    outs.push_back(out);
-    layouts.push_back(attention.getLayout(1));
-  }
-  if (Value out = op.getOutOf(kGradValue)) {
-    wanted.values = true;
-    outs.push_back(out);
-    layouts.push_back(attention.getLayout(2));
-  }
+  KeyGradients gradients(op);
+  ArrayRef<Value> outs = gradients.outs;
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
-    GradientLoop loop(builder, op, GradientLoop::Queries, delta, wanted);
+    GradientLoop loop(builder, op, GradientLoop::Queries, delta,
+                      gradients.wanted);
     loop.setOwn(rows);
     Value one = arith::ConstantIndexOp::create(builder, loc, 1);
     Value batches = tensor::DimOp::create(builder, loc, op.getQuery(),
@@ -160,13 +149,10 @@ tileOverQueries(RewriterBase &rewriter, AttentionGradOp op, Value delta) {
         builder, loc, rows.batch, lastBatch, loop.createZeros(), emitBatch);
     if (failed(sums))
       return failure();
-    for (auto [number, sum, out] : llvm::enumerate(*sums, outs))
-      sum = loop.finish(sum, wanted.products && number == 0,
-                        getElementTypeOrSelf(out.getType()));
-    return *sums;
+    return loop.finish(*sums, outs);
   };
-  return emitGrid(rewriter, loc, outs[0], layouts[0], outs, layouts,
-                  op.getScheduleAttr(), emitTile);
+  return emitGrid(rewriter, loc, outs[0], gradients.layouts[0], outs,
+                  gradients.layouts, op.getScheduleAttr(), emitTile);
 }
 
 //===----------------------------------------------------------------------===//
