@@ -248,14 +248,11 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       Value ds = unlessNone(arith::MulFOp::create(builder, loc, p, difference));
       if (op.getScore().empty())
         return SmallVector<Value>{ds};
-      Value ones = arith::ConstantOp::create(
-          builder, loc,
-          DenseElementsAttr::get(tileType.clone(builder.getI1Type()), true));
-      // So are those that are not allowed.
-      TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
-                          TileKind::Tile};
       RegionVectorizer reverse(builder, loc, numOther, numOwn,
                                /*sites=*/nullptr);
+      FailureOr<TileValue> isSome = emitAllowed(reverse, getArguments(first));
+      if (failed(isSome))
+        return failure();
       SmallVector<TileValue> ofAdjoint = {{x, TileKind::Tile},
                                           {ds, TileKind::Tile}};
       llvm::append_range(ofAdjoint, getArguments(first));
@@ -268,7 +265,7 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
           into = scatter(contribution, value, active, into, reverse);
         });
       FailureOr<TileValue> adjoint =
-          reverse.run(op.getAdjoint(), ofAdjoint, isSome);
+          reverse.run(op.getAdjoint(), ofAdjoint, *isSome);
       if (failed(adjoint))
         return failure();
       SmallVector<Value> results = {
