@@ -162,6 +162,8 @@ private:
   bool run(size_t begin, size_t end, const uint8_t *active);
   bool runIf(const Instruction &instruction, size_t next,
              const uint8_t *active);
+  bool runLoop(const Instruction &instruction, size_t next,
+               const uint8_t *active);
   bool runExtract(const Instruction &instruction, const uint8_t *active);
   bool runDim(const Instruction &instruction, const uint8_t *active);
   void runRange(const Instruction &instruction);
@@ -202,6 +204,27 @@ bool Interpreter::runIf(const Instruction &instruction, size_t next,
   }
   return (!any[0] || run(next, instruction.b, masks[0])) &&
          (!any[1] || run(instruction.b, instruction.c, masks[1]));
+}
+
+bool Interpreter::runLoop(const Instruction &instruction, size_t next,
+                          const uint8_t *active) {
+  int64_t *counter = n(instruction.dst);
+  const int64_t *low = n(instruction.a), *high = n(instruction.b);
+  std::copy_n(low, lanes, counter);
+  while (true) {
+    uint8_t mask[kLanes];
+    bool any = false;
+    for (unsigned l = 0; l < lanes; ++l) {
+      mask[l] = (!active || active[l]) && counter[l] < high[l];
+      any |= mask[l] != 0;
+    }
+    if (!any)
+      return true;
+    if (!run(next, instruction.c, mask))
+      return false;
+    for (unsigned l = 0; l < lanes; ++l)
+      ++counter[l];
+  }
 }
 
 bool Interpreter::runExtract(const Instruction &instruction,
@@ -419,6 +442,11 @@ bool Interpreter::run(size_t begin, size_t end, const uint8_t *active) {
       break;
     case Opcode::If:
       if (!runIf(in, pc, active))
+        return false;
+      pc = in.c;
+      break;
+    case Opcode::Loop:
+      if (!runLoop(in, pc, active))
         return false;
       pc = in.c;
       break;

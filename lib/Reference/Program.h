@@ -157,6 +157,8 @@ enum class Opcode : uint8_t {
   /// Instructions to `b` run where int `a` is true, then those to `c` where it
   /// is false.
   If,
+  /// Instructions to `c` run for each int dst from int `a` to below int `b`.
+  Loop,
 };
 
 struct Instruction {

@@ -315,6 +315,68 @@ Error RegionCompiler::compileRange(Operation *op) {
   return Error::success();
 }
 
+/// Loops over the positions in the lane stage, around instructions that update
+/// both results in place, in the lanes whose positions are not at the end.
+Error RegionCompiler::compileRangeOver(Operation *op) {
+  auto range = mlir::cast<mlir::attn::RangeOverOp>(op);
+  Expected<ElementType> type = convertType(range.getMin().getType(), op);
+  if (!type)
+    return type.takeError();
+  std::vector<Instruction> &code = program.lane.code;
+  auto getConstant = [&](int64_t value) {
+    return getRegister(addIntConstant(value), /*row=*/false);
+  };
+  auto addVariable = [&](int64_t value) {
+    uint32_t from = getConstant(value), zero = getConstant(0);
+    uint32_t variable = addRegister(/*isFloat=*/false, /*row=*/false);
+    code.push_back({Opcode::AddI, variable, from, zero});
+    return variable;
+  };
+  unsigned width = type->width;
+  uint32_t min = addVariable(width == 1 ? 1 : INT64_MAX >> (64 - width)),
+           max = addVariable(width == 1 ? 0 : INT64_MIN >> (64 - width));
+  mlir::Block &body = range.getBody().front();
+  llvm::SmallVector<size_t, 2> loops;
+  uint32_t inside = getConstant(1);
+  ++divergence;
+  for (auto [position, low, high] : llvm::zip_equal(
+           body.getArguments(), range.getLows(), range.getHighs())) {
+    Expected<uint32_t> begin = getLane(low, op), end = getLane(high, op);
+    if (!begin || !end)
+      return llvm::joinErrors(begin.takeError(), end.takeError());
+    uint32_t counter = bindLane(position);
+    loops.push_back(code.size());
+    code.push_back({Opcode::Loop, counter, *begin, *end});
+    uint32_t isBelow = addRegister(/*isFloat=*/false, /*row=*/false),
+             both = addRegister(/*isFloat=*/false, /*row=*/false);
+    code.push_back({Opcode::CmpSlt, isBelow, counter, *end});
+    code.push_back({Opcode::AndI, both, inside, isBelow});
+    inside = both;
+  }
+  if (Error error = compileBlock(body))
+    return error;
+  Expected<uint32_t> value =
+      getLane(body.getTerminator()->getOperand(0), body.getTerminator());
+  if (!value)
+    return value.takeError();
+  for (auto [opcode, variable] :
+       {std::pair{Opcode::MinSI, min}, std::pair{Opcode::MaxSI, max}}) {
+    uint32_t updated = addRegister(/*isFloat=*/false, /*row=*/false);
+    code.push_back({opcode, updated, variable, *value});
+    code.push_back({Opcode::SelectI, variable, inside, updated, variable});
+  }
+  --divergence;
+  for (size_t loop : loops)
+    code[loop].c = code.size();
+  for (auto [result, variable] :
+       {std::pair{range.getMin(), min}, std::pair{range.getMax(), max}}) {
+    Slot slot{/*isFloat=*/false};
+    slot.lane = variable;
+    values[result] = addSlot(slot);
+  }
+  return Error::success();
+}
+
 Error RegionCompiler::compileDim(Operation *op) {
   auto dim = mlir::cast<mlir::tensor::DimOp>(op);
   Expected<BoundArray> array = getArray(dim.getSource(), op);
@@ -405,6 +467,8 @@ Error RegionCompiler::compileOp(Operation *op) {
     return compileExtract(op);
   if (mlir::isa<mlir::attn::RangeOp>(op))
     return compileRange(op);
+  if (mlir::isa<mlir::attn::RangeOverOp>(op))
+    return compileRangeOver(op);
   if (mlir::isa<mlir::tensor::DimOp>(op))
     return compileDim(op);
   if (mlir::isa<mlir::scf::IfOp>(op))

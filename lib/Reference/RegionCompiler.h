@@ -110,6 +110,7 @@ private:
   llvm::Error compileConstant(mlir::Operation *op);
   llvm::Error compileExtract(mlir::Operation *op);
   llvm::Error compileRange(mlir::Operation *op);
+  llvm::Error compileRangeOver(mlir::Operation *op);
   llvm::Error compileDim(mlir::Operation *op);
   /// Each compiles `info.op` and gives its results, or returns false if it is
   /// none of theirs.

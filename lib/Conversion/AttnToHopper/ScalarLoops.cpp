@@ -3,6 +3,7 @@
 #include "TileValues.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -30,10 +31,18 @@ FailureOr<Value> TileValues::computeExtract(tensor::ExtractOp op) {
 
 /// How the threads of a warp bring together what each has found, if that does
 /// not depend on who found what, nor on the start: the least of all, and so on.
+/// A loop may leave that to a loop in it.
 static std::optional<gpu::AllReduceOperation> matchReduction(scf::ForOp loop,
                                                              unsigned number) {
   Operation *op = loop.getYieldedValues()[number].getDefiningOp();
   Value carried = loop.getRegionIterArg(number);
+  if (auto inner = dyn_cast_if_present<scf::ForOp>(op)) {
+    unsigned result =
+        cast<OpResult>(loop.getYieldedValues()[number]).getResultNumber();
+    return inner.getInitArgs()[result] == carried && carried.hasOneUse()
+               ? matchReduction(inner, result)
+               : std::nullopt;
+  }
   if (!op || op->getNumOperands() != 2 ||
       llvm::count(op->getOperands(), carried) != 1 || !carried.hasOneUse())
     return std::nullopt;
@@ -79,6 +88,12 @@ FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number) {
       return failure();
     inits.push_back(*mapped);
   }
+  // What it uses of outside is computed once, in front of it.
+  SetVector<Value> outside;
+  getUsedValuesDefinedAbove(loop.getRegion(), outside);
+  for (Value value : outside)
+    if (value.getType().isIntOrIndexOrFloat() && failed(getScalar(value)))
+      return failure();
   // A loop in one that is shared out is each thread's own.
   bool isShared = lane != nullptr;
   SmallVector<gpu::AllReduceOperation> reductions;

@@ -873,7 +873,7 @@ func.func @yield_in_if(%q: tensor<1x1x2x4xf32>) {
       mask(%b, %h, %i, %j) {
         %p = arith.cmpi sle, %j, %i : index
         scf.if %p {
-          // expected-error@+1 {{'attn.yield' op expects parent op to be one of 'attn.attention, attn.attention_grad, attn.online_attention, attn.tile_loop, attn.step, attn.mask_tile, attn.affine_scores'}}
+          // expected-error@+1 {{'attn.yield' op expects parent op to be one of 'attn.attention, attn.attention_grad, attn.online_attention, attn.tile_loop, attn.step, attn.mask_tile, attn.affine_scores, attn.range_over'}}
           attn.yield
         }
         attn.yield %p : i1
@@ -884,7 +884,7 @@ func.func @yield_in_if(%q: tensor<1x1x2x4xf32>) {
 // -----
 
 func.func @yield_outside() {
-  // expected-error@+1 {{'attn.yield' op expects parent op to be one of 'attn.attention, attn.attention_grad, attn.online_attention, attn.tile_loop, attn.step, attn.mask_tile, attn.affine_scores'}}
+  // expected-error@+1 {{'attn.yield' op expects parent op to be one of 'attn.attention, attn.attention_grad, attn.online_attention, attn.tile_loop, attn.step, attn.mask_tile, attn.affine_scores, attn.range_over'}}
   attn.yield
 }
 

@@ -214,7 +214,7 @@ func.func @tiles_not_allowed(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
       outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
       tiles(%b, %h, %i0, %i1, %j0, %j1) {
-        // expected-error@+1 {{'scf.for' is not allowed in the tiles region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, or attn.range}}
+        // expected-error@+1 {{'scf.for' is not allowed in the tiles region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, attn.range or attn.range_over}}
         scf.for %x = %i0 to %i1 step %j1 {
         }
         %t = arith.constant true
@@ -266,6 +266,84 @@ func.func @range_rank(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %x: tensor
         // expected-error@+1 {{expects two indices for each of 2 dimensions, but got 1 and 1}}
         %all, %any = attn.range %x[%i0] to [%i1] : tensor<?x?xi1>
         attn.yield %any, %all : i1, i1
+      }
+  return
+}
+
+// -----
+
+func.func @range_over_outside(%i: index) {
+  // expected-error@+1 {{'attn.range_over' op expects parent op 'attn.online_attention'}}
+  %all, %any = attn.range_over (%x = %i to %i) : index {
+    attn.yield %x : index
+  }
+  return
+}
+
+// -----
+
+func.func @range_over_nothing(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        // expected-error@+1 {{expects one or two positions, but got 0}}
+        %all, %any = attn.range_over () : i1 {
+          %t = arith.constant true
+          attn.yield %t : i1
+        }
+        attn.yield %any, %all : i1, i1
+      }
+  return
+}
+
+// -----
+
+func.func @range_over_yields(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        // expected-error@+1 {{expects the body to yield 'i1'}}
+        %all, %any = attn.range_over (%i = %i0 to %i1) : i1 {
+          attn.yield %i : index
+        }
+        attn.yield %any, %all : i1, i1
+      }
+  return
+}
+
+// -----
+
+func.func @range_over_types(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        // expected-error@+1 {{expects results of one type, but got 'index' and 'i1'}}
+        %all, %any = "attn.range_over"(%i0, %i1) ({
+        ^bb0(%i: index):
+          attn.yield %i : index
+        }) : (index, index) -> (index, i1)
+        attn.yield %any, %any : i1, i1
+      }
+  return
+}
+
+// -----
+
+func.func @range_over_arguments(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
+  %0:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
+      outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1) {
+        // expected-error@+1 {{expects the body to have an index for each of 1 positions, but got 2 arguments}}
+        %all, %any = "attn.range_over"(%i0, %i1) ({
+        ^bb0(%i: index, %j: index):
+          %t = arith.constant true
+          attn.yield %t : i1
+        }) : (index, index) -> (i1, i1)
+        attn.yield %any, %any : i1, i1
       }
   return
 }

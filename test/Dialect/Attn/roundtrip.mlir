@@ -349,6 +349,35 @@ func.func @online_tiles(%q: tensor<1x1x?x4xf32>, %row: tensor<1x1x?xf32>, %x: te
   return %r#0 : tensor<1x1x?x4xf32>
 }
 
+// Ranges over queries, and over pairs of queries and keys.
+// CHECK-LABEL: func.func @online_positions
+// CHECK:         %{{.*}}, %{{.*}} = attn.range_over (%{{.*}} = %i0 to %i1) : i32 {
+// CHECK:           attn.yield %{{.*}} : i32
+// CHECK:         }
+// CHECK:         %{{.*}}, %{{.*}} = attn.range_over (%{{.*}} = %i0 to %i1, %{{.*}} = %j0 to %j1) : i1 {
+// CHECK:           attn.yield %{{.*}} : i1
+// CHECK:         } {note}
+func.func @online_positions(%q: tensor<1x1x?x4xf32>, %row: tensor<1x1x?xf32>, %x: tensor<?xi32>) -> tensor<1x1x?x4xf32> {
+  %r:3 = attn.online_attention scale 0.5
+      ins(%q, %q, %q : tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>, tensor<1x1x?x4xf32>)
+      captures(%x : tensor<?xi32>)
+      outs(%q, %row, %row : tensor<1x1x?x4xf32>, tensor<1x1x?xf32>, tensor<1x1x?xf32>)
+      tiles(%b, %h, %i0, %i1, %j0, %j1, %x) {
+        %0, %1 = attn.range_over (%i = %i0 to %i1) : i32 {
+          %2 = tensor.extract %x[%i] : tensor<?xi32>
+          attn.yield %2 : i32
+        }
+        %all, %any = attn.range_over (%i = %i0 to %i1, %j = %j0 to %j1) : i1 {
+          %2 = tensor.extract %x[%i] : tensor<?xi32>
+          %3 = tensor.extract %x[%j] : tensor<?xi32>
+          %4 = arith.cmpi sle, %2, %3 : i32
+          attn.yield %4 : i1
+        } {note}
+        attn.yield %any, %all : i1, i1
+      }
+  return %r#0 : tensor<1x1x?x4xf32>
+}
+
 //===----------------------------------------------------------------------===//
 // attn.online_step
 //===----------------------------------------------------------------------===//

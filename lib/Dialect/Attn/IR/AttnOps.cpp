@@ -89,6 +89,66 @@ LogicalResult RangeOp::verify() {
   return success();
 }
 
+LogicalResult RangeOverOp::verify() {
+  if (getLows().empty() || getLows().size() > 2)
+    return emitOpError("expects one or two positions, but got ")
+           << getLows().size();
+  if (getMin().getType() != getMax().getType())
+    return emitOpError("expects results of one type, but got ")
+           << getMin().getType() << " and " << getMax().getType();
+  return success();
+}
+
+LogicalResult RangeOverOp::verifyRegions() {
+  SmallVector<Type> indices(getLows().size(), IndexType::get(getContext()));
+  if (getBody().getArgumentTypes() != TypeRange(indices))
+    return emitOpError("expects the body to have an index for each of ")
+           << indices.size() << " positions, but got "
+           << getBody().getNumArguments() << " arguments";
+  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  if (!yield || yield.getOperandTypes() != TypeRange(getMin().getType()))
+    return emitOpError("expects the body to yield ") << getMin().getType();
+  return success();
+}
+
+ParseResult RangeOverOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  Type index = builder.getIndexType(), type;
+  SmallVector<OpAsmParser::Argument> positions;
+  SmallVector<OpAsmParser::UnresolvedOperand> lows, highs;
+  auto parsePosition = [&] {
+    positions.emplace_back().type = index;
+    return failure(
+        parser.parseArgument(positions.back()) || parser.parseEqual() ||
+        parser.parseOperand(lows.emplace_back()) || parser.parseKeyword("to") ||
+        parser.parseOperand(highs.emplace_back()));
+  };
+  Region *body = result.addRegion();
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren,
+                                     parsePosition) ||
+      parser.parseColonType(type) ||
+      parser.resolveOperands(lows, index, result.operands) ||
+      parser.resolveOperands(highs, index, result.operands) ||
+      parser.parseRegion(*body, positions) ||
+      parser.parseOptionalAttrDict(result.attributes))
+    return failure();
+  result.addTypes({type, type});
+  return success();
+}
+
+void RangeOverOp::print(OpAsmPrinter &printer) {
+  printer << " (";
+  llvm::interleaveComma(
+      llvm::zip_equal(getBody().getArguments(), getLows(), getHighs()), printer,
+      [&](auto position) {
+        auto [argument, low, high] = position;
+        printer << argument << " = " << low << " to " << high;
+      });
+  printer << ") : " << getMin().getType() << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+  printer.printOptionalAttrDict((*this)->getAttrs());
+}
+
 LogicalResult FinalizeOp::verify() {
   if (AffineMapAttr layout = getLayoutAttr()) {
     AffineMap map = layout.getValue();

@@ -221,7 +221,8 @@ static bool isAllowedInRegion(Operation *op) {
 /// Reads of more than one element are for the `tiles` region alone, and sums of
 /// gradients for the `adjoint`.
 static bool isAllowedInRegion(Operation *op, StringRef region) {
-  return isAllowedInRegion(op) || (region == "tiles" && isa<RangeOp>(op)) ||
+  return isAllowedInRegion(op) ||
+         (region == "tiles" && isa<RangeOp, RangeOverOp>(op)) ||
          (region == "adjoint" && isa<ContributeOp>(op));
 }
 
@@ -271,7 +272,7 @@ LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
           << inner->getName() << "' is not allowed in the " << name
           << " region of an attention: expects operations of arith, math and "
              "index, tensor.extract, tensor.dim, "
-          << (name == "tiles"     ? "scf.if, or attn.range"
+          << (name == "tiles"     ? "scf.if, attn.range or attn.range_over"
               : name == "adjoint" ? "scf.if, or attn.contribute"
                                   : "or scf.if");
       diagnostic.attachNote(op->getLoc()) << "in this attention";

@@ -2,6 +2,7 @@
 
 #include "MaskLifter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -38,12 +39,35 @@ MaskLifter::Ternary MaskLifter::lift() {
   Region &region = values.getRegion();
   // In post-order, so that the operations of a branch come before the scf.if.
   region.walk([&](Operation *op) { visit(op); });
-  return getTernary(region.front().getTerminator()->getOperand(0));
+  Ternary lifted = getTernary(region.front().getTerminator()->getOperand(0));
+  return hasUnknownPairs ? evaluate(lifted) : lifted;
+}
+
+bool MaskLifter::isKnown(Value value) const {
+  if (!value.getType().isInteger(1))
+    return intervals.contains(value);
+  auto found = ternaries.find(value);
+  return found != ternaries.end() &&
+         !(matchPattern(found->second.may, m_One()) &&
+           matchPattern(found->second.must, m_Zero()));
 }
 
 void MaskLifter::visit(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return;
+  visitKnown(op);
+  for (Value result : op->getResults()) {
+    bool isTernary = result.getType().isInteger(1);
+    if ((!isTernary && !isNumber(result.getType())) || isKnown(result))
+      continue;
+    if (values.dependsOnQuery(result) && values.dependsOnKey(result))
+      hasUnknownPairs = true;
+    else if (op->getParentRegion() == &values.getRegion())
+      liftOver(result);
+  }
+}
+
+void MaskLifter::visitKnown(Operation *op) {
   if (llvm::all_of(op->getResults(), [&](Value result) {
         return values.isUniform(result) && !values.isGuarded(result);
       }))
@@ -123,6 +147,13 @@ RangedArith::Limits MaskLifter::getLimits(Value value) const {
   if (range.smin().getBitWidth() > 64 || range.smin().getBitWidth() == 0)
     return {};
   return {range.smin().getSExtValue(), range.smax().getSExtValue()};
+}
+
+Value MaskLifter::asIndex(Value value, Value of) {
+  if (!value.getType().isIndex())
+    value =
+        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
+  return arith.track(value, getLimits(of));
 }
 
 MaskLifter::Interval MaskLifter::getAny(Value value) {

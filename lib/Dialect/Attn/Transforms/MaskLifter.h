@@ -5,6 +5,12 @@
 // a boolean becomes whether it may and whether it must be true. Every operation
 // has a form on these; one that is not known yields all that its type can hold.
 //
+// What has no such form and depends on the query alone, or the key alone, is
+// computed for each of them (attn.range_over). If something has none that
+// depends on both, the mask itself is evaluated on all pairs of a tile that may
+// be needed, unless each head has its own mask: then that costs about what the
+// attention does.
+//
 // Sound for each pair on its own, so that it does not matter which of them the
 // mask reaches: a value in a branch is lifted as if the branch were taken.
 //
@@ -41,6 +47,8 @@ private:
 
   // MaskLifter.cpp
   void visit(Operation *op);
+  void visitKnown(Operation *op);
+  bool isKnown(Value value) const;
   /// Copies an operation that is the same for the whole tile.
   void copy(Operation *op);
   /// Notes that `value` is `copied` for the whole tile.
@@ -48,6 +56,8 @@ private:
   Interval getInterval(Value value);
   Ternary getTernary(Value value);
   RangedArith::Limits getLimits(Value value) const;
+  /// An index that is an integer of a range.
+  Value asIndex(Value value, Value of);
   /// The interval of an integer of which no more is known than the analysis
   /// says.
   Interval getAny(Value value);
@@ -79,6 +89,14 @@ private:
   Ternary negate(Ternary a) {
     return {arith.negate(a.must), arith.negate(a.may)};
   }
+  // MaskLifterPositions.cpp
+  /// Computes a value for each position of the tile that it depends on.
+  void liftOver(Value value);
+  Ternary evaluate(Ternary lifted);
+  /// An attn.range_over of `value`, over what it depends on, with keys up to
+  /// `keyEnd`.
+  RangeOverOp emitRangeOver(Value value, Value keyEnd);
+
   Ternary getUnknown() { return {arith.boolean(true), arith.boolean(false)}; }
 
   OpBuilder &builder;
@@ -88,6 +106,8 @@ private:
   IRMapping copies;
   llvm::DenseMap<Value, Interval> intervals;
   llvm::DenseMap<Value, Ternary> ternaries;
+  /// Whether something that depends on both the query and the key has no form.
+  bool hasUnknownPairs = false;
 };
 
 } // namespace mlir::attn

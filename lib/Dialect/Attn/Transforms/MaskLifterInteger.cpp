@@ -360,11 +360,5 @@ void MaskLifter::liftRead(tensor::ExtractOp op) {
     ternaries[op] = {range.getMax(), range.getMin()};
     return;
   }
-  auto asIndex = [&](Value value) {
-    if (!element.isIndex())
-      value = arith::IndexCastOp::create(builder, op.getLoc(),
-                                         builder.getIndexType(), value);
-    return arith.track(value, getLimits(op));
-  };
-  intervals[op] = {asIndex(range.getMin()), asIndex(range.getMax())};
+  intervals[op] = {asIndex(range.getMin(), op), asIndex(range.getMax(), op)};
 }

@@ -21,12 +21,13 @@ LogicalResult mlir::attn::emitNeededTiles(RewriterBase &rewriter,
       getTileDependence(op.getTiles())
           .lookup(op.getTiles().front().getTerminator()->getOperand(0));
   dependence.rows = true;
+  dependence.keys = false;
   Type type = rewriter.getI32Type();
   auto toInt = [&](Value index) -> Value {
     return arith::IndexCastOp::create(rewriter, loc, type, index);
   };
-  auto emit = [&](ValueRange ids, Value begin,
-                  Value end) -> FailureOr<std::pair<Value, Value>> {
+  auto emit = [&](ValueRange ids, TileSpan span,
+                  TileSpan) -> FailureOr<std::pair<Value, Value>> {
     auto index = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(rewriter, loc, value);
     };
@@ -37,7 +38,7 @@ LogicalResult mlir::attn::emitNeededTiles(RewriterBase &rewriter,
     Value numTiles = arith::CeilDivUIOp::create(rewriter, loc, numKeys, size);
     Value none = arith::ConstantIntOp::create(rewriter, loc, -1, 32);
     Value most = toInt(numTiles);
-    TileRows rows = {ids[0], ids[1], begin, end};
+    TileRows rows = {ids[0], ids[1], span.begin, span.end};
     TileClasses classes(rewriter, op, rows, summaries);
     if (failed(classes.emitRows()))
       return failure();

@@ -211,7 +211,8 @@ std::pair<Value, Value> KeyLoops::emitNeededRange(Value lo, Value hi) {
   Value tile =
       arith::DivUIOp::create(builder, loc, rows.row, index(numQueries));
   auto [first, last] = readTileSummary(builder, loc, *summaries.needed,
-                                       rows.batch, rows.head, tile);
+                                       rows.batch, rows.head, tile,
+                                       /*keyTile=*/Value());
   auto getKey = [&](Value number) -> Value {
     Value position = arith::IndexCastOp::create(builder, loc,
                                                 builder.getIndexType(), number);

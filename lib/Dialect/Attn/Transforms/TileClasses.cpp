@@ -1,6 +1,7 @@
 //===- TileClasses.cpp - Whether a worker needs a tile of keys ------------===//
 
 #include "TileClasses.h"
+#include "RegionSlice.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -14,32 +15,60 @@ TileClasses::TileClasses(OpBuilder &builder, OnlineAttentionOp op,
 
 LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   auto range = dyn_cast<RangeOp>(inner);
-  if (!range)
+  auto over = dyn_cast<RangeOverOp>(inner);
+  if (!range && !over)
     return values.emit(inner);
-  std::pair<Value, Value> answer;
-  auto summary = summaries.ranges.find(range);
+  FailureOr<std::pair<Value, Value>> answer;
+  auto summary = summaries.ranges.find(&inner);
   if (summary != summaries.ranges.end()) {
-    Value tile = keyTile;
+    Value rowTile;
     if (summary->second.dependence.rows)
-      tile = arith::DivUIOp::create(
+      rowTile = arith::DivUIOp::create(
           builder, loc, rows.row,
           arith::ConstantIndexOp::create(builder, loc,
                                          op.getScheduleAttr().getTileM()));
-    answer = readTileSummary(builder, range.getLoc(), summary->second,
-                             rows.batch, rows.head, tile);
+    answer = readTileSummary(builder, inner.getLoc(), summary->second,
+                             rows.batch, rows.head, rowTile, keyTile);
+  } else if (over) {
+    answer = emitRangeOver(builder, over, values);
   } else {
     auto get = [&](OperandRange indices) {
       return llvm::map_to_vector(
           indices, [&](Value index) { return values.get(index).value; });
     };
-    answer =
-        emitRange(builder, range.getLoc(), values.get(range.getSource()).value,
-                  get(range.getLows()), get(range.getHighs()),
-                  getSingleDims(range, op.getScheduleAttr()));
+    answer = mlir::attn::emitRange(builder, range.getLoc(),
+                                   values.get(range.getSource()).value,
+                                   get(range.getLows()), get(range.getHighs()),
+                                   getSingleDims(range, op.getScheduleAttr()));
   }
-  values.set(range.getMin(), {answer.first});
-  values.set(range.getMax(), {answer.second});
+  if (failed(answer))
+    return failure();
+  values.set(inner.getResult(0), {answer->first});
+  values.set(inner.getResult(1), {answer->second});
   return success();
+}
+
+FailureOr<std::pair<Value, Value>> TileClasses::emitRange(Operation &range,
+                                                          TileSpan keys) {
+  Region &tiles = op.getTiles();
+  SmallVector<Value> arguments = {rows.batch,  rows.head,  rows.row,
+                                  rows.rowEnd, keys.begin, keys.end};
+  llvm::append_range(arguments, op.getCaptures());
+  for (auto [argument, value] :
+       llvm::zip_equal(tiles.getArguments(), arguments))
+    if (value)
+      values.set(argument, {value});
+  Value keyTile;
+  if (keys.begin)
+    keyTile = arith::DivUIOp::create(
+        builder, loc, keys.begin,
+        arith::ConstantIndexOp::create(builder, loc,
+                                       op.getScheduleAttr().getTileN()));
+  for (Operation *inner : getRegionSlice(tiles, range.getResult(0)))
+    if (failed(emitOperation(*inner, keyTile)))
+      return failure();
+  return std::pair(values.get(range.getResult(0)).value,
+                   values.get(range.getResult(1)).value);
 }
 
 /// The end of a tile, which has at least one position: so its last position is

@@ -29,6 +29,10 @@ public:
   /// tile, to below `end`.
   FailureOr<TileClass> emit(Value begin, Value end);
 
+  /// Emits what an `attn.range` or `attn.range_over` needs, and the loops that
+  /// find its answers, which are returned.
+  FailureOr<std::pair<Value, Value>> emitRange(Operation &range, TileSpan keys);
+
 private:
   LogicalResult emitOperation(Operation &op, Value keyTile);
   Value emitEnd(Value begin, Value end);

@@ -2,8 +2,7 @@
 
 #include "TileSummaries.h"
 #include "GatheredKeys.h"
-#include "RegionSlice.h"
-#include "RegionVectorizer.h"
+#include "TileClasses.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -57,6 +56,16 @@ static std::pair<Value, Value> createEnds(OpBuilder &builder, Location loc,
   return {create(min), create(max)};
 }
 
+/// The least and the largest of what they were and of `element`.
+static std::pair<Value, Value> include(OpBuilder &builder, Location loc,
+                                       Value min, Value max, Value element) {
+  if (element.getType().isInteger(1))
+    return {arith::AndIOp::create(builder, loc, min, element),
+            arith::OrIOp::create(builder, loc, max, element)};
+  return {arith::MinSIOp::create(builder, loc, min, element),
+          arith::MaxSIOp::create(builder, loc, max, element)};
+}
+
 /// Whether `high` is `low` + 1 over any tile.
 static bool isSingle(Value low, Value high, Region &tiles,
                      ScheduleAttrInterface schedule) {
@@ -94,7 +103,6 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
                                               ValueRange highs,
                                               ArrayRef<bool> isSingle) {
   Type type = getElementTypeOrSelf(source.getType());
-  bool isBoolean = type.isInteger(1);
   auto [least, most] = createEnds(builder, loc, type);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
@@ -114,33 +122,25 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
   }
 
   // Around the read of one element a loop for each dimension along which there
-  // may be more.
-  SmallVector<Value> indices;
-  std::function<std::pair<Value, Value>(Value, Value)> emitLoops =
-      [&](Value min, Value max) -> std::pair<Value, Value> {
-    size_t dim = indices.size();
-    if (dim == lows.size()) {
+  // may be more. That of the last one is outermost: threads that share it out
+  // read next to each other.
+  SmallVector<Value> indices(lows.begin(), lows.end());
+  std::function<std::pair<Value, Value>(size_t, Value, Value)> emitLoops =
+      [&](size_t numLeft, Value min, Value max) -> std::pair<Value, Value> {
+    while (numLeft > 0 && isSingle[numLeft - 1])
+      --numLeft;
+    if (numLeft == 0) {
       Value element = tensor::ExtractOp::create(builder, loc, source, indices);
-      if (isBoolean)
-        return {arith::AndIOp::create(builder, loc, min, element),
-                arith::OrIOp::create(builder, loc, max, element)};
-      return {arith::MinSIOp::create(builder, loc, min, element),
-              arith::MaxSIOp::create(builder, loc, max, element)};
+      return include(builder, loc, min, max, element);
     }
-    indices.push_back(lows[dim]);
-    if (isSingle[dim]) {
-      auto result = emitLoops(min, max);
-      indices.pop_back();
-      return result;
-    }
+    size_t dim = numLeft - 1;
     auto loop = scf::ForOp::create(builder, loc, lows[dim], highs[dim], one,
                                    ValueRange{min, max});
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    indices.back() = loop.getInductionVar();
+    indices[dim] = loop.getInductionVar();
     auto [newMin, newMax] =
-        emitLoops(loop.getRegionIterArg(0), loop.getRegionIterArg(1));
-    indices.pop_back();
+        emitLoops(dim, loop.getRegionIterArg(0), loop.getRegionIterArg(1));
     scf::YieldOp::create(builder, loc, ValueRange{newMin, newMax});
     return {loop.getResult(0), loop.getResult(1)};
   };
@@ -149,15 +149,63 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  auto [min, max] = emitLoops(most, least);
+  auto [min, max] = emitLoops(lows.size(), most, least);
   scf::YieldOp::create(builder, loc, ValueRange{min, max});
   builder.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(builder, loc, ValueRange{least, most});
   return {branch.getResult(0), branch.getResult(1)};
 }
 
+FailureOr<std::pair<Value, Value>>
+mlir::attn::emitRangeOver(OpBuilder &builder, RangeOverOp range,
+                          RegionVectorizer &values) {
+  Location loc = range.getLoc();
+  auto [least, most] = createEnds(builder, loc, range.getMin().getType());
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Block &body = range.getBody().front();
+  auto isInner = [&](Value value) {
+    return value == body.getArgument(0) && body.getNumArguments() > 1;
+  };
+  // Of keys and queries, the loop over keys is outermost: threads that share it
+  // out read next to each other, and compute once what belongs to their key.
+  SmallPtrSet<Operation *, 16> inner;
+  for (Operation &op : body)
+    op.walk([&](Operation *nested) {
+      if (llvm::any_of(nested->getOperands(), [&](Value operand) {
+            return isInner(operand) || inner.contains(operand.getDefiningOp());
+          }))
+        inner.insert(&op);
+    });
+  SmallVector<scf::ForOp, 2> loops;
+  SmallVector<Value, 2> state = {most, least};
+  OpBuilder::InsertionGuard guard(builder);
+  for (size_t number = body.getNumArguments(); number-- > 0;) {
+    auto loop = scf::ForOp::create(
+        builder, loc, values.get(range.getLows()[number]).value,
+        values.get(range.getHighs()[number]).value, one, state);
+    if (!loops.empty())
+      scf::YieldOp::create(builder, loc, loop.getResults());
+    builder.setInsertionPointToStart(loop.getBody());
+    values.set(body.getArgument(number), {loop.getInductionVar()});
+    state.assign(loop.getRegionIterArgs().begin(),
+                 loop.getRegionIterArgs().end());
+    loops.push_back(loop);
+    bool isInnermost = number == 0;
+    for (Operation &op : body.without_terminator())
+      if (inner.contains(&op) == isInnermost || body.getNumArguments() == 1)
+        if (failed(values.emit(op)))
+          return failure();
+  }
+  auto [min, max] =
+      include(builder, loc, state[0], state[1],
+              values.get(body.getTerminator()->getOperand(0)).value);
+  scf::YieldOp::create(builder, loc, ValueRange{min, max});
+  return std::pair<Value, Value>(loops.front().getResult(0),
+                                 loops.front().getResult(1));
+}
+
 //===----------------------------------------------------------------------===//
-// All tiles of keys
+// All tiles
 //===----------------------------------------------------------------------===//
 
 bool mlir::attn::hasTileClasses(OnlineAttentionOp op) {
@@ -177,13 +225,7 @@ FailureOr<TileSummary> mlir::attn::emitTable(RewriterBase &rewriter,
                                              Type element, EmitElement emit) {
   AttentionLikeOpInterface attention = op;
   ScheduleAttrInterface schedule = op.getScheduleAttr();
-  int64_t tileSize =
-      dependence.rows ? schedule.getTileM() : schedule.getTileN();
   Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
-  OpFoldResult length =
-      dependence.rows
-          ? tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.s)
-          : tensor::getMixedSize(rewriter, loc, op.getKey(), kLayout.s);
   OpFoldResult one = rewriter.getIndexAttr(1);
   AffineExpr s0, s1;
   bindSymbols(rewriter.getContext(), s0, s1);
@@ -193,14 +235,22 @@ FailureOr<TileSummary> mlir::attn::emitTable(RewriterBase &rewriter,
           : one,
       dependence.head
           ? tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.h)
-          : one,
-      affine::makeComposedFoldedAffineApply(rewriter, loc, s0.ceilDiv(tileSize),
-                                            {length})};
+          : one};
+  OpFoldResult lengths[] = {
+      tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.s),
+      tensor::getMixedSize(rewriter, loc, op.getKey(), kLayout.s)};
+  int64_t tileSizes[] = {schedule.getTileM(), schedule.getTileN()};
+  bool isAlong[] = {dependence.rows, dependence.keys};
+  for (unsigned axis = 0; axis < 2; ++axis)
+    if (isAlong[axis])
+      sizes.push_back(affine::makeComposedFoldedAffineApply(
+          rewriter, loc, s0.ceilDiv(tileSizes[axis]), {lengths[axis]}));
   SmallVector<Value> tables;
   for (unsigned which = 0; which < 2; ++which)
     tables.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, element));
+  int64_t rank = sizes.size();
   SmallVector<Attribute> workers;
-  for (int64_t dim = 0; dim < 3; ++dim)
+  for (int64_t dim = 0; dim < rank; ++dim)
     workers.push_back(WorkerAttr::get(rewriter.getContext(), dim));
   auto forall = scf::ForallOp::create(rewriter, loc, sizes, tables,
                                       rewriter.getArrayAttr(workers));
@@ -209,25 +259,32 @@ FailureOr<TileSummary> mlir::attn::emitTable(RewriterBase &rewriter,
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());
-  Value size = arith::ConstantIndexOp::create(rewriter, loc, tileSize);
-  Value begin = arith::MulIOp::create(rewriter, loc, ids[2], size);
-  Value end = arith::MinSIOp::create(
-      rewriter, loc, arith::AddIOp::create(rewriter, loc, begin, size),
-      getValueOrCreateConstantIndexOp(rewriter, loc, length));
+  TileSpan spans[2];
+  unsigned next = 2;
+  for (unsigned axis = 0; axis < 2; ++axis) {
+    if (!isAlong[axis])
+      continue;
+    Value size = arith::ConstantIndexOp::create(rewriter, loc, tileSizes[axis]);
+    Value begin = arith::MulIOp::create(rewriter, loc, ids[next++], size);
+    Value end = arith::MinSIOp::create(
+        rewriter, loc, arith::AddIOp::create(rewriter, loc, begin, size),
+        getValueOrCreateConstantIndexOp(rewriter, loc, lengths[axis]));
+    spans[axis] = {begin, end};
+  }
 
-  auto answers = emit(ids, begin, end);
+  auto answers = emit(ids, spans[0], spans[1]);
   if (failed(answers))
     return failure();
   Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
   SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());
-  SmallVector<OpFoldResult> ones(3, one);
+  SmallVector<OpFoldResult> ones(rank, one);
   Value values[] = {answers->first, answers->second};
   for (auto [table, value] :
        llvm::zip_equal(forall.getRegionIterArgs(), values)) {
     Value slice = tensor::ExtractSliceOp::create(rewriter, loc, table, offsets,
                                                  ones, ones);
     Value written = tensor::InsertOp::create(rewriter, loc, value, slice,
-                                             ValueRange{zero, zero, zero});
+                                             SmallVector<Value>(rank, zero));
     OpBuilder::InsertionGuard inParallel(rewriter);
     rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
     tensor::ParallelInsertSliceOp::create(rewriter, loc, written, table,
@@ -237,35 +294,15 @@ FailureOr<TileSummary> mlir::attn::emitTable(RewriterBase &rewriter,
 }
 
 /// Fills the tables of one range.
-static FailureOr<TileSummary> emitSummary(RewriterBase &rewriter,
-                                          OnlineAttentionOp op, RangeOp range,
-                                          TileDependence dependence) {
-  Location loc = range.getLoc();
-  ScheduleAttrInterface schedule = op.getScheduleAttr();
-  auto emit = [&](ValueRange ids, Value begin,
-                  Value end) -> FailureOr<std::pair<Value, Value>> {
-    Region &tiles = op.getTiles();
-    RegionVectorizer values(rewriter, loc, schedule.getTileN(),
-                            schedule.getTileM(), /*sites=*/nullptr);
-    // Of rows and keys, one is not asked for.
-    SmallVector<Value> arguments = {ids[0], ids[1], begin, end, begin, end};
-    llvm::append_range(arguments, op.getCaptures());
-    for (auto [argument, value] :
-         llvm::zip_equal(tiles.getArguments(), arguments))
-      values.set(argument, {value});
-    for (Operation *inner : getRegionSlice(tiles, range.getMin()))
-      if (inner != range.getOperation() && failed(values.emit(*inner)))
-        return failure();
-    auto get = [&](OperandRange indices) {
-      return llvm::map_to_vector(
-          indices, [&](Value index) { return values.get(index).value; });
-    };
-    return emitRange(rewriter, loc, values.get(range.getSource()).value,
-                     get(range.getLows()), get(range.getHighs()),
-                     getSingleDims(range, schedule));
+static FailureOr<TileSummary>
+emitSummary(RewriterBase &rewriter, OnlineAttentionOp op, Operation &range,
+            TileDependence dependence, const TileSummaries &summaries) {
+  auto emit = [&](ValueRange ids, TileSpan rows, TileSpan keys) {
+    TileRows tile = {ids[0], ids[1], rows.begin, rows.end};
+    return TileClasses(rewriter, op, tile, summaries).emitRange(range, keys);
   };
-  return emitTable(rewriter, op, loc, dependence, range.getMin().getType(),
-                   emit);
+  return emitTable(rewriter, op, range.getLoc(), dependence,
+                   range.getResult(0).getType(), emit);
 }
 
 FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
@@ -280,14 +317,21 @@ FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
   DenseMap<Value, TileDependence> dependence = getTileDependence(op.getTiles());
   // A worker that has one loop over keys asks for nothing as it goes.
   bool ofRows = op.getScheduleAttr().hasSingleKeyLoop();
-  for (RangeOp range : op.getTiles().getOps<RangeOp>()) {
-    TileDependence own = dependence.lookup(range.getMin());
-    if (own.rows ? own.keys || !ofRows : !own.keys)
+  for (Operation &range : op.getTiles().front()) {
+    auto over = dyn_cast<RangeOverOp>(range);
+    if (!over && !isa<RangeOp>(range))
       continue;
-    FailureOr<TileSummary> summary = emitSummary(rewriter, op, range, own);
+    TileDependence own = dependence.lookup(range.getResult(0));
+    // A box of rows and keys is looked at where it is asked for; pairs are
+    // evaluated once for all heads.
+    bool isOfPairs = over && over.getLows().size() == 2;
+    if (!isOfPairs && (own.rows ? own.keys || !ofRows : !own.keys))
+      continue;
+    FailureOr<TileSummary> summary =
+        emitSummary(rewriter, op, range, own, summaries);
     if (failed(summary))
       return failure();
-    summaries.ranges[range] = *summary;
+    summaries.ranges[&range] = *summary;
   }
   // Where something is launched before in any case.
   if (ofRows && !summaries.ranges.empty() &&
@@ -296,14 +340,17 @@ FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
   return summaries;
 }
 
-std::pair<Value, Value> mlir::attn::readTileSummary(OpBuilder &builder,
-                                                    Location loc,
-                                                    const TileSummary &summary,
-                                                    Value batch, Value head,
-                                                    Value tile) {
+std::pair<Value, Value>
+mlir::attn::readTileSummary(OpBuilder &builder, Location loc,
+                            const TileSummary &summary, Value batch, Value head,
+                            Value rowTile, Value keyTile) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value indices[] = {summary.dependence.batch ? batch : zero,
-                     summary.dependence.head ? head : zero, tile};
+  SmallVector<Value, 4> indices = {summary.dependence.batch ? batch : zero,
+                                   summary.dependence.head ? head : zero};
+  if (summary.dependence.rows)
+    indices.push_back(rowTile);
+  if (summary.dependence.keys)
+    indices.push_back(keyTile);
   return {tensor::ExtractOp::create(builder, loc, summary.min, indices),
           tensor::ExtractOp::create(builder, loc, summary.max, indices)};
 }

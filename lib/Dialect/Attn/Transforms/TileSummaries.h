@@ -11,6 +11,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILESUMMARIES_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILESUMMARIES_H
 
+#include "RegionVectorizer.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/PatternMatch.h"
 #include <optional>
@@ -25,14 +26,15 @@ struct TileDependence {
 /// The dependence of each value of the region.
 DenseMap<Value, TileDependence> getTileDependence(Region &tiles);
 
-/// Tensors [B or 1, H or 1, number of tiles of keys, or of queries].
+/// Tensors [B or 1, H or 1, number of tiles of queries, number of tiles of
+/// keys], of both numbers only what the elements depend on.
 struct TileSummary {
   Value min, max;
   TileDependence dependence;
 };
 
 struct TileSummaries {
-  /// By `attn.range`.
+  /// By `attn.range` or `attn.range_over`.
   DenseMap<Operation *, TileSummary> ranges;
   /// The first and the last tile of keys that a tile of queries needs; if it
   /// needs none, the first one is their number. i32.
@@ -41,10 +43,15 @@ struct TileSummaries {
   ListUnionsOp unions;
 };
 
-/// Computes the elements of both tables for the rows, or keys, from `begin` to
-/// below `end`, of a batch and head, or 0 if they do not matter.
+/// Positions from `begin` to below `end`.
+struct TileSpan {
+  Value begin, end;
+};
+
+/// Computes the elements of both tables for a tile, of a batch and head, or 0
+/// if they do not matter; of rows and keys, what they do not depend on is null.
 using EmitElement = function_ref<FailureOr<std::pair<Value, Value>>(
-    ValueRange ids, Value begin, Value end)>;
+    ValueRange ids, TileSpan rows, TileSpan keys)>;
 /// Emits a loop that fills two tables.
 FailureOr<TileSummary> emitTable(RewriterBase &rewriter, OnlineAttentionOp op,
                                  Location loc, TileDependence dependence,
@@ -59,17 +66,19 @@ LogicalResult emitNeededTiles(RewriterBase &rewriter, OnlineAttentionOp op,
 /// each tile. `op` may be null.
 bool hasTileClasses(OnlineAttentionOp op);
 
-/// Emits a loop that answers each `attn.range` of the `tiles` region of `op`
-/// that depends on the keys and not on the rows, and for a schedule with one
-/// loop over keys, on the rows and not on the keys; for such a schedule, then,
-/// which tiles are needed. Nothing without classes.
+/// Emits a loop that answers each `attn.range` and `attn.range_over` of the
+/// `tiles` region of `op` that depends on the keys and not on the rows, each
+/// that is over queries and keys, and for a schedule with one loop over keys,
+/// each that depends on the rows and not on the keys; for such a schedule,
+/// then, which tiles are needed. Nothing without classes.
 FailureOr<TileSummaries> emitTileSummaries(RewriterBase &rewriter,
                                            OnlineAttentionOp op);
 
 /// Reads the answers for a tile.
 std::pair<Value, Value> readTileSummary(OpBuilder &builder, Location loc,
                                         const TileSummary &summary, Value batch,
-                                        Value head, Value tile);
+                                        Value head, Value rowTile,
+                                        Value keyTile);
 
 /// Along which dimensions an `attn.range` asks for one element over any tile of
 /// a schedule: the indices are the same for the tile, or divided by a multiple
@@ -80,6 +89,11 @@ SmallVector<bool> getSingleDims(RangeOp range, ScheduleAttrInterface schedule);
 std::pair<Value, Value> emitRange(OpBuilder &builder, Location loc,
                                   Value source, ValueRange lows,
                                   ValueRange highs, ArrayRef<bool> isSingle);
+
+/// Emits the loops that find the answers of an `attn.range_over`, whose
+/// operands `values` knows.
+FailureOr<std::pair<Value, Value>>
+emitRangeOver(OpBuilder &builder, RangeOverOp range, RegionVectorizer &values);
 
 } // namespace mlir::attn
 

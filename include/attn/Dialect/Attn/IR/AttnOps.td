@@ -583,6 +583,44 @@ def Attn_RangeOp : Attn_Op<"range", [Pure, SameVariadicOperandSize,
   let hasVerifier = 1;
 }
 
+def Attn_RangeOverOp : Attn_Op<"range_over", [SameVariadicOperandSize, RecursiveMemoryEffects,
+    RecursivelySpeculatable, ParentOneOf<["OnlineAttentionOp"]>]> {
+  let summary = "the least and the largest value of an expression over positions";
+  let description = [{
+    With `lows[d] <= x_d < highs[d]` for each position `d`, `min` is the least and `max` the largest value that `body` yields for
+    `x_0, x_1, ...`. Integers are signed; of i1, `min` says whether all are true and `max` whether any is. Without a position `min` is the
+    largest number of the type and `max` the least.
+
+    It is what `attn.range` is for reads whose indices are known: for reads at positions that a capture holds, comparisons of floats, and
+    whatever else has to be computed for each query or each key of a tile to know what it is for the tile. Over queries and keys both, it
+    evaluates a mask. `attn-tile` computes it once for a tile of queries, of keys, or of pairs, whichever it depends on.
+
+    Operands:
+
+    * `lows`, `highs`: one index each for each position; one or two of them.
+
+    Example, the first keys that the queries of a tile see, where each is that of a query's document:
+
+    ```mlir
+    %least, %most = attn.range_over (%i = %i0 to %i1) : i32 {
+      %doc = tensor.extract %id[%i] : tensor<?xi32>
+      %d = arith.index_cast %doc : i32 to index
+      %x = tensor.extract %first[%d] : tensor<?xi32>
+      attn.yield %x : i32
+    }
+    ```
+
+    Errors: no position or more than two; a body that does not yield one integer of the type of the results.
+  }];
+  let arguments = (ins Variadic<Index>:$lows, Variadic<Index>:$highs);
+  let results = (outs AnySignlessIntegerOrIndex:$min,
+    AnySignlessIntegerOrIndex:$max);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Packed heads
 //===----------------------------------------------------------------------===//
@@ -687,13 +725,13 @@ def Attn_UnpackHeadsOp : Attn_PackedViewOp<"unpack_heads"> {
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, ReturnLike, Terminator,
     ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp", "TileLoopOp", "StepOp",
-                 "MaskTileOp", "AffineScoresOp"]>]> {
+                 "MaskTileOp", "AffineScoresOp", "RangeOverOp"]>]> {
   let summary = "end a region of an attention, or of a loop over tiles";
   let description = [{
     Yields the score (one float of the accumulator type), the mask (one i1), the block bounds
     (four indices), the class of a tile (two i1), or the adjoint (one float) of the region it ends; at the tile level, what a
     loop over tiles carries on (`attn.tile_loop`), the results of a step (`attn.step`), a predicate (`attn.mask_tile`), or
-    scores (`attn.affine_scores`).
+    scores (`attn.affine_scores`), or an integer (`attn.range_over`).
 
     Example:
 

@@ -1,0 +1,62 @@
+//===- MaskLifterPositions.cpp - Values computed for each position --------===//
+
+#include "MaskLifter.h"
+#include "RegionSlice.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+RangeOverOp MaskLifter::emitRangeOver(Value value, Value keyEnd) {
+  ArrayRef<BlockArgument> arguments =
+      builder.getInsertionBlock()->getArguments();
+  SmallVector<Value, 2> positions, lows, highs;
+  if (values.dependsOnQuery(value)) {
+    positions.push_back(values.getQueryIndex());
+    lows.push_back(arguments[2]);
+    highs.push_back(arguments[3]);
+  }
+  if (values.dependsOnKey(value)) {
+    positions.push_back(values.getKeyIndex());
+    lows.push_back(arguments[4]);
+    highs.push_back(keyEnd);
+  }
+  Type type = value.getType();
+  auto range = RangeOverOp::create(builder, loc, type, type, lows, highs);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(
+      &range.getBody(), {},
+      SmallVector<Type>(positions.size(), builder.getIndexType()),
+      SmallVector<Location>(positions.size(), loc));
+  IRMapping inner = copies;
+  inner.map(positions, body->getArguments());
+  for (Operation *op :
+       getRegionSlice(values.getRegion(), value,
+                      [&](Value known) { return copies.contains(known); }))
+    builder.clone(*op, inner);
+  YieldOp::create(builder, loc, inner.lookup(value));
+  return range;
+}
+
+void MaskLifter::liftOver(Value value) {
+  RangeOverOp range =
+      emitRangeOver(value, builder.getInsertionBlock()->getArgument(5));
+  if (value.getType().isInteger(1))
+    ternaries[value] = {range.getMax(), range.getMin()};
+  else
+    intervals[value] = {asIndex(range.getMin(), value),
+                        asIndex(range.getMax(), value)};
+}
+
+MaskLifter::Ternary MaskLifter::evaluate(Ternary lifted) {
+  Region &region = values.getRegion();
+  Value mask = region.front().getTerminator()->getOperand(0);
+  if (!region.getArgument(1).use_empty())
+    return lifted;
+  // Nothing is evaluated where no pair can be allowed.
+  Block *tiles = builder.getInsertionBlock();
+  Value keyEnd =
+      arith.select(lifted.may, tiles->getArgument(5), tiles->getArgument(4));
+  RangeOverOp range = emitRangeOver(mask, keyEnd);
+  return {arith.both(lifted.may, range.getMax()),
+          arith.either(lifted.must, arith.both(lifted.may, range.getMin()))};
+}
