@@ -142,6 +142,14 @@ FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
   return vectorizer.logicalAnd(exist, *mask);
 }
 
+/// Whether all rows of the work tile are there.
+Value GradientLoop::emitIsWhole() {
+  return arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sge,
+      arith::SubIOp::create(builder, loc, own.rowEnd, own.row),
+      createIndex(builder, loc, numOwn));
+}
+
 Value GradientLoop::multiply(StringRef name, Value rows, Value columns) {
   return emitStep(builder, loc, name, [&] {
     auto type = VectorType::get({numOther, numOwn}, accType);
@@ -250,9 +258,11 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
         return SmallVector<Value>{ds};
       RegionVectorizer reverse(builder, loc, numOther, numOwn,
                                /*sites=*/nullptr);
-      FailureOr<TileValue> isSome = emitAllowed(reverse, getArguments(first));
-      if (failed(isSome))
-        return failure();
+      Value ones = arith::ConstantOp::create(
+          builder, loc,
+          DenseElementsAttr::get(tileType.clone(builder.getI1Type()), true));
+      TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
+                          TileKind::Tile};
       SmallVector<TileValue> ofAdjoint = {{x, TileKind::Tile},
                                           {ds, TileKind::Tile}};
       llvm::append_range(ofAdjoint, getArguments(first));
@@ -265,7 +275,7 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
           into = scatter(contribution, value, active, into, reverse);
         });
       FailureOr<TileValue> adjoint =
-          reverse.run(op.getAdjoint(), ofAdjoint, *isSome);
+          reverse.run(op.getAdjoint(), ofAdjoint, isSome);
       if (failed(adjoint))
         return failure();
       SmallVector<Value> results = {
@@ -332,6 +342,11 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
     return emitSharedLoop(
         lower, upper, *bounds ? std::optional((**bounds)[1]) : std::nullopt,
         *bounds ? std::optional((**bounds)[2]) : std::nullopt, carried);
+  // Own rows that are not there have sums which nobody stores, but would
+  // contribute to a capture: with them, no tile is full.
+  if (*bounds && wanted.capture >= 0)
+    (**bounds)[2] = arith::SelectOp::create(builder, loc, emitIsWhole(),
+                                            (**bounds)[2], (**bounds)[1]);
   auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
   if (*bounds)
     emitFullWithin(builder, loop, (**bounds)[1], (**bounds)[2]);

@@ -86,6 +86,7 @@ private:
                                          Scatter scatter);
   FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer,
                                    ArrayRef<TileValue> arguments);
+  Value emitIsWhole();
   /// Steps with a product of rows of the others and own columns, and with one
   /// over the others that is added to a sum.
   Value multiply(StringRef name, Value rows, Value columns);

@@ -265,10 +265,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedLoop(
         builder, loc,
         arith::MulIOp::create(builder, loc, sharing->count, tiles), numOthers);
   }
-  Value isWhole = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::sge,
-      arith::SubIOp::create(builder, loc, own.rowEnd, own.row),
-      createIndex(builder, loc, numOwn));
+  Value isWhole = emitIsWhole();
   auto loop = TileLoopOp::create(builder, loc, begin, end, numOther, carried);
   OpBuilder::InsertionGuard guard(builder);
   if (fullLower) {
