@@ -130,8 +130,9 @@ FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
   };
   unsigned ownIndex = isOverKeys() ? 2 : 3, otherIndex = 5 - ownIndex;
   TileValue exist = isBelow(arguments[ownIndex], own.rowEnd, ownIndex);
-  // Where lse is shared, it says which queries there are.
-  if (!shared)
+  // The shared lse of a query that is not there makes 0 of a score which is a
+  // number, as one that nothing has been added to.
+  if (!shared || !op.getScore().empty())
     exist = vectorizer.logicalAnd(
         exist, isBelow(arguments[otherIndex], otherEnd, otherIndex));
   if (op.getMask().empty())

@@ -271,22 +271,25 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedLoop(
   if (fullLower) {
     builder.setInsertionPointToStart(loop.addClass(loop.getFull()));
     Value isFull = isWhole;
-    if (!op.getMask().empty()) {
+    bool hasScore = !op.getScore().empty();
+    if (!op.getMask().empty() || hasScore) {
       Value first = emitOther(loop.getFull().getArgument(0), lower, tiles);
       Value isBehind = arith::CmpIOp::create(
           builder, loc, arith::CmpIPredicate::sge, first, *fullLower);
       Value last = arith::AddIOp::create(builder, loc, first,
                                          createIndex(builder, loc, numOther));
-      // What is behind the last query needs no predicate.
-      Value isLast = arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::sge, *fullUpper, otherEnd);
       Value isBefore = arith::CmpIOp::create(
           builder, loc, arith::CmpIPredicate::sle, last, *fullUpper);
+      // What is behind the last query needs no predicate, see emitAllowed.
+      if (!hasScore)
+        isBefore = arith::OrIOp::create(
+            builder, loc,
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                  *fullUpper, otherEnd),
+            isBefore);
       isFull = arith::AndIOp::create(
           builder, loc, isWhole,
-          arith::AndIOp::create(
-              builder, loc, isBehind,
-              arith::OrIOp::create(builder, loc, isLast, isBefore)));
+          arith::AndIOp::create(builder, loc, isBehind, isBefore));
     }
     YieldOp::create(builder, loc, isFull);
   }

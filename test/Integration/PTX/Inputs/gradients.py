@@ -4,7 +4,8 @@ CPU, and compares dq, dk and dv with the maths in float64.
 Usage: gradients.py VARIANT [--heads=4 --key-heads=2] [--dim=128] [--value-dim=64]
            [--schedule=...] [--sizes=87x137] [--save-ptx=FILE]
 
-Variants: full, causal, window, softcap, alibi-causal, lengths.
+Variants: full, causal, window, softcap, alibi-causal, root,
+lengths.
 """
 
 import argparse
@@ -87,6 +88,13 @@ _ALIBI = """      %slope = tensor.extract %slopes[%mh] : tensor<?xf32>
       %df = arith.sitofp %di : i32 to f32
       %f = arith.mulf %slope, %df : f32
       %y = arith.addf %x, %f : f32"""
+# Not a number for queries behind the last one.
+_ROOT = """      %last = tensor.extract %lasts[%mb] : tensor<?xi32>
+      %ii = arith.index_cast %i : index to i32
+      %left = arith.subi %last, %ii : i32
+      %lf = arith.sitofp %left : i32 to f32
+      %f = math.sqrt %lf : f32
+      %y = arith.addf %x, %f : f32"""
 _IDENTITY = """      %z = arith.constant 0.0 : f32
       %dx = arith.addf %ds, %z : f32"""
 # Captures, mask, score and its adjoint.
@@ -97,6 +105,7 @@ _VARIANTS = {
     "softcap": ([], None, _CAP_SCORE, _CAP_ADJOINT),
     "softcap-causal": ([], _CAUSAL, _CAP_SCORE, _CAP_ADJOINT),
     "alibi-causal": ([("slopes", "tensor<?xf32>")], _CAUSAL, _ALIBI, _IDENTITY),
+    "root": ([("lasts", "tensor<?xi32>")], None, _ROOT, _IDENTITY),
     "lengths": ([("lengths", "tensor<?xi32>")], _LENGTHS, None, None),
 }
 
@@ -149,6 +158,8 @@ def _scores(variant, x, b, h, i, j, captures):
     if variant.startswith("softcap"):
         t = numpy.tanh(x / 2)
         return 2 * t, 1 - t * t, allowed
+    if variant == "root":
+        return x + numpy.sqrt(captures["lasts"][b] - i), numpy.ones(x.shape), allowed
     if variant.startswith("alibi"):
         return x + captures["slopes"][h] * (j - i), numpy.ones(x.shape), allowed
     return x, numpy.ones(x.shape), allowed
@@ -215,6 +226,7 @@ def _execute(program, variant, options, sizes, seed):
     captures = {
         "slopes": -(2.0 ** -numpy.arange(1, heads + 1)),
         "lengths": draw.integers(0, keys + 1, (batches,)),
+        "lasts": numpy.full((batches,), max(queries - 1, 0)),
     }
     o, lse, expected = _gradients(variant, q, k, v, do, captures)
     launch = launches.Launch(program)
@@ -223,7 +235,7 @@ def _execute(program, variant, options, sizes, seed):
     launch.add_tensor("o", operations.to_bf16(o.astype("f4")))
     launch.add_tensor("lse", lse.astype("f4"))
     launch.add_tensor("do", packed[3])
-    types = {"slopes": "f4", "lengths": "i4"}
+    types = {"slopes": "f4", "lengths": "i4", "lasts": "i4"}
     for name, _ in _VARIANTS[variant][0]:
         launch.add_tensor(name, captures[name].astype(types[name]))
     regions = {}
