@@ -109,6 +109,7 @@ void mlir::attn::buildGPUThreadStage(OpPassManager &pm,
                                      const AttnToNVVMOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLowerAffinePass());
+  kernels.addNestedPass<gpu::GPUFuncOp>(createHopperAssignLayoutsPass());
   AttnHopperLowerPassOptions lower;
   lower.accurateTanh = options.accurateTanh;
   kernels.addPass(createAttnHopperLowerPass(lower));

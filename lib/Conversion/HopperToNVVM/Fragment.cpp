@@ -5,40 +5,27 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static FragmentLayout getLayout(VectorType type) {
-  if (type.getDimSize(1) == 1)
-    return FragmentLayout::Columns;
-  switch (type.getDimSize(0)) {
-  case 1:
-    return FragmentLayout::Rows;
-  case 4:
-    return FragmentLayout::Partial;
-  default:
-    return FragmentLayout::Matrix;
-  }
+Fragment::Fragment(Type type) : layout(*hopper::getLayout(type)) {
+  auto pending = dyn_cast<hopper::PendingType>(type);
+  auto shaped = cast<ShapedType>(pending ? pending.getFragment() : type);
+  numColumns = shaped.getDimSize(0);
+  elementType = shaped.getElementType();
 }
 
-Fragment::Fragment(VectorType type)
-    : layout(getLayout(type)), numColumns(type.getDimSize(0)),
-      elementType(type.getElementType()) {}
-
 std::optional<Fragment> Fragment::get(Type type) {
-  if (auto pending = dyn_cast<hopper::PendingType>(type))
-    return Fragment(pending.getVector());
-  auto vector = dyn_cast<VectorType>(type);
-  if (vector && vector.getRank() == 2)
-    return Fragment(vector);
-  return std::nullopt;
+  if (!hopper::getLayout(type))
+    return std::nullopt;
+  return Fragment(type);
 }
 
 int64_t Fragment::getNumRegisters() const {
   switch (layout) {
-  case FragmentLayout::Columns:
+  case hopper::FragmentLayout::Columns:
     return numColumns / 4;
-  case FragmentLayout::Rows:
-  case FragmentLayout::Partial:
+  case hopper::FragmentLayout::Rows:
+  case hopper::FragmentLayout::Partial:
     return 2;
-  case FragmentLayout::Matrix:
+  case hopper::FragmentLayout::Accumulator:
     return numColumns / (isPacked() ? 4 : 2);
   }
   llvm_unreachable("all layouts are handled");

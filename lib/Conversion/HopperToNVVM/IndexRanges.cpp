@@ -5,7 +5,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -81,7 +80,7 @@ Interval IndexRanges::compute(Value value) {
   if (isa<gpu::ThreadIdOp>(op))
     return {0, 1023};
   if (isa<hopper::IotaOp>(op)) {
-    auto type = cast<VectorType>(value.getType());
+    auto type = cast<ShapedType>(value.getType());
     return {0, type.getNumElements() - 1};
   }
   if (isa<gpu::BlockIdOp, gpu::GridDimOp>(op))
@@ -101,7 +100,7 @@ Interval IndexRanges::compute(Value value) {
       return {0, static_cast<int64_t>(llvm::maxUIntN(integer.getWidth()))};
     return {};
   }
-  if (isa<vector::BroadcastOp>(op))
+  if (isa<hopper::BroadcastOp>(op))
     return operand(0);
   if (isa<arith::AddIOp>(op))
     return Interval::combine(operand(0), operand(1),

@@ -3,7 +3,6 @@
 #include "ScalarMath.h"
 #include "ThreadPatterns.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -40,19 +39,17 @@ static FailureOr<Elements> lowerConstant(arith::ConstantOp op,
 }
 
 /// Elements keep what is known of them.
-static Elements lowerBroadcast(vector::BroadcastOp op,
-                               Operands<vector::BroadcastOp> in,
+static Elements lowerBroadcast(hopper::BroadcastOp op,
+                               Operands<hopper::BroadcastOp> in,
                                ThreadBuilder &b) {
-  Fragment to(op.getResultVectorType());
-  std::optional<Fragment> from = Fragment::get(op.getSourceType());
+  Fragment to(op.getType());
+  std::optional<Fragment> from = Fragment::get(op.getSource().getType());
   // The element of the source for each of the result.
   auto select = [&](int64_t e) -> int64_t {
     if (!from)
       return 0;
-    if (from->layout == to.layout)
-      return e;
-    return from->layout == FragmentLayout::Columns ? to.getColumn(e)
-                                                   : to.getRow(e);
+    return from->layout == hopper::FragmentLayout::Columns ? to.getColumn(e)
+                                                           : to.getRow(e);
   };
   Elements list;
   for (int64_t e = 0, count = to.getNumRegisters(); e < count; ++e)
@@ -117,7 +114,7 @@ static FailureOr<Elements> lowerMultiplication(arith::MulFOp op,
   };
   FailureOr<SmallVector<FloatSum>> left = getSums(in.getLhs()),
                                    right = getSums(in.getRhs());
-  if (!isa<VectorType>(op.getType()) || succeeded(left) == succeeded(right))
+  if (!Fragment::get(op.getType()) || succeeded(left) == succeeded(right))
     return failure();
   ValueRange factors = succeeded(left) ? in.getRhs() : in.getLhs();
   Elements list;

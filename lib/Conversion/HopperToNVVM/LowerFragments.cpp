@@ -151,10 +151,10 @@ static void lowerPutFragment(hopper::PutFragmentOp op,
 static Elements loadVector(hopper::LoadFragmentOp op,
                            Operands<hopper::LoadFragmentOp> in,
                            ThreadBuilder &b) {
-  Fragment fragment(cast<VectorType>(op.getResult().getType()));
+  Fragment fragment(op.getResult().getType());
   Value base = getSharedPointer(b, getTile(in.getTile()));
   Elements list;
-  if (fragment.layout == FragmentLayout::Rows) {
+  if (fragment.layout == hopper::FragmentLayout::Rows) {
     Value own = b.offsetPointer(
         base, arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
     for (int64_t r : {0, 1})

@@ -61,9 +61,9 @@ static Elements lowerGridDim(gpu::GridDimOp, Operands<gpu::GridDimOp>,
 
 static Elements lowerIota(hopper::IotaOp op, Operands<hopper::IotaOp>,
                           ThreadBuilder &b) {
-  Fragment fragment(cast<VectorType>(op.getType()));
+  Fragment fragment(op.getType());
   SmallVector<IndexElement> list;
-  if (fragment.layout == FragmentLayout::Rows) {
+  if (fragment.layout == hopper::FragmentLayout::Rows) {
     list = {{b.thread.row, 0}, {b.thread.row, 8}};
   } else {
     Value first = arith::ShLIOp::create(b, b.thread.quad, b.i32(1));

@@ -64,7 +64,7 @@ static constexpr int64_t kMostStepsOfText = 8;
 static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
                          ThreadBuilder &b) {
   hopper::TileType rhs = op.getRhs().getType();
-  int64_t outer = op.getResult().getType().getVector().getDimSize(0);
+  int64_t outer = op.getResult().getType().getFragment().getDimSize(0);
   bool isTransposed = op.getRhsTransposed();
   bool isLhsTransposed = op.getLhsTransposed();
   auto lhsTile = dyn_cast<hopper::TileType>(op.getLhs().getType());
@@ -200,7 +200,7 @@ static Elements lowerInFlight(hopper::InFlightOp,
 /// the second one part 2.
 static Elements lowerSplit(hopper::SplitOp op, Operands<hopper::SplitOp> in,
                            ThreadBuilder &b) {
-  Type element = cast<VectorType>(op.getResult().getType()).getElementType();
+  Type element = op.getResult().getType().getElementType();
   auto round = [&](Value x) -> Value {
     Value rounded = arith::TruncFOp::create(b, element, x);
     return arith::ExtFOp::create(b, b.getF32Type(), rounded);

@@ -27,8 +27,7 @@ static Elements lowerReduce(hopper::ReduceOp op, Operands<hopper::ReduceOp> in,
       return arith::MaxNumFOp::create(b, x, y);
     return arith::AddFOp::create(b, x, y);
   };
-  Fragment from(cast<VectorType>(op.getSource().getType())),
-      to(cast<VectorType>(op.getResult().getType()));
+  Fragment from(op.getSource().getType()), to(op.getResult().getType());
   Elements list;
   for (int64_t r : {0, 1}) {
     SmallVector<Value> ofRow;
@@ -38,7 +37,7 @@ static Elements lowerReduce(hopper::ReduceOp op, Operands<hopper::ReduceOp> in,
     list.push_back(reduceList(ofRow, combine));
   }
   // Over the four threads that share a row.
-  if (to.layout == FragmentLayout::Rows && from.layout != FragmentLayout::Rows)
+  if (to.layout == hopper::FragmentLayout::Rows)
     for (int64_t distance : {1, 2})
       for (Value &value : list)
         value = combine(value, b.shuffle(value, distance));

@@ -15,7 +15,7 @@ static void lowerStore(hopper::StoreOp op, Operands<hopper::StoreOp> in,
   bool isStrided = op.getMap().getType().getStrided();
   hopper::TileType type = op.getStaging().getType();
   TileView tile = getTile(in.getStaging());
-  int64_t columns = cast<VectorType>(op.getVector().getType()).getDimSize(0);
+  int64_t columns = op.getVector().getType().getDimSize(0);
   int64_t chunkBytes = type.getParentRows() * kRowBytes;
   for (int64_t first = 0; first < columns; first += type.getColumns()) {
     // The copy before must have read the tile.

@@ -91,23 +91,20 @@ static Elements lowerSum(vector::ReductionOp op,
   return {sum};
 }
 
-/// Vectors of rank 2 are shared out to the threads of a warpgroup.
-static FailureOr<Elements> lowerBroadcast(vector::BroadcastOp op,
-                                          Operands<vector::BroadcastOp> in,
-                                          ThreadBuilder &b) {
-  auto type = cast<VectorType>(op.getType());
-  if (type.getRank() != 1)
-    return failure();
+static Elements lowerBroadcast(vector::BroadcastOp op,
+                               Operands<vector::BroadcastOp> in,
+                               ThreadBuilder &b) {
+  VectorType type = op.getResultVectorType();
   Value result = LLVM::UndefOp::create(b, type);
   for (int64_t e = 0; e < type.getNumElements(); ++e)
     result =
         LLVM::InsertElementOp::create(b, result, in.getSource()[0], b.i32(e));
-  return Elements{result};
+  return {result};
 }
 
 void mlir::attn::populateVectorPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerRead);
   patterns.add(lowerWrite);
   patterns.add(lowerSum);
-  patterns.add(lowerBroadcast, /*benefit=*/2);
+  patterns.add(lowerBroadcast);
 }

@@ -22,10 +22,19 @@ static LogicalResult verifyConstant(Operation *op) {
   return success();
 }
 
+/// A thread has vectors of its own; others are distributed by their layouts.
+static LogicalResult verifyTypes(Operation *op) {
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                                SmallVector<Type>(op->getResultTypes())))
+    if (hopper::isFragment(type) && !hopper::getLayout(type))
+      return op->emitError("expects fragments with layouts, but got ") << type;
+  return success();
+}
+
 static LogicalResult verifyBroadcast(vector::BroadcastOp op) {
-  auto from = dyn_cast<VectorType>(op.getSourceType());
-  if (from && from.getNumElements() == 1)
-    return op.emitError("expects a vector of keys or queries");
+  if (isa<VectorType>(op.getSourceType()))
+    return op.emitError("expects a vector of one number");
   return success();
 }
 
@@ -102,7 +111,7 @@ static LogicalResult verifyElementwise(Operation *op) {
 }
 
 static LogicalResult verify(Operation *op) {
-  if (failed(verifyPlaces(op)))
+  if (failed(verifyPlaces(op)) || failed(verifyTypes(op)))
     return failure();
   if (op->hasTrait<OpTrait::ConstantLike>())
     return verifyConstant(op);

@@ -1,6 +1,6 @@
 // What control flow carries, element by element.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // A tile is the start of its memory and a number of 16 bytes from there. Of a
 // start that is not known, the descriptor is computed where it is needed.

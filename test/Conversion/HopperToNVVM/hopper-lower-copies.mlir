@@ -1,6 +1,6 @@
 // Tiles that threads copy, and boxes that start at a column.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // A strided map is an address, the strides of batch, head and row, and the
 // number of rows.

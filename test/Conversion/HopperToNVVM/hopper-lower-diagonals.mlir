@@ -1,7 +1,7 @@
 // What is read at the distance of query and key is the same along a diagonal: a
 // thread, which has rows 8 apart and columns 8 apart, reads it once.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // 16 elements on 10 diagonals: distances 8, 7, 0, -1, -8, -9, ...
 // CHECK: llvm.func @diagonals(

@@ -1,6 +1,6 @@
 // What warpgroups write to tiles and add to memory, vectors in shared memory, and products of transposed tiles.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // Tiles of 2 x 8 KB and 12 KB, and behind the barriers vectors of 512 bytes: two stages.
 // CHECK: llvm.func @stored

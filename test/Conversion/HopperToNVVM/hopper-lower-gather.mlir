@@ -1,6 +1,6 @@
 // Reads of captures: what is masked or out of range is not read and counts as 0.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK: llvm.func @gathers(%[[A:[^ ]*]]: !llvm.ptr<1>, %[[STRIDE:[^ ]*]]: i64, %[[N:[^ ]*]]: i32, %[[B:[^ ]*]]: !llvm.ptr<1>, %[[NB:[^ ]*]]: i32, %[[C:[^ ]*]]: !llvm.ptr<1>, %[[NC:[^ ]*]]: i32, %[[X:[^ ]*]]: i32, %[[P:[^ ]*]]: i1, %[[ANY:[^ ]*]]: i64, %[[D:[^ ]*]]: !llvm.ptr<1>)
 // CHECK: %[[ROW:.*]] = arith.addi

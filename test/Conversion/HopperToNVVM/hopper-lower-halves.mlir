@@ -1,7 +1,7 @@
 // Captures of 16-bit floats: two elements of a vector of keys and queries are
 // in one register, the first in the lower half.
 
-// RUN: attn-opt %s --attn-hopper-lower | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower))' | FileCheck %s
 
 // CHECK: llvm.func @half(
 // CHECK: %[[E0:.*]] = llvm.inline_asm {{.*}} ld.global.nc.b16

@@ -1,6 +1,6 @@
 // Index arithmetic, in 32 bits where all values fit.
 
-// RUN: attn-opt %s --attn-hopper-lower | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower))' | FileCheck %s
 
 // CHECK: llvm.func @indices(%[[EXTENT:[^ ]*]]: i32, %[[ANY:[^ ]*]]: i64, %[[N:[^ ]*]]: i32)
 // CHECK: nvvm.setmaxregister {{ *}}increase

@@ -74,7 +74,7 @@ gpu.module @m {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {
       // expected-error@+1 {{expects a constant vector to be a splat}}
-      %0 = arith.constant dense<[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0]]> : vector<8x1xf32>
+      %0 = arith.constant dense<[[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0]]> : tensor<8x1xf32, #hopper.layout<columns>>
     }
     gpu.return
   }
@@ -126,9 +126,9 @@ gpu.module @m {
   gpu.func @f() kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {
-      %0 = arith.constant dense<0.0> : vector<1x1xf32>
-      // expected-error@+1 {{expects a vector of keys or queries}}
-      %1 = vector.broadcast %0 : vector<1x1xf32> to vector<8x64xf32>
+      %0 = arith.constant dense<0.0> : vector<1xf32>
+      // expected-error@+1 {{expects a vector of one number}}
+      %1 = vector.broadcast %0 : vector<1xf32> to vector<4xf32>
     }
     gpu.return
   }
@@ -140,10 +140,10 @@ gpu.module @m {
   gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {
-      %v = vector.broadcast %x : f32 to vector<8x64xf32>
-      %h = arith.truncf %v : vector<8x64xf32> to vector<8x64xbf16>
-      // expected-error@+1 {{expects arithmetic in f32 on vectors of keys and queries, but got 'vector<8x64xbf16>'}}
-      %s = arith.addf %h, %h : vector<8x64xbf16>
+      %v = hopper.broadcast %x : f32 -> tensor<8x64xf32, #hopper.layout<accumulator>>
+      %h = arith.truncf %v : tensor<8x64xf32, #hopper.layout<accumulator>> to tensor<8x64xbf16, #hopper.layout<accumulator>>
+      // expected-error@+1 {{expects arithmetic in f32 on vectors of keys and queries, but got 'tensor<8x64xbf16, #hopper.layout<accumulator>>'}}
+      %s = arith.addf %h, %h : tensor<8x64xbf16, #hopper.layout<accumulator>>
     }
     gpu.return
   }
@@ -155,10 +155,10 @@ gpu.module @m {
   gpu.func @f(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {
-      %v = vector.broadcast %x : f32 to vector<8x64xf32>
-      %h = arith.truncf %v : vector<8x64xf32> to vector<8x64xbf16>
+      %v = hopper.broadcast %x : f32 -> tensor<8x64xf32, #hopper.layout<accumulator>>
+      %h = arith.truncf %v : tensor<8x64xf32, #hopper.layout<accumulator>> to tensor<8x64xbf16, #hopper.layout<accumulator>>
       // expected-error@+1 {{expects an extension to f32}}
-      %s = arith.extf %h : vector<8x64xbf16> to vector<8x64xf64>
+      %s = arith.extf %h : tensor<8x64xbf16, #hopper.layout<accumulator>> to tensor<8x64xf64, #hopper.layout<accumulator>>
     }
     gpu.return
   }
@@ -283,7 +283,7 @@ gpu.module @m {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {
       %t = hopper.get %a[%n] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
-      // expected-error@+1 {{failed to legalize operation 'hopper.dot'}}
+      // expected-error@+1 {{expects fragments with layouts, but got 'vector<64x64xf32>'}}
       %x = hopper.dot %t, %t : !hopper.tile<64x64xbf16>, !hopper.tile<64x64xbf16> -> vector<64x64xf32>
     }
     gpu.return

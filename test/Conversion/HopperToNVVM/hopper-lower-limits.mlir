@@ -1,7 +1,7 @@
 // Conditions on positions become comparisons of constants with bounds that many
 // elements share, two of them for an element.
 
-// RUN: attn-opt %s --attn-hopper-lower | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower))' | FileCheck %s
 
 // CHECK: llvm.func @limits(%[[KEYS:[^ ]*]]: i32, %[[SIZE:[^ ]*]]: i64, %[[N:[^ ]*]]: i32)
 // key < keys: the last one, from this thread's first one.

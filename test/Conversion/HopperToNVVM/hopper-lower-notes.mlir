@@ -1,6 +1,6 @@
 // Tiles that come with a number, from a producer that is a warp.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK: llvm.func @notes(%[[MAP:[^ ]*]]: !llvm.ptr {{.*}}, %[[COUNTER:[^ ]*]]: !llvm.ptr<1>, %[[N:[^ ]*]]: i32)
 // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x

@@ -1,7 +1,7 @@
 // Rows of several heads: coordinates of a box have the head before the row, and
 // a thread finds the head and the query of each row that it writes.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK: llvm.func @packed(%[[Q:[^ ]*]]: !llvm.ptr {{{[^}]*}}}, %[[O:[^ ]*]]: !llvm.ptr {{{[^}]*}}}, %[[LSE:[^ ]*]]: !llvm.ptr<1>, %{{.*}}: i32, %[[STRIDE0:[^ ]*]]: i64, %{{.*}}: i32, %[[STRIDE1:[^ ]*]]: i64, %{{.*}}: i32, %[[P:[^ ]*]]: i32, %[[B:[^ ]*]]: i32, %[[H:[^ ]*]]: i32, %[[R:[^ ]*]]: i32)
 // CHECK-SAME: {columns = 64 : i64, dims = array<i64: 0, 1, 2, 3>, kind = "map", operand = 0 : i64, packed, rows = 64 : i64}

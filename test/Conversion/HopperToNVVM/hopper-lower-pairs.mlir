@@ -1,7 +1,7 @@
 // Tiles of other elements than those of products: rows of 128 bytes in segments
 // of 16, which are swizzled; a thread loads two neighbours at a time.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // Chunks of 32 floats and 128 bytes.
 // CHECK-LABEL: llvm.func @pairs(

@@ -1,6 +1,6 @@
 // Partitions of a thread, warps and warpgroups: their threads, registers and barriers. No schedule is needed.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK: llvm.func @partitions
 // CHECK-SAME: hopper.threads = 512 : i64

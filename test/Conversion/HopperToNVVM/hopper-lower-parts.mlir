@@ -1,6 +1,6 @@
 // Results of parts of the keys: written from registers, and merged by warps.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // A thread writes two columns at a time of each of its two rows, if they are in
 // range: 24 columns are three groups of 8.

@@ -1,6 +1,6 @@
 // The operands of a product that adds multiples of a position.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 gpu.module @m {
   gpu.func @ramp(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {

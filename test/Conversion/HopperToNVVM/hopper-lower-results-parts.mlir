@@ -1,7 +1,7 @@
 // Results by way of a tile with fewer columns: one part after the other, each
 // written when the copy before has read the tile.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK: llvm.func @results(%[[MAP:[^ ]*]]: !llvm.ptr
 // CHECK-SAME: hopper.shared_bytes = 33792 : i64

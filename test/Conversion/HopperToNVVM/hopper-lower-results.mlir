@@ -1,6 +1,6 @@
 // Results: by way of shared memory, and one element for each query.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK: llvm.func @results(%[[MAP:[^ ]*]]: !llvm.ptr {{{[^}]*}}}, %[[LSE:[^ ]*]]: !llvm.ptr<1>, %[[STRIDE0:[^ ]*]]: i64, %{{.*}}: i32, %[[STRIDE1:[^ ]*]]: i64, %{{.*}}: i32, %[[X:[^ ]*]]: i32, %[[Y:[^ ]*]]: i32)
 // CHECK-SAME: {kind = "pointer", operand = 4 : i64}, {dim = 0 : i64, kind = "stride", operand = 4 : i64}, {dim = 1 : i64, kind = "extent", operand = 4 : i64}, {dim = 1 : i64, kind = "stride", operand = 4 : i64}, {dim = 2 : i64, kind = "extent", operand = 4 : i64}

@@ -1,6 +1,6 @@
 // Vectors: of eight rows, a thread has two elements for each of its two queries.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK: llvm.func @vectors(%[[X:.*]]: f32)
 // CHECK: nvvm.setmaxregister {{ *}}increase

@@ -1,7 +1,7 @@
 // A tile that has arrived before is named without a wait; columns of a result go
 // where they belong.
 
-// RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
 
 // CHECK-LABEL: llvm.func @views
 // CHECK: %[[NUMBER:.*]] = arith.andi %[[N:.*]], %c1_i32

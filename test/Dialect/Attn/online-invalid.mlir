@@ -615,7 +615,7 @@ func.func @gather_source(%t: vector<8xf32>, %i: index, %p: i1) {
 // -----
 
 func.func @gather_index_type(%t: tensor<8xf32>, %i: i32, %p: i1) {
-  // expected-error@+1 {{operand #1 must be variadic of index or vector of index values, but got 'i32'}}
+  // expected-error@+1 {{operand #1 must be variadic of index or vector of index values or tensor with an encoding of index values, but got 'i32'}}
   %0 = attn.gather %t[%i] mask %p : tensor<8xf32>, (i32), i1 -> f32
   return
 }

@@ -469,7 +469,7 @@ func.func @f(%l: !hopper.tile<64x64xbf16, of 128>, %r: !hopper.tile<128x64xbf16>
 func.func @f(%l: vector<64x64xf32>, %r: !hopper.tile<128x64xbf16>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{operand #0 must be a tile in shared memory or vector of bfloat16 type or 16-bit float values of ranks 2, but got 'vector<64x64xf32>'}}
+    // expected-error@+1 {{operand #0 must be a tile in shared memory or vector of bfloat16 type or 16-bit float values of ranks 2 or tensor with a layout of bfloat16 type or 16-bit float values, but got 'vector<64x64xf32>'}}
     %0 = hopper.mma %l, %r : vector<64x64xf32>, !hopper.tile<128x64xbf16> -> !hopper.pending<vector<128x64xf32>>
   }
   return

@@ -110,8 +110,8 @@ func.func private @f(!hopper.pending<vector<8x64xbf16>>)
 
 // -----
 
-// expected-error@+2 {{invalid kind of type specified: expected builtin.vector, but found 'f32'}}
-// expected-error@+1 {{failed to parse Hopper_PendingType parameter 'vector' which is to be a `::mlir::VectorType`}}
+// expected-error@+2 {{invalid kind of type specified}}
+// expected-error@+1 {{failed to parse Hopper_PendingType parameter 'fragment' which is to be a `::mlir::ShapedType`}}
 func.func private @f(!hopper.pending<f32>)
 
 // -----

@@ -10,8 +10,7 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
   let description = [{
     Each kernel becomes an `llvm.func` of one thread's program, in scf, arith, NVVM and LLVM operations.
 
-    * A `vector<N x 64>` is distributed as the accumulator of a matrix instruction: in warp `w`, lane `l` holds the keys
-      `8j + 2(l mod 4) + {0, 1}` of the queries `16w + l / 4` and 8 more. So the probabilities of one product are the operand of the next as they are.
+    * A tensor with a `#hopper.layout` becomes the registers that the layout gives a thread.
     * Channels become tiles and barriers in dynamic shared memory; a wait for use `n` of `S` stages waits for the phase `n / S` of
       the barrier of stage `n mod S`. Puts are copies of the tensor memory accelerator into tiles with swizzled rows of 128 bytes.
     * `hopper.mma` is one instruction for each 16 of the reduced extent, in inline assembly, whose results are tied to its operands; so is
@@ -66,7 +65,9 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
     }
     ```
 
-    Errors: operations that threads cannot compute.
+    Precondition: `hopper-assign-layouts`.
+
+    Errors: operations that threads cannot compute; fragments without a layout.
   }];
   let options = [
     Option<"accurateTanh", "accurate-tanh", "bool", /*default=*/"false",

@@ -241,22 +241,25 @@ LogicalResult GatherOp::verify() {
     return emitOpError("expects a result of element type ")
            << source.getElementType() << ", but got " << result;
   auto vector = dyn_cast<VectorType>(result);
-  if (isa<ShapedType>(result) && !vector)
+  auto tensor = dyn_cast<RankedTensorType>(result);
+  auto tile = dyn_cast<ShapedType>(result);
+  if (tile && !vector && !(tensor && tensor.getEncoding()))
     return emitOpError("expects the result to be a scalar or a vector, but "
                        "got ")
            << result;
   SmallVector<Value> shaped(getIndices());
   shaped.push_back(getMask());
   for (Value operand : shaped) {
-    auto type = dyn_cast<VectorType>(operand.getType());
-    if (type && (!vector || type.getShape() != vector.getShape()))
+    auto type = dyn_cast<ShapedType>(operand.getType());
+    if (type &&
+        (!tile || type != tile.cloneWith(std::nullopt, type.getElementType())))
       return emitOpError("expects indices and mask to have the shape of the "
                          "result, ")
              << result << ", but got " << type;
   }
   if (!getBox())
     return success();
-  if (llvm::any_of(getIndices().getTypes(), llvm::IsaPred<VectorType>))
+  if (llvm::any_of(getIndices().getTypes(), llvm::IsaPred<ShapedType>))
     return emitOpError("expects the indices of a box to be of type index");
   if (!vector)
     return emitOpError("expects a box to be a vector, but got ") << result;

@@ -12,6 +12,7 @@ using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
 #include "attn/Dialect/Hopper/IR/HopperDialect.cpp.inc"
+#include "attn/Dialect/Hopper/IR/HopperEnums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "attn/Dialect/Hopper/IR/HopperAttrs.cpp.inc"
@@ -431,10 +432,10 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  VectorType vector) {
-  if (vector.getRank() != 2 || !vector.getElementType().isF32())
+                                  ShapedType fragment) {
+  if (!isFragment(fragment) || !fragment.getElementType().isF32())
     return emitError() << "expects a vector of rank 2 and f32, but got "
-                       << vector;
+                       << fragment;
   return success();
 }
 

@@ -285,7 +285,7 @@ LogicalResult PutVectorOp::verify() {
 
 LogicalResult PutFragmentOp::verify() {
   ChannelType channel = getChannel().getType();
-  auto vector = cast<VectorType>(getVector().getType());
+  ShapedType vector = getVector().getType();
   int64_t n = vector.getDimSize(0);
   int64_t blocked = getTransposed() ? channel.getColumns() : channel.getRows();
   int64_t other = getTransposed() ? channel.getRows() : channel.getColumns();
@@ -380,26 +380,33 @@ LogicalResult ColumnsOp::verify() {
   return success();
 }
 
+/// Whether a fragment, with or without a layout, has the elements of a vector.
+static bool isLike(ShapedType fragment, VectorType vector) {
+  return fragment.getShape() == vector.getShape() &&
+         fragment.getElementType() == vector.getElementType();
+}
+
 LogicalResult LoadFragmentOp::verify() {
   TileType tile = getTile().getType();
   Type element = tile.getElementType();
   auto ofRows = VectorType::get(
       {std::max<int64_t>(tile.getColumns(), 1), kWarpgroupRows}, element);
   auto ofColumns = VectorType::get({tile.getRows(), 1}, element);
-  if (tile.isVector() && getResult().getType() == ofColumns)
+  ShapedType result = getResult().getType();
+  if (tile.isVector() && isLike(result, ofColumns))
     return verifyInWarpgroups(*this);
   if (tile.getRows() != kWarpgroupRows)
     return emitOpError("expects a tile of ")
            << kWarpgroupRows << " rows, but got " << tile;
-  if (getResult().getType() != ofRows)
+  if (!isLike(result, ofRows))
     return emitOpError("expects the result to be ")
-           << ofRows << ", but got " << getResult().getType();
+           << ofRows << ", but got " << result;
   return verifyInWarpgroups(*this);
 }
 
 /// Checks a product, complete or pending.
 template <typename OpT>
-static LogicalResult verifyProduct(OpT op, VectorType result) {
+static LogicalResult verifyProduct(OpT op, ShapedType result) {
   TileType rhs = op.getRhs().getType();
   int64_t inner, rows;
   Type element;
@@ -412,7 +419,7 @@ static LogicalResult verifyProduct(OpT op, VectorType result) {
     rows = op.getLhsTransposed() ? lhs.getColumns() : lhs.getRows();
     element = lhs.getElementType();
   } else {
-    auto vector = cast<VectorType>(op.getLhs().getType());
+    auto vector = cast<ShapedType>(op.getLhs().getType());
     inner = vector.getDimSize(0);
     rows = vector.getDimSize(1);
     element = vector.getElementType();
@@ -452,7 +459,7 @@ static LogicalResult verifyProduct(OpT op, VectorType result) {
   if (Value acc = op.getAcc()) {
     Type type = acc.getType();
     if (auto pending = dyn_cast<PendingType>(type))
-      type = pending.getVector();
+      type = pending.getFragment();
     if (type != result)
       return op.emitOpError("expects the accumulator to be ")
              << result << ", but got " << type;
@@ -461,7 +468,7 @@ static LogicalResult verifyProduct(OpT op, VectorType result) {
 }
 
 LogicalResult MmaOp::verify() {
-  if (failed(verifyProduct(*this, getResult().getType().getVector())))
+  if (failed(verifyProduct(*this, getResult().getType().getFragment())))
     return failure();
   return verifyInWarpgroups(*this);
 }
@@ -482,8 +489,7 @@ LogicalResult CreateRampOp::verify() {
 }
 
 LogicalResult SplitOp::verify() {
-  auto source = cast<VectorType>(getSource().getType());
-  auto result = cast<VectorType>(getResult().getType());
+  ShapedType source = getSource().getType(), result = getResult().getType();
   constexpr int64_t rows = 8;
   if (source.getShape() != ArrayRef<int64_t>({1, kWarpgroupRows}) ||
       result.getShape() != ArrayRef<int64_t>({rows, kWarpgroupRows}))
@@ -496,7 +502,7 @@ LogicalResult WaitOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
                                        Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {
   for (Value pending : adaptor.getPending())
-    types.push_back(cast<PendingType>(pending.getType()).getVector());
+    types.push_back(cast<PendingType>(pending.getType()).getFragment());
   return success();
 }
 
@@ -514,7 +520,7 @@ LogicalResult WaitOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult IotaOp::verify() {
-  auto type = cast<VectorType>(getResult().getType());
+  ShapedType type = getResult().getType();
   int64_t keys = type.getDimSize(0), queries = type.getDimSize(1);
   if ((keys != 1 || queries != kWarpgroupRows) &&
       (keys % 8 != 0 || queries != 1))
@@ -524,8 +530,7 @@ LogicalResult IotaOp::verify() {
 }
 
 LogicalResult ReduceOp::verify() {
-  auto source = cast<VectorType>(getSource().getType());
-  auto result = cast<VectorType>(getResult().getType());
+  ShapedType source = getSource().getType(), result = getResult().getType();
   if (getKind() != "max" && getKind() != "add")
     return emitOpError("expects max or add, but got ") << getKind();
   int64_t rows = result.getDimSize(0), sourceRows = source.getDimSize(0);
@@ -546,7 +551,7 @@ LogicalResult ReduceOp::verify() {
 LogicalResult DrainOp::verify() { return verifyInWarpgroups(*this); }
 
 LogicalResult StoreOp::verify() {
-  auto vector = cast<VectorType>(getVector().getType());
+  ShapedType vector = getVector().getType();
   TileType tile = getStaging().getType();
   MapType map = getMap().getType();
   if (tile.isVector())
@@ -571,7 +576,7 @@ LogicalResult StoreOp::verify() {
 
 LogicalResult StoreRowsOp::verify() {
   auto type = cast<MemRefType>(getMemref().getType());
-  int64_t rows = cast<VectorType>(getVector().getType()).getDimSize(0);
+  int64_t rows = getVector().getType().getDimSize(0);
   bool hasColumns = rows > 1 && type.getRank() > 0 &&
                     !ShapedType::isDynamic(type.getShape().back());
   auto expected =
@@ -580,7 +585,7 @@ LogicalResult StoreRowsOp::verify() {
   int64_t numIndices = type.getRank() - (hasColumns ? 1 : 0);
   if (!type.getElementType().isF32())
     return emitOpError("expects a buffer of f32, but got ") << type;
-  if (getVector().getType() != expected || (hasColumns && rows % 8 != 0))
+  if (!isLike(getVector().getType(), expected) || (hasColumns && rows % 8 != 0))
     return emitOpError("expects the vector to be ")
            << expected << ", but got " << getVector().getType();
   if (static_cast<int64_t>(getIndices().size()) != numIndices)
@@ -600,7 +605,7 @@ LogicalResult StoreRowsOp::verify() {
 }
 
 LogicalResult ReduceAddOp::verify() {
-  auto vector = cast<VectorType>(getVector().getType());
+  ShapedType vector = getVector().getType();
   auto memref = cast<MemRefType>(getMemref().getType());
   int64_t rank = memref.getRank(), width = getWidth();
   if (vector.getDimSize(1) != kWarpgroupRows || vector.getDimSize(0) % 8 != 0)

@@ -368,6 +368,10 @@ def Attn_OnlineStepOp : Attn_Op<"online_step", [Pure,
   let hasVerifier = 1;
 }
 
+/// A tile: a vector, or a tensor whose encoding says how threads hold it.
+class Attn_ElementsOf<list<Type> types> : AnyTypeOf<[VectorOfAnyRankOf<types>, RankedTensorOf<types, [
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">], "tensor with an encoding">]>;
+
 def Attn_GatherOp : Attn_Op<"gather", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "read a captured tensor at one index per element of a tile";
@@ -387,7 +391,7 @@ def Attn_GatherOp : Attn_Op<"gather", [
     * `indices`: one for each dimension of `source`, each an index or a vector of index of the result's shape; of a box, all are of type index.
     * `mask`: i1, or a vector of i1 of the result's shape.
 
-    The result is a scalar if all indices are, or a vector, of the element type of `source`.
+    The result is a scalar if all indices are, or a vector, of the element type of `source`. In place of vectors there may be tensors with one encoding, which says how threads hold them.
 
     Example:
 
@@ -402,8 +406,8 @@ def Attn_GatherOp : Attn_Op<"gather", [
     whose map is no projected permutation from the dimensions of `source` to those of the result.
   }];
   let arguments = (ins AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$source,
-    Variadic<AnyTypeOf<[Index, VectorOfAnyRankOf<[Index]>]>>:$indices,
-    AnyTypeOf<[I1, VectorOfAnyRankOf<[I1]>]>:$mask,
+    Variadic<AnyTypeOf<[Index, Attn_ElementsOf<[Index]>]>>:$indices,
+    AnyTypeOf<[I1, Attn_ElementsOf<[I1]>]>:$mask,
     OptionalAttr<I64Attr>:$site, OptionalAttr<AffineMapAttr>:$box);
   let results = (outs AnyType:$result);
   let assemblyFormat = [{

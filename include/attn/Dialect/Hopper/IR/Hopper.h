@@ -13,6 +13,7 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -140,6 +141,23 @@ struct RingUsers {
 } // namespace mlir::attn::hopper
 
 #include "attn/Dialect/Hopper/IR/HopperDialect.h.inc"
+#include "attn/Dialect/Hopper/IR/HopperEnums.h.inc"
+
+namespace mlir::attn::hopper {
+
+class FragmentOpInterface;
+
+/// Checks that fragments have the layouts that `op` says, or all have none yet.
+LogicalResult verifyLayouts(FragmentOpInterface op);
+
+/// Whether a type is what a warpgroup holds, also what a product is writing.
+bool isFragment(Type type);
+/// The layout of a fragment, or none, also of any other type.
+std::optional<FragmentLayout> getLayout(Type type);
+
+} // namespace mlir::attn::hopper
+
+#include "attn/Dialect/Hopper/IR/HopperInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "attn/Dialect/Hopper/IR/HopperAttrs.h.inc"

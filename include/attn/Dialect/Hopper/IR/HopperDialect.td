@@ -5,7 +5,10 @@
 
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
+include "mlir/IR/TensorEncoding.td"
 
 def Hopper_Dialect : Dialect {
   let name = "hopper";
@@ -15,19 +18,20 @@ def Hopper_Dialect : Dialect {
     The machine level of the GPU target: a CTA whose warps are partitioned. One warp, say, copies tiles into shared memory, warpgroups of 128
     threads compute on them, and a further warp waits for other CTAs. Partitions meet in channels, rings of tiles in shared memory. Matrix products are asynchronous, and waits return values.
 
-    Values that a warpgroup holds together are vectors of rank 2, with the 64 rows `m` of its matrix instructions as columns, and their columns `n`
-    as rows. In scores S, `m` are queries and `n` are keys, as at the tile level; in their transpose it is the other way round. A vector is one of
+    A *fragment* is what a warpgroup holds together in registers: a vector of rank 2, with the 64 rows `m` of its matrix instructions as columns, and their columns `n`
+    as rows. In scores S, `m` are queries and `n` are keys, as at the tile level; in their transpose it is the other way round. `hopper-assign-layouts` makes it a tensor of the same shape whose
+    encoding, a `#hopper.layout`, says which thread has which elements.
 
-    | type | holds |
-    |---|---|
-    | `vector<N x 64>` | one element for each n and m |
-    | `vector<1 x 64>` | one element for each m |
-    | `vector<N x 1>` | one element for each n |
-    | `vector<4 x 64>` | four parts of a sum for each m, in four threads |
+    | vector | tensor | holds |
+    |---|---|---|
+    | `vector<N x 64 x T>` | `tensor<N x 64 x T, #hopper.layout<accumulator>>` | one element for each n and m |
+    | `vector<1 x 64 x T>` | `tensor<1 x 64 x T, #hopper.layout<rows>>` | one element for each m |
+    | `vector<N x 1 x T>` | `tensor<N x 1 x T, #hopper.layout<columns>>` | one element for each n |
+    | `vector<4 x 64 x T>` | `tensor<4 x 64 x T, #hopper.layout<partial>>` | four parts of a sum for each m, in four threads |
 
-    Operations of arith and math on them are elementwise. No operation decides anything: sizes, order, overlap and
+    Operations of arith and math on fragments are elementwise, and need one layout. No operation decides anything: sizes, order, overlap and
     the number of stages are explicit in the program. `attn-hopper-outline` and the passes after it make such
-    programs, `attn-hopper-lower` gives each thread its part of the vectors.
+    programs, `attn-hopper-lower` gives each thread its part of the fragments.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
   let useDefaultAttributePrinterParser = 1;
@@ -144,6 +148,47 @@ def Hopper_PartitionAttr : AttrDef<Hopper_Dialect, "Partition"> {
   }];
 }
 
+def Hopper_Layout : I32EnumAttr<"FragmentLayout", "how a warpgroup holds a fragment", [
+    I32EnumAttrCase<"Accumulator", 0, "accumulator">, I32EnumAttrCase<"Rows", 1, "rows">,
+    I32EnumAttrCase<"Columns", 2, "columns">, I32EnumAttrCase<"Partial", 3, "partial">]> {
+  let cppNamespace = "::mlir::attn::hopper";
+  let genSpecializedAttr = 0;
+}
+
+def Hopper_LayoutAttr : AttrDef<Hopper_Dialect, "Layout", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
+    DeclareAttrInterfaceMethods<OpAsmAttrInterface, ["getAlias"]>]> {
+  let mnemonic = "layout";
+  let summary = "which thread of a warpgroup has which elements of a fragment";
+  let description = [{
+    The encoding of a tensor that the 128 threads of a warpgroup hold together. Thread `t` is lane `l = t mod 32` of warp `w = t / 32`. It has
+
+    | layout | shape | elements of a thread, in the order of its registers |
+    |---|---|---|
+    | `accumulator` | N x 64 | `4j + 2r + p`: n = 8j + 2 (l mod 4) + p, m = 16w + l / 4 + 8r |
+    | `rows` | 1 x 64 | `r`: m = 16w + l / 4 + 8r |
+    | `columns` | N x 1 | `2j + p`: n = 8j + 2 (l mod 4) + p |
+    | `partial` | 4 x 64 | `r`: part l mod 4 of m = 16w + l / 4 + 8r |
+
+    for `r` and `p` 0 or 1, and `j` below N / 8. `accumulator` is what matrix instructions write; of 16-bit floats, it is also what they read as their left operand, with the two of `p` in one register of 32 bits. So
+    rounding an accumulator makes an operand without moving elements between threads.
+
+    Example:
+
+    ```mlir
+    tensor<80x64xf32, #hopper.layout<accumulator>>
+    ```
+
+    Errors: a tensor of another shape; N that is not a multiple of 8.
+  }];
+  let parameters = (ins EnumParameter<Hopper_Layout>:$value);
+  let assemblyFormat = "`<` $value `>`";
+  let extraClassDeclaration = [{
+    /// Whether a fragment of this shape may have the layout.
+    bool fits(::llvm::ArrayRef<int64_t> shape) const;
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
@@ -203,10 +248,10 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
 }
 
 def Hopper_PendingType : Hopper_Type<"Pending", "pending"> {
-  let summary = "a vector that an asynchronous product is still writing";
-  let description = "Of rank 2 and f32. Only `hopper.wait` makes a vector of it.";
-  let parameters = (ins "::mlir::VectorType":$vector);
-  let assemblyFormat = "`<` $vector `>`";
+  let summary = "a fragment that an asynchronous product is still writing";
+  let description = "Of f32. Only `hopper.wait` makes a fragment of it.";
+  let parameters = (ins "::mlir::ShapedType":$fragment);
+  let assemblyFormat = "`<` $fragment `>`";
   let genVerifyDecl = 1;
 }
 
@@ -222,5 +267,16 @@ def Hopper_TurnsType : Hopper_Type<"Turns", "turns"> {
   let summary = "whose turn it is among the consumers";
   let parameters = (ins);
 }
+
+//===----------------------------------------------------------------------===//
+// Constraints
+//===----------------------------------------------------------------------===//
+
+/// What a warpgroup holds: a vector, and with a layout a tensor.
+class Hopper_LaidOut<list<Type> types> : RankedTensorOf<types, [
+    CPred<"::llvm::isa_and_present<::mlir::attn::hopper::LayoutAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">],
+    "tensor with a layout">;
+class Hopper_FragmentOf<list<Type> types>
+    : AnyTypeOf<[VectorOfRankAndType<[2], types>, Hopper_LaidOut<types>], "", "::mlir::ShapedType">;
 
 #endif // ATTN_DIALECT_HOPPER_IR_HOPPERDIALECT_TD

@@ -4,6 +4,7 @@
 #define ATTN_DIALECT_HOPPER_IR_HOPPEROPS_TD
 
 include "attn/Dialect/Hopper/IR/HopperDialect.td"
+include "attn/Dialect/Hopper/IR/HopperInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -183,7 +184,8 @@ def Hopper_PutVectorOp : Hopper_Op<"put_vector", [MemoryEffects<[MemRead, MemWri
   let hasVerifier = 1;
 }
 
-def Hopper_PutFragmentOp : Hopper_Op<"put_fragment", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+def Hopper_PutFragmentOp : Hopper_Op<"put_fragment", [
+    Hopper_OwnLayouts, AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "write what warpgroups hold into a channel";
   let description = [{
     Each replica of a partition writes its block of the tile from registers, and has put use `number` of the channel when all have: it waits until the tile that was there
@@ -206,7 +208,7 @@ def Hopper_PutFragmentOp : Hopper_Op<"put_fragment", [AttrSizedOperandSegments, 
     Errors: a tile of another shape or element type; a channel with notes; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
-      VectorOfRankAndType<[2], [BF16, F16, F32]>:$vector, Optional<Index>:$block,
+      Hopper_FragmentOf<[BF16, F16, F32]>:$vector, Optional<Index>:$block,
       Optional<I1>:$condition, UnitAttr:$transposed);
   let assemblyFormat = [{
     $channel `[` $number `]` `,` $vector (`at` $block^)? (`transposed` $transposed^)? (`if` $condition^)? attr-dict
@@ -470,7 +472,7 @@ def Hopper_ColumnsOp : Hopper_Op<"columns", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>]> {
+def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [Hopper_OwnLayouts, MemoryEffects<[MemRead]>]> {
   let summary = "hold rows of a tile in registers";
   let description = [{
     `result[c, m] = tile[m, c]` for the 64 rows of a tile. Of an i8 or i1, what is not 0 in memory is an i1 that is set. Of a tile that is a
@@ -485,12 +487,12 @@ def Hopper_LoadFragmentOp : Hopper_Op<"load_fragment", [MemoryEffects<[MemRead]>
     Errors: a tile of other than 64 rows; a result of other columns or element type; a vector that is not of f32 or i32; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_TileType:$tile);
-  let results = (outs VectorOfRankAndType<[2], [BF16, F16, F32, I32, I8, I1]>:$result);
+  let results = (outs Hopper_FragmentOf<[BF16, F16, F32, I32, I8, I1]>:$result);
   let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Hopper_MmaOp : Hopper_Op<"mma", [Hopper_FragmentOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "start a matrix product";
   let description = [{
     Starts, for the 64 rows `m` that a warpgroup has of its result,
@@ -519,8 +521,8 @@ def Hopper_MmaOp : Hopper_Op<"mma", [MemoryEffects<[MemRead, MemWrite]>]> {
 
     Errors: extents that do not fit; other element types; `lhs_transposed` of a vector; outside of a partition of warpgroups.
   }];
-  let arguments = (ins AnyTypeOf<[Hopper_TileType, VectorOfRankAndType<[2], [BF16, F16]>]>:$lhs,
-      Hopper_TileType:$rhs, Optional<AnyTypeOf<[VectorOfRankAndType<[2], [F32]>, Hopper_PendingType]>>:$acc,
+  let arguments = (ins AnyTypeOf<[Hopper_TileType, Hopper_FragmentOf<[BF16, F16]>]>:$lhs,
+      Hopper_TileType:$rhs, Optional<AnyTypeOf<[Hopper_FragmentOf<[F32]>, Hopper_PendingType]>>:$acc,
       UnitAttr:$rhs_transposed, UnitAttr:$lhs_transposed);
   let results = (outs Hopper_PendingType:$result);
   let assemblyFormat = [{
@@ -546,7 +548,7 @@ def Hopper_CreateRampOp : Hopper_Op<"create_ramp", [MemoryEffects<[MemAlloc]>]> 
   let hasVerifier = 1;
 }
 
-def Hopper_SplitOp : Hopper_Op<"split", [Pure]> {
+def Hopper_SplitOp : Hopper_Op<"split", [Hopper_OwnLayouts, Pure]> {
   let summary = "a number for each query as a sum of numbers of 16 bits";
   let description = [{
     `result[0, m] + result[1, m] + result[2, m]` is `source[0, m]` up to rounding of f32: each is what the ones before leave, rounded. The other
@@ -559,13 +561,13 @@ def Hopper_SplitOp : Hopper_Op<"split", [Pure]> {
 
     Errors: other than 8 rows of 64 queries, of one row.
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$source);
-  let results = (outs VectorOfRankAndType<[2], [BF16, F16]>:$result);
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$source);
+  let results = (outs Hopper_FragmentOf<[BF16, F16]>:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Hopper_WaitOp : Hopper_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>,
+def Hopper_WaitOp : Hopper_Op<"wait", [Hopper_FragmentOpInterface, MemoryEffects<[MemRead, MemWrite]>,
     InferTypeOpAdaptor]> {
   let summary = "wait for matrix products";
   let description = [{
@@ -580,14 +582,14 @@ def Hopper_WaitOp : Hopper_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>,
     Errors: other than 0 to 7 products in flight; nothing to wait for; outside of a partition of warpgroups.
   }];
   let arguments = (ins Variadic<Hopper_PendingType>:$pending, I64Attr:$in_flight);
-  let results = (outs Variadic<VectorOfRankAndType<[2], [F32]>>:$values);
+  let results = (outs Variadic<Hopper_FragmentOf<[F32]>>:$values);
   let assemblyFormat = "$pending `in_flight` $in_flight attr-dict `:` type($pending)";
   let hasVerifier = 1;
 }
 
-def Hopper_InFlightOp : Hopper_Op<"in_flight", [Pure,
+def Hopper_InFlightOp : Hopper_Op<"in_flight", [Hopper_FragmentOpInterface, Pure,
     TypesMatchWith<"the operand is the vector of the result", "result", "vector",
-                   "::llvm::cast<PendingType>($_self).getVector()">]> {
+                   "::llvm::cast<PendingType>($_self).getFragment()">]> {
   let summary = "treat a vector as pending";
   let description = [{
     Where paths meet of which some have waited.
@@ -596,16 +598,34 @@ def Hopper_InFlightOp : Hopper_Op<"in_flight", [Pure,
     %p = hopper.in_flight %v : !hopper.pending<vector<64x64xf32>>
     ```
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector);
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$vector);
   let results = (outs Hopper_PendingType:$result);
   let assemblyFormat = "$vector attr-dict `:` type($result)";
 }
 
 //===----------------------------------------------------------------------===//
-// Vectors
+// Fragments
 //===----------------------------------------------------------------------===//
 
-def Hopper_IotaOp : Hopper_Op<"iota", [Pure]> {
+def Hopper_BroadcastOp : Hopper_Op<"broadcast", [Pure]> {
+  let summary = "a fragment whose rows, columns or elements are all the same";
+  let description = [{
+    `vector.broadcast` once layouts are assigned: `result[n, m]` is `source`, `source[0, m]` of `rows` or `source[n, 0]` of `columns`. No element moves between threads.
+
+    ```mlir
+    %y = hopper.broadcast %x : f32 -> tensor<1x64xf32, #hopper.layout<rows>>
+    %z = hopper.broadcast %y : tensor<1x64xf32, #hopper.layout<rows>> -> tensor<80x64xf32, #hopper.layout<accumulator>>
+    ```
+
+    Errors: rows to other than `accumulator` or `partial`; columns to other than `accumulator` of as many; any other fragment; element types that differ.
+  }];
+  let arguments = (ins AnyType:$source);
+  let results = (outs Hopper_LaidOut<[AnyType]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Hopper_IotaOp : Hopper_Op<"iota", [Hopper_OwnLayouts, Pure]> {
   let summary = "positions within a vector";
   let description = [{
     `0, 1, ...` along the keys for `vector<N x 1 x index>`, along the queries for `vector<1 x 64 x index>`.
@@ -616,7 +636,7 @@ def Hopper_IotaOp : Hopper_Op<"iota", [Pure]> {
 
     Errors: another shape, or a number of keys that is not a multiple of 8.
   }];
-  let results = (outs VectorOfRankAndType<[2], [Index]>:$result);
+  let results = (outs Hopper_FragmentOf<[Index]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -645,7 +665,7 @@ def Hopper_PositionOp : Hopper_Op<"position", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Hopper_ReduceOp : Hopper_Op<"reduce", [Pure]> {
+def Hopper_ReduceOp : Hopper_Op<"reduce", [Hopper_OwnLayouts, Pure]> {
   let summary = "reduce over the rows of a vector";
   let description = [{
     `max`: `result[0, m] = max_n source[n, m]`, ignoring NaN, of type `vector<1 x 64>`.
@@ -658,13 +678,13 @@ def Hopper_ReduceOp : Hopper_Op<"reduce", [Pure]> {
 
     Errors: another kind; a source of other than 64 queries, or of a number of rows that is not a multiple of 8; a result of another shape.
   }];
-  let arguments = (ins StrAttr:$kind, VectorOfRankAndType<[2], [F32]>:$source);
-  let results = (outs VectorOfRankAndType<[2], [F32]>:$result);
+  let arguments = (ins StrAttr:$kind, Hopper_FragmentOf<[F32]>:$source);
+  let results = (outs Hopper_FragmentOf<[F32]>:$result);
   let assemblyFormat = "custom<Keyword>($kind) $source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Hopper_AnyOp : Hopper_Op<"any", [Pure]> {
+def Hopper_AnyOp : Hopper_Op<"any", [Hopper_OwnLayouts, Pure]> {
   let summary = "whether a condition holds for some query of a warp";
   let description = [{
     The result is the same for all threads of a warp, and may differ between warps.
@@ -673,7 +693,7 @@ def Hopper_AnyOp : Hopper_Op<"any", [Pure]> {
     %p = hopper.any %c : vector<1x64xi1>
     ```
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [I1]>:$condition);
+  let arguments = (ins Hopper_FragmentOf<[I1]>:$condition);
   let results = (outs I1:$result);
   let assemblyFormat = "$condition attr-dict `:` type($condition)";
 }
@@ -693,7 +713,7 @@ def Hopper_CreateTileOp : Hopper_Op<"create_tile", [MemoryEffects<[MemAlloc]>]> 
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Hopper_StoreOp : Hopper_Op<"store", [Hopper_FragmentOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "write the rows of a consumer to a tensor";
   let description = [{
     `map[batch, head, row + m, c] = vector[c, m]` where row and column are in range, for a packed map of P heads
@@ -710,7 +730,7 @@ def Hopper_StoreOp : Hopper_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
 
     Errors: extents or element types that differ; a column of a strided map; outside of a partition of warpgroups.
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [BF16, F16]>:$vector, Hopper_TileType:$staging,
+  let arguments = (ins Hopper_FragmentOf<[BF16, F16]>:$vector, Hopper_TileType:$staging,
       Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
       Optional<Index>:$column);
   let assemblyFormat = [{
@@ -735,7 +755,7 @@ def Hopper_DrainOp : Hopper_Op<"drain", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [Hopper_OwnLayouts, AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "write one element, or one row, for each query of a consumer";
   let description = [{
     `memref[indices..., row + m] = vector[0, m]`, with `row + m` as the index of dimension `dim`, where it is below `end`. A vector of more
@@ -753,7 +773,7 @@ def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [AttrSizedOperandSegments, Memo
     Errors: another shape of the vector; a buffer of other elements; a number of indices other than the rank, or than the rank without the columns;
     a dimension that is not that of an index, or heads in that of the rows; outside of a partition of warpgroups.
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref,
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref,
       Variadic<Index>:$indices, I64Attr:$dim, Index:$end, Optional<Index>:$packed,
       OptionalAttr<I64Attr>:$heads);
   let assemblyFormat = [{
@@ -764,7 +784,8 @@ def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [AttrSizedOperandSegments, Memo
   let hasVerifier = 1;
 }
 
-def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
+    Hopper_FragmentOpInterface, AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "add what a warpgroup holds to memory";
   let description = [{
     Adds each element of a vector to one of a buffer, which others may add to at the same time, in any order:
@@ -790,7 +811,7 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [AttrSizedOperandSegments, Memo
     them along a dimension that is not contiguous, or with `end_n`; with `fragment` another extent of the last dimension, dimensions or ends;
     outside of a partition of warpgroups.
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$vector, AnyMemRef:$memref, Variadic<Index>:$indices,
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref, Variadic<Index>:$indices,
       OptionalAttr<I64Attr>:$m, OptionalAttr<I64Attr>:$n, Optional<Index>:$end_m, Optional<Index>:$end_n,
       DefaultValuedAttr<I64Attr, "1">:$width, Optional<I1>:$condition);
   let assemblyFormat = [{

@@ -252,4 +252,36 @@ def HopperLowerWorkLoopPass : Pass<"hopper-lower-work-loop", "::mlir::gpu::GPUFu
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"];
 }
 
+def HopperAssignLayoutsPass : Pass<"hopper-assign-layouts", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "say which thread of a warpgroup holds which elements";
+  let description = [{
+    Fragments, vectors of rank 2 and what products are writing, become tensors whose encoding is a `#hopper.layout`. Operations of the hopper dialect say which layouts their operands and results have. Elementwise
+    operations, `attn.gather` and control flow have one layout for what they combine or carry, so that constants and broadcasts get the one that their users need. `vector.broadcast` becomes `hopper.broadcast`.
+    A fragment of which nobody says anything, as nobody needs it, has the layout that its shape fits.
+
+    Postcondition: no vector of rank 2 is left.
+
+    Before:
+
+    ```mlir
+    %s = hopper.wait %0 in_flight 0 : !hopper.pending<vector<80x64xf32>>
+    %most = hopper.reduce max %s : vector<80x64xf32> -> vector<1x64xf32>
+    %all = vector.broadcast %most : vector<1x64xf32> to vector<80x64xf32>
+    %d = arith.subf %s, %all : vector<80x64xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %s = hopper.wait %0 in_flight 0 : !hopper.pending<tensor<80x64xf32, #hopper.layout<accumulator>>>
+    %most = hopper.reduce max %s : tensor<80x64xf32, #hopper.layout<accumulator>> -> tensor<1x64xf32, #hopper.layout<rows>>
+    %all = hopper.broadcast %most : tensor<1x64xf32, #hopper.layout<rows>> -> tensor<80x64xf32, #hopper.layout<accumulator>>
+    %d = arith.subf %s, %all : tensor<80x64xf32, #hopper.layout<accumulator>>
+    ```
+
+    Errors: an operation on fragments that is none of these; fragments that would need two layouts; a shape that the layout has not, such as a tile of 4 columns in registers.
+  }];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+}
+
 #endif // ATTN_DIALECT_HOPPER_TRANSFORMS_PASSES_TD

@@ -1,0 +1,159 @@
+//===- Layouts.cpp - How a warpgroup holds fragments ----------------------===//
+
+#include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "mlir/IR/OpImplementation.h"
+#include "llvm/Support/InterleavedRange.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+#include "attn/Dialect/Hopper/IR/HopperInterfaces.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// The attribute
+//===----------------------------------------------------------------------===//
+
+bool LayoutAttr::fits(ArrayRef<int64_t> shape) const {
+  if (shape.size() != 2)
+    return false;
+  int64_t n = shape[0], m = shape[1];
+  constexpr int64_t columns = 8, parts = 4;
+  switch (getValue()) {
+  case FragmentLayout::Accumulator:
+    return n % columns == 0 && m == kWarpgroupRows;
+  case FragmentLayout::Rows:
+    return n == 1 && m == kWarpgroupRows;
+  case FragmentLayout::Columns:
+    return n % columns == 0 && m == 1;
+  case FragmentLayout::Partial:
+    return n == parts && m == kWarpgroupRows;
+  }
+  llvm_unreachable("all layouts are handled");
+}
+
+LogicalResult
+LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (fits(shape))
+    return success();
+  return emitError() << "expects a shape that layout '"
+                     << stringifyFragmentLayout(getValue()) << "' has, but got "
+                     << llvm::interleaved(shape, "x");
+}
+
+OpAsmAliasResult LayoutAttr::getAlias(raw_ostream &os) const {
+  os << stringifyFragmentLayout(getValue());
+  return OpAsmAliasResult::FinalAlias;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+std::optional<FragmentLayout> hopper::getLayout(Type type) {
+  if (auto pending = dyn_cast<PendingType>(type))
+    type = pending.getFragment();
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    if (auto layout = dyn_cast_if_present<LayoutAttr>(tensor.getEncoding()))
+      return layout.getValue();
+  return std::nullopt;
+}
+
+bool hopper::isFragment(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return isa<PendingType>(type) || (vector && vector.getRank() == 2) ||
+         getLayout(type);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult hopper::verifyLayouts(FragmentOpInterface op) {
+  std::optional<bool> areAssigned;
+  auto verify = [&](Value value) -> LogicalResult {
+    Type type = value.getType();
+    if (!isFragment(type))
+      return success();
+    std::optional<FragmentLayout> layout = getLayout(type);
+    if (areAssigned.value_or(layout.has_value()) != layout.has_value())
+      return op->emitOpError("expects all fragments to have layouts or none, "
+                             "but got ")
+             << type;
+    areAssigned = layout.has_value();
+    if (FragmentLayout expected = op.getLayout(value);
+        layout && *layout != expected)
+      return op->emitOpError("expects a fragment with layout '")
+             << stringifyFragmentLayout(expected) << "', but got " << type;
+    return success();
+  };
+  for (Value operand : op->getOperands())
+    if (failed(verify(operand)))
+      return failure();
+  for (Value result : op->getResults())
+    if (failed(verify(result)))
+      return failure();
+  return success();
+}
+
+/// Of one element for each row of a matrix instruction, or of more.
+static FragmentLayout getLayoutOfRows(ShapedType type, FragmentLayout ofMore) {
+  return type.getDimSize(0) == 1 ? FragmentLayout::Rows : ofMore;
+}
+
+FragmentLayout PutFragmentOp::getLayout(Value) {
+  return getChannel().getType().isVector() ? FragmentLayout::Rows
+                                           : FragmentLayout::Accumulator;
+}
+
+FragmentLayout LoadFragmentOp::getLayout(Value) {
+  if (!getTile().getType().isVector())
+    return FragmentLayout::Accumulator;
+  return getLayoutOfRows(getResult().getType(), FragmentLayout::Columns);
+}
+
+FragmentLayout SplitOp::getLayout(Value fragment) {
+  return fragment == getSource() ? FragmentLayout::Rows
+                                 : FragmentLayout::Accumulator;
+}
+
+FragmentLayout IotaOp::getLayout(Value) {
+  return getLayoutOfRows(getResult().getType(), FragmentLayout::Columns);
+}
+
+FragmentLayout ReduceOp::getLayout(Value fragment) {
+  // Of four parts of a sum there is no less than their sum.
+  bool isOfParts = getSource().getType().getDimSize(0) == 4;
+  if (fragment == getSource())
+    return isOfParts ? FragmentLayout::Partial : FragmentLayout::Accumulator;
+  return getLayoutOfRows(getResult().getType(), FragmentLayout::Partial);
+}
+
+FragmentLayout AnyOp::getLayout(Value) { return FragmentLayout::Rows; }
+
+FragmentLayout StoreRowsOp::getLayout(Value) {
+  return getLayoutOfRows(getVector().getType(), FragmentLayout::Accumulator);
+}
+
+LogicalResult BroadcastOp::verify() {
+  RankedTensorType result = getResult().getType();
+  Type source = getSource().getType();
+  if (getElementTypeOrSelf(source) != result.getElementType())
+    return emitOpError("expects elements of ")
+           << result.getElementType() << ", but got " << source;
+  if (!isa<ShapedType>(source))
+    return success();
+  std::optional<FragmentLayout> from = hopper::getLayout(source),
+                                to = hopper::getLayout(result);
+  bool ofRows =
+      from == FragmentLayout::Rows &&
+      (to == FragmentLayout::Accumulator || to == FragmentLayout::Partial);
+  bool ofColumns =
+      from == FragmentLayout::Columns && to == FragmentLayout::Accumulator;
+  if (ofRows || (ofColumns && cast<ShapedType>(source).getDimSize(0) ==
+                                  result.getDimSize(0)))
+    return success();
+  return emitOpError("expects a scalar, rows, or as many columns, but got ")
+         << source << " for " << result;
+}
