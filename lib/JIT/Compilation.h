@@ -87,6 +87,8 @@ private:
   CPUTarget target;
   KernelMetadata metadata;
   EntryPoint entryPoint;
+  /// Of a GPU.
+  std::shared_ptr<const mlir::attn::ScheduleTable> schedules;
   /// Which of several attentions is compiled for a GPU.
   unsigned launch = 0;
   /// Whether the program is verified behind each pass, and not only behind each

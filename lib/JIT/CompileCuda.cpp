@@ -26,6 +26,7 @@ llvm::Error Compilation::runCudaPipeline(mlir::ModuleOp module,
   mlir::attn::AttnToNVVMOptions pipeline;
   pipeline.launch = launch;
   pipeline.sparsity = sparsity.str();
+  pipeline.schedules = options.schedules;
   return runStages(mlir::attn::getAttnToNVVMStages(), pipeline, module,
                    diagnostics, tracker);
 }
@@ -175,7 +176,8 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   if (llvm::Error error = runStages(stages.take_front(kNumProgramStages),
                                     pipeline, module, diagnostics, tracker))
     return error;
-  std::vector<CudaForm> forms = getCudaForms(module, options, launch);
+  std::vector<CudaForm> forms =
+      getCudaForms(module, options, *schedules, launch);
   for (CudaForm &form : forms) {
     if (forms.size() > 1)
       dumpPart(form.areRows ? "program-rows" : "program-tiles");
@@ -187,7 +189,11 @@ Compilation::compileLaunch(mlir::ModuleOp module,
                       pipeline, *form.module, diagnostics, tracker))
       return error;
   }
-  const std::vector<Candidate> candidates = getCandidates(forms);
+  mlir::FailureOr<std::vector<Candidate>> found =
+      getCandidates(forms, *schedules);
+  if (failed(found))
+    return diagnostics.takeError("there is no schedule");
+  const std::vector<Candidate> candidates = std::move(*found);
   std::vector<std::string> parts = getPartNames(candidates);
 
   KernelMetadata described = metadata;
@@ -350,6 +356,15 @@ llvm::Expected<KernelPackage>
 Compilation::compileForCuda(mlir::ModuleOp module,
                             DiagnosticCollector &diagnostics,
                             PassTracker &tracker) {
+  if (options.schedules.empty()) {
+    schedules = mlir::attn::ScheduleTable::getDefault();
+  } else {
+    auto table =
+        mlir::attn::ScheduleTable::load(options.schedules, module.getContext());
+    if (!table)
+      return makeCompileError("error: " + llvm::toString(table.takeError()));
+    schedules = std::move(*table);
+  }
   auto count = [&] {
     unsigned number = 0;
     module.walk([&](mlir::attn::AttentionLikeOpInterface) { ++number; });

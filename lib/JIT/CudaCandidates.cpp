@@ -13,16 +13,8 @@
 
 using namespace attn;
 using mlir::attn::AttentionLikeOpInterface;
+using mlir::attn::ScheduleTable;
 using mlir::attn::SparsityForm;
-
-/// What a byte of words costs in microseconds, on an H200: it is written once
-/// and read once, mostly beside the products.
-static constexpr double kWordByteCost = 0.5e-6;
-
-/// What a kernel that merges parts costs in microseconds, on an H200: to start,
-/// and for each element of a row of a part, which is written, read, and written
-/// again as a result.
-static constexpr double kMergeCost = 6.0, kPartElementCost = 2.0e-6;
 
 //===----------------------------------------------------------------------===//
 // Forms
@@ -42,6 +34,7 @@ getAttentions(mlir::ModuleOp module) {
 
 std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
                                          const CompileOptions &options,
+                                         const ScheduleTable &table,
                                          unsigned launch) {
   std::vector<CudaForm> forms;
   auto attentions = getAttentions(module);
@@ -79,7 +72,7 @@ std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
     tiles.isOneOfSeveral = hasBoth;
     if (isDense) {
       tiles.costs.entryCost = costs.entry * microseconds;
-      tiles.costs.tableCost = kWordByteCost;
+      tiles.costs.tableCost = table.model.wordByteCost;
     }
   }
   return forms;
@@ -90,22 +83,26 @@ std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
 //===----------------------------------------------------------------------===//
 
 /// The schedules of one form.
-static void addCandidates(const CudaForm &form,
-                          std::vector<Candidate> &candidates) {
+static mlir::LogicalResult addCandidates(const CudaForm &form,
+                                         const ScheduleTable &table,
+                                         std::vector<Candidate> &candidates) {
   auto attentions = getAttentions(*form.module);
   if (!form.isChosen || attentions.size() != 1) {
     Candidate &candidate = candidates.emplace_back();
     static_cast<cuda::Costs &>(candidate) = form.costs;
     candidate.form = &form;
-    return;
+    return mlir::success();
   }
   AttentionLikeOpInterface attention = attentions[0];
   // No pass has needed it so far.
   attention->getContext()->loadDialect<mlir::attn::hopper::HopperDialect>();
   auto gradient = llvm::dyn_cast<mlir::attn::AttentionGradOp>(*attention);
-  for (const mlir::attn::HopperSchedule &schedule :
-       gradient ? mlir::attn::getGradientSchedules(gradient)
-                : mlir::attn::getHopperSchedules(attention)) {
+  mlir::FailureOr<llvm::SmallVector<mlir::attn::HopperSchedule>> schedules =
+      gradient ? mlir::attn::getGradientSchedules(gradient)
+               : mlir::attn::getHopperSchedules(attention, table);
+  if (failed(schedules))
+    return mlir::failure();
+  for (const mlir::attn::HopperSchedule &schedule : *schedules) {
     // The other form is for any strides, and runs where nothing else does; few
     // tiles of one of several forms are not shared out.
     if (form.isOneOfSeveral &&
@@ -130,17 +127,21 @@ static void addCandidates(const CudaForm &form,
       candidate.kind = Candidate::Kind::LastResort;
     } else if (schedule.isForFewTiles) {
       candidate.kind = Candidate::Kind::FewTiles;
-      candidate.mergeCost = kMergeCost;
+      candidate.mergeCost = table.model.mergeCost;
       candidate.partRowCost =
-          kPartElementCost * double(attention.getValueDim());
+          table.model.partElementCost * double(attention.getValueDim());
     }
   }
+  return mlir::success();
 }
 
-std::vector<Candidate> attn::getCandidates(llvm::ArrayRef<CudaForm> forms) {
+mlir::FailureOr<std::vector<Candidate>>
+attn::getCandidates(llvm::ArrayRef<CudaForm> forms,
+                    const ScheduleTable &table) {
   std::vector<Candidate> candidates;
   for (const CudaForm &form : forms)
-    addCandidates(form, candidates);
+    if (failed(addCandidates(form, table, candidates)))
+      return mlir::failure();
   return candidates;
 }
 

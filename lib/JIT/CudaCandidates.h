@@ -3,6 +3,7 @@
 #ifndef ATTN_LIB_JIT_CUDACANDIDATES_H
 #define ATTN_LIB_JIT_CUDACANDIDATES_H
 
+#include "attn/Conversion/AttnToHopper/ScheduleTable.h"
 #include "attn/JIT/Compiler.h"
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -30,6 +31,7 @@ struct CudaForm {
 /// is marked where it is to be dense. Of several attentions, that of a launch.
 std::vector<CudaForm> getCudaForms(mlir::ModuleOp module,
                                    const CompileOptions &options,
+                                   const mlir::attn::ScheduleTable &table,
                                    unsigned launch);
 
 /// A schedule to try for a form.
@@ -55,8 +57,11 @@ struct Candidate : cuda::Costs {
   mlir::OwningOpRef<mlir::ModuleOp> makeModule() const;
 };
 
-/// The schedules to try, the best for long sequences first.
-std::vector<Candidate> getCandidates(llvm::ArrayRef<CudaForm> forms);
+/// The schedules to try, in the order of the table. Fails with an error of the
+/// attention that the table has none for.
+mlir::FailureOr<std::vector<Candidate>>
+getCandidates(llvm::ArrayRef<CudaForm> forms,
+              const mlir::attn::ScheduleTable &table);
 
 /// Where a launch finds the lists of the one attention, if its operands are
 /// arguments of the function.

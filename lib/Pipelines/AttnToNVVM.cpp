@@ -58,8 +58,10 @@ void mlir::attn::buildGPUOnlineStage(OpPassManager &pm,
 }
 
 void mlir::attn::buildGPUTileStage(OpPassManager &pm,
-                                   const AttnToNVVMOptions &) {
-  pm.addPass(createAttnHopperAssignSchedulePass());
+                                   const AttnToNVVMOptions &options) {
+  AttnHopperAssignSchedulePassOptions schedule;
+  schedule.schedules = options.schedules;
+  pm.addPass(createAttnHopperAssignSchedulePass(schedule));
   AttnTileGradientsPassOptions gradients;
   gradients.onePass = true;
   pm.addPass(createAttnTileGradientsPass(gradients));

@@ -46,6 +46,7 @@ findSchedule(Program &program, const Kernel &kernel, const Options &options) {
   compile.entry = program.entry.getSymName().str();
   compile.bufferName = program.name;
   compile.schedule = options.schedule;
+  compile.schedules = options.schedules;
   compile.sparsity = options.sparsity;
   compile.untilAfter = "attn-assign-schedule";
   Expected<std::string> text = printAfter(*program.module, compile);
@@ -220,6 +221,7 @@ Expected<std::optional<Baseline>> cli::makeUnmasked(const Options &options,
   compile.boundsCheck = options.boundsCheck;
   compile.device = kernel.device();
   compile.schedule = options.schedule;
+  compile.schedules = options.schedules;
   compile.sparsity = options.sparsity;
   Expected<Kernel> other = Kernel::compile(*module, compile);
   if (!other)

@@ -150,6 +150,11 @@ struct CommandLine {
                "'#attn.schedule<...>' or '#hopper.schedule<...>',\n"
                "instead of those that the compiler chooses"),
       cl::cat(category)};
+  cl::opt<std::string> schedules{
+      "schedules", cl::value_desc("file"),
+      cl::desc("For a GPU, a table of schedules to choose from, as\n"
+               "docs/gpu.md has it, instead of the compiler's own"),
+      cl::cat(category)};
   cl::opt<std::string> sparsity{
       "sparsity", cl::value_desc("form"),
       cl::desc("How sparse structures run: auto, the default,\n"
@@ -299,6 +304,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
                                      name));
   options.target = line.target;
   options.chip = line.chip;
+  options.schedules = line.schedules;
   if (!line.target.getNumOccurrences())
     options.target = "auto";
   if (options.target != "cpu" && options.target != "cuda" &&
@@ -309,9 +315,15 @@ static Error readTarget(const CommandLine &line, Options &options) {
   if (needsGPU && options.target == "cpu")
     return makeError("expects --target=cuda for --emit=" + options.emit +
                      ", but got 'cpu'");
-  if (!options.chip.empty() && options.target == "cpu")
-    return makeError("expects --target=cuda for --chip, but got 'cpu'");
-  if (needsGPU || !options.chip.empty())
+  for (auto [name, value] :
+       {std::pair<StringRef, StringRef>{"--chip", options.chip},
+        {"--schedules", options.schedules}}) {
+    if (!value.empty() && options.target == "cpu")
+      return makeError("expects --target=cuda for " + llvm::Twine(name) +
+                       ", but got 'cpu'");
+    needsGPU |= !value.empty();
+  }
+  if (needsGPU)
     options.target = "cuda";
   return Error::success();
 }

@@ -33,6 +33,8 @@ struct Options {
   std::string dumpIR;
   /// An attribute, or "" for the compiler's choice.
   std::string schedule;
+  /// A file with a table of schedules, or "" for that of the compiler.
+  std::string schedules;
   std::string sparsity;
   /// "ptx", "cubin", "llvm", or "" for a run.
   std::string emit;

@@ -65,6 +65,7 @@ static CompileOptions getCompileOptions(const Options &options,
   compile.device = device;
   compile.chip = options.chip;
   compile.schedule = options.schedule;
+  compile.schedules = options.schedules;
   compile.sparsity = options.sparsity;
   return compile;
 }

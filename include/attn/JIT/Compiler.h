@@ -41,6 +41,9 @@ struct CompileOptions {
   /// for a GPU, "#hopper.schedule<tile_m = ...>"; if empty, the compiler
   /// chooses.
   std::string schedule;
+  /// For a GPU, a file with another table of schedules than the compiler's own,
+  /// by which it chooses; docs/gpu.md says what is in it.
+  std::string schedules;
   /// How sparse structures run: "auto" for what a model of costs says, or
   /// "dense", "blocks", "lists", "gathered", or "xformers" (see
   /// attn-choose-sparsity).

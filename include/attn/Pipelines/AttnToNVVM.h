@@ -23,6 +23,9 @@ struct AttnToNVVMOptions : public PassPipelineOptions<AttnToNVVMOptions> {
       *this, "launch",
       llvm::cl::desc("Which of the attentions of a function to compile"),
       llvm::cl::init(0)};
+  Option<std::string> schedules{
+      *this, "schedules",
+      llvm::cl::desc("A file with another table of schedules")};
   Option<std::string> sparsity{
       *this, "sparsity",
       llvm::cl::desc("How sparse structures run: auto, dense, blocks, lists, "

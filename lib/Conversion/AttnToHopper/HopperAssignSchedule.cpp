@@ -5,6 +5,7 @@
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNHOPPERASSIGNSCHEDULEPASS
@@ -34,11 +35,40 @@ static void useProduct(AttentionLikeOpInterface op) {
                                      score.getArgument(0)));
 }
 
+/// Tells a schedule, its costs, and its row of the table.
+static void describe(Operation *op, const HopperSchedule &schedule) {
+  InFlightDiagnostic remark =
+      op->emitRemark(schedule.isForAnyStrides ? "for any strides: "
+                     : schedule.isForFewTiles ? "for few tiles: "
+                     : schedule.isLastResort  ? "last resort: "
+                                              : "schedule: ");
+  remark << schedule.schedule;
+  ::attn::cuda::Costs::forEach(schedule, [&](StringRef name, double cost) {
+    if (cost != 0)
+      remark << ", " << name << " = " << llvm::formatv("{0:f4}", cost).str();
+  });
+  if (!schedule.row.empty())
+    remark << ", " << schedule.row;
+}
+
 namespace {
 struct AttnHopperAssignSchedule
     : public mlir::attn::impl::AttnHopperAssignSchedulePassBase<
           AttnHopperAssignSchedule> {
   using AttnHopperAssignSchedulePassBase::AttnHopperAssignSchedulePassBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (schedules.empty()) {
+      table = ScheduleTable::getDefault();
+      return success();
+    }
+    auto read = ScheduleTable::load(schedules, context);
+    if (!read)
+      return emitError(UnknownLoc::get(context),
+                       llvm::toString(read.takeError()));
+    table = std::move(*read);
+    return success();
+  }
 
   void runOnOperation() override {
     WalkResult walk = getOperation()->walk([&](AttentionLikeOpInterface op) {
@@ -73,24 +103,26 @@ struct AttnHopperAssignSchedule
           op->setAttr("schedule", getRowSchedule(op));
         return WalkResult::advance();
       }
-      SmallVector<HopperSchedule> schedules =
+      FailureOr<SmallVector<HopperSchedule>> found =
           isa<AttentionGradOp>(op)
               ? getGradientSchedules(cast<AttentionGradOp>(*op))
-              : getHopperSchedules(op);
+              : getHopperSchedules(op, *table);
+      if (failed(found))
+        return WalkResult::interrupt();
       if (list)
-        for (const HopperSchedule &schedule : schedules)
-          op.emitRemark(schedule.isForAnyStrides ? "for any strides: "
-                        : schedule.isForFewTiles ? "for few tiles: "
-                        : schedule.isLastResort  ? "last resort: "
-                                                 : "schedule: ")
-              << schedule.schedule;
+        llvm::for_each(*found, [&](const HopperSchedule &schedule) {
+          describe(op, schedule);
+        });
       if (!op->hasAttr("schedule"))
-        op->setAttr("schedule", schedules.front().schedule);
+        op->setAttr("schedule", found->front().schedule);
       useProduct(op);
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())
       signalPassFailure();
   }
+
+private:
+  std::shared_ptr<const ScheduleTable> table;
 };
 } // namespace

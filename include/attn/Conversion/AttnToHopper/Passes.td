@@ -11,7 +11,8 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
     Gives each attention that has none a `#hopper.schedule`, by its head dimensions and by whether it has a mask, and a bias that is affine in the key; one whose queries have lists of
     single keys gets an `#attn.row_schedule`.
 
-    With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them.
+    With `list`, remarks tell all schedules of the table for each attention, in the order in which a compilation tries them, with what they cost and the numbers of their rows. `schedules` names a file with another
+    table than the compiler's own (docs/gpu.md).
 
     Elements other than bf16 and f16, and head dimensions that are no multiples of 8 up to 256, have a schedule of single queries. A score that does not ask for the product of queries and keys gets it by a choice that is never taken, as kernels start from one.
 
@@ -36,10 +37,11 @@ def AttnHopperAssignSchedulePass : Pass<"attn-hopper-assign-schedule"> {
     }
     ```
 
-    Errors: a schedule of tiles for other head dimensions.
+    Errors: a schedule of tiles for other head dimensions; a file that is no table of schedules, or one with no row for an attention.
   }];
   let options = [
-    Option<"list", "list", "bool", "false", "Tell all schedules of the table for each attention">
+    Option<"list", "list", "bool", "false", "Tell all schedules of the table for each attention">,
+    Option<"schedules", "schedules", "std::string", "\"\"", "A file with another table of schedules than that of the compiler">
   ];
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }

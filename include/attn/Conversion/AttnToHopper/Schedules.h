@@ -3,9 +3,8 @@
 #ifndef ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
 #define ATTN_CONVERSION_ATTNTOHOPPER_SCHEDULES_H
 
+#include "attn/Conversion/AttnToHopper/ScheduleTable.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
-#include "attn/Dialect/Attn/IR/AttnTarget.h"
-#include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "attn/Runtime/Cuda/Costs.h"
 
 namespace mlir::attn {
@@ -23,6 +22,8 @@ struct HopperSchedule : ::attn::cuda::Costs {
   bool isForAnyStrides = false;
   /// Whether it is for kernels that ptxas compiles with none of the others.
   bool isLastResort = false;
+  /// The name of its row of the table, if it is of one.
+  std::string row;
 };
 
 /// Whether there are kernels for a head dimension: multiples of 8 up to 256.
@@ -43,11 +44,14 @@ bool mayShareKeys(AttentionLikeOpInterface op);
 StringRef getPackingObstacle(AttentionLikeOpInterface op);
 
 /// The schedules that may serve an attention, whose head dimensions are
-/// multiples of 8 up to 256: the best for long sequences first, then those that
-/// are better for short ones, smaller ones for kernels that turn out to need
-/// more registers than there are, one that shares out keys if that may serve,
-/// and one for tensors of any strides. All fit the shared memory.
-SmallVector<HopperSchedule> getHopperSchedules(AttentionLikeOpInterface op);
+/// multiples of 8 up to 256: those of the rows of a table whose conditions it
+/// meets, in the order of the rows. A KV block shrinks until it fits the shared
+/// memory, and rows whose threads would compute too much for a score are left
+/// out. Fails with an error of the attention where the table has none for any
+/// extents, or one that contradicts itself.
+FailureOr<SmallVector<HopperSchedule>>
+getHopperSchedules(AttentionLikeOpInterface op,
+                   const ScheduleTable &table = *ScheduleTable::getDefault());
 
 /// The schedules that may serve the gradients of an attention in one pass,
 /// whose head dimensions are multiples of 8 up to 256, in the same order. Rows
@@ -61,6 +65,11 @@ RowScheduleAttr getRowSchedule(AttentionLikeOpInterface op);
 /// Whether captures with an element of this type for each query and key may
 /// come in tiles.
 bool isCaptureTileElement(Type element);
+
+/// Whether a kernel with this schedule has the shared memory that it takes.
+bool fitsSharedMemory(TargetAttr target, hopper::ScheduleAttr schedule,
+                      int64_t queryKeyDim, int64_t valueDim,
+                      ArrayRef<Type> captures);
 
 /// How many columns of a result are staged in memory of their own at a time, so
 /// that a persistent kernel can read the next queries early: all, or a multiple

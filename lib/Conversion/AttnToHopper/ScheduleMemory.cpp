@@ -1,0 +1,107 @@
+//===- ScheduleMemory.cpp - The shared memory that schedules take ---------===//
+
+#include "attn/Conversion/AttnToHopper/Schedules.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The shared memory that a thread block may have, in bytes: its part of that
+/// of a multiprocessor, but for what the hardware takes for each.
+static int64_t getSharedLimit(TargetAttr target,
+                              hopper::ScheduleAttr schedule) {
+  return std::min(target.getCtaShared(),
+                  target.getSmShared() / schedule.getThreadBlocks() -
+                      target.getReservedShared());
+}
+
+/// The bytes of so many columns of a tile's row.
+static int64_t getRowBytes(int64_t columns, Type element) {
+  return llvm::alignTo(columns, hopper::getChunkColumns(element)) *
+         hopper::getElementBytes(element);
+}
+
+/// The same of 16 bits.
+static int64_t getRowBytes(int64_t columns) {
+  return llvm::alignTo(columns, hopper::kChunkColumns) * 2;
+}
+
+/// All but the staged results.
+static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
+                               int64_t queryKeyDim, int64_t valueDim,
+                               ArrayRef<Type> captures) {
+  constexpr int64_t barrierBytes = 1024;
+  int64_t keys = getRowBytes(queryKeyDim), values = getRowBytes(valueDim);
+  int64_t captureBytes = 0;
+  for (Type element : captures)
+    captureBytes += getRowBytes(schedule.getTileN(), element);
+  // Positions of keys in a tile.
+  int64_t ramp = schedule.getBiasInProduct()
+                     ? schedule.getTileN() * getRowBytes(hopper::kChunkColumns)
+                     : 0;
+  return barrierBytes + ramp + schedule.getTileM() * keys +
+         schedule.getStages() * schedule.getTileN() * (keys + values) +
+         schedule.getCaptureStages() * schedule.getTileM() * captureBytes;
+}
+
+int64_t mlir::attn::getStagingColumns(TargetAttr target,
+                                      hopper::ScheduleAttr schedule,
+                                      int64_t queryKeyDim, int64_t valueDim,
+                                      ArrayRef<Type> captures) {
+  // Results of parts go to memory as they are.
+  if (schedule.getSplitKeys())
+    return 0;
+  bool fitsInQueries = queryKeyDim == valueDim;
+  if (!schedule.getPersistent() && fitsInQueries)
+    return 0;
+  int64_t free = getSharedLimit(target, schedule) -
+                 getChannelBytes(schedule, queryKeyDim, valueDim, captures);
+  int64_t tileM = schedule.getTileM();
+  int64_t part = llvm::alignDown(std::max<int64_t>(free / (tileM * 2), 0),
+                                 hopper::kChunkColumns);
+  if (part < valueDim && part > 0 && !schedule.getStrided())
+    return part;
+  return part < valueDim && fitsInQueries ? 0 : valueDim;
+}
+
+static int64_t getSharedBytes(TargetAttr target, hopper::ScheduleAttr schedule,
+                              int64_t queryKeyDim, int64_t valueDim,
+                              ArrayRef<Type> captures) {
+  return getChannelBytes(schedule, queryKeyDim, valueDim, captures) +
+         schedule.getTileM() *
+             getRowBytes(getStagingColumns(target, schedule, queryKeyDim,
+                                           valueDim, captures));
+}
+
+int64_t mlir::attn::getQueryStages(TargetAttr target,
+                                   hopper::ScheduleAttr schedule,
+                                   int64_t queryKeyDim, int64_t valueDim,
+                                   ArrayRef<Type> captures) {
+  // Queries in registers are out of the way of the next ones anyway.
+  if (!schedule.getPersistent() || schedule.getQInRegisters() ||
+      getStagingColumns(target, schedule, queryKeyDim, valueDim, captures) !=
+          valueDim)
+    return 1;
+  int64_t bytes =
+      getSharedBytes(target, schedule, queryKeyDim, valueDim, captures) +
+      schedule.getTileM() * getRowBytes(queryKeyDim);
+  return bytes <= getSharedLimit(target, schedule) ? 2 : 1;
+}
+
+int64_t mlir::attn::getFreeSharedBytes(TargetAttr target,
+                                       hopper::ScheduleAttr schedule,
+                                       int64_t queryKeyDim, int64_t valueDim,
+                                       ArrayRef<Type> captures) {
+  int64_t more =
+      getQueryStages(target, schedule, queryKeyDim, valueDim, captures) - 1;
+  return getSharedLimit(target, schedule) -
+         getSharedBytes(target, schedule, queryKeyDim, valueDim, captures) -
+         more * schedule.getTileM() * getRowBytes(queryKeyDim);
+}
+
+bool mlir::attn::fitsSharedMemory(TargetAttr target,
+                                  hopper::ScheduleAttr schedule,
+                                  int64_t queryKeyDim, int64_t valueDim,
+                                  ArrayRef<Type> captures) {
+  return getSharedBytes(target, schedule, queryKeyDim, valueDim, captures) <=
+         getSharedLimit(target, schedule);
+}

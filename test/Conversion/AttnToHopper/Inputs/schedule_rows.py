@@ -1,0 +1,135 @@
+"""Finds rows of the table of schedules that no program of the benchmarks or of
+the examples takes.
+
+Usage: schedule_rows.py TABLE EXAMPLES PROGRAMS
+
+Programs are written to PROGRAMS, as parts of one file.
+"""
+
+import itertools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+from attn.bench import heads, parts, sparsity, variants
+
+# Those that the tables of docs/benchmarks.md have, and one for each other width of
+# a swizzled tile.
+DIMS = (64, 96, 128, 192, 256)
+
+# Forms of a sparsity that have tiles.
+FORMS = ("auto", "dense", "gathered")
+# What comes before the choice of a schedule.
+PASSES = (
+    "--attn-expand-sparsity=by-element",
+    "--attn-canonicalize-score",
+    "--attn-online-softmax",
+    "--attn-classify-blocks",
+    "--attn-lift-mask",
+    "--attn-hopper-assign-schedule=list",
+)
+
+# Captures and masks that the benchmarks measure by hand (docs/benchmarks.md).
+BY_HAND = {
+    "bytes": (
+        ("bias", "tensor<?x?xi8>"),
+        """%e = tensor.extract %bias[%i, %j] : tensor<?x?xi8>
+        %x = arith.sitofp %e : i8 to f32
+        %y = arith.addf %s, %x : f32""",
+    ),
+    "floats": (
+        ("bias", "tensor<?x?xf32>"),
+        """%x = tensor.extract %bias[%i, %j] : tensor<?x?xf32>
+        %y = arith.addf %s, %x : f32""",
+    ),
+    "doubles": (
+        ("bias", "tensor<?x?xf64>"),
+        """%e = tensor.extract %bias[%i, %j] : tensor<?x?xf64>
+        %x = arith.truncf %e : f64 to f32
+        %y = arith.addf %s, %x : f32""",
+    ),
+}
+# Columns of keys and of values, as multi-head latent attention has them.
+LATENT = (192, 128)
+
+
+def latent(mask):
+    region = f"mask(%b, %h, %i, %j) {{ {mask} attn.yield %p : i1 }}" if mask else ""
+    q, v = (f"tensor<?x?x?x{dim}xbf16>" for dim in LATENT)
+    return f"""func.func @latent(%q: {q}, %k: {q}, %v: {v}, %o: {v}) -> {v} {{
+  %r = attn.attention ins(%q, %k, %v : {q}, {q}, {v}) outs(%o : {v}) {region}
+  return %r : {v}
+}}
+"""
+
+
+def get_programs(examples):
+    """Each with its form."""
+    for dim in DIMS:
+
+        def make_case(variant, mask):
+            return variants.Case(variant, mask, "bf16", 1, 8, 16384, dim)
+
+        for name, variant in variants.VARIANTS.items():
+            for mask in variant.masks or variants.MASKS:
+                yield "auto", variants.program(make_case(name, mask))
+        for family in sparsity.FAMILIES.values():
+            for name, pattern in family.items():
+                for key, form in pattern.forms.items():
+                    if form.choice in FORMS:
+                        program = pattern.program(make_case("none", name), key)
+                        yield form.choice, program
+        yield "auto", parts.program(make_case("none", "global"))
+        yield "auto", heads.program(dim, 8, 2)
+        for (inputs, score), mask in itertools.product(
+            BY_HAND.values(), ("", variants.BODIES["window"])
+        ):
+            text = variants.text(make_case("none", "full"), (inputs,), score, mask)
+            yield "auto", text
+        # Blocks that are no multiple of 64.
+        form = sparsity._bits(32)
+        text = variants.text(
+            make_case("none", "full"), form.inputs, sparsity=form.sparsity
+        )
+        yield "auto", text
+    for mask in ("", variants.BODIES["causal"]):
+        yield "auto", latent(mask)
+    for path in sorted(pathlib.Path(examples).glob("*.mlir")):
+        yield "auto", path.read_text()
+
+
+def main():
+    table, examples, path = sys.argv[1:]
+    programs = list(get_programs(examples))
+    taken = set()
+    for form in FORMS:
+        texts = [text for each, text in programs if each == form]
+        pathlib.Path(path).write_text("\n// -----\n".join(texts))
+        command = [
+            "attn-opt",
+            path,
+            "--split-input-file",
+            f"--attn-choose-sparsity=form={form} one-per-launch",
+            *PASSES,
+            "-o",
+            "/dev/null",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stderr)
+        taken |= set(re.findall(r"remark: .*, (row \d+ of \w+)$", done.stderr, re.M))
+    rows = {}
+    content = json.loads(pathlib.Path(table).read_text())
+    for section in ("attention", "gathered"):
+        for number, row in enumerate(content[section]["rows"]):
+            rows[f"row {number} of {section}"] = row
+    for name in rows.keys() - taken:
+        print(f"taken by no program: {name}: {rows[name]}")
+    print(f"{len(programs)} programs take {len(rows.keys() & taken)} of {len(rows)} rows")
+    return len(rows.keys() - taken) != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
