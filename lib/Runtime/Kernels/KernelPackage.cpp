@@ -2,6 +2,9 @@
 
 #include "attn/Runtime/KernelPackage.h"
 #include "attn/Support/JSON.h"
+#include "attn/Support/JSONFields.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/Endian.h"
 
 using namespace attn;
@@ -11,85 +14,43 @@ namespace json = llvm::json;
 // Metadata
 //===----------------------------------------------------------------------===//
 
-/// JSON holds nothing but UTF-8; file names may be anything.
-static json::Value toJSON(const std::string &text) {
-  return json::isUTF8(text) ? text : json::fixUTF8(text);
+namespace attn {
+
+template <typename Archive>
+static void describe(Archive &archive, TensorInfo &tensor) {
+  archive("name", tensor.name);
+  auto getDTypeName = [](int32_t code) {
+    return getName(static_cast<DType>(code));
+  };
+  archive.choice("dtype", tensor.dtype,
+                 llvm::map_to_vector(llvm::seq(kNumDTypes), getDTypeName));
+  archive("shape", tensor.shape);
 }
 
-static json::Value toJSON(const std::vector<std::string> &texts) {
-  json::Array array;
-  for (const std::string &text : texts)
-    array.push_back(toJSON(text));
-  return array;
+template <typename Archive>
+static void describe(Archive &archive, KernelMetadata &metadata) {
+  archive("entry", metadata.entry);
+  archive("triple", metadata.triple);
+  archive("cpu", metadata.cpu);
+  archive("features", metadata.features);
+  archive("inputs", metadata.inputs);
+  archive("results", metadata.results);
+  archive("shapes", metadata.shapes);
+  archive("sites", metadata.sites);
 }
 
-static json::Value toJSON(const std::vector<TensorInfo> &tensors) {
-  json::Array array;
-  for (const TensorInfo &tensor : tensors)
-    array.push_back(json::Object{{"name", toJSON(tensor.name)},
-                                 {"dtype", getName(tensor.dtype)},
-                                 {"shape", json::Array(tensor.shape)}});
-  return array;
-}
+} // namespace attn
 
 json::Value KernelMetadata::toJSON() const {
-  return json::Object{{"version", kPackageVersion},
-                      {"entry", ::toJSON(entry)},
-                      {"triple", triple},
-                      {"cpu", cpu},
-                      {"features", ::toJSON(features)},
-                      {"inputs", ::toJSON(inputs)},
-                      {"results", ::toJSON(results)},
-                      {"shapes", shapes.toJSON()},
-                      {"sites", ::toJSON(sites)}};
+  return writeJSON(*this, kPackageVersion);
 }
-
-namespace attn {
-static bool fromJSON(const json::Value &value, ShapeFunction &shapes,
-                     json::Path path) {
-  return ShapeFunction::fromJSON(value, shapes, path);
-}
-
-static bool fromJSON(const json::Value &value, TensorInfo &tensor,
-                     json::Path path) {
-  json::ObjectMapper mapper(value, path);
-  std::string dtype;
-  std::vector<int64_t> shape;
-  if (!mapper || !mapper.map("name", tensor.name) ||
-      !mapper.map("dtype", dtype) || !mapper.map("shape", shape))
-    return false;
-  std::optional<DType> parsed = parseDType(dtype);
-  if (!parsed) {
-    path.field("dtype").report("expected an element type");
-    return false;
-  }
-  tensor.dtype = *parsed;
-  tensor.shape.assign(shape.begin(), shape.end());
-  return true;
-}
-} // namespace attn
 
 llvm::Expected<KernelMetadata>
 KernelMetadata::fromJSON(const json::Value &value) {
-  json::Path::Root root("metadata");
-  json::Path path(root);
-  json::ObjectMapper mapper(value, path);
   KernelMetadata result;
-  int64_t version = 0;
-  if (!mapper || !mapper.map("version", version))
-    return root.getError();
-  if (version != kPackageVersion)
-    return llvm::createStringError("expects a kernel package of version " +
-                                   llvm::Twine(kPackageVersion) +
-                                   ", but got version " + llvm::Twine(version));
-  if (!mapper.map("entry", result.entry) ||
-      !mapper.map("triple", result.triple) || !mapper.map("cpu", result.cpu) ||
-      !mapper.map("features", result.features) ||
-      !mapper.map("inputs", result.inputs) ||
-      !mapper.map("results", result.results) ||
-      !mapper.map("shapes", result.shapes) ||
-      !mapper.map("sites", result.sites))
-    return root.getError();
+  if (llvm::Error error = readJSON(value, result, kPackageVersion, "metadata",
+                                   "kernel package"))
+    return error;
   if (llvm::Error error = result.shapes.validate(result.inputs, result.results))
     return error;
   return result;
