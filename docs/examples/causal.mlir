@@ -1,8 +1,6 @@
 // Causal attention in float32, small enough to read at every level.
 //
 //   attn-run docs/examples/causal.mlir --check
-//
-// docs/architecture.md follows this program through the compiler.
 
 func.func @causal(%q: tensor<1x2x?x8xf32>, %k: tensor<1x2x?x8xf32>,
                   %v: tensor<1x2x?x8xf32>) -> tensor<1x2x?x8xf32> {
