@@ -22,7 +22,7 @@ namespace attn {
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
                                    std::array<uint32_t, 2> key);
 
-/// A sequence of random numbers, of which there are 2^64 with each seed.
+/// One of the 2^64 sequences of random numbers that a seed has.
 /// All numbers of one sequence are independent; the same position asked for by
 /// two functions gives two numbers that are not.
 class RandomStream {

@@ -70,7 +70,7 @@ static Value reduce(OpBuilder &builder, Location loc, Value value,
   return value;
 }
 
-/// Computes all results of a loop of scalars, of which it gives one.
+/// Computes a loop of scalars with all of its results, and returns one.
 FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number) {
   Location loc = loop.getLoc();
   SmallVector<Value> bounds;
@@ -154,7 +154,7 @@ LogicalResult TileValues::yieldScalars(ValueRange from) {
   return success();
 }
 
-/// Computes all results of a branch between scalars, of which it gives one.
+/// Computes a branch between scalars with all results, and returns one.
 FailureOr<Value> TileValues::computeBranch(scf::IfOp branch, unsigned number) {
   FailureOr<Value> condition = getScalar(branch.getCondition());
   if (failed(condition))

@@ -346,18 +346,18 @@ llvm::Expected<int64_t> getNumTiles(const LaunchExtents &extents,
 /// without elements, or without the dimensions, is left to the launch.
 bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
 
-/// More memory for tables is not taken if there is another way.
+/// A variant whose tables take more bytes runs only if no other one can.
 constexpr int64_t kMaxTableBytes = int64_t(2) << 30;
-/// Nor is more for the results of parts, of which there are fewer then.
+/// The most bytes for the results of parts; a launch takes fewer parts instead.
 constexpr int64_t kMaxPartBytes = int64_t(1) << 30;
 
 /// The fewest tiles of keys of a part, as kernels have it.
 constexpr int64_t kLeastPartTiles = 4;
 
 /// How many parts the keys of a tile have in a variant with a merge kernel, and
-/// 1 in others: so many that no part takes longer than the work of a
-/// multiprocessor, as far as it is known, at least 2, and no more than there
-/// are keys for. It depends on the extents alone, so that results do.
+/// 1 in others: enough that no part takes longer than the average work of a
+/// multiprocessor, at least 2, and at least kLeastPartTiles tiles in each. It
+/// depends on the extents alone, and so do the bits of results.
 int64_t getNumParts(const Variant &variant, const LaunchExtents &extents,
                     int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
 

@@ -1,8 +1,9 @@
 //===- NeededTiles.cpp - Where a tile of queries has keys -----------------===//
 //
-// A worker that looks for the tiles that it needs, one after the other, would
-// look at all of them. Where other loops run before in any case, one of them
-// finds between which tiles they are.
+// The producer of a kernel would test the class of every tile of keys. Where
+// tables are filled before the kernel anyway, a second table stores, for each
+// tile of queries, the first and the last tile of keys that it needs. The
+// producer scans that range only.
 //
 //===----------------------------------------------------------------------===//
 

@@ -333,7 +333,7 @@ FailureOr<TileSummaries> mlir::attn::emitTileSummaries(RewriterBase &rewriter,
       return failure();
     summaries.ranges[&range] = *summary;
   }
-  // Where something is launched before in any case.
+  // This table is worth a launch only where another one needs it anyway.
   if (ofRows && !summaries.ranges.empty() &&
       failed(emitNeededTiles(rewriter, op, summaries)))
     return failure();

@@ -116,7 +116,7 @@ WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
   return ids;
 }
 
-/// Numbers become positions, of which it is known what they may be.
+/// The numbers of a work tile become positions, whose ranges are known.
 void WorkLoopLowering::inlineBody(Block *into, ValueRange ids, Value number,
                                   ValueRange carried,
                                   SmallVectorImpl<Value> &ends) {
