@@ -34,9 +34,24 @@ __all__ = [
     "OutOfMemory",
     "OutOfRange",
     "TensorInfo",
+    "TraceError",
     "Unsupported",
+    "attention",
     "bitcast",
     "clear_cache",
     "compile",
+    "trace",
     "version",
 ]
+
+# What needs the trace, which is not loaded before it is asked for.
+_TRACED = {"attention": "_attention", "trace": "trace", "TraceError": "trace"}
+
+
+def __getattr__(name):
+    if name not in _TRACED:
+        raise AttributeError(f"module 'attn' has no attribute {name!r}")
+    import importlib
+
+    module = importlib.import_module(f".{_TRACED[name]}", __name__)
+    return module if name == "trace" else getattr(module, name)

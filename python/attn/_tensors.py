@@ -313,6 +313,14 @@ def _view(tensor, what, writable=False, dtype=None, stream=None):
     return _view_buffer(buffer, what, writable, dtype)
 
 
+def element_type(tensor, what):
+    """The short name of a tensor's element type."""
+    if isinstance(tensor, Bitcast):
+        return tensor.dtype
+    name = str(getattr(tensor, "dtype", "")).rpartition(".")[2]
+    return LONG_NAMES.get(name) or _view(tensor, what).dtype
+
+
 def _scalar_value(value):
     """A number, or a tensor without dimensions, as a number; else None."""
     if isinstance(value, (bool, int, float)) and not _is_numpy(value):

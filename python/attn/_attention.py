@@ -1,0 +1,100 @@
+"""Attention with functions of Python, traced, compiled and run."""
+
+import threading
+
+from . import _tensors
+from ._errors import InvalidArgument
+from ._kernel import compile
+from .trace import Variant, trace
+
+_kernels = {}
+_lock = threading.Lock()
+
+
+def clear_cache():
+    """Forgets which kernels functions had."""
+    with _lock:
+        _kernels.clear()
+
+
+def kernel_of(program, variant, **options):
+    """The kernel of a traced program, which is compiled if there is none for an
+    equal one yet. `options` are those of `attn.compile`."""
+    key = program.key(), variant, tuple(sorted(options.items()))
+    kernel = _kernels.get(key)
+    if kernel is None:
+        kernel = compile(program.to_mlir(variant), **options)
+        with _lock:
+            kernel = _kernels.setdefault(key, kernel)
+    return kernel
+
+
+def _shape(value, what):
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        shape = _tensors.view_result(value, what).shape
+    if len(shape) != 4:
+        raise InvalidArgument(
+            f"expects {what} to have 4 dimensions, but got shape {tuple(shape)}"
+        )
+    return shape
+
+
+def variant_of(q, k, v, *, layout="bhsd", scale=None, lse=False):
+    """The Variant of tensors: static heads and head dimensions, free lengths."""
+    q_shape, k_shape, v_shape = _shape(q, "q"), _shape(k, "k"), _shape(v, "v")
+    head = layout.find("h")
+    return Variant(
+        dtype=_tensors.element_type(q, "q"),
+        dim=q_shape[3],
+        dim_v=None if v_shape[3] == q_shape[3] else v_shape[3],
+        heads=q_shape[head],
+        kv_heads=k_shape[head],
+        layout=layout,
+        scale=scale,
+        lse=lse,
+        shared_kv=k_shape[0] == 1 and q_shape[0] != 1,
+    )
+
+
+def attention(
+    q,
+    k,
+    v,
+    score_mod=None,
+    mask_mod=None,
+    *,
+    scale=None,
+    return_lse=False,
+    layout="bhsd",
+    out=None,
+    stream=None,
+    threads=0,
+    **options,
+):
+    """softmax(score_mod(scale * q @ k^T)) @ v over the keys that mask_mod allows.
+
+    q           [B, Hq, Sq, D] of NumPy, PyTorch or DLPack; f64, f32, f16 or bf16
+    k, v        [B or 1, Hkv, Skv, D] and [B or 1, Hkv, Skv, Dv], Hkv divides Hq
+    score_mod   score_mod(score, b, h, q_idx, kv_idx) -> score, or None
+    mask_mod    mask_mod(b, h, q_idx, kv_idx) -> bool, or None for all pairs
+    scale       by default 1/sqrt(D)
+    return_lse  also returns the logarithm of the sum, [B, Hq, Sq], f32 or f64
+    layout      "bhsd", or "bshd" for [B, S, H, D]
+    out, stream, threads  as Kernel.__call__ has them
+    options     those of `attn.compile`
+
+    The functions are traced at each call, and the kernel is compiled at the first
+    one of its kind: tensors and numbers that the functions read may change.
+    Raises TraceError for functions that cannot be a program.
+    """
+    module = type(q).__module__.partition(".")[0]
+    program = trace(
+        score_mod, mask_mod, namespace="torch" if module == "torch" else "numpy"
+    )
+    if scale is not None:
+        scale = float(scale)
+    variant = variant_of(q, k, v, layout=layout, scale=scale, lse=return_lse)
+    kernel = kernel_of(program, variant, **options)
+    arguments = program.arguments(variant)
+    return kernel(q, k, v, *arguments, out=out, stream=stream, threads=threads)

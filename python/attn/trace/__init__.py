@@ -1,0 +1,213 @@
+"""Score and mask functions written in Python as programs.
+
+    program = attn.trace.trace(score_mod, mask_mod)
+    program.key()                         # equal for equal programs
+    program.to_mlir(attn.trace.Variant(dtype="bf16", dim=128))
+    kernel(q, k, v, *program.arguments())
+
+`score_mod(score, b, h, q_idx, kv_idx)` returns the new score of a pair, and
+`mask_mod(b, h, q_idx, kv_idx)` whether a query sees a key. They are called once,
+with values that record what is done with them. docs/python.md tells what they
+may do.
+"""
+
+import os
+import sys
+
+from . import functions
+from .errors import TraceError
+from .functions import FUNCTIONS
+from .program import Program, Region, Variant
+from .proxy import Array, Scalar, Table, Traced
+from .rebind import rebind
+from .recorder import MASK_KINDS, SCORE_KINDS, Capture, Recorder, ScalarSlot
+
+__all__ = [
+    "Capture",
+    "Program",
+    "Region",
+    "ScalarSlot",
+    "TraceError",
+    "Variant",
+    "and_masks",
+    "capture",
+    "or_masks",
+    "trace",
+]
+
+# The trace's own spelling of functions, for numbers and traced values alike.
+_HELPERS = (
+    "where minimum maximum clamp exp exp2 log log2 log1p sqrt rsqrt sin cos tan tanh"
+    " sigmoid silu gelu relu softplus erf floor ceil trunc isnan isinf logical_and"
+    " logical_or logical_not isin dot"
+).split()
+__all__ += _HELPERS
+
+
+def trace(score_mod=None, mask_mod=None, *, namespace=None, device=None):
+    """The Program of a score and a mask function, either of which may be None.
+
+    namespace  "numpy" or "torch": whose types `.dtype` of traced values are; by
+               default PyTorch's where it is loaded
+    device     what `.device` of traced values is
+
+    Raises TraceError for what no program can do, with the line of the function.
+    """
+    program = _trace(score_mod, mask_mod, namespace, device, False)
+    program._relocate = lambda: _trace(score_mod, mask_mod, namespace, device, True)
+    if "trace" in os.environ.get("ATTN_LOG", ""):
+        _log(program)
+    return program
+
+
+def _trace(score_mod, mask_mod, namespace, device, located):
+    if namespace is None:
+        namespace = "torch" if "torch" in sys.modules else "numpy"
+    options = {"namespace": namespace, "device": device, "located": located}
+    recorder = Recorder(SCORE_KINDS, **options)
+    score = mask = None
+    if score_mod is not None:
+        score = _run(score_mod, recorder, "score_mod")
+    if mask_mod is not None:
+        mask = _run(mask_mod, Recorder(MASK_KINDS, recorder, **options), "mask_mod")
+    return Program(score, mask, recorder.captures, recorder.scalars)
+
+
+def _run(function, recorder, name):
+    """The region that a function records, or None if it says nothing."""
+    arguments = len(recorder.kinds)
+    kinds = "".join(recorder.kinds)
+    values = [Scalar(recorder, n) for n in range(arguments)]
+    traced = rebind(function, recorder)
+    try:
+        if "torch" in sys.modules:
+            from .torch_mode import CaptureMode
+
+            with CaptureMode():
+                result = traced(*values)
+        else:
+            result = traced(*values)
+    except TypeError as error:
+        # Of the call itself, and not of what the function does.
+        if isinstance(error, TraceError) or error.__traceback__.tb_next is not None:
+            raise
+        names = ("score, " if name == "score_mod" else "") + "b, h, q_idx, kv_idx"
+        raise _at(function, f"expects {name}({names}): {error}") from error
+    number = _result(function, result, recorder, name)
+    if name == "score_mod" and number == 0:
+        return None
+    if name == "mask_mod" and recorder.constant_of(number) is True:
+        return None
+    return Region(kinds, tuple(recorder.ops), number, tuple(recorder.places))
+
+
+def _result(function, result, recorder, name):
+    if isinstance(result, (bool, int, float)) or getattr(result, "shape", None) == ():
+        result = functions.operand(recorder, result)
+    if not isinstance(result, Scalar):
+        what = f"an array of shape {result.shape}" if isinstance(result, Array) else (
+            "None" if result is None else type(result).__name__
+        )
+        raise _at(function, f"expects {name} to return one value for a pair, but got {what}")
+    kind = recorder.kinds[result._number]
+    if name == "mask_mod" and kind != "B":
+        raise _at(
+            function,
+            f"expects mask_mod to return a bool, but got {functions.NAMES[kind]}:"
+            " compare it, or cast it by .bool()",
+        )
+    if name == "score_mod" and kind == "B":
+        raise _at(
+            function,
+            "expects score_mod to return a score, but got a bool: pass the function"
+            " as mask_mod",
+        )
+    return result._number
+
+
+def _at(function, message):
+    """A TraceError at the definition of a function."""
+    while hasattr(function, "func"):  # a partial
+        function = function.func
+    code = getattr(function, "__code__", None)
+    code = code or getattr(getattr(type(function), "__call__", None), "__code__", None)
+    if code is None:
+        return TraceError(message, frame=False)
+    error = TraceError(f"{code.co_filename}:{code.co_firstlineno}: {message}", frame=False)
+    error.filename, error.lineno = code.co_filename, code.co_firstlineno
+    return error
+
+
+def _log(program):
+    located = program._located()
+    for name in ("score", "mask"):
+        region = getattr(located, name)
+        if region is None:
+            continue
+        print(f"attn.trace: {name}({', '.join(region.arguments)})", file=sys.stderr)
+        first = len(region.arguments)
+        for n, record in enumerate(region.ops):
+            place = region.places[n] if region.places else None
+            where = f"  # {place[0]}:{place[1]}" if place else ""
+            text = " ".join(map(str, record))
+            print(f"  {first + n} = {text}{where}", file=sys.stderr)
+        print(f"  return {region.result}", file=sys.stderr)
+
+
+# ===----------------------------------------------------------------------===
+# For functions
+# ===----------------------------------------------------------------------===
+
+
+def and_masks(*mask_mods):
+    """The mask of the pairs that all of these functions allow."""
+
+    def mask_mod(b, h, q_idx, kv_idx):
+        result = True
+        for mask in mask_mods:
+            result = mask(b, h, q_idx, kv_idx) & result
+        return result
+
+    return mask_mod
+
+
+def or_masks(*mask_mods):
+    """The mask of the pairs that any of these functions allows."""
+
+    def mask_mod(b, h, q_idx, kv_idx):
+        result = False
+        for mask in mask_mods:
+            result = mask(b, h, q_idx, kv_idx) | result
+        return result
+
+    return mask_mod
+
+
+class capture:
+    """A tensor that traced functions read, for those that the trace does not find
+    by itself, such as an array of a module: `capture(tensor)[h, q_idx]`."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __getitem__(self, key):
+        traced = next((x for x in functions.flatten(key) if isinstance(x, Traced)), None)
+        if traced is None:
+            return self.tensor[key]
+        return Table(traced._recorder, self.tensor)[key]
+
+
+def _helper(name):
+    def function(*args, **kwargs):
+        traced = next((x for x in (*args, *kwargs.values()) if isinstance(x, Traced)), None)
+        if traced is None:
+            raise TraceError(f"expects a traced value, but '{name}' got none")
+        return functions.call(traced._recorder, name, args, kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{name} of traced values."
+    return function
+
+
+for _name in _HELPERS:
+    globals()[_name] = _helper(_name)

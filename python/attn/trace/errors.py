@@ -1,0 +1,94 @@
+"""What goes wrong while a function is traced, and where in the user's code."""
+
+import linecache
+import re
+import sys
+
+from .._errors import Error
+
+# Frames of these packages are never the user's.
+_LIBRARIES = ("attn", "numpy", "torch", "jax")
+_internal = {}
+
+
+class TraceError(Error, TypeError):
+    """A score or mask function that cannot become a program.
+
+    The text begins with the file and the line of the user's code, which are
+    also `filename` and `lineno` (None if there is no such frame)."""
+
+    def __init__(self, message, frame=None):
+        frame = user_frame() if frame is None else frame
+        self.filename = self.lineno = None
+        if frame:
+            self.filename, self.lineno = frame.f_code.co_filename, frame.f_lineno
+            message = f"{self.filename}:{self.lineno}: {message}"
+        super().__init__(message)
+
+
+def is_library(module):
+    """Whether a module, by its name, is none that a user wrote."""
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def user_frame(frame=None):
+    """The innermost frame that is not of a library."""
+    frame = frame or sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        internal = _internal.get(code)
+        if internal is None:
+            internal = is_library(frame.f_globals.get("__name__") or "")
+            _internal[code] = internal
+        if not internal:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _line(frame):
+    if frame is None:
+        return ""
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+
+
+_HINTS = (
+    (r"\b(min|max)\(", "use attn.trace.minimum or maximum instead of min and max"),
+    (r"\bnot\b", "use ~ instead of not"),
+    (r"\b(and|or)\b", "use & and | instead of and and or"),
+    (r"[<>]=?[^<>()&|]+[<>]=?", "write a < b < c as (a < b) & (b < c)"),
+    (r"\bin\b(?!.*:\s*$)", "use (table == x).any() instead of in"),
+)
+
+
+def branch_error():
+    """For a traced value where Python wants to know whether it is true."""
+    frame = user_frame()
+    line = _line(frame)
+    hint = "use attn.trace.where(condition, a, b), or & | ~"
+    for pattern, text in _HINTS:
+        if re.search(pattern, line):
+            hint = text
+            break
+    return TraceError(
+        "a branch depends on a traced value, which has a different value for"
+        f" each pair of a query and a key; {hint}",
+        frame,
+    )
+
+
+def number_error(wanted):
+    """For a traced value where Python wants a number."""
+    frame = user_frame()
+    hint = "keep it as it is, or cast by .int() or .float()"
+    if re.search(r"\bmath\.\w+\(", _line(frame)):
+        hint = "functions of `math` take numbers: use those of NumPy, PyTorch or attn.trace"
+    elif re.search(r"\brange\(", _line(frame)):
+        hint = "a loop needs bounds that are the same for all pairs"
+    elif "[" in _line(frame) and wanted == "index":
+        hint = "wrap a table that the function reads in attn.trace.capture(table)"
+    return TraceError(
+        f"a traced value is no {wanted}: it has a different one for each pair of"
+        f" a query and a key; {hint}",
+        frame,
+    )

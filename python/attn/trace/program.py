@@ -1,0 +1,285 @@
+"""Programs: what a trace makes, and their text in MLIR."""
+
+import dataclasses
+import typing
+
+from .._errors import InvalidArgument
+from .emit import MOST, Emitter, Value
+from .ops import OPS
+from .recorder import typed
+
+_SCALAR_TYPES = {"B": "i1", "I": "index", "P": "index"}
+_LAYOUTS = ("bhsd", "bshd")
+_FLOATS = ("f64", "f32", "f16", "bf16")
+
+
+class Region(typing.NamedTuple):
+    """A function as operations: (name, operands...), where an operand is the
+    number of a value, of which the arguments of the region are the first."""
+
+    arguments: str  # their kinds
+    ops: tuple
+    result: int
+    # (file, line, column) or None of each operation; () if not known.
+    places: tuple = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """What of the tensors of a call decides its program.
+
+    dtype            element type of q, k and v: "f64", "f32", "f16" or "bf16"
+    dim, dim_v       head dimensions of q and k, and of v (None: the same)
+    heads, kv_heads  numbers of heads, or None for any
+    layout           order of dimensions in shapes: "bhsd" or "bshd"
+    scale            a number; None for 1/sqrt(dim); or "runtime" for an f32
+                     scalar that is the last input (f64 for f64)
+    lse              whether there is a second result, [B, H, S] or [B, S, H]
+    shared_kv        whether k and v have a batch of 1, for all batches of q
+    batch, queries, keys  extents, or None for any
+    name             that of the function
+    """
+
+    dtype: str = "f32"
+    dim: int = 64
+    dim_v: typing.Optional[int] = None
+    heads: typing.Optional[int] = None
+    kv_heads: typing.Optional[int] = None
+    layout: str = "bhsd"
+    scale: typing.Union[None, float, str] = None
+    lse: bool = False
+    shared_kv: bool = False
+    batch: typing.Optional[int] = None
+    queries: typing.Optional[int] = None
+    keys: typing.Optional[int] = None
+    name: str = "attention"
+
+    def __post_init__(self):
+        if self.dtype not in _FLOATS:
+            raise InvalidArgument(
+                f"expects a dtype of {', '.join(_FLOATS)}, but got {self.dtype!r}"
+            )
+        if self.layout not in _LAYOUTS:
+            raise InvalidArgument(
+                f"expects a layout of {', '.join(_LAYOUTS)}, but got {self.layout!r}"
+            )
+
+    @property
+    def float_type(self):
+        """The type of scores, softmax and lse."""
+        return "f64" if self.dtype == "f64" else "f32"
+
+    def _type(self, batch, heads, length, dim):
+        by_letter = {"b": batch, "h": heads, "s": length, "d": dim}
+        extents = [by_letter[x] for x in self.layout if not (x == "d" and dim is None)]
+        text = "x".join("?" if n is None else str(n) for n in extents)
+        return f"tensor<{text}x{self.float_type if dim is None else self.dtype}>"
+
+
+class Program:
+    """Score and mask functions as operations, and the tensors and numbers that
+    they read.
+
+    score, mask  a Region, or None for scores as they are, and for all pairs
+    captures     tuple of Capture, in the order of the inputs after q, k and v
+    scalars      tuple of ScalarSlot, in the order of the inputs after those
+    """
+
+    def __init__(self, score, mask, captures, scalars, relocate=None):
+        self.score = score
+        self.mask = mask
+        self.captures = tuple(captures)
+        self.scalars = tuple(scalars)
+        # Traces again, with the places of operations.
+        self._relocate = relocate
+
+    def key(self):
+        """What decides the program, to look kernels up by: equal for two
+        programs that differ in the values of captures and scalars alone."""
+        return (
+            self.score and self.score[:3],
+            self.mask and self.mask[:3],
+            tuple([capture.spec() for capture in self.captures]),
+            tuple([slot.kind for slot in self.scalars]),
+        )
+
+    def arguments(self, variant=None):
+        """What a kernel takes after q, k and v: captures, then scalars. Not the
+        scale, where that is an input."""
+        most = 1.7976931348623157e308
+        if variant is None or variant.float_type == "f32":
+            most = 3.4028234663852886e38
+        values = [capture.tensor for capture in self.captures]
+        for capture, n in zip(self.captures, range(len(values))):
+            if capture.padded:
+                values[n] = _pad(values[n])
+        infinity = float("inf")
+        for kind, value in self.scalars:
+            if kind == "F" and abs(value) > most:
+                value = infinity if value > 0 else -infinity
+            values.append(value)
+        return values
+
+    def to_mlir(self, variant):
+        """The text of a program with one `attn.attention`. Its inputs are q, k,
+        v, `t0`, ... for the captures, `x0`, ... for the scalars, and `scale`;
+        its results are `o` and `lse`."""
+        program = self._located()
+        names = [f"%t{n}" for n in range(len(self.captures))]
+        types = [capture.type for capture in self.captures]
+        names += [f"%x{n}" for n in range(len(self.scalars))]
+        types += [_SCALAR_TYPES.get(s.kind, variant.float_type) for s in self.scalars]
+        if variant.scale == "runtime":
+            names.append("%scale")
+            types.append(variant.float_type)
+        return _text(program, variant, names, types)
+
+    def _located(self):
+        """The same program with places, if tracing again gives it."""
+        if self._relocate is None:
+            return self
+        try:
+            located = self._relocate()
+        except Exception:
+            # Not the same function as the first time: only the places are lost.
+            return self
+        return located if located.key() == self.key() else self
+
+    def __str__(self):
+        return self.to_mlir(Variant())
+
+
+def _pad(tensor):
+    """With one more dimension, of extent 1 and stride 1."""
+    return tensor[..., None]
+
+
+# ===----------------------------------------------------------------------===
+# Text
+# ===----------------------------------------------------------------------===
+
+
+def _place(place):
+    if place is None:
+        return ""
+    file, line, column = place
+    file = file.replace("\\", "\\\\").replace('"', '\\"')
+    return f' loc("{file}":{line}:{column})'
+
+
+def _region(keyword, region, program, variant, names, types):
+    """`score(...) { ... }` or `mask(...) { ... }`."""
+    e = Emitter(variant.float_type)
+    letters = ["%s", "%b", "%h", "%i", "%j"][-len(region.arguments) :]
+    values = [
+        Value(name, e.float_type) if kind == "F" else Value(name, "index", 0, MOST)
+        for name, kind in zip(letters, region.arguments)
+    ]
+    if keyword == "score" and variant.scale == "runtime":
+        scale = Value("%scale", e.float_type)
+        values[0] = e.op("arith.mulf", values[0], scale)
+    used = _reachable(region)
+    first = len(values)
+    for n, record in enumerate(region.ops):
+        if first + n not in used:
+            values.append(None)
+            continue
+        e.location = _place(region.places[n]) if region.places else ""
+        values.append(_operation(e, record, values, program, names, types))
+    e.location = ""
+    result = e.to_kind(values[region.result], "F" if keyword == "score" else "B")
+    lines = [*e.lines, f"attn.yield {result.name} : {result.type}"]
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"\n      {keyword}({', '.join([*letters, *names])}) {{\n{body}      }}"
+
+
+def _reachable(region):
+    """The numbers of the values that the result needs."""
+    first, used = len(region.arguments), {region.result}
+    for n in range(len(region.ops) - 1, -1, -1):
+        if first + n in used:
+            record = region.ops[n]
+            if record[0] == "load":
+                used.update(record[2:])
+            elif record[0] not in ("constant", "scalar"):
+                used.update(record[1:])
+    return used
+
+
+def _operation(e, record, values, program, names, types):
+    name = record[0]
+    if name == "constant":
+        if record[1] == "F":
+            return e.float(float.fromhex(record[2]))
+        return (e.integer if record[1] == "I" else e.bool)(record[2])
+    if name == "scalar":
+        at = len(program.captures) + record[1]
+        positive = program.scalars[record[1]].kind == "P"
+        return Value(names[at], types[at], 1 if positive else None)
+    if name == "load":
+        indices = [values[n] for n in record[2:]]
+        return e.load(names[record[1]], program.captures[record[1]], indices)
+    operands = [values[n] for n in record[1:]]
+    wanted, _ = typed(name, tuple(_kind(x) for x in operands))
+    # Integers that were read are compared in their own type.
+    if name in ("eq", "ne", "lt", "le", "gt", "ge") and operands[0].type == operands[1].type:
+        if wanted[0] == "I":
+            return OPS[name].emit(e, "I", *operands)
+    if not name.startswith("to_"):
+        operands = [e.to_kind(x, kind) for x, kind in zip(operands, wanted)]
+    return OPS[name].emit(e, wanted[-1], *operands)
+
+
+def _kind(value):
+    if value.type == "i1":
+        return "B"
+    return "I" if value.type.startswith("i") else "F"
+
+
+def _text(program, variant, names, types):
+    q = variant._type(variant.batch, variant.heads, variant.queries, variant.dim)
+    dim_v = variant.dim if variant.dim_v is None else variant.dim_v
+    batch = 1 if variant.shared_kv else variant.batch
+    kv_heads = variant.kv_heads
+    k = variant._type(batch, kv_heads, variant.keys, variant.dim)
+    v = variant._type(batch, kv_heads, variant.keys, dim_v)
+    o = variant._type(variant.batch, variant.heads, variant.queries, dim_v)
+    lse = variant._type(variant.batch, variant.heads, variant.queries, None)
+    inputs = [f"%q: {q}", f"%k: {k}", f"%v: {v}"]
+    inputs += [f"{name}: {type}" for name, type in zip(names, types)]
+    results = [f'{o} {{attn.name = "o"}}']
+    lines, dynamic = [], []
+    extents = {"b": variant.batch, "h": variant.heads, "s": variant.queries}
+    for dim, letter in enumerate(variant.layout):
+        if extents.get(letter, 0) is None:
+            lines.append(f"  %c{dim} = arith.constant {dim} : index")
+            lines.append(f"  %n{dim} = tensor.dim %q, %c{dim} : {q}")
+            dynamic.append(f"%n{dim}")
+    lines.append(f"  %oinit = tensor.empty({', '.join(dynamic)}) : {o}")
+    outs, out_types = ["%oinit"], [o]
+    if variant.lse:
+        results.append(f'{lse} {{attn.name = "lse"}}')
+        lines.append(f"  %linit = tensor.empty({', '.join(dynamic)}) : {lse}")
+        outs.append("%linit")
+        out_types.append(lse)
+    values = ["%o", "%lse"][: len(outs)]
+    text = [f"  {', '.join(values)} = attn.attention"]
+    if variant.layout != "bhsd":
+        text.append(f" layout({variant.layout})")
+    score = program.score
+    if variant.scale == "runtime":
+        text.append(" scale 1.000000e+00")
+        score = score or Region("FIIII", (), 0)
+    elif variant.scale is not None:
+        text.append(f" scale {float(variant.scale):.17e}")
+    text.append(f"\n      ins(%q, %k, %v : {q}, {k}, {v})")
+    if names:
+        text.append(f"\n      captures({', '.join(names)} : {', '.join(types)})")
+    text.append(f"\n      outs({', '.join(outs)} : {', '.join(out_types)})")
+    for keyword, region in ("score", score), ("mask", program.mask):
+        if region is not None:
+            text.append(_region(keyword, region, program, variant, names, types))
+    lines.append("".join(text))
+    lines.append(f"  return {', '.join(values)} : {', '.join(out_types)}")
+    head = f"func.func @{variant.name}({', '.join(inputs)})\n    -> ({', '.join(results)}) {{"
+    return "\n".join([head, *lines, "}"]) + "\n"

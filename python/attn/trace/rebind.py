@@ -1,0 +1,210 @@
+"""Lets a function see Tables where it has arrays of NumPy and the like, which
+read themselves at an index and do not ask the index.
+
+Arrays are found where functions get values from: closures, defaults, globals,
+functions that they call, attributes of bound objects and callables, and lists,
+tuples and dicts of such. Nothing of the user's is changed: there is a new
+function with other cells.
+"""
+
+import functools
+import sys
+import types
+
+from .errors import TraceError, is_library
+from .proxy import hold, is_array
+
+_names = {}
+
+
+def _globals_of(code):
+    """The names that code, and the functions in it, may read from globals."""
+    names = _names.get(code)
+    if names is None:
+        found = set(code.co_names)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                found.update(_globals_of(constant))
+        names = _names[code] = tuple(found)
+    return names
+
+
+class _View:
+    """An object, whose arrays are Tables and whose methods see it so."""
+
+    def __init__(self, value, rebinder):
+        self.__dict__["_attn_view"] = value, rebinder
+
+    def __getattr__(self, name):
+        value, rebinder = self._attn_view
+        return rebinder.replace_member(value, self, name)
+
+    def __setattr__(self, name, value):
+        raise TraceError(f"a function that is traced may not set '{name}'")
+
+    def __call__(self, *args):
+        value, rebinder = self._attn_view
+        return rebinder.replace(type(value).__call__)(self, *args)
+
+
+class Rebinder:
+    def __init__(self, recorder):
+        self.recorder = recorder
+        self._new = {}
+        self._globals = {}
+        self._kept = []
+
+    def needs(self, value, seen=None):
+        """Whether arrays are within reach."""
+        if type(value) in _PLAIN:
+            return False
+        if is_array(value):
+            return True
+        seen = set() if seen is None else seen
+        if id(value) in seen:
+            return False
+        seen.add(id(value))
+        return any(self.needs(child, seen) for child in self._children(value))
+
+    def _children(self, value):
+        if isinstance(value, types.FunctionType):
+            if is_library(value.__module__ or ""):
+                return
+            for cell in value.__closure__ or ():
+                try:
+                    yield cell.cell_contents
+                except ValueError:  # not assigned yet
+                    pass
+            scope = value.__globals__
+            for name in _globals_of(value.__code__):
+                if name in scope:
+                    yield scope[name]
+            yield from value.__defaults__ or ()
+            yield from (value.__kwdefaults__ or {}).values()
+        elif isinstance(value, functools.partial):
+            yield value.func
+            yield from value.args
+            yield from value.keywords.values()
+        elif isinstance(value, types.MethodType):
+            yield value.__func__
+            yield value.__self__
+        elif type(value) in (list, tuple):
+            yield from value
+        elif type(value) is dict:
+            yield from value.values()
+        elif _is_object(value):
+            yield from vars(value).values()
+            call = getattr(type(value), "__call__", None)
+            if isinstance(call, types.FunctionType):
+                yield call
+
+    def replace(self, value):
+        """What a traced function sees instead of a value."""
+        if type(value) in _PLAIN:
+            return value
+        if is_array(value):
+            return hold(self.recorder, value)
+        found = self._new.get(id(value))
+        if found is None:
+            # Kept, as otherwise another object could get its id.
+            self._kept.append(value)
+            found = self._new[id(value)] = self._replace(value)
+        return found
+
+    def _replace(self, value):
+        if isinstance(value, types.FunctionType):
+            return value if is_library(value.__module__ or "") else self._function(value)
+        if isinstance(value, functools.partial):
+            keywords = {key: self.replace(x) for key, x in value.keywords.items()}
+            args = map(self.replace, value.args)
+            return functools.partial(self.replace(value.func), *args, **keywords)
+        if isinstance(value, types.MethodType):
+            return types.MethodType(
+                self.replace(value.__func__), self.replace(value.__self__)
+            )
+        if type(value) in (list, tuple) and self.needs(value):
+            return type(value)(map(self.replace, value))
+        if type(value) is dict and self.needs(value):
+            return {key: self.replace(x) for key, x in value.items()}
+        if _is_object(value) and self.needs(value):
+            return _View(value, self)
+        return value
+
+    def replace_member(self, value, view, name):
+        member = getattr(value, name)
+        if isinstance(member, types.MethodType) and member.__self__ is value:
+            return types.MethodType(self.replace(member.__func__), view)
+        return self.replace(member)
+
+    def _function(self, function):
+        code = function.__code__
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        scope = self._scope(function.__globals__)
+        new = types.FunctionType(code, scope, function.__name__, None, cells)
+        # Before its cells are filled, which may have it again.
+        self._new[id(function)] = new
+        for cell, old in zip(cells, function.__closure__ or ()):
+            try:
+                cell.cell_contents = self.replace(old.cell_contents)
+            except ValueError:
+                pass
+        if function.__defaults__:
+            new.__defaults__ = tuple(map(self.replace, function.__defaults__))
+        if function.__kwdefaults__:
+            new.__kwdefaults__ = {
+                key: self.replace(x) for key, x in function.__kwdefaults__.items()
+            }
+        old = function.__globals__
+        for name in _globals_of(code):
+            if name in old:
+                scope[name] = self.replace(old[name])
+        return new
+
+    def _scope(self, old):
+        scope = self._globals.get(id(old))
+        if scope is None:
+            scope = self._globals[id(old)] = dict(old)
+        return scope
+
+
+_PLAIN = (int, float, bool, str, type(None), type, types.ModuleType, types.BuiltinFunctionType)
+
+
+def _is_object(value):
+    """Whether this is an object of a user's class."""
+    return (
+        hasattr(value, "__dict__")
+        and not isinstance(value, (type, types.ModuleType))
+        and type(value).__module__ != "builtins"
+        # As a torch.nn.Module is, whose tensors ask us.
+        and not any(is_library(base.__module__) for base in type(value).__mro__)
+    )
+
+
+def _reject_random(function):
+    """Python's and NumPy's random numbers are numbers like others, once drawn."""
+    code = getattr(function, "__code__", None)
+    if code is None or "random" not in _globals_of(code):
+        return
+    numpy = sys.modules.get("numpy")
+    random = (sys.modules.get("random"), numpy, numpy and numpy.random)
+    scope = function.__globals__
+    values = [scope.get(name) for name in _globals_of(code)]
+    values += [c.cell_contents for c in function.__closure__ or ()]
+    modules = [value for value in values if isinstance(value, types.ModuleType)]
+    if any(module in random for module in modules):
+        raise TraceError(
+            f"{code.co_filename}:{code.co_firstlineno}: '{code.co_name}' draws random"
+            " numbers, of which there would be one for all pairs: read them from a"
+            " captured array",
+            frame=False,
+        )
+
+
+def rebind(function, recorder):
+    """The function as it is to be traced."""
+    _reject_random(function)
+    rebinder = Rebinder(recorder)
+    if not rebinder.needs(function):
+        return function
+    return rebinder.replace(function)

@@ -1,0 +1,279 @@
+"""Collects the operations of a program while its functions run."""
+
+import sys
+import typing
+
+from .._dtypes import LONG_NAMES
+from .._tensors import _view
+from . import literals
+from .errors import TraceError, user_frame
+from .ops import OPS
+
+# (operation, kinds of its operands) -> kinds that it takes them in, kind of its
+# result; or what is wrong with them.
+_typed = {}
+
+# The values that each region begins with.
+SCORE_KINDS = "FIIII"
+MASK_KINDS = "IIII"
+
+# A reduction over more elements than these is not unrolled.
+MOST_UNROLLED = 256
+
+
+def typed(name, kinds):
+    """What the operation takes operands of these kinds in, and what it makes."""
+    found = _typed.get((name, kinds))
+    if found is None:
+        try:
+            found = OPS[name].rule(*kinds)
+        except TypeError as error:
+            found = str(error)
+        _typed[name, kinds] = found
+    return found
+
+
+class Capture:
+    """A tensor that functions read.
+
+    tensor   what a call passes: what the user has, or a view of it
+    dtype    "f32", "i1", ...
+    shape    its extents
+    padded   whether the program sees one more dimension of extent 1, as the
+             innermost stride of the tensor is not 1
+    fixed    the dimensions whose extents the program depends on
+    """
+
+    __slots__ = ("dtype", "fixed", "padded", "shape", "tensor")
+
+    def __init__(self, tensor, dtype, shape, padded):
+        self.tensor = tensor
+        self.dtype = dtype
+        self.shape = shape
+        self.padded = padded
+        self.fixed = set()
+
+    @property
+    def rank(self):
+        return len(self.shape)
+
+    @property
+    def extents(self):
+        """The extents that the program depends on, and None for others."""
+        return tuple(n if d in self.fixed else None for d, n in enumerate(self.shape))
+
+    @property
+    def type(self):
+        """The type in MLIR."""
+        extents = ["?" if n is None else str(n) for n in self.extents]
+        if self.padded:
+            extents.append("1")
+        return f"tensor<{'x'.join([*extents, self.dtype])}>"
+
+    def spec(self):
+        """What of it decides the program."""
+        return self.dtype, self.extents, self.padded
+
+    def __repr__(self):
+        return f"Capture({self.type}, shape={self.shape})"
+
+
+class ScalarSlot(typing.NamedTuple):
+    """A number that programs get when they run: `kind` is "B", "I", "F", or "P"
+    for an integer that is more than 0, by which something is divided."""
+
+    kind: str
+    value: typing.Union[bool, int, float]
+
+
+def _describe(tensor):
+    """The dtype, the shape and the strides, in elements, of a tensor, and where
+    it is in memory, or None if that is not known."""
+    module = type(tensor).__module__
+    if module == "numpy":
+        size = tensor.itemsize or 1
+        return (
+            tensor.dtype.name,
+            tensor.shape,
+            tuple([s // size for s in tensor.strides]),
+            tensor.__array_interface__["data"][0],
+        )
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        address = None
+        # Views that have gradients are not the same though their memory is.
+        if not tensor.requires_grad:
+            try:
+                address = tensor.data_ptr()
+            except RuntimeError:
+                pass
+        return str(tensor.dtype)[6:], tuple(tensor.shape), tensor.stride(), address
+    view = _view(tensor, "a captured tensor")
+    strides = view.strides
+    if strides is None:
+        strides, size = [], 1
+        for extent in reversed(view.shape):
+            strides.insert(0, size)
+            size *= extent
+    return view.dtype, view.shape, tuple(strides), view.data
+
+
+class Recorder:
+    """What one region of a program has recorded. A value is a number: the
+    arguments of the region, of the given kinds, come first, and then its
+    operations in order. `other` is the recorder of another region of the same
+    program, with which it shares captures and scalars."""
+
+    def __init__(self, kinds, other=None, *, namespace=None, device=None, located=False):
+        self.kinds = list(kinds)
+        self.ops = []
+        self.places = []
+        self._numbers = {}
+        self._arguments = len(kinds)
+        self.captures = other.captures if other else []
+        self.scalars = other.scalars if other else []
+        self._by_id = other._by_id if other else {}
+        self._by_memory = other._by_memory if other else {}
+        self._slots = other._slots if other else {}
+        self._kept = other._kept if other else []
+        # The library, by its name, whose types values say that they have, and
+        # the device where they say they are.
+        self.namespace = namespace
+        self.device = device
+        self.located = located
+
+    # ===------------------------------------------------------------------===
+    # Operations
+    # ===------------------------------------------------------------------===
+
+    def add(self, record, kind):
+        """The number of a value that `record` computes: the name of an
+        operation, and its operands."""
+        number = self._numbers.get(record)
+        if number is None:
+            number = self._numbers[record] = len(self.kinds)
+            self.ops.append(record)
+            self.kinds.append(kind)
+            if self.located:
+                self.places.append(_place())
+        return number
+
+    def op(self, name, *operands):
+        kinds = self.kinds
+        found = typed(name, tuple([kinds[n] for n in operands]))
+        if type(found) is str:
+            raise TraceError(f"'{name}' {found}")
+        return self.add((name, *operands), found[1])
+
+    # ===------------------------------------------------------------------===
+    # Numbers
+    # ===------------------------------------------------------------------===
+
+    def constant(self, value):
+        """A number that is part of the program."""
+        if type(value) is bool:
+            return self.add(("constant", "B", value), "B")
+        if type(value) is int:
+            if not -(2**63) <= value < 2**63:
+                raise TraceError(f"expects an integer of 64 bits, but got {value}")
+            return self.add(("constant", "I", value), "I")
+        # Text, as 0.0 and -0.0 are equal, and NaN is not equal to itself.
+        return self.add(("constant", "F", value.hex()), "F")
+
+    def constant_of(self, number):
+        """The constant that a value is, or None."""
+        if number < self._arguments:
+            return None
+        record = self.ops[number - self._arguments]
+        if record[0] != "constant":
+            return None
+        return float.fromhex(record[2]) if record[1] == "F" else record[2]
+
+    def number(self, value, position=None, positive=False):
+        """A number of Python: a constant if it is written in the function, and
+        else a scalar. `position` is that in a binary operation: 0 is the left
+        one, and None either. `positive` asks whether it is known to be."""
+        kind = type(value)
+        if kind is float and (value != value or value in (float("inf"), -float("inf"))):
+            return self.constant(value)
+        frame, name = user_frame(sys._getframe(2)), None
+        if frame is not None:
+            name = literals.source(frame, position, value)
+            if name is literals.LITERAL:
+                return self.constant(value)
+        return self.scalar(value, positive, name and (frame.f_code, name))
+
+    def scalar(self, value, positive=False, variable=None):
+        """A number that the program gets when it runs; those of one variable
+        are the same."""
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise TraceError(f"expects an integer of 64 bits, but got {value}")
+        key = variable and (variable, type(value), value)
+        slot = self._slots.get(key) if key else None
+        if slot is None:
+            slot = len(self.scalars)
+            kind = {bool: "B", int: "I", float: "F"}[type(value)]
+            self.scalars.append(ScalarSlot(kind, value))
+            if key:
+                self._slots[key] = slot
+        kind = self.scalars[slot].kind
+        if positive and kind == "I" and value > 0:
+            self.scalars[slot] = ScalarSlot("P", value)
+        return self.add(("scalar", slot), "I" if kind == "P" else kind)
+
+    # ===------------------------------------------------------------------===
+    # Captures
+    # ===------------------------------------------------------------------===
+
+    def capture(self, tensor):
+        """The number of a tensor among the captures."""
+        number = self._by_id.get(id(tensor))
+        if number is not None:
+            return number
+        try:
+            dtype, shape, strides, address = _describe(tensor)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise TraceError(
+                f"cannot read {type(tensor).__name__}: {error}"
+            ) from error
+        name = LONG_NAMES.get(dtype, dtype)
+        if name not in LONG_NAMES.values():
+            raise TraceError(
+                f"expects a captured tensor of {', '.join(LONG_NAMES)}, but got"
+                f" {dtype}"
+            )
+        memory = address and (address, name, tuple(shape), tuple(strides))
+        number = self._by_memory.get(memory) if memory else None
+        if number is None:
+            number = len(self.captures)
+            padded = bool(shape) and strides[-1] != 1 and shape[-1] > 1
+            self.captures.append(Capture(tensor, name, tuple(shape), padded))
+            if memory:
+                self._by_memory[memory] = number
+        # Kept, as otherwise another one could get its id.
+        self._by_id[id(tensor)] = number
+        self._kept.append(tensor)
+        return number
+
+    def load(self, tensor, indices):
+        """The number of an element, by the numbers of its indices."""
+        number = self.capture(tensor)
+        kind = self.captures[number].dtype
+        kind = "B" if kind == "i1" else "I" if kind.startswith("i") else "F"
+        return self.add(("load", number, *indices), kind)
+
+    def fix(self, tensor, dim):
+        """Makes an extent part of the program."""
+        self.captures[self.capture(tensor)].fixed.add(dim)
+
+
+def _place():
+    """File, line and column of what the user's code does now."""
+    frame = user_frame(sys._getframe(2))
+    if frame is None:
+        return None
+    column = 0
+    if hasattr(frame.f_code, "co_positions"):
+        positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+        column = (positions[2] or 0) + 1
+    return frame.f_code.co_filename, frame.f_lineno, column

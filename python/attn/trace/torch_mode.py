@@ -1,0 +1,25 @@
+"""Tensors of PyTorch while a function is traced: they may be read at traced
+indices, and not written to. Only imported where PyTorch is."""
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import functions
+from .proxy import has_traced
+
+
+class CaptureMode(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if has_traced(args) or has_traced(kwargs):
+            return functions.call_torch(func, args, kwargs)
+        if name in functions._RANDOM:
+            raise functions.random(name)
+        if name == "__setitem__" or (
+            name.endswith("_")
+            and not name.endswith("__")
+            and func is not torch.Tensor.requires_grad_
+        ):
+            raise functions.mutation(name)
+        return func(*args, **kwargs)
