@@ -144,7 +144,7 @@ class Scalar(Traced):
         return f"<traced {functions.NAMES[self._kind]}>"
 
     def __getitem__(self, key):
-        if key == () or key is Ellipsis:
+        if key is Ellipsis or (isinstance(key, tuple) and not key):
             return self
         return functions.expand(self)[key]
 
@@ -392,7 +392,7 @@ class Table(Array):
     @property
     def is_whole(self):
         """Whether nothing traced is part of it."""
-        return self._bound.count(None) == len(self._bound)
+        return all(index is None for index in self._bound)
 
     def _element(self, indices):
         recorder, indices = self._recorder, iter(indices)
