@@ -14,9 +14,9 @@ may do.
 import os
 import sys
 
-from . import functions
+from . import arrays, functions, library  # noqa: F401 (they define functions)
 from .errors import TraceError
-from .functions import FUNCTIONS
+from .ops import NAMES
 from .program import Program, Region, Variant
 from .proxy import Array, Scalar, Table, Traced
 from .rebind import rebind
@@ -113,7 +113,7 @@ def _result(function, result, recorder, name):
     if name == "mask_mod" and kind != "B":
         raise _at(
             function,
-            f"expects mask_mod to return a bool, but got {functions.NAMES[kind]}:"
+            f"expects mask_mod to return a bool, but got {NAMES[kind]}:"
             " compare it, or cast it by .bool()",
         )
     if name == "score_mod" and kind == "B":

@@ -18,10 +18,12 @@ from .emit import Value
 
 class Op(typing.NamedTuple):
     """`emit(emitter, kind, *operands)` gets operands that have been converted,
-    and the kind of the last one."""
+    and the kind of the last one. `names` are what Python, NumPy, PyTorch and aten
+    call it; those of aten have an overload behind a dot."""
 
     rule: typing.Callable
     emit: typing.Callable
+    names: str = ""
 
 
 NAMES = {"B": "bool", "I": "int", "F": "float"}
@@ -293,54 +295,50 @@ def _cast(kind):
     return lambda e, _, a: e.to_kind(a, kind)
 
 
-def _fma(e, kind, a, b, c):
-    return e.op("math.fma", a, b, c)
-
-
 # ===----------------------------------------------------------------------===
 # The table
 # ===----------------------------------------------------------------------===
 
 OPS = {
-    "add": Op(_same, _ranged("arith.addi", "arith.addf", "arith.ori", _add_range)),
-    "sub": Op(_number, _ranged("arith.subi", "arith.subf", None, _sub_range)),
-    "mul": Op(_same, _ranged("arith.muli", "arith.mulf", "arith.andi", _mul_range)),
-    "div": Op(_float, _simple(float="arith.divf")),
-    "floor_div": Op(_number, _floor_div),
-    "mod": Op(_number, _mod),
+    "add": Op(_same, _ranged("arith.addi", "arith.addf", "arith.ori", _add_range), "add"),
+    "sub": Op(_number, _ranged("arith.subi", "arith.subf", None, _sub_range), "sub subtract"),
+    "mul": Op(_same, _ranged("arith.muli", "arith.mulf", "arith.andi", _mul_range), "mul multiply"),
+    "div": Op(_float, _simple(float="arith.divf"), "true_divide divide truediv"),
+    "floor_div": Op(_number, _floor_div, "floor_divide floordiv"),
+    "mod": Op(_number, _mod, "remainder mod"),
     "trunc_div": Op(_number, _trunc_div),
-    "fmod": Op(_number, _fmod),
-    "neg": Op(_number, _neg),
-    "abs": Op(_number, _abs),
-    "sign": Op(_number, _sign),
+    "fmod": Op(_number, _fmod, "fmod"),
+    "neg": Op(_number, _neg, "neg negative __neg__"),
+    "abs": Op(_number, _abs, "abs absolute fabs __abs__"),
+    "sign": Op(_number, _sign, "sign sgn"),
     "pow": Op(_number, _pow),
-    "minimum": Op(_same, _ranged("arith.minsi", "arith.minimumf", "arith.andi", _min_range)),
-    "maximum": Op(_same, _ranged("arith.maxsi", "arith.maximumf", "arith.ori", _max_range)),
-    "fmin": Op(_number, _ranged("arith.minsi", "arith.minnumf", None, _min_range)),
-    "fmax": Op(_number, _ranged("arith.maxsi", "arith.maxnumf", None, _max_range)),
-    "and": Op(_bits, _and),
-    "or": Op(_bits, _or),
-    "xor": Op(_bits, lambda e, kind, a, b: e.op("arith.xori", a, b)),
-    "not": Op(_bits, _not),
-    "shl": Op(_integer, _shift("arith.shli")),
-    "shr": Op(_integer, _shift("arith.shrsi")),
-    "logical_and": Op(_logical, lambda e, kind, a, b: e.op("arith.andi", a, b)),
-    "logical_or": Op(_logical, lambda e, kind, a, b: e.op("arith.ori", a, b)),
-    "logical_xor": Op(_logical, lambda e, kind, a, b: e.op("arith.xori", a, b)),
-    "logical_not": Op(_logical, _not),
-    "eq": Op(_compare, _predicate("eq", "oeq")),
-    "ne": Op(_compare, _predicate("ne", "une")),
-    "lt": Op(_order, _predicate("slt", "olt")),
-    "le": Op(_order, _predicate("sle", "ole")),
-    "gt": Op(_order, _predicate("sgt", "ogt")),
-    "ge": Op(_order, _predicate("sge", "oge")),
+    "minimum": Op(_same, _ranged("arith.minsi", "arith.minimumf", "arith.andi", _min_range), "minimum"),
+    "maximum": Op(_same, _ranged("arith.maxsi", "arith.maximumf", "arith.ori", _max_range), "maximum"),
+    "fmin": Op(_number, _ranged("arith.minsi", "arith.minnumf", None, _min_range), "fmin"),
+    "fmax": Op(_number, _ranged("arith.maxsi", "arith.maxnumf", None, _max_range), "fmax"),
+    "and": Op(_bits, _and, "bitwise_and"),
+    "or": Op(_bits, _or, "bitwise_or"),
+    "xor": Op(_bits, lambda e, kind, a, b: e.op("arith.xori", a, b), "bitwise_xor"),
+    "not": Op(_bits, _not, "bitwise_not invert __invert__"),
+    "shl": Op(_integer, _shift("arith.shli"), "bitwise_left_shift left_shift"),
+    "shr": Op(_integer, _shift("arith.shrsi"), "bitwise_right_shift right_shift"),
+    "logical_and": Op(_logical, lambda e, kind, a, b: e.op("arith.andi", a, b), "logical_and"),
+    "logical_or": Op(_logical, lambda e, kind, a, b: e.op("arith.ori", a, b), "logical_or"),
+    "logical_xor": Op(_logical, lambda e, kind, a, b: e.op("arith.xori", a, b), "logical_xor"),
+    "logical_not": Op(_logical, _not, "logical_not"),
+    "eq": Op(_compare, _predicate("eq", "oeq"), "eq equal __eq__"),
+    "ne": Op(_compare, _predicate("ne", "une"), "ne not_equal __ne__"),
+    "lt": Op(_order, _predicate("slt", "olt"), "lt less __lt__"),
+    "le": Op(_order, _predicate("sle", "ole"), "le less_equal __le__"),
+    "gt": Op(_order, _predicate("sgt", "ogt"), "gt greater __gt__"),
+    "ge": Op(_order, _predicate("sge", "oge"), "ge greater_equal __ge__"),
     "select": Op(_select, lambda e, kind, c, a, b: e.select(c, a, b)),
-    "isnan": Op(_class_of, _classify("isnan")),
-    "isinf": Op(_class_of, _classify("isinf")),
-    "isfinite": Op(_class_of, _classify("isfinite")),
-    "floor": Op(_number, _rounding("math.floor")),
-    "ceil": Op(_number, _rounding("math.ceil")),
-    "trunc": Op(_number, _rounding("math.trunc")),
+    "isnan": Op(_class_of, _classify("isnan"), "isnan"),
+    "isinf": Op(_class_of, _classify("isinf"), "isinf"),
+    "isfinite": Op(_class_of, _classify("isfinite"), "isfinite"),
+    "floor": Op(_number, _rounding("math.floor"), "floor"),
+    "ceil": Op(_number, _rounding("math.ceil"), "ceil"),
+    "trunc": Op(_number, _rounding("math.trunc"), "trunc fix"),
     "round": Op(_number, _rounding("math.roundeven")),
     "to_float": Op(_to("F"), _cast("F")),
     "to_bool": Op(_to("B"), _cast("B")),
@@ -350,13 +348,13 @@ OPS = {
     "to_i64": Op(_to("I"), lambda e, _, a: e.to_integer(a, 64)),
     "to_f16": Op(_to("F"), lambda e, _, a: e.round_to(a, "f16")),
     "to_bf16": Op(_to("F"), lambda e, _, a: e.round_to(a, "bf16")),
-    "fma": Op(_float, _fma),
-    "atan2": Op(_float, _simple(float="math.atan2")),
-    "copysign": Op(_float, _simple(float="math.copysign")),
+    "atan2": Op(_float, _simple(float="math.atan2"), "atan2 arctan2"),
+    "copysign": Op(_float, _simple(float="math.copysign"), "copysign"),
 }
 
 for _name in (
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan"
     " sinh cosh tanh asinh acosh atanh erf erfc"
 ).split():
-    OPS[_name] = Op(_float, _simple(float="math." + _name))
+    _more = f"{_name} arc{_name[1:]}" if _name.startswith("a") else _name
+    OPS[_name] = Op(_float, _simple(float="math." + _name), _more)

@@ -8,6 +8,7 @@ import sys
 
 from . import functions
 from .errors import TraceError, branch_error, number_error
+from .ops import NAMES
 from .recorder import MOST_UNROLLED
 
 _NUMBERS = (int, float, bool)
@@ -76,7 +77,7 @@ class Traced:
             )
         name = ufunc.__name__
         if method == "reduce":
-            return functions.reduce_ufunc(self._recorder, name, inputs, kwargs)
+            return functions.FUNCTIONS["reduce"](self._recorder, name, inputs, kwargs)
         if method != "__call__":
             raise TraceError(f"numpy.{name}.{method} has no lowering")
         kwargs = {k: v for k, v in kwargs.items() if k != "out"}
@@ -141,7 +142,7 @@ class Scalar(Traced):
         raise TraceError("a traced number has no elements")
 
     def __repr__(self):
-        return f"<traced {functions.NAMES[self._kind]}>"
+        return f"<traced {NAMES[self._kind]}>"
 
     def __getitem__(self, key):
         if key is Ellipsis or (isinstance(key, tuple) and not key):
@@ -346,7 +347,7 @@ def check_index(item):
     if item._kind != "I":
         raise TraceError(
             f"expects an index to be an integer, but got a traced"
-            f" {functions.NAMES[item._kind]}: cast it by .int()"
+            f" {NAMES[item._kind]}: cast it by .int()"
         )
 
 

@@ -1,0 +1,326 @@
+"""Functions that know of types and shapes: casts, constants, reductions."""
+
+from . import proxy
+from .errors import TraceError
+from .functions import (
+    FUNCTIONS,
+    Math,
+    apply,
+    define,
+    elementwise,
+    expand,
+    operand,
+    unknown,
+)
+
+# ===----------------------------------------------------------------------===
+# Types
+# ===----------------------------------------------------------------------===
+
+_CASTS = {
+    "float64": "to_float",
+    "double": "to_float",
+    "float32": "to_float",
+    "float": "to_float",
+    "float16": "to_f16",
+    "half": "to_f16",
+    "bfloat16": "to_bf16",
+    "int64": "to_i64",
+    "long": "to_i64",
+    "int": "to_i64",
+    "int32": "to_i32",
+    "int16": "to_i16",
+    "short": "to_i16",
+    "int8": "to_i8",
+    "char": "to_i8",
+    "bool": "to_bool",
+}
+
+
+def dtype_name(dtype):
+    """The name of a type of NumPy, PyTorch or Python, or None if it is none."""
+    if isinstance(dtype, str):
+        name = dtype
+    elif isinstance(dtype, type):
+        name = dtype.__name__.rstrip("_")
+    elif type(dtype).__module__ == "torch":
+        name = str(dtype)
+    else:
+        name = getattr(dtype, "name", None) or str(dtype)
+    name = name.rpartition(".")[2]
+    return name if name in _CASTS or name.startswith(("uint", "complex", "float8")) else None
+
+
+def cast(recorder, x, dtype):
+    name = dtype_name(dtype)
+    if name not in _CASTS:
+        known = ", ".join(n for n in _CASTS if any(c.isdigit() for c in n))
+        raise TraceError(f"expects a cast to bool, {known}, but got {dtype}")
+    return elementwise(recorder, _CASTS[name], (x,))
+
+
+@define("to", "type", "astype", "_to_copy", "convert_element_type")
+def to(recorder, x, *args, dtype=None, copy=None, device=None, **_):
+    for value in (*args, dtype):
+        if value is None or isinstance(value, bool):
+            continue
+        if hasattr(value, "shape") and hasattr(value, "dtype"):  # like another one
+            value = value.dtype
+        if type(value).__name__ == "device" or (isinstance(value, str) and dtype_name(value) is None):
+            continue
+        x = cast(recorder, x, value)
+    return operand(recorder, x)
+
+
+@define("type_as")
+def type_as(recorder, x, other):
+    return cast(recorder, x, other.dtype)
+
+
+for _name, _dtype in {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+    "char": "int8",
+    "bool": "bool",
+}.items():
+    FUNCTIONS[_name] = lambda recorder, x, *_, _dtype=_dtype, **__: cast(recorder, x, _dtype)
+
+
+# ===----------------------------------------------------------------------===
+# Constants
+# ===----------------------------------------------------------------------===
+
+
+def _filled(recorder, shape, value, dtype, kind):
+    """A value, which is a number, in a type or of a kind."""
+    shape = () if shape is None else shape
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    value = operand(recorder, value)
+    if dtype is not None:
+        value = cast(recorder, value, dtype)
+    elif kind is not None and value._kind != kind:
+        value = cast(recorder, value, {"F": "float32", "I": "int64", "B": "bool"}[kind])
+    return proxy.Array(recorder, shape, lambda _: value) if shape else value
+
+
+def _constant(recorder, number):
+    return proxy.Scalar(recorder, recorder.constant(number))
+
+
+def _size(size):
+    return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+
+
+for _name, _number in (("zeros", 0), ("ones", 1)):
+
+    def _new(recorder, x, *size, dtype=None, _number=_number, **_):
+        return _filled(recorder, _size(size), _constant(recorder, _number), dtype, x._kind)
+
+    def _like(recorder, x, dtype=None, _number=_number, **_):
+        return _filled(recorder, x.shape, _constant(recorder, _number), dtype, x._kind)
+
+    FUNCTIONS[f"new_{_name}"] = _new
+    FUNCTIONS[f"{_name}_like"] = _like
+
+
+@define("new_full")
+def new_full(recorder, x, size, fill_value, dtype=None, **_):
+    return _filled(recorder, size, fill_value, dtype, x._kind)
+
+
+@define("full_like")
+def full_like(recorder, x, fill_value, dtype=None, **_):
+    return _filled(recorder, x.shape, fill_value, dtype, x._kind)
+
+
+@define("full")
+def full(recorder, size, fill_value, dtype=None, **_):
+    return _filled(recorder, size, fill_value, dtype, None)
+
+
+@define("scalar_tensor", "tensor", "as_tensor", "asarray", "array", "new_tensor")
+def scalar_tensor(recorder, value, *rest, dtype=None, **_):
+    if rest:
+        value = rest[0]
+    return _filled(recorder, (), value, dtype, None)
+
+
+# ===----------------------------------------------------------------------===
+# Shapes
+# ===----------------------------------------------------------------------===
+
+
+@define("unsqueeze", "expand_dims")
+def unsqueeze(recorder, x, dim=None, axis=None):
+    x, dim = operand(recorder, x), axis if dim is None else dim
+    rank = len(x.shape)
+    dim = dim + rank + 1 if dim < 0 else dim
+    x = x if hasattr(x, "_at") else expand(x)
+    return x[(slice(None),) * dim + (None,)]
+
+
+@define("squeeze")
+def squeeze(recorder, x, dim=None, axis=None):
+    x, dim = operand(recorder, x), axis if dim is None else dim
+    if not x.shape:
+        return x
+    x.fixed()
+    dims = range(len(x.shape)) if dim is None else [d % len(x.shape) for d in _tuple(dim)]
+    return x[tuple(0 if d in dims and n == 1 else slice(None) for d, n in enumerate(x.shape))]
+
+
+@define("stack")
+def stack(recorder, values, dim=0, axis=0, **_):
+    values = [operand(recorder, value) for value in values]
+    if dim or axis or not values or any(type(value) is not proxy.Scalar for value in values):
+        raise TraceError("expects to stack numbers along dimension 0")
+
+    def at(indices):
+        (index,) = indices
+        if isinstance(index, proxy.Scalar):
+            raise TraceError("a list of traced values has no traced index: use where()")
+        return values[index]
+
+    return proxy.Array(recorder, (len(values),), at)
+
+
+def _tuple(value):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+# ===----------------------------------------------------------------------===
+# Reductions
+# ===----------------------------------------------------------------------===
+
+
+def _reduce(recorder, x, dim, keepdim, combine, empty=None, finish=None):
+    """Combines the elements along dimensions, all of them if `dim` is None.
+    `finish(result, count)` makes a result of it."""
+    x = operand(recorder, x)
+    if not hasattr(x, "_at"):
+        return finish(x, 1) if finish else x
+    rank = len(x.shape)
+    dims = range(rank) if dim is None else sorted(d % max(rank, 1) for d in _tuple(dim))
+    kept = [d for d in range(rank) if d not in dims]
+    places = [()]
+    for d in dims:
+        places = [(*place, n) for place in places for n in range(x.shape[d])]
+
+    def at(indices):
+        full = [0] * rank
+        for d, index in zip(kept, indices):
+            full[d] = index
+        chosen = []
+        for place in places:
+            for d, n in zip(dims, place):
+                full[d] = n
+            chosen.append(tuple(full))
+        values = x.elements(chosen)
+        if not values:
+            if empty is None:
+                raise TraceError("expects a reduction over at least one element")
+            values = [_constant(recorder, empty)]
+        # Pairs of pairs: a chain would be as long as the row.
+        while len(values) > 1:
+            rest = values[len(values) & ~1 :]
+            values = [combine(a, b) for a, b in zip(values[::2], values[1::2])] + rest
+        return finish(values[0], len(places)) if finish else values[0]
+
+    if not kept and not keepdim:
+        return at(())
+    if keepdim:
+        shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
+        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]), x._fix)
+    return proxy.Array(recorder, [x.shape[d] for d in kept], at, x._fix)
+
+
+def _reduction(names, op, *, empty=None, first=None, finish=None):
+    """Defines a reduction. `first` converts each element."""
+
+    def function(recorder, x, dim=None, keepdim=False, *, axis=None, keepdims=False, dtype=None, **_):
+        f = Math(recorder)
+        if first:
+            x = apply(recorder, lambda v: first(f, v), (x,))
+        if dtype is not None:
+            x = cast(recorder, x, dtype)
+        last = finish and (lambda value, count: finish(f, value, count))
+        dim = axis if dim is None else dim
+        return _reduce(recorder, x, dim, keepdim or keepdims, getattr(f, op), empty, last)
+
+    return define(*names)(function)
+
+
+def _count(f, x):
+    """A bool as an integer, as sums count it."""
+    return f.to_i64(x) if x._kind == "B" else x
+
+
+_reduction(["sum", "nansum"], "add", empty=0, first=_count)
+_reduction(["prod"], "mul", empty=1, first=_count)
+_reduction(["mean"], "add", first=lambda f, x: f.to_float(x),
+           finish=lambda f, value, count: f.div(value, f(float(count))))  # fmt: skip
+_any = _reduction(["any"], "logical_or", empty=False, first=lambda f, x: f.to_bool(x))
+_reduction(["all"], "logical_and", empty=True, first=lambda f, x: f.to_bool(x))
+_reduction(["count_nonzero"], "add", empty=0, first=lambda f, x: f.to_i64(f.to_bool(x)))
+_amax = _reduction(["amax"], "maximum")
+_amin = _reduction(["amin"], "minimum")
+
+
+def _extreme(name, op, along):
+    def function(recorder, x, other=None, *args, **kwargs):
+        if other is not None and not (isinstance(other, int) and not isinstance(x, (int, float)) and x.shape):
+            return elementwise(recorder, op, (x, other))
+        if other is not None or "dim" in kwargs:
+            # PyTorch has the indices too, which no program does.
+            kwargs.setdefault("dim", other)
+            return (along(recorder, x, *args, **kwargs), None)
+        return along(recorder, x, *args, **kwargs)
+
+    define(name)(function)
+
+
+_extreme("max", "maximum", _amax)
+_extreme("min", "minimum", _amin)
+
+
+@define("dot", "vdot", "inner", "matmul", "__matmul__", "mv")
+def dot(recorder, a, b):
+    a, b = operand(recorder, a), operand(recorder, b)
+    if len(a.shape) != 1 or len(b.shape) != 1 or a.shape != b.shape:
+        raise TraceError(
+            f"expects the product of two rows of one length, but got shapes {a.shape}"
+            f" and {b.shape}"
+        )
+    return FUNCTIONS["sum"](recorder, elementwise(recorder, "mul", (a, b)))
+
+
+@define("isin")
+def isin(recorder, x, values, *_, **__):
+    x, values = operand(recorder, x), operand(recorder, values)
+    if x.shape:
+        raise TraceError("expects isin of a number and a row")
+    return _any(recorder, elementwise(recorder, "eq", (values, x)))
+
+
+@define("reduce")
+def reduce_ufunc(recorder, name, inputs, kwargs):
+    """A ufunc's reduce, of NumPy."""
+    names = {
+        "add": "sum",
+        "multiply": "prod",
+        "maximum": "amax",
+        "minimum": "amin",
+        "logical_or": "any",
+        "logical_and": "all",
+        "bitwise_or": "any",
+        "bitwise_and": "all",
+    }
+    if name not in names:
+        raise TraceError(unknown(f"{name}.reduce", "numpy"))
+    axis = kwargs.get("axis", 0)
+    return FUNCTIONS[names[name]](recorder, inputs[0], axis=axis)
