@@ -16,6 +16,7 @@ import sys
 
 from . import arrays, functions, library  # noqa: F401 (they define functions)
 from .errors import TraceError
+from .listing import write_log
 from .ops import NAMES
 from .program import Program, Region, Variant
 from .proxy import Array, Scalar, Table, Traced
@@ -55,8 +56,8 @@ def trace(score_mod=None, mask_mod=None, *, namespace=None, device=None):
     """
     program = _trace(score_mod, mask_mod, namespace, device, False)
     program._relocate = lambda: _trace(score_mod, mask_mod, namespace, device, True)
-    if "trace" in os.environ.get("ATTN_LOG", ""):
-        _log(program)
+    if "trace" in os.environ.get("ATTN_LOG", "").split(","):
+        write_log(program)
     return program
 
 
@@ -102,7 +103,9 @@ def _run(function, recorder, name):
 
 
 def _result(function, result, recorder, name):
-    if isinstance(result, (bool, int, float)) or getattr(result, "shape", None) == ():
+    if isinstance(result, (bool, int, float)):
+        return recorder.constant(result)
+    if getattr(result, "shape", None) == ():
         result = functions.operand(recorder, result)
     if not isinstance(result, Scalar):
         what = f"an array of shape {result.shape}" if isinstance(result, Array) else (
@@ -136,22 +139,6 @@ def _at(function, message):
     error = TraceError(f"{code.co_filename}:{code.co_firstlineno}: {message}", frame=False)
     error.filename, error.lineno = code.co_filename, code.co_firstlineno
     return error
-
-
-def _log(program):
-    located = program._located()
-    for name in ("score", "mask"):
-        region = getattr(located, name)
-        if region is None:
-            continue
-        print(f"attn.trace: {name}({', '.join(region.arguments)})", file=sys.stderr)
-        first = len(region.arguments)
-        for n, record in enumerate(region.ops):
-            place = region.places[n] if region.places else None
-            where = f"  # {place[0]}:{place[1]}" if place else ""
-            text = " ".join(map(str, record))
-            print(f"  {first + n} = {text}{where}", file=sys.stderr)
-        print(f"  return {region.result}", file=sys.stderr)
 
 
 # ===----------------------------------------------------------------------===

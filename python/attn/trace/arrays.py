@@ -169,7 +169,6 @@ def squeeze(recorder, x, dim=None, axis=None):
     x, dim = operand(recorder, x), axis if dim is None else dim
     if not x.shape:
         return x
-    x.fixed()
     dims = range(len(x.shape)) if dim is None else [d % len(x.shape) for d in _tuple(dim)]
     return x[tuple(0 if d in dims and n == 1 else slice(None) for d, n in enumerate(x.shape))]
 
@@ -235,8 +234,8 @@ def _reduce(recorder, x, dim, keepdim, combine, empty=None, finish=None):
         return at(())
     if keepdim:
         shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
-        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]), x._fix)
-    return proxy.Array(recorder, [x.shape[d] for d in kept], at, x._fix)
+        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]))
+    return proxy.Array(recorder, [x.shape[d] for d in kept], at)
 
 
 def _reduction(names, op, *, empty=None, first=None, finish=None):

@@ -176,14 +176,10 @@ class Emitter:
         for dim, index in enumerate(indices):
             index = self.to_index(index)
             if not index.fits(0):
-                zero, extent = self.integer(0), spec.extents[dim]
-                if extent is None:
-                    at = self.integer(dim)
-                    extent = self.emit(
-                        f"tensor.dim {tensor}, {at.name} : {spec.type}", "index", 0
-                    )
-                else:
-                    extent = self.integer(extent)
+                zero, at = self.integer(0), self.integer(dim)
+                extent = self.emit(
+                    f"tensor.dim {tensor}, {at.name} : {spec.type}", "index", 0
+                )
                 below = self.compare(("slt", None), index, zero)
                 index = self.select(below, self.op("arith.addi", index, extent), index)
             wrapped.append(index.name)

@@ -49,7 +49,7 @@ def _rdivmod(recorder, a, b):
     return _divmod(recorder, b, a)
 
 
-@define("round", "around", "rint")
+@define("round", "round_", "around", "rint")
 def _round(recorder, x, decimals=0):
     if decimals:
         raise TraceError(f"expects to round to 0 decimals, but got {decimals}")

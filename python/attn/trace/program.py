@@ -4,6 +4,7 @@ import dataclasses
 import typing
 
 from .._errors import InvalidArgument
+from .._tensors import Bitcast
 from .emit import MOST, Emitter, Value
 from .ops import OPS
 from .recorder import typed
@@ -109,10 +110,7 @@ class Program:
         most = 1.7976931348623157e308
         if variant is None or variant.float_type == "f32":
             most = 3.4028234663852886e38
-        values = [capture.tensor for capture in self.captures]
-        for capture, n in zip(self.captures, range(len(values))):
-            if capture.padded:
-                values[n] = _pad(values[n])
+        values = [c.tensor if not c.padded else _pad(c.tensor) for c in self.captures]
         infinity = float("inf")
         for kind, value in self.scalars:
             if kind == "F" and abs(value) > most:
@@ -124,7 +122,7 @@ class Program:
         """The text of a program with one `attn.attention`. Its inputs are q, k,
         v, `t0`, ... for the captures, `x0`, ... for the scalars, and `scale`;
         its results are `o` and `lse`."""
-        program = self._located()
+        program = self.located()
         names = [f"%t{n}" for n in range(len(self.captures))]
         types = [capture.type for capture in self.captures]
         names += [f"%x{n}" for n in range(len(self.scalars))]
@@ -134,8 +132,9 @@ class Program:
             types.append(variant.float_type)
         return _text(program, variant, names, types)
 
-    def _located(self):
-        """The same program with places, if tracing again gives it."""
+    def located(self):
+        """The same program with the places of its operations, if tracing again
+        gives the same."""
         if self._relocate is None:
             return self
         try:
@@ -150,7 +149,9 @@ class Program:
 
 
 def _pad(tensor):
-    """With one more dimension, of extent 1 and stride 1."""
+    """With one more dimension, of extent 1."""
+    if isinstance(tensor, Bitcast):
+        return Bitcast(tensor.array[..., None], tensor.dtype)
     return tensor[..., None]
 
 

@@ -6,6 +6,7 @@ computed from such.
 
 import sys
 
+from .._tensors import Bitcast
 from . import functions
 from .errors import TraceError, branch_error, number_error
 from .ops import NAMES
@@ -219,21 +220,13 @@ class Array(Traced):
     """A function from indices to Scalars, with a shape. Nothing is recorded
     before an element is asked for."""
 
-    __slots__ = ("_at", "_fix", "shape")
+    __slots__ = ("_at", "shape")
 
-    def __init__(self, recorder, shape, at, fix=()):
+    def __init__(self, recorder, shape, at):
         self._recorder = recorder
         self.shape = tuple(shape)
         # From a tuple of ints and Scalars, one for each dimension.
         self._at = at
-        # Makes the extents part of the program.
-        self._fix = fix
-
-    def fixed(self):
-        """Itself, with extents that are part of the program."""
-        for tensor, dim in self._fix:
-            self._recorder.fix(tensor, dim)
-        return self
 
     def elements(self, indices_of):
         if len(indices_of) > MOST_UNROLLED:
@@ -242,7 +235,6 @@ class Array(Traced):
                 f" {len(indices_of)}: compute it beforehand, or let it be part of a"
                 " table"
             )
-        self.fixed()
         return [self._at(indices) for indices in indices_of]
 
     @property
@@ -250,7 +242,6 @@ class Array(Traced):
         return functions.dtype_of(self._recorder, self._at((0,) * len(self.shape))._kind)
 
     def __len__(self):
-        self.fixed()
         return self.shape[0]
 
     def __iter__(self):
@@ -272,8 +263,6 @@ class Array(Traced):
                 if any(isinstance(x, Traced) for x in (item.start, item.stop, item.step)):
                     raise traced_slice()
                 span = range(extent)[item]
-                if item != slice(None):
-                    self.fixed()
                 plan.append((dim, span))
                 shape.append(len(span))
             elif isinstance(item, Scalar):
@@ -304,7 +293,7 @@ class Array(Traced):
 
         if not shape:
             return at(())
-        return Array(self._recorder, shape, at, self._fix)
+        return Array(self._recorder, shape, at)
 
     def __matmul__(self, other):
         return functions.call(self._recorder, "matmul", (self, other), {})
@@ -383,12 +372,7 @@ class Table(Array):
         self._tensor = tensor
         self._bound = bound or (None,) * len(tensor.shape)
         free = [d for d, index in enumerate(self._bound) if index is None]
-        super().__init__(
-            recorder,
-            [tensor.shape[d] for d in free],
-            self._element,
-            [(tensor, d) for d in free],
-        )
+        super().__init__(recorder, [tensor.shape[d] for d in free], self._element)
 
     @property
     def is_whole(self):
@@ -407,7 +391,7 @@ class Table(Array):
 
     def __getitem__(self, key):
         if self.is_whole and not has_traced(key):
-            return hold(self._recorder, self._tensor[key])
+            return hold(self._recorder, _subscript(self._tensor, key))
         items = iter(split_key(key, len(self.shape)))
         static, bound = [], []
         for index in self._bound:
@@ -439,7 +423,7 @@ class Table(Array):
         tensor = self._tensor
         if any(item != slice(None) for item in static):
             try:
-                tensor = tensor[tuple(static)]
+                tensor = _subscript(tensor, tuple(static))
             except IndexError as error:
                 raise TraceError(f"index out of range: {error}") from error
         table = Table(self._recorder, tensor, tuple(bound))
@@ -469,6 +453,12 @@ class Table(Array):
         return call
 
 
+def _subscript(tensor, key):
+    if isinstance(tensor, Bitcast):
+        return Bitcast(tensor.array[key], tensor.dtype)
+    return tensor[key]
+
+
 def has_traced(value):
     """Whether traced values are in an argument."""
     if isinstance(value, Table):
@@ -490,7 +480,7 @@ def is_array(value):
     module = type(value).__module__
     if module == "numpy":
         return hasattr(value, "shape") and value.shape != ()
-    if isinstance(value, memoryview):
+    if isinstance(value, (memoryview, Bitcast)):
         return True
     return (
         hasattr(type(value), "__dlpack__")

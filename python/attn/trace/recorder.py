@@ -38,41 +38,32 @@ class Capture:
 
     tensor   what a call passes: what the user has, or a view of it
     dtype    "f32", "i1", ...
-    shape    its extents
+    shape    its extents, which the program does not depend on
     padded   whether the program sees one more dimension of extent 1, as the
              innermost stride of the tensor is not 1
-    fixed    the dimensions whose extents the program depends on
     """
 
-    __slots__ = ("dtype", "fixed", "padded", "shape", "tensor")
+    __slots__ = ("dtype", "padded", "shape", "tensor")
 
     def __init__(self, tensor, dtype, shape, padded):
         self.tensor = tensor
         self.dtype = dtype
         self.shape = shape
         self.padded = padded
-        self.fixed = set()
 
     @property
     def rank(self):
         return len(self.shape)
 
     @property
-    def extents(self):
-        """The extents that the program depends on, and None for others."""
-        return tuple(n if d in self.fixed else None for d, n in enumerate(self.shape))
-
-    @property
     def type(self):
         """The type in MLIR."""
-        extents = ["?" if n is None else str(n) for n in self.extents]
-        if self.padded:
-            extents.append("1")
+        extents = ["?"] * self.rank + ["1"] * self.padded
         return f"tensor<{'x'.join([*extents, self.dtype])}>"
 
     def spec(self):
         """What of it decides the program."""
-        return self.dtype, self.extents, self.padded
+        return self.dtype, self.rank, self.padded
 
     def __repr__(self):
         return f"Capture({self.type}, shape={self.shape})"
@@ -247,6 +238,8 @@ class Recorder:
         if number is None:
             number = len(self.captures)
             padded = bool(shape) and strides[-1] != 1 and shape[-1] > 1
+            if padded and isinstance(tensor, memoryview):
+                raise TraceError("expects a captured memoryview whose last stride is 1")
             self.captures.append(Capture(tensor, name, tuple(shape), padded))
             if memory:
                 self._by_memory[memory] = number
@@ -261,10 +254,6 @@ class Recorder:
         kind = self.captures[number].dtype
         kind = "B" if kind == "i1" else "I" if kind.startswith("i") else "F"
         return self.add(("load", number, *indices), kind)
-
-    def fix(self, tensor, dim):
-        """Makes an extent part of the program."""
-        self.captures[self.capture(tensor)].fixed.add(dim)
 
 
 def _place():

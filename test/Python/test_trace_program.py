@@ -1,0 +1,512 @@
+# RUN: %python %s
+"""Programs of traced functions: what they capture, their keys, and their text."""
+
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+try:
+    import numpy
+    import trace_cases as cases
+except ImportError:
+    numpy = None
+
+import attn
+import support
+from attn import _attention, trace
+
+WINDOW = 7
+if numpy is not None:
+    TABLE = numpy.arange(100, dtype="f4") / 100
+
+
+def load_tests(loader, tests, pattern):
+    if numpy is None:
+        return loader.loadTestsFromTestCase(WithoutNumPy)
+    return tests
+
+
+def read_table(index):
+    return TABLE[index]
+
+
+def causal(b, h, q, kv):
+    return q >= kv
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.q, self.k, self.v = cases.inputs()
+
+    def check(self, score=None, mask=None, plain=None, **options):
+        """That the result is that of the reference, whose score function is
+        `plain` if it is not the same."""
+        got = attn.attention(self.q, self.k, self.v, score, mask, **options)
+        expected, _ = cases.reference(
+            numpy, self.q, self.k, self.v, plain or score, mask
+        )
+        numpy.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-5)
+
+
+class Functions(Case):
+    """What a function may be, and where its arrays may be."""
+
+    def setUp(self):
+        super().setUp()
+        self.bias = numpy.random.default_rng(1).standard_normal((4, 96)).astype("f4")
+        self.plain = lambda s, b, h, q, kv: s + self.bias[h, kv]
+
+    def test_globals(self):
+        self.check(lambda s, b, h, q, kv: s + TABLE[q - kv])
+        self.check(lambda s, b, h, q, kv: s + read_table(kv))
+
+    def test_methods_and_objects(self):
+        class Mod:
+            def __init__(self, bias):
+                self.bias = bias
+
+            def read(self, h, kv):
+                return self.bias[h, kv]
+
+            def score(self, s, b, h, q, kv):
+                return s + self.read(h, kv)
+
+            def __call__(self, s, b, h, q, kv):
+                return s + self.bias[h, kv]
+
+        mod = Mod(self.bias)
+        self.check(mod.score, plain=self.plain)
+        self.check(mod, plain=self.plain)
+        self.check(lambda s, b, h, q, kv: mod(s, b, h, q, kv), plain=self.plain)
+
+    def test_containers(self):
+        tables = {"a": [self.bias, (self.bias, 1)]}
+        self.check(lambda s, b, h, q, kv: s + tables["a"][1][0][h, kv])
+
+    def test_partials_and_defaults(self):
+        def score(table, s, b, h, q, kv, *, other, more=self.bias):
+            return s + table[h, kv] * other[h, q] + more[h, q]
+
+        self.check(functools.partial(score, self.bias, other=self.bias))
+
+    def test_helpers(self):
+        bias = self.bias
+
+        def power(x, n):
+            return bias[0, 0] if n == 0 else x * power(x, n - 1)
+
+        def even(x, n):
+            return x if n == 0 else odd(x, n - 1)
+
+        def odd(x, n):
+            return x + bias[1, 1] if n == 0 else even(x, n - 1)
+
+        self.check(lambda s, b, h, q, kv: power(s, 3) + odd(s, 2))
+
+    def test_functions_made_inside(self):
+        bias = self.bias
+        self.check(
+            lambda s, b, h, q, kv: s + sum([bias[h, x] for x in (q, kv)], start=0)
+        )
+
+    def test_combinations(self):
+        near = lambda b, h, q, kv: q - kv < WINDOW
+        first = lambda b, h, q, kv: kv < 3
+        self.check(mask=trace.and_masks(causal, trace.or_masks(near, first)))
+        program = trace.trace(mask_mod=trace.and_masks())
+        self.assertIsNone(program.mask)
+
+    def test_helpers_of_the_trace(self):
+        self.check(
+            lambda s, b, h, q, kv: trace.where(q > kv, trace.tanh(s), trace.minimum(q, 3)),
+            plain=lambda s, b, h, q, kv: numpy.where(
+                q > kv, numpy.tanh(s), numpy.minimum(q, 3)
+            ),
+        )
+        with self.assertRaisesRegex(attn.TraceError, "'tanh' got none"):
+            trace.tanh(1.0)
+        self.assertEqual(float(trace.capture(TABLE)[3]), TABLE[3])
+
+    def test_unchanged(self):
+        # The function sees other objects, and the user's stay as they are.
+        def score(s, b, h, q, kv):
+            return s + bias[h, q]
+
+        bias = self.bias
+        trace.trace(score)
+        self.assertIs(score.__closure__[0].cell_contents, bias)
+
+    def test_static_reads(self):
+        # What is not traced is done by NumPy, once.
+        bias = self.bias
+        self.check(
+            lambda s, b, h, q, kv: (
+                s
+                + bias.T[kv, h] * bias[1, 2] * bias.mean()
+                + numpy.exp(bias)[h, q]
+                + (bias * 2)[h, q]
+                + len(bias) * bias.shape[0]
+                + (bias[1] - bias[2])[q]
+                + bias.astype("f8")[h, kv]
+            )
+        )
+
+    def test_constants(self):
+        self.check(lambda s, b, h, q, kv: s * 0 + 1, plain=lambda s, *_: s * 0 + 1)
+        self.check(lambda s, b, h, q, kv: 2.5, plain=lambda s, *_: s * 0 + 2.5)
+        self.check(lambda s, b, h, q, kv: q)
+        self.assertIsNone(trace.trace(lambda s, b, h, q, kv: s).score)
+        self.assertIsNone(trace.trace(None, lambda b, h, q, kv: True).mask)
+        o = attn.attention(self.q, self.k, self.v, None, lambda b, h, q, kv: False)
+        self.assertEqual(abs(o).max(), 0)
+
+
+class NumPyFunctions(Case):
+    """Functions that only NumPy has."""
+
+    def test_ufuncs(self):
+        self.check(
+            lambda s, b, h, q, kv: (
+                numpy.add(s, 1)
+                + numpy.square(s)
+                + numpy.hypot(s, 2)
+                + numpy.arctan2(s, 2.0)
+                + numpy.cbrt(s)
+                + numpy.logaddexp(s, 0.5)
+                + numpy.fmax(s, numpy.float32(0.25))
+                + numpy.reciprocal(s * s + 1)
+                + numpy.copysign(1.5, s)
+                + numpy.deg2rad(s)
+                + numpy.float64(0.5) * s
+                + numpy.heaviside(s, 0.5)
+                + numpy.rint(s)
+                + numpy.divmod(q, 5)[1]
+                + divmod(kv, 3)[0]
+                + numpy.fmod(q - kv, 7)
+                + numpy.nan_to_num(numpy.where(q > kv, numpy.nan, s))
+                + +s
+            )
+        )
+
+    def test_reductions(self):
+        masks = lambda b, h, q, kv: [q >= kv, q - kv < 9, (q + kv) % 2 == 0]
+        self.check(
+            mask=lambda b, h, q, kv: numpy.logical_and.reduce(
+                numpy.stack(masks(b, h, q, kv))
+            )
+        )
+        self.check(mask=lambda b, h, q, kv: numpy.stack(masks(b, h, q, kv)).any(0))
+
+    def test_math(self):
+        import math
+
+        self.check(
+            lambda s, b, h, q, kv: (
+                s * 0.5 + math.floor(s) - math.ceil(s) + math.trunc(s) + round(s)
+            ),
+            plain=lambda s, b, h, q, kv: (
+                s * 0.5 + numpy.floor(s) - numpy.ceil(s) + numpy.trunc(s) + numpy.rint(s)
+            ),
+        )
+
+    def test_members(self):
+        table = numpy.array([1, 5, 9])
+        o = attn.attention(
+            self.q, self.k, self.v, None, lambda b, h, q, kv: trace.isin(q - kv, table)
+        )
+        expected, _ = cases.reference(
+            numpy, self.q, self.k, self.v, None,
+            lambda b, h, q, kv: numpy.isin(q - kv, table),
+        )
+        numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
+
+    def test_types(self):
+        seen = []
+
+        def score(s, b, h, q, kv):
+            seen.append((s.dtype, q.dtype, (q > kv).dtype, s.shape, s.ndim, s.size()))
+            return s + numpy.finfo(s.dtype).tiny
+
+        program = trace.trace(score, namespace="numpy")
+        self.assertEqual(seen[0], (numpy.dtype("f4"), numpy.dtype("i4"), numpy.dtype("?"), (), 0, ()))
+        self.assertEqual(len(program.scalars), 1)
+
+
+class Keys(Case):
+    def key(self, score=None, mask=None):
+        return trace.trace(score, mask, namespace="numpy").key()
+
+    def make(self, window, cap, causal, table):
+        def score(s, b, h, q, kv):
+            return cap * numpy.tanh(s / cap) + table[q % window] * (2 if causal else 3)
+
+        return score, lambda b, h, q, kv: (q - kv < window) & causal
+
+    def test_values(self):
+        table = numpy.zeros(9, "f4")
+        key = self.key(*self.make(4, 20.0, True, table))
+        self.assertEqual(hash(key), hash(self.key(*self.make(4, 20.0, True, table))))
+        for other in (
+            self.make(5, 20.0, True, table),
+            # Equal to another number of the function.
+            self.make(2, 2.0, True, table),
+            self.make(4, 1e9, True, table + 1),
+            self.make(4, 20.0, True, numpy.zeros(70, "f4")),
+        ):
+            self.assertEqual(key, self.key(*other))
+        for other in (
+            # Python went another way, or the types are others.
+            self.make(4, 20.0, False, table),
+            self.make(4, 20, True, table),
+            self.make(4, 20.0, True, table.astype("f8")),
+            self.make(4, 20.0, True, numpy.zeros(18, "f4")[::2]),
+            # Something is divided by it.
+            self.make(-4, 20.0, True, table),
+        ):
+            self.assertNotEqual(key, self.key(*other))
+
+    def test_literals(self):
+        key = self.key(lambda s, b, h, q, kv: s * 2.0)
+        self.assertEqual(key, self.key(lambda x, b, h, i, j: x * 2.0))
+        self.assertNotEqual(key, self.key(lambda s, b, h, q, kv: s * 3.0))
+        self.assertNotEqual(key, self.key(lambda s, b, h, q, kv: s * 2))
+        self.assertNotEqual(
+            self.key(lambda s, b, h, q, kv: s + 0.0),
+            self.key(lambda s, b, h, q, kv: s + -0.0),
+        )
+
+    def test_variables(self):
+        # Each of them is one scalar, wherever it is read.
+        left, right = 8, 8
+
+        def mask(b, h, q, kv):
+            return (q // left == kv // left) & (q % right < 4) & (left - q < kv)
+
+        program = trace.trace(None, mask)
+        self.assertEqual([slot.kind for slot in program.scalars], ["P", "P"])
+        self.check(mask=mask)
+
+    def test_compilations(self):
+        # Numbers and tables that change take effect, and compile nothing.
+        window, table = 3, numpy.ones(4, "f4")
+
+        def score(s, b, h, q, kv):
+            return s * table[h % len(table)]
+
+        def mask(b, h, q, kv):
+            return q - kv < window
+
+        with mock.patch.object(_attention, "compile", wraps=attn.compile) as compile:
+            for window in (3, 9, 2, 1, -50):
+                table = numpy.full(window % 4 + 1, window / 9, "f4")
+                for length in 96, 60, 33:
+                    self.q, self.k, self.v = (x[:, :, :length] for x in cases.inputs())
+                    self.check(score, mask)
+        self.assertEqual(compile.call_count, 1)
+        _attention.clear_cache()
+
+    def test_threads(self):
+        results, errors = [None] * 8, []
+
+        def run(n):
+            try:
+                results[n] = attn.attention(
+                    self.q, self.k, self.v, lambda s, b, h, q, kv: s * n * 0.125
+                )
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=run, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        for n, got in enumerate(results):
+            scaled = lambda s, b, h, q, kv: s * n * 0.125
+            expected, _ = cases.reference(numpy, self.q, self.k, self.v, scaled)
+            numpy.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-5)
+
+
+class Captures(Case):
+    def test_order(self):
+        a, b_, c = numpy.zeros((3, 4), "f4"), numpy.zeros(5, "i8"), numpy.zeros(6, "?")
+        x, y = 3, 0.5
+
+        def score(s, b, h, q, kv):
+            return s * y + a[q, kv] + b_[q] + a[kv, q] + x
+
+        program = trace.trace(score, lambda b, h, q, kv: c[q] & (b_[kv] < x))
+        self.assertEqual([t.tensor is u for t, u in zip(program.captures, (a, b_, c))], [True] * 3)
+        self.assertEqual([t.type for t in program.captures],
+                         ["tensor<?x?xf32>", "tensor<?xi64>", "tensor<?xi1>"])  # fmt: skip
+        self.assertEqual([(s.kind, s.value) for s in program.scalars],
+                         [("F", y), ("I", x), ("I", x)])  # fmt: skip
+        self.assertEqual(program.arguments()[3:], [y, x, x])
+
+    def test_views(self):
+        # Views of the same memory are one capture.
+        a = numpy.arange(24, dtype="f4").reshape(4, 6)
+        program = trace.trace(lambda s, b, h, q, kv: s + a[1, 2:][q] * a[1, 2:][kv] + a[1][q])
+        self.assertEqual([t.shape for t in program.captures], [(4,), (6,)])
+        # One whose last stride is not 1 has another dimension.
+        program = trace.trace(lambda s, b, h, q, kv: s + a.T[q, h])
+        self.assertEqual(program.captures[0].type, "tensor<?x?x1xf32>")
+        self.assertEqual(program.arguments()[0].shape, (6, 4, 1))
+
+    def test_extents(self):
+        # They are not part of the program, but what is unrolled is.
+        def score(s, b, h, q, kv):
+            return s + a[h % len(a), q % 6].sum(-1)
+
+        keys = []
+        for shape in (4, 6, 3), (2, 6, 3), (4, 6, 5):
+            a = numpy.ones(shape, "f4")
+            keys.append(trace.trace(score).key())
+            self.check(score)
+        self.assertEqual([key == keys[0] for key in keys], [True, True, False])
+
+    def test_floats_that_are_too_great(self):
+        most, least = 1e300, -1e300
+        program = trace.trace(lambda s, b, h, q, kv: s + most - least)
+        self.assertEqual(program.arguments(), [float("inf"), -float("inf")])
+        self.assertEqual(program.arguments(trace.Variant("f64")), [1e300, -1e300])
+        # As a constant, too.
+        text = trace.trace(lambda s, b, h, q, kv: s + 1e300).to_mlir(trace.Variant())
+        self.assertIn("arith.constant 0x7F800000 : f32", text)
+
+    def test_bitcast(self):
+        table = attn.bitcast(numpy.full((4, 2, 9), 0x3F80, "u2"), "bf16")
+        self.check(
+            lambda s, b, h, q, kv: s + table[h, 1][kv % 9] * kv + table[h, 0, 0],
+            plain=lambda s, b, h, q, kv: s + kv + 1,
+        )
+
+
+class Variants(Case):
+    def bias(self, s, b, h, q, kv):
+        return s * 0.5 + 0.1 * h
+
+    def test_types(self):
+        for dtype, bound in ("f8", 1e-13), ("f2", 2e-3):
+            q, k, v = cases.inputs(dtype)
+            o, lse = attn.attention(q, k, v, self.bias, causal, return_lse=True)
+            self.assertEqual((o.dtype, lse.dtype), (numpy.dtype(dtype), numpy.dtype("f8" if dtype == "f8" else "f4")))
+            expected = cases.reference(numpy, q, k, v, self.bias, causal)
+            numpy.testing.assert_allclose(o, expected[0], atol=bound)
+            numpy.testing.assert_allclose(lse, expected[1], atol=bound)
+
+    def test_layout(self):
+        q, k, v = (numpy.ascontiguousarray(x.swapaxes(1, 2)) for x in (self.q, self.k, self.v))
+        o, lse = attn.attention(q, k, v, self.bias, causal, layout="bshd", return_lse=True)
+        expected = cases.reference(numpy, self.q, self.k, self.v, self.bias, causal)
+        numpy.testing.assert_allclose(o.swapaxes(1, 2), expected[0], rtol=1e-4, atol=2e-5)
+        numpy.testing.assert_allclose(lse.swapaxes(1, 2), expected[1], rtol=1e-4, atol=2e-5)
+
+    def test_scales(self):
+        o = attn.attention(self.q, self.k, self.v, scale=0.7)
+        expected, _ = cases.reference(numpy, self.q, self.k, self.v, scale=0.7)
+        numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
+        for score in None, self.bias:
+            program = trace.trace(score)
+            variant = _attention.variant_of(self.q, self.k, self.v, scale="runtime")
+            kernel = attn.compile(program.to_mlir(variant))
+            self.assertEqual(kernel.inputs[-1].name, "scale")
+            for scale in 0.7, 0.1:
+                o = kernel(self.q, self.k, self.v, *program.arguments(variant), scale)
+                expected, _ = cases.reference(numpy, self.q, self.k, self.v, score, scale=scale)
+                numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
+
+    def test_shapes(self):
+        # Another head dimension of v, a shared batch of k and v, odd extents.
+        self.k, self.v = self.k[:1, :, :17], self.v[:1, :, :17, :5]
+        o = attn.attention(self.q, self.k, self.v, self.bias, causal)
+        wide = (numpy.repeat(x, 2, axis=0) for x in (self.k, self.v))
+        expected, _ = cases.reference(numpy, self.q, *wide, self.bias, causal)
+        numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
+
+    def test_static_extents(self):
+        variant = trace.Variant(
+            dim=8, heads=4, kv_heads=2, batch=2, queries=96, keys=96, lse=True, name="all"
+        )
+        program = trace.trace(self.bias, causal)
+        kernel = attn.compile(program.to_mlir(variant))
+        self.assertEqual(
+            str(kernel)[:60], "<attn.Kernel @all(q: 2x4x96x8xf32, k: 2x2x96x8xf32, v: 2x2x96x8xf32"[:60]
+        )
+        o, _ = kernel(self.q, self.k, self.v, *program.arguments())
+        expected, _ = cases.reference(numpy, self.q, self.k, self.v, self.bias, causal)
+        numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
+
+    def test_any_heads(self):
+        program = trace.trace(self.bias, causal)
+        kernel = attn.compile(program.to_mlir(trace.Variant(dim=8)))
+        for heads in 4, 2:
+            q, k, v = self.q[:, :heads], self.k, self.v
+            expected, _ = cases.reference(numpy, q, k, v, self.bias, causal)
+            o = kernel(q, k, v, *program.arguments())
+            numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
+
+
+class WithoutNumPy(unittest.TestCase):
+    """What needs the standard library only."""
+
+    def test_memoryviews(self):
+        q, k, v = (support.tensor((1, 2, 5, 8), seed=n) for n in range(3))
+        limits = support.tensor((2,), "i64", [2, 4])
+        o = attn.attention(q, k, v, None, lambda b, h, q, kv: kv < limits[h])
+        lists = [x.tolist() for x in (q, k, v)]
+        for h in range(2):
+            head = [[x[0][h : h + 1]] for x in lists]
+            expected = support.attention(*head, lambda i, j: j < (2, 4)[h])
+            error = support.max_error(o.tolist()[0][h], expected)
+            self.assertLess(error, 1e-5)
+
+    def test_import(self):
+        code = "import sys, attn; print([m in sys.modules for m in ('attn.trace', 'numpy')])"
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual(out.stdout, "[False, False]\n")
+        code = "import sys, attn; attn.attention; print('numpy' in sys.modules, 'attention' in attn.__all__)"
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual(out.stdout, "False True\n")
+        with self.assertRaisesRegex(AttributeError, "no attribute 'atention'"):
+            attn.atention
+
+    def test_log(self):
+        code = """from attn import trace
+def mask(b, h, q_idx, kv_idx):
+    return q_idx - kv_idx < window
+for window in 5, 6:
+    trace.trace(lambda s, b, h, q, kv: s * 0.5, mask)
+"""
+        expected = """attn.trace: score(score, b, h, q, kv)
+attn.trace:   # FILE:5: trace.trace(lambda s, b, h, q, kv: s * 0.5, mask)
+attn.trace:   v0 = 0.5
+attn.trace:   v1 = mul(score, v0)
+attn.trace:   return v1
+attn.trace: mask(b, h, q, kv)
+attn.trace:   # FILE:3: return q_idx - kv_idx < window
+attn.trace:   v0 = sub(q, kv)
+attn.trace:   v1 = x0
+attn.trace:   v2 = lt(v0, v1)
+attn.trace:   return v2
+attn.trace:   x0: 5
+"""
+        with tempfile.TemporaryDirectory() as directory:
+            file = os.path.join(directory, "user.py")
+            with open(file, "w") as out:
+                out.write(code)
+            environment = dict(os.environ, ATTN_LOG="cache,trace")
+            run = subprocess.run(
+                [sys.executable, file], capture_output=True, text=True, env=environment
+            )
+        self.assertEqual(run.stderr, expected.replace("FILE", file))
+
+
+if __name__ == "__main__":
+    unittest.main()
