@@ -367,7 +367,9 @@ class Captures(Case):
         keys = []
         for shape in (4, 6, 3), (2, 6, 3), (4, 6, 5):
             a = numpy.ones(shape, "f4")
-            keys.append(trace.trace(score).key())
+            program = trace.trace(score)
+            keys.append(program.key())
+            self.assertEqual(program.captures[0].fixed, {0, 1, 2})
             self.check(score)
         self.assertEqual([key == keys[0] for key in keys], [True, True, False])
 

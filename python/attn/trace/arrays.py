@@ -101,10 +101,16 @@ def _filled(recorder, shape, value, dtype, kind):
     shape = () if shape is None else shape
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     value = operand(recorder, value)
+    if dtype is None and kind is not None and value._kind != kind:
+        dtype = {"F": "float32", "I": "int64", "B": "bool"}[kind]
     if dtype is not None:
-        value = cast(recorder, value, dtype)
-    elif kind is not None and value._kind != kind:
-        value = cast(recorder, value, {"F": "float32", "I": "int64", "B": "bool"}[kind])
+        number = recorder.constant_of(value._number)
+        make = {"to_float": float, "to_i64": int, "to_i32": int, "to_bool": bool}
+        make = make.get(_CASTS.get(dtype_name(dtype)))
+        if number is not None and make:
+            value = _constant(recorder, make(number))
+        else:
+            value = cast(recorder, value, dtype)
     return proxy.Array(recorder, shape, lambda _: value) if shape else value
 
 
@@ -169,6 +175,7 @@ def squeeze(recorder, x, dim=None, axis=None):
     x, dim = operand(recorder, x), axis if dim is None else dim
     if not x.shape:
         return x
+    x.fixed()
     dims = range(len(x.shape)) if dim is None else [d % len(x.shape) for d in _tuple(dim)]
     return x[tuple(0 if d in dims and n == 1 else slice(None) for d, n in enumerate(x.shape))]
 
@@ -234,8 +241,8 @@ def _reduce(recorder, x, dim, keepdim, combine, empty=None, finish=None):
         return at(())
     if keepdim:
         shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
-        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]))
-    return proxy.Array(recorder, [x.shape[d] for d in kept], at)
+        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]), x._extents)
+    return proxy.Array(recorder, [x.shape[d] for d in kept], at, x._extents)
 
 
 def _reduction(names, op, *, empty=None, first=None, finish=None):

@@ -81,7 +81,7 @@ def apply(recorder, function, values, positive=None):
     def at(indices):
         return function(*(_pick(value, indices) for value in values))
 
-    return proxy.Array(recorder, shape, at)
+    return proxy.Array(recorder, shape, at, [x for a in arrays for x in a._extents])
 
 
 def _broadcast(arrays):
@@ -89,6 +89,9 @@ def _broadcast(arrays):
     shape = []
     for dim in range(-rank, 0):
         extents = {x.shape[dim] for x in arrays if len(x.shape) >= -dim}
+        if len(extents) > 1:
+            for x in arrays:
+                x.fixed()
         wide = extents - {1}
         if len(wide) > 1:
             shapes = " and ".join(str(x.shape) for x in arrays)

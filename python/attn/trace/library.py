@@ -329,7 +329,7 @@ _with(["elu"], {"alpha": 1.0},
       lambda f, x, a: f.select(f.gt(x, f(0.0)), x, f.mul(a, f.expm1(f.minimum(x, f(0.0))))))  # fmt: skip
 _with(["hardtanh"], {"min_val": -1.0, "max_val": 1.0},
       lambda f, x, low, high: f.minimum(f.maximum(x, low), high))  # fmt: skip
-_with(["threshold"], {"threshold": 0.0, "value": 0.0},
+_with(["threshold", "_threshold"], {"threshold": 0.0, "value": 0.0},
       lambda f, x, t, value: f.select(f.gt(x, t), x, value))  # fmt: skip
 _with(["softplus"], {"beta": 1.0, "threshold": 20.0},
       lambda f, x, beta, t: f.select(f.gt(f.mul(x, beta), t), x,

@@ -220,13 +220,21 @@ class Array(Traced):
     """A function from indices to Scalars, with a shape. Nothing is recorded
     before an element is asked for."""
 
-    __slots__ = ("_at", "shape")
+    __slots__ = ("_at", "_extents", "shape")
 
-    def __init__(self, recorder, shape, at):
+    def __init__(self, recorder, shape, at, extents=()):
         self._recorder = recorder
         self.shape = tuple(shape)
         # From a tuple of ints and Scalars, one for each dimension.
         self._at = at
+        # The captured tensors and dimensions that the shape is from.
+        self._extents = extents
+
+    def fixed(self):
+        """Itself, whose shape has now become part of the program."""
+        for tensor, dim in self._extents:
+            self._recorder.fix(tensor, dim)
+        return self
 
     def elements(self, indices_of):
         if len(indices_of) > MOST_UNROLLED:
@@ -235,6 +243,7 @@ class Array(Traced):
                 f" {len(indices_of)}: compute it beforehand, or let it be part of a"
                 " table"
             )
+        self.fixed()
         return [self._at(indices) for indices in indices_of]
 
     @property
@@ -242,6 +251,7 @@ class Array(Traced):
         return functions.dtype_of(self._recorder, self._at((0,) * len(self.shape))._kind)
 
     def __len__(self):
+        self.fixed()
         return self.shape[0]
 
     def __iter__(self):
@@ -263,6 +273,8 @@ class Array(Traced):
                 if any(isinstance(x, Traced) for x in (item.start, item.stop, item.step)):
                     raise traced_slice()
                 span = range(extent)[item]
+                if item != slice(None):
+                    self.fixed()
                 plan.append((dim, span))
                 shape.append(len(span))
             elif isinstance(item, Scalar):
@@ -293,7 +305,7 @@ class Array(Traced):
 
         if not shape:
             return at(())
-        return Array(self._recorder, shape, at)
+        return Array(self._recorder, shape, at, self._extents)
 
     def __matmul__(self, other):
         return functions.call(self._recorder, "matmul", (self, other), {})
@@ -372,7 +384,9 @@ class Table(Array):
         self._tensor = tensor
         self._bound = bound or (None,) * len(tensor.shape)
         free = [d for d, index in enumerate(self._bound) if index is None]
-        super().__init__(recorder, [tensor.shape[d] for d in free], self._element)
+        shape = [tensor.shape[d] for d in free]
+        extents = [(tensor, d) for d in free]
+        super().__init__(recorder, shape, self._element, extents)
 
     @property
     def is_whole(self):

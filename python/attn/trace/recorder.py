@@ -38,18 +38,21 @@ class Capture:
 
     tensor   what a call passes: what the user has, or a view of it
     dtype    "f32", "i1", ...
-    shape    its extents, which the program does not depend on
+    shape    its extents
     padded   whether the program sees one more dimension of extent 1, as the
              innermost stride of the tensor is not 1
+    fixed    the dimensions whose extents had a part in what was traced, as those
+             of rows that are summed up; other extents make no other program
     """
 
-    __slots__ = ("dtype", "padded", "shape", "tensor")
+    __slots__ = ("dtype", "fixed", "padded", "shape", "tensor")
 
     def __init__(self, tensor, dtype, shape, padded):
         self.tensor = tensor
         self.dtype = dtype
         self.shape = shape
         self.padded = padded
+        self.fixed = set()
 
     @property
     def rank(self):
@@ -254,6 +257,10 @@ class Recorder:
         kind = self.captures[number].dtype
         kind = "B" if kind == "i1" else "I" if kind.startswith("i") else "F"
         return self.add(("load", number, *indices), kind)
+
+    def fix(self, tensor, dim):
+        """Notes that the program depends on an extent."""
+        self.captures[self.capture(tensor)].fixed.add(dim)
 
 
 def _place():
