@@ -84,7 +84,9 @@ class Branches(Case):
     def test_numbers(self):
         self.check("is no int:", lambda s, b, h, q, kv: s + int(q))
         self.check("is no float:", lambda s, b, h, q, kv: s + float(q))
-        self.check("functions of `math` take numbers", lambda s, b, h, q, kv: math.exp(s))
+        self.check(
+            "functions of `math` take numbers", lambda s, b, h, q, kv: math.exp(s)
+        )
         self.check("is no number of Python", lambda s, b, h, q, kv: s + q.item())
         self.check(
             "a loop needs bounds that are the same for all pairs",
@@ -146,7 +148,11 @@ class Effects(Case):
 
 class Results(Case):
     def test_types(self):
-        self.check("expects mask_mod to return a bool, but got int", None, lambda b, h, q, kv: q)
+        self.check(
+            "expects mask_mod to return a bool, but got int",
+            None,
+            lambda b, h, q, kv: q,
+        )
         self.check(
             "expects score_mod to return a score, but got a bool",
             lambda s, b, h, q, kv: q >= kv,
@@ -159,11 +165,15 @@ class Results(Case):
 
     def test_shapes(self):
         table = numpy.zeros((3, 4))
-        self.check("but got an array of shape (4,)", lambda s, b, h, q, kv: table[q] + s)
+        self.check(
+            "but got an array of shape (4,)", lambda s, b, h, q, kv: table[q] + s
+        )
 
     def test_arguments(self):
         self.check("expects score_mod(score, b, h, q_idx, kv_idx)", lambda s, b, h: s)
-        self.check("expects mask_mod(b, h, q_idx, kv_idx)", None, lambda s, b, h, q, kv: s)
+        self.check(
+            "expects mask_mod(b, h, q_idx, kv_idx)", None, lambda s, b, h, q, kv: s
+        )
 
 
 class Operations(Case):
@@ -172,9 +182,7 @@ class Operations(Case):
             "sigmiod has no lowering; there are sigmoid",
             lambda s, b, h, q, kv: s.sigmiod(),
         )
-        self.check(
-            "numpy.i0 has no lowering", lambda s, b, h, q, kv: numpy.i0(s)
-        )
+        self.check("numpy.i0 has no lowering", lambda s, b, h, q, kv: numpy.i0(s))
         self.check(
             "compute it outside of the function", lambda s, b, h, q, kv: s.cumsum(0)
         )
@@ -190,18 +198,25 @@ class Operations(Case):
             "'select' takes a bool as its condition",
             lambda s, b, h, q, kv: numpy.where(q, s, 0),
         )
-        self.check("expects where(condition, a, b)", lambda s, b, h, q, kv: numpy.where(q > kv))
-        self.check("'tanh' takes no dtype", lambda s, b, h, q, kv: numpy.tanh(s, dtype="f4"))
-        self.check("expects a cast to bool", lambda s, b, h, q, kv: s.astype("complex64"))
         self.check(
-            "but got str", lambda s, b, h, q, kv: s + "1"
+            "expects where(condition, a, b)", lambda s, b, h, q, kv: numpy.where(q > kv)
         )
+        self.check(
+            "'tanh' takes no dtype", lambda s, b, h, q, kv: numpy.tanh(s, dtype="f4")
+        )
+        self.check(
+            "expects a cast to bool", lambda s, b, h, q, kv: s.astype("complex64")
+        )
+        self.check("but got str", lambda s, b, h, q, kv: s + "1")
         self.check("no integers", lambda s, b, h, q, kv: q**-2)
         self.check("expects an integer of 64 bits", lambda s, b, h, q, kv: q + 2**70)
         self.check("to 0 decimals", lambda s, b, h, q, kv: numpy.round(s, 2))
         self.check("rounding_mode", lambda s, b, h, q, kv: s.div(2, rounding_mode="up"))
         self.check("approximate", lambda s, b, h, q, kv: s.gelu(approximate="no"))
-        self.check("leaky_relu takes negative_slope", lambda s, b, h, q, kv: s.leaky_relu(slope=1))
+        self.check(
+            "leaky_relu takes negative_slope",
+            lambda s, b, h, q, kv: s.leaky_relu(slope=1),
+        )
         self.check("clamp: ", lambda s, b, h, q, kv: s.clamp(0, 1, 2, 3, 4))
 
 
@@ -254,9 +269,12 @@ class Captures(Case):
             lambda s, b, h, q, kv: s + table[q, :3] @ table[kv, :4],
         )
         self.check(
-            "shapes that fit together", lambda s, b, h, q, kv: s + (table[q, :3] + table[kv, :4]).sum()
+            "shapes that fit together",
+            lambda s, b, h, q, kv: s + (table[q, :3] + table[kv, :4]).sum(),
         )
-        self.check("at least one element", lambda s, b, h, q, kv: s + table[q, :0].max())
+        self.check(
+            "at least one element", lambda s, b, h, q, kv: s + table[q, :0].max()
+        )
 
 
 class Others(unittest.TestCase):
@@ -264,13 +282,16 @@ class Others(unittest.TestCase):
         # What the function itself raises is left alone.
         with self.assertRaisesRegex(KeyError, "nothing"):
             trace.trace(lambda s, b, h, q, kv: {}["nothing"])
+        nothing = None
         with self.assertRaisesRegex(TypeError, "NoneType") as caught:
-            trace.trace(lambda s, b, h, q, kv: None())
+            trace.trace(lambda s, b, h, q, kv: nothing())
         self.assertNotIsInstance(caught.exception, attn.TraceError)
 
     def test_variants(self):
         for keyword, value in ("dtype", "f8"), ("layout", "dhsb"):
-            with self.assertRaisesRegex(attn.InvalidArgument, f"expects a {keyword} of"):
+            with self.assertRaisesRegex(
+                attn.InvalidArgument, f"expects a {keyword} of"
+            ):
                 trace.Variant(**{keyword: value})
 
     def test_attention(self):
@@ -291,7 +312,9 @@ class Others(unittest.TestCase):
         program = trace.trace(score)
         text = program.to_mlir(trace.Variant(dim=8))
         line = score.__code__.co_firstlineno + 1
-        self.assertRegex(text, rf'tensor.extract .* loc\("{re.escape(__file__)}":{line}:\d+\)')
+        self.assertRegex(
+            text, rf'tensor.extract .* loc\("{re.escape(__file__)}":{line}:\d+\)'
+        )
         with self.assertRaisesRegex(
             attn.CompileError, rf"{re.escape(__file__)}:{line}:\d+: error"
         ):

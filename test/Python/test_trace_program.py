@@ -46,6 +46,7 @@ class Case(unittest.TestCase):
     def check(self, score=None, mask=None, plain=None, **options):
         """That the result is that of the reference, whose score function is
         `plain` if it is not the same."""
+        options.setdefault("opt_level", 0)
         got = attn.attention(self.q, self.k, self.v, score, mask, **options)
         expected, _ = cases.reference(
             numpy, self.q, self.k, self.v, plain or score, mask
@@ -123,7 +124,9 @@ class Functions(Case):
 
     def test_helpers_of_the_trace(self):
         self.check(
-            lambda s, b, h, q, kv: trace.where(q > kv, trace.tanh(s), trace.minimum(q, 3)),
+            lambda s, b, h, q, kv: trace.where(
+                q > kv, trace.tanh(s), trace.minimum(q, 3)
+            ),
             plain=lambda s, b, h, q, kv: numpy.where(
                 q > kv, numpy.tanh(s), numpy.minimum(q, 3)
             ),
@@ -210,7 +213,11 @@ class NumPyFunctions(Case):
                 s * 0.5 + math.floor(s) - math.ceil(s) + math.trunc(s) + round(s)
             ),
             plain=lambda s, b, h, q, kv: (
-                s * 0.5 + numpy.floor(s) - numpy.ceil(s) + numpy.trunc(s) + numpy.rint(s)
+                s * 0.5
+                + numpy.floor(s)
+                - numpy.ceil(s)
+                + numpy.trunc(s)
+                + numpy.rint(s)
             ),
         )
 
@@ -220,7 +227,11 @@ class NumPyFunctions(Case):
             self.q, self.k, self.v, None, lambda b, h, q, kv: trace.isin(q - kv, table)
         )
         expected, _ = cases.reference(
-            numpy, self.q, self.k, self.v, None,
+            numpy,
+            self.q,
+            self.k,
+            self.v,
+            None,
             lambda b, h, q, kv: numpy.isin(q - kv, table),
         )
         numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
@@ -233,7 +244,9 @@ class NumPyFunctions(Case):
             return s + numpy.finfo(s.dtype).tiny
 
         program = trace.trace(score, namespace="numpy")
-        self.assertEqual(seen[0], (numpy.dtype("f4"), numpy.dtype("i4"), numpy.dtype("?"), (), 0, ()))
+        self.assertEqual(
+            seen[0], (numpy.dtype("f4"), numpy.dtype("i4"), numpy.dtype("?"), (), 0, ())
+        )
         self.assertEqual(len(program.scalars), 1)
 
 
@@ -342,7 +355,9 @@ class Captures(Case):
             return s * y + a[q, kv] + b_[q] + a[kv, q] + x
 
         program = trace.trace(score, lambda b, h, q, kv: c[q] & (b_[kv] < x))
-        self.assertEqual([t.tensor is u for t, u in zip(program.captures, (a, b_, c))], [True] * 3)
+        self.assertEqual(
+            [t.tensor is u for t, u in zip(program.captures, (a, b_, c))], [True] * 3
+        )
         self.assertEqual([t.type for t in program.captures],
                          ["tensor<?x?xf32>", "tensor<?xi64>", "tensor<?xi1>"])  # fmt: skip
         self.assertEqual([(s.kind, s.value) for s in program.scalars],
@@ -352,7 +367,9 @@ class Captures(Case):
     def test_views(self):
         # Views of the same memory are one capture.
         a = numpy.arange(24, dtype="f4").reshape(4, 6)
-        program = trace.trace(lambda s, b, h, q, kv: s + a[1, 2:][q] * a[1, 2:][kv] + a[1][q])
+        program = trace.trace(
+            lambda s, b, h, q, kv: s + a[1, 2:][q] * a[1, 2:][kv] + a[1][q]
+        )
         self.assertEqual([t.shape for t in program.captures], [(4,), (6,)])
         # One whose last stride is not 1 has another dimension.
         program = trace.trace(lambda s, b, h, q, kv: s + a.T[q, h])
@@ -398,17 +415,28 @@ class Variants(Case):
         for dtype, bound in ("f8", 1e-13), ("f2", 2e-3):
             q, k, v = cases.inputs(dtype)
             o, lse = attn.attention(q, k, v, self.bias, causal, return_lse=True)
-            self.assertEqual((o.dtype, lse.dtype), (numpy.dtype(dtype), numpy.dtype("f8" if dtype == "f8" else "f4")))
+            self.assertEqual(
+                (o.dtype, lse.dtype),
+                (numpy.dtype(dtype), numpy.dtype("f8" if dtype == "f8" else "f4")),
+            )
             expected = cases.reference(numpy, q, k, v, self.bias, causal)
             numpy.testing.assert_allclose(o, expected[0], atol=bound)
             numpy.testing.assert_allclose(lse, expected[1], atol=bound)
 
     def test_layout(self):
-        q, k, v = (numpy.ascontiguousarray(x.swapaxes(1, 2)) for x in (self.q, self.k, self.v))
-        o, lse = attn.attention(q, k, v, self.bias, causal, layout="bshd", return_lse=True)
+        q, k, v = (
+            numpy.ascontiguousarray(x.swapaxes(1, 2)) for x in (self.q, self.k, self.v)
+        )
+        o, lse = attn.attention(
+            q, k, v, self.bias, causal, layout="bshd", return_lse=True
+        )
         expected = cases.reference(numpy, self.q, self.k, self.v, self.bias, causal)
-        numpy.testing.assert_allclose(o.swapaxes(1, 2), expected[0], rtol=1e-4, atol=2e-5)
-        numpy.testing.assert_allclose(lse.swapaxes(1, 2), expected[1], rtol=1e-4, atol=2e-5)
+        numpy.testing.assert_allclose(
+            o.swapaxes(1, 2), expected[0], rtol=1e-4, atol=2e-5
+        )
+        numpy.testing.assert_allclose(
+            lse.swapaxes(1, 2), expected[1], rtol=1e-4, atol=2e-5
+        )
 
     def test_scales(self):
         o = attn.attention(self.q, self.k, self.v, scale=0.7)
@@ -421,7 +449,9 @@ class Variants(Case):
             self.assertEqual(kernel.inputs[-1].name, "scale")
             for scale in 0.7, 0.1:
                 o = kernel(self.q, self.k, self.v, *program.arguments(variant), scale)
-                expected, _ = cases.reference(numpy, self.q, self.k, self.v, score, scale=scale)
+                expected, _ = cases.reference(
+                    numpy, self.q, self.k, self.v, score, scale=scale
+                )
                 numpy.testing.assert_allclose(o, expected, rtol=1e-4, atol=2e-5)
 
     def test_shapes(self):
@@ -434,12 +464,20 @@ class Variants(Case):
 
     def test_static_extents(self):
         variant = trace.Variant(
-            dim=8, heads=4, kv_heads=2, batch=2, queries=96, keys=96, lse=True, name="all"
+            dim=8,
+            heads=4,
+            kv_heads=2,
+            batch=2,
+            queries=96,
+            keys=96,
+            lse=True,
+            name="all",
         )
         program = trace.trace(self.bias, causal)
         kernel = attn.compile(program.to_mlir(variant))
         self.assertEqual(
-            str(kernel)[:60], "<attn.Kernel @all(q: 2x4x96x8xf32, k: 2x2x96x8xf32, v: 2x2x96x8xf32"[:60]
+            str(kernel)[:60],
+            "<attn.Kernel @all(q: 2x4x96x8xf32, k: 2x2x96x8xf32, v: 2x2x96x8xf32"[:60],
         )
         o, _ = kernel(self.q, self.k, self.v, *program.arguments())
         expected, _ = cases.reference(numpy, self.q, self.k, self.v, self.bias, causal)
@@ -471,10 +509,14 @@ class WithoutNumPy(unittest.TestCase):
 
     def test_import(self):
         code = "import sys, attn; print([m in sys.modules for m in ('attn.trace', 'numpy')])"
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True
+        )
         self.assertEqual(out.stdout, "[False, False]\n")
         code = "import sys, attn; attn.attention; print('numpy' in sys.modules, 'attention' in attn.__all__)"
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        out = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True
+        )
         self.assertEqual(out.stdout, "False True\n")
         with self.assertRaisesRegex(AttributeError, "no attribute 'atention'"):
             attn.atention

@@ -108,10 +108,14 @@ def _result(function, result, recorder, name):
     if getattr(result, "shape", None) == ():
         result = functions.operand(recorder, result)
     if not isinstance(result, Scalar):
-        what = f"an array of shape {result.shape}" if isinstance(result, Array) else (
-            "None" if result is None else type(result).__name__
+        what = (
+            f"an array of shape {result.shape}"
+            if isinstance(result, Array)
+            else ("None" if result is None else type(result).__name__)
         )
-        raise _at(function, f"expects {name} to return one value for a pair, but got {what}")
+        raise _at(
+            function, f"expects {name} to return one value for a pair, but got {what}"
+        )
     kind = recorder.kinds[result._number]
     if name == "mask_mod" and kind != "B":
         raise _at(
@@ -136,7 +140,9 @@ def _at(function, message):
     code = code or getattr(getattr(type(function), "__call__", None), "__code__", None)
     if code is None:
         return TraceError(message, frame=False)
-    error = TraceError(f"{code.co_filename}:{code.co_firstlineno}: {message}", frame=False)
+    error = TraceError(
+        f"{code.co_filename}:{code.co_firstlineno}: {message}", frame=False
+    )
     error.filename, error.lineno = code.co_filename, code.co_firstlineno
     return error
 
@@ -178,7 +184,9 @@ class capture:
         self.tensor = tensor
 
     def __getitem__(self, key):
-        traced = next((x for x in functions.flatten(key) if isinstance(x, Traced)), None)
+        traced = next(
+            (x for x in functions.flatten(key) if isinstance(x, Traced)), None
+        )
         if traced is None:
             return self.tensor[key]
         return Table(traced._recorder, self.tensor)[key]
@@ -186,7 +194,9 @@ class capture:
 
 def _helper(name):
     def function(*args, **kwargs):
-        traced = next((x for x in (*args, *kwargs.values()) if isinstance(x, Traced)), None)
+        traced = next(
+            (x for x in (*args, *kwargs.values()) if isinstance(x, Traced)), None
+        )
         if traced is None:
             raise TraceError(f"expects a traced value, but '{name}' got none")
         return functions.call(traced._recorder, name, args, kwargs)

@@ -48,7 +48,11 @@ def dtype_name(dtype):
     else:
         name = getattr(dtype, "name", None) or str(dtype)
     name = name.rpartition(".")[2]
-    return name if name in _CASTS or name.startswith(("uint", "complex", "float8")) else None
+    return (
+        name
+        if name in _CASTS or name.startswith(("uint", "complex", "float8"))
+        else None
+    )
 
 
 def cast(recorder, x, dtype):
@@ -66,7 +70,9 @@ def to(recorder, x, *args, dtype=None, copy=None, device=None, **_):
             continue
         if hasattr(value, "shape") and hasattr(value, "dtype"):  # like another one
             value = value.dtype
-        if type(value).__name__ == "device" or (isinstance(value, str) and dtype_name(value) is None):
+        if type(value).__name__ == "device" or (
+            isinstance(value, str) and dtype_name(value) is None
+        ):
             continue
         x = cast(recorder, x, value)
     return operand(recorder, x)
@@ -88,7 +94,9 @@ for _name, _dtype in {
     "char": "int8",
     "bool": "bool",
 }.items():
-    FUNCTIONS[_name] = lambda recorder, x, *_, _dtype=_dtype, **__: cast(recorder, x, _dtype)
+    FUNCTIONS[_name] = lambda recorder, x, *_, _dtype=_dtype, **__: cast(
+        recorder, x, _dtype
+    )
 
 
 # ===----------------------------------------------------------------------===
@@ -125,7 +133,9 @@ def _size(size):
 for _name, _number in (("zeros", 0), ("ones", 1)):
 
     def _new(recorder, x, *size, dtype=None, _number=_number, **_):
-        return _filled(recorder, _size(size), _constant(recorder, _number), dtype, x._kind)
+        return _filled(
+            recorder, _size(size), _constant(recorder, _number), dtype, x._kind
+        )
 
     def _like(recorder, x, dtype=None, _number=_number, **_):
         return _filled(recorder, x.shape, _constant(recorder, _number), dtype, x._kind)
@@ -176,14 +186,23 @@ def squeeze(recorder, x, dim=None, axis=None):
     if not x.shape:
         return x
     x.fixed()
-    dims = range(len(x.shape)) if dim is None else [d % len(x.shape) for d in _tuple(dim)]
-    return x[tuple(0 if d in dims and n == 1 else slice(None) for d, n in enumerate(x.shape))]
+    dims = (
+        range(len(x.shape)) if dim is None else [d % len(x.shape) for d in _tuple(dim)]
+    )
+    return x[
+        tuple(0 if d in dims and n == 1 else slice(None) for d, n in enumerate(x.shape))
+    ]
 
 
 @define("stack")
 def stack(recorder, values, dim=0, axis=0, **_):
     values = [operand(recorder, value) for value in values]
-    if dim or axis or not values or any(type(value) is not proxy.Scalar for value in values):
+    if (
+        dim
+        or axis
+        or not values
+        or any(type(value) is not proxy.Scalar for value in values)
+    ):
         raise TraceError("expects to stack numbers along dimension 0")
 
     def at(indices):
@@ -241,14 +260,26 @@ def _reduce(recorder, x, dim, keepdim, combine, empty=None, finish=None):
         return at(())
     if keepdim:
         shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
-        return proxy.Array(recorder, shape, lambda i: at([i[d] for d in kept]), x._extents)
+        return proxy.Array(
+            recorder, shape, lambda i: at([i[d] for d in kept]), x._extents
+        )
     return proxy.Array(recorder, [x.shape[d] for d in kept], at, x._extents)
 
 
 def _reduction(names, op, *, empty=None, first=None, finish=None):
     """Defines a reduction. `first` converts each element."""
 
-    def function(recorder, x, dim=None, keepdim=False, *, axis=None, keepdims=False, dtype=None, **_):
+    def function(
+        recorder,
+        x,
+        dim=None,
+        keepdim=False,
+        *,
+        axis=None,
+        keepdims=False,
+        dtype=None,
+        **_,
+    ):
         f = Math(recorder)
         if first:
             x = apply(recorder, lambda v: first(f, v), (x,))
@@ -256,7 +287,9 @@ def _reduction(names, op, *, empty=None, first=None, finish=None):
             x = cast(recorder, x, dtype)
         last = finish and (lambda value, count: finish(f, value, count))
         dim = axis if dim is None else dim
-        return _reduce(recorder, x, dim, keepdim or keepdims, getattr(f, op), empty, last)
+        return _reduce(
+            recorder, x, dim, keepdim or keepdims, getattr(f, op), empty, last
+        )
 
     return define(*names)(function)
 
@@ -279,7 +312,9 @@ _amin = _reduction(["amin"], "minimum")
 
 def _extreme(name, op, along):
     def function(recorder, x, other=None, *args, **kwargs):
-        if other is not None and not (isinstance(other, int) and not isinstance(x, (int, float)) and x.shape):
+        if other is not None and not (
+            isinstance(other, int) and not isinstance(x, (int, float)) and x.shape
+        ):
             return elementwise(recorder, op, (x, other))
         if other is not None or "dim" in kwargs:
             # PyTorch has the indices too, which no program does.

@@ -100,7 +100,9 @@ class Emitter:
 
     def float(self, value):
         literal = _float_literal(value, self.float_type)
-        return self.emit(f"arith.constant {literal} : {self.float_type}", self.float_type)
+        return self.emit(
+            f"arith.constant {literal} : {self.float_type}", self.float_type
+        )
 
     def bool(self, value):
         return self.emit(f"arith.constant {'true' if value else 'false'}", "i1")

@@ -68,9 +68,13 @@ def operand(recorder, value, position=None, positive=False):
 def apply(recorder, function, values, positive=None):
     """`function` of Scalars, for each element where some are Arrays."""
     values = [
-        value
-        if type(value) is proxy.Scalar and value._recorder is recorder
-        else operand(recorder, value, None if len(values) != 2 else n, n == positive)
+        (
+            value
+            if type(value) is proxy.Scalar and value._recorder is recorder
+            else operand(
+                recorder, value, None if len(values) != 2 else n, n == positive
+            )
+        )
         for n, value in enumerate(values)
     ]
     arrays = [value for value in values if isinstance(value, proxy.Array)]
@@ -111,6 +115,7 @@ def _pick(value, indices):
 
 def elementwise(recorder, name, args):
     """An operation of the table."""
+
     def function(*scalars):
         return proxy.Scalar(recorder, recorder.op(name, *(x._number for x in scalars)))
 
@@ -129,7 +134,7 @@ class Math:
         self._recorder = recorder
 
     def __call__(self, value):
-            return proxy.Scalar(self._recorder, self._recorder.constant(value))
+        return proxy.Scalar(self._recorder, self._recorder.constant(value))
 
     def __getattr__(self, name):
         return lambda *args: elementwise(self._recorder, name, args)
@@ -170,7 +175,11 @@ def call(recorder, name, args, kwargs, self=None, family=""):
         args = (self, *args)
     if family and not proxy.has_traced(args) and not proxy.has_traced(kwargs):
         # Of captured tensors alone: done by their library, once a call.
-        table = next(x for x in flatten((args, list(kwargs.values()))) if isinstance(x, proxy.Table))
+        table = next(
+            x
+            for x in flatten((args, list(kwargs.values())))
+            if isinstance(x, proxy.Table)
+        )
         module = sys.modules[type(table._tensor).__module__.partition(".")[0]]
         function = getattr(module, name, None)
         if function is not None:
@@ -198,7 +207,11 @@ def call_torch(func, args, kwargs):
     """A function of PyTorch with traced values among its arguments."""
     name = getattr(func, "__name__", str(func))
     traced = next(
-        (x for x in flatten((args, list(kwargs.values()))) if isinstance(x, proxy.Traced)),
+        (
+            x
+            for x in flatten((args, list(kwargs.values())))
+            if isinstance(x, proxy.Traced)
+        ),
         None,
     )
     if name == "__getitem__":
@@ -272,7 +285,9 @@ def dtype_of(recorder, kind):
     module = sys.modules.get(recorder.namespace)
     if module is None:
         return name
-    return module.dtype(name) if recorder.namespace == "numpy" else getattr(module, name)
+    return (
+        module.dtype(name) if recorder.namespace == "numpy" else getattr(module, name)
+    )
 
 
 def device(recorder):

@@ -128,7 +128,9 @@ def _power(recorder, a, b):
 def where(recorder, condition, a=None, b=None, *, input=None, other=None):
     a, b = input if a is None else a, other if b is None else b
     if a is None or b is None:
-        raise TraceError("expects where(condition, a, b): indices of what is true are no program")
+        raise TraceError(
+            "expects where(condition, a, b): indices of what is true are no program"
+        )
     return elementwise(recorder, "select", (condition, a, b))
 
 
@@ -160,7 +162,9 @@ def nan_to_num(recorder, x, nan=0.0, posinf=None, neginf=None):
     f, most = Math(recorder), 3.4028234663852886e38
 
     def function(x, nan, high, low):
-        y = f.select(f.eq(x, f(math.inf)), high, f.select(f.eq(x, f(-math.inf)), low, x))
+        y = f.select(
+            f.eq(x, f(math.inf)), high, f.select(f.eq(x, f(-math.inf)), low, x)
+        )
         return f.select(f.isnan(x), nan, y)
 
     high = f(most) if posinf is None else posinf
@@ -295,14 +299,18 @@ def _isposinf(f, x):
 def gelu(recorder, x, approximate="none"):
     f = Math(recorder)
     if approximate not in ("none", "tanh"):
-        raise TraceError(f"expects approximate to be 'none' or 'tanh', but got {approximate!r}")
+        raise TraceError(
+            f"expects approximate to be 'none' or 'tanh', but got {approximate!r}"
+        )
 
     def function(x):
         if approximate == "none":
             y = f.erf(f.mul(x, f(math.sqrt(0.5))))
         else:
             cube = f.mul(f.mul(x, x), x)
-            y = f.tanh(f.mul(f(math.sqrt(2 / math.pi)), f.add(x, f.mul(f(0.044715), cube))))
+            y = f.tanh(
+                f.mul(f(math.sqrt(2 / math.pi)), f.add(x, f.mul(f(0.044715), cube)))
+            )
         return f.mul(f.mul(f(0.5), x), f.add(f(1.0), y))
 
     return apply(recorder, function, (x,))
@@ -315,9 +323,13 @@ def _with(names, defaults, function):
         f = Math(recorder)
         wrong = [key for key in kwargs if key not in defaults]
         if wrong or len(args) > len(defaults):
-            raise TraceError(f"{names[0]} takes {', '.join(defaults)}, but got {', '.join(wrong) or 'more'}")
+            raise TraceError(
+                f"{names[0]} takes {', '.join(defaults)}, but got {', '.join(wrong) or 'more'}"
+            )
         given = dict(zip(defaults, args), **kwargs)
-        values = [given[key] if key in given else f(value) for key, value in defaults.items()]
+        values = [
+            given[key] if key in given else f(value) for key, value in defaults.items()
+        ]
         return apply(recorder, lambda *scalars: function(f, *scalars), (x, *values))
 
     define(*names)(composed)

@@ -9,7 +9,12 @@ import dis
 
 LITERAL = "literal"
 
-_CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL", "LOAD_CONST_MORTAL")
+_CONSTANTS = (
+    "LOAD_CONST",
+    "LOAD_SMALL_INT",
+    "LOAD_CONST_IMMORTAL",
+    "LOAD_CONST_MORTAL",
+)
 _VARIABLES = (
     "LOAD_DEREF",
     "LOAD_GLOBAL",
@@ -28,7 +33,11 @@ _literals = {}
 
 
 def _instructions(code):
-    return [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+    return [
+        i
+        for i in dis.get_instructions(code)
+        if i.opname not in ("CACHE", "EXTENDED_ARG")
+    ]
 
 
 def _source(instruction):
@@ -59,7 +68,9 @@ def _operands(code, offset):
             break
         if depth > 1:  # one instruction that pushed both
             return None, None
-    return _source(instructions[left]) if left >= 0 else None, _source(instructions[right])
+    return _source(instructions[left]) if left >= 0 else None, _source(
+        instructions[right]
+    )
 
 
 def _literals_of(code):

@@ -226,7 +226,9 @@ def _abs(e, kind, a):
 
 def _sign(e, kind, a):
     make = e.float if kind == "F" else e.integer
-    below, zero, above = (make(x) for x in ((-1.0, 0.0, 1.0) if kind == "F" else (-1, 0, 1)))
+    below, zero, above = (
+        make(x) for x in ((-1.0, 0.0, 1.0) if kind == "F" else (-1, 0, 1))
+    )
     positive = e.compare(("sgt", "ogt"), a, zero)
     negative = e.compare(("slt", "olt"), a, zero)
     # A zero and NaN stay what they are.
@@ -300,9 +302,17 @@ def _cast(kind):
 # ===----------------------------------------------------------------------===
 
 OPS = {
-    "add": Op(_same, _ranged("arith.addi", "arith.addf", "arith.ori", _add_range), "add"),
-    "sub": Op(_number, _ranged("arith.subi", "arith.subf", None, _sub_range), "sub subtract"),
-    "mul": Op(_same, _ranged("arith.muli", "arith.mulf", "arith.andi", _mul_range), "mul multiply"),
+    "add": Op(
+        _same, _ranged("arith.addi", "arith.addf", "arith.ori", _add_range), "add"
+    ),
+    "sub": Op(
+        _number, _ranged("arith.subi", "arith.subf", None, _sub_range), "sub subtract"
+    ),
+    "mul": Op(
+        _same,
+        _ranged("arith.muli", "arith.mulf", "arith.andi", _mul_range),
+        "mul multiply",
+    ),
     "div": Op(_float, _simple(float="arith.divf"), "true_divide divide truediv"),
     "floor_div": Op(_number, _floor_div, "floor_divide floordiv"),
     "mod": Op(_number, _mod, "remainder mod"),
@@ -312,19 +322,37 @@ OPS = {
     "abs": Op(_number, _abs, "abs absolute fabs __abs__"),
     "sign": Op(_number, _sign, "sign sgn"),
     "pow": Op(_number, _pow),
-    "minimum": Op(_same, _ranged("arith.minsi", "arith.minimumf", "arith.andi", _min_range), "minimum"),
-    "maximum": Op(_same, _ranged("arith.maxsi", "arith.maximumf", "arith.ori", _max_range), "maximum"),
-    "fmin": Op(_number, _ranged("arith.minsi", "arith.minnumf", None, _min_range), "fmin"),
-    "fmax": Op(_number, _ranged("arith.maxsi", "arith.maxnumf", None, _max_range), "fmax"),
+    "minimum": Op(
+        _same,
+        _ranged("arith.minsi", "arith.minimumf", "arith.andi", _min_range),
+        "minimum",
+    ),
+    "maximum": Op(
+        _same,
+        _ranged("arith.maxsi", "arith.maximumf", "arith.ori", _max_range),
+        "maximum",
+    ),
+    "fmin": Op(
+        _number, _ranged("arith.minsi", "arith.minnumf", None, _min_range), "fmin"
+    ),
+    "fmax": Op(
+        _number, _ranged("arith.maxsi", "arith.maxnumf", None, _max_range), "fmax"
+    ),
     "and": Op(_bits, _and, "bitwise_and"),
     "or": Op(_bits, _or, "bitwise_or"),
     "xor": Op(_bits, lambda e, kind, a, b: e.op("arith.xori", a, b), "bitwise_xor"),
     "not": Op(_bits, _not, "bitwise_not invert __invert__"),
     "shl": Op(_integer, _shift("arith.shli"), "bitwise_left_shift left_shift"),
     "shr": Op(_integer, _shift("arith.shrsi"), "bitwise_right_shift right_shift"),
-    "logical_and": Op(_logical, lambda e, kind, a, b: e.op("arith.andi", a, b), "logical_and"),
-    "logical_or": Op(_logical, lambda e, kind, a, b: e.op("arith.ori", a, b), "logical_or"),
-    "logical_xor": Op(_logical, lambda e, kind, a, b: e.op("arith.xori", a, b), "logical_xor"),
+    "logical_and": Op(
+        _logical, lambda e, kind, a, b: e.op("arith.andi", a, b), "logical_and"
+    ),
+    "logical_or": Op(
+        _logical, lambda e, kind, a, b: e.op("arith.ori", a, b), "logical_or"
+    ),
+    "logical_xor": Op(
+        _logical, lambda e, kind, a, b: e.op("arith.xori", a, b), "logical_xor"
+    ),
     "logical_not": Op(_logical, _not, "logical_not"),
     "eq": Op(_compare, _predicate("eq", "oeq"), "eq equal __eq__"),
     "ne": Op(_compare, _predicate("ne", "une"), "ne not_equal __ne__"),

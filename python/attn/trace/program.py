@@ -223,7 +223,10 @@ def _operation(e, record, values, program, names, types):
     operands = [values[n] for n in record[1:]]
     wanted, _ = typed(name, tuple(_kind(x) for x in operands))
     # Integers that were read are compared in their own type.
-    if name in ("eq", "ne", "lt", "le", "gt", "ge") and operands[0].type == operands[1].type:
+    if (
+        name in ("eq", "ne", "lt", "le", "gt", "ge")
+        and operands[0].type == operands[1].type
+    ):
         if wanted[0] == "I":
             return OPS[name].emit(e, "I", *operands)
     if not name.startswith("to_"):

@@ -248,7 +248,9 @@ class Array(Traced):
 
     @property
     def dtype(self):
-        return functions.dtype_of(self._recorder, self._at((0,) * len(self.shape))._kind)
+        return functions.dtype_of(
+            self._recorder, self._at((0,) * len(self.shape))._kind
+        )
 
     def __len__(self):
         self.fixed()
@@ -270,7 +272,9 @@ class Array(Traced):
                 continue
             extent = self.shape[dim]
             if isinstance(item, slice):
-                if any(isinstance(x, Traced) for x in (item.start, item.stop, item.step)):
+                if any(
+                    isinstance(x, Traced) for x in (item.start, item.stop, item.step)
+                ):
                     raise traced_slice()
                 span = range(extent)[item]
                 if item != slice(None):
@@ -328,7 +332,20 @@ for _dunder, _name in _OPERATORS.items():
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Array, f"__{_name}__", _array_operator(_name, 1))
 Array.__hash__ = Traced.__hash__
-for _name in ("neg", "pos", "invert", "abs", "pow", "rpow", "round", "floor", "ceil", "trunc", "divmod", "rdivmod"):
+for _name in (
+    "neg",
+    "pos",
+    "invert",
+    "abs",
+    "pow",
+    "rpow",
+    "round",
+    "floor",
+    "ceil",
+    "trunc",
+    "divmod",
+    "rdivmod",
+):
     setattr(Traced, f"__{_name}__", _method(f"__{_name}__"))
 
 
@@ -354,7 +371,11 @@ def check_index(item):
 
 def plain_index(item):
     """A number of Python as an index."""
-    if isinstance(item, bool) or not hasattr(type(item), "__index__") or isinstance(item, Array):
+    if (
+        isinstance(item, bool)
+        or not hasattr(type(item), "__index__")
+        or isinstance(item, Array)
+    ):
         raise TraceError(
             "expects ints, slices, None and ... next to traced indices, but got"
             f" {type(item).__name__}"
@@ -425,7 +446,9 @@ class Table(Array):
                 static.append(slice(None))
                 bound.append(item)
             elif isinstance(item, slice):
-                if any(isinstance(x, Traced) for x in (item.start, item.stop, item.step)):
+                if any(
+                    isinstance(x, Traced) for x in (item.start, item.stop, item.step)
+                ):
                     raise traced_slice()
                 static.append(item)
                 bound.append(None)

@@ -113,7 +113,9 @@ class Rebinder:
 
     def _replace(self, value):
         if isinstance(value, types.FunctionType):
-            return value if is_library(value.__module__ or "") else self._function(value)
+            return (
+                value if is_library(value.__module__ or "") else self._function(value)
+            )
         if isinstance(value, functools.partial):
             keywords = {key: self.replace(x) for key, x in value.keywords.items()}
             args = map(self.replace, value.args)
@@ -167,7 +169,16 @@ class Rebinder:
         return scope
 
 
-_PLAIN = (int, float, bool, str, type(None), type, types.ModuleType, types.BuiltinFunctionType)
+_PLAIN = (
+    int,
+    float,
+    bool,
+    str,
+    type(None),
+    type,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+)
 
 
 def _is_object(value):

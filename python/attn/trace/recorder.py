@@ -118,7 +118,9 @@ class Recorder:
     operations in order. `other` is the recorder of another region of the same
     program, with which it shares captures and scalars."""
 
-    def __init__(self, kinds, other=None, *, namespace=None, device=None, located=False):
+    def __init__(
+        self, kinds, other=None, *, namespace=None, device=None, located=False
+    ):
         self.kinds = list(kinds)
         self.ops = []
         self.places = []
@@ -227,9 +229,7 @@ class Recorder:
         try:
             dtype, shape, strides, address = _describe(tensor)
         except (TypeError, ValueError, AttributeError) as error:
-            raise TraceError(
-                f"cannot read {type(tensor).__name__}: {error}"
-            ) from error
+            raise TraceError(f"cannot read {type(tensor).__name__}: {error}") from error
         name = LONG_NAMES.get(dtype, dtype)
         if name not in LONG_NAMES.values():
             raise TraceError(
