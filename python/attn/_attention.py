@@ -4,17 +4,12 @@ import threading
 
 from . import _tensors
 from ._errors import InvalidArgument
-from ._kernel import compile
+from ._kernel import compile, on_clear_cache
 from .trace import Variant, trace
 
 _kernels = {}
 _lock = threading.Lock()
-
-
-def clear_cache():
-    """Forgets which kernels functions had."""
-    with _lock:
-        _kernels.clear()
+on_clear_cache.append(_kernels.clear)
 
 
 def kernel_of(program, variant, **options):

@@ -213,10 +213,16 @@ _slots = {}
 _slots_lock = threading.Lock()
 
 
+# What else forgets kernels when `clear_cache` does.
+on_clear_cache = []
+
+
 def clear_cache():
     """Forgets the kernels that `compile` keeps; those in use stay valid."""
     with _slots_lock:
         _slots.clear()
+    for clear in on_clear_cache:
+        clear()
 
 
 def _expect(name, value, kind, expected):

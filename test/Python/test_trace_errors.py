@@ -4,6 +4,7 @@
 import inspect
 import math
 import re
+import types
 import unittest
 
 try:
@@ -251,7 +252,7 @@ class Captures(Case):
 
     def test_hidden(self):
         # An array that the trace does not find asks for an index.
-        hidden = type("Hidden", (), {"__slots__": ("table",)})()
+        hidden = types.ModuleType("hidden")
         hidden.table = numpy.zeros(9)
         self.check(
             "attn.trace.capture(table)", lambda s, b, h, q, kv: s + hidden.table[q]

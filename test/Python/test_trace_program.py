@@ -1,7 +1,10 @@
 # RUN: %python %s
 """Programs of traced functions: what they capture, their keys, and their text."""
 
+import collections
+import dataclasses
 import functools
+import math
 import os
 import subprocess
 import sys
@@ -19,6 +22,7 @@ except ImportError:
 import attn
 import support
 from attn import _attention, trace
+from attn.trace import functions
 
 WINDOW = 7
 if numpy is not None:
@@ -84,6 +88,40 @@ class Functions(Case):
         self.check(mod.score, plain=self.plain)
         self.check(mod, plain=self.plain)
         self.check(lambda s, b, h, q, kv: mod(s, b, h, q, kv), plain=self.plain)
+
+    def test_objects_of_other_kinds(self):
+        named = collections.namedtuple("Named", "bias n")(self.bias, 3)
+
+        @dataclasses.dataclass
+        class Mod:
+            bias: object
+
+            def __getitem__(self, key):
+                return self.bias[key]
+
+            def __len__(self):
+                return 7
+
+        class Derived(Mod):
+            __slots__ = ("more",)
+
+            def __getitem__(self, key):
+                return super().__getitem__(key) + self.more[key[::-1]]
+
+        mod = Derived(self.bias)
+        mod.more = self.bias.T
+        self.check(
+            lambda s, b, h, q, kv: (
+                s
+                + named.bias[h, q] * named.n
+                + mod[h, kv]
+                + isinstance(mod, Mod)
+                + len(mod)
+            ),
+            plain=lambda s, b, h, q, kv: (
+                s + self.bias[h, q] * 3 + self.bias[h, kv] * 2 + 8
+            ),
+        )
 
     def test_containers(self):
         tables = {"a": [self.bias, (self.bias, 1)]}
@@ -205,9 +243,13 @@ class NumPyFunctions(Case):
         )
         self.check(mask=lambda b, h, q, kv: numpy.stack(masks(b, h, q, kv)).any(0))
 
-    def test_math(self):
-        import math
+    def test_powers_of_variables(self):
+        n, x = 2, 0.5
+        self.check(
+            lambda s, b, h, q, kv: s**n + (kv % 7) ** n * 0.01 + n ** (h % 3) + x**h
+        )
 
+    def test_math(self):
         self.check(
             lambda s, b, h, q, kv: (
                 s * 0.5 + math.floor(s) - math.ceil(s) + math.trunc(s) + round(s)
@@ -303,6 +345,12 @@ class Keys(Case):
         program = trace.trace(None, mask)
         self.assertEqual([slot.kind for slot in program.scalars], ["P", "P"])
         self.check(mask=mask)
+        # In comparisons, too, of which Python swaps the operands.
+        program = trace.trace(
+            None,
+            lambda b, h, q, kv: ((left < q) & (right < q) & (q > left) & (right >= kv)),
+        )
+        self.assertEqual(len(program.scalars), 2)
 
     def test_compilations(self):
         # Numbers and tables that change take effect, and compile nothing.
@@ -321,7 +369,10 @@ class Keys(Case):
                     self.q, self.k, self.v = (x[:, :, :length] for x in cases.inputs())
                     self.check(score, mask)
         self.assertEqual(compile.call_count, 1)
-        _attention.clear_cache()
+        attn.clear_cache()
+        with mock.patch.object(_attention, "compile", wraps=attn.compile) as compile:
+            self.check(score, mask)
+        self.assertEqual(compile.call_count, 1)
 
     def test_threads(self):
         results, errors = [None] * 8, []
@@ -405,6 +456,41 @@ class Captures(Case):
             lambda s, b, h, q, kv: s + table[h, 1][kv % 9] * kv + table[h, 0, 0],
             plain=lambda s, b, h, q, kv: s + kv + 1,
         )
+
+
+class Names(unittest.TestCase):
+    """The table knows the operations of graphs of PyTorch."""
+
+    def test_aten(self):
+        names = """index.Tensor add.Tensor sub.Tensor ge.Tensor bitwise_and.Tensor
+            bitwise_or.Tensor mul.Tensor where.self scalar_tensor remainder.Scalar
+            floor_divide le.Scalar abs eq.Tensor lt.Scalar div.Tensor clamp new_zeros
+            lift_fresh_copy new_ones neg exp2 tan sin cos relu log silu sigmoid tanh gelu
+            dot __rshift__.Scalar __lshift__.Scalar bitwise_not ne.Tensor any.dim
+            unsqueeze _to_copy convert_element_type full logical_and logical_or
+            logical_not pow.Tensor_Scalar sqrt rsqrt erf minimum maximum exp log1p sign
+            floor masked_fill.Scalar select.int squeeze.dim ceil trunc round isnan isinf
+            reciprocal fmod.Tensor bitwise_xor.Tensor sum.dim_IntList amax expm1"""
+        self.assertEqual(
+            [
+                n
+                for n in names.split()
+                if n.partition(".")[0] not in functions.FUNCTIONS
+            ],
+            [],
+        )
+
+    def test_graphs(self):
+        # As an importer calls them.
+        call = lambda s, name, *args: functions.call(s._recorder, name, args, {})
+        table = numpy.zeros((4, 5), "f4")
+        one = trace.trace(
+            lambda s, b, h, q, kv: s
+            + call(s, "index", table, [h, kv])
+            + call(s, "select", call(s, "index", table, [None, q]), 0, 2)
+        )
+        two = trace.trace(lambda s, b, h, q, kv: s + table[h, kv] + table[2, q])
+        self.assertEqual(len(one.score.ops), len(two.score.ops))
 
 
 class Variants(Case):

@@ -214,6 +214,21 @@ def stack(recorder, values, dim=0, axis=0, **_):
     return proxy.Array(recorder, (len(values),), at)
 
 
+@define("index", "_unsafe_index")
+def index(recorder, x, indices):
+    items = tuple(slice(None) if i is None else i for i in indices)
+    return _table(recorder, x)[items]
+
+
+@define("select")
+def select(recorder, x, dim, index):
+    return _table(recorder, x)[(slice(None),) * (dim % len(x.shape)) + (index,)]
+
+
+def _table(recorder, x):
+    return x if isinstance(x, proxy.Array) else proxy.Table(recorder, x)
+
+
 def _tuple(value):
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 

@@ -24,10 +24,12 @@ _VARIABLES = (
     "LOAD_NAME",
     "LOAD_CLASSDEREF",
 )
+_JUMPS = {*dis.hasjrel, *getattr(dis, "hasjabs", ())}
+_SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _BINARY = ("BINARY_", "COMPARE_OP", "INPLACE_")
 
 # (code, offset) -> what the left and the right operand come from: LITERAL, the
-# name of a variable, or None; or the literals of a call.
+# name of a variable, or None, and the symbol of a comparison; None for a call.
 _sites = {}
 _literals = {}
 
@@ -54,23 +56,24 @@ def _operands(code, offset):
     at = next((n for n, i in enumerate(instructions) if i.offset == offset), None)
     if at is None or not instructions[at].opname.startswith(_BINARY):
         return None
-    right = at - 1
+    right, symbol = at - 1, None
+    if instructions[at].opname == "COMPARE_OP":
+        symbol = str(instructions[at].argval).removeprefix("bool(").rstrip(")")
     # The left operand is what was on the stack before the right one, which
     # ends where the effects of its instructions add up to one value.
     depth, left = 0, right
     while left >= 0:
         instruction = instructions[left]
-        if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
-            return None, _source(instructions[right])
+        if instruction.opcode in _JUMPS:
+            return None, _source(instructions[right]), symbol
         depth += dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
         left -= 1
         if depth == 1:
             break
         if depth > 1:  # one instruction that pushed both
-            return None, None
-    return _source(instructions[left]) if left >= 0 else None, _source(
-        instructions[right]
-    )
+            return None, None, symbol
+    before = _source(instructions[left]) if left >= 0 else None
+    return before, _source(instructions[right]), symbol
 
 
 def _literals_of(code):
@@ -90,16 +93,20 @@ def _literals_of(code):
 
 def source(frame, position, value):
     """LITERAL, the name of the variable, or None for an operand of the
-    operation that a frame is at; `position` is 0 for its left operand."""
+    operation that a frame is at. `position` is 0 for the left one, 1 for the right
+    one, or the name of the comparison that Python has called, of the other one."""
     site = (frame.f_code, frame.f_lasti)
     sources = _sites.get(site, LITERAL)
     if sources is LITERAL:
         sources = _sites[site] = _operands(*site)
     if sources is not None:
-        if position is None:
-            # A comparison, whose operands Python may have swapped.
-            return LITERAL if LITERAL in sources else sources[1] or sources[0]
-        return sources[position]
+        if position in (0, 1):
+            return sources[position]
+        symbol = _SYMBOLS.get(position)
+        if symbol is not None and sources[2] is not None:
+            # Python has swapped the operands if it had to.
+            return sources[1 if sources[2] == symbol else 0]
+        return LITERAL if LITERAL in sources[:2] else sources[1] or sources[0]
     # A call: any literal of the function may be the argument.
     literals = _literals.get(frame.f_code)
     if literals is None:

@@ -182,7 +182,7 @@ def _comparison(name):
                 raise escaped()
             number = other._number
         elif type(other) in _NUMBERS:
-            number = recorder.number(other)
+            number = recorder.number(other, name)
         else:
             return functions.elementwise(recorder, name, (self, other))
         return Scalar(recorder, recorder.op(name, self._number, number))

@@ -35,16 +35,27 @@ class _View:
     def __init__(self, value, rebinder):
         self.__dict__["_attn_view"] = value, rebinder
 
+    # For isinstance and super.
+    __class__ = property(lambda self: type(self._attn_view[0]))
+
     def __getattr__(self, name):
         value, rebinder = self._attn_view
-        return rebinder.replace_member(value, self, name)
+        member = getattr(value, name)
+        if isinstance(member, types.MethodType) and member.__self__ is value:
+            return types.MethodType(rebinder.replace(member.__func__), self)
+        return rebinder.replace(member)
 
     def __setattr__(self, name, value):
         raise TraceError(f"a function that is traced may not set '{name}'")
 
-    def __call__(self, *args):
-        value, rebinder = self._attn_view
-        return rebinder.replace(type(value).__call__)(self, *args)
+    def __call__(self, *args, **kwargs):
+        return self.__getattr__("__call__")(*args, **kwargs)
+
+    def __getitem__(self, key):
+        return self.__getattr__("__getitem__")(key)
+
+    def __len__(self):
+        return len(self._attn_view[0])
 
 
 class Rebinder:
@@ -88,12 +99,12 @@ class Rebinder:
         elif isinstance(value, types.MethodType):
             yield value.__func__
             yield value.__self__
-        elif type(value) in (list, tuple):
+        elif isinstance(value, (list, tuple)):
             yield from value
-        elif type(value) is dict:
+        elif isinstance(value, dict):
             yield from value.values()
         elif _is_object(value):
-            yield from vars(value).values()
+            yield from _attributes(value)
             call = getattr(type(value), "__call__", None)
             if isinstance(call, types.FunctionType):
                 yield call
@@ -124,19 +135,18 @@ class Rebinder:
             return types.MethodType(
                 self.replace(value.__func__), self.replace(value.__self__)
             )
-        if type(value) in (list, tuple) and self.needs(value):
-            return type(value)(map(self.replace, value))
-        if type(value) is dict and self.needs(value):
+        if not isinstance(value, (list, tuple, dict)) and not _is_object(value):
+            return value
+        if not self.needs(value):
+            return value
+        if isinstance(value, dict):
             return {key: self.replace(x) for key, x in value.items()}
-        if _is_object(value) and self.needs(value):
-            return _View(value, self)
-        return value
-
-    def replace_member(self, value, view, name):
-        member = getattr(value, name)
-        if isinstance(member, types.MethodType) and member.__self__ is value:
-            return types.MethodType(self.replace(member.__func__), view)
-        return self.replace(member)
+        if isinstance(value, list):
+            return [self.replace(x) for x in value]
+        if isinstance(value, tuple):
+            make = getattr(type(value), "_make", tuple)  # of a namedtuple
+            return make([self.replace(x) for x in value])
+        return _View(value, self)
 
     def _function(self, function):
         code = function.__code__
@@ -181,11 +191,19 @@ _PLAIN = (
 )
 
 
+def _attributes(value):
+    yield from getattr(value, "__dict__", {}).values()
+    for base in type(value).__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name):
+                yield getattr(value, name)
+
+
 def _is_object(value):
     """Whether this is an object of a user's class."""
     return (
-        hasattr(value, "__dict__")
-        and not isinstance(value, (type, types.ModuleType))
+        not isinstance(value, (type, types.ModuleType))
         and type(value).__module__ != "builtins"
         # As a torch.nn.Module is, whose tensors ask us.
         and not any(is_library(base.__module__) for base in type(value).__mro__)

@@ -187,8 +187,9 @@ class Recorder:
 
     def number(self, value, position=None, positive=False):
         """A number of Python: a constant if it is written in the function, and
-        else a scalar. `position` is that in a binary operation: 0 is the left
-        one, and None either. `positive` asks whether it is known to be."""
+        else a scalar. `position` is that in a binary operation, as
+        literals.source has it, or None. `positive` says that it matters whether
+        it is more than 0."""
         kind = type(value)
         if kind is float and (value != value or value in (float("inf"), -float("inf"))):
             return self.constant(value)
