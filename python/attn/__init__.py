@@ -17,7 +17,7 @@ from ._errors import (
     OutOfRange,
     Unsupported,
 )
-from ._kernel import BoundCall, Kernel, TensorInfo, clear_cache, compile
+from ._kernel import BoundCall, Kernel, TensorInfo, clear_cache, compile, differentiate
 from ._native import version
 from ._tensors import Bitcast, bitcast
 
@@ -41,6 +41,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "trace",
+    "differentiate",
     "version",
 ]
 

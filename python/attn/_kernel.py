@@ -68,10 +68,12 @@ class BoundCall:
 class Kernel:
     """Compiled code, which `compile` makes. Threads may call it at once."""
 
-    def __init__(self, handle, target, on_cuda=None):
+    def __init__(self, handle, target, on_cuda=None, gradient=None):
         self._handle = handle
         # Makes the same kernel for a GPU.
         self._on_cuda = on_cuda
+        # Makes the kernel of gradients with respect to named inputs.
+        self._gradient = gradient
         release = weakref.finalize(self, _native.release, handle)
         # Threads that outlive the interpreter may still be running it.
         release.atexit = False
@@ -90,6 +92,21 @@ class Kernel:
         inputs = ", ".join(map(str, self.inputs))
         results = ", ".join(map(str, self.results))
         return f"<attn.Kernel @{self.entry}({inputs}) -> ({results}) for {self.target}>"
+
+    def gradient(self, wrt=None):
+        """The kernel that computes gradients, compiled as this one was but for
+        the schedule.
+
+        Its inputs are those of this kernel, then its results of floats, then
+        the gradients of a loss with respect to these: of a result "o" that is
+        "do". Its results are the gradients with respect to inputs: to those
+        that `wrt` names, a name or several, or to all of floats. They come in
+        the order of the inputs, and that of "q" is "dq".
+
+        Raises CompileError for a name that no input of floats has, and for an
+        operation without a derivative.
+        """
+        return self._gradient(wrt)
 
     def result_shapes(self, *tensors):
         """The shapes of the results for these inputs, as a tuple of tuples."""
@@ -262,6 +279,50 @@ def _read_program(program):
         return file.read(), os.fsdecode(path)
 
 
+def _names(wrt):
+    """The names of inputs, of which there are some, as a tuple; none for None."""
+    if wrt is None:
+        return ()
+    try:
+        names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    except TypeError:
+        raise InvalidArgument(
+            f"expects wrt to be names of inputs, but got {type(wrt).__name__}"
+        ) from None
+    if not names:
+        raise InvalidArgument("expects wrt to name an input, but got no name")
+    for name in names:
+        if name is None or not _expect_text("a name in wrt", name):
+            raise InvalidArgument(f"expects wrt to name inputs, but got {name!r}")
+    return names
+
+
+def differentiate(program, entry=None, wrt=None, joint=False):
+    """The program, as text, that computes the gradients of another one.
+
+    program  as `compile` takes it
+    entry    the function, by default the only public one
+    wrt      the name of an input to compute the gradient with respect to, or
+             several; by default all of floats that the results depend on
+    joint    whether it computes and returns the results too, and does not take
+             them
+
+    Its one public function takes the inputs, the results of floats (unless
+    joint) and the gradients of a loss with respect to these, and returns the
+    gradients with respect to the inputs, in their order. A gradient has the
+    name of what it is of with a "d" in front.
+
+    Raises CompileError for a name that no input of floats has, and for an
+    operation without a derivative.
+    """
+    text, path = _read_program(program)
+    _expect_text("entry", entry)
+    _expect("joint", joint, bool, "a bool")
+    return _native.differentiate(
+        text, entry=entry, name=path, wrt=_names(wrt), joint=joint
+    )
+
+
 def compile(
     program,
     entry=None,
@@ -328,23 +389,27 @@ def compile(
         # 0 means the usual one there, and -1 none.
         "level": {None: 0, 0: -1}.get(opt_level, opt_level),
     }
+    same = {
+        "processor": processor,
+        "sparsity": sparsity,
+        "bounds_check": bounds_check,
+        "opt_level": opt_level,
+        "name": options["name"],
+    }
+
+    def gradient(wrt):
+        grad = _native.differentiate(
+            text, entry=entry, name=options["name"], wrt=_names(wrt), joint=False
+        )
+        return compile(grad, target=target, **same)
+
     first, on_cuda = target, None
     if target == "auto":
         # For the CPU at once, and for a GPU when there are tensors on one.
         first = "cpu"
 
         def on_cuda():
-            return compile(
-                text,
-                entry,
-                "cuda",
-                processor=processor,
-                schedule=schedule,
-                sparsity=sparsity,
-                bounds_check=bounds_check,
-                opt_level=opt_level,
-                name=options["name"],
-            )
+            return compile(text, entry, "cuda", schedule=schedule, **same)
 
     key = (text, target, tuple(options.values()))
     with _slots_lock:
@@ -359,5 +424,5 @@ def compile(
                     if _slots.get(key) is slot:
                         del _slots[key]
                 raise
-            slot.kernel = Kernel(handle, first, on_cuda)
+            slot.kernel = Kernel(handle, first, on_cuda, gradient)
         return slot.kernel

@@ -60,6 +60,18 @@ class _CompileOptions(ctypes.Structure):
     ]
 
 
+class _DifferentiateOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("entry", c_char_p),
+        ("buffer_name", c_char_p),
+        ("wrt", POINTER(c_char_p)),
+        ("num_wrt", c_size_t),
+        ("joint", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class _RunOptions(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -83,6 +95,10 @@ _FUNCTIONS = {
     "attnKernelCompile": (
         _STATUS,
         [c_char_p, c_size_t, POINTER(_CompileOptions), POINTER(c_void_p), _ERROR],
+    ),
+    "attnDifferentiate": (
+        _STATUS,
+        [c_char_p, c_size_t, POINTER(_DifferentiateOptions), POINTER(c_void_p), _ERROR],
     ),
     "attnKernelDevice": (c_int32, [c_void_p]),
     "attnKernelRelease": (None, [c_void_p]),
@@ -151,6 +167,36 @@ def _encode(text):
 def version():
     """The version of the library, such as "0.1.0"."""
     return library().attnVersionString().decode()
+
+
+def _take(string):
+    """The bytes of a string of the library, which goes."""
+    try:
+        data = library().attnStringData(string)
+        return ctypes.string_at(data, library().attnStringSize(string))
+    finally:
+        library().attnStringDestroy(string)
+
+
+def differentiate(program, *, entry, name, wrt, joint):
+    """The text of a program that computes gradients."""
+    names = (c_char_p * len(wrt))(*map(_encode, wrt))
+    options = _DifferentiateOptions(
+        struct_size=ctypes.sizeof(_DifferentiateOptions),
+        entry=_encode(entry),
+        buffer_name=_encode(name),
+        wrt=names,
+        num_wrt=len(wrt),
+        joint=joint,
+    )
+    text, error = c_void_p(), c_void_p()
+    _check(
+        library().attnDifferentiate(
+            program, len(program), byref(options), byref(text), byref(error)
+        ),
+        error,
+    )
+    return _take(text).decode()
 
 
 # ===----------------------------------------------------------------------===
@@ -231,12 +277,7 @@ def results(kernel):
 def report(kernel):
     string, error = c_void_p(), c_void_p()
     _check(library().attnKernelReport(kernel, byref(string), byref(error)), error)
-    try:
-        data = library().attnStringData(string)
-        text = ctypes.string_at(data, library().attnStringSize(string))
-    finally:
-        library().attnStringDestroy(string)
-    return json.loads(text)
+    return json.loads(_take(string))
 
 
 # ===----------------------------------------------------------------------===

@@ -182,8 +182,9 @@ def _view_torch(tensor, what, writable, dtype):
         )
     if tensor.requires_grad and torch.is_grad_enabled():
         raise InvalidArgument(
-            f"expects {what} not to require a gradient, as kernels have none:"
-            " detach it, or call the kernel in torch.no_grad()"
+            f"expects {what} not to require a gradient, as PyTorch knows none of a"
+            " kernel: detach it, call the kernel in torch.no_grad(), or use"
+            " attn.torch"
         )
     if tensor.is_conj() or tensor.is_neg():
         raise InvalidArgument(

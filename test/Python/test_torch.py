@@ -66,7 +66,7 @@ class PyTorch(unittest.TestCase):
         kernel = attn.compile(support.mask_program("bf16"))
         q = self.inputs[0]
         o = kernel(q, q, q, torch.tensor(1, dtype=torch.bfloat16))
-        self.assertTrue(torch.equal(o, q[:, :, :1].expand_as(q)))
+        self.assertLess((o - q[:, :, :1]).abs().max().item(), 1e-6)
 
     def test_gradients(self):
         q, k, v = self.inputs

@@ -1,0 +1,150 @@
+# RUN: %python %s
+"""Programs and kernels that compute gradients."""
+
+import pathlib
+import tempfile
+import unittest
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+import attn
+import support
+
+CAUSAL = support.EXAMPLES / "causal.mlir"
+ALIBI = support.EXAMPLES / "alibi.mlir"
+WINDOW = support.EXAMPLES / "sliding-window.mlir"
+
+
+def compile(program, **options):
+    """As attn.compile does, but sooner: no test here is about speed."""
+    return attn.compile(program, opt_level=0, **options)
+
+
+class Programs(unittest.TestCase):
+    def test_all_inputs(self):
+        kernel = compile(attn.differentiate(ALIBI))
+        self.assertEqual(kernel.entry, "alibi_grad")
+        self.assertEqual(
+            [info.name for info in kernel.inputs],
+            ["q", "k", "v", "slopes", "o", "do"],
+        )
+        self.assertEqual(
+            [str(info) for info in kernel.results],
+            ["dq: ?x8x?x64xf32", "dk: ?x8x?x64xf32", "dv: ?x8x?x64xf32"]
+            + ["dslopes: 8xf32"],
+        )
+
+    def test_some_inputs(self):
+        for wrt, expected in [
+            ("k", ["dk"]),
+            (["slopes", "q"], ["dq", "dslopes"]),
+            (iter(["v"]), ["dv"]),
+        ]:
+            kernel = compile(attn.differentiate(ALIBI.read_text(), wrt=wrt))
+            self.assertEqual([info.name for info in kernel.results], expected)
+
+    def test_joint(self):
+        kernel = compile(attn.differentiate(ALIBI, wrt="q", joint=True))
+        self.assertEqual(
+            [info.name for info in kernel.inputs], ["q", "k", "v", "slopes", "do"]
+        )
+        self.assertEqual([info.name for info in kernel.results], ["o", "dq"])
+
+    def test_entry(self):
+        text = CAUSAL.read_text()
+        two = text + text.replace("@causal", "@other")
+        gradient = attn.differentiate(two, entry="other")
+        self.assertEqual(compile(gradient).entry, "other_grad")
+        with self.assertRaisesRegex(attn.CompileError, "one public function"):
+            attn.differentiate(two)
+
+    def test_errors(self):
+        for wrt, message in [
+            ("nothing", "arguments, but got 'nothing', which is none"),
+            ("window", "of f64, f32, f16 or bf16, but got 'window' of 'index'"),
+        ]:
+            with self.assertRaisesRegex(attn.CompileError, message):
+                attn.differentiate(WINDOW, wrt=wrt)
+        for wrt, message in [
+            (7, "wrt to be names of inputs, but got int"),
+            ([], "wrt to name an input, but got no name"),
+            ([1], "a name in wrt to be a string, but got int"),
+            ([None], "wrt to name inputs, but got None"),
+            ("", "wrt to name inputs, but got ''"),
+            ("a\0b", "a name in wrt to be a string without a NUL"),
+        ]:
+            with self.assertRaisesRegex(attn.InvalidArgument, message):
+                attn.differentiate(WINDOW, wrt=wrt)
+        with self.assertRaisesRegex(attn.InvalidArgument, "joint .*int"):
+            attn.differentiate(WINDOW, joint=1)
+        with self.assertRaisesRegex(attn.InvalidArgument, "entry .*int"):
+            attn.differentiate(WINDOW, entry=1)
+
+    def test_messages_have_the_place(self):
+        text = WINDOW.read_text()
+        with self.assertRaisesRegex(attn.CompileError, r"^<input>:\d+:\d+: error: "):
+            attn.differentiate(text, wrt="nothing")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "mine.mlir"
+            path.write_text(text)
+            with self.assertRaisesRegex(attn.CompileError, r"mine\.mlir:\d+:\d+: "):
+                attn.differentiate(path, wrt="nothing")
+
+
+@unittest.skipIf(numpy is None, "needs NumPy")
+class Kernels(unittest.TestCase):
+    def test_a_gradient_is_that_of_the_loss(self):
+        random = numpy.random.default_rng(0)
+        q, k, v, do = random.standard_normal((4, 2, 8, 21, 64))
+        slopes = random.standard_normal(8)
+        kernel = compile(ALIBI.read_text().replace("f32", "f64"))
+        inputs = (q, k, v, slopes)
+        o = kernel(*inputs)
+        gradients = kernel.gradient()(*inputs, o, do)
+        # The loss is sum(o * do); its slope in a random direction.
+        for number, (x, dx) in enumerate(zip(inputs, gradients)):
+            way = random.standard_normal(x.shape)
+            losses = []
+            for step in (1e-5, -1e-5):
+                moved = list(inputs)
+                moved[number] = x + step * way
+                losses.append((kernel(*moved) * do).sum())
+            slope = (losses[0] - losses[1]) / 2e-5
+            self.assertAlmostEqual((dx * way).sum() / slope, 1, places=6)
+
+    def test_what_is_asked_for(self):
+        kernel = compile(WINDOW)
+        gradient = kernel.gradient("v")
+        self.assertIs(kernel.gradient(["v"]), gradient)
+        self.assertIsNot(kernel.gradient(), gradient)
+        self.assertEqual([info.name for info in gradient.results], ["dv"])
+        self.assertEqual(gradient.target, kernel.target)
+        with self.assertRaisesRegex(attn.CompileError, "'window' of 'index'"):
+            kernel.gradient("window")
+        with self.assertRaisesRegex(attn.InvalidArgument, "no name"):
+            kernel.gradient(())
+
+    def test_options_are_those_of_the_kernel(self):
+        schedule = "tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 1"
+        kernel = compile(
+            CAUSAL,
+            processor="baseline",
+            schedule=f"#attn.schedule<{schedule}>",
+            bounds_check=True,
+        )
+        gradient = kernel.gradient()
+        self.assertNotIn("avx", gradient.report["target"])
+        gpu = compile(WINDOW, target="cuda")
+        self.assertEqual(gpu.gradient("q").target, "cuda")
+
+    def test_the_gradient_of_a_gradient(self):
+        gradient = compile(CAUSAL).gradient()
+        with self.assertRaisesRegex(attn.CompileError, "has no derivative"):
+            gradient.gradient()
+
+
+if __name__ == "__main__":
+    unittest.main()

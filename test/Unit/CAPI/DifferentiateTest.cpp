@@ -1,0 +1,131 @@
+//===- DifferentiateTest.cpp - Gradients through the C interface ----------===//
+
+#include "TestHelpers.h"
+#include <cmath>
+
+static attnDifferentiateOptions makeGradientOptions() {
+  attnDifferentiateOptions options = {};
+  options.struct_size = sizeof(options);
+  return options;
+}
+
+/// The text of the gradient of a program that has one.
+static std::string
+differentiate(const std::string &program,
+              const attnDifferentiateOptions *options = nullptr) {
+  attnString *text = nullptr;
+  expectSuccess(attnDifferentiate, program.data(), program.size(), options,
+                &text);
+  Owner<attnString> owner(text);
+  return std::string(attnStringData(text), attnStringSize(text));
+}
+
+static std::vector<std::string> getNames(const attnKernel *kernel,
+                                         bool inputs) {
+  std::vector<std::string> names;
+  size_t count =
+      inputs ? attnKernelNumInputs(kernel) : attnKernelNumResults(kernel);
+  for (size_t index = 0; index < count; ++index) {
+    attnTensorInfo info = {};
+    info.struct_size = sizeof(info);
+    expectSuccess(inputs ? attnKernelInputInfo : attnKernelResultInfo, kernel,
+                  index, &info);
+    names.push_back(info.name);
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Differentiate, GivesAProgramOfInputsResultsAndTheirGradients) {
+  Owner<attnKernel> kernel = compile(differentiate(kMean));
+  ASSERT_TRUE(kernel);
+  EXPECT_STREQ(attnKernelEntry(kernel.get()), "mean_grad");
+  EXPECT_EQ(getNames(kernel.get(), true),
+            (Names{"query", "k", "v", "o", "lse", "do", "dlse"}));
+  EXPECT_EQ(getNames(kernel.get(), false), (Names{"dquery", "dk", "dv"}));
+
+  // The mean of two values: half of the gradient of the result for either.
+  Floats q({1, 1, 1, 2}, 1.0f), k({1, 1, 2, 2}, 1.0f);
+  Floats v({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  Floats o({1, 1, 1, 4}, {3, 4, 5, 6}), lse({1, 1, 1}, std::log(2.0f));
+  Floats outputGrad({1, 1, 1, 4}, {2, 4, 6, 8}), lseGrad({1, 1, 1}, 0.0f);
+  Floats dq({1, 1, 1, 2}, -1.0f), dk({1, 1, 2, 2}, -1.0f);
+  Floats dv({1, 1, 2, 4}, -1.0f);
+  attnTensor inputs[] = {q.view(),   k.view(),          v.view(),      o.view(),
+                         lse.view(), outputGrad.view(), lseGrad.view()};
+  attnTensor results[] = {dq.view(), dk.view(), dv.view()};
+  expectSuccess(attnKernelRun, kernel.get(), inputs, size_t(7), results,
+                size_t(3), nullptr);
+  EXPECT_EQ(dq.data, (std::vector<float>{0, 0}));
+  EXPECT_EQ(dk.data, (std::vector<float>{0, 0, 0, 0}));
+  const float half[] = {1, 2, 3, 4, 1, 2, 3, 4};
+  for (size_t index = 0; index < dv.data.size(); ++index)
+    EXPECT_NEAR(dv.data[index], half[index], 1e-6) << index;
+}
+
+TEST(Differentiate, TakesOptions) {
+  std::string program = kMean;
+  program += kLookup;
+  attnDifferentiateOptions options = makeGradientOptions();
+  const char *names[] = {"bias", "v"};
+  options.entry = "lookup";
+  options.wrt = names;
+  options.num_wrt = 2;
+  Owner<attnKernel> kernel = compile(differentiate(program, &options));
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(getNames(kernel.get(), true),
+            (Names{"q", "v", "bias", "at", "o", "do"}));
+  EXPECT_EQ(getNames(kernel.get(), false), (Names{"dv", "dbias"}));
+  options.num_wrt = 1;
+  options.joint = 1;
+  kernel = compile(differentiate(program, &options));
+  ASSERT_TRUE(kernel);
+  EXPECT_EQ(getNames(kernel.get(), true),
+            (Names{"q", "v", "bias", "at", "do"}));
+  EXPECT_EQ(getNames(kernel.get(), false), (Names{"o", "dbias"}));
+}
+
+TEST(Differentiate, ReportsWhatIsWrong) {
+  attnDifferentiateOptions options = makeGradientOptions();
+  options.buffer_name = "model.mlir";
+  attnString *text = reinterpret_cast<attnString *>(1);
+  auto reject = [&](attnStatus status, const char *message) {
+    expectFailure(status, message, attnDifferentiate, kLookup,
+                  sizeof(kLookup) - 1, &options, &text);
+    EXPECT_EQ(text, nullptr);
+  };
+  const char *names[] = {"nothing", nullptr};
+  options.wrt = names;
+  options.num_wrt = 1;
+  reject(ATTN_COMPILE_ERROR,
+         "expects gradients with respect to its arguments, but got 'nothing', "
+         "which is none");
+  names[0] = "at";
+  reject(ATTN_COMPILE_ERROR,
+         "expects gradients with respect to arguments of f64, f32, f16 or "
+         "bf16, but got 'at' of 'index'");
+  names[0] = "bias";
+  options.num_wrt = 2;
+  reject(ATTN_INVALID_ARGUMENT, "expects the name of an input, but got NULL");
+  options.wrt = nullptr;
+  reject(ATTN_INVALID_ARGUMENT, "expects names of inputs, but got NULL");
+  options.num_wrt = 0;
+  options.entry = "missing";
+  reject(ATTN_COMPILE_ERROR, "expects a function of the name 'missing'");
+  options.entry = nullptr;
+  options.reserved = 3;
+  reject(ATTN_UNSUPPORTED,
+         "expects the reserved member of attnDifferentiateOptions to be 0, but "
+         "got 3");
+  options.reserved = 0;
+  options.struct_size = 8;
+  reject(ATTN_INVALID_ARGUMENT, "struct_size of attnDifferentiateOptions");
+  expectFailure(ATTN_COMPILE_ERROR, "<input>:1:1: error:", attnDifferentiate,
+                "nonsense", size_t(8), nullptr, &text);
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a program, but got NULL",
+                attnDifferentiate, nullptr, size_t(3), nullptr, &text);
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects a place for the text, but got NULL", attnDifferentiate,
+                kLookup, sizeof(kLookup) - 1, nullptr, nullptr);
+}
