@@ -8,6 +8,7 @@ each tensor and the stream through.
 
 import ctypes
 import json
+import struct
 import threading
 from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 
@@ -365,3 +366,56 @@ def run(kernel, inputs, results, stream=None, threads=0, check_lists=False):
         ),
         error,
     )
+
+
+_TENSOR_WORDS = ctypes.sizeof(_Tensor) // 8
+_pack = {}
+
+
+def launch(kernel, inputs, results, stream=None):
+    """Runs a kernel as `run` does, but checks nothing first and makes as few
+    objects as there can be: for callers that know their tensors.
+
+    A tensor is (address, code of the element type, shape, strides in elements).
+    """
+    count = len(inputs) + len(results)
+    words = [0] * (_TENSOR_WORDS * count)
+    size = 8 * len(words) + 16 * sum([len(t[2]) for t in (*inputs, *results)])
+    buffer = ctypes.create_string_buffer(size)
+    start = ctypes.addressof(buffer)
+    at, word = start + 8 * len(words), 0
+    for data, code, shape, strides in (*inputs, *results):
+        extents = 8 * len(shape)
+        # As _Tensor has them. The padding behind the type is its high half.
+        words[word : word + _TENSOR_WORDS] = (
+            8 * _TENSOR_WORDS,
+            data,
+            code,
+            len(shape),
+            at,
+            at + extents,
+        )
+        words += shape
+        words += strides
+        at += 2 * extents
+        word += _TENSOR_WORDS
+    pack = _pack.get(size)
+    if pack is None:
+        pack = _pack[size] = struct.Struct(f"={size // 8}q").pack_into
+    pack(buffer, 0, *words)
+    options = None
+    if stream is not None:
+        size = ctypes.sizeof(_RunOptions)
+        options = byref(_RunOptions(size, 0, None, stream, 0, 0))
+    error = c_void_p()
+    status = library().attnKernelRun(
+        kernel,
+        start,
+        len(inputs),
+        start + 8 * _TENSOR_WORDS * len(inputs),
+        len(results),
+        options,
+        byref(error),
+    )
+    if status:
+        _check(status, error)

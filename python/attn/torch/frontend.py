@@ -1,0 +1,267 @@
+"""flex_attention: the arguments, and which of them is wrong."""
+
+import warnings
+
+import torch
+
+from .._errors import Unsupported
+from ..trace import trace
+from . import kernels, layout, mask, options
+from ._compat import AuxOutput
+from .autograd import Attention
+from .errors import CaptureError, InvalidArgument
+
+
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
+_TYPES = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
+_warned = False
+
+
+def _name(dtype):
+    return str(dtype).rsplit(".", 1)[-1]
+
+
+def check_tensors(query, key, value):
+    """Checks types, devices and ranks."""
+    for name, tensor in ("query", query), ("key", key), ("value", value):
+        if type(tensor) in _PLAIN and not tensor.is_nested:
+            continue
+        if not isinstance(tensor, torch.Tensor):
+            raise InvalidArgument(
+                f"expects {name} to be a tensor of PyTorch, but got"
+                f" {type(tensor).__name__}"
+            )
+        if tensor.is_nested:
+            raise Unsupported(
+                f"expects {name} to be a dense tensor, but got a nested one:"
+                " attn.torch.varlen takes sequences of several lengths"
+            )
+        raise Unsupported(
+            f"expects {name} to be a plain tensor, but got {type(tensor).__name__}"
+        )
+    if not query.dtype == key.dtype == value.dtype:
+        raise InvalidArgument(
+            "expects query, key and value to have one dtype, but got"
+            f" {_name(query.dtype)}, {_name(key.dtype)} and {_name(value.dtype)}"
+        )
+    if not query.device == key.device == value.device:
+        raise InvalidArgument(
+            "expects query, key and value to be on one device, but got"
+            f" {query.device}, {key.device} and {value.device}"
+        )
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise InvalidArgument(
+            "expects query, key and value to have 2 dimensions or more, but got"
+            f" {query.dim()}, {key.dim()} and {value.dim()}"
+        )
+    if query.size(-1) != key.size(-1):
+        raise InvalidArgument(
+            "expects query and key to have the same head dimension, but got"
+            f" {query.size(-1)} and {key.size(-1)}"
+        )
+    if query.device.type not in ("cpu", "cuda"):
+        raise InvalidArgument(
+            f"expects tensors on a CPU or a GPU of CUDA, but got {query.device}"
+        )
+    if query.dtype not in _TYPES:
+        raise InvalidArgument(
+            "expects query, key and value of float64, float32, float16 or bfloat16,"
+            f" but got {_name(query.dtype)}"
+        )
+
+
+def check_shapes(query, key, value, block_mask, enable_gqa, any_batch=False):
+    """Checks that the tensors fit each other. A batch of keys of 1 is for all:
+    in FlexAttention, where there is a mask."""
+    if not query.dim() == key.dim() == value.dim() == 4:
+        raise Unsupported(
+            "expects query, key and value of [batch, heads, length, head dimension],"
+            f" but got {query.dim()}, {key.dim()} and {value.dim()} dimensions"
+        )
+    (batch, heads, _, _), (kv_batch, kv_heads, keys, _) = query.shape, key.shape
+    if tuple(value.shape[:3]) != (kv_batch, kv_heads, keys):
+        raise InvalidArgument(
+            "expects key and value to have the same batch, heads and length, but got"
+            f" {tuple(key.shape[:3])} and {tuple(value.shape[:3])}"
+        )
+    if heads != kv_heads:
+        if not enable_gqa:
+            raise InvalidArgument(
+                "expects query and key to have the same number of heads, but got"
+                f" {heads} and {kv_heads}: enable_gqa=True lets heads of queries share"
+                " those of keys"
+            )
+        if kv_heads == 0 or heads % kv_heads:
+            raise InvalidArgument(
+                "expects the number of heads of query to be a multiple of that of"
+                f" key, but got {heads} and {kv_heads}"
+            )
+    if query.size(-1) == 0 or value.size(-1) == 0:
+        raise InvalidArgument(
+            "expects head dimensions of 1 or more, but got"
+            f" {query.size(-1)} and {value.size(-1)}"
+        )
+    if batch != kv_batch:
+        if kv_batch != 1:
+            raise InvalidArgument(
+                "expects query and key to have the same batch, or key one of 1, but"
+                f" got {batch} and {kv_batch}"
+            )
+        if any_batch:
+            return
+        if block_mask is None:
+            raise InvalidArgument(
+                "expects a block_mask where query and key have other batches, but got"
+                f" none and batches of {batch} and 1"
+            )
+        if block_mask.shape[0] != batch:
+            raise InvalidArgument(
+                f"expects block_mask to have the batch {batch} of query where key has"
+                f" 1, but got the shape {tuple(block_mask.shape)}"
+            )
+
+
+def cast(query, key, value):
+    """The tensors in the dtype of an autocast region, if they are in one."""
+    device = query.device.type
+    if not torch.is_autocast_enabled(device) or query.dtype == torch.float64:
+        return query, key, value
+    dtype = torch.get_autocast_dtype(device)
+    return query.to(dtype), key.to(dtype), value.to(dtype)
+
+
+def _check_captures(program, query):
+    """Checks where the tensors are that functions read, and that those of the
+    mask need no gradient."""
+    for number, capture in enumerate(program.captures):
+        tensor = capture.tensor
+        if not isinstance(tensor, torch.Tensor):
+            if query.is_cuda:
+                raise InvalidArgument(
+                    f"expects functions to read tensors on {query.device}, where query"
+                    f" is, but got {type(tensor).__name__}"
+                )
+            continue
+        if tensor.device != query.device and (tensor.dim() or tensor.is_cuda):
+            raise InvalidArgument(
+                f"expects functions to read tensors on {query.device}, where query is,"
+                f" but got one of {tuple(tensor.shape)} on {tensor.device}"
+            )
+        if tensor.requires_grad and program.mask is not None:
+            if any(op[:2] == ("load", number) for op in program.mask.ops):
+                raise CaptureError(
+                    "expects a mask to read tensors that need no gradient, but got one"
+                    f" of {tuple(tensor.shape)}: detach it"
+                )
+
+
+def _arguments(program):
+    """What kernels take behind q, k and v."""
+    return [
+        x if isinstance(x, (torch.Tensor, int, float)) else torch.as_tensor(x)
+        for x in program.arguments()
+    ]
+
+
+def call(found, query, key, value, arguments, wants_lse):
+    """Runs kernels, with a gradient where one is wanted."""
+    query, key, value = map(layout.with_unit_stride, (query, key, value))
+    if torch.is_grad_enabled() and any(
+        [
+            isinstance(x, torch.Tensor) and x.requires_grad
+            for x in (query, key, value, *arguments)
+        ]
+    ):
+        return Attention.apply(found, query, key, value, *arguments)
+    return found.run(query, key, value, arguments, wants_lse)
+
+
+def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options):
+    """The output and the log-sum-exp, which may be None if it is not wanted."""
+    program = trace(score_mod, mask_mod, namespace="torch", device=query.device)
+    if program.captures:
+        _check_captures(program, query)
+    found = kernels.lookup(program, query, key, value, scale, compile_options)
+    return call(found, query, key, value, _arguments(program), wants_lse)
+
+
+def _warn_of_lse():
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "return_lse is deprecated in PyTorch: return_aux=AuxRequest(lse=True)"
+            " says the same",
+            FutureWarning,
+            stacklevel=3,
+        )
+
+
+def flex_attention(
+    query,
+    key,
+    value,
+    score_mod=None,
+    block_mask=None,
+    scale=None,
+    enable_gqa=False,
+    return_lse=False,
+    kernel_options=None,
+    *,
+    return_aux=None,
+):
+    """Attention with a score function and a mask, as
+    torch.nn.attention.flex_attention.flex_attention has it.
+
+    query           [B, Hq, L, E], of float64 (on a CPU), float32, float16 or
+                    bfloat16
+    key, value      [B or 1, Hkv, S, E] and [.., Ev], of the same dtype
+    score_mod       (score, b, h, q_idx, kv_idx) -> score, on numbers: the score
+                    is float32 (float64 for float64), indices are integers
+    block_mask      what create_block_mask makes, ours or PyTorch's; its lists of
+                    blocks count
+    scale           of scores, by default 1 / sqrt(E)
+    enable_gqa      whether Hq may be a multiple of Hkv
+    return_lse      whether to return the log-sum-exp, too
+    kernel_options  those of FlexAttention, which mean nothing here; and under
+                    "ATTN" options of attn.compile: bounds_check, opt_level,
+                    processor, schedule, sparsity
+    return_aux      an AuxRequest for the log-sum-exp
+
+    Returns [B, Hq, L, Ev], laid out in memory in the order of query; with
+    return_lse, also [B, Hq, L] of float32 (float64); with return_aux, also an
+    AuxOutput. Rows without an allowed key are 0, with a log-sum-exp of -inf.
+
+    The functions are traced at each call, and kernels compiled when there is
+    none for what they do. Results have gradients with respect to the tensors
+    and to those that score_mod reads.
+
+    Raises ValueError, RuntimeError and NotImplementedError where PyTorch does,
+    all of them attn.Error, and attn.TraceError for a function that cannot be
+    traced.
+    """
+    wants_lse = return_lse
+    if return_aux is not None:
+        if return_lse:
+            raise InvalidArgument(
+                "expects return_lse or return_aux, but got both:"
+                " return_aux=AuxRequest(lse=True) is enough"
+            )
+        if return_aux.max_scores:
+            raise Unsupported(
+                "expects no max_scores in return_aux: kernels keep no maximum"
+            )
+        wants_lse = return_aux.lse
+    elif return_lse:
+        _warn_of_lse()
+    check_tensors(query, key, value)
+    check_shapes(query, key, value, block_mask, enable_gqa)
+    mask_mod = None if block_mask is None else mask.check(block_mask, query, key)
+    compile_options = options.read(kernel_options)
+    query, key, value = cast(query, key, value)
+    out, lse = dispatch(
+        query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options
+    )
+    if return_aux is not None:
+        return out, AuxOutput(lse=lse if wants_lse else None)
+    return (out, lse) if return_lse else out

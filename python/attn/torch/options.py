@@ -1,0 +1,81 @@
+"""The argument `kernel_options` of flex_attention."""
+
+import typing
+import warnings
+
+from .errors import InvalidArgument, OptionConflict
+
+# What FlexAttention's kernels take. They tune kernels of another compiler, so
+# that they are accepted and mean nothing here.
+_THEIRS = (
+    "num_warps num_stages BLOCK_M BLOCK_N BLOCK_M1 BLOCK_N1 BLOCK_M2 BLOCK_N2"
+    " PRESCALE_QK ROWS_GUARANTEED_SAFE BLOCKS_ARE_CONTIGUOUS WRITE_DQ"
+    " FORCE_USE_FLEX_ATTENTION USE_TMA kpack matrix_instr_nonkdim waves_per_eu BACKEND"
+).split()
+_KNOWN = {p + name for name in _THEIRS for p in ("", "fwd_", "bwd_")}
+_BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")
+
+# Ours, under the key "ATTN": options of attn.compile.
+_OURS = ("bounds_check", "opt_level", "processor", "schedule", "sparsity")
+
+
+class CompileOptions(typing.NamedTuple):
+    """Options of attn.compile as a key of a cache; those of `forward` alone are
+    for the forward kernel."""
+
+    forward: tuple = ()
+    common: tuple = ()
+
+
+NONE = CompileOptions()
+_warned = False
+
+
+def _reject_unknown(what, given, known):
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise InvalidArgument(
+            f"expects {what} to have keys among {', '.join(sorted(known))}, but got"
+            f" {', '.join(map(repr, unknown))}"
+        )
+
+
+def read(kernel_options):
+    """The CompileOptions in a dictionary of kernel options, or in None."""
+    global _warned
+    if not kernel_options:
+        return NONE
+    _reject_unknown("kernel_options", kernel_options, {*_KNOWN, "ATTN"})
+    backend = kernel_options.get("BACKEND")
+    if backend is not None:
+        if kernel_options.get("FORCE_USE_FLEX_ATTENTION"):
+            raise OptionConflict(
+                "expects kernel_options to have BACKEND or FORCE_USE_FLEX_ATTENTION,"
+                " but got both"
+            )
+        if backend not in _BACKENDS:
+            raise InvalidArgument(
+                f"expects BACKEND to be one of {', '.join(_BACKENDS)}, but got"
+                f" {backend!r}"
+            )
+    theirs = [key for key in kernel_options if key not in ("ATTN", "BACKEND")]
+    if theirs and not _warned:
+        _warned = True
+        warnings.warn(
+            f"kernel_options {', '.join(sorted(theirs))} tune kernels of Triton and"
+            " mean nothing to attn, which chooses for itself; its own options are"
+            f" under the key 'ATTN': {', '.join(_OURS)}",
+            stacklevel=3,
+        )
+    ours = kernel_options.get("ATTN") or {}
+    if not isinstance(ours, dict):
+        raise InvalidArgument(
+            "expects 'ATTN' in kernel_options to be a dictionary, but got"
+            f" {type(ours).__name__}"
+        )
+    _reject_unknown("'ATTN' in kernel_options", ours, _OURS)
+    # A schedule is one of forward kernels.
+    return CompileOptions(
+        forward=tuple((k, v) for k, v in sorted(ours.items()) if k == "schedule"),
+        common=tuple((k, v) for k, v in sorted(ours.items()) if k != "schedule"),
+    )

@@ -1,0 +1,248 @@
+"""Attention under the names of torch.nn.functional and of packed sequences."""
+
+import torch
+
+from .._errors import Unsupported
+from . import frontend, options
+from ._compat import AuxOutput
+from .errors import InvalidArgument, OptionConflict
+
+
+def _causal(b, h, q_idx, kv_idx):
+    return kv_idx <= q_idx
+
+
+def _reader(attn_mask):
+    """What reads a mask of 4 dimensions where those of 1 are for all."""
+    wide = [extent > 1 for extent in attn_mask.shape]
+
+    def read(*indices):
+        return attn_mask[tuple([x if w else 0 for x, w in zip(indices, wide)])]
+
+    return read
+
+
+def _functions(attn_mask, is_causal):
+    """The score function and the mask function."""
+    if attn_mask is None:
+        return None, _causal if is_causal else None
+    read = _reader(attn_mask)
+    if attn_mask.dtype == torch.bool:
+        return None, read
+    return (lambda score, *indices: score + read(*indices)), None
+
+
+def _fold(tensor, lead):
+    """A tensor of [..., n, m] as one of 4 dimensions: `lead` is what there is
+    before the last two, or what that is broadcast to."""
+    tensor = tensor.expand(*lead, *tensor.shape[-2:])
+    while tensor.dim() < 4:
+        tensor = tensor.unsqueeze(0)
+    return tensor.flatten(0, tensor.dim() - 4)
+
+
+def _broadcast(*shapes):
+    try:
+        return torch.broadcast_shapes(*shapes)
+    except RuntimeError:
+        raise InvalidArgument(
+            "expects batches and heads that broadcast, but got"
+            f" {', '.join(str(tuple(shape)) for shape in shapes)}"
+        ) from None
+
+
+def _check_mask(attn_mask, query, key):
+    pairs = query.size(-2), key.size(-2)
+    if attn_mask.device != query.device:
+        raise InvalidArgument(
+            f"expects attn_mask on {query.device}, where query is, but got one on"
+            f" {attn_mask.device}"
+        )
+    if attn_mask.dtype != torch.bool and not attn_mask.is_floating_point():
+        raise InvalidArgument(
+            f"expects attn_mask of bool or floats, but got {attn_mask.dtype}"
+        )
+    if attn_mask.dim() < 2 or any(
+        extent not in (1, whole) for extent, whole in zip(attn_mask.shape[-2:], pairs)
+    ):
+        raise InvalidArgument(
+            f"expects attn_mask of [..., {pairs[0]} or 1, {pairs[1]} or 1], but got"
+            f" {tuple(attn_mask.shape)}"
+        )
+
+
+def sdpa(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    scale=None,
+    enable_gqa=False,
+):
+    """Attention with the signature of
+    torch.nn.functional.scaled_dot_product_attention.
+
+    query       [..., Hq, L, E]; what is before the last two dimensions may be
+                missing, or be more than a batch and heads
+    key, value  [..., Hkv, S, E] and [..., Hkv, S, Ev], which broadcast
+    attn_mask   broadcasts to [..., Hq, L, S]: of bool, where True takes part, or
+                of floats that are added to scores; they may have gradients
+    dropout_p   0: there is no dropout
+    is_causal   whether query i sees keys up to i alone; not with attn_mask
+    scale       of scores, by default 1 / sqrt(E)
+    enable_gqa  whether Hq may be a multiple of Hkv
+
+    Returns [..., Hq, L, Ev], laid out as query is. A query whose keys are all
+    masked gives 0.
+    """
+    if dropout_p:
+        raise Unsupported(f"expects dropout_p to be 0, but got {dropout_p}")
+    if attn_mask is not None and is_causal:
+        raise OptionConflict("expects attn_mask or is_causal, but got both")
+    frontend.check_tensors(query, key, value)
+    if attn_mask is not None:
+        _check_mask(attn_mask, query, key)
+    lead = query.shape[:-2]
+    if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:
+        if enable_gqa and min(query.dim(), key.dim(), value.dim()) < 3:
+            raise InvalidArgument("expects enable_gqa for tensors that have heads")
+        heads = 1 if enable_gqa else 0
+        outer = _broadcast(*(x.shape[: x.dim() - 2 - heads] for x in (query, key, value)))
+        lead = (*outer, *lead[len(lead) - heads :])
+        query, key, value = (
+            _fold(x, (*outer, *x.shape[x.dim() - 2 - heads : -2]))
+            for x in (query, key, value)
+        )
+    elif not enable_gqa:
+        # What PyTorch broadcasts and kernels do not: all but a batch of 1.
+        outer = _broadcast(query.shape[:2], key.shape[:2], value.shape[:2])
+        lead = outer
+        query = query.expand(*outer, -1, -1)
+        batch = 1 if key.size(0) == value.size(0) == 1 else outer[0]
+        key, value = (x.expand(batch, outer[1], -1, -1) for x in (key, value))
+    if attn_mask is not None:
+        if attn_mask.dim() > 4:
+            attn_mask = _fold(attn_mask, lead)
+        elif len(lead) > 2:
+            attn_mask = _fold(attn_mask, lead)
+        else:
+            while attn_mask.dim() < 4:
+                attn_mask = attn_mask.unsqueeze(0)
+        wanted = (*query.shape[:-1], key.size(-2))
+        if any(e not in (1, whole) for e, whole in zip(attn_mask.shape, wanted)):
+            raise InvalidArgument(
+                f"expects attn_mask to broadcast to {wanted}, but got"
+                f" {tuple(attn_mask.shape)}"
+            )
+    frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
+    query, key, value = frontend.cast(query, key, value)
+    score_mod, mask_mod = _functions(attn_mask, is_causal)
+    out, _ = frontend.dispatch(
+        query, key, value, score_mod, mask_mod, scale, False, options.NONE
+    )
+    return out.view(*lead, *out.shape[-2:]) if out.shape[:-2] != lead else out
+
+
+def _intervals(cu_seq_q, cu_seq_k, total_q, window):
+    """The first key that each query sees, and the one behind the last, by the
+    places of both in the packed sequences."""
+    index = torch.arange(total_q, device=cu_seq_q.device)
+    last = cu_seq_q.numel() - 2
+    sequence = torch.searchsorted(cu_seq_q, index, right=True) - 1
+    inside = (sequence >= 0) & (sequence <= last)
+    sequence = sequence.clamp(0, max(last, 0))
+    first, end = cu_seq_k[sequence], cu_seq_k[sequence + 1]
+    # The last query of a sequence is at its last key.
+    place = index - cu_seq_q[sequence + 1] + end
+    left, right = window
+    if left >= 0:
+        first = torch.maximum(first, place - left)
+    if right >= 0:
+        end = torch.minimum(end, place + right + 1)
+    # What is behind the last sequence sees nothing.
+    return first, torch.where(inside, end, first)
+
+
+def _check_ends(name, ends, query):
+    if ends.dim() != 1 or ends.numel() < 2 or ends.dtype not in (torch.int32, torch.int64):
+        raise InvalidArgument(
+            f"expects {name} of int32 or int64 with one dimension and 2 elements or"
+            f" more, but got {ends.dtype} of {tuple(ends.shape)}"
+        )
+    if ends.device != query.device:
+        raise InvalidArgument(
+            f"expects {name} on {query.device}, where query is, but got one on"
+            f" {ends.device}"
+        )
+
+
+def varlen(
+    query,
+    key,
+    value,
+    cu_seq_q,
+    cu_seq_k,
+    max_q=None,
+    max_k=None,
+    *,
+    return_aux=None,
+    scale=None,
+    window_size=(-1, -1),
+    enable_gqa=False,
+    score_mod=None,
+):
+    """Attention of packed sequences, each to itself, with the signature of
+    torch.nn.attention.varlen.varlen_attn.
+
+    query         [total of queries, Hq, E]: sequences one behind the other
+    key, value    [total of keys, Hkv, E] and [.., Ev]
+    cu_seq_q      int32 or int64 [sequences + 1]: sequence n has the queries from
+                  cu_seq_q[n] to before cu_seq_q[n + 1]; queries behind the last
+                  one have no key
+    cu_seq_k      the same for keys
+    max_q, max_k  mean nothing here
+    return_aux    an AuxRequest for the log-sum-exp
+    scale         of scores, by default 1 / sqrt(E)
+    window_size   (left, right): how many keys before and behind its own a query
+                  sees, where the last query is at the last key; -1 is all, so
+                  (-1, 0) is causal
+    enable_gqa    whether Hq may be a multiple of Hkv
+    score_mod     as flex_attention has it; b is 0, and q_idx and kv_idx count
+                  from the start of the packed tensors
+
+    Returns [total of queries, Hq, Ev], and with return_aux an AuxOutput, whose
+    lse is [Hq, total of queries].
+    """
+    frontend.check_tensors(query, key, value)
+    if not query.dim() == key.dim() == value.dim() == 3:
+        raise InvalidArgument(
+            "expects query, key and value of [total length, heads, head dimension], but"
+            f" got {query.dim()}, {key.dim()} and {value.dim()} dimensions"
+        )
+    _check_ends("cu_seq_q", cu_seq_q, query)
+    _check_ends("cu_seq_k", cu_seq_k, query)
+    if cu_seq_q.numel() != cu_seq_k.numel():
+        raise InvalidArgument(
+            "expects cu_seq_q and cu_seq_k of as many sequences, but got"
+            f" {cu_seq_q.numel() - 1} and {cu_seq_k.numel() - 1}"
+        )
+    first, end = _intervals(cu_seq_q, cu_seq_k, query.size(0), window_size)
+
+    def mask_mod(b, h, q_idx, kv_idx):
+        return (kv_idx >= first[q_idx]) & (kv_idx < end[q_idx])
+
+    query, key, value = (x.transpose(0, 1).unsqueeze(0) for x in (query, key, value))
+    frontend.check_shapes(query, key, value, None, enable_gqa)
+    query, key, value = frontend.cast(query, key, value)
+    if return_aux is not None and return_aux.max_scores:
+        raise Unsupported("expects no max_scores in return_aux: kernels keep no maximum")
+    wants_lse = return_aux is not None and return_aux.lse
+    out, lse = frontend.dispatch(
+        query, key, value, score_mod, mask_mod, scale, wants_lse, options.NONE
+    )
+    out = out.squeeze(0).transpose(0, 1)
+    if return_aux is None:
+        return out
+    return out, AuxOutput(lse=lse.squeeze(0) if wants_lse else None)
