@@ -20,6 +20,10 @@ case ${1:-} in
   ;;
 esac
 
+# The one that tests run in: Debian's own, if it is there.
+python=python3
+[ ! -x /usr/bin/python3 ] || python=/usr/bin/python3
+
 step() { echo "== $*"; }
 
 if [ -z "$fast" ]; then
@@ -37,6 +41,12 @@ if [ -z "$fast" ]; then
   scripts/build.sh "$preset" attn-doc-check
   step "linkage"
   scripts/check-linkage "build/$preset"
+fi
+
+# The tests of attn.torch skip themselves without PyTorch.
+if [ -z "$fast" ] && ! "$python" -c 'import torch' 2>/dev/null; then
+  step "PyTorch"
+  "$python" scripts/torch-cpu
 fi
 
 step "tests"
