@@ -10,6 +10,7 @@ from .errors import CaptureError, MaskMismatch, OptionConflict
 from .frontend import flex_attention
 from .mask import Mask, and_masks, create_block_mask, noop_mask, or_masks
 from .sdpa import sdpa, varlen
+from .variant import Variant
 
 __all__ = [
     "AuxOutput",
@@ -19,6 +20,7 @@ __all__ = [
     "Mask",
     "MaskMismatch",
     "OptionConflict",
+    "Variant",
     "and_masks",
     "create_block_mask",
     "flex_attention",

@@ -130,32 +130,37 @@ def cast(query, key, value):
     return query.to(dtype), key.to(dtype), value.to(dtype)
 
 
+def check_device(tensor, query):
+    """Checks that a tensor that functions read is where the query is."""
+    if not isinstance(tensor, torch.Tensor):
+        if query.is_cuda:
+            raise InvalidArgument(
+                f"expects functions to read tensors on {query.device}, where query is,"
+                f" but got {type(tensor).__name__}"
+            )
+    elif tensor.device != query.device and (tensor.dim() or tensor.device.type != "cpu"):
+        raise InvalidArgument(
+            f"expects functions to read tensors on {query.device}, where query is, but"
+            f" got one of {tuple(tensor.shape)} on {tensor.device}"
+        )
+
+
 def _check_captures(program, query):
     """Checks where the tensors are that functions read, and that those of the
     mask need no gradient."""
     for number, capture in enumerate(program.captures):
         tensor = capture.tensor
-        if not isinstance(tensor, torch.Tensor):
-            if query.is_cuda:
-                raise InvalidArgument(
-                    f"expects functions to read tensors on {query.device}, where query"
-                    f" is, but got {type(tensor).__name__}"
-                )
+        check_device(tensor, query)
+        if program.mask is None or not getattr(tensor, "requires_grad", False):
             continue
-        if tensor.device != query.device and (tensor.dim() or tensor.is_cuda):
-            raise InvalidArgument(
-                f"expects functions to read tensors on {query.device}, where query is,"
-                f" but got one of {tuple(tensor.shape)} on {tensor.device}"
+        if any(op[:2] == ("load", number) for op in program.mask.ops):
+            raise CaptureError(
+                "expects a mask to read tensors that need no gradient, but got one of"
+                f" {tuple(tensor.shape)}: detach it"
             )
-        if tensor.requires_grad and program.mask is not None:
-            if any(op[:2] == ("load", number) for op in program.mask.ops):
-                raise CaptureError(
-                    "expects a mask to read tensors that need no gradient, but got one"
-                    f" of {tuple(tensor.shape)}: detach it"
-                )
 
 
-def _arguments(program):
+def arguments(program):
     """What kernels take behind q, k and v."""
     return [
         x if isinstance(x, (torch.Tensor, int, float)) else torch.as_tensor(x)
@@ -163,17 +168,17 @@ def _arguments(program):
     ]
 
 
-def call(found, query, key, value, arguments, wants_lse):
+def call(found, query, key, value, captured, wants_lse):
     """Runs kernels, with a gradient where one is wanted."""
     query, key, value = map(layout.with_unit_stride, (query, key, value))
     if torch.is_grad_enabled() and any(
         [
             isinstance(x, torch.Tensor) and x.requires_grad
-            for x in (query, key, value, *arguments)
+            for x in (query, key, value, *captured)
         ]
     ):
-        return Attention.apply(found, query, key, value, *arguments)
-    return found.run(query, key, value, arguments, wants_lse)
+        return Attention.apply(found, query, key, value, *captured)
+    return found.run(query, key, value, captured, wants_lse)
 
 
 def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options):
@@ -182,7 +187,7 @@ def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_o
     if program.captures:
         _check_captures(program, query)
     found = kernels.lookup(program, query, key, value, scale, compile_options)
-    return call(found, query, key, value, _arguments(program), wants_lse)
+    return call(found, query, key, value, arguments(program), wants_lse)
 
 
 def _warn_of_lse():

@@ -118,8 +118,9 @@ def sdpa(
     elif not enable_gqa:
         # What PyTorch broadcasts and kernels do not: all but a batch of 1.
         outer = _broadcast(query.shape[:2], key.shape[:2], value.shape[:2])
-        lead = outer
-        query = query.expand(*outer, -1, -1)
+        if query.shape[:2] != outer:
+            lead = outer
+            query = query.expand(*outer, -1, -1).contiguous()
         batch = 1 if key.size(0) == value.size(0) == 1 else outer[0]
         key, value = (x.expand(batch, outer[1], -1, -1) for x in (key, value))
     if attn_mask is not None:

@@ -1,0 +1,149 @@
+"""A score function and a mask that are traced once."""
+
+import torch
+
+from ..trace import trace
+from ..trace.proxy import Scalar
+from . import frontend, kernels, options
+from .errors import InvalidArgument
+
+
+def _kind(capture):
+    """What of a capture a program may depend on."""
+    if isinstance(capture, torch.Tensor):
+        return capture.dtype, capture.shape, capture.stride(), capture.device
+    return type(capture)
+
+
+class _Bound:
+    """Kernels, and where their arguments come from."""
+
+    def __init__(self, found, sources):
+        self.kernels = found
+        # Of each argument: a position among the captures and whether it gets one
+        # more dimension, or None and the value.
+        self.sources = sources
+
+    def arguments(self, captures):
+        return [
+            value if at is None else captures[at][..., None] if value else captures[at]
+            for at, value in self.sources
+        ]
+
+
+class Variant:
+    """Attention with a score function and a mask, whose calls cost the least.
+
+    score_mod       (score, b, h, q_idx, kv_idx, *captures) -> score, or None
+    mask_mod        (b, h, q_idx, kv_idx, *captures) -> bool, or None
+    scale           of scores, by default 1 / sqrt(E)
+    kernel_options  as flex_attention has them
+
+    A call is variant(query, key, value, *captures), with tensors that the
+    functions read, and numbers. The functions are traced when captures of other
+    dtypes or shapes come, and not at each call: what else they read stays as it
+    was then. Of a capture, they read elements, and no view that they make
+    themselves.
+
+    >>> alibi = Variant(lambda s, b, h, i, j, slopes: s + slopes[h] * (j - i))
+    >>> o = alibi(q, k, v, slopes)
+    """
+
+    def __init__(self, score_mod=None, mask_mod=None, *, scale=None, kernel_options=None):
+        for name, function in ("score_mod", score_mod), ("mask_mod", mask_mod):
+            if function is not None and not callable(function):
+                raise InvalidArgument(
+                    f"expects {name} to be a function, but got {type(function).__name__}"
+                )
+        self._score_mod = score_mod
+        self._mask_mod = mask_mod
+        self._scale = scale
+        self._options = options.read(kernel_options)
+        self._bound = {}
+
+    def __call__(self, query, key, value, *captures, return_lse=False):
+        """The output [B, Hq, L, Ev], and with return_lse the log-sum-exp
+        [B, Hq, L]. Hq may be a multiple of Hkv, and the batch of keys be 1."""
+        at = (
+            query.dtype,
+            query.device,
+            query.shape[-1],
+            value.shape[-1],
+            key.shape[0] == 1 and query.shape[0] != 1,
+            *map(_kind, captures),
+        )
+        bound = self._bound.get(at)
+        if bound is None:
+            bound = self._bound[at] = self._bind(query, key, value, captures)
+        if key.device != query.device or value.device != query.device:
+            frontend.check_tensors(query, key, value)
+        arguments = bound.arguments(captures)
+        out, lse = frontend.call(
+            bound.kernels, query, key, value, arguments, return_lse
+        )
+        return (out, lse) if return_lse else out
+
+    def _bind(self, query, key, value, captures):
+        frontend.check_tensors(query, key, value)
+        frontend.check_shapes(query, key, value, None, True, any_batch=True)
+        for capture in captures:
+            if isinstance(capture, torch.Tensor):
+                frontend.check_device(capture, query)
+        # Each capture is one of its own while functions are traced, even if two
+        # are the same tensor in this call.
+        given = [_stand_in(capture) for capture in captures]
+        slots = {}
+
+        def traceable(function):
+            if function is None:
+                return None
+            return lambda *values: function(*values, *_traced(given, values[0], slots))
+
+        program = trace(
+            traceable(self._score_mod),
+            traceable(self._mask_mod),
+            namespace="torch",
+            device=query.device,
+        )
+        sources = []
+        for capture, argument in zip(program.captures, frontend.arguments(program)):
+            tensor = capture.tensor
+            position = next((n for n, x in enumerate(given) if x is tensor), None)
+            if position is not None:
+                sources.append((position, capture.padded))
+            elif isinstance(tensor, torch.Tensor) and tensor.is_meta:
+                raise InvalidArgument(
+                    "expects functions of a Variant to read elements of captures, but"
+                    f" got a tensor of {tuple(tensor.shape)} that is made of one: pass"
+                    " that as a capture"
+                )
+            else:
+                frontend.check_device(tensor, query)
+                sources.append((None, argument))
+        for slot, number in enumerate(program.scalars):
+            sources.append((slots[slot], False) if slot in slots else (None, number.value))
+        found = kernels.lookup(program, query, key, value, self._scale, self._options)
+        return _Bound(found, sources)
+
+
+def _stand_in(capture):
+    """A capture without contents."""
+    if not isinstance(capture, torch.Tensor):
+        return capture
+    return torch.empty_strided(
+        capture.shape, capture.stride(), dtype=capture.dtype, device="meta"
+    )
+
+
+def _traced(given, value, slots):
+    """The captures of a call as functions see them, next to a traced value.
+    `slots` gets which of the scalars of the program is which number."""
+    recorder, captures = value._recorder, []
+    for position, capture in enumerate(given):
+        if not isinstance(capture, torch.Tensor):
+            # One scalar for the score and the mask.
+            number = recorder.scalar(capture, variable=("capture", position))
+            slots[recorder.ops[number - recorder._arguments][1]] = position
+            capture = Scalar(recorder, number)
+        captures.append(capture)
+    return captures
