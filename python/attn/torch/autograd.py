@@ -1,8 +1,8 @@
 """Attention as a function that PyTorch knows the gradient of."""
 
 import torch
-from torch.autograd.function import once_differentiable
 
+from .._errors import Unsupported
 from . import layout
 
 
@@ -20,28 +20,45 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         kernels, *inputs = inputs
-        is_tensor = [isinstance(x, torch.Tensor) for x in inputs]
         ctx.kernels = kernels
-        ctx.is_tensor = is_tensor
-        ctx.numbers = [x for x, tensor in zip(inputs, is_tensor) if not tensor]
-        ctx.save_for_backward(
-            *[x for x, tensor in zip(inputs, is_tensor) if tensor], *output
-        )
+        # Numbers, and None where there is a tensor.
+        ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
+        tensors = [x for x, n in zip(inputs, ctx.numbers) if n is None]
+        ctx.save_for_backward(*tensors, *output)
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_out, d_lse):
         if d_out is None and d_lse is None:
-            return (None,) * (1 + len(ctx.is_tensor))
-        *tensors, out, lse = ctx.saved_tensors
-        tensors, numbers = iter(tensors), iter(ctx.numbers)
-        inputs = [next(tensors if tensor else numbers) for tensor in ctx.is_tensor]
-        cotangents = (
-            torch.zeros_like(out) if d_out is None else layout.with_unit_stride(d_out),
-            torch.zeros_like(lse) if d_lse is None else layout.with_unit_stride(d_lse),
+            return (None,) * (1 + len(ctx.numbers))
+        tensors = iter(ctx.saved_tensors)
+        inputs = [next(tensors) if n is None else n for n in ctx.numbers]
+        out, lse = tensors
+        d_out = torch.zeros_like(out) if d_out is None else d_out
+        d_lse = torch.zeros_like(lse) if d_lse is None else d_lse
+        gradients = iter(
+            _Gradient.apply(
+                *(ctx.kernels, ctx.needs_input_grad[1:]),
+                *(out, lse, d_out, d_lse),
+                *inputs,
+            )
         )
-        gradients = ctx.kernels.run_gradient(
-            inputs, (out, lse), cotangents, ctx.needs_input_grad[1:]
-        )
-        return (None, *gradients)
+        return tuple(next(gradients) if want else None for want in ctx.needs_input_grad)
+
+
+class _Gradient(torch.autograd.Function):
+    """The gradients with respect to the inputs that are `wanted`: a function of
+    its own, so that torch.func sees what depends on what."""
+
+    @staticmethod
+    def forward(kernels, wanted, out, lse, d_out, d_lse, *inputs):
+        cotangents = layout.with_unit_stride(d_out), layout.with_unit_stride(d_lse)
+        return kernels.run_gradient(inputs, (out, lse), cotangents, wanted)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise Unsupported("expects a first gradient: attention has no second one")

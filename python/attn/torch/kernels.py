@@ -123,24 +123,21 @@ class Kernels:
 
     def run_gradient(self, inputs, saved, cotangents, wanted):
         """The gradients with respect to those inputs (q, k, v, arguments) that
-        are `wanted`, and None for others. `saved` and `cotangents` are of the
-        output and the log-sum-exp."""
-        names = self.input_names
-        wrt = tuple([name for name, want in zip(names, wanted) if want])
-        results = []
-        for number, (x, want) in enumerate(zip(inputs, wanted)):
-            if not want:
-                results.append(None)
-            elif number < 3:
+        are `wanted`. `saved` and `cotangents` are of the output and the
+        log-sum-exp."""
+        wrt, results = [], []
+        for number, (name, x) in enumerate(zip(self._input_names(), inputs)):
+            if not wanted[number]:
+                continue
+            wrt.append(name)
+            if number < 3:
                 results.append(layout.empty_like(x, x.shape))
             else:
                 results.append(torch.empty(x.shape, dtype=x.dtype, device=x.device))
-        kernel = self.gradient(wrt)
-        kernel((*inputs, *saved, *cotangents), [x for x in results if x is not None])
-        return results
+        self.gradient(tuple(wrt))((*inputs, *saved, *cotangents), results)
+        return tuple(results)
 
-    @property
-    def input_names(self):
+    def _input_names(self):
         program = self._program
         return (
             *"qkv",

@@ -313,18 +313,18 @@ def _make_tables(block_mask):
         block_mask.full_kv_num_blocks,
         block_mask.full_kv_indices,
     )
-    state = [None if x is None else (x, x._version) for x in lists]
+    asks = block_mask.mask_mod is not _compat.noop_mask
+    state = asks, *[None if x is None else (id(x), x._version) for x in lists]
     known = _tables.get(block_mask)
-    if known is not None and all(
-        a is b or (a[0] is b[0] and a[1] == b[1]) for a, b in zip(known[0], state)
-    ):
-        return known[1:]
+    if known is not None and known[0] == state:
+        return known[1:3]
     part = _to_table(*lists[:2])
     full = None if lists[2] is None else _to_table(*lists[2:])
-    if block_mask.mask_mod is _compat.noop_mask and full is not None:
+    if not asks and full is not None:
         # The function allows all: blocks are there or not.
         part, full = part | full, None
-    _tables[block_mask] = state, part, full
+    # With the lists, so that no other tensor gets the id of one.
+    _tables[block_mask] = state, part, full, lists
     return part, full
 
 

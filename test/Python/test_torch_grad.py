@@ -1,0 +1,262 @@
+# RUN: %python %s
+"""Gradients of attn.torch.flex_attention."""
+
+import unittest
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+import attn
+
+if torch is not None:
+    from torch.utils.checkpoint import checkpoint
+
+    import attn.torch as ours
+    import flex
+    from attn.torch import kernels
+    from flex import causal, eager, flex_attention, qkv
+
+    LSE = ours.AuxRequest(lse=True)
+
+
+@unittest.skipIf(torch is None, "needs PyTorch")
+class Gradients(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def check(self, tensors, score_mod=None, mask_mod=None, wrt=(), **options):
+        """Against what PyTorch makes of its own operations, for a loss of both
+        results."""
+        q, k, v = tensors
+        mask = mask_mod and ours.create_block_mask(
+            mask_mod, q.size(0), None, q.size(2), k.size(2), device="cpu"
+        )
+        out, aux = flex_attention(q, k, v, score_mod, mask, return_aux=LSE, **options)
+        expected = eager(q, k, v, score_mod, mask_mod)
+        inputs = [*tensors, *wrt]
+        # There is no gradient of an lse of -inf.
+        finite = aux.lse.detach().isfinite()
+        weights = torch.randn_like(out), torch.randn_like(aux.lse)
+        gradients = [
+            torch.autograd.grad(
+                (o * weights[0]).sum() + (lse[finite] * weights[1][finite]).sum(),
+                inputs,
+                retain_graph=True,
+            )
+            for o, lse in ((out, aux.lse), expected)
+        ]
+        for x, a, b in zip(inputs, *gradients):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+            self.assertEqual((a.shape, a.dtype), (x.shape, x.dtype))
+        return gradients[0]
+
+    def test_plain(self):
+        self.check(qkv((2, 2, 21, 8), (2, 2, 30), dim_v=5, grad=True))
+
+    def test_rows_without_a_key(self):
+        tensors = qkv((1, 2, 21, 8), grad=True)
+        dq, _, _ = self.check(tensors, None, lambda b, h, i, j: j < i - 4)
+        self.assertTrue((dq[:, :, :5] == 0).all())
+
+    def test_shared_heads_and_batches(self):
+        tensors = qkv((3, 6, 9, 8), (1, 2, 13), grad=True)
+        lengths = torch.tensor([13, 2, 0])
+        self.check(tensors, None, lambda b, h, i, j: j < lengths[b], enable_gqa=True)
+
+    def test_captures(self):
+        tensors = qkv((2, 3, 11, 8), grad=True)
+        # One table read twice, a number, a part of a parameter, a computed
+        # tensor, a narrower type, and one that is not next to its elements.
+        table = torch.randn(3, 21, dtype=torch.float64, requires_grad=True)
+        number = torch.nn.Parameter(torch.tensor(0.7, dtype=torch.float64))
+        whole = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+        part, computed = whole[2:, 1], (whole * 2).sum(0)
+        strided = torch.randn(11, 4, dtype=torch.float64, requires_grad=True)
+
+        def score_mod(s, b, h, i, j):
+            s = s * number + table[h, i - j + 10] + table[h, j].sin()
+            s = s + part[h] * computed[h]
+            return s + strided[:, 2][j]
+
+        self.check(tensors, score_mod, causal, (table, number, whole, strided))
+
+    def test_captures_of_16_bits(self):
+        tensors = qkv((1, 2, 11, 8), dtype=torch.float32, grad=True)
+        bias = torch.randn(2, 11).bfloat16().requires_grad_()
+
+        def score_mod(s, b, h, i, j):
+            return s + bias[h, j]
+
+        o = flex_attention(*tensors, score_mod)
+        expected = eager(*tensors, score_mod)[0]
+        weight = torch.randn_like(o)
+        a, b = (torch.autograd.grad((x * weight).sum(), bias)[0] for x in (o, expected))
+        self.assertEqual(a.dtype, torch.bfloat16)
+        torch.testing.assert_close(a, b, rtol=0.02, atol=1e-3)
+
+    def test_types(self):
+        def capped(s, b, h, i, j):
+            return 5 * torch.tanh(s / 5)
+
+        for dtype in (torch.float32, torch.bfloat16):
+            tensors = qkv((1, 2, 70, 16), dtype=dtype, grad=True)
+            mask = ours.create_block_mask(causal, None, None, 70, 70)
+            weight = torch.randn(1, 2, 70, 16).to(dtype)
+            exact, rounded, got = (
+                torch.autograd.grad((o * weight).sum(), tensors)
+                for o in (
+                    eager(*tensors, capped, causal, wide=torch.float64)[0],
+                    eager(*tensors, capped, causal)[0],
+                    flex_attention(*tensors, capped, mask),
+                )
+            )
+            wide = [x.detach().double().requires_grad_() for x in tensors]
+            o = eager(*wide, capped, causal)[0]
+            exact = torch.autograd.grad((o * weight).sum(), wide)
+            for a, b, c in zip(got, exact, rounded):
+                flex.check_errors(self, a, b, c, dtype)
+
+    def test_only_what_is_asked_for(self):
+        kernels.clear_cache()
+        q, k, v = qkv((1, 2, 11, 8))
+        bias = torch.randn(2, dtype=torch.float64, requires_grad=True)
+        k.requires_grad_()
+        o = flex_attention(q, k, v, lambda s, b, h, i, j: s * bias[h])
+        o.sum().backward()
+        self.assertIsNone(q.grad)
+        self.assertIsNotNone(k.grad)
+        asked = [wrt for x in kernels._kernels.values() for wrt in x._gradients]
+        self.assertEqual(asked, [("k", "t0")])
+        # Of an output or a log-sum-exp that nothing depends on.
+        for number in (0, 1):
+            o, aux = flex_attention(
+                q, k, v, lambda s, b, h, i, j: s * bias[h], return_aux=LSE
+            )
+            theirs = eager(q, k, v, lambda s, b, h, i, j: s * bias[h])
+            a, b = (
+                torch.autograd.grad(x[number].square().sum(), (k, bias))
+                for x in ((o, aux.lse), theirs)
+            )
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+    def test_layouts(self):
+        q, k, v = torch.randn(2, 9, 3, 2, 8).permute(2, 0, 3, 1, 4)
+        v = v.transpose(2, 3).contiguous().transpose(2, 3)
+        tensors = [x.detach().double().requires_grad_() for x in (q, k, v)]
+        o = flex_attention(*tensors)
+        # A gradient that is one number for all.
+        gradients = torch.autograd.grad(o.sum(), tensors)
+        expected = torch.autograd.grad(eager(*tensors)[0].sum(), tensors)
+        for x, a, b in zip(tensors, gradients, expected):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+        self.assertEqual(gradients[0].stride(), tensors[0].stride())
+        self.assertEqual(gradients[1].stride(), tensors[1].stride())
+
+
+@unittest.skipIf(torch is None, "needs PyTorch")
+class Autograd(unittest.TestCase):
+    """How gradients and PyTorch's other tools go together."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.bias = torch.nn.Parameter(torch.randn(2, dtype=torch.float64))
+        self.tensors = qkv((1, 2, 11, 8), dtype=torch.float64, grad=True)
+
+    def score_mod(self, s, b, h, i, j):
+        return s * self.bias[h]
+
+    def run_all(self, function=None):
+        function = function or flex_attention
+        o = function(*self.tensors, self.score_mod)
+        return torch.autograd.grad(o.square().sum(), [*self.tensors, self.bias])
+
+    def test_bits_repeat(self):
+        first = self.run_all()
+        for a, b in zip(first, self.run_all()):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_checkpoint(self):
+        kept = self.run_all(
+            lambda *x: checkpoint(flex_attention, *x, use_reentrant=False)
+        )
+        for a, b in zip(kept, self.run_all()):
+            self.assertTrue(torch.equal(a, b))
+        # The other kind does not see what the function reads.
+        expected = torch.autograd.grad(flex_attention(*self.tensors).sum(), self.tensors)
+        checkpoint(flex_attention, *self.tensors, use_reentrant=True).sum().backward()
+        for x, b in zip(self.tensors, expected):
+            self.assertTrue(torch.equal(x.grad, b))
+
+    def test_what_is_kept(self):
+        kept = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda x: kept.append(tuple(x.shape)) or x, lambda x: x
+        ):
+            flex_attention(*self.tensors, self.score_mod)
+        whole = (1, 2, 11, 8)
+        # The inputs, the output and the log-sum-exp.
+        self.assertEqual(sorted(kept), sorted([whole] * 4 + [(2,), (1, 2, 11)]))
+
+    def test_no_gradient(self):
+        with torch.no_grad():
+            o = flex_attention(*self.tensors, self.score_mod)
+        self.assertFalse(o.requires_grad)
+        with torch.inference_mode():
+            flex_attention(*self.tensors, self.score_mod)
+        o = flex_attention(*(x.detach() for x in self.tensors))
+        self.assertFalse(o.requires_grad)
+
+    def test_no_second_gradient(self):
+        o = flex_attention(*self.tensors)
+        (dq,) = torch.autograd.grad(o.square().sum(), self.tensors[0], create_graph=True)
+        with self.assertRaisesRegex(attn.Unsupported, "has no second one"):
+            dq.sum().backward()
+
+    def test_a_change_in_place_is_an_error(self):
+        bias = torch.zeros(2, dtype=torch.float64)
+        o = flex_attention(*self.tensors, lambda s, b, h, i, j: s + bias[h])
+        bias += 1
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            o.sum().backward()
+
+    def test_functional(self):
+        q, k, v = self.tensors
+
+        def loss(q, k, bias):
+            def score_mod(s, b, h, i, j):
+                return s * bias[h]
+
+            return flex_attention(q, k, v.detach(), score_mod).square().sum()
+
+        arguments = q, k, self.bias
+        expected = torch.autograd.grad(loss(*arguments), arguments)
+        detached = [x.detach() for x in arguments]
+        for a, b in zip(torch.func.grad(loss, argnums=(0, 1, 2))(*detached), expected):
+            self.assertTrue(torch.equal(a, b))
+
+    def test_training(self):
+        """A learned bias finds what it has to be."""
+        torch.manual_seed(1)
+        x = torch.randn(4, 1, 16, 8)
+        truth = torch.zeros(16)
+        truth[3] = 5.0
+        with torch.no_grad():
+            goal = flex_attention(x, x, x, lambda s, b, h, i, j: s + truth[j])
+        bias = torch.nn.Parameter(torch.zeros(16))
+        optimizer = torch.optim.Adam([bias], lr=0.3)
+        losses = []
+        for _ in range(60):
+            o = flex_attention(x, x, x, lambda s, b, h, i, j: s + bias[j])
+            loss = (o - goal).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], 0.01 * losses[0])
+        self.assertEqual(bias.argmax().item(), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
