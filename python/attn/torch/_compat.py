@@ -34,3 +34,54 @@ sliced_mask_mod = getattr(flex, "_sliced_mask_mod_error", None)
 def current_stream(device):
     """The stream of CUDA that PyTorch works on, as an integer."""
     return torch._C._cuda_getCurrentRawStream(device.index)
+
+
+# ===----------------------------------------------------------------------===
+# The operator of FlexAttention, which torch.compile knows
+# ===----------------------------------------------------------------------===
+
+_operator = torch.ops.higher_order.flex_attention
+_NO_BLOCKS = 1 << 30
+
+
+def call_operator(query, key, value, score_mod, mask_mod, scale, kernel_options):
+    """A call that torch.compile traces: output, log-sum-exp and something."""
+    count = query.new_ones((1, 1, 1), dtype=torch.int32)
+    index = query.new_zeros((1, 1, 1, 1), dtype=torch.int32)
+    # As many members as the version has.
+    blocks = BlockMask(
+        seq_lengths=(1, 1),
+        kv_num_blocks=count,
+        kv_indices=index,
+        full_kv_num_blocks=None,
+        full_kv_indices=None,
+        q_num_blocks=count,
+        q_indices=index,
+        full_q_num_blocks=None,
+        full_q_indices=None,
+        BLOCK_SIZE=(_NO_BLOCKS, _NO_BLOCKS),
+        mask_mod=mask_mod,
+    ).as_tuple()
+    # The default is left to what computes it.
+    if scale is None:
+        scale = query.size(-1) ** -0.5
+    return _operator(query, key, value, score_mod, blocks, scale, kernel_options)
+
+
+def replace_operator(mark, replacement):
+    """Lets calls of the operator whose kernel_options have `mark` be calls of
+    `replacement`, with the same arguments."""
+    at = torch._C.DispatchKey.Autograd
+    original = _operator.py_kernels[at]
+
+    def choose(query, key, value, score_mod, block_mask, scale, options, *inputs):
+        function = replacement if mark in options else original
+        return function(query, key, value, score_mod, block_mask, scale, options, *inputs)
+
+    _operator.py_kernels[at] = choose
+    _operator._dispatch_cache.clear()
+
+
+def no_modes():
+    """A context without tracing: tensors in it are plain."""
+    return torch.utils._python_dispatch._disable_current_modes()

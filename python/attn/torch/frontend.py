@@ -6,7 +6,7 @@ import torch
 
 from .._errors import Unsupported
 from ..trace import trace
-from . import kernels, layout, mask, options
+from . import compiled, kernels, layout, mask, options
 from ._compat import AuxOutput
 from .autograd import Attention
 from .errors import CaptureError, InvalidArgument
@@ -183,6 +183,8 @@ def call(found, query, key, value, captured, wants_lse):
 
 def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options):
     """The output and the log-sum-exp, which may be None if it is not wanted."""
+    if torch.compiler.is_dynamo_compiling():
+        return compiled.dispatch(query, key, value, score_mod, mask_mod, scale)
     program = trace(score_mod, mask_mod, namespace="torch", device=query.device)
     if program.captures:
         _check_captures(program, query)
@@ -245,6 +247,11 @@ def flex_attention(
     all of them attn.Error, and attn.TraceError for a function that cannot be
     traced.
     """
+    if torch.compiler.is_dynamo_compiling():
+        return compiled.flex_attention(
+            *(query, key, value, score_mod, block_mask, scale),
+            *(kernel_options, return_lse, return_aux),
+        )
     wants_lse = return_lse
     if return_aux is not None:
         if return_lse:

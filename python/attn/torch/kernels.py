@@ -10,7 +10,7 @@ from .._dtypes import CODES, LONG_NAMES, pack_scalar
 from .._errors import Unsupported
 from .._kernel import compile as compile_program
 from ..trace import Variant
-from . import _compat, layout
+from . import _compat, layout, options
 
 NAMES = {getattr(torch, long): short for long, short in LONG_NAMES.items()}
 _CODES = {dtype: CODES[name] for dtype, name in NAMES.items()}
@@ -62,11 +62,11 @@ def _describe(tensor):
 
 
 class Kernels:
-    """The kernels of a program for tensors of one kind."""
+    """The kernels of a program for tensors of one kind. `to_mlir(lse)` is its
+    text, with the log-sum-exp as a result or without."""
 
-    def __init__(self, program, variant, device, compile_options):
-        self._program = program
-        self._variant = variant
+    def __init__(self, to_mlir, device, compile_options):
+        self._to_mlir = to_mlir
         self._device = device
         self._options = compile_options
         self._lock = threading.Lock()
@@ -84,9 +84,8 @@ class Kernels:
 
     def _make_forward(self, lse):
         if lse not in self._forward:
-            variant = Variant(**{**self._variant, "lse": lse})
             kernel = compile_program(
-                self._program.to_mlir(variant),
+                self._to_mlir(lse),
                 target=self._device,
                 name="attn.torch",
                 **dict(self._options.forward + self._options.common),
@@ -110,10 +109,11 @@ class Kernels:
             self._gradients[wrt] = _Loaded(kernel)
         return self._gradients[wrt]
 
-    def run(self, query, key, value, arguments, lse):
-        """The output, and the log-sum-exp or None."""
+    def run(self, query, key, value, arguments, lse, like=None):
+        """The output, and the log-sum-exp or None. The output is laid out as
+        `like` is, or as the query."""
         shape = (*query.shape[:3], value.size(3))
-        out = layout.empty_like(query, shape)
+        out = layout.empty_like(query if like is None else like, shape)
         results = [out]
         if lse:
             dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
@@ -126,7 +126,8 @@ class Kernels:
         are `wanted`. `saved` and `cotangents` are of the output and the
         log-sum-exp."""
         wrt, results = [], []
-        for number, (name, x) in enumerate(zip(self._input_names(), inputs)):
+        names = [info.name for info in self.forward(True).kernel.inputs]
+        for number, (name, x) in enumerate(zip(names, inputs)):
             if not wanted[number]:
                 continue
             wrt.append(name)
@@ -137,14 +138,6 @@ class Kernels:
         self.gradient(tuple(wrt))((*inputs, *saved, *cotangents), results)
         return tuple(results)
 
-    def _input_names(self):
-        program = self._program
-        return (
-            *"qkv",
-            *[f"t{n}" for n in range(len(program.captures))],
-            *[f"x{n}" for n in range(len(program.scalars))],
-        )
-
 
 _kernels = {}
 
@@ -154,20 +147,39 @@ def clear_cache():
     _kernels.clear()
 
 
+def variant_of(query, key, value, scale):
+    """What of tensors decides programs, as arguments of trace.Variant."""
+    return (
+        ("dtype", NAMES[query.dtype]),
+        ("dim", query.shape[3]),
+        ("dim_v", value.shape[3]),
+        ("scale", None if scale is None else float(scale)),
+        ("shared_kv", key.shape[0] == 1 and query.shape[0] != 1),
+    )
+
+
 def lookup(program, query, key, value, scale, compile_options):
     """The kernels of a program for such tensors."""
-    variant = (
-        NAMES[query.dtype],
-        query.size(3),
-        value.size(3),
-        None if scale is None else float(scale),
-        key.size(0) == 1 and query.size(0) != 1,
-    )
+    variant = variant_of(query, key, value, scale)
     place = query.device.type
     at = program.key(), variant, place, compile_options
     found = _kernels.get(at)
     if found is None:
-        names = "dtype", "dim", "dim_v", "scale", "shared_kv"
-        made = Kernels(program, dict(zip(names, variant)), place, compile_options)
+
+        def to_mlir(lse):
+            return program.to_mlir(Variant(**dict(variant), lse=lse))
+
+        made = Kernels(to_mlir, place, compile_options)
+        found = _kernels.setdefault(at, made)
+    return found
+
+
+def of_text(text, place, compile_options):
+    """The kernels of a program that is text, with the log-sum-exp as a result,
+    for a device and options as JSON."""
+    at = text, place, compile_options
+    found = _kernels.get(at)
+    if found is None:
+        made = Kernels(lambda lse: text, place, options.decode(compile_options))
         found = _kernels.setdefault(at, made)
     return found

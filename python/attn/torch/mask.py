@@ -336,7 +336,7 @@ def _repeat(count, wanted):
     return (lambda x: x) if count >= wanted else (lambda x: x % count)
 
 
-def _from_lists(block_mask, query):
+def from_lists(block_mask, query):
     """The mask function of a BlockMask: what its lists say, and its function
     where they say that a block is not full."""
     part, full = _make_tables(block_mask)
@@ -380,7 +380,7 @@ def check(block_mask, query, key):
             mask_mod = block_mask.mask_mod
             return None if mask_mod is _compat.noop_mask else mask_mod
     _check_lengths(block_mask.shape, query.size(-2), key.size(-2))
-    return _from_lists(block_mask, query) if theirs else block_mask.mask_mod
+    return from_lists(block_mask, query) if theirs else block_mask.mask_mod
 
 
 def _check_lengths(shape, queries, keys):

@@ -1,5 +1,6 @@
 """The argument `kernel_options` of flex_attention."""
 
+import json
 import typing
 import warnings
 
@@ -79,3 +80,13 @@ def read(kernel_options):
         forward=tuple((k, v) for k, v in sorted(ours.items()) if k == "schedule"),
         common=tuple((k, v) for k, v in sorted(ours.items()) if k != "schedule"),
     )
+
+
+def encode(compile_options):
+    """CompileOptions as JSON."""
+    return json.dumps([dict(part) for part in compile_options])
+
+
+def decode(text):
+    """CompileOptions that `encode` has written."""
+    return CompileOptions(*[tuple(sorted(part.items())) for part in json.loads(text)])
