@@ -3,6 +3,8 @@
 import typing
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.nn.attention import flex_attention as flex
 
 # None of a version before 2.9.
@@ -29,6 +31,11 @@ create_mask = flex.create_mask
 noop_mask = flex.noop_mask
 # That of a slice of a BlockMask, which raises; None where slices keep theirs.
 sliced_mask_mod = getattr(flex, "_sliced_mask_mod_error", None)
+
+
+def is_fake(tensor):
+    """Whether a tensor has no contents, as where a graph is made."""
+    return isinstance(tensor, (FakeTensor, FunctionalTensor))
 
 
 def current_stream(device):
@@ -81,7 +88,3 @@ def replace_operator(mark, replacement):
     _operator.py_kernels[at] = choose
     _operator._dispatch_cache.clear()
 
-
-def no_modes():
-    """A context without tracing: tensors in it are plain."""
-    return torch.utils._python_dispatch._disable_current_modes()

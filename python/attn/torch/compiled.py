@@ -10,10 +10,9 @@ replaced by attn::forward.
 import torch
 
 from ..trace import Variant, trace
-from ..trace.proxy import Scalar
+from ..trace.proxy import Scalar, Table
 from . import _compat, kernels, mask, options
 from ._compat import AuxOutput
-from .errors import InvalidArgument
 
 
 def flex_attention(
@@ -49,89 +48,56 @@ def _same(score, b, h, q_idx, kv_idx):
     return score
 
 
-def _extent(n):
-    """A number for an extent that may be a symbol."""
-    return n if isinstance(n, int) else n.node.hint
+def operator(program, query, key, value, scale, compile_options, numbers=()):
+    """The output and the log-sum-exp by attn::forward. `numbers` are (scalar of
+    the program, value) where that is a symbol of the graph."""
+    # Places in code that PyTorch has generated are of no use.
+    program._relocate = None
+    variant = kernels.variant_of(query, key, value, scale)
+    text = program.to_mlir(Variant(**dict(variant), lse=True))
+    for capture in program.captures:
+        for dim in capture.fixed:
+            # What is part of the program is no longer a symbol.
+            int(capture.shape[dim])
+    count = len(program.captures)
+    arguments = program.arguments()
+    values = {**dict(enumerate(arguments[count:])), **dict(numbers)}
+    ints, floats = [], []
+    for slot, (kind, _) in enumerate(program.scalars):
+        x = values[slot]
+        (floats if kind == "F" else ints).append(int(x) if type(x) is bool else x)
+    return torch.ops.attn.forward(
+        *(query, key, value, arguments[:count], ints, floats, text),
+        options.encode(compile_options),
+    )
 
 
 class _Inputs:
-    """What the graph of a function reads, as a trace sees it, and where that is
-    among the arguments of the graph."""
+    """What the graph of a function reads."""
 
     def __init__(self, name, values):
-        self.values = values
         self._name = name
-        self.stand_ins = [self._make(x) for x in values]
+        self._values = values
 
-    @staticmethod
-    def _make(value):
-        if not isinstance(value, torch.Tensor):
-            return value
-        return torch.empty_strided(
-            [_extent(n) for n in value.shape],
-            [_extent(n) for n in value.stride()],
-            dtype=value.dtype,
-            device="meta",
-        )
-
-    def traced(self, recorder, slots):
-        """The inputs for a call of the function; `slots` gets where scalars of
-        the program are from."""
-        for position, value in enumerate(self.stand_ins):
-            if isinstance(value, torch.Tensor):
+    def traced(self, recorder, numbers):
+        """The inputs for a call of the function. `numbers` gets scalars of the
+        program, with their values."""
+        for position, value in enumerate(self._values):
+            if not isinstance(value, torch.Tensor):
+                kind = float if isinstance(value, (float, torch.SymFloat)) else int
+                hint = value if isinstance(value, kind) else kind(value.node.hint)
+                number = recorder.scalar(hint, variable=(self._name, position))
+                slot = recorder.ops[number - recorder._arguments][1]
+                numbers.append((slot, value))
+                yield Scalar(recorder, number)
+            elif value.dim() == 0:
+                # Its contents are not known here.
+                yield Table(recorder, value)._element(())
+            else:
                 yield value
-                continue
-            hint = _extent(value) if isinstance(value, (int, torch.SymInt)) else float(value)
-            number = recorder.scalar(hint, variable=(self._name, position))
-            slots[recorder.ops[number - recorder._arguments][1]] = self.values[position]
-            yield Scalar(recorder, number)
 
 
-def _import(query, key, value, score_mod, mask_mod, score_inputs, mask_inputs, scale):
-    """The text of the program of two graphs, and its captures, integers and
-    floats."""
-    slots = {}
-
-    def traceable(function, inputs):
-        return lambda *values: function(
-            *values, *inputs.traced(values[0]._recorder, slots)
-        )
-
-    with _compat.no_modes():
-        score, rest = _Inputs("score", score_inputs), _Inputs("mask", mask_inputs)
-        program = trace(
-            traceable(score_mod, score),
-            traceable(mask_mod, rest),
-            namespace="torch",
-            device=query.device,
-        )
-        variant = kernels.variant_of(query, key, value, scale)
-        text = program.to_mlir(Variant(**dict(variant), lse=True))
-    captures = []
-    for capture in program.captures:
-        found = [
-            x
-            for inputs in (score, rest)
-            for x, stand_in in zip(inputs.values, inputs.stand_ins)
-            if stand_in is capture.tensor
-        ]
-        if not found:
-            raise InvalidArgument(
-                "expects functions to read tensors as they are where torch.compile"
-                f" traces them, but got one of {tuple(capture.tensor.shape)} that is"
-                " made of others: make it outside of the function"
-            )
-        # An extent that is part of the program is no longer a symbol.
-        for dim in capture.fixed:
-            int(found[0].shape[dim])
-        captures.append(found[0][..., None] if capture.padded else found[0])
-    ints, floats = [], []
-    for slot, (kind, number) in enumerate(program.scalars):
-        (floats if kind == "F" else ints).append(slots.get(slot, number))
-    return text, captures, [x if type(x) is not bool else int(x) for x in ints], floats
-
-
-def replace(
+def _replace(
     query,
     key,
     value,
@@ -143,15 +109,24 @@ def replace(
     mask_inputs=(),
 ):
     """The operator of PyTorch with the mark, as one of ours."""
-    text, captures, ints, floats = _import(
-        *(query, key, value, score_mod, block_mask[-1]),
-        *(score_inputs, mask_inputs, scale),
+    numbers = []
+
+    def traceable(function, inputs):
+        return lambda *values: function(
+            *values, *inputs.traced(values[0]._recorder, numbers)
+        )
+
+    program = trace(
+        traceable(score_mod, _Inputs("score", score_inputs)),
+        traceable(block_mask[-1], _Inputs("mask", mask_inputs)),
+        namespace="torch",
+        device=query.device,
     )
-    compile_options = options.encode(options.read(kernel_options["ATTN"]))
-    out, lse = torch.ops.attn.forward(
-        query, key, value, captures, ints, floats, text, compile_options
+    compile_options = options.read(kernel_options["ATTN"])
+    out, lse = operator(
+        program, query, key, value, scale, compile_options, numbers
     )
     return out, lse, lse.new_empty(0)
 
 
-_compat.replace_operator("ATTN", replace)
+_compat.replace_operator("ATTN", _replace)

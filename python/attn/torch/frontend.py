@@ -6,7 +6,7 @@ import torch
 
 from .._errors import Unsupported
 from ..trace import trace
-from . import compiled, kernels, layout, mask, options
+from . import _compat, compiled, kernels, layout, mask, options
 from ._compat import AuxOutput
 from .autograd import Attention
 from .errors import CaptureError, InvalidArgument
@@ -25,6 +25,8 @@ def check_tensors(query, key, value):
     """Checks types, devices and ranks."""
     for name, tensor in ("query", query), ("key", key), ("value", value):
         if type(tensor) in _PLAIN and not tensor.is_nested:
+            continue
+        if _compat.is_fake(tensor):
             continue
         if not isinstance(tensor, torch.Tensor):
             raise InvalidArgument(
@@ -188,6 +190,8 @@ def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_o
     program = trace(score_mod, mask_mod, namespace="torch", device=query.device)
     if program.captures:
         _check_captures(program, query)
+    if _compat.is_fake(query):
+        return compiled.operator(program, query, key, value, scale, compile_options)
     found = kernels.lookup(program, query, key, value, scale, compile_options)
     return call(found, query, key, value, arguments(program), wants_lse)
 

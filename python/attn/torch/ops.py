@@ -100,8 +100,8 @@ def _gradients(ctx, d_out, d_lse):
     # Of a list of tensors, there is one flag for each.
     needs = [*ctx.needs_input_grad[:3], *ctx.needs_input_grad[3]]
     wanted = [bool(want) for want in needs]
-    # Lists for lists.
-    rest = [None] * len(ints), [None] * len(floats), None, None
+    # A list that is empty counts as one of tensors.
+    rest = None if ints else [], None if floats else [], None, None
     if not any(wanted) or (d_out is None and d_lse is None):
         return (None, None, None, [None] * len(captures), *rest)
     d_out = torch.zeros_like(out) if d_out is None else d_out

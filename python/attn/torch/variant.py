@@ -4,7 +4,7 @@ import torch
 
 from ..trace import trace
 from ..trace.proxy import Scalar
-from . import frontend, kernels, options
+from . import compiled, frontend, kernels, options
 from .errors import InvalidArgument
 
 
@@ -58,12 +58,15 @@ class Variant:
         self._score_mod = score_mod
         self._mask_mod = mask_mod
         self._scale = scale
+        self._kernel_options = kernel_options
         self._options = options.read(kernel_options)
         self._bound = {}
 
     def __call__(self, query, key, value, *captures, return_lse=False):
         """The output [B, Hq, L, Ev], and with return_lse the log-sum-exp
         [B, Hq, L]. Hq may be a multiple of Hkv, and the batch of keys be 1."""
+        if torch.compiler.is_dynamo_compiling():
+            return self._compiled(query, key, value, captures, return_lse)
         at = (
             query.dtype,
             query.device,
@@ -80,6 +83,17 @@ class Variant:
         arguments = bound.arguments(captures)
         out, lse = frontend.call(
             bound.kernels, query, key, value, arguments, return_lse
+        )
+        return (out, lse) if return_lse else out
+
+    def _compiled(self, query, key, value, captures, return_lse):
+        score_mod, mask_mod = self._score_mod, self._mask_mod
+        out, lse = compiled.dispatch(
+            *(query, key, value),
+            score_mod and (lambda *values: score_mod(*values, *captures)),
+            mask_mod and (lambda *values: mask_mod(*values, *captures)),
+            self._scale,
+            self._kernel_options,
         )
         return (out, lse) if return_lse else out
 

@@ -1,0 +1,172 @@
+# RUN: %python %s
+"""attn.torch in torch.compile and torch.export, and its operators."""
+
+import io
+import unittest
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+if torch is not None:
+    import torch._dynamo.testing
+    import torch.nn.attention.flex_attention as theirs
+
+    import attn.torch as ours
+    from flex import FAST, causal, flex_attention, qkv
+
+    class Model(torch.nn.Module):
+        """Reads a parameter twice, a buffer, and a number."""
+
+        def __init__(self):
+            super().__init__()
+            self.bias = torch.nn.Parameter(torch.randn(2, 80))
+            self.register_buffer("scales", torch.rand(2, 3)[:, 1])
+
+        def forward(self, x, window=12):
+            def score_mod(s, b, h, i, j):
+                s = s * self.scales[h] + self.bias[h, i - j + 40]
+                return s + 0.5 * torch.tanh(self.bias[h, j])
+
+            def mask_mod(b, h, i, j):
+                return (i - j).abs() < window
+
+            length = x.shape[2]
+            mask = ours.create_block_mask(mask_mod, None, None, length, length, "cpu")
+            o = ours.flex_attention(x, x * 2, x + 1, score_mod, mask, kernel_options=FAST)
+            return o.sin()
+
+
+@unittest.skipIf(torch is None, "needs PyTorch")
+class Compiled(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+
+    def compile(self, function, backend="aot_eager"):
+        """The function in one graph, and how often that was made."""
+        counter = torch._dynamo.testing.CompileCounterWithBackend(backend)
+        return torch.compile(function, backend=counter, fullgraph=True), counter
+
+    def check(self, function, *arguments, wrt=(), backend="aot_eager"):
+        compiled, counter = self.compile(function, backend)
+        results = [f(*arguments) for f in (compiled, function)]
+        results = [
+            [x for x in torch.utils._pytree.tree_leaves(r) if x is not None]
+            for r in results
+        ]
+        for x, y in zip(*results):
+            torch.testing.assert_close(x, y)
+            self.assertEqual(x.stride(), y.stride())
+        if wrt:
+            a, b = (torch.autograd.grad(sum(x.sum() for x in r), wrt) for r in results)
+            for x, y in zip(a, b):
+                torch.testing.assert_close(x, y)
+        self.assertEqual(counter.frame_count, 1)
+
+    def test_a_model(self):
+        model = Model()
+        for backend in ("eager", "aot_eager"):
+            torch._dynamo.reset()
+            x = torch.randn(2, 2, 20, 8, requires_grad=True)
+            self.check(model, x, wrt=(x, model.bias), backend=backend)
+
+    def test_lengths_and_numbers_that_change(self):
+        model = Model()
+        compiled, counter = self.compile(model)
+        for length in (20, 24, 31, 40):
+            x = torch.randn(2, 2, length, 8, requires_grad=True)
+            torch.testing.assert_close(compiled(x), model(x))
+        # One for the first length, one for any.
+        self.assertEqual(counter.frame_count, 2)
+        for window in (3, 5, 7):
+            torch.testing.assert_close(compiled(x, window), model(x, window))
+        self.assertLessEqual(counter.frame_count, 4)
+
+    def test_what_is_returned(self):
+        q, k, v = qkv((1, 2, 9, 8), grad=True)
+        aux = ours.AuxRequest(lse=True)
+        self.check(lambda q: flex_attention(q, k, v, return_aux=aux), q, wrt=(q, k))
+        self.check(lambda q: flex_attention(q, k, v, scale=0.5), q)
+        q = torch.randn(2, 9, 3, 8, dtype=torch.float64).transpose(1, 2)
+        self.check(lambda q: flex_attention(q, q, q), q)
+
+    def test_shared_heads(self):
+        q, k, v = qkv((3, 4, 9, 8), (1, 2, 11), grad=True)
+        lengths = torch.tensor([11, 3, 0])
+
+        def call(q, k, v):
+            mask = ours.create_block_mask(
+                lambda b, h, i, j: j < lengths[b], 3, None, 9, 11, "cpu"
+            )
+            return flex_attention(q, k, v, block_mask=mask, enable_gqa=True)
+
+        self.check(call, q, k, v, wrt=(q, k, v))
+
+    def test_a_mask_of_theirs(self):
+        q, k, v = qkv((1, 2, 40, 8))
+        mask = theirs.create_block_mask(causal, 1, 2, 40, 40, device="cpu", BLOCK_SIZE=16)
+        self.check(lambda q: flex_attention(q, k, v, block_mask=mask), q)
+
+    def test_other_names(self):
+        q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)
+        self.check(lambda q: ours.sdpa(q, k, v, is_causal=True), q)
+        bias = torch.randn(9, 9)
+        self.check(lambda q: ours.sdpa(q, k, v, bias), q)
+        ends = torch.tensor([0, 4, 9])
+        q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
+        self.check(lambda q: ours.varlen(q, k, v, ends, ends, window_size=(2, 0)), q)
+
+    def test_variants(self):
+        variant = ours.Variant(
+            lambda s, b, h, i, j, slopes, left: s + slopes[h] * (j - i),
+            lambda b, h, i, j, slopes, left: i - j < left,
+            kernel_options=FAST,
+        )
+        q, k, v = qkv((1, 2, 9, 8), grad=True)
+        slopes = torch.randn(2, dtype=torch.float64, requires_grad=True)
+        self.check(lambda q, s: variant(q, k, v, s, 5), q, slopes, wrt=(q, slopes))
+
+    def test_that_of_pytorch_stays(self):
+        theirs._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
+        q, k, v = qkv((1, 2, 9, 8))
+        self.check(lambda q: theirs.flex_attention(q, k, v), q)
+
+    def test_export(self):
+        model = Model()
+        x = torch.randn(2, 2, 20, 8)
+        length = torch.export.Dim("length", min=2, max=40)
+        with torch.no_grad():
+            program = torch.export.export(model, (x,), dynamic_shapes=({2: length},))
+            file = io.BytesIO()
+            torch.export.save(program, file)
+            file.seek(0)
+            module = torch.export.load(file).module()
+            for n in (20, 33):
+                x = torch.randn(2, 2, n, 8)
+                torch.testing.assert_close(module(x), model(x))
+
+
+@unittest.skipIf(torch is None, "needs PyTorch")
+class Operators(unittest.TestCase):
+    def test_they_are_what_they_say(self):
+        torch.manual_seed(0)
+        slopes = torch.randn(2, dtype=torch.float64, requires_grad=True)
+        from attn.trace import Variant, trace
+
+        window = 4
+        program = trace(
+            lambda s, b, h, i, j: s * 1.5 + slopes[h] * (j - i),
+            lambda b, h, i, j: i - j < window,
+        )
+        text = program.to_mlir(Variant(dtype="f64", dim=8, lse=True))
+        q = torch.randn(1, 5, 2, 8, dtype=torch.float64).transpose(1, 2)
+        k, v = qkv((1, 2, 7, 8), grad=True)[1:]
+        options = ours.options.encode(ours.options.read(FAST))
+        arguments = (q.requires_grad_(), k, v, [slopes], [window], [], text, options)
+        torch.library.opcheck(torch.ops.attn.forward, arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
