@@ -100,12 +100,37 @@ class Sdpa(Fast):
         for kind, text, arguments, named in [
             (NotImplementedError, "dropout_p to be 0", (q, k, v), {"dropout_p": 0.1}),
             (RuntimeError, "got both", (q, k, v, mask), {"is_causal": True}),
-            (ValueError, r"\[\.\.\., 7 or 1, 7 or 1\], but got \(7, 6\)", (q, k, v, mask[:, :6]), {}),
-            (ValueError, "bool or floats, but got torch.int64", (q, k, v, mask.long()), {}),
+            (
+                ValueError,
+                r"\[\.\.\., 7 or 1, 7 or 1\], but got \(7, 6\)",
+                (q, k, v, mask[:, :6]),
+                {},
+            ),
+            (
+                ValueError,
+                "bool or floats, but got torch.int64",
+                (q, k, v, mask.long()),
+                {},
+            ),
             (ValueError, "attn_mask on cpu", (q, k, v, mask.to("meta")), {}),
-            (ValueError, r"broadcast to \(2, 3, 7, 7\)", (q, k, v, mask.expand(4, 7, 7)), {}),
-            (ValueError, "batches and heads that broadcast", (q, k[:, :2], v[:, :2]), {}),
-            (ValueError, "for tensors that have heads", (q[0, 0], k, v), {"enable_gqa": True}),
+            (
+                ValueError,
+                r"broadcast to \(2, 3, 7, 7\)",
+                (q, k, v, mask.expand(4, 7, 7)),
+                {},
+            ),
+            (
+                ValueError,
+                "batches and heads that broadcast",
+                (q, k[:, :2], v[:, :2]),
+                {},
+            ),
+            (
+                ValueError,
+                "for tensors that have heads",
+                (q[0, 0], k, v),
+                {"enable_gqa": True},
+            ),
         ]:
             with self.assertRaisesRegex(kind, text):
                 sdpa(*arguments, **named)
@@ -113,7 +138,9 @@ class Sdpa(Fast):
 
 @unittest.skipIf(torch is None, "needs PyTorch")
 class Varlen(Fast):
-    def check(self, lengths, kv_lengths, window=(-1, -1), extra=0, heads=(2, 2), **named):
+    def check(
+        self, lengths, kv_lengths, window=(-1, -1), extra=0, heads=(2, 2), **named
+    ):
         ends, kv_ends = (
             torch.tensor([0, *x], dtype=torch.int32).cumsum(0, dtype=torch.int32)
             for x in (lengths, kv_lengths)
@@ -158,10 +185,16 @@ class Varlen(Fast):
         q = torch.randn(4, 2, 8)
         ends = torch.tensor([0, 4])
         for text, arguments in [
-            ("total length, heads, head dimension", (q[None], q[None], q[None], ends, ends)),
+            (
+                "total length, heads, head dimension",
+                (q[None], q[None], q[None], ends, ends),
+            ),
             ("cu_seq_q of int32 or int64", (q, q, q, ends.float(), ends)),
             ("cu_seq_k of int32 or int64", (q, q, q, ends, ends[:1])),
-            ("as many sequences, but got 1 and 2", (q, q, q, ends, torch.tensor([0, 2, 4]))),
+            (
+                "as many sequences, but got 1 and 2",
+                (q, q, q, ends, torch.tensor([0, 2, 4])),
+            ),
             ("cu_seq_q on cpu", (q, q, q, ends.to("meta"), ends)),
         ]:
             with self.assertRaisesRegex(ValueError, text):
@@ -243,7 +276,9 @@ class Variants(unittest.TestCase):
 
     def test_what_else_is_read_stays(self):
         table = torch.ones(4, dtype=torch.float64)
-        variant = ours.Variant(lambda s, b, h, i, j: s + table[j] * 2, kernel_options=FAST)
+        variant = ours.Variant(
+            lambda s, b, h, i, j: s + table[j] * 2, kernel_options=FAST
+        )
         tensors = qkv((1, 2, 4, 8))
         variant(*tensors)
         table.copy_(torch.randn(4))
@@ -257,12 +292,16 @@ class Variants(unittest.TestCase):
             lambda s, b, h, i, j, t: s + t[1][j],
             lambda s, b, h, i, j, t: s + (t * 2)[h, j],
         ):
-            with self.assertRaisesRegex(ValueError, "made of one: pass that as a capture"):
+            with self.assertRaisesRegex(
+                ValueError, "made of one: pass that as a capture"
+            ):
                 ours.Variant(function)(q, k, v, table)
         variant = ours.Variant(lambda s, b, h, i, j, t: s + t[h, j])
         with self.assertRaisesRegex(ValueError, "on cpu, .* on meta"):
             variant(q, k, v, table.to("meta"))
-        with self.assertRaisesRegex(ValueError, "score_mod to be a function, but got int"):
+        with self.assertRaisesRegex(
+            ValueError, "score_mod to be a function, but got int"
+        ):
             ours.Variant(3)
         plain = ours.Variant(kernel_options=FAST)
         plain(q, k, v)

@@ -34,7 +34,9 @@ if torch is not None:
 
             length = x.shape[2]
             mask = ours.create_block_mask(mask_mod, None, None, length, length, "cpu")
-            o = ours.flex_attention(x, x * 2, x + 1, score_mod, mask, kernel_options=FAST)
+            o = ours.flex_attention(
+                x, x * 2, x + 1, score_mod, mask, kernel_options=FAST
+            )
             return o.sin()
 
 
@@ -106,7 +108,9 @@ class Compiled(unittest.TestCase):
 
     def test_a_mask_of_theirs(self):
         q, k, v = qkv((1, 2, 40, 8))
-        mask = theirs.create_block_mask(causal, 1, 2, 40, 40, device="cpu", BLOCK_SIZE=16)
+        mask = theirs.create_block_mask(
+            causal, 1, 2, 40, 40, device="cpu", BLOCK_SIZE=16
+        )
         self.check(lambda q: flex_attention(q, k, v, block_mask=mask), q)
 
     def test_other_names(self):

@@ -98,13 +98,13 @@ class Results(unittest.TestCase):
         for heads, kv_heads in [(6, 2), (5, 1), (7, 7)]:
             q, k, v = qkv((2, heads, 9, 8), (2, kv_heads, 11))
             by_head = torch.randn(heads, dtype=torch.float64)
-            self.check(
-                (q, k, v), lambda s, b, h, i, j: s * by_head[h], enable_gqa=True
-            )
+            self.check((q, k, v), lambda s, b, h, i, j: s * by_head[h], enable_gqa=True)
 
     def test_a_batch_of_keys_for_all(self):
         lengths = torch.tensor([3, 11, 0])
-        self.check(qkv((3, 2, 9, 8), (1, 2, 11)), None, lambda b, h, i, j: j < lengths[b])
+        self.check(
+            qkv((3, 2, 9, 8), (1, 2, 11)), None, lambda b, h, i, j: j < lengths[b]
+        )
 
     def test_scale(self):
         q, k, v = qkv()
@@ -267,7 +267,11 @@ class Errors(unittest.TestCase):
             (ValueError, "2 dimensions or more, but got 1", (q[0, 0, 0], k, v)),
             (ValueError, "same head dimension, but got 16 and 8", (q, k[..., :8], v)),
             (ValueError, "a CPU or a GPU", tuple(x.to("meta") for x in (q, k, v))),
-            (ValueError, "float64, .* but got int32", tuple(x.int() for x in (q, k, v))),
+            (
+                ValueError,
+                "float64, .* but got int32",
+                tuple(x.int() for x in (q, k, v)),
+            ),
             (NotImplementedError, "3, 3 and 3 dimensions", (q[0], k[0], v[0])),
             (ValueError, "heads and length, .* 37", (q, k, v[:, :, 1:])),
             (ValueError, "heads, but got 4 and 2: enable_gqa", (q, k[:, :2], v[:, :2])),
@@ -321,23 +325,44 @@ class Errors(unittest.TestCase):
             return -s
 
         line = branches.__code__.co_firstlineno + 1
-        self.reject(attn.TraceError, f"test_torch_flex.py:{line}: .*branch", q, k, v, branches)
+        self.reject(
+            attn.TraceError, f"test_torch_flex.py:{line}: .*branch", q, k, v, branches
+        )
         mask = ours.create_block_mask(lambda b, h, i: i > 0, None, None, 37, 37)
         self.reject(attn.TraceError, "b, h, q_idx, kv_idx", q, k, v, block_mask=mask)
         limit = torch.tensor([3.0], requires_grad=True)
-        mask = ours.create_block_mask(lambda b, h, i, j: j < limit[0], None, None, 37, 37)
+        mask = ours.create_block_mask(
+            lambda b, h, i, j: j < limit[0], None, None, 37, 37
+        )
         self.reject(
-            AssertionError, r"mask to read tensors that need no", q, k, v, block_mask=mask
+            AssertionError,
+            r"mask to read tensors that need no",
+            q,
+            k,
+            v,
+            block_mask=mask,
         )
 
     def test_kernel_options(self):
         q, k, v = qkv()
         for kind, text, given in [
-            (ValueError, "among .*BLOCK_M.*, but got 'BLOCK_X', 'tile'", {"BLOCK_X": 1, "tile": 2}),
+            (
+                ValueError,
+                "among .*BLOCK_M.*, but got 'BLOCK_X', 'tile'",
+                {"BLOCK_X": 1, "tile": 2},
+            ),
             (ValueError, "BACKEND to be one of AUTO.*'CUTE'", {"BACKEND": "CUTE"}),
-            (RuntimeError, "got both", {"BACKEND": "AUTO", "FORCE_USE_FLEX_ATTENTION": True}),
+            (
+                RuntimeError,
+                "got both",
+                {"BACKEND": "AUTO", "FORCE_USE_FLEX_ATTENTION": True},
+            ),
             (ValueError, "'ATTN' .*dictionary, but got int", {"ATTN": 3}),
-            (ValueError, "'ATTN' .*opt_level.* but got 'speed'", {"ATTN": {"speed": 3}}),
+            (
+                ValueError,
+                "'ATTN' .*opt_level.* but got 'speed'",
+                {"ATTN": {"speed": 3}},
+            ),
             (ValueError, "opt_level to be from 0 to 3", {"ATTN": {"opt_level": 7}}),
         ]:
             self.reject(kind, text, q, k, v, kernel_options=given)
@@ -345,7 +370,12 @@ class Errors(unittest.TestCase):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for _ in range(2):
-                theirs_too = {"BLOCK_M": 64, "fwd_num_warps": 4, "BACKEND": "FLASH", **FAST}
+                theirs_too = {
+                    "BLOCK_M": 64,
+                    "fwd_num_warps": 4,
+                    "BACKEND": "FLASH",
+                    **FAST,
+                }
                 o = flex_attention(q, k, v, kernel_options=theirs_too)
         self.assertTrue(torch.equal(o, expected))
         texts = [str(w.message) for w in caught if "kernel_options" in str(w.message)]

@@ -184,7 +184,9 @@ class Autograd(unittest.TestCase):
         for a, b in zip(kept, self.run_all()):
             self.assertTrue(torch.equal(a, b))
         # The other kind does not see what the function reads.
-        expected = torch.autograd.grad(flex_attention(*self.tensors).sum(), self.tensors)
+        expected = torch.autograd.grad(
+            flex_attention(*self.tensors).sum(), self.tensors
+        )
         checkpoint(flex_attention, *self.tensors, use_reentrant=True).sum().backward()
         for x, b in zip(self.tensors, expected):
             self.assertTrue(torch.equal(x.grad, b))
@@ -210,7 +212,9 @@ class Autograd(unittest.TestCase):
 
     def test_no_second_gradient(self):
         o = flex_attention(*self.tensors)
-        (dq,) = torch.autograd.grad(o.square().sum(), self.tensors[0], create_graph=True)
+        (dq,) = torch.autograd.grad(
+            o.square().sum(), self.tensors[0], create_graph=True
+        )
         with self.assertRaisesRegex(attn.Unsupported, "has no second one"):
             dq.sum().backward()
 

@@ -43,7 +43,12 @@ class Lazy(unittest.TestCase):
             mask, expected = self.pair(window, *shape, BLOCK_SIZE=size)
             self.check_blocks(mask, expected)
             lists = mask.to_block_mask()
-            for name in ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"):
+            for name in (
+                "kv_num_blocks",
+                "kv_indices",
+                "full_kv_num_blocks",
+                "full_kv_indices",
+            ):
                 self.assertTrue(
                     torch.equal(getattr(lists, name), getattr(expected, name)), name
                 )
@@ -102,7 +107,9 @@ class Lazy(unittest.TestCase):
         self.assertEqual(mask.to_string(limit=1), drawing + "\n...")
         self.assertTrue(mask.to_string(grid_size=1).startswith("(0, 0)\n░░\n"))
         self.assertEqual(mask[0, 0].to_string(grid_size=-1), drawing)
-        self.assertTrue(str(mask).startswith("Mask(shape=(2, 3, 48, 48), sparsity=33.33%"))
+        self.assertTrue(
+            str(mask).startswith("Mask(shape=(2, 3, 48, 48), sparsity=33.33%")
+        )
         self.assertEqual(
             repr(mask), "Mask(causal, shape=(2, 3, 48, 48), BLOCK_SIZE=(16, 16))"
         )
@@ -126,7 +133,10 @@ class Lazy(unittest.TestCase):
             (ours.or_masks, lambda *x: first(*x) | window(*x)),
         ]:
             parts = (causal, window) if combine is ours.and_masks else (first, window)
-            for mask_mod in (combine(*parts), getattr(theirs, combine.__name__)(*parts)):
+            for mask_mod in (
+                combine(*parts),
+                getattr(theirs, combine.__name__)(*parts),
+            ):
                 mask = ours.create_block_mask(mask_mod, None, None, 20, 20)
                 o = flex_attention(q, k, v, block_mask=mask)
                 torch.testing.assert_close(o, eager(q, k, v, None, expected)[0])
@@ -186,7 +196,10 @@ class BlockMasks(unittest.TestCase):
 
     def test_full_blocks_do_not_ask(self):
         some, full = (torch.rand(1, 1, 4, 3) < 0.5 for _ in range(2))
-        counts, order = (getattr(self.lists(full, BLOCK_SIZE=16), n) for n in ("kv_num_blocks", "kv_indices"))
+        counts, order = (
+            getattr(self.lists(full, BLOCK_SIZE=16), n)
+            for n in ("kv_num_blocks", "kv_indices")
+        )
         mask = self.lists(some, BLOCK_SIZE=(8, 16), mask_mod=window)
         mask.full_kv_num_blocks, mask.full_kv_indices = counts, order
 

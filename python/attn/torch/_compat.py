@@ -38,6 +38,11 @@ def is_fake(tensor):
     return isinstance(tensor, (FakeTensor, FunctionalTensor))
 
 
+def is_transformed():
+    """Whether a function of torch.func is at work."""
+    return torch._C._are_functorch_transforms_active()
+
+
 def current_stream(device):
     """The stream of CUDA that PyTorch works on, as an integer."""
     return torch._C._cuda_getCurrentRawStream(device.index)
@@ -83,8 +88,9 @@ def replace_operator(mark, replacement):
 
     def choose(query, key, value, score_mod, block_mask, scale, options, *inputs):
         function = replacement if mark in options else original
-        return function(query, key, value, score_mod, block_mask, scale, options, *inputs)
+        return function(
+            query, key, value, score_mod, block_mask, scale, options, *inputs
+        )
 
     _operator.py_kernels[at] = choose
     _operator._dispatch_cache.clear()
-

@@ -3,22 +3,26 @@
 import torch
 
 from .._errors import Unsupported
-from . import layout
+from . import _compat, layout
 
 
-class Attention(torch.autograd.Function):
-    """apply(kernels, query, key, value, *arguments) is the output and the
-    log-sum-exp; `arguments` are the tensors and numbers that the program takes.
+def apply(kernels, query, key, value, *arguments):
+    """The output and the log-sum-exp; `arguments` are the tensors and numbers
+    that the program takes. Of the call, its inputs and both results are kept."""
+    function = _Transformed if _compat.is_transformed() else _Attention
+    return function.apply(kernels, query, key, value, *arguments)
 
-    Of the call, its inputs, the output and the log-sum-exp are kept.
-    """
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, kernels, query, key, value, *arguments):
+        inputs = kernels, query, key, value, *arguments
+        output = kernels.run(query, key, value, arguments, True)
+        _Attention.keep(ctx, inputs, output)
+        return output
 
     @staticmethod
-    def forward(kernels, query, key, value, *arguments):
-        return kernels.run(query, key, value, arguments, True)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
+    def keep(ctx, inputs, output):
         kernels, *inputs = inputs
         ctx.kernels = kernels
         # Numbers, and None where there is a tensor.
@@ -44,6 +48,19 @@ class Attention(torch.autograd.Function):
             )
         )
         return tuple(next(gradients) if want else None for want in ctx.needs_input_grad)
+
+
+class _Transformed(_Attention):
+    """The same for torch.func, which wants two steps. As PyTorch asks for the
+    signature of `forward` at each call, it takes longer."""
+
+    @staticmethod
+    def forward(kernels, query, key, value, *arguments):
+        return kernels.run(query, key, value, arguments, True)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _Attention.keep(ctx, inputs, output)
 
 
 class _Gradient(torch.autograd.Function):

@@ -16,7 +16,15 @@ from ._compat import AuxOutput
 
 
 def flex_attention(
-    query, key, value, score_mod, block_mask, scale, kernel_options, return_lse, return_aux
+    query,
+    key,
+    value,
+    score_mod,
+    block_mask,
+    scale,
+    kernel_options,
+    return_lse,
+    return_aux,
 ):
     """What the compiler sees: no checks that the operator makes, too."""
     mask_mod = None
@@ -123,9 +131,7 @@ def _replace(
         device=query.device,
     )
     compile_options = options.read(kernel_options["ATTN"])
-    out, lse = operator(
-        program, query, key, value, scale, compile_options, numbers
-    )
+    out, lse = operator(program, query, key, value, scale, compile_options, numbers)
     return out, lse, lse.new_empty(0)
 
 

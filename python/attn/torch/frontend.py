@@ -6,11 +6,9 @@ import torch
 
 from .._errors import Unsupported
 from ..trace import trace
-from . import _compat, compiled, kernels, layout, mask, options
+from . import _compat, autograd, compiled, kernels, layout, mask, options
 from ._compat import AuxOutput
-from .autograd import Attention
 from .errors import CaptureError, InvalidArgument
-
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 _TYPES = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
@@ -140,7 +138,9 @@ def check_device(tensor, query):
                 f"expects functions to read tensors on {query.device}, where query is,"
                 f" but got {type(tensor).__name__}"
             )
-    elif tensor.device != query.device and (tensor.dim() or tensor.device.type != "cpu"):
+    elif tensor.device != query.device and (
+        tensor.dim() or tensor.device.type != "cpu"
+    ):
         raise InvalidArgument(
             f"expects functions to read tensors on {query.device}, where query is, but"
             f" got one of {tuple(tensor.shape)} on {tensor.device}"
@@ -179,7 +179,7 @@ def call(found, query, key, value, captured, wants_lse):
             for x in (query, key, value, *captured)
         ]
     ):
-        return Attention.apply(found, query, key, value, *captured)
+        return autograd.apply(found, query, key, value, *captured)
     return found.run(query, key, value, captured, wants_lse)
 
 

@@ -22,7 +22,9 @@ def noop_mask(b, h, q_idx, kv_idx):
 
 def _check_functions(mask_mods):
     if not all(map(callable, mask_mods)):
-        raise MaskMismatch(f"expects functions (b, h, q_idx, kv_idx), but got {mask_mods}")
+        raise MaskMismatch(
+            f"expects functions (b, h, q_idx, kv_idx), but got {mask_mods}"
+        )
 
 
 def and_masks(*mask_mods):
@@ -112,7 +114,9 @@ class Mask:
             def rest(b, h, q_idx, kv_idx, start=start):
                 return self.mask_mod(b, h, q_idx + start, kv_idx)
 
-            pairs = _compat.create_mask(rest, batch, heads, end - start, keys, self.device)
+            pairs = _compat.create_mask(
+                rest, batch, heads, end - start, keys, self.device
+            )
             padding = (0, counts[3] * columns - keys, 0, count * rows - (end - start))
             pairs = torch.nn.functional.pad(pairs, padding)
             pairs = pairs.view(batch, heads, count, rows, counts[3], columns)
@@ -128,7 +132,9 @@ class Mask:
     def sparsity(self):
         """How many of the pairs are in blocks without an allowed one, in percent."""
         blocks = self._classes()[0].sum().item()
-        return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
+        return 100 * (
+            1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel()
+        )
 
     def to_string(self, grid_size=(20, 20), limit=4):
         """A drawing of the blocks of each batch and head, up to `limit` of them:
@@ -280,7 +286,9 @@ def create_block_mask(
         )
     if device is None:
         device = torch.accelerator.current_accelerator() or "cpu"
-    size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+    size = (
+        (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+    )
     shape = 1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN
     return Mask(mask_mod, shape, size, device)
 
@@ -299,7 +307,9 @@ def _to_table(counts, indices):
     width = indices.shape[-1]
     listed = torch.arange(width, device=indices.device) < counts.unsqueeze(-1)
     places = torch.where(listed, indices, width).long()
-    table = torch.zeros(*indices.shape[:-1], width + 1, dtype=torch.bool, device=indices.device)
+    table = torch.zeros(
+        *indices.shape[:-1], width + 1, dtype=torch.bool, device=indices.device
+    )
     table = table.scatter_(-1, places, True)[..., :width].contiguous()
     return table[(None,) * (4 - table.dim())]
 

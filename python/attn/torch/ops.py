@@ -119,4 +119,3 @@ def _gradients(ctx, d_out, d_lse):
 torch.library.register_autograd(
     "attn::forward", _gradients, setup_context=_setup_context, lib=_library
 )
-

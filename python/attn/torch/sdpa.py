@@ -109,7 +109,9 @@ def sdpa(
         if enable_gqa and min(query.dim(), key.dim(), value.dim()) < 3:
             raise InvalidArgument("expects enable_gqa for tensors that have heads")
         heads = 1 if enable_gqa else 0
-        outer = _broadcast(*(x.shape[: x.dim() - 2 - heads] for x in (query, key, value)))
+        outer = _broadcast(
+            *(x.shape[: x.dim() - 2 - heads] for x in (query, key, value))
+        )
         lead = (*outer, *lead[len(lead) - heads :])
         query, key, value = (
             _fold(x, (*outer, *x.shape[x.dim() - 2 - heads : -2]))
@@ -167,7 +169,11 @@ def _intervals(cu_seq_q, cu_seq_k, total_q, window):
 
 
 def _check_ends(name, ends, query):
-    if ends.dim() != 1 or ends.numel() < 2 or ends.dtype not in (torch.int32, torch.int64):
+    if (
+        ends.dim() != 1
+        or ends.numel() < 2
+        or ends.dtype not in (torch.int32, torch.int64)
+    ):
         raise InvalidArgument(
             f"expects {name} of int32 or int64 with one dimension and 2 elements or"
             f" more, but got {ends.dtype} of {tuple(ends.shape)}"
@@ -238,7 +244,9 @@ def varlen(
     frontend.check_shapes(query, key, value, None, enable_gqa)
     query, key, value = frontend.cast(query, key, value)
     if return_aux is not None and return_aux.max_scores:
-        raise Unsupported("expects no max_scores in return_aux: kernels keep no maximum")
+        raise Unsupported(
+            "expects no max_scores in return_aux: kernels keep no maximum"
+        )
     wants_lse = return_aux is not None and return_aux.lse
     out, lse = frontend.dispatch(
         query, key, value, score_mod, mask_mod, scale, wants_lse, options.NONE

@@ -49,7 +49,9 @@ class Variant:
     >>> o = alibi(q, k, v, slopes)
     """
 
-    def __init__(self, score_mod=None, mask_mod=None, *, scale=None, kernel_options=None):
+    def __init__(
+        self, score_mod=None, mask_mod=None, *, scale=None, kernel_options=None
+    ):
         for name, function in ("score_mod", score_mod), ("mask_mod", mask_mod):
             if function is not None and not callable(function):
                 raise InvalidArgument(
@@ -135,7 +137,9 @@ class Variant:
                 frontend.check_device(tensor, query)
                 sources.append((None, argument))
         for slot, number in enumerate(program.scalars):
-            sources.append((slots[slot], False) if slot in slots else (None, number.value))
+            sources.append(
+                (slots[slot], False) if slot in slots else (None, number.value)
+            )
         found = kernels.lookup(program, query, key, value, self._scale, self._options)
         return _Bound(found, sources)
 
