@@ -40,8 +40,8 @@ __all__ = [
     "bitcast",
     "clear_cache",
     "compile",
-    "trace",
     "differentiate",
+    "trace",
     "version",
 ]
 

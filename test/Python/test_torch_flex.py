@@ -1,8 +1,10 @@
 # RUN: %python %s
 """attn.torch.flex_attention on a CPU: results, layouts, arguments and errors."""
 
+import gc
 import unittest
 import warnings
+import weakref
 
 try:
     import torch
@@ -84,7 +86,8 @@ class Results(unittest.TestCase):
     def test_head_dimensions(self):
         for dim, dim_v in [(1, 1), (3, 7), (16, 5), (65, 33)]:
             self.check(qkv((1, 2, 20, dim), dim_v=dim_v))
-        q, k, v = (x[..., None].contiguous()[..., 0] for x in qkv((1, 2, 20, 1)))
+        # The stride of a dimension of 1 is any number.
+        q, k, v = (x.as_strided(x.shape, (40, 20, 1, 5)) for x in qkv((1, 2, 20, 1)))
         self.check((q, k, v))
 
     def test_lengths(self):
@@ -244,6 +247,14 @@ class Captures(unittest.TestCase):
         for _ in range(2):
             self.check(lambda s, b, h, i, j: s + bias[h] * j)
             bias += 1
+
+    def test_are_not_kept(self):
+        bias = torch.zeros(4, dtype=torch.float64)
+        kept = weakref.ref(bias)
+        flex_attention(*self.tensors, lambda s, b, h, i, j: s - bias[h])
+        del bias
+        gc.collect()
+        self.assertIsNone(kept())
 
     def test_on_another_device(self):
         bias = torch.zeros(4, device="meta")

@@ -119,7 +119,7 @@ class Gradients(unittest.TestCase):
                 flex.check_errors(self, a, b, c, dtype)
 
     def test_only_what_is_asked_for(self):
-        kernels.clear_cache()
+        attn.clear_cache()
         q, k, v = qkv((1, 2, 11, 8))
         bias = torch.randn(2, dtype=torch.float64, requires_grad=True)
         k.requires_grad_()
@@ -239,6 +239,8 @@ class Autograd(unittest.TestCase):
         detached = [x.detach() for x in arguments]
         for a, b in zip(torch.func.grad(loss, argnums=(0, 1, 2))(*detached), expected):
             self.assertTrue(torch.equal(a, b))
+        with self.assertRaisesRegex(attn.Unsupported, "torch.func.vmap"):
+            torch.func.vmap(lambda x: flex_attention(x, x, x))(q.detach()[None])
 
     def test_training(self):
         """A learned bias finds what it has to be."""

@@ -9,7 +9,6 @@ from . import ops
 from ._compat import AuxOutput, AuxRequest, BlockMask
 from .errors import CaptureError, MaskMismatch, OptionConflict
 from .frontend import flex_attention
-from .kernels import clear_cache
 from .mask import Mask, and_masks, create_block_mask, noop_mask, or_masks
 from .sdpa import sdpa, varlen
 from .variant import Variant
@@ -24,7 +23,6 @@ __all__ = [
     "OptionConflict",
     "Variant",
     "and_masks",
-    "clear_cache",
     "create_block_mask",
     "flex_attention",
     "noop_mask",

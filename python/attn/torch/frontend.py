@@ -172,6 +172,12 @@ def arguments(program):
 
 def call(found, query, key, value, captured, wants_lse):
     """Runs kernels, with a gradient where one is wanted."""
+    if _compat.is_transformed() and any(
+        map(_compat.is_batched, (query, key, value, *captured))
+    ):
+        raise Unsupported(
+            "expects no tensors of torch.func.vmap: give them a dimension for the batch"
+        )
     query, key, value = map(layout.with_unit_stride, (query, key, value))
     if torch.is_grad_enabled() and any(
         [

@@ -9,6 +9,7 @@ from .. import _native
 from .._dtypes import CODES, LONG_NAMES, pack_scalar
 from .._errors import Unsupported
 from .._kernel import compile as compile_program
+from .._kernel import on_clear_cache
 from ..trace import Variant
 from . import _compat, layout, options
 
@@ -62,11 +63,11 @@ def _describe(tensor):
 
 
 class Kernels:
-    """The kernels of a program for tensors of one kind. `to_mlir(lse)` is its
-    text, with the log-sum-exp as a result or without."""
+    """The kernels of a program for tensors of one kind. `texts` are that of the
+    program without the log-sum-exp as a result, and that with it."""
 
-    def __init__(self, to_mlir, device, compile_options):
-        self._to_mlir = to_mlir
+    def __init__(self, texts, device, compile_options):
+        self._texts = texts
         self._device = device
         self._options = compile_options
         self._lock = threading.Lock()
@@ -85,7 +86,7 @@ class Kernels:
     def _make_forward(self, lse):
         if lse not in self._forward:
             kernel = compile_program(
-                self._to_mlir(lse),
+                self._texts[lse],
                 target=self._device,
                 name="attn.torch",
                 **dict(self._options.forward + self._options.common),
@@ -140,11 +141,7 @@ class Kernels:
 
 
 _kernels = {}
-
-
-def clear_cache():
-    """Forgets all kernels of this module."""
-    _kernels.clear()
+on_clear_cache.append(_kernels.clear)
 
 
 def variant_of(query, key, value, scale):
@@ -166,10 +163,11 @@ def lookup(program, query, key, value, scale, compile_options):
     found = _kernels.get(at)
     if found is None:
 
-        def to_mlir(lse):
-            return program.to_mlir(Variant(**dict(variant), lse=lse))
-
-        made = Kernels(to_mlir, place, compile_options)
+        # Not the program itself, which keeps the tensors that it reads.
+        texts = [
+            program.to_mlir(Variant(**dict(variant), lse=lse)) for lse in (False, True)
+        ]
+        made = Kernels(texts, place, compile_options)
         found = _kernels.setdefault(at, made)
     return found
 
@@ -180,6 +178,6 @@ def of_text(text, place, compile_options):
     at = text, place, compile_options
     found = _kernels.get(at)
     if found is None:
-        made = Kernels(lambda lse: text, place, options.decode(compile_options))
+        made = Kernels((text, text), place, options.decode(compile_options))
         found = _kernels.setdefault(at, made)
     return found
