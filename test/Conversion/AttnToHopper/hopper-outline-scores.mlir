@@ -1,5 +1,5 @@
-// RUN: attn-opt %s --attn-destination-arguments --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-outline --canonicalize --cse --split-input-file | FileCheck %s
-// RUN: attn-opt %s --attn-destination-arguments --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file | attn-opt --split-input-file
+// RUN: attn-opt %s --attn-destination-arguments --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-destination-arguments --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file | attn-opt --split-input-file
 
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_group = 1, capture_stages = 1,
                              order = [load_k, qk, load_v(1), pv(1), softmax]>

@@ -15,7 +15,7 @@ static bool isNumber(Type type) {
 
 MaskLifter::MaskLifter(OpBuilder &builder, Location loc,
                        AttentionLikeOpInterface op)
-    : builder(builder), loc(loc), values(op), arith(builder, loc) {
+    : builder(builder), loc(loc), op(op), values(op), arith(builder, loc) {
   Block::BlockArgListType arguments =
       builder.getInsertionBlock()->getArguments();
   Region &region = values.getRegion();

@@ -8,8 +8,8 @@
 // What has no such form and depends on the query alone, or the key alone, is
 // computed for each of them (attn.range_over). If something has none that
 // depends on both, the mask itself is evaluated on all pairs of a tile that may
-// be needed, unless each head has its own mask: then that costs about what the
-// attention does.
+// be needed, unless each head has its own
+// mask, or heads are few: then that costs about what the attention does.
 //
 // Sound for each pair on its own, so that it does not matter which of them the
 // mask reaches: a value in a branch is lifted as if the branch were taken.
@@ -101,6 +101,7 @@ private:
 
   OpBuilder &builder;
   Location loc;
+  AttentionLikeOpInterface op;
   MaskValues values;
   RangedArith arith;
   IRMapping copies;

@@ -6,6 +6,10 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// How many heads have to share what is found. To evaluate a mask takes about
+/// as long as the attention of one head with D = 64, more or less by the mask.
+static constexpr int64_t kFewestHeads = 4;
+
 RangeOverOp MaskLifter::emitRangeOver(Value value, Value keyEnd) {
   ArrayRef<BlockArgument> arguments =
       builder.getInsertionBlock()->getArguments();
@@ -50,7 +54,9 @@ void MaskLifter::liftOver(Value value) {
 MaskLifter::Ternary MaskLifter::evaluate(Ternary lifted) {
   Region &region = values.getRegion();
   Value mask = region.front().getTerminator()->getOperand(0);
-  if (!region.getArgument(1).use_empty())
+  int64_t heads = op.getQueryType().getDimSize(op.getLayout(0).h);
+  if (!region.getArgument(1).use_empty() ||
+      (!ShapedType::isDynamic(heads) && heads < kFewestHeads))
     return lifted;
   // Nothing is evaluated where no pair can be allowed.
   Block *tiles = builder.getInsertionBlock();
