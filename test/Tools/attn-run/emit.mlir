@@ -48,6 +48,9 @@
 // LOWERED:   gpu.module @attn.cuda
 // LOWERED:   hopper.grid = {dims = array<i64: 0, 1, 2>, key_dim = 2 : i64, key_operand = 1 : i64, operand = 3 : i64}
 // LOWERED:   scf.for
+// RUN: attn-run %s --target=cuda --until-after=hopper-assign-layouts | FileCheck %s --check-prefix=LAYOUTS
+// LAYOUTS:   #accumulator = #hopper.layout<accumulator>
+// LAYOUTS:   hopper.mma {{.*}} -> <tensor<128x64xf32, #accumulator>>
 // RUN: not attn-run %s --target=cuda --until-after=attn-bufferize 2>&1 | FileCheck %s --check-prefix=PASS
 // PASS:      unknown pass 'attn-bufferize': expects 'inline', {{.*}}'attn-hopper-lower'
 

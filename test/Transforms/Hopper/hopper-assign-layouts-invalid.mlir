@@ -68,3 +68,13 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error@+1 {{expects no fragments as arguments of a kernel, but got 'vector<8x64xf32>'}}
+  gpu.func @argument(%v: vector<8x64xf32>) kernel {
+    %0 = arith.addf %v, %v : vector<8x64xf32>
+    gpu.return
+  }
+}

@@ -117,6 +117,11 @@ FailureOr<Type> LayoutAssigner::getType(Value value) const {
   auto vector =
       cast<ShapedType>(pending ? pending.getFragment() : value.getType());
   auto emitError = [&] { return mlir::emitError(value.getLoc()); };
+  if (value.getParentRegion() == &root->getRegion(0) &&
+      isa<BlockArgument>(value))
+    return emitError() << "expects no fragments as arguments of a kernel, but "
+                          "got "
+                       << vector;
   auto it = layouts.find(sets.getLeaderValue(value));
   std::optional<FragmentLayout> layout;
   if (it != layouts.end())

@@ -279,7 +279,7 @@ def HopperAssignLayoutsPass : Pass<"hopper-assign-layouts", "::mlir::gpu::GPUFun
     %d = arith.subf %s, %all : tensor<80x64xf32, #hopper.layout<accumulator>>
     ```
 
-    Errors: an operation on fragments that is none of these; fragments that would need two layouts; a shape that the layout has not, such as a tile of 4 columns in registers.
+    Errors: an operation on fragments that is none of these; fragments that would need two layouts; a shape that the layout has not, such as a tile of 4 columns in registers; a kernel with a fragment as argument.
   }];
   let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
 }
