@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Programs of traced functions: what they capture, their keys, and their text."""
 
+import abc
 import collections
 import dataclasses
 import functools
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
 from unittest import mock
 
@@ -71,7 +73,7 @@ class Functions(Case):
         self.check(lambda s, b, h, q, kv: s + read_table(kv))
 
     def test_methods_and_objects(self):
-        class Mod:
+        class Mod(abc.ABC):
             def __init__(self, bias):
                 self.bias = bias
 
@@ -125,7 +127,16 @@ class Functions(Case):
 
     def test_containers(self):
         tables = {"a": [self.bias, (self.bias, 1)]}
-        self.check(lambda s, b, h, q, kv: s + tables["a"][1][0][h, kv])
+        names = types.SimpleNamespace(bias=self.bias)
+        self.check(
+            lambda s, b, h, q, kv: s + tables["a"][1][0][h, kv] + names.bias[h, q]
+        )
+
+    def test_large_containers(self):
+        # Looking for arrays has an end.
+        numbers = [0.5] * 10**6
+        nested = [[[[n] for n in range(20)] for _ in range(20)] for _ in range(50)]
+        self.check(lambda s, b, h, q, kv: s * numbers[-1] + nested[3][4][5][0])
 
     def test_partials_and_defaults(self):
         def score(table, s, b, h, q, kv, *, other, more=self.bias):

@@ -6,8 +6,9 @@ import sys
 
 from .._errors import Error
 
-# Frames of these packages are never the user's.
-_LIBRARIES = ("attn", "numpy", "torch", "jax")
+# Frames of these packages, and of Python's own, are never the user's.
+PACKAGES = ("attn", "numpy", "torch", "jax")
+_LIBRARIES = {*PACKAGES, *sys.stdlib_module_names}
 _internal = {}
 
 

@@ -290,6 +290,8 @@ class Array(Traced):
                     raise TraceError(
                         f"expects an index of {extent} elements, but got {item}"
                     )
+                if item < 0:
+                    self.fixed()
                 plan.append((dim, item % extent))
             dim += 1
 

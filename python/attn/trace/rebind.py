@@ -8,11 +8,16 @@ function with other cells.
 """
 
 import functools
+import itertools
 import sys
 import types
 
-from .errors import TraceError, is_library
+from .errors import PACKAGES, TraceError, is_library
 from .proxy import hold, is_array
+
+# Arrays are not looked for beyond so many objects, or items of one.
+_MOST_VISITED = 10_000
+_MOST_ITEMS = 1_000
 
 _names = {}
 
@@ -72,7 +77,7 @@ class Rebinder:
         if is_array(value):
             return True
         seen = set() if seen is None else seen
-        if id(value) in seen:
+        if id(value) in seen or len(seen) > _MOST_VISITED:
             return False
         seen.add(id(value))
         return any(self.needs(child, seen) for child in self._children(value))
@@ -100,9 +105,9 @@ class Rebinder:
             yield value.__func__
             yield value.__self__
         elif isinstance(value, (list, tuple)):
-            yield from value
+            yield from itertools.islice(value, _MOST_ITEMS)
         elif isinstance(value, dict):
-            yield from value.values()
+            yield from itertools.islice(value.values(), _MOST_ITEMS)
         elif _is_object(value):
             yield from _attributes(value)
             call = getattr(type(value), "__call__", None)
@@ -202,11 +207,15 @@ def _attributes(value):
 
 def _is_object(value):
     """Whether this is an object of a user's class."""
+    if type(value) is types.SimpleNamespace:
+        return True
     return (
         not isinstance(value, (type, types.ModuleType))
-        and type(value).__module__ != "builtins"
+        and not is_library(type(value).__module__)
         # As a torch.nn.Module is, whose tensors ask us.
-        and not any(is_library(base.__module__) for base in type(value).__mro__)
+        and not any(
+            x.__module__.partition(".")[0] in PACKAGES for x in type(value).__mro__
+        )
     )
 
 
