@@ -128,6 +128,12 @@ class Functions(Case):
         )
         self.check(
             lambda s, b, h, q, kv: (
+                s + torch.einsum("d,d->", rows[b, h, q], columns[b, 0, kv])
+            ),
+            plain=product,
+        )
+        self.check(
+            lambda s, b, h, q, kv: (
                 s + rows[b, h, q].max(dim=-1)[0] + torch.min(rows[b, h, kv], -1)[0]
             )
         )
@@ -242,6 +248,34 @@ class Errors(Case):
         self.check(text, lambda s, b, h, q, kv: s + torch.rand(()))
         self.check("rand_like", lambda s, b, h, q, kv: s + torch.rand_like(s))
         self.check("dropout", lambda s, b, h, q, kv: F.dropout(s, 0.1))
+
+    def test_subclasses(self):
+        class Wrapped(torch.Tensor):
+            @staticmethod
+            def __new__(cls, inner):
+                return torch.Tensor._make_wrapper_subclass(cls, inner.shape)
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                raise NotImplementedError
+
+            def __tensor_flatten__(self):
+                raise NotImplementedError
+
+        wrapped = Wrapped(self.bias)
+        self.check(
+            "cannot read Wrapped: it is made of other tensors",
+            lambda s, b, h, q, kv: s + wrapped[h, q],
+        )
+        parameter = torch.nn.Parameter(self.bias)
+        trace.trace(lambda s, b, h, q, kv: s + parameter[h, q])
+
+    def test_equations(self):
+        self.check(
+            "einsum of one or two rows to a number",
+            lambda s, b, h, q, kv: s
+            + torch.einsum("d,d->d", self.bias[h], self.bias[0]),
+        )
 
     def test_unknown(self):
         self.check(

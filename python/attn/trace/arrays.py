@@ -355,6 +355,18 @@ def dot(recorder, a, b):
     return FUNCTIONS["sum"](recorder, elementwise(recorder, "mul", (a, b)))
 
 
+@define("einsum")
+def einsum(recorder, equation, *rows):
+    given, _, result = str(equation).replace(" ", "").partition("->")
+    if len(set(given.split(","))) > 1 or result or len(rows) > 2:
+        raise TraceError(
+            f"expects einsum of one or two rows to a number, such as 'd,d->', but got"
+            f" {equation!r}"
+        )
+    product = elementwise(recorder, "mul", rows) if len(rows) == 2 else rows[0]
+    return FUNCTIONS["sum"](recorder, product)
+
+
 @define("isin")
 def isin(recorder, x, values, *_, **__):
     x, values = operand(recorder, x), operand(recorder, values)

@@ -66,7 +66,11 @@ def _operands(code, offset):
         instruction = instructions[left]
         if instruction.opcode in _JUMPS:
             return None, _source(instructions[right]), symbol
-        depth += dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
+        try:
+            effect = dis.stack_effect(instruction.opcode, instruction.arg, jump=False)
+        except ValueError:  # an instruction of a Python to come
+            return None, _source(instructions[right]), symbol
+        depth += effect
         left -= 1
         if depth == 1:
             break

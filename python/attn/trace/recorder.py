@@ -94,6 +94,8 @@ def _describe(tensor):
         )
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(tensor, torch.Tensor):
+        if hasattr(tensor, "__tensor_flatten__"):  # such as DTensor
+            raise TypeError("it is made of other tensors; read one of these")
         address = None
         # Views that have gradients are not the same though their memory is.
         if not tensor.requires_grad:
