@@ -43,8 +43,14 @@ if [ -z "$fast" ]; then
   scripts/check-linkage "build/$preset"
 fi
 
-# The tests of attn.torch skip themselves without PyTorch.
-if [ -z "$fast" ] && ! "$python" -c 'import torch' 2>/dev/null; then
+# The tests of attn.torch skip themselves without PyTorch; none of Python run
+# under a sanitizer.
+case $preset in
+asan | tsan) wants_torch= ;;
+*) wants_torch=1 ;;
+esac
+if [ -z "$fast" ] && [ "$wants_torch" ] &&
+  ! "$python" -c 'import torch' 2>/dev/null; then
   step "PyTorch"
   "$python" scripts/torch-cpu
 fi
