@@ -106,12 +106,16 @@ class Compiled(unittest.TestCase):
 
         self.check(call, q, k, v, wrt=(q, k, v))
 
-    def test_a_mask_of_theirs(self):
+    def test_a_mask_from_outside(self):
         q, k, v = qkv((1, 2, 40, 8))
-        mask = theirs.create_block_mask(
-            causal, 1, 2, 40, 40, device="cpu", BLOCK_SIZE=16
-        )
-        self.check(lambda q: flex_attention(q, k, v, block_mask=mask), q)
+        for module in (theirs, ours):
+            mask = module.create_block_mask(
+                causal, 1, 2, 40, 40, device="cpu", BLOCK_SIZE=16
+            )
+            self.check(lambda q: flex_attention(q, k, v, block_mask=mask), q)
+            self.check(
+                lambda q, mask: flex_attention(q, k, v, block_mask=mask), q, mask
+            )
 
     def test_other_names(self):
         q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)

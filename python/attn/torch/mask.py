@@ -314,28 +314,34 @@ def _to_table(counts, indices):
     return table[(None,) * (4 - table.dim())]
 
 
-def _make_tables(block_mask):
-    """The tables of blocks that the function decides on, and of those that are
-    full; either may be None."""
+def _make_tables(lists, asks):
+    """The tables of blocks that the function decides on, if it is asked, and of
+    those that are full; the latter may be None."""
+    part = _to_table(*lists[:2])
+    full = None if lists[2] is None else _to_table(*lists[2:])
+    if not asks and full is not None:
+        # The function allows all: blocks are there or not.
+        part, full = part | full, None
+    return part, full
+
+
+def _find_tables(block_mask, asks):
+    """Those of a BlockMask, which are made once."""
     lists = (
         block_mask.kv_num_blocks,
         block_mask.kv_indices,
         block_mask.full_kv_num_blocks,
         block_mask.full_kv_indices,
     )
-    asks = block_mask.mask_mod is not _compat.noop_mask
+    # In a graph, they are part of it.
+    if torch.compiler.is_dynamo_compiling():
+        return _make_tables(lists, asks)
     state = asks, *[None if x is None else (id(x), x._version) for x in lists]
     known = _tables.get(block_mask)
-    if known is not None and known[0] == state:
-        return known[1:3]
-    part = _to_table(*lists[:2])
-    full = None if lists[2] is None else _to_table(*lists[2:])
-    if not asks and full is not None:
-        # The function allows all: blocks are there or not.
-        part, full = part | full, None
-    # With the lists, so that no other tensor gets the id of one.
-    _tables[block_mask] = state, part, full, lists
-    return part, full
+    if known is None or known[0] != state:
+        # With the lists, so that no other tensor gets the id of one.
+        known = _tables[block_mask] = state, _make_tables(lists, asks), lists
+    return known[1]
 
 
 def _repeat(count, wanted):
@@ -349,15 +355,15 @@ def _repeat(count, wanted):
 def from_lists(block_mask, query):
     """The mask function of a BlockMask: what its lists say, and its function
     where they say that a block is not full."""
-    part, full = _make_tables(block_mask)
     mask_mod = block_mask.mask_mod
-    is_noop = mask_mod is _compat.noop_mask
+    asks = mask_mod is not _compat.noop_mask
+    part, full = _find_tables(block_mask, asks)
     to_b, to_h = map(_repeat, part.shape[:2], query.shape[:2])
     rows, columns = block_mask.BLOCK_SIZE
 
     def blocks(b, h, q_idx, kv_idx):
         at = to_b(b), to_h(h), q_idx // rows, kv_idx // columns
-        if is_noop:
+        if not asks:
             return part[at]
         allowed = part[at] & mask_mod(b, h, q_idx, kv_idx)
         return allowed if full is None else full[at] | allowed
