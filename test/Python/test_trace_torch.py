@@ -61,6 +61,19 @@ class Functions(Case):
             )
         )  # fmt: skip
 
+    def test_floors(self):
+        # 0.7 / 0.1 is rounded up to 7, of which the floor is not 6.
+        with torch.no_grad():
+            q, k, v = self.inputs
+            x = torch.tensor([0.7, -0.7, 0.3, 5.5, 0.0, -7.0, -1.0, 6.0])
+            y = torch.tensor([0.1, 0.1, 0.1, -0.5, 3.0, 0.7, 4.0, 2.0])
+            score = lambda s, b, h, q, kv: x[q % 8] // y[kv % 8] + s * 0
+            _, lse = attn.attention(
+                q, k, v, score, lambda b, h, q, kv: kv == q, return_lse=True
+            )
+            expected = (x // y)[torch.arange(96) % 8].expand(2, 4, 96)
+            self.assertTrue(torch.equal(lse, expected))
+
     def test_choices(self):
         self.check(
             lambda s, b, h, q, kv: (

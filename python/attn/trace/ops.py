@@ -164,7 +164,13 @@ def _predicate(integer, float):
 
 def _floor_div(e, kind, a, b):
     if kind == "F":
-        return e.op("math.floor", e.op("arith.divf", a, b))
+        # Not the floor of the quotient, which may have been rounded up.
+        rest = _mod(e, kind, a, b)
+        exact = e.op("arith.divf", e.op("arith.subf", a, rest), b)
+        by_zero = e.compare((None, "oeq"), b, e.float(0.0))
+        return e.select(
+            by_zero, e.op("arith.divf", a, b), e.op("math.roundeven", exact)
+        )
     if a.fits(0) and b.fits(1):
         hi = None if a.hi is None else a.hi // b.lo
         return e.op("arith.divui", a, b, lo=0, hi=hi)

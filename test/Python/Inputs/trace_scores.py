@@ -248,7 +248,12 @@ def roundings(xp):
 
 @scores
 def remainders_of_floats(xp):
-    return lambda s, b, h, q, kv: s + (q - kv + 0.25) % 7.0 - (q - kv) // 3.5
+    return (
+        lambda s, b, h, q, kv: s
+        + (q - kv + 0.25) % 7.0
+        - (q - kv) // 3.5
+        + (s * 0 + 0.5) // 0.125
+    )
 
 
 @scores
