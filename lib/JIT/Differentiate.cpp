@@ -37,6 +37,7 @@ attn::differentiate(llvm::StringRef program,
   mlir::attn::AttnDifferentiatePassOptions pass;
   pass.wrt.assign(options.wrt.begin(), options.wrt.end());
   pass.joint = options.joint;
+  pass.nondeterministic = options.nondeterministic;
   passes.addPass(mlir::attn::createAttnDifferentiatePass(pass));
   if (failed(passes.run(*module)))
     return diagnostics.takeError("the program has no gradient");

@@ -11,10 +11,18 @@
 // CHECK: %[[DELTA:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
 // CHECK: %[[SUMS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128x64xf32>
 // CHECK: linalg.fill ins(%{{.*}}) outs(%[[SUMS]] : memref<2x4x?x128x64xf32>)
+// CHECK: %[[TURNS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
+// CHECK: linalg.fill ins(%{{.*}}) outs(%[[TURNS]] : memref<2x4x?x1x2xi32>)
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}, 128) {
 // CHECK: vector.reduction <add>
 // CHECK: memref.store %{{.*}}, %[[LSE]]
 // CHECK: memref.store %{{.*}}, %[[DELTA]]
+
+// Which work tile adds before another one, for each block of queries: the nearest one behind it that has queries of the block.
+// CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (1, 1, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<1x1x?x?xi32>) {
+// CHECK: %[[NEXT:.*]] = arith.addi %[[TILE]], %c1
+// CHECK: scf.for %{{.*}} = %[[NEXT]] to
+// CHECK: arith.minsi %{{.*}} : i32
 
 // Two heads of queries share a head of keys: blocks of both are one loop.
 // CHECK: scf.forall {{.*}} -> (tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>) {
@@ -35,7 +43,9 @@
 // CHECK: attn.step @ds
 // CHECK: attn.step @dq
 // CHECK: attn.step @red
-// CHECK: attn.accumulate add %{{.*}} into %[[SUMS]]
+// CHECK: %[[AFTER:.*]] = tensor.extract %[[BEFORE]]
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[AFTER]]
+// CHECK: attn.accumulate ordered %{{.*}} into %[[SUMS]]{{.*}} after %[[INDEX]] as %{{.*}} in %[[TURNS]]
 // CHECK: attn.step @dk
 // CHECK: mapping = [#attn.worker<0>
 
@@ -44,6 +54,7 @@
 // CHECK: arith.truncf {{.*}} : vector<64xf32> to vector<64xbf16>
 
 // A kernel for each loop. A thread has two of the 64 elements of a row.
+// KERNEL: gpu.func @causal_summary0
 // KERNEL: gpu.func @causal_before0
 // KERNEL-SAME: hopper.vector_loop = {extents = [{extent = 2 : i64}, {extent = 4 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}, {extent = 128 : i64}]}
 // KERNEL: vector.transfer_read {{.*}} vector<2xbf16>
@@ -56,7 +67,7 @@
 // KERNEL: gpu.func @causal(
 // KERNEL-SAME: hopper.tables = {first = 9 : i64
 // KERNEL-SAME: zero}
-// KERNEL: hopper.reduce_add
+// KERNEL: hopper.reduce_add {{.*}} after %{{.*}} as %{{.*}} in
 func.func @causal(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
   %d:3 = attn.attention_grad wrt(q, k, v)
     ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)
@@ -65,5 +76,28 @@ func.func @causal(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk:
       %p = arith.cmpi sle, %j, %i : index
       attn.yield %p : i1
     }
+  return %d#0, %d#1, %d#2 : !q, !k, !k
+}
+
+// Work tiles of all keys meet all queries: none needs a table of those before. In any order they need no turns, either.
+// CHECK-LABEL: func @full
+// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
+// CHECK-NOT: tensor<1x1x?x?xi32>
+// CHECK: attn.accumulate ordered
+// CHECK-LABEL: func @any_order
+// CHECK-NOT: i32>
+// CHECK: attn.accumulate add
+// KERNEL: gpu.func @any_order(
+// KERNEL-NOT: reverse
+func.func @full(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
+  %d:3 = attn.attention_grad wrt(q, k, v)
+    ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)
+    outs(%dq, %dk, %dv : !q, !k, !k)
+  return %d#0, %d#1, %d#2 : !q, !k, !k
+}
+func.func @any_order(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
+  %d:3 = attn.attention_grad wrt(q, k, v)
+    ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)
+    outs(%dq, %dk, %dv : !q, !k, !k) attributes {nondeterministic}
   return %d#0, %d#1, %d#2 : !q, !k, !k
 }

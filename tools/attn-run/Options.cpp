@@ -92,6 +92,11 @@ struct CommandLine {
                "respect to the results are arguments, with respect to\n"
                "the arguments of these names, or to all of floats"),
       cl::cat(category)};
+  cl::opt<bool> nondeterministic{
+      "nondeterministic",
+      cl::desc("Let the last bits of gradients differ from run to run,\n"
+               "which saves a GPU some time"),
+      cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::value_desc("target"),
       cl::desc("What to run on: cpu; cuda, a GPU of compute\n"
@@ -381,6 +386,9 @@ static Expected<Options> readOptions(const CommandLine &line) {
   StringRef(line.grad).split(names, ',', -1, /*KeepEmpty=*/false);
   for (StringRef name : names)
     options.wrt.push_back(name.ltrim('%').str());
+  options.nondeterministic = line.nondeterministic;
+  if (options.nondeterministic && !options.grad)
+    return makeError("expects --nondeterministic together with --grad");
   if (Error error = readTarget(line, options))
     return std::move(error);
   if (Error error = parseNamed(line.arg, options.arguments))

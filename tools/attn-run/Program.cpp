@@ -227,12 +227,14 @@ Expected<Program> cli::loadProgram(const std::string &path, StringRef entry) {
   return std::move(program);
 }
 
-Error cli::addGradients(Program &program, llvm::ArrayRef<std::string> wrt) {
+Error cli::addGradients(Program &program, llvm::ArrayRef<std::string> wrt,
+                        bool nondeterministic) {
   DifferentiateOptions options;
   options.entry = program.entry.getSymName().str();
   options.bufferName = program.name;
   options.wrt = wrt;
   options.joint = true;
+  options.nondeterministic = nondeterministic;
   Expected<std::string> text =
       differentiate(program.buffer->getBuffer(), options);
   if (!text)

@@ -28,7 +28,8 @@ llvm::Expected<Program> loadProgram(const std::string &path,
 
 /// Puts what computes the results of a program and their gradients in its
 /// place, with respect to arguments of these names, or to all of floats.
-llvm::Error addGradients(Program &program, llvm::ArrayRef<std::string> wrt);
+llvm::Error addGradients(Program &program, llvm::ArrayRef<std::string> wrt,
+                         bool nondeterministic);
 
 /// What the compiler says of a program: the text of its errors is that of the
 /// diagnostics.

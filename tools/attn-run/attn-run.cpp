@@ -209,7 +209,8 @@ static Error runTool(const Options &options, bool &passed) {
   if (!program)
     return program.takeError();
   if (options.grad)
-    if (Error error = addGradients(*program, options.wrt))
+    if (Error error =
+            addGradients(*program, options.wrt, options.nondeterministic))
       return error;
   Expected<DeviceKind> device = findDevice(options);
   if (!device)

@@ -21,6 +21,9 @@ struct DifferentiateOptions {
   /// Whether the program computes and returns the results too, and does not
   /// take them as arguments.
   bool joint = false;
+  /// Whether the last bits of a gradient may differ from run to run, which
+  /// saves a GPU some time.
+  bool nondeterministic = false;
 };
 
 /// The program that computes the gradients of another one, with one public

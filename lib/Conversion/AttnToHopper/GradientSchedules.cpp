@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -19,22 +20,53 @@ struct Place {
 };
 } // namespace
 
-/// Without the steps of gradients that are not wanted.
+/// Without the steps of gradients that are not wanted. Where dq is computed in
+/// parts, each is added before the next one is computed.
 static ArrayAttr getOrder(AttentionGradOp op, ArrayRef<Place> places) {
   Builder builder(op.getContext());
   SmallVector<Attribute> order;
+  AttentionLikeOpInterface attention = op;
+  int64_t parts = attention.getQueryKeyDim() / getColumnsAtOnce(op);
+  auto add = [&](const Twine &name, bool isLate) {
+    order.push_back(hopper::PlaceAttr::get(builder.getContext(), name.str(),
+                                           isLate ? 1 : 0));
+  };
   for (const Place &place : places) {
+    bool isSum = place.name == "dq" || place.name == "red";
     bool isWanted =
         llvm::StringSwitch<bool>(place.name)
             .Cases({"dq", "red"}, op.getOutOf(kGradQuery) != nullptr)
             .Case("dk", op.getOutOf(kGradKey) != nullptr)
             .Case("dv", op.getOutOf(kGradValue) != nullptr)
             .Default(true);
-    if (isWanted)
-      order.push_back(hopper::PlaceAttr::get(builder.getContext(), place.name,
-                                             place.isLate ? 1 : 0));
+    if (!isWanted)
+      continue;
+    if (!isSum || parts == 1) {
+      add(place.name, place.isLate);
+      continue;
+    }
+    if (place.name == "dq")
+      for (int64_t part = 0; part < parts; ++part)
+        for (StringRef step : {"dq", "red"})
+          add(step + Twine(part), place.isLate);
   }
   return builder.getArrayAttr(order);
+}
+
+/// Of a head dimension for which one warpgroup cannot hold dk and dv: the first
+/// has scores and dk, the second what dv is a sum of.
+static DictionaryAttr getPartitions(AttentionGradOp op) {
+  Builder builder(op.getContext());
+  SmallVector<NamedAttribute> partitions;
+  auto add = [&](StringRef step) {
+    partitions.push_back(
+        builder.getNamedAttr(step, builder.getStringAttr("second")));
+  };
+  add("dp");
+  add("ds");
+  if (op.getOutOf(kGradValue))
+    add("dv");
+  return builder.getDictionaryAttr(partitions);
 }
 
 /// Whether each head of keys is known to be for one head of queries.
@@ -56,11 +88,15 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
   bool isMasked = !op.getMask().empty();
+  // Who meets a block of queries first under a causal mask adds to it first:
+  // otherwise the first block of a work tile waits for all those before.
+  bool isOrdered =
+      gradient.getOutOf(kGradQuery) && !gradient.getNondeterministic();
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t stages,
                  int64_t registers, int64_t threadBlocks, ArrayRef<Place> order,
-                 ArrayRef<StringRef> exclusive, double tileCost,
-                 double keyCost) -> HopperSchedule & {
+                 ArrayRef<StringRef> exclusive, double tileCost, double keyCost,
+                 DictionaryAttr partitions = {}) -> HopperSchedule & {
     SmallVector<Attribute> names;
     for (StringRef name : exclusive)
       names.push_back(builder.getStringAttr(name));
@@ -68,12 +104,11 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     added.schedule = hopper::ScheduleAttr::get(
         op.getContext(), tileM, tileN, stages, registers, /*headGroup=*/1,
         /*headGroupKeys=*/0, /*captureStages=*/0, threadBlocks,
-        /*inFlight=*/tileM > 64 ? 2 : 1, /*reverse=*/false, /*bothEnds=*/false,
+        /*inFlight=*/tileM > 64 ? 2 : 1, isOrdered, /*bothEnds=*/false,
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
         /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
         /*splitKeys=*/false, /*packHeads=*/false, getOrder(gradient, order),
-        names.empty() ? ArrayAttr() : builder.getArrayAttr(names),
-        /*partitions=*/{});
+        names.empty() ? ArrayAttr() : builder.getArrayAttr(names), partitions);
     added.tileCost = tileCost;
     added.keyCost = isMasked ? keyCost / 2 : keyCost;
     return added;
@@ -105,8 +140,9 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     // Two thread blocks have shared memory for one block of queries each.
     add(64, 64, 1, 216, 2, plain, {}, 3.0, 25.0e-3);
   }
+  if (dim > 128)
+    add(64, 64, 1, 240, 1, plain, {}, 5.0, 40.0e-3, getPartitions(gradient));
   add(64, 64, dim <= 128 ? 2 : 1, 240, 1, plain, {}, 5.0, 40.0e-3)
       .isLastResort = !schedules.empty();
-  schedules.back().isLastResort = schedules.size() > 1;
   return schedules;
 }

@@ -27,6 +27,15 @@ static Value skipExtension(Value value) {
                                                           : value;
 }
 
+/// The tile that a vector is some columns of, and which ones; nothing for all.
+static std::optional<int64_t> takeColumns(Value &vector) {
+  auto slice = vector.getDefiningOp<vector::ExtractStridedSliceOp>();
+  if (!slice)
+    return std::nullopt;
+  vector = slice.getSource();
+  return cast<IntegerAttr>(slice.getOffsets()[0]).getInt();
+}
+
 AllRowsProduct mlir::attn::matchAllRowsProduct(vector::ContractionOp product) {
   AffineExpr m, n, k;
   bindDims(product.getContext(), n, m, k);
@@ -75,6 +84,17 @@ OperandUses mlir::attn::getOperandUses(Value value) {
 // Products
 //===----------------------------------------------------------------------===//
 
+/// So many columns of a tile.
+Value Outliner::emitColumns(Value tile, int64_t first, int64_t columns) {
+  auto type = cast<hopper::TileType>(tile.getType());
+  Value number = arith::ConstantIndexOp::create(builder, loc, first / columns);
+  return hopper::ColumnsOp::create(
+      builder, loc,
+      hopper::TileType::get(builder.getContext(), type.getRows(), columns,
+                            type.getElementType(), type.getParentRows()),
+      tile, number);
+}
+
 /// The product of two tiles over the rows of the work tile.
 FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
                                               AllRowsProduct operandsOf) {
@@ -84,9 +104,14 @@ FailureOr<Value> Outliner::emitAllRowsProduct(vector::ContractionOp product,
         across = acrossTiles.lookup(acrossSource);
   // A tile of the work tile has its rows as rows.
   bool isTransposed = !across;
-  if (!across)
+  std::optional<int64_t> column;
+  if (!across) {
+    column = takeColumns(acrossSource);
     across = tiles.lookup(acrossSource);
+  }
   auto type = cast<VectorType>(product.getResultType());
+  if (across && column)
+    across = emitColumns(across, *column, type.getDimSize(0));
   if (!own || !across || !matchPattern(product.getAcc(), m_AnyZeroFloat()))
     return product.emitError("expects the product over rows of the work tile "
                              "to be one of tiles, from zero, on a GPU");
@@ -168,12 +193,11 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   auto type = cast<VectorType>(op.getVector().getType());
   auto into = dyn_cast<MemRefType>(op.getInto().getType());
   std::optional<unsigned> argument = values->getOperand(op.getInto());
-  if (op.getMode() != AccumulateMode::Add || !into || !argument ||
-      type.getRank() != 2 || !into.getElementType().isF32())
-    return op.emitError(
-        "expects a tile of f32 that is added in any order to a "
-        "buffer that is an argument of the function, or that it "
-        "allocates, on a GPU");
+  if (!into || !argument || type.getRank() != 2 ||
+      !into.getElementType().isF32())
+    return op.emitError("expects a tile of f32 that is added to a buffer that "
+                        "is an argument of the function, or that it allocates, "
+                        "on a GPU");
   AffineMap map =
       AffineMap::getMinorIdentityMap(into.getRank(), 2, builder.getContext());
   if (AffineMapAttr attribute = op.getPermutationMapAttr())
@@ -190,9 +214,10 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   for (int64_t number : {0, 1}) {
     int64_t dim = cast<AffineDimExpr>(map.getResult(number)).getPosition();
     dims[number] = dim;
-    bool isWhole = matchPattern(op.getIndices()[dim], m_Zero()) &&
-                   into.getDimSize(dim) == type.getDimSize(number);
-    if (!isWhole)
+    std::optional<int64_t> start = getConstantIntValue(op.getIndices()[dim]);
+    bool isThere = start && !into.isDynamicDim(dim) && *start >= 0 &&
+                   *start + type.getDimSize(number) <= into.getDimSize(dim);
+    if (!isThere)
       ends[number] = values->getExtent(*argument, dim);
   }
   int64_t n = dims[0], m = dims[1];
@@ -208,12 +233,37 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
     return failure();
   // Four floats follow each other in rows that are known to be aligned.
   constexpr int64_t most = 4;
+  std::optional<int64_t> column = getConstantIntValue(op.getIndices()[n]);
   bool isAligned = into.getLayout().isIdentity() && n == into.getRank() - 1 &&
-                   !ends[0] && into.getDimSize(n) % most == 0;
+                   !ends[0] && into.getDimSize(n) % most == 0 && column &&
+                   *column % most == 0;
+  Value after, own, turns;
+  SmallVector<Value> turn;
+  if (op.getTurns()) {
+    std::optional<unsigned> counter = values->getOperand(op.getTurns());
+    if (!counter)
+      return op.emitError("expects turns in a buffer that the function "
+                          "allocates on a GPU");
+    turns = arguments->getMemRef(*counter,
+                                 cast<ShapedType>(op.getTurns().getType()));
+    for (Value index : op.getTurnIndices()) {
+      FailureOr<Value> value = values->getScalar(index);
+      if (failed(value))
+        return failure();
+      turn.push_back(*value);
+    }
+    turn.push_back(hopper::WarpgroupIdOp::create(builder, loc));
+    FailureOr<Value> before = values->getScalar(op.getAfter()),
+                     number = values->getScalar(op.getOwn());
+    if (failed(before) || failed(number))
+      return failure();
+    after = *before;
+    own = *number;
+  }
   hopper::ReduceAddOp::create(
       builder, loc, *vector, arguments->getMemRef(*argument, into), indices,
       builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n), ends[1],
       ends[0], builder.getI64IntegerAttr(isAligned ? most : 1),
-      /*condition=*/Value());
+      /*condition=*/Value(), after, own, turns, turn);
   return success();
 }

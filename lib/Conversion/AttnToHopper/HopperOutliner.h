@@ -129,6 +129,7 @@ private:
   FailureOr<Value> emitProduct(vector::ContractionOp product);
   FailureOr<Value> emitAllRowsProduct(vector::ContractionOp product,
                                       AllRowsProduct operandsOf);
+  Value emitColumns(Value tile, int64_t first, int64_t columns);
   LogicalResult emitAccumulate(AccumulateOp op);
   LogicalResult matchResidents();
   LogicalResult emitStepOps(StepOp step);

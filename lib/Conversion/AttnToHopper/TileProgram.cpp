@@ -166,7 +166,8 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
     if (fill.getNumResults() != 0)
       continue;
     if (!llvm::is_contained(program.tables, filled) ||
-        !matchPattern(fill.getInputs()[0], m_AnyZeroFloat()))
+        !(matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) ||
+          matchPattern(fill.getInputs()[0], m_Zero())))
       return fill.emitError("expects zeros in a buffer that the function "
                             "allocates")
              << otherTarget;

@@ -3,9 +3,34 @@
 !t = tensor<2x4x?x128xbf16>
 !l = tensor<2x4x?xf32>
 func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2, reverse, order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2, reverse, order = [load_q, qk, exp, load_do, dp, dv, ds, dq, dk, red], exclusive = [exp, dp]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 64,}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)
+  return %d#0, %d#1, %d#2 : !t, !t, !t
+}
+
+// -----
+
+// In any order, work tiles need not start with the last one.
+!t = tensor<2x4x?x64xbf16>
+!l = tensor<2x4x?xf32>
+func.func @nondeterministic(%x: !t, %l: !l) -> !t {
+  // expected-remark @below {{in_flight = 2, order = [load_q, qk, load_do, dp, exp, ds, dq(1), red(1)]>}}
+  // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq, red]>}}
+  // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
+  %d = attn.attention_grad wrt(q) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t) attributes {nondeterministic}
+  return %d : !t
+}
+
+// -----
+
+// dk and dv are in two partitions, and dq is computed 64 columns at a time.
+!t = tensor<2x4x?x192xbf16>
+!l = tensor<2x4x?xf32>
+func.func @d192(%x: !t, %l: !l) -> (!t, !t, !t) {
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 240, head_group = 1, in_flight = 1, reverse, order = [load_q, qk, exp, load_do, dp, dv, ds, dq0, red0, dq1, red1, dq2, red2, dk], partitions = {dp = second, ds = second, dv = second}>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   %d:3 = attn.attention_grad wrt(q, k, v) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x, %x, %x : !t, !t, !t)
   return %d#0, %d#1, %d#2 : !t, !t, !t

@@ -29,7 +29,7 @@ func.func @least(%q: tensor<2x4x16x8xf32>, %k: tensor<2x2x32x8xf32>, %v: tensor<
 // CHECK-NEXT:      captures(%{{.*}}, %{{.*}}, %{{.*}} : tensor<8x?xbf16>, index, f32)
 // CHECK-NEXT:      sparsity(#attn.sparsity<bits, block = 64x64> %{{.*}} : tensor<?x?xi1>)
 // CHECK-NEXT:      offsets(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
-// CHECK-NEXT:      outs(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x?x8x64xbf16>, tensor<1x2x?x64xbf16>, tensor<?x1x2x128xbf16>, tensor<8x?xbf16>, tensor<f32>) attributes {note = "kept"}
+// CHECK-NEXT:      outs(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x?x8x64xbf16>, tensor<1x2x?x64xbf16>, tensor<?x1x2x128xbf16>, tensor<8x?xbf16>, tensor<f32>) attributes {nondeterministic, note = "kept"}
 // CHECK-NEXT:    score(%s, %b, %h, %i, %j, %w0, %w1, %w2) {
 // CHECK:         mask(%b, %h, %i, %j, %w0, %w1, %w2) {
 // CHECK:         adjoint(%s, %ds, %b, %h, %i, %j, %w0, %w1, %w2) {
@@ -47,7 +47,7 @@ func.func @all_clauses(%q: tensor<?x?x8x64xbf16>, %k: tensor<1x2x?x64xbf16>, %v:
       captures(%bias, %n, %c : tensor<8x?xbf16>, index, f32)
       sparsity(#attn.sparsity<bits, block = 64x64> %bits : tensor<?x?xi1>)
       offsets(%n, %n, %n, %n)
-      outs(%qi, %ki, %vi, %bi, %ci : tensor<?x?x8x64xbf16>, tensor<1x2x?x64xbf16>, tensor<?x1x2x128xbf16>, tensor<8x?xbf16>, tensor<f32>) attributes {note = "kept"}
+      outs(%qi, %ki, %vi, %bi, %ci : tensor<?x?x8x64xbf16>, tensor<1x2x?x64xbf16>, tensor<?x1x2x128xbf16>, tensor<8x?xbf16>, tensor<f32>) attributes {nondeterministic, note = "kept"}
       score(%s, %b, %h, %i, %j, %w0, %w1, %w2) {
         %e = tensor.extract %w0[%h, %i] : tensor<8x?xbf16>
         %x = arith.extf %e : bf16 to f32

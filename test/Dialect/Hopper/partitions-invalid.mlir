@@ -621,7 +621,27 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
     // expected-error@+1 {{expects both dimensions, m and n}}
-    "hopper.reduce_add"(%v, %m, %x, %x, %x) <{m = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 3, 0, 0, 0>}> : (vector<64x64xf32>, memref<?x?x128xf32>, index, index, index) -> ()
+    "hopper.reduce_add"(%v, %m, %x, %x, %x) <{m = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 3, 0, 0, 0, 0, 0, 0, 0>}> : (vector<64x64xf32>, memref<?x?x128xf32>, index, index, index) -> ()
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?xi64>, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects turns of i32, but got 'memref<?xi64>'}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi64>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?x?xi32>, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects 2 indices of the turns, but got 1}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?x?xi32>
   }
   return
 }

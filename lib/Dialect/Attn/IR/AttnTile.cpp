@@ -531,6 +531,19 @@ LogicalResult AccumulateOp::verify() {
              << into.getRank() << " dimensions to " << tile.getRank()
              << ", but got " << attribute;
   }
+  bool isOrdered = getMode() == AccumulateMode::Ordered;
+  if (isOrdered != (getTurns() != nullptr))
+    return emitOpError("expects turns with ordered, but got ")
+           << (isOrdered ? "none" : "some without it");
+  if (isOrdered) {
+    auto turns = cast<MemRefType>(getTurns().getType());
+    if (!turns.getElementType().isInteger(32))
+      return emitOpError("expects turns of i32, but got ") << turns;
+    if (static_cast<int64_t>(getTurnIndices().size()) != turns.getRank() - 1)
+      return emitOpError("expects ")
+             << turns.getRank() - 1 << " indices of the turns, but got "
+             << getTurnIndices().size();
+  }
   return verifySumResult(*this, into, getResult());
 }
 

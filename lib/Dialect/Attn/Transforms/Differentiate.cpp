@@ -100,7 +100,7 @@ static LogicalResult reverseAttention(AttentionOp op, Cotangents &cotangents) {
       op.getValue(), op.getResult(0), lse, outputGrad, lseGrad,
       op.getCaptures(), op.getSparsityOperands(), op.getOffsets(), outs, wrt,
       op.getScaleAttr(), op.getLayoutsAttr(), /*schedule=*/nullptr,
-      op.getSparsityAttr());
+      op.getSparsityAttr(), /*nondeterministic=*/false);
   for (auto [from, to] :
        {std::pair<Region *, Region *>{&op.getScore(), &gradient.getScore()},
         {&op.getMask(), &gradient.getMask()}})
@@ -201,8 +201,10 @@ namespace {
 /// The gradient of one function.
 class FunctionGradient {
 public:
-  FunctionGradient(func::FuncOp primal, ArrayRef<std::string> wrt, bool isJoint)
-      : primal(primal), wrt(wrt), isJoint(isJoint) {}
+  FunctionGradient(func::FuncOp primal, ArrayRef<std::string> wrt, bool isJoint,
+                   bool nondeterministic)
+      : primal(primal), wrt(wrt), isJoint(isJoint),
+        nondeterministic(nondeterministic) {}
 
   /// Adds it behind the function.
   LogicalResult run();
@@ -215,7 +217,7 @@ private:
 
   func::FuncOp primal, gradient;
   ArrayRef<std::string> wrt;
-  bool isJoint;
+  bool isJoint, nondeterministic;
   SmallVector<BlockArgument> wanted;
 };
 } // namespace
@@ -316,6 +318,8 @@ LogicalResult FunctionGradient::run() {
     if (cotangents.has(op) && failed(reverse(op, cotangents)))
       return failure();
   }
+  if (nondeterministic)
+    gradient.walk([](AttentionGradOp op) { op.setNondeterministic(true); });
 
   SmallVector<Value> results;
   SmallVector<std::string> names;
@@ -361,7 +365,8 @@ struct AttnDifferentiate
       if (function.isPublic() && !function.isExternal())
         functions.push_back(function);
     for (func::FuncOp function : functions)
-      if (failed(FunctionGradient(function, wrt, joint).run()))
+      if (failed(
+              FunctionGradient(function, wrt, joint, nondeterministic).run()))
         return signalPassFailure();
   }
 };

@@ -104,3 +104,33 @@ mlir::attn::emitGradientBounds(OpBuilder &builder, AttentionGradOp op,
     return failure();
   return result;
 }
+
+FailureOr<MetQueries> mlir::attn::emitMetQueries(OpBuilder &builder,
+                                                 AttentionGradOp op,
+                                                 const GradientPlace &place,
+                                                 bool isBounded,
+                                                 int64_t block) {
+  Location loc = op.getLoc();
+  FailureOr<std::optional<std::array<Value, 4>>> bounds =
+      std::optional<std::array<Value, 4>>();
+  if (isBounded)
+    bounds = emitGradientBounds(builder, op, place, /*isTransposed=*/true);
+  if (failed(bounds))
+    return failure();
+  MetQueries met;
+  Value upper = place.otherEnd,
+        lower = arith::ConstantIndexOp::create(builder, loc, 0);
+  if (*bounds) {
+    met.fullLower = (**bounds)[1];
+    met.fullUpper = (**bounds)[2];
+    lower = (**bounds)[0];
+    upper = arith::MinSIOp::create(builder, loc, (**bounds)[3], place.otherEnd);
+  }
+  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                        lower, upper);
+  Value size = arith::ConstantIndexOp::create(builder, loc, block);
+  met.lower = arith::MulIOp::create(
+      builder, loc, arith::DivUIOp::create(builder, loc, lower, size), size);
+  met.upper = arith::SelectOp::create(builder, loc, isEmpty, met.lower, upper);
+  return met;
+}

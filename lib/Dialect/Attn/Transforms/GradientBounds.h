@@ -24,6 +24,19 @@ FailureOr<std::optional<std::array<Value, 4>>>
 emitGradientBounds(OpBuilder &builder, AttentionGradOp op,
                    const GradientPlace &place, bool isTransposed);
 
+/// Queries that a work tile of keys meets, in whole blocks: from the first one
+/// of a block to behind the last one of another, or none where that is not
+/// behind it. Where bounds are known, also which of them need no predicate for
+/// the mask.
+struct MetQueries {
+  Value lower, upper;
+  std::optional<Value> fullLower, fullUpper;
+};
+/// With `isBounded`, those that the mask needs, or else all.
+FailureOr<MetQueries> emitMetQueries(OpBuilder &builder, AttentionGradOp op,
+                                     const GradientPlace &place, bool isBounded,
+                                     int64_t block);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTBOUNDS_H

@@ -167,6 +167,50 @@ Value GradientLoop::sum(StringRef name, Value rows, Value columns, Value acc) {
   });
 }
 
+/// dx, and what contributions make of `into`, unless that is null.
+FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
+                                                        Value p, Value ds,
+                                                        Value into,
+                                                        Scatter scatter) {
+  // A pair of probability 0 adds nothing, whatever is not a number there. So do
+  // those that are not allowed.
+  Type type = p.getType();
+  Value zero = createFloat(builder, loc, type, 0);
+  Value isNone =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, p, zero);
+  auto unlessNone = [&](Value value) -> Value {
+    return arith::SelectOp::create(builder, loc, isNone, zero, value);
+  };
+  if (op.getScore().empty())
+    return SmallVector<Value>{unlessNone(ds)};
+  Value ones = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(cast<VectorType>(isNone.getType()),
+                             /*value=*/true));
+  TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
+                      TileKind::Tile};
+  RegionVectorizer reverse(builder, loc, numOther, numOwn, /*sites=*/nullptr);
+  SmallVector<TileValue> arguments = {{x, TileKind::Tile},
+                                      {ds, TileKind::Tile}};
+  llvm::append_range(arguments, getArguments(first));
+  if (into)
+    reverse.setContribute([&](ContributeOp contribution, TileValue active) {
+      if (contribution.getCaptureNumber() != wanted.capture)
+        return;
+      TileValue value = reverse.get(contribution.getValue());
+      into = scatter(contribution, value, active, into, reverse);
+    });
+  FailureOr<TileValue> adjoint =
+      reverse.run(op.getAdjoint(), arguments, isSome);
+  if (failed(adjoint))
+    return failure();
+  SmallVector<Value> results = {
+      unlessNone(reverse.broadcast(*adjoint, TileKind::Tile))};
+  if (into)
+    results.push_back(into);
+  return results;
+}
+
 FailureOr<SmallVector<Value>>
 GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
   bool needsScores = wanted.products || wanted.capture >= 0;
@@ -245,45 +289,11 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       TileValue ofRow = ownDelta;
       if (!isOverKeys())
         ofRow = readOfQueries(delta, first);
-      Value zero = createFloat(builder, loc, tileType, 0);
-      // A pair of probability 0 adds nothing, whatever is not a number there.
-      Value isNone = arith::CmpFOp::create(builder, loc,
-                                           arith::CmpFPredicate::OEQ, p, zero);
-      auto unlessNone = [&](Value value) -> Value {
-        return arith::SelectOp::create(builder, loc, isNone, zero, value);
-      };
       Value difference = arith::SubFOp::create(
           builder, loc, dp, vectorizer.broadcast(ofRow, TileKind::Tile));
-      Value ds = unlessNone(arith::MulFOp::create(builder, loc, p, difference));
-      if (op.getScore().empty())
-        return SmallVector<Value>{ds};
-      RegionVectorizer reverse(builder, loc, numOther, numOwn,
-                               /*sites=*/nullptr);
-      Value ones = arith::ConstantOp::create(
-          builder, loc,
-          DenseElementsAttr::get(tileType.clone(builder.getI1Type()), true));
-      TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
-                          TileKind::Tile};
-      SmallVector<TileValue> ofAdjoint = {{x, TileKind::Tile},
-                                          {ds, TileKind::Tile}};
-      llvm::append_range(ofAdjoint, getArguments(first));
+      Value ds = arith::MulFOp::create(builder, loc, p, difference);
       Value into = wanted.capture < 0 ? Value() : carried[number];
-      if (into)
-        reverse.setContribute([&](ContributeOp contribution, TileValue active) {
-          if (contribution.getCaptureNumber() != wanted.capture)
-            return;
-          TileValue value = reverse.get(contribution.getValue());
-          into = scatter(contribution, value, active, into, reverse);
-        });
-      FailureOr<TileValue> adjoint =
-          reverse.run(op.getAdjoint(), ofAdjoint, isSome);
-      if (failed(adjoint))
-        return failure();
-      SmallVector<Value> results = {
-          unlessNone(reverse.broadcast(*adjoint, TileKind::Tile))};
-      if (into)
-        results.push_back(into);
-      return results;
+      return emitAdjoint(first, x, p, ds, into, scatter);
     };
     FailureOr<ValueRange> gradients =
         emitStep(builder, loc, "ds", emitGradients);
@@ -321,28 +331,23 @@ FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
                          isOverKeys() ? own.head : otherHead,
                          allBegin ? allBegin : own.row,
                          allEnd ? allEnd : own.rowEnd, otherEnd};
+  if (shared) {
+    FailureOr<MetQueries> met = emitMetQueries(
+        builder, op, place,
+        /*isBounded=*/!sharing || isMaskOfAllHeads(op), numOther);
+    if (failed(met))
+      return failure();
+    return emitSharedLoop(*met, carried);
+  }
   FailureOr<std::optional<std::array<Value, 4>>> bounds =
-      std::optional<std::array<Value, 4>>();
-  // Those of one head are those of all only if the mask does not ask for it.
-  bool isAlike = !sharing || op.getMask().empty() ||
-                 llvm::all_of(op.getMask().getArguments().take_front(2),
-                              [](Value place) { return place.use_empty(); });
-  if (isAlike)
-    bounds =
-        emitGradientBounds(builder, op, place, /*isTransposed=*/!isOverKeys());
+      emitGradientBounds(builder, op, place, /*isTransposed=*/!isOverKeys());
   if (failed(bounds))
     return failure();
   Value lower = createIndex(builder, loc, 0), upper = otherEnd;
   if (*bounds) {
     upper = (**bounds)[3];
-    lower = shared
-                ? (**bounds)[0]
-                : emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
+    lower = emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
   }
-  if (shared)
-    return emitSharedLoop(
-        lower, upper, *bounds ? std::optional((**bounds)[1]) : std::nullopt,
-        *bounds ? std::optional((**bounds)[2]) : std::nullopt, carried);
   // Own rows that are not there have sums which nobody stores, but would
   // contribute to a capture: with them, no tile is full.
   if (*bounds && wanted.capture >= 0)

@@ -11,6 +11,8 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTLOOP_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTLOOP_H
 
+#include "GradientBounds.h"
+#include "GradientOrder.h"
 #include "RegionVectorizer.h"
 #include "TileBody.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
@@ -26,6 +28,10 @@ namespace mlir::attn {
 struct SharedSums {
   Value lse, delta, sums;
   bool areColumns = false;
+  /// Whose turn it is to add, for each tile of queries and part of the columns;
+  /// null for any order.
+  Value turns;
+  AddingOrder order;
 };
 
 /// Pairs of a batch and a head whose queries a work tile of keys meets: so
@@ -59,9 +65,10 @@ public:
   /// Says which rows are its own, and reads what belongs to them: queries of
   /// (batch, head), or keys of a batch and a head of keys.
   void setOwn(const TileRows &rows);
-  /// Says which rows all parts of the worker have together, where parts have
-  /// some of its own rows each, but meet the same others.
-  void setAll(Value begin, Value end) {
+  /// Says which tile of rows all parts of the worker have together, where parts
+  /// have some of its own rows each, but meet the same others.
+  void setAll(Value tile, Value begin, Value end) {
+    ownTile = tile;
     allBegin = begin;
     allEnd = end;
   }
@@ -84,6 +91,9 @@ public:
 private:
   FailureOr<SmallVector<Value>> emitTile(Value first, ValueRange carried,
                                          Scatter scatter);
+  FailureOr<SmallVector<Value>> emitAdjoint(Value first, Value x, Value p,
+                                            Value ds, Value into,
+                                            Scatter scatter);
   FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer,
                                    ArrayRef<TileValue> arguments);
   Value emitIsWhole();
@@ -99,11 +109,10 @@ private:
   Value readRows(Value tensor, Layout layout, Value first);
   Value emitShift(Value lse);
   FailureOr<SmallVector<Value>> emitSharedTile(Value first, ValueRange carried);
-  FailureOr<SmallVector<Value>> emitSharedLoop(Value lower, Value upper,
-                                               std::optional<Value> fullLower,
-                                               std::optional<Value> fullUpper,
+  FailureOr<SmallVector<Value>> emitSharedLoop(const MetQueries &met,
                                                ValueRange carried);
   Value emitOther(Value position, Value lower, Value tiles);
+  Value multiplySums(StringRef name, Value dx, int64_t column, int64_t columns);
   void emitSums(Value dx);
   Value readShared(Value numbers);
   bool isOverKeys() const { return over == Keys; }
@@ -121,7 +130,7 @@ private:
   int64_t numOwn, numOther;
 
   TileRows own;
-  Value allBegin, allEnd;
+  Value ownTile, allBegin, allEnd;
   Value otherBatch, otherHead, otherEnd;
   /// The number of a tile of the others in its head, where lse is shared.
   Value otherTile;

@@ -8,12 +8,20 @@
 #include "Adjoints.h"
 #include "GradientLoop.h"
 #include "TileScores.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+int64_t mlir::attn::getColumnsAtOnce(AttentionGradOp op) {
+  constexpr int64_t most = 128, part = 64;
+  AttentionLikeOpInterface attention = op;
+  int64_t columns = attention.getQueryKeyDim();
+  return columns > most && columns % part == 0 ? part : columns;
+}
 
 //===----------------------------------------------------------------------===//
 // Tiles of queries
@@ -68,21 +76,26 @@ Value GradientLoop::readShared(Value numbers) {
       {true});
 }
 
-/// Adds rows of keys times dx to the sums of a tile of queries.
-void GradientLoop::emitSums(Value dx) {
-  int64_t columns = attention.getQueryKeyDim();
+/// Rows of keys times dx, for the columns from `column` on.
+Value GradientLoop::multiplySums(StringRef name, Value dx, int64_t column,
+                                 int64_t columns) {
   auto map = [&](ArrayRef<unsigned> dims) {
     return AffineMap::getMultiDimMapWithTargets(3, dims, builder.getContext());
   };
   // result[n, m] = sum_k lhs[.., k] rhs[.., k], where k are keys.
   constexpr unsigned n = 0, m = 1, k = 2;
-  bool areColumns = shared->areColumns;
-  Value lhs = areColumns ? dx : ownFirst, rhs = areColumns ? ownFirst : dx;
-  SmallVector<int64_t> shape = {numOther, columns};
-  if (!areColumns)
-    std::swap(shape[0], shape[1]);
-  Value sums = emitStep(builder, loc, "dq", [&]() -> Value {
+  return emitStep(builder, loc, name, [&]() -> Value {
     using vector::IteratorType;
+    Value keys = ownFirst;
+    if (columns != attention.getQueryKeyDim())
+      keys = vector::ExtractStridedSliceOp::create(
+          builder, loc, keys, {column, 0}, {columns, numOwn}, {1, 1});
+    Value lhs = keys, rhs = dx;
+    SmallVector<int64_t> shape = {columns, numOther};
+    if (shared->areColumns) {
+      std::swap(lhs, rhs);
+      std::swap(shape[0], shape[1]);
+    }
     auto zero = createFloat(builder, loc, VectorType::get(shape, accType), 0);
     auto parallel = vector::IteratorTypeAttr::get(builder.getContext(),
                                                   IteratorType::parallel);
@@ -93,18 +106,42 @@ void GradientLoop::emitSums(Value dx) {
         builder.getAffineMapArrayAttr({map({n, k}), map({m, k}), map({n, m})}),
         builder.getArrayAttr({parallel, parallel, reduction}));
   });
-  auto add = [&]() -> FailureOr<SmallVector<Value>> {
-    Value zero = createIndex(builder, loc, 0);
-    // Rows of the sums are the last dimension but one.
-    AffineMap transposed =
-        AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
-    AccumulateOp::create(
-        builder, loc, Type(), AccumulateMode::Add, sums, shared->sums,
-        ValueRange{otherBatch, otherHead, otherTile, zero, zero},
-        AffineMapAttr::get(transposed));
-    return SmallVector<Value>();
-  };
-  (void)emitStep(builder, loc, "red", add);
+}
+
+/// Adds rows of keys times dx to the sums of a tile of queries.
+void GradientLoop::emitSums(Value dx) {
+  int64_t all = attention.getQueryKeyDim();
+  int64_t columns = shared->areColumns ? all : getColumnsAtOnce(op);
+  for (int64_t column = 0; column < all; column += columns) {
+    std::string part =
+        columns == all ? std::string() : std::to_string(column / columns);
+    Value sums = multiplySums("dq" + part, dx, column, columns);
+    auto add = [&]() -> FailureOr<SmallVector<Value>> {
+      Value zero = createIndex(builder, loc, 0);
+      // Rows of the sums are the last dimension but one.
+      AffineMap transposed =
+          AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
+      SmallVector<Value> at = {otherBatch, otherHead, otherTile, zero,
+                               createIndex(builder, loc, column)};
+      if (!shared->turns) {
+        AccumulateOp::create(builder, loc, Type(), AccumulateMode::Add, sums,
+                             shared->sums, at, Value(), Value(), Value(),
+                             ValueRange(), AffineMapAttr::get(transposed));
+        return SmallVector<Value>();
+      }
+      Value after = emitTileBefore(builder, op, shared->order, otherBatch,
+                                   otherHead, otherTile, ownTile);
+      Value number = arith::AddIOp::create(builder, loc, ownTile,
+                                           createIndex(builder, loc, 1));
+      SmallVector<Value> turn = {otherBatch, otherHead, otherTile,
+                                 createIndex(builder, loc, column / columns)};
+      AccumulateOp::create(builder, loc, Type(), AccumulateMode::Ordered, sums,
+                           shared->sums, at, after, number, shared->turns, turn,
+                           AffineMapAttr::get(transposed));
+      return SmallVector<Value>();
+    };
+    (void)emitStep(builder, loc, "red" + part, add);
+  }
 }
 
 FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
@@ -202,29 +239,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     Value ds = arith::MulFOp::create(builder, loc, wide, difference);
     if (!hasScore)
       return SmallVector<Value>{ds};
-    // A pair of probability 0 adds nothing, whatever is not a number there.
-    Value zero = createFloat(builder, loc, tileType, 0);
-    Value isNone = arith::CmpFOp::create(builder, loc,
-                                         arith::CmpFPredicate::OEQ, wide, zero);
-    RegionVectorizer reverse(builder, loc, numOther, numOwn,
-                             /*sites=*/nullptr);
-    // So are those that are not allowed.
-    Value ones = arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(tileType.clone(builder.getI1Type()), true));
-    TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
-                        TileKind::Tile};
-    SmallVector<TileValue> ofAdjoint = {{x, TileKind::Tile},
-                                        {ds, TileKind::Tile}};
-    llvm::append_range(ofAdjoint, getArguments(first));
-    FailureOr<TileValue> adjoint =
-        reverse.run(op.getAdjoint(), ofAdjoint, isSome);
-    if (failed(adjoint))
-      return failure();
-    Value dx =
-        arith::SelectOp::create(builder, loc, isNone, zero,
-                                reverse.broadcast(*adjoint, TileKind::Tile));
-    return SmallVector<Value>{dx};
+    return emitAdjoint(first, x, wide, ds, /*into=*/Value(), nullptr);
   };
   FailureOr<ValueRange> gradients = emitStep(builder, loc, "ds", emitGradients);
   if (failed(gradients))
@@ -241,20 +256,12 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
 
 /// The loop over the tiles of one head, or one over those of all heads that
 /// share the keys. Rows are bounded alike for all heads.
-FailureOr<SmallVector<Value>> GradientLoop::emitSharedLoop(
-    Value lower, Value upper, std::optional<Value> fullLower,
-    std::optional<Value> fullUpper, ValueRange carried) {
+FailureOr<SmallVector<Value>>
+GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
   Value zero = createIndex(builder, loc, 0);
-  // What is added to memory is that of whole tiles which there are: the loop
-  // starts at one, even where it has none, and ends with the last one.
   Value numOthers = createIndex(builder, loc, numOther);
-  upper = arith::MinSIOp::create(builder, loc, upper, otherEnd);
-  Value isEmpty = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                                        lower, upper);
-  lower = arith::MulIOp::create(
-      builder, loc, arith::DivUIOp::create(builder, loc, lower, numOthers),
-      numOthers);
-  upper = arith::SelectOp::create(builder, loc, isEmpty, lower, upper);
+  Value lower = met.lower, upper = met.upper;
+  std::optional<Value> fullLower = met.fullLower, fullUpper = met.fullUpper;
   Value begin = lower, end = upper, tiles;
   if (sharing) {
     tiles = arith::CeilDivUIOp::create(

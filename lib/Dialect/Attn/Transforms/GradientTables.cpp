@@ -10,6 +10,8 @@
 #include "TileGradients.h"
 #include "TileGrid.h"
 #include "TileScores.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -52,7 +54,7 @@ private:
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value);
   }
-  Value allocate(ArrayRef<int64_t> inTile);
+  Value allocate(ArrayRef<int64_t> inTile, Type type);
   Value readRow(Value tensor, Layout layout, ArrayRef<Value> place);
   Value extend(Value value) {
     auto type = cast<VectorType>(value.getType());
@@ -70,14 +72,13 @@ private:
 } // namespace
 
 /// A buffer with so many elements for each tile of queries.
-Value QueryLoops::allocate(ArrayRef<int64_t> inTile) {
+Value QueryLoops::allocate(ArrayRef<int64_t> inTile, Type type) {
   SmallVector<OpFoldResult> sizes = {batches, heads, tiles};
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamic;
   dispatchIndexOpFoldResults(sizes, dynamic, shape);
   llvm::append_range(shape, inTile);
-  return memref::AllocOp::create(b, loc, MemRefType::get(shape, accType),
-                                 dynamic);
+  return memref::AllocOp::create(b, loc, MemRefType::get(shape, type), dynamic);
 }
 
 /// The row of a tensor at a batch, a head and a position.
@@ -93,8 +94,8 @@ Value QueryLoops::readRow(Value tensor, Layout layout, ArrayRef<Value> place) {
 
 SharedSums QueryLoops::emitBefore() {
   SharedSums shared;
-  shared.lse = allocate({numQueries});
-  shared.delta = allocate({numQueries});
+  shared.lse = allocate({numQueries}, accType);
+  shared.delta = allocate({numQueries}, accType);
   if (op.getOutOf(kGradQuery)) {
     // Where rows are shared out to the parts of a worker, these are queries, or
     // else the columns of a query.
@@ -103,9 +104,18 @@ SharedSums QueryLoops::emitBefore() {
     SmallVector<int64_t> shape = {numQueries, columns};
     if (shared.areColumns)
       std::swap(shape[0], shape[1]);
-    shared.sums = allocate(shape);
+    shared.sums = allocate(shape, accType);
     Value zero = createFloat(b, loc, accType, 0);
     linalg::FillOp::create(b, loc, zero, shared.sums);
+    if (!op.getNondeterministic()) {
+      ScheduleAttrInterface schedule = op.getScheduleAttr();
+      int64_t parts = std::max<int64_t>(
+          schedule.getTileM() / schedule.getPartitionRows(), 1);
+      shared.turns =
+          allocate({columns / getColumnsAtOnce(op), parts}, b.getI32Type());
+      Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
+      linalg::FillOp::create(b, loc, none, shared.turns);
+    }
   }
   auto loop = scf::ForallOp::create(
       b, loc, {batches, heads, tiles, b.getIndexAttr(numQueries)}, ValueRange(),
@@ -197,9 +207,33 @@ Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
   return loop.getResult(0);
 }
 
+static bool areEqual(Value a, Value b, unsigned dimA, unsigned dimB) {
+  int64_t x = cast<RankedTensorType>(a.getType()).getDimSize(dimA),
+          y = cast<RankedTensorType>(b.getType()).getDimSize(dimB);
+  return !ShapedType::isDynamic(x) && x == y;
+}
+
+/// Whether each batch of queries is known to have keys of its own.
+static bool haveOwnBatches(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  return op.getKey().getType().getDimSize(key.b) > 1 ||
+         areEqual(op.getQuery(), op.getKey(), query.b, key.b);
+}
+
+/// Whether several heads of queries may share a head of keys.
+static bool isShared(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  return !areEqual(op.getQuery(), op.getKey(), attention.getLayout(0).h,
+                   attention.getLayout(1).h) ||
+         !haveOwnBatches(op);
+}
+
 /// The heads of queries that share a head of keys, or none where there is one.
 static std::optional<SharingHeads>
 emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
+  if (!isShared(op))
+    return std::nullopt;
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   Layout query = attention.getLayout(0), key = attention.getLayout(1);
@@ -214,16 +248,7 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
       loc, arith::CmpIPredicate::eq, keyBatches, one);
   Value count =
       builder.createOrFold<arith::SelectOp>(loc, isShared, batches, one);
-  auto isEqual = [&](Value a, Value b, unsigned dimA, unsigned dimB) {
-    int64_t x = cast<RankedTensorType>(a.getType()).getDimSize(dimA),
-            y = cast<RankedTensorType>(b.getType()).getDimSize(dimB);
-    return !ShapedType::isDynamic(x) && x == y;
-  };
-  int64_t keyBatch = op.getKey().getType().getDimSize(key.b);
-  bool ofOneBatch =
-      (keyBatch > 1) || isEqual(op.getQuery(), op.getKey(), query.b, key.b);
-  if (isEqual(op.getQuery(), op.getKey(), query.h, key.h) && ofOneBatch)
-    return std::nullopt;
+  bool ofOneBatch = haveOwnBatches(op);
   SharingHeads heads;
   heads.heads = group;
   heads.count = ofOneBatch
@@ -239,11 +264,20 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
   for (int64_t input : op.getWrt())
     if (input >= kGradCapture)
       return op.emitError("expects gradients of q, k and v for one pass, but "
-                          "got that of a capture");
+                          "got that of capture ")
+             << input - kGradCapture << ", "
+             << describeCaptureSum(op, input - kGradCapture) << otherTarget;
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   QueryLoops loops(rewriter, op);
   SharedSums shared = loops.emitBefore();
+  if (shared.turns) {
+    FailureOr<AddingOrder> order = emitAddingOrder(
+        rewriter, op, /*isBounded=*/!isShared(op) || isMaskOfAllHeads(op));
+    if (failed(order))
+      return failure();
+    shared.order = *order;
+  }
   KeyGradients gradients(op);
   ArrayRef<Value> outs = gradients.outs;
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
@@ -254,12 +288,13 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
     auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
     Value tileM = arith::ConstantIndexOp::create(
         builder, loc, op.getScheduleAttr().getTileM());
-    Value begin =
-        arith::MulIOp::create(builder, loc, grid.getInductionVar(2), tileM);
+    Value tile = grid.getInductionVar(2);
+    Value begin = arith::MulIOp::create(builder, loc, tile, tileM);
     Value end = arith::AddIOp::create(builder, loc, begin, tileM);
     Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
                                           attention.getLayout(1).s);
-    loop.setAll(begin, arith::MinSIOp::create(builder, loc, end, numKeys));
+    loop.setAll(tile, begin,
+                arith::MinSIOp::create(builder, loc, end, numKeys));
     if (std::optional<SharingHeads> heads = emitSharing(builder, op, rows))
       loop.setOthers(*heads);
     else

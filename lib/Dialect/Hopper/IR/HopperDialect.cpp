@@ -64,6 +64,12 @@ int64_t hopper::ScheduleAttr::getRowAlignment() const {
   return getShortFirst() ? kWarpgroupRows : getTileM();
 }
 
+std::optional<bool> hopper::ScheduleAttr::startsWithLastTile() const {
+  if (getBothEnds())
+    return std::nullopt;
+  return getReverse();
+}
+
 /// One for all steps that are not named, and those that are.
 static int64_t countPartitions(DictionaryAttr partitions) {
   llvm::SmallDenseSet<Attribute> names;

@@ -620,6 +620,15 @@ LogicalResult ReduceAddOp::verify() {
            << " indices, but got " << getIndices().size();
   if (width != 1 && width != 2 && width != 4)
     return emitOpError("expects 1, 2 or 4 floats at a time, but got ") << width;
+  if (getTurns()) {
+    auto turns = cast<MemRefType>(getTurns().getType());
+    if (!turns.getElementType().isInteger(32))
+      return emitOpError("expects turns of i32, but got ") << turns;
+    if (static_cast<int64_t>(getTurnIndices().size()) != turns.getRank())
+      return emitOpError("expects ")
+             << turns.getRank() << " indices of the turns, but got "
+             << getTurnIndices().size();
+  }
   if (isFragment()) {
     if (getN() || getEndM() || getEndN() || width != 1)
       return emitOpError("expects no dimensions, ends or width with fragment");

@@ -45,6 +45,8 @@ class Warp:
         # Which threads have accessed shared memory together, and have not released
         # it since; up to when each thread knows of all that others have done.
         self._apart, self._together = [], 0
+        # Whether some threads have jumped back while others wait for them.
+        self._loops = False
 
     def tick(self):
         """What follows is not ordered by what was."""
@@ -80,13 +82,14 @@ class Warp:
     # Steps.
 
     def advance(self, most):
-        """Takes steps until all threads wait or have ended."""
+        """Takes steps until all threads wait or have ended, or loop."""
+        self._loops = False
         while self.groups:
             if not self._advance():
                 self.blocked = self.block.events
                 return
             most -= 1
-            if most < 0:
+            if most < 0 or self._loops:
                 return
 
     def _advance(self):
@@ -162,6 +165,12 @@ class Warp:
             self.defined |= writes
             products.unfenced |= reads | writes
             first = False
+            # Threads that loop while others wait for them let other warps run:
+            # what they wait for may come from there.
+            if others is not None and at <= step.start:
+                self._loops = True
+                self._wait(at, mask)
+                return True
             step = code.step(at)
             if (others is not None and at >= others) or (
                 step.together and mask is not _ALL

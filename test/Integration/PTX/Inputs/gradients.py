@@ -2,9 +2,9 @@
 CPU, and compares dq, dk and dv with the maths in float64.
 
 Usage: gradients.py VARIANT [--heads=4 --key-heads=2] [--dim=128] [--value-dim=64]
-           [--schedule=...] [--sizes=87x137] [--save-ptx=FILE]
+           [--schedule=...] [--sizes=87x137] [--save-ptx=FILE] [--repeats=3]
 
-Variants: full, causal, window, softcap, alibi-causal, root,
+Variants: full, causal, window, sinks, softcap, alibi-causal, root,
 lengths.
 """
 
@@ -37,7 +37,7 @@ func.func @gradients(%q: !q, %k: !k, %v: !v, %o: !o, %lse: !l, %do: !o{arguments
 {inits}
   %r:{count} = attn.attention_grad wrt({wrt})
     ins(%q, %k, %v, %o, %lse, %do : !q, !k, !v, !o, !l, !o)
-{captures}    outs({outs} : {results}){regions}
+{captures}    outs({outs} : {results}){attributes}{regions}
   return {values} : {results}
 }}
 """
@@ -66,6 +66,15 @@ _WINDOW = """      %d = arith.subi %i, %j : index
       %past = arith.cmpi sle, %j, %i : index
       %near = arith.cmpi slt, %d, %w : index
       %p = arith.andi %past, %near : i1"""
+# A tile of the first keys meets all queries, the next ones only those near them.
+_SINKS = """      %d = arith.subi %i, %j : index
+      %w = arith.constant 50 : index
+      %four = arith.constant 4 : index
+      %past = arith.cmpi sle, %j, %i : index
+      %near = arith.cmpi slt, %d, %w : index
+      %first = arith.cmpi slt, %j, %four : index
+      %either = arith.ori %near, %first : i1
+      %p = arith.andi %past, %either : i1"""
 _LENGTHS = """      %n = tensor.extract %lengths[%mb] : tensor<?xi32>
       %end = arith.index_cast %n : i32 to index
       %p = arith.cmpi slt, %j, %end : index"""
@@ -102,6 +111,7 @@ _VARIANTS = {
     "full": ([], None, None, None),
     "causal": ([], _CAUSAL, None, None),
     "window": ([], _WINDOW, None, None),
+    "sinks": ([], _SINKS, None, None),
     "softcap": ([], None, _CAP_SCORE, _CAP_ADJOINT),
     "softcap-causal": ([], _CAUSAL, _CAP_SCORE, _CAP_ADJOINT),
     "alibi-causal": ([("slopes", "tensor<?xf32>")], _CAUSAL, _ALIBI, _IDENTITY),
@@ -110,7 +120,7 @@ _VARIANTS = {
 }
 
 
-def _program(variant, shape, wrt):
+def _program(variant, shape, wrt, attributes):
     captures, mask, score, adjoint = _VARIANTS[variant]
     names = "".join(f", %{name}" for name, _ in captures)
     regions = ""
@@ -142,6 +152,7 @@ def _program(variant, shape, wrt):
         outs=", ".join(f"%{x}i" for x in wrt),
         results=", ".join(f"!{x}" for x in wrt),
         values=", ".join(f"%r#{n}" for n in range(count)),
+        attributes=attributes,
         regions=regions,
     )
 
@@ -153,6 +164,8 @@ def _scores(variant, x, b, h, i, j, captures):
         allowed &= j <= i
     if variant == "window":
         allowed &= (j <= i) & (i - j < 50)
+    if variant == "sinks":
+        allowed &= (j <= i) & ((i - j < 50) | (j < 4))
     if variant == "lengths":
         allowed &= j < captures["lengths"][b]
     if variant.startswith("softcap"):
@@ -229,28 +242,43 @@ def _execute(program, variant, options, sizes, seed):
         "lasts": numpy.full((batches,), max(queries - 1, 0)),
     }
     o, lse, expected = _gradients(variant, q, k, v, do, captures)
-    launch = launches.Launch(program)
-    for name, array in zip("qkv", packed):
-        launch.add_tensor(name, array)
-    launch.add_tensor("o", operations.to_bf16(o.astype("f4")))
-    launch.add_tensor("lse", lse.astype("f4"))
-    launch.add_tensor("do", packed[3])
     types = {"slopes": "f4", "lengths": "i4", "lasts": "i4"}
-    for name, _ in _VARIANTS[variant][0]:
-        launch.add_tensor(name, captures[name].astype(types[name]))
+    names = [name for name, _ in _VARIANTS[variant][0]]
+    arrays = dict(zip("qkv", packed))
+    arrays["o"] = operations.to_bf16(o.astype("f4"))
+    arrays["lse"], arrays["do"] = lse.astype("f4"), packed[3]
+    arrays.update((name, captures[name].astype(types[name])) for name in names)
+    expected = {name: expected[name] for name in options.wrt.split(",")}
+    bits = None
+    for order in draw.integers(1 << 31, size=options.repeats):
+        found, sums = _launch(program, arrays, expected, order)
+        worst = max(_check(name, found[name], expected[name]) for name in found)
+        if bits is not None and sums != bits:
+            raise ptx.PtxError("sums differ in another order")
+        bits = sums
+    return worst
+
+
+def _launch(program, arrays, expected, order):
+    """Gradients, and the bytes of dq before it is scaled and rounded."""
+    launch = launches.Launch(program)
+    for name, array in arrays.items():
+        launch.add_tensor(name, array)
     regions = {}
-    for name in options.wrt.split(","):
-        launch.add_tensor(f"d{name}", numpy.zeros(expected[name].shape, "u2"))
+    for name, gradient in expected.items():
+        launch.add_tensor(f"d{name}", numpy.zeros(gradient.shape, "u2"))
         regions[name] = launch.operands[-1].region
         regions[name].writable[:], regions[name].defined[:] = True, False
     launch.add_tables()
-    grid.run(launch, seed, late=1.0)
-    worst = 0
+    grid.run(launch, order, late=1.0)
+    found = {}
     for name, region in regions.items():
-        found = region.values(numpy.dtype("u2"), expected[name].shape)
-        found = operations.from_bf16(found).astype("f8")
-        worst = max(worst, _check(name, found, expected[name]))
-    return worst
+        values = region.values(numpy.dtype("u2"), expected[name].shape)
+        found[name] = operations.from_bf16(values).astype("f8")
+    # (batch, head, block, and two of the block).
+    tables = launch.operands[len(arrays) + len(expected) :]
+    sums = [x for x in tables if len(x.shape) == 5 and x.shape[-1] > 2]
+    return found, [x.region.bytes.tobytes() for x in sums]
 
 
 def main():
@@ -266,6 +294,8 @@ def main():
     parser.add_argument("--wrt", default="q,k,v")
     parser.add_argument("--schedule", action="append", default=[])
     parser.add_argument("--sizes", action="append", default=[])
+    parser.add_argument("--repeats", type=int, default=1, help="in other orders")
+    parser.add_argument("--nondeterministic", action="store_true")
     parser.add_argument("--save-ptx")
     parser.add_argument("--save-program")
     parser.add_argument("--no-run", action="store_true")
@@ -278,7 +308,8 @@ def main():
         "dim": options.dim,
         "value_dim": options.value_dim,
     }
-    text = _program(options.variant, shape, options.wrt.split(","))
+    attributes = " attributes {nondeterministic}" if options.nondeterministic else ""
+    text = _program(options.variant, shape, options.wrt.split(","), attributes)
     if options.save_program:
         with open(options.save_program, "w") as file:
             file.write(text)

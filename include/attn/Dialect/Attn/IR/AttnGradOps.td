@@ -43,7 +43,7 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     ```
 
     Pairs with `p[j] = 0` add nothing to any sum, whatever else is not a number there, so that a row without a key has no gradient.
-    Sums are f32 (f64 for f64 inputs) and results are rounded once. The same inputs give the same bits.
+    Sums are f32 (f64 for f64 inputs) and results are rounded once. The same inputs give the same bits, unless the op is `nondeterministic`.
 
     Operands:
 
@@ -53,7 +53,8 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     * `outs`: a destination for each gradient, of the shape and the element type of the input. That of a scalar has rank 0.
 
     Attributes: `wrt(q, k, v, 0, 1, ...)` says which gradients are wanted, in that order, captures by their number. They are of floats, and nothing else is computed. `scale` and layouts are those
-    of the attention; `dq`, `dk`, `dv` have the layouts of `q`, `k`, `v`.
+    of the attention; `dq`, `dk`, `dv` have the layouts of `q`, `k`, `v`. With `attributes {nondeterministic}` workers may add to `dq` in the order in which they come, which saves
+    a GPU the wait for each other.
 
     Regions: `score` and `mask` are those of the attention. `adjoint` is the derivative of `score`, and there if and only if that is. Its arguments are `s`, here the
     argument of the score, and `ds`, then those of the score behind `s`. It yields `dx`, and may hold what the score may, and `attn.contribute`. `attn-differentiate` makes it.
@@ -96,7 +97,8 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<AffineMapArrayAttr>:$layouts,
     OptionalAttr<Attn_AnyScheduleAttr>:$schedule,
-    OptionalAttr<Attn_SparsityAttr>:$sparsity);
+    OptionalAttr<Attn_SparsityAttr>:$sparsity,
+    UnitAttr:$nondeterministic);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region AnyRegion:$score, AnyRegion:$mask, AnyRegion:$adjoint);
 

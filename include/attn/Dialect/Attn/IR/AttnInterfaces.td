@@ -92,7 +92,10 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
       all rows of a tile, unless partitions of a worker have some of them each.}],
       "int64_t", "getPartitionRows", (ins), [{}], [{ return $_attr.getTileM(); }]>,
     InterfaceMethod<"What the first row of each tile is a multiple of.",
-      "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>
+      "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>,
+    InterfaceMethod<[{Whether the work tiles of a head are started from the last one on, or from
+      the first one on; none where neither is so.}],
+      "std::optional<bool>", "startsWithLastTile", (ins), [{}], [{ return std::nullopt; }]>
   ];
 }
 

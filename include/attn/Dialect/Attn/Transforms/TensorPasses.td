@@ -65,7 +65,8 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"wrt", "wrt", "std::string", "names of arguments to compute gradients with respect to">,
-    Option<"joint", "joint", "bool", /*default=*/"false", "compute and return the results of the function too">
+    Option<"joint", "joint", "bool", /*default=*/"false", "compute and return the results of the function too">,
+    Option<"nondeterministic", "nondeterministic", "bool", /*default=*/"false", "let the last bits differ from run to run where that is faster">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",

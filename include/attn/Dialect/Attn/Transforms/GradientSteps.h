@@ -1,0 +1,17 @@
+//===- GradientSteps.h - Steps of gradients that come in parts --*- C++ -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_TRANSFORMS_GRADIENTSTEPS_H
+#define ATTN_DIALECT_ATTN_TRANSFORMS_GRADIENTSTEPS_H
+
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+
+namespace mlir::attn {
+
+/// How many columns of dq a work tile of keys computes at a time: a part of
+/// them where they are more than registers hold besides dk or dv. The steps
+/// `dq` and `red` are `dq0`, `red0`, `dq1` and so on then.
+int64_t getColumnsAtOnce(AttentionGradOp op);
+
+} // namespace mlir::attn
+
+#endif // ATTN_DIALECT_ATTN_TRANSFORMS_GRADIENTSTEPS_H

@@ -1,0 +1,178 @@
+//===- GradientOrder.cpp - In which order work tiles add ------------------===//
+
+#include "GradientOrder.h"
+#include "GradientBounds.h"
+#include "TileOps.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+bool mlir::attn::isMaskOfAllHeads(AttentionGradOp op) {
+  return op.getMask().empty() ||
+         llvm::all_of(op.getMask().getArguments().take_front(2),
+                      [](Value place) { return place.use_empty(); });
+}
+
+/// The number of the nearest work tile before `tile` that meets a block, or 0.
+static FailureOr<Value> emitSearch(OpBuilder &builder, AttentionGradOp op,
+                                   bool startsWithLast, ValueRange ids,
+                                   Value numTiles) {
+  Location loc = op.getLoc();
+  AttentionLikeOpInterface attention = op;
+  ScheduleAttrInterface schedule = op.getScheduleAttr();
+  auto index = [&](int64_t value) { return createIndex(builder, loc, value); };
+  auto toInt = [&](Value number) -> Value {
+    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                      number);
+  };
+  auto dim = [&](Value tensor, unsigned layout) -> Value {
+    return tensor::DimOp::create(builder, loc, tensor,
+                                 attention.getLayout(layout).s);
+  };
+  Value tile = ids[3], one = index(1);
+  Value numKeys = dim(op.getKey(), 1), numQueries = dim(op.getQuery(), 0);
+  Value query =
+      arith::MulIOp::create(builder, loc, ids[2], index(schedule.getTileN()));
+  // The number of none: behind all others, or in front of them.
+  Value none = startsWithLast
+                   ? toInt(arith::AddIOp::create(builder, loc, numTiles, one))
+                   : toInt(index(0));
+  Value first = startsWithLast
+                    ? arith::AddIOp::create(builder, loc, tile, one).getResult()
+                    : index(0);
+  Value last = startsWithLast ? numTiles : tile;
+  auto loop = scf::ForOp::create(builder, loc, first, last, one, none);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value size = index(schedule.getTileM());
+    Value begin =
+        arith::MulIOp::create(builder, loc, loop.getInductionVar(), size);
+    Value end = arith::MinSIOp::create(
+        builder, loc, arith::AddIOp::create(builder, loc, begin, size),
+        numKeys);
+    FailureOr<MetQueries> met =
+        emitMetQueries(builder, op, {ids[0], ids[1], begin, end, numQueries},
+                       /*isBounded=*/true, schedule.getTileN());
+    if (failed(met))
+      return failure();
+    Value isBehind = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sge, query, met->lower);
+    Value isBefore = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::slt, query, met->upper);
+    Value number =
+        toInt(arith::AddIOp::create(builder, loc, loop.getInductionVar(), one));
+    number = arith::SelectOp::create(
+        builder, loc, arith::AndIOp::create(builder, loc, isBehind, isBefore),
+        number, none);
+    Value carried = loop.getRegionIterArg(0);
+    Value nearest =
+        startsWithLast
+            ? arith::MinSIOp::create(builder, loc, carried, number).getResult()
+            : arith::MaxSIOp::create(builder, loc, carried, number).getResult();
+    scf::YieldOp::create(builder, loc, nearest);
+  }
+  Value found = loop.getResult(0);
+  if (!startsWithLast)
+    return found;
+  Value isNone = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       found, none);
+  return arith::SelectOp::create(builder, loc, isNone, toInt(index(0)), found)
+      .getResult();
+}
+
+FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
+                                                   AttentionGradOp op,
+                                                   bool isBounded) {
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  ScheduleAttrInterface schedule = op.getScheduleAttr();
+  AddingOrder order;
+  std::optional<bool> startsWithLast = schedule.startsWithLastTile();
+  if (!startsWithLast)
+    return op.emitError("expects a schedule that starts work tiles in the "
+                        "order of their keys, so that sums are the same each "
+                        "time, but got ")
+           << schedule << "; leave both_ends out, or add nondeterministic";
+  order.startsWithLast = *startsWithLast;
+  if (!isBounded || op.getMask().empty())
+    return order;
+  order.ofBatch = !op.getMask().getArgument(0).use_empty();
+  order.ofHead = !op.getMask().getArgument(1).use_empty();
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  auto count = [&](Value tensor, unsigned dim, int64_t size) {
+    AffineExpr s0;
+    bindSymbols(rewriter.getContext(), s0);
+    return affine::makeComposedFoldedAffineApply(
+        rewriter, loc, s0.ceilDiv(size),
+        {tensor::getMixedSize(rewriter, loc, tensor, dim)});
+  };
+  OpFoldResult one = rewriter.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = {
+      order.ofBatch ? count(op.getQuery(), query.b, 1) : one,
+      order.ofHead ? count(op.getQuery(), query.h, 1) : one,
+      count(op.getQuery(), query.s, schedule.getTileN()),
+      count(op.getKey(), key.s, schedule.getTileM())};
+  Value numTiles = getValueOrCreateConstantIndexOp(rewriter, loc, sizes[3]);
+  Value empty =
+      tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI32Type());
+  SmallVector<Attribute> workers;
+  for (int64_t dim = 0; dim < 4; ++dim)
+    workers.push_back(WorkerAttr::get(rewriter.getContext(), dim));
+  auto forall = scf::ForallOp::create(rewriter, loc, sizes, empty,
+                                      rewriter.getArrayAttr(workers));
+  forall->setDiscardableAttr(kScheduleAttrName, schedule);
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(forall.getTerminator());
+  SmallVector<Value> ids(forall.getInductionVars());
+  FailureOr<Value> found =
+      emitSearch(rewriter, op, order.startsWithLast, ids, numTiles);
+  if (failed(found))
+    return failure();
+  Value zero = createIndex(rewriter, loc, 0);
+  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end()), ones(4, one);
+  Value slice = tensor::ExtractSliceOp::create(
+      rewriter, loc, forall.getRegionIterArgs()[0], offsets, ones, ones);
+  Value written = tensor::InsertOp::create(rewriter, loc, *found, slice,
+                                           SmallVector<Value>(4, zero));
+  rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(rewriter, loc, written,
+                                        forall.getRegionIterArgs()[0], offsets,
+                                        ones, ones);
+  order.table = forall.getResult(0);
+  return order;
+}
+
+Value mlir::attn::emitTileBefore(OpBuilder &builder, AttentionGradOp op,
+                                 const AddingOrder &order, Value batch,
+                                 Value head, Value block, Value tile) {
+  Location loc = op.getLoc();
+  Value zero = createIndex(builder, loc, 0);
+  if (order.table) {
+    Value number = tensor::ExtractOp::create(
+        builder, loc, order.table,
+        ValueRange{order.ofBatch ? batch : zero, order.ofHead ? head : zero,
+                   block, tile});
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                      number);
+  }
+  // Numbers are one more than those of tiles.
+  if (!order.startsWithLast)
+    return tile;
+  AttentionLikeOpInterface attention = op;
+  Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
+                                        attention.getLayout(1).s);
+  Value numTiles = arith::CeilDivUIOp::create(
+      builder, loc, numKeys,
+      createIndex(builder, loc, op.getScheduleAttr().getTileM()));
+  Value next =
+      arith::AddIOp::create(builder, loc, tile, createIndex(builder, loc, 1));
+  Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                       next, numTiles);
+  Value number =
+      arith::AddIOp::create(builder, loc, next, createIndex(builder, loc, 1));
+  return arith::SelectOp::create(builder, loc, isLast, zero, number);
+}

@@ -1,0 +1,43 @@
+//===- GradientOrder.h - In which order work tiles add ----------*- C++ -*-===//
+//
+// Work tiles of keys add to what a block of queries gets from each of them. For
+// bits to repeat they do so one after the other, in the order in which they are
+// started: each waits for one that runs, or has run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTORDER_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTORDER_H
+
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+
+/// Whether the mask is the same for all batches and heads.
+bool isMaskOfAllHeads(AttentionGradOp op);
+
+/// The order of the work tiles of a head of keys, by their numbers from 1 on.
+struct AddingOrder {
+  bool startsWithLast = false;
+  /// For (batch, head, block of queries, work tile), the number of the work
+  /// tile that adds to this block before that one, or 0; null where all of them
+  /// add to all blocks.
+  Value table;
+  /// Whether it depends on batches and on heads, or has one for all.
+  bool ofBatch = false, ofHead = false;
+};
+
+/// Emits what finds out the order. With `isBounded`, a work tile meets the
+/// queries that the mask needs, or else all.
+FailureOr<AddingOrder> emitAddingOrder(RewriterBase &rewriter,
+                                       AttentionGradOp op, bool isBounded);
+
+/// The number of the work tile that adds before `tile`, or 0.
+Value emitTileBefore(OpBuilder &builder, AttentionGradOp op,
+                     const AddingOrder &order, Value batch, Value head,
+                     Value block, Value tile);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTORDER_H
