@@ -54,7 +54,8 @@ static ArrayAttr getOrder(AttentionGradOp op, ArrayRef<Place> places) {
 }
 
 /// Of a head dimension for which one warpgroup cannot hold dk and dv: the first
-/// has scores and dk, the second what dv is a sum of.
+/// has scores and dk, the second dv and what goes with its operands. Tiles that
+/// cross are rounded, which the argument of a score's derivative is not.
 static DictionaryAttr getPartitions(AttentionGradOp op) {
   Builder builder(op.getContext());
   SmallVector<NamedAttribute> partitions;
@@ -62,8 +63,10 @@ static DictionaryAttr getPartitions(AttentionGradOp op) {
     partitions.push_back(
         builder.getNamedAttr(step, builder.getStringAttr("second")));
   };
-  add("dp");
-  add("ds");
+  if (op.getScore().empty()) {
+    add("dp");
+    add("ds");
+  }
   if (op.getOutOf(kGradValue))
     add("dv");
   return builder.getDictionaryAttr(partitions);
@@ -140,7 +143,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     // Two thread blocks have shared memory for one block of queries each.
     add(64, 64, 1, 216, 2, plain, {}, 3.0, 25.0e-3);
   }
-  if (dim > 128)
+  if (dim > 128 && !getPartitions(gradient).empty())
     add(64, 64, 1, 240, 1, plain, {}, 5.0, 40.0e-3, getPartitions(gradient));
   add(64, 64, dim <= 128 ? 2 : 1, 240, 1, plain, {}, 5.0, 40.0e-3)
       .isLastResort = !schedules.empty();
