@@ -63,7 +63,8 @@ static DictionaryAttr getPartitions(AttentionGradOp op) {
     partitions.push_back(
         builder.getNamedAttr(step, builder.getStringAttr("second")));
   };
-  if (op.getScore().empty()) {
+  bool needsScores = op.getOutOf(kGradQuery) || op.getOutOf(kGradKey);
+  if (needsScores && op.getScore().empty()) {
     add("dp");
     add("ds");
   }
