@@ -20,8 +20,8 @@ struct Options {
   /// The program, "-" for standard input.
   std::string file;
   std::string entry;
-  /// Whether gradients are computed too, whether their last bits may differ from
-  /// run to run, and with respect to what; all if empty.
+  /// Whether gradients are computed too, whether their last bits may differ
+  /// from run to run, and with respect to what; all if empty.
   bool grad = false;
   bool nondeterministic = false;
   std::vector<std::string> wrt;
