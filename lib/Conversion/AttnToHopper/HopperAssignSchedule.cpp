@@ -83,6 +83,12 @@ struct AttnHopperAssignSchedule
                "compiler";
         return WalkResult::interrupt();
       }
+      if (op->hasAttr(kGatheredAttrName) && !target.getCpAsync()) {
+        op.emitError("expects a target with cp.async for gathered tiles, but ")
+            << target.getChip()
+            << " has none; leave the choice of a form to the compiler";
+        return WalkResult::interrupt();
+      }
       if (areTiles && !areHeadDimsSupported(op)) {
         op.emitError("expects head dimensions that are multiples of 8 up to "
                      "256 for tiles on a GPU, but got ")
@@ -113,6 +119,10 @@ struct AttnHopperAssignSchedule
         llvm::for_each(*found, [&](const HopperSchedule &schedule) {
           describe(op, schedule);
         });
+      if (auto given = op->getAttrOfType<hopper::ScheduleAttr>("schedule"))
+        if (failed(hopper::verifyRegisters([&] { return op.emitError(); },
+                                           target, given)))
+          return WalkResult::interrupt();
       if (!op->hasAttr("schedule"))
         op->setAttr("schedule", found->front().schedule);
       useProduct(op);

@@ -258,19 +258,31 @@ bool ScheduleTable::Condition::holds(const ScheduleFacts &facts) const {
          });
 }
 
-/// The attribute, or what its verifier or its parser says.
-static llvm::Expected<hopper::ScheduleAttr>
-parseSchedule(StringRef text, MLIRContext *context) {
+/// What the first error of some work is, or nothing if it succeeds.
+static std::string explainFailure(MLIRContext *context,
+                                  function_ref<LogicalResult()> work) {
   std::string message;
   auto thread = llvm::get_threadid();
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (llvm::get_threadid() != thread)
       return failure();
-    message = diagnostic.str();
+    if (message.empty())
+      message = diagnostic.str();
     return success();
   });
-  Attribute attribute = parseAttribute(text, context);
-  if (auto schedule = dyn_cast_if_present<hopper::ScheduleAttr>(attribute))
+  return succeeded(work()) ? "" : message;
+}
+
+/// The attribute, or what its verifier or its parser says.
+static llvm::Expected<hopper::ScheduleAttr>
+parseSchedule(StringRef text, MLIRContext *context) {
+  hopper::ScheduleAttr schedule;
+  std::string message = explainFailure(context, [&] {
+    schedule = dyn_cast_if_present<hopper::ScheduleAttr>(
+        parseAttribute(text, context));
+    return success(schedule != nullptr);
+  });
+  if (schedule)
     return schedule;
   return llvm::createStringError(message + " in " + text);
 }
@@ -355,6 +367,12 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
             schedule->getStrided() != (row.use == Use::AnyStrides))
           return reject("split_keys for few tiles alone, and strided for any "
                         "strides");
+        std::string message = explainFailure(context, [&] {
+          auto emit = [&] { return emitError(UnknownLoc::get(context)); };
+          return hopper::verifyRegisters(emit, chip, *schedule);
+        });
+        if (!message.empty())
+          return llvm::createStringError(describe(row) + ": " + message);
         int64_t least = std::max<int64_t>(facts.dim, 8);
         if (!fitsSharedMemory(chip, *schedule, facts.queryKeyDim,
                               std::max(facts.valueDim, least), {}))

@@ -75,26 +75,6 @@
 
 // -----
 
-// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 248, head_group = 1>
-
-// -----
-
-// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 168, which leave 8}}
-#s = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 168, head_group = 1>
-
-// -----
-
-// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 120, which leave 0}}
-#s = #hopper.schedule<tile_m = 256, tile_n = 128, stages = 2, registers = 120, head_group = 1>
-
-// -----
-
-// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 144, which leave 16}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 144, thread_blocks = 3>
-
-// -----
-
 // expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 0}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 0>
 
@@ -197,10 +177,3 @@
 
 // expected-error@+1 {{expects one partition of 'pv'}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, order = [pv], partitions = {pv = second, pv = third}>
-
-// -----
-
-// Warpgroups of two partitions have registers.
-
-// expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 248, order = [qk, pv], partitions = {pv = second}>

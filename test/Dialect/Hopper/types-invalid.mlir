@@ -35,13 +35,8 @@ func.func private @f() attributes {hopper.p = #hopper.partition<name = "", repli
 
 // -----
 
-// expected-error@+1 {{expects 1 to 32 replicas, but got 0}}
+// expected-error@+1 {{expects a replica, but got 0}}
 func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 0, threads = 1, registers = 0>}
-
-// -----
-
-// expected-error@+1 {{expects 1 to 32 replicas, but got 33}}
-func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 33, threads = 1, registers = 0>}
 
 // -----
 

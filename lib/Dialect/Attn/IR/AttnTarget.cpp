@@ -13,7 +13,7 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t smRegisters, int64_t threadRegisters,
                                  int64_t smThreads, int64_t ctaThreads,
                                  int64_t smCtas, int64_t ptx, bool wgmma,
-                                 bool tma) {
+                                 bool tma, bool cpAsync, int64_t warpThreads) {
   if (chip.empty())
     return emitError() << "expects the name of a chip";
   for (auto [name, value] :
@@ -26,7 +26,8 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
            {"sm_threads", smThreads},
            {"cta_threads", ctaThreads},
            {"sm_ctas", smCtas},
-           {"ptx", ptx}})
+           {"ptx", ptx},
+           {"warp_threads", warpThreads}})
     if (value <= 0)
       return emitError() << "expects " << name << " to be positive, but got "
                          << value;
@@ -50,6 +51,19 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (wgmma && !tma)
     return emitError() << "expects tma with wgmma";
   return success();
+}
+
+int64_t TargetAttr::getResidentCTAs(int64_t threads, int64_t registers,
+                                    int64_t sharedBytes) const {
+  // Warps get registers in such numbers (CUDA C++ Programming Guide, "Technical
+  // Specifications per Compute Capability": the same of all since 5.0).
+  constexpr int64_t registerUnit = 256;
+  int64_t warps = llvm::divideCeil(threads, getWarpThreads());
+  int64_t all =
+      warps * llvm::alignTo(registers * getWarpThreads(), registerUnit);
+  return std::min({getSmCtas(), getSmThreads() / (warps * getWarpThreads()),
+                   getSmRegisters() / std::max<int64_t>(all, 1),
+                   getSmShared() / (sharedBytes + getReservedShared())});
 }
 
 namespace {

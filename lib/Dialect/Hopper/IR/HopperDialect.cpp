@@ -70,15 +70,6 @@ std::optional<bool> hopper::ScheduleAttr::startsWithLastTile() const {
   return getReverse();
 }
 
-/// One for all steps that are not named, and those that are.
-static int64_t countPartitions(DictionaryAttr partitions) {
-  llvm::SmallDenseSet<Attribute> names;
-  if (partitions)
-    for (NamedAttribute step : partitions)
-      names.insert(step.getValue());
-  return 1 + names.size();
-}
-
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
           headGroupKeys = 0, captureStages = 0, threadBlocks = 1, inFlight = 0;
@@ -261,9 +252,7 @@ LogicalResult hopper::ScheduleAttr::verify(
                        << tileN;
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
-  if (failed(verifyRegisters(
-          emitError, countPartitions(partitions) * tileM / kWarpgroupRows,
-          registers, threadBlocks)))
+  if (failed(verifyRegisters(emitError, registers, threadBlocks)))
     return failure();
   if (headGroup < 1)
     return emitError() << "expects head_group to be positive, but got "

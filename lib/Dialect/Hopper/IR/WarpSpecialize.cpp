@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSet.h"
@@ -14,7 +15,6 @@ using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
 static constexpr int64_t kWarpsOfGroup = 4;
-static constexpr int64_t kMostWarps = 32;
 /// Registers come in such numbers for each thread, and a warpgroup may ask for
 /// no fewer and no more.
 static constexpr int64_t kRegisterGranularity = 8;
@@ -29,21 +29,23 @@ int64_t hopper::getNumThreads(int64_t numConsumers) {
 }
 
 /// The registers of a thread with which a CTA starts.
-static int64_t getStartRegisters(int64_t numGroups, int64_t ctasPerSM) {
-  constexpr int64_t all = 65536;
-  return llvm::alignDown(
-      all / (numGroups * kWarpsOfGroup * kWarpThreads * ctasPerSM),
-      kRegisterGranularity);
+static int64_t getStartRegisters(TargetAttr target, int64_t numGroups,
+                                 int64_t ctasPerSM) {
+  return llvm::alignDown(target.getSmRegisters() / (numGroups * kWarpsOfGroup *
+                                                    kWarpThreads * ctasPerSM),
+                         kRegisterGranularity);
 }
 
 /// The registers of a thread of each of `numOthers` warpgroups, if those of the
 /// rest are `taken` in total.
-static int64_t getRegistersLeft(int64_t numGroups, int64_t ctasPerSM,
-                                int64_t taken, int64_t numOthers) {
+static int64_t getRegistersLeft(TargetAttr target, int64_t numGroups,
+                                int64_t ctasPerSM, int64_t taken,
+                                int64_t numOthers) {
   // As many as looking for tiles under a mask takes. It cannot have more than
   // at the start, nor ptxas more than it uses anywhere.
   constexpr int64_t most = 128;
-  int64_t left = getStartRegisters(numGroups, ctasPerSM) * numGroups - taken;
+  int64_t left =
+      getStartRegisters(target, numGroups, ctasPerSM) * numGroups - taken;
   return std::min(
       left / numOthers / kRegisterGranularity * kRegisterGranularity, most);
 }
@@ -71,18 +73,34 @@ verifyCTAsPerSM(function_ref<InFlightDiagnostic()> emitError, StringRef name,
 
 LogicalResult
 hopper::verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t numConsumers, int64_t registers,
-                        int64_t threadBlocks) {
-  if (failed(verifyRegisterCount(emitError, registers)) ||
-      failed(verifyCTAsPerSM(emitError, "thread_blocks", threadBlocks)))
+                        int64_t registers, int64_t threadBlocks) {
+  if (failed(verifyRegisterCount(emitError, registers)))
     return failure();
-  int64_t left = getRegistersLeft(1 + numConsumers, threadBlocks,
-                                  numConsumers * registers, /*numOthers=*/1);
+  return verifyCTAsPerSM(emitError, "thread_blocks", threadBlocks);
+}
+
+/// One for all steps that are not named, and those that are.
+static int64_t countPartitions(DictionaryAttr partitions) {
+  llvm::SmallDenseSet<Attribute> names;
+  if (partitions)
+    for (NamedAttribute step : partitions)
+      names.insert(step.getValue());
+  return 1 + names.size();
+}
+
+LogicalResult
+hopper::verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
+                        TargetAttr target, ScheduleAttr schedule) {
+  int64_t numConsumers =
+      countPartitions(schedule.getPartitions()) * schedule.getNumConsumers();
+  int64_t left =
+      getRegistersLeft(target, 1 + numConsumers, schedule.getThreadBlocks(),
+                       numConsumers * schedule.getRegisters(), /*numOthers=*/1);
   if (left < kLeastRegisters)
     return emitError() << "expects registers to leave at least "
                        << kLeastRegisters
                        << " to each thread of the producer, but got "
-                       << registers << ", which leave " << left;
+                       << schedule.getRegisters() << ", which leave " << left;
   return success();
 }
 
@@ -96,9 +114,8 @@ PartitionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       int64_t registers) {
   if (name.empty())
     return emitError() << "expects a name of a partition";
-  if (replicas < 1 || replicas > kMostWarps)
-    return emitError() << "expects 1 to " << kMostWarps << " replicas, but got "
-                       << replicas;
+  if (replicas < 1)
+    return emitError() << "expects a replica, but got " << replicas;
   if (threads != 1 && (threads < 1 || threads % kWarpThreads != 0 ||
                        threads > kWarpsOfGroup * kWarpThreads))
     return emitError() << "expects one thread or 1 to 4 warps of a replica, "
@@ -125,10 +142,12 @@ PartitionLayout::PartitionLayout(WarpSpecializeOp op) {
     taken += number;
     others += number == 0;
   }
-  int64_t start = getStartRegisters(numGroups, op.getCtasPerSm());
-  registersLeft = others == 0 ? start * numGroups - taken
-                              : getRegistersLeft(numGroups, op.getCtasPerSm(),
-                                                 taken, others);
+  TargetAttr target = getTarget(op);
+  int64_t start = getStartRegisters(target, numGroups, op.getCtasPerSm());
+  registersLeft = others == 0
+                      ? start * numGroups - taken
+                      : getRegistersLeft(target, numGroups, op.getCtasPerSm(),
+                                         taken, others);
   for (int64_t &number : registers)
     if (number == 0)
       number = registersLeft;
@@ -178,10 +197,10 @@ LogicalResult WarpSpecializeOp::verify() {
   if (failed(verifyCTAsPerSM(emitError, "ctas_per_sm", getCtasPerSm())))
     return failure();
   PartitionLayout layout(*this);
-  if (layout.getNumGroups() * kWarpsOfGroup > kMostWarps)
+  int64_t mostThreads = getTarget(getOperation()).getCtaThreads();
+  if (layout.getNumThreads() > mostThreads)
     return emitOpError("expects at most ")
-           << kMostWarps * kWarpThreads << " threads, but got "
-           << layout.getNumThreads();
+           << mostThreads << " threads, but got " << layout.getNumThreads();
   for (auto [number, attribute] : llvm::enumerate(getPartitions())) {
     auto partition = cast<PartitionAttr>(attribute);
     int64_t has = layout.getRegisters(number);

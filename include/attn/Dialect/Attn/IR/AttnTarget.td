@@ -18,10 +18,12 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
     * `sm_shared`, `cta_shared`: bytes of shared memory of a multiprocessor, and the most that a thread block may have.
     * `reserved_shared`: bytes that the hardware takes of it for each thread block.
     * `sm_registers`, `thread_registers`: registers of a multiprocessor, and the most that a thread may have.
+    * `warp_threads`: threads of a warp.
     * `sm_threads`, `cta_threads`, `sm_ctas`: the most threads of a multiprocessor and of a thread block, and thread blocks of a multiprocessor.
     * `ptx`: the least version of PTX that has the chip, 80 for 8.0.
     * `wgmma`: whether warpgroups have products of matrices in shared memory: 64 rows, a multiple of 8 columns up to 256, and 32 bytes of the reduced extent.
     * `tma`: whether copies of boxes of tensors run in the background.
+    * `cp_async`: whether threads copy up to 16 bytes at a time in the background.
 
     Example:
 
@@ -29,7 +31,7 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
     module attributes {attn.target = #attn.target<"sm_90a", sms = 132,
         sm_shared = 233472, cta_shared = 232448, reserved_shared = 1024,
         sm_registers = 65536, thread_registers = 255, sm_threads = 2048,
-        cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = true, tma = true>} {
+        cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = true, tma = true, cp_async = true>} {
     }
     ```
   }];
@@ -38,13 +40,21 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
       "int64_t":$sm_registers, "int64_t":$thread_registers,
       "int64_t":$sm_threads, "int64_t":$cta_threads, "int64_t":$sm_ctas,
       "int64_t":$ptx, DefaultValuedParameter<"bool", "false">:$wgmma,
-      DefaultValuedParameter<"bool", "false">:$tma);
+      DefaultValuedParameter<"bool", "false">:$tma,
+      DefaultValuedParameter<"bool", "false">:$cp_async,
+      DefaultValuedParameter<"int64_t", "32">:$warp_threads);
   let assemblyFormat = [{
     `<` $chip `,` struct($sms, $sm_shared, $cta_shared, $reserved_shared,
         $sm_registers, $thread_registers, $sm_threads, $cta_threads, $sm_ctas,
-        $ptx, $wgmma, $tma) `>`
+        $ptx, $wgmma, $tma, $cp_async, $warp_threads) `>`
   }];
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// How many CTAs of so many threads, with `registers` each and
+    /// `sharedBytes` together, an SM runs at a time; 0 if not even one.
+    int64_t getResidentCTAs(int64_t threads, int64_t registers,
+                            int64_t sharedBytes) const;
+  }];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNTARGET_TD

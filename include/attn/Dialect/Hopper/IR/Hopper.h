@@ -18,6 +18,10 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir::attn {
+class TargetAttr;
+} // namespace mlir::attn
+
 namespace mlir::attn::hopper {
 
 /// The largest position; see hopper.position.
@@ -44,11 +48,10 @@ int64_t getChunkColumns(Type element);
 /// is the producer.
 int64_t getNumThreads(int64_t numConsumers);
 
-/// Whether the registers of consumers are such that a thread block can have
-/// them, with so many on a multiprocessor.
+/// Whether a thread of a warpgroup may ask for so many registers, and so many
+/// thread blocks be on a multiprocessor, whatever the target.
 LogicalResult verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
-                              int64_t numConsumers, int64_t registers,
-                              int64_t threadBlocks);
+                              int64_t registers, int64_t threadBlocks);
 
 /// Attributes of a kernel's arguments that say what the caller passes: the
 /// number of the function's operand, and for an extent the dimension.
@@ -185,6 +188,10 @@ LogicalResult verifyVectorSource(Operation *op, Type element, MemRefType source,
 
 /// The partition that `op` is in, or null.
 PartitionAttr getPartition(Operation *op);
+
+/// Whether a target has the registers that consumers of a schedule ask for.
+LogicalResult verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
+                              TargetAttr target, ScheduleAttr schedule);
 
 /// Which warps and registers the partitions of a CTA have.
 struct PartitionLayout {
