@@ -120,7 +120,7 @@ struct Attempt {
   }
   void assemble() {
     if (llvm::Expected<CudaVerdict> result =
-            assembleKernel(kernel.chip, kernel.variant, note))
+            assembleKernel(kernel.target, kernel.variant, note))
       verdict = std::move(*result);
     else
       failure = llvm::toString(result.takeError());

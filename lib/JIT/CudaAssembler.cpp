@@ -126,7 +126,7 @@ assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
   return assembled;
 }
 
-llvm::Expected<CudaVerdict> attn::assembleKernel(llvm::StringRef chip,
+llvm::Expected<CudaVerdict> attn::assembleKernel(mlir::attn::TargetAttr target,
                                                  cuda::Variant &variant,
                                                  std::string &note) {
   const char *named = std::getenv("ATTN_PTXAS");
@@ -142,7 +142,8 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(llvm::StringRef chip,
     note = llvm::toString(ptxas.takeError());
     return CudaVerdict();
   }
-  llvm::Expected<Assembled> assembled = assemble(*ptxas, chip, variant.ptx);
+  llvm::Expected<Assembled> assembled =
+      assemble(*ptxas, target.getChip(), variant.ptx);
   if (!assembled) {
     // That it takes too long is a verdict: there may be a smaller kernel.
     CudaVerdict verdict;
@@ -159,7 +160,10 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(llvm::StringRef chip,
       return makeCompileError("error: " + llvm::toString(std::move(rest)));
     return verdict;
   }
-  variant.resources = assembled->resources;
+  cuda::Resources &resources = variant.resources.emplace(assembled->resources);
+  resources.residentBlocks = target.getResidentCTAs(
+      variant.threads, resources.registers,
+      variant.dynamicSharedBytes + resources.sharedBytes);
   variant.cubin = std::move(assembled->cubin);
   return std::move(assembled->verdict);
 }

@@ -422,7 +422,7 @@ llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
   if (!function)
     return makeCompileError("error: expects one kernel for a GPU");
   CudaKernel kernel;
-  kernel.chip = mlir::attn::getTarget(module).getChip().str();
+  kernel.target = mlir::attn::getTarget(module);
   if (llvm::Error error = describeKernel(function, kernel))
     return error;
   kernel.variant.entry = makeKernelName(function.getName());

@@ -4,6 +4,7 @@
 #define ATTN_LIB_JIT_CUDACODEGEN_H
 
 #include "CodeGen.h"
+#include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Runtime/Cuda/KernelInfo.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/IR/LLVMContext.h"
@@ -29,8 +30,7 @@ struct CudaKernel {
   int32_t firstScratch = -1;
   std::vector<cuda::TableInfo> scratch;
   CudaCode code;
-  /// As LLVM and ptxas name it.
-  std::string chip;
+  mlir::attn::TargetAttr target;
 };
 
 /// Translates the one kernel of a module in the LLVM and NVVM dialects.
@@ -57,8 +57,9 @@ struct CudaVerdict {
 /// Turns the PTX into a cubin, or finds that the disk cache has it, and fills
 /// in the resources. Without ptxas the variant stays as it is, and `note` says
 /// so. Fails if ptxas does.
-llvm::Expected<CudaVerdict>
-assembleKernel(llvm::StringRef chip, cuda::Variant &variant, std::string &note);
+llvm::Expected<CudaVerdict> assembleKernel(mlir::attn::TargetAttr target,
+                                           cuda::Variant &variant,
+                                           std::string &note);
 
 } // namespace attn
 

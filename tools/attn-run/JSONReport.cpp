@@ -169,7 +169,7 @@ static void printKernels(OStream &json, const cuda::CudaProgram &program) {
             json.attribute("spill_bytes", resources->spillBytes);
             json.attribute("stack_bytes", resources->stackBytes);
             json.attribute("blocks_per_multiprocessor",
-                           *cuda::getBlocksPerSM(variant));
+                           resources->residentBlocks);
           }
           json.attribute("shared_bytes", shared);
           if (!variant.summaries.empty())

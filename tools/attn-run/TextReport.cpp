@@ -28,9 +28,11 @@ static void printKernels(raw_ostream &os, const cuda::CudaProgram &program) {
         row.insert(row.end(), {"registers not known", "spills not known"});
       }
       row.push_back(formatv("{0} bytes of shared memory", shared));
-      if (std::optional<int32_t> blocks = cuda::getBlocksPerSM(variant))
-        row.push_back(formatv("{0} block{1} per multiprocessor", *blocks,
-                              *blocks == 1 ? "" : "s"));
+      if (variant.resources)
+        row.push_back(
+            formatv("{0} block{1} per multiprocessor",
+                    variant.resources->residentBlocks,
+                    variant.resources->residentBlocks == 1 ? "" : "s"));
       else
         row.push_back("blocks not known");
       row.push_back(variant.schedule);

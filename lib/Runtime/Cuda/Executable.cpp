@@ -62,7 +62,8 @@ struct Executable::Impl {
 
   ~Impl();
   LoadedProgram *find(Device device) const;
-  LoadedProgram &getLoaded(Device device);
+  /// Fails where the device does not run the program's code.
+  llvm::Expected<LoadedProgram *> getLoaded(Device device);
   llvm::Error load(const Variant &variant, Device device,
                    LoadedVariant &loaded);
   llvm::Expected<LoadedVariant *> getVariant(LoadedProgram &loaded,
@@ -114,16 +115,32 @@ LoadedProgram *Executable::Impl::find(Device device) const {
   return loaded;
 }
 
-LoadedProgram &Executable::Impl::getLoaded(Device device) {
+/// Code for "sm_90" runs on what is later in its generation, too, and code for
+/// "sm_90a" on nothing else.
+static bool runsOn(llvm::StringRef chip, std::pair<int, int> capability) {
+  int number = 0;
+  if (!chip.consume_front("sm_") || chip.consumeInteger(/*Radix=*/10, number))
+    return false;
+  auto [major, minor] = capability;
+  return number / 10 == major &&
+         (chip.empty() ? number % 10 <= minor : number % 10 == minor);
+}
+
+llvm::Expected<LoadedProgram *> Executable::Impl::getLoaded(Device device) {
   if (LoadedProgram *loaded = find(device))
-    return *loaded;
+    return loaded;
   std::lock_guard<std::mutex> lock(mutex);
   if (LoadedProgram *loaded = find(device))
-    return *loaded;
+    return loaded;
+  auto [major, minor] = device.getComputeCapability();
+  if (!runsOn(program.chip, {major, minor}))
+    return makeArgumentError("expects code for compute capability " +
+                             llvm::Twine(major) + "." + llvm::Twine(minor) +
+                             ", but got code for " + program.chip);
   auto *loaded = new LoadedProgram(device, numVariants);
   loaded->next = firstLoaded.load(std::memory_order_relaxed);
   firstLoaded.store(loaded, std::memory_order_release);
-  return *loaded;
+  return loaded;
 }
 
 //===----------------------------------------------------------------------===//
@@ -237,14 +254,8 @@ Executable::Impl::getVariant(LoadedProgram &loaded, size_t launch,
 /// The blocks of a grid.
 static unsigned getNumBlocks(const Variant &variant, int64_t tiles, int numSMs,
                              int occupancy) {
-  int64_t cluster = variant.clusterSize;
-  int64_t blocks = (tiles + cluster - 1) / cluster * cluster;
-  if (variant.persistent) {
-    // Whole clusters, of which one always runs.
-    int64_t atOnce = int64_t(numSMs) * occupancy / cluster * cluster;
-    blocks = std::min(blocks, std::max(atOnce, cluster));
-  }
-  return static_cast<unsigned>(blocks);
+  int64_t most = variant.persistent ? int64_t(numSMs) * occupancy : tiles;
+  return static_cast<unsigned>(std::min(tiles, most));
 }
 
 llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
@@ -459,7 +470,8 @@ llvm::Error Executable::Impl::onDevice(
     return error;
   if (llvm::Error error = checkStream(*device, options.stream))
     return error;
-  return work(getLoaded(*device));
+  llvm::Expected<LoadedProgram *> loaded = getLoaded(*device);
+  return loaded ? work(**loaded) : loaded.takeError();
 }
 
 llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
@@ -515,9 +527,6 @@ Executable::~Executable() = default;
 llvm::Expected<Executable> Executable::load(CudaProgram program) {
   if (llvm::Error error = program.validate())
     return error;
-  if (program.chip != "sm_90a")
-    return makeArgumentError("expects code for sm_90a, but got code for " +
-                             program.chip);
   auto impl = std::make_unique<Impl>();
   impl->program = std::move(program);
   impl->numOperands = impl->program.getNumOperands();
@@ -534,10 +543,12 @@ llvm::Error Executable::prepare(const Device &device) const {
   ContextScope scope(device.getDriver(), device.getContext());
   if (llvm::Error error = scope.takeError())
     return error;
-  LoadedProgram &loaded = impl->getLoaded(device);
+  llvm::Expected<LoadedProgram *> loaded = impl->getLoaded(device);
+  if (!loaded)
+    return loaded.takeError();
   for (size_t i = 0; i < impl->program.launches.size(); ++i)
     for (size_t j = 0; j < impl->program.launches[i].variants.size(); ++j)
-      if (llvm::Error error = impl->getVariant(loaded, i, j).takeError())
+      if (llvm::Error error = impl->getVariant(**loaded, i, j).takeError())
         return error;
   return llvm::Error::success();
 }
@@ -555,8 +566,11 @@ llvm::Expected<Resources> Executable::getResources(const Device &device,
   ContextScope scope(driver, device.getContext());
   if (llvm::Error error = scope.takeError())
     return error;
+  llvm::Expected<LoadedProgram *> loaded = impl->getLoaded(device);
+  if (!loaded)
+    return loaded.takeError();
   llvm::Expected<LoadedVariant *> code =
-      impl->getVariant(impl->getLoaded(device), launch, variant);
+      impl->getVariant(**loaded, launch, variant);
   if (!code)
     return code.takeError();
   Resources resources;
@@ -570,5 +584,6 @@ llvm::Expected<Resources> Executable::getResources(const Device &device,
             driver.cuFuncGetAttribute(value, attribute, (*code)->function),
             "asking for the resources of a kernel"))
       return error;
+  resources.residentBlocks = (*code)->occupancy;
   return resources;
 }

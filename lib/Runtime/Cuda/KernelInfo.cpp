@@ -289,13 +289,10 @@ static llvm::Error checkVariant(const Variant &variant) {
           "but got " +
           llvm::Twine(variant.mostPackedHeads) + " and " +
           llvm::Twine(param.map.box[2]));
-  // More is not portable, and needs an attribute that is not set.
-  if (llvm::Error error =
-          checkRange("the blocks of a cluster", variant.clusterSize, 1, 8))
-    return error;
   if (const std::optional<Resources> &resources = variant.resources)
-    for (int32_t number : {resources->registers, resources->sharedBytes,
-                           resources->spillBytes, resources->stackBytes})
+    for (int32_t number :
+         {resources->registers, resources->sharedBytes, resources->spillBytes,
+          resources->stackBytes, resources->residentBlocks})
       if (llvm::Error error =
               checkRange("a resource of a kernel", number, 0, 1 << 20))
         return error;
@@ -388,25 +385,4 @@ int64_t CudaProgram::getNumOperands() const {
   if (!checks.kernels.empty())
     last = std::max<int64_t>(last, checks.words - 1);
   return last + 1;
-}
-
-//===----------------------------------------------------------------------===//
-// Resources
-//===----------------------------------------------------------------------===//
-
-std::optional<int32_t> cuda::getBlocksPerSM(const Variant &variant) {
-  constexpr int64_t maxBlocks = 32, maxThreads = 2048, maxRegisters = 65536,
-                    maxSharedBytes = 228 << 10, reservedBytes = 1 << 10,
-                    registerUnit = 256;
-  if (!variant.resources)
-    return std::nullopt;
-  int64_t warps = llvm::divideCeil(variant.threads, kWarpThreads);
-  int64_t registers =
-      warps *
-      llvm::alignTo(variant.resources->registers * kWarpThreads, registerUnit);
-  int64_t shared = variant.dynamicSharedBytes + variant.resources->sharedBytes +
-                   reservedBytes;
-  return std::min({maxBlocks, maxThreads / (warps * kWarpThreads),
-                   maxRegisters / std::max<int64_t>(registers, 1),
-                   maxSharedBytes / shared});
 }

@@ -115,6 +115,7 @@ static void describe(Archive &archive, Resources &resources) {
   archive("shared_bytes", resources.sharedBytes);
   archive("spill_bytes", resources.spillBytes);
   archive("stack_bytes", resources.stackBytes);
+  archive("resident_blocks", resources.residentBlocks);
 }
 
 template <typename Archive>
@@ -126,7 +127,6 @@ static void describe(Archive &archive, Variant &variant) {
   archive("tile_rows", variant.tileRows);
   archive("tile_keys", variant.tileKeys);
   archive("most_packed_heads", variant.mostPackedHeads);
-  archive("cluster_size", variant.clusterSize);
   archive("persistent", variant.persistent);
   archive("of_lists", variant.ofLists);
   archive("params", variant.params);

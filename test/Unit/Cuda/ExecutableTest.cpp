@@ -134,18 +134,6 @@ TEST_F(ExecutableTest, grids) {
               v.dynamicSharedBytes = 1000;
             }),
             "6");
-  // Whole clusters.
-  EXPECT_EQ(getGrid([](Variant &v) { v.clusterSize = 4; }), "20");
-  EXPECT_EQ(getGrid([](Variant &v) {
-              v.persistent = true;
-              v.clusterSize = 3;
-            }),
-            "3");
-  EXPECT_EQ(getGrid([](Variant &v) {
-              v.persistent = true;
-              v.clusterSize = 8;
-            }),
-            "8");
 }
 
 TEST_F(ExecutableTest, variants) {
@@ -233,6 +221,7 @@ TEST_F(ExecutableTest, prepare) {
   Resources resources = get(executable.getResources(device, 0, 0));
   EXPECT_EQ(resources.registers, 168);
   EXPECT_EQ(resources.sharedBytes, 1024);
+  EXPECT_EQ(resources.residentBlocks, 1);
   EXPECT_EQ(getText(executable.getResources(device, 0, 1)),
             "expects a launch and a variant of the program, but got 0 and 1");
   // The thread is left as it was.
@@ -446,8 +435,18 @@ TEST_F(ExecutableTest, codeThatDoesNotLoad) {
             "threads and 201024 bytes of shared memory do not");
   CudaProgram other = makeProgram();
   other.chip = "sm_80";
-  EXPECT_EQ(getText(Executable::load(other)),
-            "expects code for sm_90a, but got code for sm_80");
+  EXPECT_EQ(launch(get(Executable::load(other))),
+            "expects code for compute capability 9.0, but got code for sm_80");
+  // Code of an architecture is for nothing later.
+  other.chip = "sm_100a";
+  EXPECT_EQ(getText(get(Executable::load(other)).prepare(device)),
+            "expects code for compute capability 9.0, but got code for "
+            "sm_100a");
+  other.chip = "a GPU";
+  EXPECT_EQ(launch(get(Executable::load(other))),
+            "expects code for compute capability 9.0, but got code for a GPU");
+  other.chip = "sm_90";
+  EXPECT_EQ(launch(get(Executable::load(other))), "");
 }
 
 TEST_F(ExecutableTest, failuresOfTheDriver) {

@@ -1,23 +1,13 @@
 //===- KernelInfoTest.cpp - Tests of descriptions of kernels --------------===//
 
 #include "attn/Runtime/Cuda/KernelInfo.h"
+#include "KernelHelpers.h"
 #include "TestHelpers.h"
-#include "attn/Support/DType.h"
 #include <functional>
 
 using namespace attn;
 using namespace attn::cuda;
 namespace json = llvm::json;
-
-static Param makeParam(ParamKind kind, int32_t operand, int32_t dim = 0,
-                       int32_t bits = 64) {
-  Param param;
-  param.kind = kind;
-  param.operand = operand;
-  param.dim = dim;
-  param.bits = bits;
-  return param;
-}
 
 static CudaProgram makeProgram() {
   Variant variant;
@@ -43,7 +33,7 @@ static CudaProgram makeProgram() {
   variant.mostPackedHeads = 16;
   variant.ptx = "ptx text";
   variant.cubin = std::string("\177ELF\0binary", 11);
-  variant.resources = Resources{168, 1024, 0, 16};
+  variant.resources = Resources{168, 1024, 0, 16, 1};
   Variant other = variant;
   other.entry = "other";
   other.cubin.clear();
@@ -120,8 +110,8 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
-  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 9; }),
-            "expects a GPU program of version 8, but got version 9");
+  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 8; }),
+            "expects a GPU program of version 9, but got version 8");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -177,8 +167,6 @@ TEST(KernelInfoTest, validate) {
             "expects PTX or a cubin, but got neither");
   EXPECT_EQ(getErrorWithVariant([](Variant &v) { v.tileRows = 0; }),
             "expects the rows of a tile to be from 1 to 1048576, but got 0");
-  EXPECT_EQ(getErrorWithVariant([](Variant &v) { v.clusterSize = 9; }),
-            "expects the blocks of a cluster to be from 1 to 8, but got 9");
   EXPECT_TRUE(contains(getErrorWithVariant([](Variant &v) { v.keyCost = -1; }),
                        "expects costs to be finite and not negative"));
   EXPECT_EQ(
@@ -327,33 +315,6 @@ TEST(KernelInfoTest, validateTables) {
       "expects the alignment of a parameter to be 1, 2, 4, 8 or 16, but got 3");
 }
 
-/// A variant that shares out keys: of rows of 64 columns, in tiles of 64 by 64.
-static Variant makeVariantOfParts() {
-  Variant variant;
-  variant.entry = "kernel";
-  variant.threads = 256;
-  variant.tileRows = 64;
-  variant.tileKeys = 64;
-  variant.tileCost = 2;
-  variant.keyCost = 0.01;
-  variant.ptx = "ptx";
-  variant.firstTable = 1;
-  TableInfo &table = variant.tables.emplace_back();
-  table.extents.resize(5);
-  for (int32_t dim : {0, 1, 2})
-    table.extents[dim] = {0, dim};
-  table.extents[3].isParts = true;
-  table.extents[4].size = 64;
-  MergeKernel &merge = variant.merge.emplace();
-  merge.entry = "merge";
-  merge.threads = 128;
-  merge.warpsPerRow = 3;
-  variant.mergeCost = 4;
-  variant.partRowCost = 0.001;
-  merge.params = {makeParam(ParamKind::Pointer, 1)};
-  return variant;
-}
-
 TEST(KernelInfoTest, partsAsBytes) {
   CudaProgram program;
   program.chip = "sm_90a";
@@ -408,125 +369,6 @@ TEST(KernelInfoTest, partsAsBytes) {
             "expects the operand of a parameter to be from 0 to 1, but got 2");
 }
 
-TEST(KernelInfoTest, getNumParts) {
-  Variant variant = makeVariantOfParts();
-  auto get = [&](const LaunchExtents &extents) {
-    return getNumParts(variant, extents, 132);
-  };
-  // One wave of all parts.
-  EXPECT_EQ(get({1, 1, 1, 1 << 20}), 132);
-  EXPECT_EQ(get({1, 8, 64, 1 << 20}), 16);
-  EXPECT_EQ(get({1, 8, 65, 1 << 20}), 8);
-  // No fewer than two, and none of less than 4 tiles of 64 keys.
-  EXPECT_EQ(get({4, 32, 64, 1 << 20}), 2);
-  EXPECT_EQ(get({1, 1, 1, 1024}), 4);
-  EXPECT_EQ(get({1, 1, 1, 1025}), 5);
-  EXPECT_EQ(get({1, 1, 1, 256}), 1);
-  EXPECT_EQ(get({1, 1, 1, 0}), 1);
-  EXPECT_EQ(get({1, 1, 0, 1000}), 1);
-  // Where tiles have 1024 keys as a rule: as many parts as all have work of a
-  // multiprocessor, but some are enough.
-  variant.typicalKeys = 1024;
-  EXPECT_EQ(get({1, 1, 1 << 17, 1 << 17}), 9);
-  EXPECT_EQ(get({1, 4, 1 << 17, 1 << 17}), 3);
-  EXPECT_EQ(get({1, 16, 1 << 17, 1 << 17}), 2);
-  EXPECT_EQ(get({1, 1, 1, 1 << 20}), 132);
-  EXPECT_EQ(get({1, 1, 1 << 13, 1 << 17}), 16);
-  // Their memory is limited: rows of 256 bytes.
-  int64_t shape[] = {1, 1, 1 << 20, 64};
-  TensorView view{nullptr, static_cast<int32_t>(DType::BF16), 4, shape, shape};
-  EXPECT_EQ(getNumParts(variant, {1, 1, 1 << 20, 1 << 24}, 132, view), 4);
-  // Others have no parts.
-  variant.merge.reset();
-  EXPECT_EQ(get({1, 1, 1, 1 << 20}), 1);
-}
-
-TEST(KernelInfoTest, pickVariantOfParts) {
-  LaunchInfo launch;
-  Variant whole;
-  whole.tileRows = 128;
-  whole.tileKeys = 128;
-  whole.tileCost = 2;
-  whole.keyCost = 0.01;
-  launch.variants = {whole, makeVariantOfParts()};
-  auto pick = [&](const LaunchExtents &extents) {
-    return pickVariant(launch, extents, 132);
-  };
-  // Few tiles of many keys, but not of few keys or many tiles.
-  EXPECT_EQ(pick({1, 1, 1, 1 << 16}), 1u);
-  EXPECT_EQ(pick({1, 16, 128, 1 << 14}), 1u);
-  EXPECT_EQ(pick({1, 1, 1, 256}), 0u);
-  EXPECT_EQ(pick({1, 1, 1, 512}), 0u);
-  EXPECT_EQ(pick({1, 132, 128, 1 << 14}), 0u);
-  EXPECT_EQ(pick({4, 64, 4096, 4096}), 0u);
-  // Where a merge costs more than it saves.
-  launch.variants[1].mergeCost = 1000;
-  EXPECT_EQ(pick({1, 1, 1, 1 << 16}), 0u);
-  launch.variants[1].mergeCost = 4;
-  launch.variants[1].partRowCost = 1;
-  EXPECT_EQ(pick({1, 16, 128, 1 << 14}), 0u);
-  launch.variants[1].partRowCost = 0.001;
-
-  // Tiles of 1024 keys as a rule, of which some may need all keys.
-  launch.variants[0].tileCost += 1024 * whole.keyCost;
-  launch.variants[0].keyCost = 0;
-  for (Variant &variant : launch.variants)
-    variant.typicalKeys = 1024;
-  EXPECT_EQ(pick({1, 1, 1 << 17, 1 << 17}), 0u);
-  for (Variant &variant : launch.variants)
-    variant.longKeyCost = 0.01;
-  // Where these are not known to be few, only if all tiles are.
-  EXPECT_EQ(pick({1, 1, 1 << 17, 1 << 17}), 0u);
-  EXPECT_EQ(pick({1, 1, 8192, 1 << 17}), 1u);
-  for (Variant &variant : launch.variants)
-    variant.fewAreLong = true;
-  EXPECT_EQ(pick({1, 1, 1 << 17, 1 << 17}), 1u);
-  EXPECT_EQ(pick({1, 32, 1 << 17, 1 << 17}), 0u);
-  EXPECT_EQ(pick({1, 1, 4096, 4096}), 1u);
-  EXPECT_EQ(pick({1, 16, 4096, 4096}), 0u);
-  // What cannot be mapped is not taken, but if there is nothing else, it is.
-  launch.variants.erase(launch.variants.begin());
-  EXPECT_EQ(pick({1, 32, 1 << 17, 1 << 17}), 0u);
-}
-
-/// A variant whose tiles have so many rows, of so many heads at most.
-static Variant makeTiles(int32_t rows, int32_t mostPackedHeads = 1) {
-  Variant variant;
-  variant.tileRows = rows;
-  variant.mostPackedHeads = mostPackedHeads;
-  return variant;
-}
-
-TEST(KernelInfoTest, packedHeads) {
-  auto count = [](int64_t heads, int64_t keyHeads, int32_t most = 64) {
-    LaunchExtents extents;
-    extents.heads = heads;
-    extents.keyHeads = keyHeads;
-    return countPackedHeads(extents, most);
-  };
-  // The largest power of two that divides the heads of a group.
-  EXPECT_EQ(count(8, 8), 1);
-  EXPECT_EQ(count(8, 2), 4);
-  EXPECT_EQ(count(6, 2), 1);
-  EXPECT_EQ(count(12, 1), 4);
-  EXPECT_EQ(count(32, 1), 32);
-  EXPECT_EQ(count(128, 1), 64);
-  EXPECT_EQ(count(32, 1, 8), 8);
-  EXPECT_EQ(count(32, 1, 1), 1);
-  // No heads, or none known of the keys.
-  EXPECT_EQ(count(0, 4), 1);
-  EXPECT_EQ(count(8, 0), 1);
-
-  LaunchExtents extents{2, 12, 17, 1000, 1};
-  EXPECT_EQ(get(getNumTiles(extents, makeTiles(64))), 2 * 12);
-  // 4 heads of 17 queries are 68 rows.
-  EXPECT_EQ(get(getNumTiles(extents, makeTiles(64, 64))), 2 * 3 * 2);
-  extents.rows = kMaxExtent / 4 + 1;
-  EXPECT_EQ(getText(getNumTiles(extents, makeTiles(64, 64))),
-            "expects at most 268435456 queries where tiles have 4 heads, but "
-            "got 268435457; run a part of them at a time");
-}
-
 TEST(KernelInfoTest, validatePackedHeads) {
   auto getErrorWith = [](const std::function<void(Variant &)> &edit) {
     CudaProgram program = makeProgram();
@@ -556,253 +398,4 @@ TEST(KernelInfoTest, validatePackedHeads) {
             }),
             "expects a tensor map of packed heads to have rank 3 at least, and "
             "a box with one head");
-}
-
-TEST(KernelInfoTest, pickVariantOfPackedHeads) {
-  LaunchInfo launch;
-  launch.variants = {makeTiles(128), makeTiles(64, 64)};
-  launch.variants[0].keyCost = 11;
-  launch.variants[1].keyCost = 7.5;
-  auto pick = [&](int64_t batch, int64_t heads, int64_t keyHeads,
-                  int64_t rows) {
-    return pickVariant(launch, {batch, heads, rows, 8192, keyHeads}, 132);
-  };
-  // 512 tiles of one head, 64 of 8 heads: four waves and one.
-  EXPECT_EQ(pick(16, 32, 4, 1), 1u);
-  EXPECT_EQ(pick(16, 32, 4, 8), 1u);
-  // 64 rows of 8 heads are 8 tiles for a group, as 8 tiles of one head.
-  EXPECT_EQ(pick(16, 32, 4, 64), 1u);
-  EXPECT_EQ(pick(16, 32, 4, 128), 0u);
-  // Without a group, small tiles of one head.
-  EXPECT_EQ(pick(16, 32, 32, 128), 0u);
-  // Too many rows to pack.
-  launch.variants[0].keyCost = 1000;
-  EXPECT_EQ(pick(1, 2, 1, kMaxExtent / 2), 1u);
-  EXPECT_EQ(pick(1, 2, 1, kMaxExtent / 2 + 1), 0u);
-}
-
-TEST(KernelInfoTest, extentsOfOperands) {
-  int64_t shape[] = {2, 8, 1000, 64}, keyShape[] = {2, 2, 500, 64};
-  TensorView views[] = {{nullptr, 3, 4, shape, shape},
-                        {nullptr, 3, 4, keyShape, keyShape}};
-  LaunchExtents extents = get(getLaunchExtents(GridInfo(), views));
-  EXPECT_EQ(extents.batch, 2);
-  EXPECT_EQ(extents.heads, 8);
-  EXPECT_EQ(extents.rows, 1000);
-  EXPECT_EQ(extents.keys, 500);
-  EXPECT_EQ(extents.keyHeads, 0);
-  GridInfo grouped;
-  grouped.keyHeadDim = 1;
-  EXPECT_EQ(get(getLaunchExtents(grouped, views)).keyHeads, 2);
-  EXPECT_EQ(get(getNumTiles(extents, makeTiles(128))), 2 * 8 * 8);
-  EXPECT_EQ(get(getNumTiles(extents, makeTiles(1000))), 2 * 8);
-
-  GridInfo flat;
-  flat.batchDim = flat.headDim = flat.keyDim = -1;
-  flat.rowDim = 0;
-  extents = get(getLaunchExtents(flat, views));
-  EXPECT_EQ(extents.batch, 1);
-  EXPECT_EQ(extents.rows, 2);
-  EXPECT_EQ(extents.keys, 0);
-  flat.rowDim = 4;
-  EXPECT_TRUE(contains(getText(getLaunchExtents(flat, views)),
-                       "expects operands 0 and 1 to have the dimensions"));
-  keyShape[2] = int64_t(1) << 30;
-  EXPECT_EQ(get(getLaunchExtents(GridInfo(), views)).keys, keyShape[2]);
-  ++keyShape[2];
-  EXPECT_EQ(getText(getLaunchExtents(GridInfo(), views)),
-            "expects at most 1073741824 keys on a GPU, but got 1073741825; run "
-            "a part of them at a time, or on the CPU");
-  EXPECT_EQ(get(getNumTiles({0, 5, 5, 5}, makeTiles(1))), 0);
-  EXPECT_EQ(get(getNumTiles({5, 5, 0, 5}, makeTiles(1))), 0);
-  EXPECT_TRUE(
-      contains(getText(getNumTiles({1 << 20, 1 << 20, 1, 1}, makeTiles(1))),
-               "expects at most 2147483647 tiles, but got"));
-  EXPECT_TRUE(contains(
-      getText(getNumTiles({INT64_MAX, INT64_MAX, INT64_MAX, 1}, makeTiles(1))),
-      "run a part of the batch at a time"));
-}
-
-TEST(KernelInfoTest, getBlocksPerSM) {
-  Variant variant;
-  variant.threads = 384;
-  variant.dynamicSharedBytes = 115712;
-  EXPECT_EQ(getBlocksPerSM(variant), std::nullopt);
-  variant.resources.emplace();
-  // Of 168 registers, of 2 blocks there are too many; then of memory.
-  variant.resources->registers = 168;
-  EXPECT_EQ(getBlocksPerSM(variant), 1);
-  variant.resources->registers = 80;
-  EXPECT_EQ(getBlocksPerSM(variant), 2);
-  variant.dynamicSharedBytes = 115713;
-  EXPECT_EQ(getBlocksPerSM(variant), 2 - 1);
-  variant.resources->sharedBytes = 200 << 10;
-  EXPECT_EQ(getBlocksPerSM(variant), 0);
-  // Threads and blocks are limited, too; registers are given to whole warps.
-  variant.dynamicSharedBytes = variant.resources->sharedBytes = 0;
-  variant.resources->registers = 8;
-  EXPECT_EQ(getBlocksPerSM(variant), 5);
-  variant.threads = 1;
-  EXPECT_EQ(getBlocksPerSM(variant), 32);
-  variant.resources->registers = 249;
-  EXPECT_EQ(getBlocksPerSM(variant), 8);
-}
-
-TEST(KernelInfoTest, pickVariant) {
-  LaunchInfo launch;
-  auto add = [&](int32_t rows, double tileCost, double keyCost) {
-    Variant variant;
-    variant.tileRows = rows;
-    variant.tileCost = tileCost;
-    variant.keyCost = keyCost;
-    launch.variants.push_back(variant);
-  };
-  add(128, 100, 2);
-  add(64, 60, 1.5);
-  add(64, 60, 1.5);
-  // 8 tiles of 128 or 16 of 64 on 16 processors: one wave of either.
-  EXPECT_EQ(pickVariant(launch, {1, 1, 1024, 1000}, 16), 1u);
-  // Two waves of 64 cost more than one of 128.
-  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 1000}, 16), 0u);
-  // Without keys too: 100 or 2 * 60.
-  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 0}, 16), 0u);
-  // Nothing to do: the first.
-  EXPECT_EQ(pickVariant(launch, {1, 1, 0, 1000}, 16), 0u);
-  // More tiles than fit with either, and with one.
-  EXPECT_EQ(pickVariant(launch, {1 << 30, 1 << 30, 64, 1}, 16), 0u);
-  EXPECT_EQ(pickVariant(launch, {1, 1, int64_t(1) << 37, 1}, 16), 0u);
-  // All keys of a step are computed: 2 * 1024 and 2 * 600.
-  launch.variants[0].tileKeys = 1024;
-  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 600}, 16), 1u);
-  launch.variants[0].tileKeys = 100;
-  EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 600}, 16), 0u);
-}
-
-TEST(KernelInfoTest, pickVariantOfLists) {
-  LaunchInfo launch;
-  launch.lists.rowsOperand = 0;
-  launch.lists.columnsOperand = 1;
-  launch.variants.resize(2);
-  // A pair of lists costs 50 times what one of all does.
-  launch.variants[0].tileRows = 4;
-  launch.variants[0].pairCost = 50;
-  launch.variants[0].ofLists = true;
-  launch.variants[1].tileRows = 64;
-  launch.variants[1].keyCost = 64 * 16;
-  TableInfo words;
-  words.extents.push_back({2, 0, 1, 1});
-  words.extents.push_back({2, 1, 32, 1});
-  launch.variants[1].tables.push_back(words);
-  int64_t rows[] = {2, 1025}, columns[] = {0}, all[] = {1024, 1000},
-          strides[] = {1025, 1}, one[] = {1};
-  auto i32 = static_cast<int32_t>(DType::I32);
-  TensorView views[] = {{nullptr, i32, 2, rows, strides},
-                        {nullptr, i32, 1, columns, one},
-                        {nullptr, i32, 2, all, strides}};
-  // Two heads with lists of their own, in each of 4 batches.
-  LaunchExtents extents{4, 2, 1024, 1000};
-  auto pick = [&](int64_t perCent) {
-    columns[0] = 2 * 1024 * 1000 * perCent / 100;
-    return pickVariant(launch, extents, 16, views);
-  };
-  EXPECT_EQ(pick(1), 0u);
-  EXPECT_EQ(getListExtents(launch.lists, extents, views).density, 0.01);
-  EXPECT_EQ(getListExtents(launch.lists, extents, views).pairs, 81920);
-  EXPECT_EQ(pick(3), 1u);
-  // Entries that become words cost, and so do words.
-  launch.variants[1].entryCost = 1000;
-  EXPECT_EQ(pick(3), 0u);
-  launch.variants[1].entryCost = 0;
-  launch.variants[1].tableCost = 1000;
-  EXPECT_EQ(pick(3), 0u);
-  launch.variants[1].tableCost = 0;
-  // More bytes than are taken.
-  all[1] = int64_t(1) << 40;
-  EXPECT_EQ(pick(3), 0u);
-  all[1] = 1000;
-  // A rule by the density alone.
-  launch.lists.maxDensity = 0.3;
-  EXPECT_EQ(pick(29), 0u);
-  EXPECT_EQ(pick(30), 1u);
-}
-
-TEST(KernelInfoTest, pickVariantThatIsAligned) {
-  LaunchInfo launch;
-  launch.variants.resize(2);
-  launch.variants[0].tileRows = launch.variants[1].tileRows = 64;
-  launch.variants[1].tileCost = 1e9;
-  for (ParamKind kind : {ParamKind::Pointer, ParamKind::Stride}) {
-    Param &param = launch.variants[0].params.emplace_back();
-    param.kind = kind;
-    param.alignment = 16;
-  }
-  alignas(16) char data[64] = {};
-  int64_t shape[] = {3, 64}, strides[] = {64, 1};
-  TensorView view{data, static_cast<int32_t>(DType::BF16), 2, shape, strides};
-  LaunchExtents extents{1, 1, 64, 64};
-  auto pick = [&] { return pickVariant(launch, extents, 16, view); };
-  EXPECT_EQ(pick(), 0u);
-  strides[0] = -72;
-  EXPECT_EQ(pick(), 0u);
-  strides[0] = 65;
-  EXPECT_EQ(pick(), 1u);
-  // Where there is one row the distance does not matter.
-  shape[0] = 1;
-  EXPECT_EQ(pick(), 0u);
-  view.data = data + 8;
-  EXPECT_EQ(pick(), 1u);
-  shape[0] = 0;
-  EXPECT_EQ(pick(), 0u);
-}
-
-TEST(KernelInfoTest, pickVariantThatMaps) {
-  LaunchInfo launch;
-  launch.variants.resize(2);
-  launch.variants[0].tileRows = launch.variants[1].tileRows = 64;
-  launch.variants[1].tileCost = 1e9;
-  Param map;
-  map.kind = ParamKind::TensorMap;
-  map.operand = 0;
-  map.map.dims = {2, 1, 0, -1};
-  map.map.box = {64, 64, 1, 1};
-  launch.variants[0].params.push_back(map);
-  alignas(16) char data[64] = {};
-  int64_t shape[] = {2, 3, 64}, strides[] = {192, 64, 1};
-  TensorView view{data, static_cast<int32_t>(DType::BF16), 3, shape, strides};
-  LaunchExtents extents{1, 1, 64, 64};
-  auto pick = [&] { return pickVariant(launch, extents, 16, view); };
-  EXPECT_TRUE(canMap(launch.variants[0], view));
-  EXPECT_TRUE(canMap(launch.variants[1], view));
-  EXPECT_EQ(pick(), 0u);
-  // Rows that are no multiple of 16 bytes apart, unless there is one.
-  strides[1] = 65;
-  EXPECT_FALSE(canMap(launch.variants[0], view));
-  EXPECT_EQ(pick(), 1u);
-  shape[1] = 1;
-  EXPECT_EQ(pick(), 0u);
-  shape[1] = 0;
-  strides[0] = 1;
-  EXPECT_EQ(pick(), 0u);
-  shape[1] = 3;
-  strides[0] = 192;
-  strides[1] = -64;
-  EXPECT_EQ(pick(), 1u);
-  strides[1] = int64_t(1) << 40;
-  EXPECT_EQ(pick(), 1u);
-  // In bytes, too.
-  strides[1] = int64_t(1) << 39;
-  EXPECT_EQ(pick(), 1u);
-  strides[1] = 0;
-  EXPECT_EQ(pick(), 0u);
-  strides[1] = 64;
-  strides[2] = 2;
-  EXPECT_EQ(pick(), 1u);
-  strides[2] = 1;
-  view.data = data + 8;
-  EXPECT_EQ(pick(), 1u);
-  // What is not known is left to the launch.
-  EXPECT_EQ(pickVariant(launch, extents, 16), 0u);
-  // None can: the one that would be best.
-  launch.variants[1].params.push_back(map);
-  EXPECT_EQ(pick(), 0u);
 }

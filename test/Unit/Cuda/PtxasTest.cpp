@@ -121,18 +121,20 @@ TEST_F(FakePtxasTest, rejects) {
   Ptxas ptxas = make("echo 'ptxas info    : 0 bytes gmem'\n"
                      "echo 'ptxas /tmp/x.ptx, line 3; error   : Bad luck' >&2\n"
                      "exit 255\n");
-  EXPECT_EQ(getText(ptxas.compile("text")),
+  EXPECT_EQ(getText(ptxas.compile("text", {"sm_90a"})),
             ptxas.getPath() +
                 " rejects the code (status 255):\n  line 3: Bad luck");
 }
 
 TEST_F(FakePtxasTest, failures) {
   EXPECT_TRUE(
-      contains(getText(make("kill -SEGV $$\n").compile("text")), " crashed"));
-  EXPECT_TRUE(contains(getText(make("exit 0\n").compile("text")),
+      contains(getText(make("kill -SEGV $$\n").compile("text", {"sm_90a"})),
+               " crashed"));
+  EXPECT_TRUE(contains(getText(make("exit 0\n").compile("text", {"sm_90a"})),
                        "has written no code"));
-  EXPECT_TRUE(contains(getText(Ptxas("/nowhere/ptxas").compile("text")),
-                       "/nowhere/ptxas"));
+  EXPECT_TRUE(
+      contains(getText(Ptxas("/nowhere/ptxas").compile("text", {"sm_90a"})),
+               "/nowhere/ptxas"));
   PtxasOptions options;
   options.timeoutSeconds = 0.05;
   llvm::Error error =
@@ -144,8 +146,8 @@ TEST_F(FakePtxasTest, nothingIsLeftBehind) {
   ScopedDirectory scratch;
   ScopedVariable variable("TMPDIR", scratch.get().c_str());
   Ptxas good = make(kFindOutput + "printf 'code' >\"$out\"\n");
-  EXPECT_EQ(get(good.compile("text")).cubin, "code");
-  EXPECT_NE(getText(make("exit 1\n").compile("text")), "");
+  EXPECT_EQ(get(good.compile("text", {"sm_90a"})).cubin, "code");
+  EXPECT_NE(getText(make("exit 1\n").compile("text", {"sm_90a"})), "");
   std::error_code code;
   llvm::sys::fs::directory_iterator it(scratch.get(), code);
   EXPECT_FALSE(code);
@@ -165,7 +167,7 @@ TEST_F(FakePtxasTest, threads) {
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       for (int j = 0; j < 5; ++j)
-        EXPECT_EQ(get(ptxas.compile("text")).cubin, "code");
+        EXPECT_EQ(get(ptxas.compile("text", {"sm_90a"})).cubin, "code");
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -203,7 +205,7 @@ TEST(RealPtxasTest, compiles) {
   if (!ptxas)
     GTEST_SKIP() << llvm::toString(ptxas.takeError());
   EXPECT_TRUE(contains(get(ptxas->getVersion()), "uild")) << "a build's name";
-  PtxasResult result = get(ptxas->compile(kPtx));
+  PtxasResult result = get(ptxas->compile(kPtx, {"sm_90a"}));
   EXPECT_TRUE(llvm::StringRef(result.cubin).starts_with("\177ELF"));
   EXPECT_GT(result.report.resources.registers, 0);
   EXPECT_EQ(result.report.resources.sharedBytes, 1024);
@@ -218,7 +220,7 @@ TEST(RealPtxasTest, rejects) {
     GTEST_SKIP() << llvm::toString(ptxas.takeError());
   std::string broken = kPtx.str();
   broken.replace(broken.find("st.global"), 9, "st.globol");
-  std::string text = getText(ptxas->compile(broken));
+  std::string text = getText(ptxas->compile(broken, {"sm_90a"}));
   EXPECT_TRUE(contains(text, "rejects the code (status 255):\n  line 14:"))
       << text;
 }

@@ -149,7 +149,7 @@ TEST(RealDeviceCodeTest, assembles) {
   if (!ptxas)
     GTEST_SKIP() << llvm::toString(ptxas.takeError());
   for (llvm::StringRef ptx : {kRows, kBoxes})
-    EXPECT_TRUE(isAcceptable(get(ptxas->compile(ptx)).report));
+    EXPECT_TRUE(isAcceptable(get(ptxas->compile(ptx, {"sm_90a"})).report));
 }
 
 namespace {
@@ -195,7 +195,7 @@ TEST_F(RealDeviceTest, rows) {
   Variant variant = makeRows();
   check(variant);
   if (llvm::Expected<Ptxas> ptxas = Ptxas::find()) {
-    variant.cubin = get(ptxas->compile(kRows)).cubin;
+    variant.cubin = get(ptxas->compile(kRows, {"sm_90a"})).cubin;
     check(variant);
   } else {
     llvm::consumeError(ptxas.takeError());

@@ -105,6 +105,8 @@ struct Resources {
   /// Stores and loads.
   int32_t spillBytes = 0;
   int32_t stackBytes = 0;
+  /// How many blocks of a multiprocessor there is room for at a time.
+  int32_t residentBlocks = 0;
 };
 
 /// An extent of a table: ceil(shape[dim] / divisor) of an operand, or without
@@ -187,10 +189,6 @@ struct Variant : Costs {
   /// How many heads with the same keys have rows in a tile at most, a power of
   /// two; see countPackedHeads.
   int32_t mostPackedHeads = 1;
-  /// Blocks of a cluster. The kernel says the same (.reqnctapercluster); the
-  /// launch only makes the number of blocks a multiple, so blocks find no tile
-  /// where tiles are no multiple.
-  int32_t clusterSize = 1;
   /// Whether a block takes tiles until none is left, so that there are no more
   /// blocks than run at the same time; otherwise block i computes tile i.
   bool persistent = false;
@@ -213,12 +211,6 @@ struct Variant : Costs {
   std::string cubin;
   std::optional<Resources> resources;
 };
-
-/// How many blocks of a variant a multiprocessor of compute capability 9.0 runs
-/// at once, 0 if none fits; nullopt if its registers are not known. Source:
-/// CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability".
-std::optional<int32_t> getBlocksPerSM(const Variant &variant);
 
 /// Where the number of tiles comes from: B * H * ceil(S / tileRows). A
 /// dimension of -1 counts as extent 1, except that there are 0 keys, and 0
@@ -276,7 +268,7 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 8;
+constexpr int64_t kProgramVersion = 9;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {

@@ -49,7 +49,8 @@ struct PtxasResult {
 };
 
 struct PtxasOptions {
-  std::string chip = "sm_90a";
+  /// As ptxas names it, such as "sm_90a".
+  std::string chip;
   /// More arguments, such as "-O1".
   std::vector<std::string> arguments;
   /// After that it is ended, and the compilation has failed.
@@ -73,7 +74,7 @@ public:
 
   /// Compiles a PTX text. Fails if ptxas rejects it, with its messages.
   llvm::Expected<PtxasResult> compile(llvm::StringRef ptx,
-                                      const PtxasOptions &options = {}) const;
+                                      const PtxasOptions &options) const;
 
 private:
   std::string path;
