@@ -117,6 +117,19 @@ class Compiled(unittest.TestCase):
                 lambda q, mask: flex_attention(q, k, v, block_mask=mask), q, mask
             )
 
+    def test_errors(self):
+        q, k, v = qkv((1, 4, 9, 8), (1, 2, 9))
+        aux = ours.AuxRequest(max_scores=True)
+        mask = ours.create_block_mask(causal, None, None, 8, 8, "cpu")
+        for text, call in [
+            ("enable_gqa=True", lambda q: ours.flex_attention(q, k, v)),
+            ("no max_scores", lambda q: ours.flex_attention(q, q, q, return_aux=aux)),
+            ("block_mask to be for 9", lambda q: flex_attention(q, q, q, None, mask)),
+        ]:
+            torch._dynamo.reset()
+            with self.assertRaisesRegex(Exception, text):
+                self.compile(call)[0](q)
+
     def test_other_names(self):
         q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)
         self.check(lambda q: ours.sdpa(q, k, v, is_causal=True), q)

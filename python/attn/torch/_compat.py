@@ -27,6 +27,8 @@ else:
 
 BlockMask = flex.BlockMask
 create_mask = flex.create_mask
+# What stands for "no mask": one block of this size.
+NO_BLOCKS = 1 << 30
 # The function of a mask that allows all.
 noop_mask = flex.noop_mask
 # That of a slice of a BlockMask, which raises; None where slices keep theirs.
@@ -60,7 +62,6 @@ def current_stream(device):
 # ===----------------------------------------------------------------------===
 
 _operator = torch.ops.higher_order.flex_attention
-_NO_BLOCKS = 1 << 30
 
 
 def call_operator(query, key, value, score_mod, mask_mod, scale, kernel_options):
@@ -78,7 +79,7 @@ def call_operator(query, key, value, score_mod, mask_mod, scale, kernel_options)
         q_indices=index,
         full_q_num_blocks=None,
         full_q_indices=None,
-        BLOCK_SIZE=(_NO_BLOCKS, _NO_BLOCKS),
+        BLOCK_SIZE=(NO_BLOCKS, NO_BLOCKS),
         mask_mod=mask_mod,
     ).as_tuple()
     # The default is left to what computes it.

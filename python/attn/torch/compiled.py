@@ -12,35 +12,10 @@ import torch
 from ..trace import Variant, trace
 from ..trace.proxy import Scalar, Table
 from . import _compat, kernels, mask, options
-from ._compat import AuxOutput
-
-
-def flex_attention(
-    query,
-    key,
-    value,
-    score_mod,
-    block_mask,
-    scale,
-    kernel_options,
-    return_lse,
-    return_aux,
-):
-    """What the compiler sees: no checks that the operator makes, too."""
-    mask_mod = None
-    if block_mask is not None:
-        if isinstance(block_mask, _compat.BlockMask):
-            mask_mod = mask.from_lists(block_mask, query)
-        else:
-            mask_mod = block_mask.mask_mod
-    out, lse = dispatch(query, key, value, score_mod, mask_mod, scale, kernel_options)
-    if return_aux is not None:
-        return out, AuxOutput(lse=lse if return_aux.lse else None)
-    return (out, lse) if return_lse else out
 
 
 def dispatch(query, key, value, score_mod, mask_mod, scale, kernel_options=None):
-    """The output and the log-sum-exp."""
+    """The output and the log-sum-exp, as the compiler sees it."""
     out, lse, _ = _compat.call_operator(
         *(query, key, value),
         _same if score_mod is None else score_mod,

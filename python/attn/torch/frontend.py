@@ -257,11 +257,6 @@ def flex_attention(
     all of them attn.Error, and attn.TraceError for a function that cannot be
     traced.
     """
-    if torch.compiler.is_dynamo_compiling():
-        return compiled.flex_attention(
-            *(query, key, value, score_mod, block_mask, scale),
-            *(kernel_options, return_lse, return_aux),
-        )
     wants_lse = return_lse
     if return_aux is not None:
         if return_lse:
@@ -274,16 +269,21 @@ def flex_attention(
                 "expects no max_scores in return_aux: kernels keep no maximum"
             )
         wants_lse = return_aux.lse
-    elif return_lse:
-        _warn_of_lse()
     check_tensors(query, key, value)
     check_shapes(query, key, value, block_mask, enable_gqa)
     mask_mod = None if block_mask is None else mask.check(block_mask, query, key)
-    compile_options = options.read(kernel_options)
-    query, key, value = cast(query, key, value)
-    out, lse = dispatch(
-        query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options
-    )
+    if torch.compiler.is_dynamo_compiling():
+        out, lse = compiled.dispatch(
+            query, key, value, score_mod, mask_mod, scale, kernel_options
+        )
+    else:
+        if return_lse:
+            _warn_of_lse()
+        compile_options = options.read(kernel_options)
+        query, key, value = cast(query, key, value)
+        out, lse = dispatch(
+            query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options
+        )
     if return_aux is not None:
         return out, AuxOutput(lse=lse if wants_lse else None)
     return (out, lse) if return_lse else out

@@ -9,8 +9,6 @@ from .._errors import Unsupported
 from . import _compat
 from .errors import InvalidArgument, MaskMismatch
 
-# What FlexAttention takes for "no mask": one block of this size.
-NO_BLOCKS = 1 << 30
 # Pairs that are looked at at once, where a mask is evaluated.
 _CHUNK = 1 << 24
 
@@ -392,7 +390,7 @@ def check(block_mask, query, key):
                 f"expects block_mask on {query.device}, where query is, but got one on"
                 f" {device}"
             )
-        if tuple(block_mask.BLOCK_SIZE) == (NO_BLOCKS, NO_BLOCKS):
+        if tuple(block_mask.BLOCK_SIZE) == (_compat.NO_BLOCKS, _compat.NO_BLOCKS):
             mask_mod = block_mask.mask_mod
             return None if mask_mod is _compat.noop_mask else mask_mod
     _check_lengths(block_mask.shape, query.size(-2), key.size(-2))
