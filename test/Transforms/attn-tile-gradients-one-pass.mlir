@@ -11,8 +11,8 @@
 // CHECK: %[[DELTA:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
 // CHECK: %[[SUMS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128x64xf32>
 // CHECK: linalg.fill ins(%{{.*}}) outs(%[[SUMS]] : memref<2x4x?x128x64xf32>)
-// CHECK: %[[TURNS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
-// CHECK: linalg.fill ins(%{{.*}}) outs(%[[TURNS]] : memref<2x4x?x1x2xi32>)
+// CHECK: %[[COUNTERS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
+// CHECK: linalg.fill ins(%{{.*}}) outs(%[[COUNTERS]] : memref<2x4x?x1x2xi32>)
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}, 128) {
 // CHECK: vector.reduction <add>
 // CHECK: memref.store %{{.*}}, %[[LSE]]
@@ -45,7 +45,7 @@
 // CHECK: attn.step @red
 // CHECK: %[[AFTER:.*]] = tensor.extract %[[BEFORE]]
 // CHECK: %[[INDEX:.*]] = arith.index_cast %[[AFTER]]
-// CHECK: attn.accumulate ordered %{{.*}} into %[[SUMS]]{{.*}} after %[[INDEX]] as %{{.*}} in %[[TURNS]]
+// CHECK: attn.accumulate ordered %{{.*}} into %[[SUMS]]{{.*}} after %[[INDEX]] as %{{.*}} in %[[COUNTERS]]
 // CHECK: attn.step @dk
 // CHECK: mapping = [#attn.worker<0>
 
@@ -79,7 +79,7 @@ func.func @causal(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk:
   return %d#0, %d#1, %d#2 : !q, !k, !k
 }
 
-// Work tiles of all keys meet all queries: none needs a table of those before. In any order they need no turns, either.
+// Work tiles of all keys meet all queries: none needs a table of those before. In any order they need no counters, either.
 // CHECK-LABEL: func @full
 // CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
 // CHECK-NOT: tensor<1x1x?x?xi32>

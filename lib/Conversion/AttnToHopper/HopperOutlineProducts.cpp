@@ -237,16 +237,16 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   bool isAligned = into.getLayout().isIdentity() && n == into.getRank() - 1 &&
                    !ends[0] && into.getDimSize(n) % most == 0 && column &&
                    *column % most == 0;
-  Value after, own, turns;
+  Value after, own, counters;
   SmallVector<Value> turn;
-  if (op.getTurns()) {
-    std::optional<unsigned> counter = values->getOperand(op.getTurns());
+  if (op.getCounters()) {
+    std::optional<unsigned> counter = values->getOperand(op.getCounters());
     if (!counter)
-      return op.emitError("expects turns in a buffer that the function "
+      return op.emitError("expects counters in a buffer that the function "
                           "allocates on a GPU");
-    turns = arguments->getMemRef(*counter,
-                                 cast<ShapedType>(op.getTurns().getType()));
-    for (Value index : op.getTurnIndices()) {
+    counters = arguments->getMemRef(
+        *counter, cast<ShapedType>(op.getCounters().getType()));
+    for (Value index : op.getCounterIndices()) {
       FailureOr<Value> value = values->getScalar(index);
       if (failed(value))
         return failure();
@@ -264,6 +264,6 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
       builder, loc, *vector, arguments->getMemRef(*argument, into), indices,
       builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n), ends[1],
       ends[0], builder.getI64IntegerAttr(isAligned ? most : 1),
-      /*condition=*/Value(), after, own, turns, turn);
+      /*condition=*/Value(), after, own, counters, turn);
   return success();
 }

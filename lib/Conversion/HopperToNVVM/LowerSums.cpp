@@ -152,9 +152,10 @@ static void lowerReduceAdd(hopper::ReduceAddOp op,
                            Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
   auto emit = [&] {
     Value turn;
-    if (op.getTurns()) {
-      turn = b.getAddress(b.getBuffer(op.getTurns().getType(), in.getTurns()),
-                          b.getPosition(in.getTurnIndices()), /*bytes=*/4);
+    if (op.getCounters()) {
+      turn = b.getAddress(
+          b.getBuffer(op.getCounters().getType(), in.getCounters()),
+          b.getPosition(in.getCounterIndices()), /*bytes=*/4);
       emitTakeTurn(b, turn, b.toInt(in.getAfter(), 32));
     }
     if (op.isFragment())

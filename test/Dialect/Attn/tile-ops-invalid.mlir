@@ -348,7 +348,7 @@ func.func @accumulate_tensor(%v: vector<2xf32>, %t: tensor<?xf32>, %i: index) {
 // -----
 
 func.func @accumulate_ordered(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
-  // expected-error@+1 {{expects turns with ordered, but got none}}
+  // expected-error@+1 {{expects counters with ordered, but got none}}
   attn.accumulate ordered %v into %m[%i] : vector<2xf32>, memref<?xf32>
   return
 }
@@ -356,23 +356,23 @@ func.func @accumulate_ordered(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
 // -----
 
 func.func @accumulate_add_in_turn(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4xi32>) {
-  // expected-error@+1 {{expects turns with ordered, but got some without it}}
+  // expected-error@+1 {{expects counters with ordered, but got some without it}}
   attn.accumulate add %v into %m[%i] after %i as %i in %t[] : vector<2xf32>, memref<?xf32>, memref<4xi32>
   return
 }
 
 // -----
 
-func.func @accumulate_turns(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4xi64>) {
-  // expected-error@+1 {{expects turns of i32, but got 'memref<4xi64>'}}
+func.func @accumulate_counters(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4xi64>) {
+  // expected-error@+1 {{expects counters of i32, but got 'memref<4xi64>'}}
   attn.accumulate ordered %v into %m[%i] after %i as %i in %t[] : vector<2xf32>, memref<?xf32>, memref<4xi64>
   return
 }
 
 // -----
 
-func.func @accumulate_turn_indices(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4x1xi32>) {
-  // expected-error@+1 {{expects 1 indices of the turns, but got 2}}
+func.func @accumulate_counter_indices(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4x1xi32>) {
+  // expected-error@+1 {{expects 1 indices of the counters, but got 2}}
   attn.accumulate ordered %v into %m[%i] after %i as %i in %t[%i, %i] : vector<2xf32>, memref<?xf32>, memref<4x1xi32>
   return
 }

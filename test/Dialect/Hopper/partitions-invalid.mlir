@@ -630,7 +630,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
 
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?xi64>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects turns of i32, but got 'memref<?xi64>'}}
+    // expected-error@+1 {{expects counters of i32, but got 'memref<?xi64>'}}
     hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi64>
   }
   return
@@ -640,7 +640,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?xi64>, 
 
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?x?xi32>, %x: index) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects 2 indices of the turns, but got 1}}
+    // expected-error@+1 {{expects 2 indices of the counters, but got 1}}
     hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %t[%x] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?x?xi32>
   }
   return

@@ -532,17 +532,18 @@ LogicalResult AccumulateOp::verify() {
              << ", but got " << attribute;
   }
   bool isOrdered = getMode() == AccumulateMode::Ordered;
-  if (isOrdered != (getTurns() != nullptr))
-    return emitOpError("expects turns with ordered, but got ")
+  if (isOrdered != (getCounters() != nullptr))
+    return emitOpError("expects counters with ordered, but got ")
            << (isOrdered ? "none" : "some without it");
   if (isOrdered) {
-    auto turns = cast<MemRefType>(getTurns().getType());
-    if (!turns.getElementType().isInteger(32))
-      return emitOpError("expects turns of i32, but got ") << turns;
-    if (static_cast<int64_t>(getTurnIndices().size()) != turns.getRank() - 1)
+    auto counters = cast<MemRefType>(getCounters().getType());
+    if (!counters.getElementType().isInteger(32))
+      return emitOpError("expects counters of i32, but got ") << counters;
+    if (static_cast<int64_t>(getCounterIndices().size()) !=
+        counters.getRank() - 1)
       return emitOpError("expects ")
-             << turns.getRank() - 1 << " indices of the turns, but got "
-             << getTurnIndices().size();
+             << counters.getRank() - 1 << " indices of the counters, but got "
+             << getCounterIndices().size();
   }
   return verifySumResult(*this, into, getResult());
 }

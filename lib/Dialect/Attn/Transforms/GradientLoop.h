@@ -30,7 +30,7 @@ struct SharedSums {
   bool areColumns = false;
   /// Whose turn it is to add, for each tile of queries and part of the columns;
   /// null for any order.
-  Value turns;
+  Value counters;
   AddingOrder order;
 };
 

@@ -123,7 +123,7 @@ void GradientLoop::emitSums(Value dx) {
           AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
       SmallVector<Value> at = {otherBatch, otherHead, otherTile, zero,
                                createIndex(builder, loc, column)};
-      if (!shared->turns) {
+      if (!shared->counters) {
         AccumulateOp::create(builder, loc, Type(), AccumulateMode::Add, sums,
                              shared->sums, at, Value(), Value(), Value(),
                              ValueRange(), AffineMapAttr::get(transposed));
@@ -136,8 +136,8 @@ void GradientLoop::emitSums(Value dx) {
       SmallVector<Value> turn = {otherBatch, otherHead, otherTile,
                                  createIndex(builder, loc, column / columns)};
       AccumulateOp::create(builder, loc, Type(), AccumulateMode::Ordered, sums,
-                           shared->sums, at, after, number, shared->turns, turn,
-                           AffineMapAttr::get(transposed));
+                           shared->sums, at, after, number, shared->counters,
+                           turn, AffineMapAttr::get(transposed));
       return SmallVector<Value>();
     };
     (void)emitStep(builder, loc, "red" + part, add);

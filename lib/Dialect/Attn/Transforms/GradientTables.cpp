@@ -111,10 +111,10 @@ SharedSums QueryLoops::emitBefore() {
       ScheduleAttrInterface schedule = op.getScheduleAttr();
       int64_t parts = std::max<int64_t>(
           schedule.getTileM() / schedule.getPartitionRows(), 1);
-      shared.turns =
+      shared.counters =
           allocate({columns / getColumnsAtOnce(op), parts}, b.getI32Type());
       Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
-      linalg::FillOp::create(b, loc, none, shared.turns);
+      linalg::FillOp::create(b, loc, none, shared.counters);
     }
   }
   auto loop = scf::ForallOp::create(
@@ -271,7 +271,7 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
   Location loc = op.getLoc();
   QueryLoops loops(rewriter, op);
   SharedSums shared = loops.emitBefore();
-  if (shared.turns) {
+  if (shared.counters) {
     FailureOr<AddingOrder> order = emitAddingOrder(
         rewriter, op, /*isBounded=*/!isShared(op) || isMaskOfAllHeads(op));
     if (failed(order))

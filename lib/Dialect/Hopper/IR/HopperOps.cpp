@@ -620,14 +620,14 @@ LogicalResult ReduceAddOp::verify() {
            << " indices, but got " << getIndices().size();
   if (width != 1 && width != 2 && width != 4)
     return emitOpError("expects 1, 2 or 4 floats at a time, but got ") << width;
-  if (getTurns()) {
-    auto turns = cast<MemRefType>(getTurns().getType());
-    if (!turns.getElementType().isInteger(32))
-      return emitOpError("expects turns of i32, but got ") << turns;
-    if (static_cast<int64_t>(getTurnIndices().size()) != turns.getRank())
+  if (getCounters()) {
+    auto counters = cast<MemRefType>(getCounters().getType());
+    if (!counters.getElementType().isInteger(32))
+      return emitOpError("expects counters of i32, but got ") << counters;
+    if (static_cast<int64_t>(getCounterIndices().size()) != counters.getRank())
       return emitOpError("expects ")
-             << turns.getRank() << " indices of the turns, but got "
-             << getTurnIndices().size();
+             << counters.getRank() << " indices of the counters, but got "
+             << getCounterIndices().size();
   }
   if (isFragment()) {
     if (getN() || getEndM() || getEndN() || width != 1)

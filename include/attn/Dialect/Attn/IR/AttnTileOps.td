@@ -332,7 +332,7 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
     last ones. What would be outside of `into` is left out.
 
     Workers that add to the same element each add once for each operation that they run. With mode `add`, they do so atomically and in any order; with `ordered`,
-    one after the other, so that a second run gives the same bits: a worker waits until `turns` holds the number `after`, adds, and then writes its own number there.
+    one after the other, so that a second run gives the same bits: a worker waits until `counters` holds the number `after`, adds, and then writes its own number there.
     So workers that add to the same elements have one counter, which is 0 before the first of them, and numbers from 1 on; each is after the one before.
     Whoever waits has to be started after the one that it waits for.
 
@@ -341,8 +341,8 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
     * `vector`: the tile.
     * `into`: a tensor or its buffer, of the element type of the tile.
     * `indices`: one for each dimension of `into`.
-    * `turns`, `turn_indices`: a buffer of i32. Behind the dimensions of the indices it has one more, an element for each partition of a worker that has
-      some of the rows: they take turns of their own.
+    * `counters`, `counter_indices`: a buffer of i32. Behind the dimensions of the indices it has one more, an element for each partition of a worker that has
+      some of the rows: they have counters of their own.
     * `after`, `own`: indices, the numbers of the worker before and of this one.
 
     The result is `into` with the sums, if it is a tensor; a buffer is written, and there is no result.
@@ -352,25 +352,25 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
     ```mlir
     attn.accumulate add %dq into %mem[%b, %h, %i, %c0] map affine_map<(b, h, i, d) -> (d, i)>
         : vector<64x32xf32>, memref<2x8x?x64xf32>
-    %t = attn.accumulate ordered %dk into %sum[%j] after %p as %n in %turns[%b, %h]
+    %t = attn.accumulate ordered %dk into %sum[%j] after %p as %n in %counters[%b, %h]
         : vector<32xf32>, tensor<?xf32> -> tensor<?xf32>, memref<2x8x2xi32>
     ```
 
     Errors: element types that differ; a number of indices that is not the rank of `into`; a map that is no projected permutation to the dimensions of the
-    tile, or a tile of a higher rank; a result that is not there for a tensor, or there for a buffer; `ordered` without turns, or turns without it; turns that are no buffer of i32, or a number of their
+    tile, or a tile of a higher rank; a result that is not there for a tensor, or there for a buffer; `ordered` without counters, or counters without it; counters that are no buffer of i32, or a number of their
     indices other than the rank less one.
   }];
   let arguments = (ins Attn_AccumulateMode:$mode,
     VectorOfAnyRankOf<[AnyFloat, AnySignlessInteger]>:$vector,
     AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$into, Variadic<Index>:$indices,
     Optional<Index>:$after, Optional<Index>:$own,
-    Optional<AnyMemRef>:$turns, Variadic<Index>:$turn_indices,
+    Optional<AnyMemRef>:$counters, Variadic<Index>:$counter_indices,
     OptionalAttr<AffineMapAttr>:$permutationMap);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     $mode $vector `into` $into `[` $indices `]` (`map` $permutationMap^)?
-    (`after` $after^ `as` $own `in` $turns `[` $turn_indices `]`)? attr-dict
-    `:` type($vector) `,` type($into) (`->` type($result)^)? (`,` type($turns)^)?
+    (`after` $after^ `as` $own `in` $counters `[` $counter_indices `]`)? attr-dict
+    `:` type($vector) `,` type($into) (`->` type($result)^)? (`,` type($counters)^)?
   }];
   let hasVerifier = 1;
 }
