@@ -1,5 +1,5 @@
 // Causal attention within a sliding window: a query sees itself and the keys
-// less than `window` positions before it. Tiles of keys outside of the window
+// less than `window` positions before it. KV blocks outside of the window
 // are never computed.
 //
 //   attn-run docs/examples/sliding-window.mlir --arg=window=256 \

@@ -216,7 +216,7 @@ ATTN_C_API attnStatus attnKernelResultInfo(const attnKernel *kernel,
  *
  *  A kernel for a GPU also has "kernels": [{"entry": "...", "schedule": "...",
  *  "threads": 384, "sharedBytes": 181248, "registers": 168, "spillBytes": 0}],
- *  without the last two where there was no ptxas, and with "summaries": ["..."]
+ *  without the last two where there was no ptxas, and with "prologues": ["..."]
  *  where kernels fill tables before.
  */
 ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,

@@ -149,11 +149,11 @@ static llvm::json::Array describeKernels(const cuda::CudaProgram &program) {
         kernel["registers"] = resources->registers;
         kernel["spillBytes"] = resources->spillBytes;
       }
-      if (!variant.summaries.empty()) {
-        llvm::json::Array summaries;
-        for (const cuda::SummaryKernel &summary : variant.summaries)
-          summaries.push_back(summary.entry);
-        kernel["summaries"] = std::move(summaries);
+      if (!variant.prologues.empty()) {
+        llvm::json::Array prologues;
+        for (const cuda::PrologueKernel &prologue : variant.prologues)
+          prologues.push_back(prologue.entry);
+        kernel["prologues"] = std::move(prologues);
       }
       kernels.push_back(std::move(kernel));
     }

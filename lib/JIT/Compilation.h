@@ -56,8 +56,8 @@ private:
   llvm::Error runPipeline(mlir::ModuleOp module,
                           DiagnosticCollector &diagnostics,
                           PassTracker &tracker);
-  /// Moves what attn-plan has added to a module to `metadata`.
-  mlir::LogicalResult takePlan(mlir::ModuleOp module);
+  /// Moves what attn-shape-function has added to a module to `metadata`.
+  mlir::LogicalResult takeShapeFunction(mlir::ModuleOp module);
   void readSites(mlir::ModuleOp module);
   /// An attribute that is an array of strings; without it, none.
   static std::vector<std::string> getTexts(mlir::Operation *op,

@@ -149,7 +149,7 @@ getPartNames(llvm::ArrayRef<Candidate> candidates) {
   std::vector<std::string> names;
   size_t schedules = 0;
   for (const Candidate &candidate : candidates)
-    names.push_back(candidate.kind == Candidate::Kind::FewTiles ? "few-tiles"
+    names.push_back(candidate.kind == Candidate::Kind::SplitKV ? "split-kv"
                     : candidate.kind == Candidate::Kind::AnyStrides
                         ? "any-strides"
                         : "schedule-" + std::to_string(schedules++));
@@ -281,12 +281,12 @@ Compilation::compileLaunch(mlir::ModuleOp module,
       emitRemark(module.getLoc(), isOfRows ? "rows-spill" : "schedule-rejected",
                  metadata.entry, reason);
       if (!isOfRows) {
-        if (candidate.kind != Kind::FewTiles)
+        if (candidate.kind != Kind::SplitKV)
           lastRejected = &attempt;
         return;
       }
     }
-    if (candidate.kind == Kind::FewTiles)
+    if (candidate.kind == Kind::SplitKV)
       split = std::move(variant);
     else
       addVariant(attempt);

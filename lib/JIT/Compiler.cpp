@@ -3,7 +3,7 @@
 #include "attn/JIT/Compiler.h"
 #include "Compilation.h"
 #include "Program.h"
-#include "TranslatePlan.h"
+#include "TranslateShapeFunction.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/Transforms/Sparsity.h"
@@ -107,7 +107,7 @@ llvm::Error Compilation::runPasses(llvm::StringRef stage, PipelineBuilder build,
     passes.enableVerifier(verifiesPasses);
     if (mlir::failed(passes.run(module)) ||
         (!verifiesPasses && mlir::failed(mlir::verify(module))) ||
-        mlir::failed(takePlan(module)))
+        mlir::failed(takeShapeFunction(module)))
       return diagnostics.takeError("the stage " + stage + " failed");
     return llvm::Error::success();
   });
@@ -135,19 +135,19 @@ std::vector<std::string> Compilation::getTexts(mlir::Operation *op,
   return texts;
 }
 
-mlir::LogicalResult Compilation::takePlan(mlir::ModuleOp module) {
+mlir::LogicalResult Compilation::takeShapeFunction(mlir::ModuleOp module) {
   // What is to be printed is what passes make.
   if (!options.untilAfter.empty())
     return mlir::success();
-  auto plan =
-      module.lookupSymbol<mlir::func::FuncOp>(entryPoint.function + ".plan");
-  if (!plan || !plan->hasAttr(mlir::attn::kConstraintsAttrName))
+  auto shapesOp =
+      module.lookupSymbol<mlir::func::FuncOp>(entryPoint.function + ".shapes");
+  if (!shapesOp || !shapesOp->hasAttr(mlir::attn::kConstraintsAttrName))
     return mlir::success();
-  mlir::FailureOr<ShapeFunction> shapes = translatePlan(plan);
+  mlir::FailureOr<ShapeFunction> shapes = translateShapeFunction(shapesOp);
   if (mlir::failed(shapes))
     return mlir::failure();
   metadata.shapes = std::move(*shapes);
-  plan.erase();
+  shapesOp.erase();
   return mlir::success();
 }
 

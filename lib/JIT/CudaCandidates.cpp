@@ -108,9 +108,9 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     if (form.isOneOfSeveral &&
         (schedule.isForAnyStrides || schedule.isLastResort))
       continue;
-    bool hasWords = form.costs.tableCost > 0;
-    if (schedule.isForFewTiles &&
-        (hasWords || attention->hasAttr(mlir::attn::kGatheredAttrName)))
+    bool hasBitmask = form.costs.tableCost > 0;
+    if (schedule.isSplitKV &&
+        (hasBitmask || attention->hasAttr(mlir::attn::kGatheredAttrName)))
       continue;
     Candidate &candidate = candidates.emplace_back();
     static_cast<cuda::Costs &>(candidate) = schedule;
@@ -120,15 +120,15 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     candidate.schedule = schedule.schedule;
     // Small tiles are assembled last, as others take longer.
     candidate.registers =
-        schedule.schedule.getPackHeads() ? 0 : schedule.schedule.getRegisters();
+        schedule.schedule.getPackGQA() ? 0 : schedule.schedule.getRegisters();
     if (schedule.isForAnyStrides) {
       candidate.kind = Candidate::Kind::AnyStrides;
     } else if (schedule.isLastResort) {
       candidate.kind = Candidate::Kind::LastResort;
-    } else if (schedule.isForFewTiles) {
-      candidate.kind = Candidate::Kind::FewTiles;
-      candidate.mergeCost = table.model.mergeCost;
-      candidate.partRowCost =
+    } else if (schedule.isSplitKV) {
+      candidate.kind = Candidate::Kind::SplitKV;
+      candidate.combineCost = table.model.combineCost;
+      candidate.splitRowCost =
           table.model.partElementCost * double(attention.getValueDim());
     }
   }
@@ -233,7 +233,7 @@ void attn::explainPacking(llvm::ArrayRef<CudaForm> forms, mlir::Location loc,
       !mlir::attn::mayShareKeys(attentions[0]))
     return;
   llvm::StringRef obstacle = mlir::attn::getPackingObstacle(attentions[0]);
-  auto opts = mlir::remark::RemarkOpts::name("pack-heads")
+  auto opts = mlir::remark::RemarkOpts::name("pack-gqa")
                   .category(mlir::attn::kRemarkCategory)
                   .function(entry);
   if (obstacle.empty())

@@ -42,7 +42,7 @@ struct Candidate : cuda::Costs {
     /// To try where none of the usual ones can be assembled well.
     LastResort,
     /// Shares out keys: of use beside others alone.
-    FewTiles,
+    SplitKV,
     /// For tensors that the others cannot copy.
     AnyStrides
   };

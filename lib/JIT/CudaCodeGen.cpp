@@ -194,8 +194,8 @@ static bool readExtents(mlir::ArrayAttr from,
                         llvm::SmallVectorImpl<cuda::TableExtent> &extents) {
   for (auto extent : from.getAsRange<mlir::DictionaryAttr>()) {
     cuda::TableExtent &result = extents.emplace_back();
-    if (extent.contains("parts")) {
-      result.isParts = true;
+    if (extent.contains("num_splits")) {
+      result.isNumSplits = true;
       continue;
     }
     if (std::optional<int64_t> more = getInt(extent, "plus_rows"))
@@ -237,18 +237,19 @@ static bool readTables(mlir::DictionaryAttr from, int32_t &firstTable,
   return true;
 }
 
-/// Reads what a kernel that merges results of parts has.
-static llvm::Error describeMerge(mlir::LLVM::LLVMFuncOp function,
-                                 cuda::MergeKernel &merge) {
-  static_assert(cuda::kLeastPartTiles == hopper::kLeastPartTiles,
+/// Reads what a kernel that combines results of parts has.
+static llvm::Error describeCombine(mlir::LLVM::LLVMFuncOp function,
+                                   cuda::CombineKernel &combine) {
+  static_assert(cuda::kMinSplitBlocks == hopper::kMinSplitBlocks,
                 "a launch has no more parts than kernels share out keys to");
-  if (llvm::Error error = describeCode(function, merge.params, merge.threads))
+  if (llvm::Error error =
+          describeCode(function, combine.params, combine.threads))
     return error;
   auto warps =
-      function->getAttrOfType<mlir::IntegerAttr>(hopper::kMergeAttrName);
+      function->getAttrOfType<mlir::IntegerAttr>(hopper::kCombineAttrName);
   if (!warps)
-    return reject(hopper::kMergeAttrName);
-  merge.warpsPerRow = warps.getInt();
+    return reject(hopper::kCombineAttrName);
+  combine.warpsPerRow = warps.getInt();
   return llvm::Error::success();
 }
 
@@ -398,21 +399,21 @@ llvm::Expected<std::string> attn::emitPTX(CudaCode code) {
 llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
                                                  const CompileOptions &options,
                                                  StageRunner runStage) {
-  mlir::LLVM::LLVMFuncOp function, merge;
-  llvm::SmallVector<mlir::LLVM::LLVMFuncOp> summaries, loops;
+  mlir::LLVM::LLVMFuncOp function, combine;
+  llvm::SmallVector<mlir::LLVM::LLVMFuncOp> prologues, loops;
   for (auto candidate : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
     if (!isKernel(candidate))
       continue;
     if (candidate->hasAttr(hopper::kElementsAttrName)) {
-      summaries.push_back(candidate);
+      prologues.push_back(candidate);
       continue;
     }
     if (candidate->hasAttr(hopper::kVectorLoopAttrName)) {
       loops.push_back(candidate);
       continue;
     }
-    if (candidate->hasAttr(hopper::kMergeAttrName)) {
-      merge = candidate;
+    if (candidate->hasAttr(hopper::kCombineAttrName)) {
+      combine = candidate;
       continue;
     }
     if (function)
@@ -426,18 +427,18 @@ llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
   if (llvm::Error error = describeKernel(function, kernel))
     return error;
   kernel.variant.entry = makeKernelName(function.getName());
-  for (mlir::LLVM::LLVMFuncOp summary : summaries) {
-    cuda::SummaryKernel &info = kernel.variant.summaries.emplace_back();
-    if (llvm::Error error = describeCode(summary, info.params, info.threads))
+  for (mlir::LLVM::LLVMFuncOp prologue : prologues) {
+    cuda::PrologueKernel &info = kernel.variant.prologues.emplace_back();
+    if (llvm::Error error = describeCode(prologue, info.params, info.threads))
       return error;
     auto elements =
-        summary->getAttrOfType<mlir::IntegerAttr>(hopper::kElementsAttrName);
+        prologue->getAttrOfType<mlir::IntegerAttr>(hopper::kElementsAttrName);
     if (!elements)
       return reject(hopper::kElementsAttrName);
     info.elements = elements.getInt();
-    info.byRow = summary->hasAttr(hopper::kRowsAttrName);
-    info.byBlock = summary->hasAttr(hopper::kBlocksAttrName);
-    info.entry = makeKernelName(summary.getName());
+    info.byRow = prologue->hasAttr(hopper::kRowsAttrName);
+    info.byBlock = prologue->hasAttr(hopper::kBlocksAttrName);
+    info.entry = makeKernelName(prologue.getName());
   }
   for (mlir::LLVM::LLVMFuncOp loop : loops) {
     cuda::LoopKernel &info = kernel.variant.loops.emplace_back();
@@ -445,11 +446,11 @@ llvm::Expected<CudaKernel> attn::translateKernel(mlir::gpu::GPUModuleOp module,
       return error;
     info.entry = makeKernelName(loop.getName());
   }
-  if (merge) {
-    cuda::MergeKernel &info = kernel.variant.merge.emplace();
-    if (llvm::Error error = describeMerge(merge, info))
+  if (combine) {
+    cuda::CombineKernel &info = kernel.variant.combine.emplace();
+    if (llvm::Error error = describeCombine(combine, info))
       return error;
-    info.entry = makeKernelName(merge.getName());
+    info.entry = makeKernelName(combine.getName());
   }
 
   llvm::Expected<CudaCode> code = makeCode(module, options, runStage);

@@ -33,12 +33,13 @@ static void addCleanup(OpPassManager &pm) {
 
 void mlir::attn::buildTensorStage(OpPassManager &pm,
                                   const AttnToCPUOptions &options) {
-  // Without clean-up, so that locations in the plan are those of the program.
+  // Without clean-up, so that locations in the shape function are those of the
+  // program.
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
   pm.addPass(createConvertElementwiseToLinalgPass());
   pm.addPass(createAttnExpandScalarOpsPass());
-  pm.addPass(createAttnPlanPass());
+  pm.addPass(createAttnShapeFunctionPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
   pm.addPass(createAttnCheckListsPass());

@@ -25,7 +25,7 @@ void mlir::attn::buildGPUProgramStage(OpPassManager &pm,
                                       const AttnToNVVMOptions &) {
   pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   pm.addPass(createSymbolDCEPass());
-  pm.addPass(createAttnPlanPass());
+  pm.addPass(createAttnShapeFunctionPass());
   pm.addPass(createAttnDestinationArgumentsPass());
   addCleanup(pm);
 }
@@ -65,7 +65,7 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
   AttnTileGradientsPassOptions gradients;
   gradients.onePass = true;
   pm.addPass(createAttnTileGradientsPass(gradients));
-  pm.addPass(createAttnPackHeadsPass());
+  pm.addPass(createAttnPackGQAPass());
   pm.addPass(createAttnTilePass());
   addCleanup(pm);
   // A warp that has one list of keys goes through it in a plain loop, which

@@ -50,7 +50,7 @@ private:
   const AttentionInputs &inputs;
   const EvaluatorOptions &options;
   int64_t rowTiles = 0, keyTiles = 0;
-  /// For each (b, h, tile of rows, tile of keys).
+  /// For each (b, h, tile of rows, KV block).
   std::vector<Class> classes;
   std::mutex mutex;
   int64_t firstNumber = INT64_MAX;

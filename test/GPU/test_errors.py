@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cuda_only
 
 _SCHEDULE = (
     "#hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240,"
-    " head_group = 1>"
+    " head_swizzle = 1>"
 )
 
 

@@ -1,4 +1,4 @@
-"""Lists of keys whose tiles of queries gather what some of their lists hold."""
+"""Lists of keys whose Q blocks gather what some of their lists hold."""
 
 import attn
 import numpy
@@ -51,7 +51,7 @@ def test_strides(backend, dim):
 
 
 def test_many_keys(backend):
-    """More keys than a thread block has bits for at a time."""
+    """More keys than a CTA has bits for at a time."""
     sizes = (1, 1, 1, 5, 70001)
     _check(backend, "bf16", (64, 64), sizes, "", "i32", 0.3, form="gathered")
 
@@ -125,7 +125,7 @@ def test_same_bits_each_time(backend):
 
 def test_tiles_of_more_queries(backend):
     bits = _shared_bits(numpy.random.default_rng(1), 2, 333, 1000, 0.2, 0.01)
-    schedule = "#hopper.schedule<tile_m = 128, tile_n = 96, stages = 2, registers = 208, head_group = 1>"
+    schedule = "#hopper.schedule<tile_m = 128, tile_n = 96, stages = 2, registers = 208, head_swizzle = 1>"
     _assert_close(*_run(backend, bits, *_to_lists(bits), schedule=schedule))
 
 

@@ -28,9 +28,9 @@ _NAMES = [
     "full-no-lse",
 ]
 _SCHEDULES = {
-    64: "tile_m = 64, tile_n = 64, stages = 2, registers = 120, thread_blocks = 3",
-    96: "tile_m = 64, tile_n = 64, stages = 2, registers = 184, thread_blocks = 2",
-    128: "tile_m = 64, tile_n = 64, stages = 2, registers = 184, thread_blocks = 2",
+    64: "tile_m = 64, tile_n = 64, stages = 2, registers = 120, min_ctas_per_sm = 3",
+    96: "tile_m = 64, tile_n = 64, stages = 2, registers = 184, min_ctas_per_sm = 2",
+    128: "tile_m = 64, tile_n = 64, stages = 2, registers = 184, min_ctas_per_sm = 2",
     256: "tile_m = 64, tile_n = 64, stages = 2, registers = 240",
 }
 
@@ -74,7 +74,7 @@ def test_packed(backend, seed, name, dim):
         pytest.skip("a schedule for GPUs")
     dtype = "f16" if dim in (64, 256) else "bf16"
     bias = ", bias_in_product" if name.startswith("alibi") else ""
-    schedule = f"#hopper.schedule<{_SCHEDULES[dim]}{bias}, pack_heads>"
+    schedule = f"#hopper.schedule<{_SCHEDULES[dim]}{bias}, pack_gqa>"
     text = program(cases.VARIANTS[name], dtype, dim, dim)
     kernel = attn.compile(text, target="cuda", schedule=schedule)
     problems = [
@@ -102,7 +102,7 @@ def test_wide_tiles(backend, seed):
         pytest.skip("a schedule for GPUs")
     schedule = (
         "#hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, "
-        "persistent, ping_pong, pack_heads>"
+        "persistent, ping_pong, pack_gqa>"
     )
     for name in ["full", "causal-bottom-right", "alibi"]:
         text = program(cases.VARIANTS[name], "bf16", 128, 128)

@@ -56,7 +56,7 @@ _PROGRAMS = {
         64,
         ["--arg=rows=randint(0,130)", "--arg=columns=randint(0,201)"],
     ),
-    # Thread blocks that share a multiprocessor.
+    # CTAs that share a multiprocessor.
     "documents": (
         "bf16",
         64,

@@ -1,4 +1,4 @@
-"""Masks that pass over tiles of keys, on sequences of many tiles."""
+"""Masks that pass over KV blocks, on sequences of many tiles."""
 
 import attn
 import numpy
@@ -21,7 +21,7 @@ _NAMES = [
     "blocks-128",
     "blocks-192x96-causal",
 ]
-# A kernel looks at 32 tiles of keys at a time: there are some 70 and 35 here.
+# A kernel looks at 32 KV blocks at a time: there are some 70 and 35 here.
 _SIZES = [(1, 2, 1, 300, 9000), (2, 1, 1, 1100, 4500)]
 
 

@@ -3,7 +3,7 @@
 // RUN: attn-opt %s --attn-to-cpu="bounds-check" | FileCheck %s --check-prefix=BOUNDS
 
 // Everything is in the LLVM dialect; the entry launches a worker and has a
-// plan. An attention on its own allocates nothing but scratch of workers.
+// shape function. An attention on its own allocates nothing but scratch of workers.
 
 // CHECK-NOT: {{func\.func|memref\.|arith\.|math\.|scf\.|vector\.|unrealized}}
 // CHECK-LABEL: llvm.func @bias(
@@ -14,7 +14,7 @@
 // CHECK: llvm.call @attn_rt_alloc
 // CHECK: llvm.call @attn_rt_next_task
 // CHECK: vector<8xf32>
-// CHECK-LABEL: llvm.func @bias.plan(
+// CHECK-LABEL: llvm.func @bias.shapes(
 // CHECK-SAME: -> !llvm.struct<(i1, i64, i64, {{.*}})> attributes {attn.constraints = ["{{.*}}expects k and v to have the same length
 // CHECK-NOT: {{func\.func|memref\.|arith\.|math\.|scf\.|vector\.|unrealized}}
 

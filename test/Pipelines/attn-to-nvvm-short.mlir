@@ -1,5 +1,4 @@
-// Sequences that are known to be no longer than a tile: the loop over tiles of
-// keys, which has one iteration or none, makes a kernel like any other.
+// Sequences that are known to be no longer than a tile: the loop over KV blocks, which has one iteration or none, makes a kernel like any other.
 
 // RUN: attn-opt %s --attn-to-nvvm --split-input-file | FileCheck %s
 // RUN: attn-opt %s --attn-to-nvvm=sparsity=dense --split-input-file | FileCheck %s --check-prefix=DENSE
@@ -43,7 +42,7 @@ func.func @none(%q: tensor<2x4x70x64xbf16>, %k: tensor<2x4x0x64xbf16>, %o: tenso
 // -----
 
 // Lists that are one in all: the loop that makes bits of them stays a kernel.
-// CHECK: llvm.func @lists_summary0(
+// CHECK: llvm.func @lists_prologue0(
 // CHECK: llvm.func @lists(
 func.func @lists(%q: tensor<1x2x64x64xf16>, %rows: tensor<2xi32>, %columns: tensor<?xi32>, %o: tensor<1x2x64x64xf16>) -> tensor<1x2x64x64xf16> {
   %r = attn.attention
@@ -57,7 +56,7 @@ func.func @lists(%q: tensor<1x2x64x64xf16>, %rows: tensor<2xi32>, %columns: tens
 
 // One query, whose list of keys becomes words.
 // CHECK: llvm.func @words(
-// DENSE: llvm.func @words_summary0(
+// DENSE: llvm.func @words_prologue0(
 // DENSE: llvm.func @words(
 // DENSE: wgmma.mma_async
 func.func @words(%q: tensor<1x2x1x64xf16>, %k: tensor<1x2x?x64xf16>, %rows: tensor<2xi32>, %columns: tensor<?xi32>, %o: tensor<1x2x1x64xf16>) -> tensor<1x2x1x64xf16> {
@@ -71,7 +70,7 @@ func.func @words(%q: tensor<1x2x1x64xf16>, %k: tensor<1x2x?x64xf16>, %rows: tens
 // -----
 
 // One block: ranges of its bits are loops of one iteration beside the one over
-// tiles of keys.
+// KV blocks.
 // CHECK: llvm.func @bits(
 // CHECK: wgmma.mma_async
 func.func @bits(%q: tensor<1x2x64x64xf16>, %bits: tensor<1x1xi1>, %o: tensor<1x2x64x64xf16>) -> tensor<1x2x64x64xf16> {

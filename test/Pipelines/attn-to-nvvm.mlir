@@ -6,7 +6,7 @@
 // RUN: FileCheck %s --input-file=%t.accurate.mlir --check-prefix=LEFT
 
 // A function with attention becomes a module of one kernel, which names what
-// the caller passes; its plan stays for the host.
+// the caller passes; its shape function stays for the host.
 
 // CHECK: gpu.module @bias.cuda
 // CHECK: llvm.func @bias(
@@ -18,7 +18,7 @@
 // CHECK-DAG: wgmma.mma_async.sync.aligned
 // CHECK-DAG: tanh.approx.f32
 // CHECK-DAG: ld.global.nc.b32
-// CHECK: func.func @bias.plan(
+// CHECK: func.func @bias.shapes(
 // CHECK-SAME: attn.constraints =
 // CHECK-NOT: func.func @attend
 
@@ -30,7 +30,7 @@
 // LEFT: func.func
 
 // ACCURATE-NOT: tanh.approx.f32
-// ACCURATE: func.func @bias.plan
+// ACCURATE: func.func @bias.shapes
 
 func.func @bias(%q: tensor<?x4x?x128xbf16>, %k: tensor<?x2x?x128xbf16>, %v: tensor<?x2x?x128xbf16>,
                 %w: tensor<?xf32> {attn.name = "w"}) -> tensor<?x4x?x128xbf16> {

@@ -16,7 +16,7 @@ except ImportError:
     torch = None
 
 import attn
-from attn.bench import parts, peers, variants
+from attn.bench import peers, split_kv, variants
 from attn.bench.variants import Case
 
 
@@ -50,13 +50,13 @@ class Programs(unittest.TestCase):
 
     def test_parts(self):
         options = types.SimpleNamespace(dtype="bf16", dims=[64], lengths=[512])
-        cases = list(parts.cases(options))
+        cases = list(split_kv.cases(options))
         self.assertEqual({case.queries for case in cases}, {1, 16, 128, 512})
         for case in cases[0], cases[-1]:
-            kernel = attn.compile(parts.program(case), target="cuda")
+            kernel = attn.compile(split_kv.program(case), target="cuda")
             schedules = [each["schedule"] for each in kernel.report["kernels"]]
-            self.assertEqual(sum("split_keys" in each for each in schedules), 1)
-            self.assertNotIn("split_keys", parts.whole_schedule(kernel))
+            self.assertEqual(sum("split_kv" in each for each in schedules), 1)
+            self.assertNotIn("split_kv", split_kv.whole_schedule(kernel))
 
     def test_flops(self):
         full = Case("none", "full", "f32", 2, 3, 4, 5)
@@ -114,7 +114,7 @@ class Program(unittest.TestCase):
             (["--peers=pallas"], "got 'pallas'"),
             (["--dims=64,x"], "expects a positive number, but got 'x'"),
             (["--rounds=0"], "expects a positive number, but got '0'"),
-            (["--parts", "--device=cpu"], "argument --parts: expects a GPU"),
+            (["--split-kv", "--device=cpu"], "argument --split-kv: expects a GPU"),
         ]:
             run = bench(*arguments)
             self.assertEqual(run.returncode, 2)

@@ -254,9 +254,9 @@ class Summaries(unittest.TestCase):
         self.assertAlmostEqual(sparsity.mean_union(bits), (0.5 + 0.1) / 2)
 
     def test_kernels(self):
-        row = {"attn": {"ms": 1.0, "kernels": {"f_summary0": 0.25, "f": 0.75}}}
+        row = {"attn": {"ms": 1.0, "kernels": {"f_prologue0": 0.25, "f": 0.75}}}
         lines = sparse.lines("keys", make_case("keys-90"), {}, row)
-        self.assertEqual(lines[1], "  attn, ms of kernels: f_summary0 0.2500, f 0.7500")
+        self.assertEqual(lines[1], "  attn, ms of kernels: f_prologue0 0.2500, f 0.7500")
 
 
 class Judge:

@@ -95,11 +95,11 @@ func.func @reported(%x: index, %p: i1) {
 
 // -----
 
-// What is not a tensor stays, as in plans.
+// What is not a tensor stays, as in shape functions.
 
-// CHECK-LABEL: func.func @f.plan(
+// CHECK-LABEL: func.func @f.shapes(
 // CHECK-SAME: %{{.*}}: memref<?xf32, strided<[1], offset: ?>>) -> index
-func.func @f.plan(%x: tensor<?xf32>) -> index attributes {attn.constraints = []} {
+func.func @f.shapes(%x: tensor<?xf32>) -> index attributes {attn.constraints = []} {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?xf32>
   return %n : index

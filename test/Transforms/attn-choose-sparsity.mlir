@@ -45,7 +45,7 @@
 // LAUNCH-LABEL: func @lists
 // LAUNCH: scf.forall
 // LAUNCH: %[[ROW:.*]] = tensor.extract_slice
-// LAUNCH: %[[FILLED:.*]] = attn.list_words %arg2[%{{.*}}, %{{.*}}] into %[[ROW]][%{{.*}}] : tensor<?xi32>, tensor<1x1x1x?xi32> -> tensor<1x1x1x?xi32>
+// LAUNCH: %[[FILLED:.*]] = attn.key_bitmask %arg2[%{{.*}}, %{{.*}}] into %[[ROW]][%{{.*}}] : tensor<?xi32>, tensor<1x1x1x?xi32> -> tensor<1x1x1x?xi32>
 // LAUNCH: tensor.parallel_insert_slice %[[FILLED]]
 
 // EITHER-LABEL: func @lists

@@ -73,19 +73,19 @@ func.func @scalars(%x: f32 {attn.name = "out0"}) -> f32 {
 
 // -----
 
-// Plans, private functions, and functions without results stay.
+// Shape functions, private functions, and functions without results stay.
 
 // CHECK-LABEL: func.func private @private(
 // CHECK-SAME: -> tensor<4xf32>
 // CHECK: func.func @nothing()
-// CHECK: func.func @f.plan(%{{.*}}: tensor<4xf32>) -> index
+// CHECK: func.func @f.shapes(%{{.*}}: tensor<4xf32>) -> index
 func.func private @private(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 func.func @nothing() {
   return
 }
-func.func @f.plan(%x: tensor<4xf32>) -> index attributes {attn.constraints = []} {
+func.func @f.shapes(%x: tensor<4xf32>) -> index attributes {attn.constraints = []} {
   %c4 = arith.constant 4 : index
   return %c4 : index
 }

@@ -22,9 +22,9 @@ func.func @capture(%x: !t, %l: tensor<1x2x?xf32>, %w: tensor<2xf32>) -> tensor<2
 // -----
 
 !t = tensor<1x2x?x64xbf16>
-func.func @both_ends(%x: !t, %l: tensor<1x2x?xf32>) -> !t {
-  // expected-error @below {{expects a schedule that starts work tiles in the order of their keys, so that sums are the same each time, but got #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, both_ends>; leave both_ends out, or add nondeterministic}}
-  %d = attn.attention_grad schedule #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, both_ends> wrt(q)
+func.func @zigzag(%x: !t, %l: tensor<1x2x?xf32>) -> !t {
+  // expected-error @below {{expects a schedule that starts work tiles in the order of their keys, so that sums are the same each time, but got #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, zigzag>; leave zigzag out, or add nondeterministic}}
+  %d = attn.attention_grad schedule #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, zigzag> wrt(q)
       ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, tensor<1x2x?xf32>, !t)
       outs(%x : !t)
   return %d : !t

@@ -5,7 +5,7 @@
 !k = tensor<2x2x?x64xbf16>
 !l = tensor<2x4x?xf32>
 
-// Buffers that work tiles share, of which the sums start as zeros, and a loop over all rows of tiles of queries.
+// Buffers that work tiles share, of which the sums start as zeros, and a loop over all rows of Q blocks.
 // CHECK-LABEL: func @causal
 // CHECK: %[[LSE:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
 // CHECK: %[[DELTA:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
@@ -54,7 +54,7 @@
 // CHECK: arith.truncf {{.*}} : vector<64xf32> to vector<64xbf16>
 
 // A kernel for each loop. A thread has two of the 64 elements of a row.
-// KERNEL: gpu.func @causal_summary0
+// KERNEL: gpu.func @causal_prologue0
 // KERNEL: gpu.func @causal_before0
 // KERNEL-SAME: hopper.vector_loop = {extents = [{extent = 2 : i64}, {extent = 4 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}, {extent = 128 : i64}]}
 // KERNEL: vector.transfer_read {{.*}} vector<2xbf16>

@@ -2,8 +2,7 @@
 
 // RUN: attn-opt %s --split-input-file --attn-tile-gradients --canonicalize --cse | FileCheck %s
 
-// The difference that each query subtracts is computed once. Work tiles of
-// queries give dq, those of keys dk and dv, with a loop over the heads of a
+// The difference that each query subtracts is computed once. Work Q blocks give dq, those of keys dk and dv, with a loop over the heads of a
 // group.
 // CHECK-LABEL: func.func @identity(
 // CHECK-SAME:    %[[Q:[^ ]+]]: tensor<2x4x?x8xbf16>, %[[K:[^ ]+]]: tensor<2x2x?x8xbf16>
@@ -44,8 +43,7 @@ func.func @identity(%q: tensor<2x4x?x8xbf16>, %k: tensor<2x2x?x8xbf16>, %lse: te
 
 // -----
 
-// The mask bounds the keys of queries, and the queries of keys: with j <= i, tiles
-// of keys from j0 to j1 meet the queries from j0 on, and all of them from j1 - 1
+// The mask bounds the keys of queries, and the queries of keys: with j <= i, KV blocks from j0 to j1 meet the queries from j0 on, and all of them from j1 - 1
 // on.
 // CHECK-LABEL: func.func @causal(
 // CHECK:         scf.forall (

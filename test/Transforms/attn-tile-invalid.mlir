@@ -72,7 +72,7 @@ func.func @tiles_of_lists(%q: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %row
 
 func.func @words_of_gathered(%q: tensor<1x1x16x8xbf16>, %a: tensor<1x1x16x8xf32>, %r: tensor<1x1x16xf32>, %rows: tensor<17xi32>, %columns: tensor<?xi32>)
     -> tensor<1x1x16x8xf32> {
-  // expected-error@+1 {{expects tile_n to be a multiple of 32 for gathered keys, but got #hopper.schedule<tile_m = 64, tile_n = 80, stages = 2, registers = 208, head_group = 1>; leave it out, and the compiler chooses one}}
+  // expected-error@+1 {{expects tile_n to be a multiple of 32 for gathered keys, but got #hopper.schedule<tile_m = 64, tile_n = 80, stages = 2, registers = 208, head_swizzle = 1>; leave it out, and the compiler chooses one}}
   %acc, %max, %sum = attn.online_attention scale 1.0 schedule #hopper.schedule<tile_m = 64, tile_n = 80, registers = 208>
       ins(%q, %q, %q : tensor<1x1x16x8xbf16>, tensor<1x1x16x8xbf16>, tensor<1x1x16x8xbf16>)
       sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<17xi32>, tensor<?xi32>)

@@ -177,7 +177,7 @@ func.func @offsets(%off: index, %q: tensor<1x1x16x8xf32>, %o: tensor<1x1x16x8xf3
 // -----
 
 // Tiles that the mask tells apart: what belongs to the rows once, and one loop
-// that asks about each tile of keys. A predicate that no tile can do without has
+// that asks about each KV block. A predicate that no tile can do without has
 // no other side. A tile has at least one query and one key.
 
 // CHECK-LABEL: func @tiles

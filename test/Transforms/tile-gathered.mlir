@@ -1,13 +1,13 @@
 // RUN: attn-opt %s --attn-tile --canonicalize --cse | FileCheck %s
 
-// The keys of each tile of queries are found before the loop over tiles. In it,
+// The keys of each Q block are found before the loop over tiles. In it,
 // numbers say which rows of keys and values are gathered, words say which pairs
 // take part, by the place of a key among those of the tile, and regions see its
 // position.
 
 // CHECK-LABEL: func.func @gathered
 // CHECK-SAME: %[[Q:[^ ]*]]: tensor<2x4x?x8xbf16>, %[[K:[^ ]*]]: tensor<2x2x?x8xbf16>, %[[V:[^ ]*]]: tensor<2x2x?x8xbf16>, %[[ROWS:[^ ]*]]: tensor<4x?xi32>, %[[COLUMNS:[^ ]*]]: tensor<?xi32>
-// CHECK: %[[U:.*]]:3 = attn.list_unions %[[ROWS]], %[[COLUMNS]] queries %{{.*}} keys %{{.*}} tile[64, 96] : tensor<4x?xi32>, tensor<?xi32> -> tensor<1x4x?x2xi32>, tensor<?x96xi32>, tensor<?x3x64xi32>
+// CHECK: %[[U:.*]]:3 = attn.key_union %[[ROWS]], %[[COLUMNS]] queries %{{.*}} keys %{{.*}} tile[64, 96] : tensor<4x?xi32>, tensor<?xi32> -> tensor<1x4x?x2xi32>, tensor<?x96xi32>, tensor<?x3x64xi32>
 // CHECK: scf.forall (%[[B:.*]], %[[H:.*]], %[[T:.*]]) in
 // CHECK: %[[PLACE:.*]] = tensor.extract %[[U]]#0[%c0, %[[H]], %{{.*}}, %c0] : tensor<1x4x?x2xi32>
 // CHECK: %[[FIRST:.*]] = arith.index_cast %[[PLACE]]

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --attn-online-softmax=rescale=lazy --attn-classify-blocks --attn-tile --canonicalize --cse --split-input-file | FileCheck %s
 // RUN: attn-opt %s --attn-online-softmax --attn-classify-blocks --attn-tile=bounds-check --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=BOUNDS
 
-// The loop over tiles of keys: steps by name, the predicate as the region of a
+// The loop over KV blocks: steps by name, the predicate as the region of a
 // mask, and the class of a tile. Of a causal mask, all tiles of the 64 rows of a
 // warpgroup are full but the last one.
 

@@ -150,7 +150,7 @@ Expected<std::vector<EmittedCode>> Selection::get() {
   return codes;
 }
 
-static std::string getPlan(const KernelMetadata &metadata) {
+static std::string printShapeFunction(const KernelMetadata &metadata) {
   std::string text;
   llvm::raw_string_ostream os(text);
   metadata.shapes.print(os, metadata.inputs, metadata.results);
@@ -173,12 +173,12 @@ Expected<std::vector<EmittedCode>> cli::emitCode(llvm::StringRef program,
   Expected<KernelPackage> package = compileToPackage(program, compile);
   if (package)
     dump.writeBinaries(*package);
-  if (options.emit == "plan" || options.emit == "package") {
+  if (options.emit == "shape-function" || options.emit == "package") {
     if (!package)
       return package.takeError();
     return std::vector<EmittedCode>{{"", "",
-                                     options.emit == "plan"
-                                         ? getPlan(package->metadata)
+                                     options.emit == "shape-function"
+                                         ? printShapeFunction(package->metadata)
                                          : package->toBytes()}};
   }
   auto getFirst = [&] {

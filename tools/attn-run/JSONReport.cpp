@@ -172,10 +172,10 @@ static void printKernels(OStream &json, const cuda::CudaProgram &program) {
                            resources->residentBlocks);
           }
           json.attribute("shared_bytes", shared);
-          if (!variant.summaries.empty())
-            json.attributeArray("summaries", [&] {
-              for (const cuda::SummaryKernel &summary : variant.summaries)
-                json.value(summary.entry);
+          if (!variant.prologues.empty())
+            json.attributeArray("prologues", [&] {
+              for (const cuda::PrologueKernel &prologue : variant.prologues)
+                json.value(prologue.entry);
             });
           json.attribute("ptx_bytes", int64_t(variant.ptx.size()));
           json.attribute("cubin_bytes", int64_t(variant.cubin.size()));

@@ -183,7 +183,7 @@ struct CommandLine {
                "this pass of the pipeline, and do not run it"),
       cl::cat(category)};
   cl::opt<std::string> emit{
-      "emit", cl::value_desc("ptx|cubin|llvm|plan|package"),
+      "emit", cl::value_desc("ptx|cubin|llvm|shape-function|package"),
       cl::desc("Print the code for a GPU as PTX or as a binary, or\n"
                "the LLVM IR, or how the extents of results come\n"
                "from those of inputs, or the kernel package, and\n"
@@ -268,11 +268,11 @@ static Error readTarget(const CommandLine &line, Options &options) {
   options.emit = line.emit;
   options.emitTo = line.emitTo;
   bool needsGPU = options.emit == "ptx" || options.emit == "cubin";
-  bool isWhole = options.emit == "plan" || options.emit == "package";
+  bool isWhole = options.emit == "shape-function" || options.emit == "package";
   if (line.emit.getNumOccurrences() && !needsGPU && !isWhole &&
       options.emit != "llvm")
     return makeError("expects --emit=ptx, --emit=cubin, --emit=llvm, "
-                     "--emit=plan or --emit=package, but got '" +
+                     "--emit=shape-function or --emit=package, but got '" +
                      options.emit + "'");
   if (line.emitTo.getNumOccurrences() &&
       (options.emit.empty() || options.emitTo.empty()))

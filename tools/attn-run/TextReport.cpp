@@ -37,9 +37,10 @@ static void printKernels(raw_ostream &os, const cuda::CudaProgram &program) {
         row.push_back("blocks not known");
       row.push_back(variant.schedule);
       rows.push_back(row);
-      for (const cuda::SummaryKernel &summary : variant.summaries)
-        rows.push_back({summary.entry, formatv("{0} threads", summary.threads),
-                        "", "", "", "", "fills tables before"});
+      for (const cuda::PrologueKernel &prologue : variant.prologues)
+        rows.push_back({prologue.entry,
+                        formatv("{0} threads", prologue.threads), "", "", "",
+                        "", "fills tables before"});
       for (const cuda::LoopKernel &loop : variant.loops)
         rows.push_back({loop.entry, formatv("{0} threads", loop.threads), "",
                         "", "", "",

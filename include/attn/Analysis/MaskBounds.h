@@ -2,7 +2,7 @@
 //
 // Reads the mask region of an attention as a tree of conjunctions,
 // disjunctions and choices over comparisons `key * j + rows(i) >= 0`. From it
-// one can tell, for a whole tile of queries, which keys no row may see and
+// one can tell, for a whole Q block, which keys no row may see and
 // which keys all rows see. What the tree cannot say is `Unknown`: the key may
 // be masked or not.
 //
@@ -34,7 +34,7 @@ struct LinearForm {
   int64_t takeTerm(Value value);
 };
 
-/// What a mask is read for: bounds of tiles of queries, or single pairs.
+/// What a mask is read for: bounds of Q blocks, or single pairs.
 enum class MaskReading { Tiles, Pairs };
 
 struct MaskNode {
@@ -81,9 +81,9 @@ public:
   std::optional<std::pair<int64_t, int64_t>>
   getFormRange(const LinearForm &form) const;
   const MaskValues &getValues() const { return values; }
-  /// Whether the keys that a tile of queries needs are one interval, and those
+  /// Whether the keys that a Q block needs are one interval, and those
   /// that all of it allows are one, as far as its comparisons say, so that the
-  /// bounds of these intervals leave nothing to know about a tile of keys.
+  /// bounds of these intervals leave nothing to know about a KV block.
   bool areIntervals() const;
   /// The first operation that could not be read, or null.
   Operation *getObstacle() const { return obstacle; }

@@ -36,7 +36,7 @@ struct AttnToCPUOptions : public PassPipelineOptions<AttnToCPUOptions> {
       llvm::cl::init("auto")};
 };
 
-/// Calls are inlined, plans of the extents are made, results become
+/// Calls are inlined, shape functions are made, results become
 /// destinations, regions of attentions are canonical.
 void buildTensorStage(OpPassManager &pm, const AttnToCPUOptions &options);
 /// Attentions are reductions over keys whose blocks are classified.

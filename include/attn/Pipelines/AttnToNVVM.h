@@ -1,7 +1,7 @@
 //===- AttnToNVVM.h - From attention to kernels for a GPU -------*- C++ -*-===//
 //
 // The pipeline in stages, as in AttnToCPU.h. Functions with attention become
-// modules of kernels, and plans of extents stay functions for the host: the
+// modules of kernels, and shape functions stay functions for the host: the
 // stages "buffer" and "llvm" of AttnToCPU.h lower them.
 //
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,7 @@
 //
 // What a kernel's results have for extents, and what the extents of its inputs
 // must fulfil, as a list of operations on 64-bit integers. The compiler makes
-// it of the function that attn-plan adds; a launch evaluates it.
+// it of the function that attn-shape-function adds; a launch evaluates it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- Branches.cpp - Branches that yield tiles ---------------------------===//
 //
-// A tile of keys is computed with a predicate, without one, or not at all. Each
+// A KV block is computed with a predicate, without one, or not at all. Each
 // side of the branch continues the state of the softmax where it lies, and the
 // side that does nothing leaves it there.
 //

@@ -98,7 +98,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
       gradient.getOutOf(kGradQuery) && !gradient.getNondeterministic();
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t stages,
-                 int64_t registers, int64_t threadBlocks, ArrayRef<Place> order,
+                 int64_t registers, int64_t minCtasPerSm, ArrayRef<Place> order,
                  ArrayRef<StringRef> exclusive, double tileCost, double keyCost,
                  DictionaryAttr partitions = {}) -> HopperSchedule & {
     SmallVector<Attribute> names;
@@ -106,12 +106,12 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
       names.push_back(builder.getStringAttr(name));
     HopperSchedule &added = schedules.emplace_back();
     added.schedule = hopper::ScheduleAttr::get(
-        op.getContext(), tileM, tileN, stages, registers, /*headGroup=*/1,
-        /*headGroupKeys=*/0, /*captureStages=*/0, threadBlocks,
-        /*inFlight=*/tileM > 64 ? 2 : 1, isOrdered, /*bothEnds=*/false,
+        op.getContext(), tileM, tileN, stages, registers, /*headSwizzle=*/1,
+        /*headSwizzleKeys=*/0, /*captureStages=*/0, minCtasPerSm,
+        /*inFlight=*/tileM > 64 ? 2 : 1, isOrdered, /*zigzag=*/false,
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
         /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
-        /*splitKeys=*/false, /*packHeads=*/false, getOrder(gradient, order),
+        /*splitKV=*/false, /*packGQA=*/false, getOrder(gradient, order),
         names.empty() ? ArrayAttr() : builder.getArrayAttr(names), partitions);
     added.tileCost = tileCost;
     added.keyCost = isMasked ? keyCost / 2 : keyCost;
@@ -141,7 +141,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
       add(128, 128, 2, 240, 1, together, {}, 5.0, 19.0e-3);
     add(128, 128, 2, 240, 1, plain, {}, 5.0, 21.0e-3);
   } else if (dim <= 128) {
-    // Two thread blocks have shared memory for one block of queries each.
+    // Two CTAs have shared memory for one block of queries each.
     add(64, 64, 1, 216, 2, plain, {}, 3.0, 25.0e-3);
   }
   if (dim > 128 && !getPartitions(gradient).empty())

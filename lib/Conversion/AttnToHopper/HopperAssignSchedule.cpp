@@ -39,7 +39,7 @@ static void useProduct(AttentionLikeOpInterface op) {
 static void describe(Operation *op, const HopperSchedule &schedule) {
   InFlightDiagnostic remark =
       op->emitRemark(schedule.isForAnyStrides ? "for any strides: "
-                     : schedule.isForFewTiles ? "for few tiles: "
+                     : schedule.isSplitKV     ? "split-KV: "
                      : schedule.isLastResort  ? "last resort: "
                                               : "schedule: ");
   remark << schedule.schedule;

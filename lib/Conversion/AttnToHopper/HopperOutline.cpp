@@ -2,7 +2,7 @@
 
 #include "HopperOutliner.h"
 #include "PackedHeads.h"
-#include "SummaryKernels.h"
+#include "PrologueKernels.h"
 #include "VectorLoops.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
@@ -48,7 +48,7 @@ TileAccess Outliner::getAccess(Value tensor, Type element, int64_t row,
   for (int64_t dim = 0, rank = type.getRank(); dim < rank; ++dim)
     if (dim != row && dim != column)
       access.dims.push_back(dim);
-  if (PackHeadsOp packing = values->getPacking(tensor)) {
+  if (PackGQAOp packing = values->getPacking(tensor)) {
     access.packing = packing.getCount().getDefiningOp<PackedCountOp>();
     if (access.dims[0] == static_cast<int64_t>(packing.getHeads()))
       std::swap(access.dims.front(), access.dims.back());
@@ -146,8 +146,8 @@ LogicalResult Outliner::matchSoftmax() {
                              "on a GPU")
            << otherTarget;
   // Of no keys, minus the maximum is the largest number.
-  firstShift = isBounded ? -start.getSplatValue<APFloat>().convertToDouble()
-                         : std::numeric_limits<float>::max();
+  firstNegMax = isBounded ? -start.getSplatValue<APFloat>().convertToDouble()
+                          : std::numeric_limits<float>::max();
   return success();
 }
 
@@ -252,7 +252,7 @@ LogicalResult Outliner::match() {
     for (Value output : step.getOutputs())
       if (failed(matchBlock(output)))
         return failure();
-  if (failed(matchSoftmax()) || failed(matchParts()) ||
+  if (failed(matchSoftmax()) || failed(matchSplits()) ||
       failed(matchPartitions()))
     return failure();
   matchCaptures();
@@ -285,7 +285,7 @@ LogicalResult Outliner::emitLoop() {
   for (auto [number, init] : llvm::enumerate(loop.getInitArgs())) {
     Value argument = loop.getRegionIterArg(number);
     if (argument == max) {
-      inits.push_back(splat(getVectorType(1), firstShift));
+      inits.push_back(splat(getVectorType(1), firstNegMax));
     } else if (argument == sum) {
       inits.push_back(splat(getVectorType(4), 0));
     } else {
@@ -389,7 +389,7 @@ LogicalResult Outliner::emitRows(const OutlinedResult &result, Value vector) {
   }
   Value packed;
   IntegerAttr heads;
-  if (PackHeadsOp packing = result.packing) {
+  if (PackGQAOp packing = result.packing) {
     FailureOr<Value> count = values->getScalar(packing.getCount());
     if (failed(count))
       return failure();
@@ -464,7 +464,7 @@ LogicalResult Outliner::emitResults() {
                                          values->getState(sum)));
   }
   if (parts) {
-    if (failed(emitPartResults()))
+    if (failed(emitSplitResults()))
       return failure();
     hopper::EndOp::create(builder, loc);
     return success();
@@ -492,20 +492,20 @@ LogicalResult Outliner::emitResults() {
 
 /// How many heads take turns in the order of work tiles, or null for one: fewer
 /// than the schedule's, if they have together many keys.
-Value Outliner::emitHeadGroup() {
-  if (schedule.getHeadGroup() == 1)
+Value Outliner::emitHeadSwizzle() {
+  if (schedule.getHeadSwizzle() == 1)
     return {};
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  Value group = index(schedule.getHeadGroup());
-  if (schedule.getHeadGroupKeys() == 0)
+  Value group = index(schedule.getHeadSwizzle());
+  if (schedule.getHeadSwizzleKeys() == 0)
     return group;
   const TileAccess &keys = blocks.begin()->second;
   Value count = arith::MaxUIOp::create(
       builder, loc, values->getExtent(keys.argument, keys.dims[2]), index(1));
   Value heads = arith::DivUIOp::create(
-      builder, loc, index(schedule.getHeadGroupKeys()), count);
+      builder, loc, index(schedule.getHeadSwizzleKeys()), count);
   return arith::MinUIOp::create(
       builder, loc, group,
       arith::MaxUIOp::create(builder, loc, heads, index(1)));
@@ -530,9 +530,9 @@ LogicalResult Outliner::emitWork(Block *body) {
     return failure();
   auto work = hopper::WorkLoopOp::create(
       builder, loc, TypeRange(), extents[0], extents[1], extents[2],
-      parts ? parts->numParts : Value(),
+      parts ? parts->numSplits : Value(),
       schedule.getPersistent() ? arguments->getCounter() : Value(),
-      emitHeadGroup(), ValueRange());
+      emitHeadSwizzle(), ValueRange());
   Block *block = builder.createBlock(&work.getBody());
   Type index = builder.getIndexType(), i32 = builder.getI32Type();
   for (unsigned id = 0; id < work.getNumIds(); ++id)
@@ -585,7 +585,7 @@ LogicalResult Outliner::run() {
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
   FailureOr<DictionaryAttr> tables = describeTables(program);
-  if (failed(tables) || failed(emitSummaryKernels(builder, program)) ||
+  if (failed(tables) || failed(emitPrologueKernels(builder, program)) ||
       failed(emitVectorKernels(builder, program)))
     return failure();
   auto kernel =
@@ -605,7 +605,7 @@ LogicalResult Outliner::run() {
   kernel->setAttr(hopper::kGridAttrName, describeGrid());
   if (*tables)
     kernel->setAttr(hopper::kTablesAttrName, *tables);
-  declareParts(kernel);
+  declareSplits(kernel);
   if (failed(emitWork(&kernel.getBody().front())))
     return failure();
   builder.setInsertionPointToEnd(&kernel.getBody().front());

@@ -118,8 +118,8 @@ FailureOr<HeldSlopes> Outliner::holdSlopes() {
   Value inProduct =
       arith::SelectOp::create(builder, loc, isPlain, splat(type, 0), *slope);
   auto parts = VectorType::get({8, hopper::kWarpgroupRows}, element);
-  return HeldSlopes{hopper::SplitOp::create(builder, loc, parts, inProduct),
-                    isPlain};
+  return HeldSlopes{
+      hopper::SplitBF16x3Op::create(builder, loc, parts, inProduct), isPlain};
 }
 
 LogicalResult Outliner::emitSlopes() {
@@ -134,7 +134,7 @@ LogicalResult Outliner::emitSlopes() {
                                           ->getParentOfType<gpu::GPUFuncOp>()
                                           .getBody()
                                           .front());
-    ramp = hopper::CreateRampOp::create(
+    iotaTile = hopper::CreateIotaTileOp::create(
         builder, loc,
         hopper::TileType::get(builder.getContext(), tileN, /*columns=*/8,
                               element, tileN));
@@ -156,7 +156,7 @@ LogicalResult Outliner::emitSlopes() {
 /// Last, as sums of large numbers lose more.
 Value Outliner::addBias(Value product) {
   return hopper::DotOp::create(builder, loc, product.getType(), held.slopes,
-                               ramp, product, /*rhs_transposed=*/false);
+                               iotaTile, product, /*rhs_transposed=*/false);
 }
 
 /// The scores without their factor and what the first key gets, whose bias is

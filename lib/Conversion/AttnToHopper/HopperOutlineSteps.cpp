@@ -258,7 +258,7 @@ LogicalResult Outliner::emitOnlineStep(OnlineStepOp step) {
       builder.getStringAttr(stringifyRescale(step.getRescale())));
   values->map(step.getProbabilities(), next.getProbabilities());
   values->map(step.getNewAcc(), next.getNewAcc());
-  values->setState(step.getNewMax(), next.getNewShift());
+  values->setState(step.getNewMax(), next.getNewNegMax());
   values->setState(step.getNewSum(), next.getNewSum());
   return success();
 }

@@ -3,8 +3,8 @@
 #ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H
 #define ATTN_LIB_CONVERSION_ATTNTOHOPPER_HOPPEROUTLINER_H
 
+#include "CombineKernel.h"
 #include "KernelValues.h"
-#include "MergeKernel.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "llvm/ADT/MapVector.h"
@@ -27,7 +27,7 @@ struct OutlinedResult {
   /// What it is written to, as it is seen there, and what packs its heads, or
   /// null.
   Value destination;
-  PackHeadsOp packing;
+  PackGQAOp packing;
 };
 
 /// A capture with an element for each row and position of a block, which comes
@@ -116,7 +116,7 @@ private:
   FailureOr<Value> emitBiasOfFirstKey();
   LogicalResult emitReads(StepOp step);
   LogicalResult emitWork(Block *body);
-  Value emitHeadGroup();
+  Value emitHeadSwizzle();
   LogicalResult emitQueries();
   LogicalResult emitBounds();
   LogicalResult emitLoopInputs();
@@ -151,10 +151,10 @@ private:
   bool isUsedElsewhere(Value output, StringRef partition);
   void takeFromOthers(StepOp step, StringRef partition);
   Value publish(Value vector, bool isTransposed);
-  LogicalResult matchParts();
-  void declareParts(gpu::GPUFuncOp kernel);
+  LogicalResult matchSplits();
+  void declareSplits(gpu::GPUFuncOp kernel);
   void takePart(Value &lower, Value &upper);
-  LogicalResult emitPartResults();
+  LogicalResult emitSplitResults();
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
                             int64_t stages);
   FailureOr<Value> emitVector(Value source, ValueRange indices, VectorType type,
@@ -186,7 +186,7 @@ private:
   TileLoopOp loop;
   OnlineStepOp softmax;
   /// What the shift of its scores starts as.
-  double firstShift = 0;
+  double firstNegMax = 0;
   /// The tiles that steps load, by what they are in the worker's program: that
   /// of the loop, and that of a work tile, which is a tile of the kernel, too.
   llvm::MapVector<Value, TileAccess> blocks;
@@ -203,7 +203,7 @@ private:
   AffineScoresOp affine;
   vector::ContractionOp biased;
   HeldSlopes held;
-  Value ramp;
+  Value iotaTile;
   /// Tiles, those that have the rows of the work tile as columns, and vectors
   /// that are operands of products.
   DenseMap<Value, Value> tiles, acrossTiles, operands;
@@ -216,12 +216,12 @@ private:
   Value first, end;
   /// The bounds of the loop.
   Value lower, upper;
-  /// Where keys are shared out to parts: what is merged, the row of the output
-  /// before it is rounded, where the results of parts go, which part a work
-  /// tile is, and whether that has keys.
-  MergedResults merged;
+  /// Where keys are shared out to parts: what is combined, the row of the
+  /// output before it is rounded, where the results of parts go, which part a
+  /// work tile is, and whether that has keys.
+  CombinedResults combined;
   Value unrounded;
-  std::optional<PartResults> parts;
+  std::optional<SplitResults> parts;
   Value part, hasKeys;
   /// Whether a block is full, where there are classes.
   Value isFull;

@@ -23,7 +23,7 @@ public:
   Value getScalar(unsigned argument);
   /// How many heads are packed.
   Value getPackedCount();
-  /// What thread blocks claim work with.
+  /// What CTAs fetch work with.
   Value getCounter();
   /// A tensor that is read or written element by element: an argument, or a
   /// table that a kernel before this one fills, whose numbers are after those

@@ -40,16 +40,16 @@ Value KernelValues::skipDestination(Value tensor) {
   }
 }
 
-PackHeadsOp KernelValues::getPacking(Value tensor) {
-  auto packing = skipDestination(tensor).getDefiningOp<PackHeadsOp>();
+PackGQAOp KernelValues::getPacking(Value tensor) {
+  auto packing = skipDestination(tensor).getDefiningOp<PackGQAOp>();
   return packing && packing.getCount().getDefiningOp<PackedCountOp>()
              ? packing
-             : PackHeadsOp();
+             : PackGQAOp();
 }
 
 std::optional<unsigned> KernelValues::getArgument(Value tensor) {
   tensor = skipDestination(tensor);
-  if (PackHeadsOp packing = getPacking(tensor))
+  if (PackGQAOp packing = getPacking(tensor))
     tensor = skipDestination(packing.getSource());
   auto argument = dyn_cast<BlockArgument>(tensor);
   if (argument && argument.getOwner() == &function.getBody().front())
@@ -80,7 +80,7 @@ Value KernelValues::getExtent(unsigned argument, int64_t dim) {
 
 FailureOr<Value> KernelValues::getExtent(Value tensor, int64_t dim) {
   Value extent = getExtent(*getOperand(tensor), dim);
-  PackHeadsOp packing = getPacking(tensor);
+  PackGQAOp packing = getPacking(tensor);
   if (!packing || !isPackedDim(packing, dim))
     return extent;
   FailureOr<Value> count = getScalar(packing.getCount());

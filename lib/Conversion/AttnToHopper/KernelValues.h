@@ -74,7 +74,7 @@ public:
   /// a cast, or packed heads.
   std::optional<unsigned> getArgument(Value tensor);
   /// What packs the heads of a tensor, or null.
-  PackHeadsOp getPacking(Value tensor);
+  PackGQAOp getPacking(Value tensor);
   std::optional<unsigned> getOperand(Value tensor) override;
   Value getExtent(unsigned argument, int64_t dim);
   /// That of a view of an argument.

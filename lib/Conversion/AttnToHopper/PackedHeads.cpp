@@ -6,12 +6,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-bool mlir::attn::isPackedDim(PackHeadsOp op, int64_t dim) {
+bool mlir::attn::isPackedDim(PackGQAOp op, int64_t dim) {
   auto number = static_cast<uint64_t>(dim);
   return number == op.getHeads() || number == op.getRows();
 }
 
-Value mlir::attn::emitPackedExtent(OpBuilder &builder, PackHeadsOp op,
+Value mlir::attn::emitPackedExtent(OpBuilder &builder, PackGQAOp op,
                                    int64_t dim, Value extent, Value count,
                                    Location loc) {
   // A launch has seen to it that all rows are positions.

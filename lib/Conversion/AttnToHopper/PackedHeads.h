@@ -8,11 +8,11 @@
 namespace mlir::attn {
 
 /// Whether packed heads have another extent `dim` than their source.
-bool isPackedDim(PackHeadsOp op, int64_t dim);
+bool isPackedDim(PackGQAOp op, int64_t dim);
 
 /// That extent, with `count` heads in one, where that of the source is
 /// `extent`.
-Value emitPackedExtent(OpBuilder &builder, PackHeadsOp op, int64_t dim,
+Value emitPackedExtent(OpBuilder &builder, PackGQAOp op, int64_t dim,
                        Value extent, Value count, Location loc);
 
 /// The first head and the first query of rows of packed heads.

@@ -108,11 +108,12 @@ static void collectCaptureTiles(Region &region, unsigned queryArgument,
 }
 
 /// Whether the mask reads bits of words, as lists of single keys become.
-static bool hasKeyWords(AttentionLikeOpInterface op) {
+static bool hasKeyBitmask(AttentionLikeOpInterface op) {
   if (hasKeyLists(op))
     return true;
   WalkResult walk = op.getMask().walk([](tensor::ExtractOp read) {
-    return isKeyWord(read) ? WalkResult::interrupt() : WalkResult::advance();
+    return isKeyBitmaskWord(read) ? WalkResult::interrupt()
+                                  : WalkResult::advance();
   });
   return walk.wasInterrupted();
 }
@@ -156,14 +157,14 @@ static bool hasGlobalQueries(const MaskNode &node, AttentionLikeOpInterface op,
 /// Whether a launch may share out keys: there are not known to be so few that a
 /// tile is not shared out, nor so many tiles that all multiprocessors have
 /// several, unless some may take longer than others.
-static bool maySplitKeys(AttentionLikeOpInterface op, bool hasLongTiles,
-                         bool isPacked) {
+static bool maySplitKV(AttentionLikeOpInterface op, bool hasLongTiles,
+                       bool isPacked) {
   constexpr int64_t tileM = 64, leastTileN = 64;
   Layout query = op.getLayout(0), key = op.getLayout(1);
   ArrayRef<int64_t> shape = op.getQueryType().getShape();
   int64_t keys = op.getKeyType().getDimSize(key.s);
   if (!ShapedType::isDynamic(keys) &&
-      keys <= leastTileN * hopper::kLeastPartTiles)
+      keys <= leastTileN * hopper::kMinSplitBlocks)
     return false;
   if (hasLongTiles || ShapedType::isDynamic(shape[query.b]) ||
       ShapedType::isDynamic(shape[query.h]) ||
@@ -207,7 +208,7 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   if (!mask.empty())
     bounds.emplace(op);
   // Lists of single keys leave hardly a KV block out.
-  words = hasKeyWords(op);
+  words = hasKeyBitmask(op);
   classes = !words && !op->hasAttr(kWholeAttrName) &&
             (op.getSparsityAttr() || (bounds && !bounds->areIntervals()));
   causal = bounds && boundsKeys(bounds->getRoot(), op, -1);
@@ -226,5 +227,5 @@ ProgramFacts::ProgramFacts(AttentionLikeOpInterface op) {
   scoreFunctions = hasFunctions(score);
   scoreArithmetic = !score.empty() && !bias && !scoreReadsKeys;
   packable = getPackingObstacle(op).empty();
-  fewTiles = maySplitKeys(op, classes && !window, packable && !bias);
+  fewTiles = maySplitKV(op, classes && !window, packable && !bias);
 }

@@ -5,12 +5,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The shared memory that a thread block may have, in bytes: its part of that
+/// The shared memory that a CTA may have, in bytes: its part of that
 /// of a multiprocessor, but for what the hardware takes for each.
 static int64_t getSharedLimit(TargetAttr target,
                               hopper::ScheduleAttr schedule) {
   return std::min(target.getCtaShared(),
-                  target.getSmShared() / schedule.getThreadBlocks() -
+                  target.getSmShared() / schedule.getMinCtasPerSm() -
                       target.getReservedShared());
 }
 
@@ -35,10 +35,11 @@ static int64_t getChannelBytes(hopper::ScheduleAttr schedule,
   for (Type element : captures)
     captureBytes += getRowBytes(schedule.getTileN(), element);
   // Positions of keys in a tile.
-  int64_t ramp = schedule.getBiasInProduct()
-                     ? schedule.getTileN() * getRowBytes(hopper::kChunkColumns)
-                     : 0;
-  return barrierBytes + ramp + schedule.getTileM() * keys +
+  int64_t iotaTile =
+      schedule.getBiasInProduct()
+          ? schedule.getTileN() * getRowBytes(hopper::kChunkColumns)
+          : 0;
+  return barrierBytes + iotaTile + schedule.getTileM() * keys +
          schedule.getStages() * schedule.getTileN() * (keys + values) +
          schedule.getCaptureStages() * schedule.getTileM() * captureBytes;
 }
@@ -48,7 +49,7 @@ int64_t mlir::attn::getStagingColumns(TargetAttr target,
                                       int64_t queryKeyDim, int64_t valueDim,
                                       ArrayRef<Type> captures) {
   // Results of parts go to memory as they are.
-  if (schedule.getSplitKeys())
+  if (schedule.getSplitKV())
     return 0;
   bool fitsInQueries = queryKeyDim == valueDim;
   if (!schedule.getPersistent() && fitsInQueries)

@@ -178,7 +178,7 @@ static bool fromJSON(const json::Value &value, ScheduleTable::Model &model,
   return mapper &&
          checkNames(value,
                     {"typical_keys", "masked_part", "alone",
-                     "most_instructions", "word_byte_cost", "merge_cost",
+                     "most_instructions", "word_byte_cost", "combine_cost",
                      "part_element_cost"},
                     path) &&
          mapper.map("typical_keys", model.typicalKeys) &&
@@ -186,7 +186,7 @@ static bool fromJSON(const json::Value &value, ScheduleTable::Model &model,
          mapper.map("alone", model.alone) &&
          mapper.map("most_instructions", model.mostInstructions) &&
          mapper.map("word_byte_cost", model.wordByteCost) &&
-         mapper.map("merge_cost", model.mergeCost) &&
+         mapper.map("combine_cost", model.combineCost) &&
          mapper.map("part_element_cost", model.partElementCost);
 }
 
@@ -363,9 +363,9 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
             getSchedule(*section, row, facts, context);
         if (!schedule)
           return schedule.takeError();
-        if (schedule->getSplitKeys() != (row.use == Use::FewTiles) ||
+        if (schedule->getSplitKV() != (row.use == Use::FewTiles) ||
             schedule->getStrided() != (row.use == Use::AnyStrides))
-          return reject("split_keys for few tiles alone, and strided for any "
+          return reject("split_kv for few tiles alone, and strided for any "
                         "strides");
         std::string message = explainFailure(context, [&] {
           auto emit = [&] { return emitError(UnknownLoc::get(context)); };

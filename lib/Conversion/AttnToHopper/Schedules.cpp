@@ -95,12 +95,11 @@ void Chooser::setCosts(Choice &choice) {
   choice.typicalKeys = model.typicalKeys;
   // A tile that is left alone takes less than its part of what CTAs take beside
   // each other, as much as they take more than their part.
-  bool isBesides =
-      choice.schedule.getThreadBlocks() > 1 && !choice.isForFewTiles;
+  bool isBesides = choice.schedule.getMinCtasPerSm() > 1 && !choice.isSplitKV;
   choice.fewAreLong = facts.hasLongRows;
   choice.longKeyCost =
       facts.window ? 0 : choice.keyCost * (isBesides ? model.alone : 1);
-  if (!choice.isForFewTiles) {
+  if (!choice.isSplitKV) {
     choice.tileCost += model.typicalKeys * choice.keyCost;
     choice.keyCost = 0;
   }
@@ -113,7 +112,7 @@ LogicalResult Chooser::add(const ScheduleTable::Row &row) {
   Choice choice;
   choice.source = &row;
   choice.row = table.describe(row);
-  choice.isForFewTiles = row.use == Use::FewTiles;
+  choice.isSplitKV = row.use == Use::FewTiles;
   choice.isForAnyStrides = row.use == Use::AnyStrides;
   // The first one of all is none.
   choice.isLastResort = row.use == Use::LastResort && !choices.empty();
@@ -149,7 +148,7 @@ LogicalResult Chooser::dropLargeTiles() {
   };
   hopper::ScheduleAttr kept;
   for (const Choice &choice : choices)
-    if (!choice.isForAnyStrides && !choice.isForFewTiles)
+    if (!choice.isForAnyStrides && !choice.isSplitKV)
       kept = choice.schedule;
   for (Choice &choice : choices)
     if (choice.isForAnyStrides && isLarge(choice))
@@ -169,7 +168,7 @@ FailureOr<SmallVector<HopperSchedule>> Chooser::choose() {
   if (failed(dropLargeTiles()))
     return failure();
   if (llvm::none_of(choices, [](const Choice &choice) {
-        return !choice.isForAnyStrides && !choice.isForFewTiles;
+        return !choice.isForAnyStrides && !choice.isSplitKV;
       }))
     return op.emitError("expects a row of the table of schedules that this "
                         "attention takes for any extents");

@@ -19,10 +19,10 @@ using namespace mlir::attn;
 /// once, packed heads, which `packing` is set to.
 static FailureOr<unsigned> getArgument(func::FuncOp function, Value tensor,
                                        Operation *user, StringRef what,
-                                       PackHeadsOp &packing) {
+                                       PackGQAOp &packing) {
   Value source = tensor;
   while (Operation *view = source.getDefiningOp()) {
-    auto packed = dyn_cast<PackHeadsOp>(view);
+    auto packed = dyn_cast<PackGQAOp>(view);
     if (packed && !packing && packed.getCount().getDefiningOp<PackedCountOp>())
       packing = packed;
     else if (!isa<tensor::CastOp>(view))
@@ -51,7 +51,7 @@ FailureOr<TileAccess> mlir::attn::getGatherAccess(func::FuncOp function,
     return gather.emitError("expects rows to be gathered by numbers that are a "
                             "row of a table");
   // With lists, heads are not packed.
-  PackHeadsOp packing;
+  PackGQAOp packing;
   FailureOr<unsigned> argument =
       getArgument(function, gather.getSource(), gather, "rows", packing);
   if (failed(argument))
@@ -111,7 +111,7 @@ void mlir::attn::mergeBranches(RewriterBase &rewriter, Block &body) {
           GreedyRewriteStrictness::ExistingAndNewOps));
 }
 
-bool mlir::attn::isSummary(scf::ForallOp grid) {
+bool mlir::attn::isPrologue(scf::ForallOp grid) {
   return !grid->use_empty() &&
          llvm::all_of(grid->getUsers(), [](Operation *op) {
            return isa<tensor::ExtractOp, tensor::DimOp, GatherOp>(op);
@@ -120,8 +120,8 @@ bool mlir::attn::isSummary(scf::ForallOp grid) {
 
 LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
-    if (isa<scf::ForallOp, ListUnionsOp, tensor::DimOp, tensor::CastOp,
-            tensor::EmptyOp, memref::AllocOp, PackedCountOp, PackHeadsOp,
+    if (isa<scf::ForallOp, KeyUnionOp, tensor::DimOp, tensor::CastOp,
+            tensor::EmptyOp, memref::AllocOp, PackedCountOp, PackGQAOp,
             UnpackHeadsOp, func::ReturnOp,
             bufferization::MaterializeInDestinationOp>(op) ||
         (isa<linalg::FillOp>(op) && op.getNumResults() == 0) ||
@@ -138,8 +138,8 @@ LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
 LogicalResult mlir::attn::matchGrids(TileProgram &program) {
   func::FuncOp function = program.function;
   for (scf::ForallOp grid : function.getOps<scf::ForallOp>()) {
-    if (isSummary(grid)) {
-      program.summaries.push_back(grid);
+    if (isPrologue(grid)) {
+      program.prologues.push_back(grid);
       llvm::append_range(program.tables, grid.getResults());
       continue;
     }
@@ -153,7 +153,7 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
              << otherTarget;
     program.grid = grid;
   }
-  for (auto unions : function.getOps<ListUnionsOp>()) {
+  for (auto unions : function.getOps<KeyUnionOp>()) {
     program.unions = unions;
     llvm::append_range(program.tables, unions.getTables());
   }

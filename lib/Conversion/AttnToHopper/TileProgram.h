@@ -36,10 +36,10 @@ struct TileProgram {
   hopper::ScheduleAttr schedule;
   /// Loops before it, which fill tables that it reads an element at a time: all
   /// of their results, in order.
-  SmallVector<scf::ForallOp> summaries;
-  /// What finds the keys of tiles of queries with lists, or null; its results
+  SmallVector<scf::ForallOp> prologues;
+  /// What finds the keys of Q blocks with lists, or null; its results
   /// are tables after the others.
-  ListUnionsOp unions;
+  KeyUnionOp unions;
   /// Loops over vectors that run before the workers, and behind them.
   SmallVector<scf::ForallOp> before, behind;
   /// Buffers that the function allocates, which are tables after all others,
@@ -59,7 +59,7 @@ FailureOr<TileAccess> getGatherAccess(func::FuncOp function,
 void mergeBranches(RewriterBase &rewriter, Block &body);
 
 /// Whether a loop fills tables for another one.
-bool isSummary(scf::ForallOp grid);
+bool isPrologue(scf::ForallOp grid);
 
 /// Finds the loop of the workers and, before it, what fills tables.
 LogicalResult matchGrids(TileProgram &program);

@@ -51,14 +51,14 @@ public:
   /// The number of a tensor as an operand of a kernel: an argument of the
   /// function, or a table after those.
   virtual std::optional<unsigned> getOperand(Value tensor) = 0;
-  /// What does not change from tile of keys to tile of keys is computed before
+  /// What does not change from KV block to KV block is computed before
   /// this operation; null for where the builder stands.
   void setAnchor(Operation *op) { anchor = op; }
   /// While code is emitted that few tiles run, only what is costly is computed
   /// before: all else would take registers from the other tiles. Returns what
   /// was set.
   bool setRarelyRun(bool value) { return std::exchange(isRarelyRun, value); }
-  /// Whether a value is the same for all tiles of keys.
+  /// Whether a value is the same for all KV blocks.
   bool isInvariant(Value value);
 
 protected:
@@ -81,7 +81,7 @@ protected:
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
 
-  /// The loop over tiles of keys.
+  /// The loop over KV blocks.
   void setLoop(TileLoopOp value) { loop = value; }
   /// Whether a value is to be computed before the anchor.
   bool isHoisted(Value value);

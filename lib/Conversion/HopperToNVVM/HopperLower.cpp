@@ -91,8 +91,8 @@ static void addLegality(ConversionTarget &target,
   target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
   target.markUnknownOpDynamicallyLegal([](Operation *) { return false; });
   target.addLegalOp<hopper::WarpSpecializeOp, hopper::YieldOp,
-                    hopper::CreateChannelOp, hopper::CreateMailboxOp,
-                    hopper::CreateTurnsOp>();
+                    hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
+                    hopper::CreatePingPongOp>();
   target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect>(
       [&](Operation *op) {
         return llvm::all_of(op->getOperandTypes(), isScalar) &&
@@ -141,11 +141,11 @@ static LogicalResult convertOps(Kernel &kernel) {
                         populateElementwisePatterns, populateFragmentPatterns,
                         populateGatherPatterns,      populateIndexPatterns,
                         populateLimitPatterns,       populateListPatterns,
-                        populateMatrixPatterns,      populatePartPatterns,
+                        populateMatrixPatterns,      populateSplitPatterns,
                         populateReductionPatterns,   populateStorePatterns,
-                        populateSumPatterns,         populateSummaryPatterns,
-                        populateTilePatterns,        populateTurnPatterns,
-                        populateUnionPatterns,       populateVectorPatterns,
+                        populateSumPatterns,         populateProloguePatterns,
+                        populateTilePatterns,        populatePingPongPatterns,
+                        populateKeyUnionPatterns,    populateVectorPatterns,
                         populateWorkPatterns})
     populate(patterns);
   ConversionConfig config;
@@ -168,7 +168,7 @@ static bool isPlain(gpu::GPUFuncOp kernel) {
          (kernel->hasAttr(hopper::kElementsAttrName) ||
           kernel->hasAttr(hopper::kChecksAttrName) ||
           kernel->hasAttr(hopper::kVectorLoopAttrName) ||
-          kernel->hasAttr(hopper::kMergeAttrName));
+          kernel->hasAttr(hopper::kCombineAttrName));
 }
 
 static void declareShared(gpu::GPUModuleOp module) {
@@ -205,14 +205,14 @@ static void describe(Kernel &kernel, int64_t threads, int64_t ctasPerSM) {
 static LogicalResult lowerPlain(gpu::GPUFuncOp op, bool accurateTanh) {
   auto threads = op->getAttrOfType<IntegerAttr>(hopper::kThreadsAttrName);
   if (!threads)
-    return op.emitError("expects a kernel without roles to have '")
+    return op.emitError("expects a kernel without partitions to have '")
            << hopper::kThreadsAttrName << "'";
   FailureOr<LLVM::LLVMFuncOp> function = createFunction(op);
   if (failed(function))
     return failure();
   Kernel kernel(*function, accurateTanh);
   kernel.numThreads = threads.getInt();
-  // For more thread blocks, as many as their shared memory leaves room for,
+  // For more CTAs, as many as their shared memory leaves room for,
   // ptxas would spill registers.
   constexpr int64_t blocksPerSM = 4;
   describe(kernel, kernel.numThreads,
@@ -225,17 +225,17 @@ static LogicalResult lowerPartitions(gpu::GPUFuncOp op, bool accurateTanh) {
   auto ops = op.getBody().front().getOps<hopper::WarpSpecializeOp>();
   if (!llvm::hasSingleElement(ops))
     return op.emitError("expects a kernel with one hopper.warp_specialize");
-  hopper::WarpSpecializeOp roles = *ops.begin();
+  hopper::WarpSpecializeOp specialize = *ops.begin();
   declareShared(op->getParentOfType<gpu::GPUModuleOp>());
   FailureOr<LLVM::LLVMFuncOp> function = createFunction(op);
   if (failed(function))
     return failure();
   Kernel kernel(*function, accurateTanh);
-  kernel.roles = roles;
-  kernel.numThreads = hopper::PartitionLayout(roles).getNumThreads();
-  if (failed(kernel.shared.assign(roles)))
+  kernel.specialize = specialize;
+  kernel.numThreads = hopper::PartitionLayout(specialize).getNumThreads();
+  if (failed(kernel.shared.assign(specialize)))
     return failure();
-  describe(kernel, kernel.numThreads, roles.getCtasPerSm());
+  describe(kernel, kernel.numThreads, specialize.getCtasPerSm());
   emitKernelStart(kernel);
   emitPartitionStarts(kernel);
   if (failed(convertOps(kernel)))

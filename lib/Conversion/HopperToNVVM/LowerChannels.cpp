@@ -1,4 +1,4 @@
-//===- LowerChannels.cpp - Channels and mailboxes -------------------------===//
+//===- LowerChannels.cpp - Channels and work queues -----------------------===//
 
 #include "SharedMemory.h"
 #include "ThreadPatterns.h"
@@ -25,10 +25,10 @@ static Results lowerGet(hopper::GetOp op, Operands<hopper::GetOp> in,
   else
     wait();
   Results results = {getStageTile(b, tile, stage)};
-  if (!op.getNote())
+  if (!op.getPayload())
     return results;
   results.push_back(
-      {LLVM::LoadOp::create(b, b.getI32Type(), getNote(b, tile, stage))});
+      {LLVM::LoadOp::create(b, b.getI32Type(), getPayload(b, tile, stage))});
   // All threads of the warp have read it before one of them arrives.
   emitWarpSync(b);
   return results;
@@ -50,48 +50,49 @@ static void lowerRelease(hopper::ReleaseOp op, Operands<hopper::ReleaseOp> in,
                  op.getCondition() ? in.getCondition()[0] : Value());
 }
 
-/// Where the numbers of a slot of a mailbox lie.
-static Value getMessage(ThreadBuilder &b, const SharedTile &mailbox,
+/// Where the numbers of a slot of a work queue lie.
+static Value getMessage(ThreadBuilder &b, const SharedTile &workQueue,
                         Value slot) {
-  Value first = b.offsetPointer(b.thread.sharedBase, mailbox.offset);
-  return b.offsetPointer(first,
-                         arith::MulIOp::create(b, slot, b.i32(mailbox.bytes)));
+  Value first = b.offsetPointer(b.thread.sharedBase, workQueue.offset);
+  return b.offsetPointer(
+      first, arith::MulIOp::create(b, slot, b.i32(workQueue.bytes)));
 }
 
 static void lowerPost(hopper::PostOp op, Operands<hopper::PostOp> in,
                       ThreadBuilder &b) {
-  const SharedTile &mailbox = b.kernel.shared.get(op.getMailbox());
+  const SharedTile &workQueue = b.kernel.shared.get(op.getWorkQueue());
   Value number = in.getNumber()[0];
-  Value slot = getStage(b, number, kMailboxSlots);
-  Value phase = getPhase(b, number, kMailboxSlots);
+  Value slot = getStage(b, number, kWorkQueueSlots);
+  Value phase = getPhase(b, number, kWorkQueueSlots);
   emitByLeader(b, [&] {
     NVVM::MBarrierTryWaitParityOp::create(
-        b, getBarrier(b, mailbox.emptyBarrier, slot),
+        b, getBarrier(b, workQueue.emptyBarrier, slot),
         arith::XOrIOp::create(b, phase, b.i32(1)), b.i32(kSuspendTime));
-    Value message = getMessage(b, mailbox, slot);
+    Value message = getMessage(b, workQueue, slot);
     for (auto [at, value] : llvm::enumerate(in.getValues()))
       LLVM::StoreOp::create(
           b, value[0], b.offsetPointer(message, static_cast<int64_t>(4 * at)));
-    emitArrive(b, getBarrier(b, mailbox.fullBarrier, slot));
+    emitArrive(b, getBarrier(b, workQueue.fullBarrier, slot));
   });
 }
 
 static Results lowerReceive(hopper::ReceiveOp op,
                             Operands<hopper::ReceiveOp> in, ThreadBuilder &b) {
-  const SharedTile &mailbox = b.kernel.shared.get(op.getMailbox());
+  const SharedTile &workQueue = b.kernel.shared.get(op.getWorkQueue());
   Value number = in.getNumber()[0];
-  Value slot = getStage(b, number, kMailboxSlots);
-  Value phase = getPhase(b, number, kMailboxSlots);
+  Value slot = getStage(b, number, kWorkQueueSlots);
+  Value phase = getPhase(b, number, kWorkQueueSlots);
   NVVM::MBarrierTryWaitParityOp::create(
-      b, getBarrier(b, mailbox.fullBarrier, slot), phase, b.i32(kSuspendTime));
-  Value message = getMessage(b, mailbox, slot);
+      b, getBarrier(b, workQueue.fullBarrier, slot), phase,
+      b.i32(kSuspendTime));
+  Value message = getMessage(b, workQueue, slot);
   Results results;
   for (unsigned at = 0; at < op.getNumResults(); ++at)
     results.push_back({LLVM::LoadOp::create(b, b.getI32Type(),
                                             b.offsetPointer(message, 4 * at))});
   // All threads of the warp have read it.
   emitWarpSync(b);
-  emitWarpArrive(b, getBarrier(b, mailbox.emptyBarrier, slot));
+  emitWarpArrive(b, getBarrier(b, workQueue.emptyBarrier, slot));
   return results;
 }
 

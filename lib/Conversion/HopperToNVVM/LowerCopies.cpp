@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// An address of this thread block's shared memory as one of the cluster's,
+/// An address of this CTA's shared memory as one of the cluster's,
 /// which is the same number.
 static Value toCluster(ThreadBuilder &b, Value shared) {
   Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), shared);
@@ -42,7 +42,7 @@ static void emitTensorCopy(ThreadBuilder &b, hopper::PutOp op,
                                          : b.i32(column)};
     llvm::append_range(at, coordinates);
     // A copy to the cluster's memory is the same instruction as one to the
-    // thread block's, and in PTX since 8.0 in place of 8.6.
+    // CTA's, and in PTX since 8.0 in place of 8.6.
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
         b, toCluster(b, getSharedPointer(b, getTile(view), chunk * chunkBytes)),
         in.getMap()[0], at, full, /*im2colOffsets=*/ValueRange(),
@@ -52,7 +52,7 @@ static void emitTensorCopy(ThreadBuilder &b, hopper::PutOp op,
   }
 }
 
-/// A note is there when the tile is: whoever writes it arrives after that.
+/// A payload is there when the tile is: whoever writes it arrives after that.
 static void lowerPut(hopper::PutOp op, Operands<hopper::PutOp> in,
                      ThreadBuilder &b) {
   hopper::ChannelType type = op.getChannel().getType();
@@ -61,16 +61,16 @@ static void lowerPut(hopper::PutOp op, Operands<hopper::PutOp> in,
   Value stage = getStage(b, number, type.getStages());
   Value phase = getFreePhase(b, number, type.getStages());
   auto wait = [&] { return emitWaitFree(b, tile, stage, phase); };
-  auto writeNote = [&] {
-    if (op.getNote())
-      LLVM::StoreOp::create(b, in.getNote()[0], getNote(b, tile, stage));
+  auto writePayload = [&] {
+    if (op.getPayload())
+      LLVM::StoreOp::create(b, in.getPayload()[0], getPayload(b, tile, stage));
   };
   hopper::MapType map = op.getMap().getType();
   if (map.getAligned()) {
     // Which rows they are is read while the tile is waited for.
     SmallVector<Value> rows = getOwnRows(b, op, in);
     Value full = wait();
-    emitByLeader(b, writeNote);
+    emitByLeader(b, writePayload);
     emitAsyncCopyIn(b, op, in,
                     getSharedPointer(b, getTile(getStageTile(b, tile, stage))),
                     rows, full);
@@ -78,7 +78,7 @@ static void lowerPut(hopper::PutOp op, Operands<hopper::PutOp> in,
   }
   if (map.getStrided()) {
     Value full = wait();
-    emitByLeader(b, writeNote);
+    emitByLeader(b, writePayload);
     emitCopyIn(b, op, in,
                getSharedPointer(b, getTile(getStageTile(b, tile, stage))),
                full);
@@ -88,7 +88,7 @@ static void lowerPut(hopper::PutOp op, Operands<hopper::PutOp> in,
   // that the phase it waits for looks as if it had not come yet.
   emitByLeader(b, [&] {
     Value full = wait();
-    writeNote();
+    writePayload();
     emitTensorCopy(b, op, in, stage, full);
   });
 }

@@ -16,7 +16,7 @@ using namespace mlir::attn;
 /// again for each part.
 static constexpr int64_t kPartWords = 1024;
 static constexpr int64_t kWordBits = 32;
-static constexpr StringLiteral kWordsName = "list_words";
+static constexpr StringLiteral kWordsName = "key_bitmask";
 
 /// The words of this warp in shared memory.
 static Value getOwnWords(ThreadBuilder &b) {
@@ -38,8 +38,8 @@ static Value getOwnWords(ThreadBuilder &b) {
       ArrayRef<LLVM::GEPArg>{ownWarp});
 }
 
-static void lowerListWords(ListWordsOp op, Operands<ListWordsOp> in,
-                           ThreadBuilder &b) {
+static void lowerKeyBitmask(KeyBitmaskOp op, Operands<KeyBitmaskOp> in,
+                            ThreadBuilder &b) {
   BufferParameter list =
                       b.getBuffer(op.getColumns().getType(), in.getColumns()),
                   table = b.getBuffer(op.getInto().getType(), in.getInto());
@@ -114,5 +114,5 @@ static void lowerListWords(ListWordsOp op, Operands<ListWordsOp> in,
 }
 
 void mlir::attn::populateListPatterns(ThreadPatterns &patterns) {
-  patterns.add(lowerListWords);
+  patterns.add(lowerKeyBitmask);
 }

@@ -198,8 +198,9 @@ static Elements lowerInFlight(hopper::InFlightOp,
 
 /// The first thread of the four that share a row has the parts 0 and 1 of it,
 /// the second one part 2.
-static Elements lowerSplit(hopper::SplitOp op, Operands<hopper::SplitOp> in,
-                           ThreadBuilder &b) {
+static Elements lowerSplitBF16x3(hopper::SplitBF16x3Op op,
+                                 Operands<hopper::SplitBF16x3Op> in,
+                                 ThreadBuilder &b) {
   Type element = op.getResult().getType().getElementType();
   auto round = [&](Value x) -> Value {
     Value rounded = arith::TruncFOp::create(b, element, x);
@@ -225,5 +226,5 @@ void mlir::attn::populateMatrixPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerMma);
   patterns.add(lowerWait);
   patterns.add(lowerInFlight);
-  patterns.add(lowerSplit);
+  patterns.add(lowerSplitBF16x3);
 }

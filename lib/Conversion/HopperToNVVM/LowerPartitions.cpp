@@ -19,12 +19,12 @@ static constexpr int64_t kGroupThreads = kWarpsOfGroup * hopper::kWarpThreads;
 // Kernel
 //===----------------------------------------------------------------------===//
 
-/// All threads write the ramps, 16 bytes at a time. As all columns of a row are
-/// the same, those of a chunk may be in any order.
-static void writeRamps(ThreadBuilder &b) {
-  Block *body = b.kernel.roles->getBlock();
-  for (auto ramp : body->getOps<hopper::CreateRampOp>()) {
-    hopper::TileType type = ramp.getResult().getType();
+/// All threads write the iota tiles, 16 bytes at a time. As all columns of a
+/// row are the same, those of a chunk may be in any order.
+static void writeIotaTiles(ThreadBuilder &b) {
+  Block *body = b.kernel.specialize->getBlock();
+  for (auto iotaTile : body->getOps<hopper::CreateIotaTileOp>()) {
+    hopper::TileType type = iotaTile.getResult().getType();
     constexpr int64_t numSegments = kRowBytes / kSegmentBytes;
     auto loop =
         scf::ForOp::create(b, b.thread.id, b.i32(type.getRows() * numSegments),
@@ -41,8 +41,9 @@ static void writeRamps(ThreadBuilder &b) {
     for (int64_t e = 0; e < kSegmentBytes / 4; ++e)
       all = LLVM::InsertElementOp::create(b, all, pair, b.i32(e));
     Value address = b.offsetPointer(
-        getSharedPointer(b, getTile(getStageTile(
-                                b, b.kernel.shared.get(ramp.getResult()), {}))),
+        getSharedPointer(
+            b, getTile(getStageTile(
+                   b, b.kernel.shared.get(iotaTile.getResult()), {}))),
         arith::MulIOp::create(b, segment, b.i32(kSegmentBytes)));
     LLVM::StoreOp::create(b, all, address, kSegmentBytes);
     // Products read by another way than threads write.
@@ -51,18 +52,18 @@ static void writeRamps(ThreadBuilder &b) {
   }
 }
 
-/// One thread initialises the barriers of channels and mailboxes.
+/// One thread initialises the barriers of channels and work queues.
 static void initBarriers(ThreadBuilder &b) {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.id, b.i32(0));
   b.ifThen(isFirst, [&] {
-    for (Operation &op : *b.kernel.roles->getBlock()) {
+    for (Operation &op : *b.kernel.specialize->getBlock()) {
       auto channel = dyn_cast<hopper::CreateChannelOp>(op);
-      if (!channel && !isa<hopper::CreateMailboxOp>(op))
+      if (!channel && !isa<hopper::CreateWorkQueueOp>(op))
         continue;
       const SharedTile &tile = b.kernel.shared.get(op.getResult(0));
       int64_t stages =
-          channel ? channel.getResult().getType().getStages() : kMailboxSlots;
+          channel ? channel.getResult().getType().getStages() : kWorkQueueSlots;
       for (int64_t stage = 0; stage < stages; ++stage) {
         NVVM::MBarrierInitOp::create(
             b, getBarrier(b, tile.fullBarrier + 8 * stage, {}),
@@ -85,17 +86,17 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
   Thread &thread = kernel.all;
   ThreadBuilder b(builder, kernel.function.getLoc(), kernel, thread);
   thread.id = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  if (!kernel.roles) {
+  if (!kernel.specialize) {
     thread.lane =
         arith::AndIOp::create(b, thread.id, b.i32(hopper::kWarpThreads - 1));
     return;
   }
   thread.sharedBase = LLVM::AddressOfOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 3), kSharedName);
-  writeRamps(b);
+  writeIotaTiles(b);
   initBarriers(b);
-  b.setInsertionPoint(kernel.roles);
-  hopper::PartitionLayout layout(kernel.roles);
+  b.setInsertionPoint(kernel.specialize);
+  hopper::PartitionLayout layout(kernel.specialize);
   if (layout.getNumGroups() > 1)
     // Uniform in a warp, which a compiler does not see in a shifted thread id.
     thread.group = NVVM::ShflOp::create(
@@ -132,8 +133,8 @@ static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
       LLVM::PtrToIntOp::create(b, b.getI32Type(), thread.sharedBase);
   thread.start = b.i32(0).getDefiningOp();
   // The first replica starts.
-  for (auto [turns, barrier] : b.kernel.shared.getTurns()) {
-    bool isHere = llvm::any_of(turns.getUsers(), [&](Operation *user) {
+  for (auto [pingPong, barrier] : b.kernel.shared.getPingPong()) {
+    bool isHere = llvm::any_of(pingPong.getUsers(), [&](Operation *user) {
       return body.getParent()->isAncestor(user->getParentRegion());
     });
     if (!isHere)
@@ -141,8 +142,9 @@ static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
     Value isLast =
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.warpgroup,
                               b.i32(thread.partition.getReplicas() - 1));
-    b.ifThen(isLast,
-             [&, turns = turns] { emitPassTurn(b, turns, thread.warpgroup); });
+    b.ifThen(isLast, [&, pingPong = pingPong] {
+      emitPingPongArrive(b, pingPong, thread.warpgroup);
+    });
   }
 }
 
@@ -173,8 +175,8 @@ static void emitStoresEnd(ThreadBuilder &b, Block &body) {
 }
 
 void mlir::attn::emitPartitionStarts(Kernel &kernel) {
-  hopper::PartitionLayout layout(kernel.roles);
-  for (auto [number, region] : llvm::enumerate(kernel.roles.getBodies())) {
+  hopper::PartitionLayout layout(kernel.specialize);
+  for (auto [number, region] : llvm::enumerate(kernel.specialize.getBodies())) {
     Block &body = region.front();
     OpBuilder builder(kernel.function.getContext());
     builder.setInsertionPointToStart(&body);
@@ -182,9 +184,9 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
     thread.id = kernel.all.id;
     thread.sharedBase = kernel.all.sharedBase;
     thread.group = kernel.all.group;
-    thread.partition = kernel.roles.getPartition(number);
+    thread.partition = kernel.specialize.getPartition(number);
     thread.firstGroup = layout.getFirstGroup(number);
-    ThreadBuilder b(builder, kernel.roles.getLoc(), kernel, thread);
+    ThreadBuilder b(builder, kernel.specialize.getLoc(), kernel, thread);
     int64_t firstThread = layout.firstWarps[number] * hopper::kWarpThreads;
     thread.isLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                             thread.id, b.i32(firstThread));
@@ -223,7 +225,7 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
 
 /// Puts the program of a partition at the insertion point.
 static void moveBody(ThreadBuilder &b, unsigned number) {
-  Block &body = b.kernel.roles.getBodies()[number].front();
+  Block &body = b.kernel.specialize.getBodies()[number].front();
   body.getTerminator()->erase();
   b.getInsertionBlock()->getOperations().splice(b.getInsertionPoint(),
                                                 body.getOperations());
@@ -234,7 +236,7 @@ static void moveBody(ThreadBuilder &b, unsigned number) {
 static void emitWarpgroups(ThreadBuilder &b,
                            const hopper::PartitionLayout &layout,
                            unsigned first, unsigned end) {
-  hopper::WarpSpecializeOp roles = b.kernel.roles;
+  hopper::WarpSpecializeOp specialize = b.kernel.specialize;
   Value id = b.kernel.all.id;
   int64_t registers = layout.getRegisters(first);
   NVVM::SetMaxRegisterOp::create(b, registers,
@@ -242,7 +244,7 @@ static void emitWarpgroups(ThreadBuilder &b,
                                      ? NVVM::SetMaxRegisterAction::decrease
                                      : NVVM::SetMaxRegisterAction::increase);
   for (unsigned number = first; number < end; ++number) {
-    hopper::PartitionAttr one = roles.getPartition(number);
+    hopper::PartitionAttr one = specialize.getPartition(number);
     if (one.hasWarpgroups())
       return moveBody(b, number);
     int64_t from = layout.firstWarps[number] * hopper::kWarpThreads;
@@ -267,16 +269,16 @@ static void emitWarpgroups(ThreadBuilder &b,
 }
 
 void mlir::attn::emitPartitionBranches(Kernel &kernel) {
-  hopper::WarpSpecializeOp roles = kernel.roles;
-  OpBuilder builder(roles);
-  ThreadBuilder b(builder, roles.getLoc(), kernel, kernel.all);
-  hopper::PartitionLayout layout(roles);
-  unsigned numPartitions = roles.getPartitions().size();
+  hopper::WarpSpecializeOp specialize = kernel.specialize;
+  OpBuilder builder(specialize);
+  ThreadBuilder b(builder, specialize.getLoc(), kernel, kernel.all);
+  hopper::PartitionLayout layout(specialize);
+  unsigned numPartitions = specialize.getPartitions().size();
   for (unsigned first = 0, end; first < numPartitions; first = end) {
     // Those that share warpgroups with the first one.
     for (end = first + 1; end < numPartitions; ++end)
-      if (roles.getPartition(first).hasWarpgroups() ||
-          roles.getPartition(end).hasWarpgroups())
+      if (specialize.getPartition(first).hasWarpgroups() ||
+          specialize.getPartition(end).hasWarpgroups())
         break;
     if (end == numPartitions) {
       emitWarpgroups(b, layout, first, end);
@@ -293,11 +295,11 @@ void mlir::attn::emitPartitionBranches(Kernel &kernel) {
     emitWarpgroups(b, layout, first, end);
     b.setInsertionPointToStart(branch.elseBlock());
   }
-  // What is left of channels and turns.
-  Block *block = roles->getBlock();
-  roles.erase();
+  // What is left of channels and ping-pong barriers.
+  Block *block = specialize->getBlock();
+  specialize.erase();
   for (Operation &op : llvm::make_early_inc_range(*block))
-    if (isa<hopper::CreateChannelOp, hopper::CreateMailboxOp,
-            hopper::CreateTurnsOp>(op))
+    if (isa<hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
+            hopper::CreatePingPongOp>(op))
       op.erase();
 }

@@ -17,8 +17,9 @@ static Elements lowerCreateTile(CreateTileOp op, Operands<CreateTileOp>,
 }
 
 /// Its rows are written at the start of the kernel.
-static Elements lowerCreateRamp(CreateRampOp op, Operands<CreateRampOp>,
-                                ThreadBuilder &b) {
+static Elements lowerCreateIotaTile(CreateIotaTileOp op,
+                                    Operands<CreateIotaTileOp>,
+                                    ThreadBuilder &b) {
   return getWholeTile(b, op.getResult());
 }
 
@@ -39,7 +40,7 @@ static Elements lowerColumns(ColumnsOp op, Operands<ColumnsOp> in,
 
 void mlir::attn::populateTilePatterns(ThreadPatterns &patterns) {
   patterns.add(lowerCreateTile);
-  patterns.add(lowerCreateRamp);
+  patterns.add(lowerCreateIotaTile);
   patterns.add(lowerRows);
   patterns.add(lowerColumns);
 }

@@ -13,8 +13,9 @@ static Value addAtomically(ThreadBuilder &b, Value pointer, Value value) {
                                    /*syncscope=*/"device");
 }
 
-static Elements lowerClaim(hopper::ClaimOp, Operands<hopper::ClaimOp> in,
-                           ThreadBuilder &b) {
+static Elements lowerFetchNext(hopper::FetchNextOp,
+                               Operands<hopper::FetchNextOp> in,
+                               ThreadBuilder &b) {
   Value counter = in.getCounter().front(), before;
   if (b.thread.partition.getThreads() == 1) {
     before = addAtomically(b, counter, b.i32(1));
@@ -36,9 +37,10 @@ static Elements lowerClaim(hopper::ClaimOp, Operands<hopper::ClaimOp> in,
   return {arith::AddIOp::create(b, before, blocks)};
 }
 
-/// The second number counts the thread blocks that are done.
-static void lowerRetire(hopper::RetireOp, Operands<hopper::RetireOp> in,
-                        ThreadBuilder &b) {
+/// The second number counts the CTAs that are done.
+static void lowerResetCounter(hopper::ResetCounterOp,
+                              Operands<hopper::ResetCounterOp> in,
+                              ThreadBuilder &b) {
   emitByLeader(b, [&] {
     Value pointer = in.getCounter().front();
     Value second = b.offsetPointer(pointer, 4);
@@ -57,6 +59,6 @@ static void lowerRetire(hopper::RetireOp, Operands<hopper::RetireOp> in,
 }
 
 void mlir::attn::populateWorkPatterns(ThreadPatterns &patterns) {
-  patterns.add(lowerClaim);
-  patterns.add(lowerRetire);
+  patterns.add(lowerFetchNext);
+  patterns.add(lowerResetCounter);
 }

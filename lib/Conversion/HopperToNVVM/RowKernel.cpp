@@ -397,7 +397,7 @@ LogicalResult RowKernel::checkFunction() {
            << schedule;
   if (schedule.getRows() > kWarp)
     return grid.emitError("expects a schedule with at most ")
-           << kWarp << " rows, the warps of a thread block, on a GPU, but got "
+           << kWarp << " rows, the warps of a CTA, on a GPU, but got "
            << schedule;
   for (Operation &op : function.getBody().front()) {
     if (&op == grid ||

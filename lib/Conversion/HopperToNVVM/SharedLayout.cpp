@@ -5,8 +5,8 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Named barriers: 0 is for all threads, then come those of turns, the one of
-/// each warpgroup, and one of a partition.
+/// Named barriers: 0 is for all threads, then come those of pingPong, the one
+/// of each warpgroup, and one of a partition.
 static constexpr int64_t kGroupBarrier = 7, kSyncBarrier = 15;
 
 //===----------------------------------------------------------------------===//
@@ -22,21 +22,21 @@ template <typename TypeT> static int64_t getTileBytes(TypeT type) {
          type.getRows() * kRowBytes;
 }
 
-/// Gives a channel or a mailbox its barriers, and vectors and messages their
+/// Gives a channel or a work queue its barriers, and vectors and messages their
 /// places behind them.
-void SharedLayout::layOutRing(hopper::WarpSpecializeOp roles, Value ring) {
+void SharedLayout::layOutRing(hopper::WarpSpecializeOp specialize, Value ring) {
   SharedTile &tile = tiles[ring];
   auto channel = dyn_cast<hopper::ChannelType>(ring.getType());
-  int64_t stages = channel ? channel.getStages() : kMailboxSlots;
+  int64_t stages = channel ? channel.getStages() : kWorkQueueSlots;
   tile.fullBarrier = numBarrierBytes;
   tile.emptyBarrier = numBarrierBytes + 8 * stages;
   numBarrierBytes += 16 * stages;
   if (!channel) {
-    tile.bytes = 4 * cast<hopper::MailboxType>(ring.getType()).getLength();
+    tile.bytes = 4 * cast<hopper::WorkQueueType>(ring.getType()).getLength();
     tile.offset = numBarrierBytes;
     numBarrierBytes += llvm::alignTo(stages * tile.bytes, 8);
-  } else if (channel.getNotes()) {
-    tile.note = numBarrierBytes;
+  } else if (channel.getPayload()) {
+    tile.payload = numBarrierBytes;
     numBarrierBytes += llvm::alignTo(4 * stages, 8);
   } else if (channel.isVector()) {
     numBarrierBytes = llvm::alignTo(numBarrierBytes, kSegmentBytes);
@@ -46,9 +46,9 @@ void SharedLayout::layOutRing(hopper::WarpSpecializeOp roles, Value ring) {
   }
 
   // Who arrives: a thread for the hardware, threads that copy, or warps.
-  hopper::RingUsers users = roles.getUsers(ring);
+  hopper::RingUsers users = specialize.getUsers(ring);
   for (Operation *op : users.puts) {
-    hopper::PartitionAttr producer = roles.getPartition(*users.producer);
+    hopper::PartitionAttr producer = specialize.getPartition(*users.producer);
     if (auto put = dyn_cast<hopper::PutOp>(op)) {
       hopper::MapType map = put.getMap().getType();
       if (map.getStrided())
@@ -63,21 +63,21 @@ void SharedLayout::layOutRing(hopper::WarpSpecializeOp roles, Value ring) {
   }
   int64_t arrivals = 0;
   for (unsigned consumer : users.consumers)
-    arrivals += roles.getPartition(consumer).getWarps();
+    arrivals += specialize.getPartition(consumer).getWarps();
   tile.emptyArrivals = std::max<int64_t>(arrivals, 1);
 }
 
 /// Gives each channel and tile its place in shared memory: barriers first.
-void SharedLayout::layOutMemory(hopper::WarpSpecializeOp roles) {
+void SharedLayout::layOutMemory(hopper::WarpSpecializeOp specialize) {
   auto place = [&](int64_t bytes) {
     int64_t at = sharedBytes;
     sharedBytes += llvm::alignTo(bytes, kTileAlignment);
     return at;
   };
-  Block &body = *roles->getBlock();
+  Block &body = *specialize->getBlock();
   for (Operation &op : body)
-    if (isa<hopper::CreateChannelOp, hopper::CreateMailboxOp>(op))
-      layOutRing(roles, op.getResult(0));
+    if (isa<hopper::CreateChannelOp, hopper::CreateWorkQueueOp>(op))
+      layOutRing(specialize, op.getResult(0));
   sharedBytes =
       llvm::alignTo(std::max<int64_t>(numBarrierBytes, 1), kTileAlignment);
   for (Operation &op : body) {
@@ -88,7 +88,7 @@ void SharedLayout::layOutMemory(hopper::WarpSpecializeOp roles) {
       SharedTile &tile = tiles[channel.getResult()];
       tile.bytes = getTileBytes(type);
       tile.offset = place(type.getStages() * tile.bytes);
-    } else if (isa<hopper::CreateTileOp, hopper::CreateRampOp>(op)) {
+    } else if (isa<hopper::CreateTileOp, hopper::CreateIotaTileOp>(op)) {
       Value result = op.getResult(0);
       auto type = cast<hopper::TileType>(result.getType());
       SharedTile &tile = tiles[result];
@@ -103,18 +103,20 @@ void SharedLayout::layOutMemory(hopper::WarpSpecializeOp roles) {
 //===----------------------------------------------------------------------===//
 
 /// Gives turns and partitions that synchronise their named barriers.
-LogicalResult SharedLayout::assignBarriers(hopper::WarpSpecializeOp roles) {
+LogicalResult
+SharedLayout::assignBarriers(hopper::WarpSpecializeOp specialize) {
   int64_t next = 1, last = kSyncBarrier;
-  for (auto create : roles->getBlock()->getOps<hopper::CreateTurnsOp>()) {
+  for (auto create :
+       specialize->getBlock()->getOps<hopper::CreatePingPongOp>()) {
     turnBarriers[create.getResult()] = next;
     for (Operation *user : create.getResult().getUsers())
-      if (std::optional<unsigned> number = roles.findPartition(user)) {
-        next += roles.getPartition(*number).getReplicas();
+      if (std::optional<unsigned> number = specialize.findPartition(user)) {
+        next += specialize.getPartition(*number).getReplicas();
         break;
       }
   }
-  for (auto [number, body] : llvm::enumerate(roles.getBodies())) {
-    hopper::PartitionAttr one = roles.getPartition(number);
+  for (auto [number, body] : llvm::enumerate(specialize.getBodies())) {
+    hopper::PartitionAttr one = specialize.getPartition(number);
     bool hasOwn =
         one.getWarps() == 1 || (one.getReplicas() == 1 && one.hasWarpgroups());
     bool syncs =
@@ -128,15 +130,16 @@ LogicalResult SharedLayout::assignBarriers(hopper::WarpSpecializeOp roles) {
   }
   int64_t end = std::min(last + 1, kGroupBarrier);
   if (next > end)
-    return roles.emitError("expects turns and partitions that synchronise to "
-                           "need fewer than ")
+    return specialize.emitError(
+               "expects turns and partitions that synchronise to "
+               "need fewer than ")
            << kGroupBarrier << " barriers";
   return success();
 }
 
-LogicalResult SharedLayout::assign(hopper::WarpSpecializeOp roles) {
-  if (failed(assignBarriers(roles)))
+LogicalResult SharedLayout::assign(hopper::WarpSpecializeOp specialize) {
+  if (failed(assignBarriers(specialize)))
     return failure();
-  layOutMemory(roles);
+  layOutMemory(specialize);
   return success();
 }

@@ -113,9 +113,9 @@ Value mlir::attn::emitWaitFree(ThreadBuilder &b, const SharedTile &tile,
   return getBarrier(b, tile.fullBarrier, stage);
 }
 
-Value mlir::attn::getNote(ThreadBuilder &b, const SharedTile &tile,
-                          Value stage) {
-  Value first = b.offsetPointer(b.thread.sharedBase, tile.note);
+Value mlir::attn::getPayload(ThreadBuilder &b, const SharedTile &tile,
+                             Value stage) {
+  Value first = b.offsetPointer(b.thread.sharedBase, tile.payload);
   return stage
              ? b.offsetPointer(first, arith::ShLIOp::create(b, stage, b.i32(2)))
              : first;
@@ -166,8 +166,9 @@ void mlir::attn::emitGroupBarrier(ThreadBuilder &b) {
       kGroupThreads);
 }
 
-void mlir::attn::emitPassTurn(ThreadBuilder &b, Value turns, Value from) {
-  int64_t first = b.kernel.shared.getTurnBarrier(turns);
+void mlir::attn::emitPingPongArrive(ThreadBuilder &b, Value pingPong,
+                                    Value from) {
+  int64_t first = b.kernel.shared.getPingPongBarrier(pingPong);
   Value last = b.i32(b.thread.partition.getReplicas() - 1);
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
   Value next = arith::SelectOp::create(b, isLast, b.i32(first),

@@ -31,7 +31,7 @@ Value getSharedPointer(ThreadBuilder &b, TileView tile, int64_t offset = 0);
 /// As a number.
 Value getSharedAddress(ThreadBuilder &b, TileView tile);
 
-// Channels and mailboxes.
+// Channels and work queues.
 
 Value getStage(ThreadBuilder &b, Value number, int64_t stages);
 /// 0 or 1 in turn, each time the ring has been filled.
@@ -43,8 +43,8 @@ Value getBarrier(ThreadBuilder &b, int64_t offset, Value stage);
 /// Waits until a tile is free, and gives the barrier of the arrival.
 Value emitWaitFree(ThreadBuilder &b, const SharedTile &tile, Value stage,
                    Value phase);
-/// Where the note of a stage is.
-Value getNote(ThreadBuilder &b, const SharedTile &tile, Value stage);
+/// Where the payload of a stage is.
+Value getPayload(ThreadBuilder &b, const SharedTile &tile, Value stage);
 void emitArrive(ThreadBuilder &b, Value barrier);
 /// One arrival for each warp, if a condition that is not null holds.
 void emitWarpArrive(ThreadBuilder &b, Value barrier, Value condition = {});
@@ -59,7 +59,7 @@ void emitNamedBarrier(ThreadBuilder &b, Value id, int64_t threads);
 /// All threads of a warpgroup.
 void emitGroupBarrier(ThreadBuilder &b);
 /// Gives the turn to the replica after `from`.
-void emitPassTurn(ThreadBuilder &b, Value turns, Value from);
+void emitPingPongArrive(ThreadBuilder &b, Value pingPong, Value from);
 /// What threads have written to shared memory is there for copies and matrix
 /// instructions.
 void emitProxyFence(ThreadBuilder &b);

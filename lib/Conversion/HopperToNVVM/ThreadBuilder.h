@@ -30,8 +30,8 @@ inline constexpr int64_t kVectorBytes = 4;
 inline constexpr int64_t kSegmentBytes = 16;
 /// Tiles with swizzled rows start at multiples of this.
 inline constexpr int64_t kTileAlignment = 1024;
-/// Messages that a mailbox holds.
-inline constexpr int64_t kMailboxSlots = 2;
+/// Messages that a work queue holds.
+inline constexpr int64_t kWorkQueueSlots = 2;
 
 using Elements = SmallVector<Value>;
 
@@ -82,8 +82,8 @@ struct SharedTile {
   /// Bytes from the start of shared memory.
   int64_t offset = 0;
   int64_t bytes = 0;
-  // Of a channel, the barriers of the first stage, and its note.
-  int64_t fullBarrier = 0, emptyBarrier = 0, note = 0;
+  // Of a channel, the barriers of the first stage, and its payload.
+  int64_t fullBarrier = 0, emptyBarrier = 0, payload = 0;
   /// How many arrivals make a tile full, and free.
   int64_t fullArrivals = 1, emptyArrivals = 1;
   /// Whether tiles arrive as writes by threads, which matrix instructions do
@@ -102,16 +102,16 @@ struct TileView {
 class SharedLayout {
 public:
   /// Fails with a diagnostic where there are too few barriers.
-  LogicalResult assign(hopper::WarpSpecializeOp roles);
+  LogicalResult assign(hopper::WarpSpecializeOp specialize);
 
-  /// Of a channel, a mailbox, whose tile is its numbers, or a tile.
+  /// Of a channel, a workQueue, whose tile is its numbers, or a tile.
   const SharedTile &get(Value value) const { return tiles.at(value); }
   int64_t getBytes() const { return sharedBytes; }
   /// The named barrier of the first replica that takes turns.
-  int64_t getTurnBarrier(Value turns) const {
-    return turnBarriers.find(turns)->second;
+  int64_t getPingPongBarrier(Value pingPong) const {
+    return turnBarriers.find(pingPong)->second;
   }
-  ArrayRef<std::pair<Value, int64_t>> getTurns() const {
+  ArrayRef<std::pair<Value, int64_t>> getPingPong() const {
     return turnBarriers.getArrayRef();
   }
   /// The named barrier of a partition.
@@ -120,9 +120,9 @@ public:
   }
 
 private:
-  LogicalResult assignBarriers(hopper::WarpSpecializeOp roles);
-  void layOutRing(hopper::WarpSpecializeOp roles, Value ring);
-  void layOutMemory(hopper::WarpSpecializeOp roles);
+  LogicalResult assignBarriers(hopper::WarpSpecializeOp specialize);
+  void layOutRing(hopper::WarpSpecializeOp specialize, Value ring);
+  void layOutMemory(hopper::WarpSpecializeOp specialize);
 
   DenseMap<Value, SharedTile> tiles;
   int64_t sharedBytes = 0, numBarrierBytes = 0;
@@ -155,12 +155,12 @@ struct Kernel {
 
   LLVM::LLVMFuncOp function;
   /// Of a kernel whose threads are not all alike.
-  hopper::WarpSpecializeOp roles;
+  hopper::WarpSpecializeOp specialize;
   int64_t numThreads = 0;
   SharedLayout shared;
   IndexRanges ranges;
   ThreadFacts facts;
-  /// Outside of partitions, and in each region of `roles`.
+  /// Outside of partitions, and in each region of `specialize`.
   Thread all;
   DenseMap<Region *, Thread> threads;
   bool accurateTanh;

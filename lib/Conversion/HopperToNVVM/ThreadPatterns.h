@@ -130,14 +130,14 @@ void populateIndexPatterns(ThreadPatterns &patterns);
 void populateLimitPatterns(ThreadPatterns &patterns);
 void populateListPatterns(ThreadPatterns &patterns);
 void populateMatrixPatterns(ThreadPatterns &patterns);
-void populatePartPatterns(ThreadPatterns &patterns);
+void populateSplitPatterns(ThreadPatterns &patterns);
 void populateReductionPatterns(ThreadPatterns &patterns);
 void populateStorePatterns(ThreadPatterns &patterns);
 void populateSumPatterns(ThreadPatterns &patterns);
-void populateSummaryPatterns(ThreadPatterns &patterns);
+void populateProloguePatterns(ThreadPatterns &patterns);
 void populateTilePatterns(ThreadPatterns &patterns);
-void populateTurnPatterns(ThreadPatterns &patterns);
-void populateUnionPatterns(ThreadPatterns &patterns);
+void populatePingPongPatterns(ThreadPatterns &patterns);
+void populateKeyUnionPatterns(ThreadPatterns &patterns);
 void populateVectorPatterns(ThreadPatterns &patterns);
 void populateWorkPatterns(ThreadPatterns &patterns);
 

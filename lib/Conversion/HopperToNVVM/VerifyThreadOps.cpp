@@ -75,14 +75,15 @@ static LogicalResult verifySum(vector::ReductionOp op) {
   return success();
 }
 
-/// Channels, mailboxes and turns are places, not values.
+/// Channels, work queues and ping-pong barriers are places, not values.
 static LogicalResult verifyPlaces(Operation *op) {
   for (Value operand : op->getOperands())
-    if (isa<hopper::ChannelType, hopper::MailboxType, hopper::TurnsType>(
+    if (isa<hopper::ChannelType, hopper::WorkQueueType, hopper::PingPongType>(
             operand.getType()) &&
-        !isa_and_present<hopper::CreateChannelOp, hopper::CreateMailboxOp,
-                         hopper::CreateTurnsOp>(operand.getDefiningOp()))
-      return op->emitError("expects a channel, a mailbox or turns that the "
+        !isa_and_present<hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
+                         hopper::CreatePingPongOp>(operand.getDefiningOp()))
+      return op->emitError("expects a channel, a work queue or a ping-pong "
+                           "barrier that the "
                            "kernel creates, but got a value of ")
              << operand.getType() << " that control flow carries";
   return success();
@@ -124,8 +125,8 @@ static LogicalResult verify(Operation *op) {
       .Case([](vector::ReductionOp op) { return verifySum(op); })
       .Case<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp,
             gpu::BlockIdOp, gpu::GridDimOp, gpu::LaneIdOp, gpu::ThreadIdOp,
-            gpu::ReturnOp, memref::StoreOp, GatherOp, ListWordsOp,
-            ListUnionsOp>([](Operation *) { return success(); })
+            gpu::ReturnOp, memref::StoreOp, GatherOp, KeyBitmaskOp, KeyUnionOp>(
+          [](Operation *) { return success(); })
       .Default([](Operation *op) {
         return isa<hopper::HopperDialect>(op->getDialect())
                    ? success()

@@ -1,4 +1,4 @@
-//===- Counters.cpp - What thread blocks claim work with ------------------===//
+//===- Counters.cpp - What CTAs fetch work with ---------------------------===//
 
 #include "Counters.h"
 #include "llvm/ADT/DenseMap.h"

@@ -1,4 +1,4 @@
-//===- Counters.h - What thread blocks claim work with ----------*- C++ -*-===//
+//===- Counters.h - What CTAs fetch work with -------------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_RUNTIME_CUDA_COUNTERS_H
 #define ATTN_LIB_RUNTIME_CUDA_COUNTERS_H

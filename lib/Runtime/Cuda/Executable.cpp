@@ -27,8 +27,8 @@ struct LoadedVariant {
   std::atomic<bool> isReady{false};
   ModuleHandle module = nullptr;
   FunctionHandle function = nullptr;
-  std::vector<FunctionHandle> summaries, loops;
-  FunctionHandle merge = nullptr;
+  std::vector<FunctionHandle> prologues, loops;
+  FunctionHandle combine = nullptr;
   /// Blocks that a multiprocessor runs at the same time.
   int occupancy = 0;
   /// See BindingTarget.
@@ -76,15 +76,15 @@ struct Executable::Impl {
   llvm::Error launch(LoadedProgram &loaded, size_t index,
                      llvm::ArrayRef<TensorView> operands,
                      const LaunchOptions &options);
-  llvm::Error launchSummaries(const LoadedVariant &code, const Variant &variant,
+  llvm::Error launchPrologues(const LoadedVariant &code, const Variant &variant,
                               BindingTarget target, void *stream);
   llvm::Error launchLoops(const LoadedVariant &code, const Variant &variant,
                           BindingTarget target, bool isBehind, void *stream);
   llvm::Error launchVariant(const LoadedVariant &code, const Variant &variant,
                             BindingTarget target, int64_t tiles, void *stream);
-  llvm::Error launchMerge(const LoadedVariant &code, const Variant &variant,
-                          BindingTarget target, const LaunchExtents &extents,
-                          void *stream);
+  llvm::Error launchCombine(const LoadedVariant &code, const Variant &variant,
+                            BindingTarget target, const LaunchExtents &extents,
+                            void *stream);
 };
 
 Executable::Impl::~Impl() {
@@ -155,20 +155,20 @@ static llvm::Error resolve(const Variant &variant, Device device,
   if (llvm::Error error =
           findFunction(driver, variant.entry, loaded.module, loaded.function))
     return error;
-  loaded.summaries.resize(variant.summaries.size());
-  for (auto [summary, function] :
-       llvm::zip_equal(variant.summaries, loaded.summaries))
+  loaded.prologues.resize(variant.prologues.size());
+  for (auto [prologue, function] :
+       llvm::zip_equal(variant.prologues, loaded.prologues))
     if (llvm::Error error =
-            findFunction(driver, summary.entry, loaded.module, function))
+            findFunction(driver, prologue.entry, loaded.module, function))
       return error;
   loaded.loops.resize(variant.loops.size());
   for (auto [loop, function] : llvm::zip_equal(variant.loops, loaded.loops))
     if (llvm::Error error =
             findFunction(driver, loop.entry, loaded.module, function))
       return error;
-  if (variant.merge)
-    if (llvm::Error error = findFunction(driver, variant.merge->entry,
-                                         loaded.module, loaded.merge))
+  if (variant.combine)
+    if (llvm::Error error = findFunction(driver, variant.combine->entry,
+                                         loaded.module, loaded.combine))
       return error;
   int staticBytes = 0;
   if (llvm::Error error =
@@ -230,7 +230,7 @@ llvm::Error Executable::Impl::load(const Variant &variant, Device device,
     loaded.counters = *counters;
   }
   loaded.id =
-      takeBindingIds(2 + variant.summaries.size() + variant.loops.size());
+      takeBindingIds(2 + variant.prologues.size() + variant.loops.size());
   loaded.isReady.store(true, std::memory_order_release);
   return llvm::Error::success();
 }
@@ -295,7 +295,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   }
   if (LLVM_LIKELY(variant.tables.empty() && variant.loops.empty()))
     return launchVariant(**code, variant, target, *tiles, options.stream);
-  int64_t parts = getNumParts(variant, *extents, device.getNumSMs(), operands);
+  int64_t parts = getNumSplits(variant, *extents, device.getNumSMs(), operands);
   llvm::Expected<Tables> tables =
       Tables::allocate(device, options.stream, variant.firstTable,
                        variant.tables, operands, parts);
@@ -304,7 +304,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   target.operands = tables->getOperands();
   target.firstTable = std::min(target.firstTable, variant.firstTable);
   if (llvm::Error error =
-          launchSummaries(**code, variant, target, options.stream))
+          launchPrologues(**code, variant, target, options.stream))
     return error;
   if (llvm::Error error = launchLoops(**code, variant, target,
                                       /*isBehind=*/false, options.stream))
@@ -316,33 +316,33 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
   if (llvm::Error error = launchLoops(**code, variant, target,
                                       /*isBehind=*/true, options.stream))
     return error;
-  if (variant.merge)
+  if (variant.combine)
     if (llvm::Error error =
-            launchMerge(**code, variant, target, *extents, options.stream))
+            launchCombine(**code, variant, target, *extents, options.stream))
       return error;
   return tables->release();
 }
 
 /// Starts the kernels that fill tables, a warp or a block for each element or
 /// row.
-llvm::Error Executable::Impl::launchSummaries(const LoadedVariant &code,
+llvm::Error Executable::Impl::launchPrologues(const LoadedVariant &code,
                                               const Variant &variant,
                                               BindingTarget target,
                                               void *stream) {
-  for (auto [summary, function] :
-       llvm::zip_equal(variant.summaries, code.summaries)) {
+  for (auto [prologue, function] :
+       llvm::zip_equal(variant.prologues, code.prologues)) {
     target.id += kMaxParams;
-    const TensorView &table = target.operands[summary.elements];
+    const TensorView &table = target.operands[prologue.elements];
     int64_t warps = Tables::getNumElements(table);
     if (warps == 0)
       continue;
-    if (summary.byRow)
+    if (prologue.byRow)
       warps /= table.shape[table.rank - 1];
-    if (summary.byBlock)
-      warps *= summary.threads / kWarpThreads;
+    if (prologue.byBlock)
+      warps *= prologue.threads / kWarpThreads;
     if (llvm::Error error =
-            launchWarps(target, {summary.entry, function, summary.threads},
-                        summary.params, warps, stream))
+            launchWarps(target, {prologue.entry, function, prologue.threads},
+                        prologue.params, warps, stream))
       return error;
   }
   return llvm::Error::success();
@@ -353,7 +353,7 @@ llvm::Error Executable::Impl::launchLoops(const LoadedVariant &code,
                                           const Variant &variant,
                                           BindingTarget target, bool isBehind,
                                           void *stream) {
-  target.id += kMaxParams * (1 + variant.summaries.size());
+  target.id += kMaxParams * (1 + variant.prologues.size());
   for (auto [loop, function] : llvm::zip_equal(variant.loops, code.loops)) {
     target.id += kMaxParams;
     if (loop.isBehind != isBehind)
@@ -378,26 +378,26 @@ llvm::Error Executable::Impl::launchLoops(const LoadedVariant &code,
   return llvm::Error::success();
 }
 
-/// Starts the kernel that merges the results of parts.
-llvm::Error Executable::Impl::launchMerge(const LoadedVariant &code,
-                                          const Variant &variant,
-                                          BindingTarget target,
-                                          const LaunchExtents &extents,
-                                          void *stream) {
-  target.id += kMaxParams * (1 + variant.summaries.size());
+/// Starts the kernel that combines the results of parts.
+llvm::Error Executable::Impl::launchCombine(const LoadedVariant &code,
+                                            const Variant &variant,
+                                            BindingTarget target,
+                                            const LaunchExtents &extents,
+                                            void *stream) {
+  target.id += kMaxParams * (1 + variant.prologues.size());
   int64_t warps = 0;
   if (llvm::MulOverflow(extents.batch * extents.heads,
-                        extents.rows * variant.merge->warpsPerRow, warps))
+                        extents.rows * variant.combine->warpsPerRow, warps))
     warps = std::numeric_limits<int64_t>::max();
   // Threads compute the numbers of warps in 32 bits.
   if (warps > INT32_MAX)
-    return makeArgumentError("expects @" + variant.merge->entry +
+    return makeArgumentError("expects @" + variant.combine->entry +
                              " to need at most " + llvm::Twine(INT32_MAX) +
                              " warps, but got " + llvm::Twine(warps) +
                              "; run a part of the batch at a time");
-  return launchWarps(target,
-                     {variant.merge->entry, code.merge, variant.merge->threads},
-                     variant.merge->params, warps, stream);
+  return launchWarps(
+      target, {variant.combine->entry, code.combine, variant.combine->threads},
+      variant.combine->params, warps, stream);
 }
 
 llvm::Error Executable::Impl::launchVariant(const LoadedVariant &code,

@@ -114,7 +114,7 @@ static llvm::Error checkParams(llvm::ArrayRef<Param> params) {
 /// Of a table that is operand `number`.
 static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
                                 int32_t firstTable, int32_t number,
-                                bool hasParts = false) {
+                                bool hasSplits = false) {
   if (llvm::Error error =
           checkRange("the rank of a table", extents.size(), 1, kMaxTableRank))
     return error;
@@ -131,9 +131,9 @@ static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
     if (llvm::Error error =
             checkRange("an extent of a table", extent.size, 0, kMaxExtent))
       return error;
-    if (extent.isParts && !hasParts)
+    if (extent.isNumSplits && !hasSplits)
       return makeArgumentError(
-          "expects a merge kernel with tables of parts of the keys");
+          "expects a combine kernel with tables of parts of the keys");
     if (extent.plusRows >= 0)
       if (llvm::Error error =
               checkRange("the table whose rows an extent has more",
@@ -144,12 +144,12 @@ static llvm::Error checkExtents(llvm::ArrayRef<TableExtent> extents,
 }
 
 static llvm::Error checkTable(const TableInfo &table, int32_t firstTable,
-                              int32_t number, bool hasParts) {
+                              int32_t number, bool hasSplits) {
   if (!llvm::isPowerOf2_32(table.elementBytes) || table.elementBytes > 8)
     return makeArgumentError("expects elements of a table to have 1, 2, 4 or 8 "
                              "bytes, but got " +
                              llvm::Twine(table.elementBytes));
-  return checkExtents(table.extents, firstTable, number, hasParts);
+  return checkExtents(table.extents, firstTable, number, hasSplits);
 }
 
 /// A kernel whose warps do the same with different numbers.
@@ -179,15 +179,15 @@ static llvm::Error checkTables(const Variant &variant) {
     if (llvm::Error error =
             checkTable(table, variant.firstTable,
                        variant.firstTable + static_cast<int32_t>(number),
-                       variant.merge.has_value()))
+                       variant.combine.has_value()))
       return error;
   int64_t end = variant.firstTable + int64_t(variant.tables.size());
-  for (const SummaryKernel &summary : variant.summaries) {
-    if (llvm::Error error = checkWarpKernel(summary.entry, summary.threads,
-                                            summary.params, "fills tables"))
+  for (const PrologueKernel &prologue : variant.prologues) {
+    if (llvm::Error error = checkWarpKernel(prologue.entry, prologue.threads,
+                                            prologue.params, "fills tables"))
       return error;
     if (llvm::Error error =
-            checkRange("the table of a summary", summary.elements,
+            checkRange("the table of a prologue", prologue.elements,
                        variant.firstTable, end - 1))
       return error;
   }
@@ -197,19 +197,19 @@ static llvm::Error checkTables(const Variant &variant) {
       return error;
     if (llvm::Error error = checkExtents(loop.extents, variant.firstTable,
                                          static_cast<int32_t>(end),
-                                         /*hasParts=*/false))
+                                         /*hasSplits=*/false))
       return error;
   }
-  if (const std::optional<MergeKernel> &merge = variant.merge) {
-    if (llvm::Error error = checkWarpKernel(merge->entry, merge->threads,
-                                            merge->params, "merges parts"))
+  if (const std::optional<CombineKernel> &combine = variant.combine) {
+    if (llvm::Error error = checkWarpKernel(combine->entry, combine->threads,
+                                            combine->params, "combines parts"))
       return error;
     if (llvm::Error error =
-            checkRange("the warps of a row", merge->warpsPerRow, 1, 1024))
+            checkRange("the warps of a row", combine->warpsPerRow, 1, 1024))
       return error;
     if (variant.persistent)
       return makeArgumentError(
-          "expects a kernel with a merge kernel not to be persistent");
+          "expects a kernel with a combine kernel not to be persistent");
   }
   // Where there are tables, nothing else comes after the operands.
   if (variant.tables.empty())
@@ -223,13 +223,14 @@ static llvm::Error checkTables(const Variant &variant) {
   };
   if (llvm::Error error = check(variant.params))
     return error;
-  for (const SummaryKernel &summary : variant.summaries)
-    if (llvm::Error error = check(summary.params))
+  for (const PrologueKernel &prologue : variant.prologues)
+    if (llvm::Error error = check(prologue.params))
       return error;
   for (const LoopKernel &loop : variant.loops)
     if (llvm::Error error = check(loop.params))
       return error;
-  return variant.merge ? check(variant.merge->params) : llvm::Error::success();
+  return variant.combine ? check(variant.combine->params)
+                         : llvm::Error::success();
 }
 
 static llvm::Error checkChecks(const ListChecks &checks) {
@@ -343,7 +344,7 @@ llvm::Error CudaProgram::validate() const {
   }
   for (const TableInfo &table : scratch)
     if (llvm::Error error =
-            checkTable(table, firstScratch, firstScratch, /*hasParts=*/false))
+            checkTable(table, firstScratch, firstScratch, /*hasSplits=*/false))
       return error;
   return checkChecks(checks);
 }
@@ -365,8 +366,8 @@ int64_t CudaProgram::getNumOperands() const {
       };
       for (const Param &param : variant.params)
         add(param.operand);
-      for (const SummaryKernel &summary : variant.summaries)
-        for (const Param &param : summary.params)
+      for (const PrologueKernel &prologue : variant.prologues)
+        for (const Param &param : prologue.params)
           add(param.operand);
       for (const LoopKernel &loop : variant.loops) {
         for (const Param &param : loop.params)
@@ -374,8 +375,8 @@ int64_t CudaProgram::getNumOperands() const {
         for (const TableExtent &extent : loop.extents)
           add(extent.operand);
       }
-      if (variant.merge)
-        for (const Param &param : variant.merge->params)
+      if (variant.combine)
+        for (const Param &param : variant.combine->params)
           add(param.operand);
       for (const TableInfo &table : variant.tables)
         for (const TableExtent &extent : table.extents)

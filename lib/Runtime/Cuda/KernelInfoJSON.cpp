@@ -55,7 +55,7 @@ static void describe(Archive &archive, TableExtent &extent) {
   archive("dim", extent.dim);
   archive("divisor", extent.divisor);
   archive("size", extent.size);
-  archive("is_parts", extent.isParts);
+  archive("is_num_splits", extent.isNumSplits);
   archive("plus_rows", extent.plusRows);
 }
 
@@ -67,7 +67,7 @@ static void describe(Archive &archive, TableInfo &table) {
 }
 
 template <typename Archive>
-static void describe(Archive &archive, SummaryKernel &kernel) {
+static void describe(Archive &archive, PrologueKernel &kernel) {
   archive("entry", kernel.entry);
   archive("threads", kernel.threads);
   archive("elements", kernel.elements);
@@ -86,7 +86,7 @@ static void describe(Archive &archive, LoopKernel &kernel) {
 }
 
 template <typename Archive>
-static void describe(Archive &archive, MergeKernel &kernel) {
+static void describe(Archive &archive, CombineKernel &kernel) {
   archive("entry", kernel.entry);
   archive("threads", kernel.threads);
   archive("warps_per_row", kernel.warpsPerRow);
@@ -132,9 +132,9 @@ static void describe(Archive &archive, Variant &variant) {
   archive("params", variant.params);
   archive("first_table", variant.firstTable);
   archive("tables", variant.tables);
-  archive("summaries", variant.summaries);
+  archive("prologues", variant.prologues);
   archive("loops", variant.loops);
-  archive("merge", variant.merge);
+  archive("combine", variant.combine);
   archive("resources", variant.resources);
   Costs::forEach(variant, [&](llvm::StringLiteral name, auto &cost) {
     archive(name, cost);

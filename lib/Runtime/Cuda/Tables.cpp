@@ -79,7 +79,7 @@ static llvm::Expected<int64_t> getExtent(const TableExtent &extent,
                                          llvm::ArrayRef<int64_t> numRows,
                                          int64_t parts,
                                          llvm::ArrayRef<TensorView> operands) {
-  if (extent.isParts)
+  if (extent.isNumSplits)
     return parts;
   int64_t more =
       extent.plusRows < 0 ? 0 : numRows[extent.plusRows - firstTable];

@@ -128,7 +128,7 @@ static double countTableBytes(const Variant &variant, int64_t parts,
   for (const TableInfo &table : variant.tables) {
     double bytes = table.elementBytes, ofRow = bytes;
     for (const TableExtent &extent : table.extents) {
-      int64_t size = extent.isParts ? parts : extent.size;
+      int64_t size = extent.isNumSplits ? parts : extent.size;
       if (extent.operand >= 0) {
         if (static_cast<size_t>(extent.operand) >= operands.size() ||
             extent.dim >= operands[extent.operand].rank)
@@ -152,10 +152,11 @@ static double getTypicalKeys(const Variant &variant, double keys) {
   return variant.typicalKeys > 0 ? std::min(variant.typicalKeys, keys) : keys;
 }
 
-int64_t cuda::getNumParts(const Variant &variant, const LaunchExtents &extents,
-                          int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
+int64_t cuda::getNumSplits(const Variant &variant, const LaunchExtents &extents,
+                           int32_t numSMs,
+                           llvm::ArrayRef<TensorView> operands) {
   std::optional<int64_t> tiles = countTiles(extents, variant);
-  if (!variant.merge || !tiles || *tiles == 0 || extents.keys == 0)
+  if (!variant.combine || !tiles || *tiles == 0 || extents.keys == 0)
     return 1;
   // Beyond what fills the GPU at once, some parts are enough to make the
   // longest tile one among many.
@@ -169,12 +170,12 @@ int64_t cuda::getNumParts(const Variant &variant, const LaunchExtents &extents,
     parts = static_cast<int64_t>(
         std::min(balanced, double(std::max(parts, enough))));
   parts = std::max<int64_t>(parts, 2);
-  // What has few tiles of keys is not shared out.
+  // What has few KV blocks is not shared out.
   int64_t keyTiles = llvm::divideCeil(extents.keys, variant.tileKeys);
-  parts = std::min<int64_t>(parts, llvm::divideCeil(keyTiles, kLeastPartTiles));
+  parts = std::min<int64_t>(parts, llvm::divideCeil(keyTiles, kMinSplitBlocks));
   double bytes = countTableBytes(variant, 1, operands);
-  if (bytes * double(parts) > double(kMaxPartBytes))
-    parts = static_cast<int64_t>(double(kMaxPartBytes) / bytes);
+  if (bytes * double(parts) > double(kMaxSplitBytes))
+    parts = static_cast<int64_t>(double(kMaxSplitBytes) / bytes);
   return std::clamp<int64_t>(parts, 1,
                              std::max<int64_t>(kMaxTiles / *tiles, 1));
 }
@@ -183,7 +184,7 @@ int64_t cuda::getNumParts(const Variant &variant, const LaunchExtents &extents,
 // The variant
 //===----------------------------------------------------------------------===//
 
-/// What a launch with a merge kernel costs.
+/// What a launch with a combine kernel costs.
 static double getSplitCost(const Variant &variant, const LaunchExtents &extents,
                            int64_t tiles, int64_t parts, int32_t numSMs) {
   // What it takes to find that there are no keys, of tiles beside each other.
@@ -194,7 +195,7 @@ static double getSplitCost(const Variant &variant, const LaunchExtents &extents,
   };
   double rows = double(extents.batch) * double(extents.heads) *
                 double(extents.rows),
-         rowsOfParts = rows * double(parts);
+         rowsOfSplits = rows * double(parts);
   double longest =
       variant.tileCost + variant.longKeyCost * keys / double(parts);
   double cost = 0;
@@ -202,13 +203,13 @@ static double getSplitCost(const Variant &variant, const LaunchExtents &extents,
     cost = getWaves(tiles) * (variant.tileCost +
                               variant.keyCost * getTypicalKeys(variant, keys)) +
            getWaves(tiles * (parts - 1)) * emptyTile * variant.tileCost;
-    rowsOfParts = rows * double(std::min<int64_t>(parts, 2));
+    rowsOfSplits = rows * double(std::min<int64_t>(parts, 2));
   } else {
     cost = getWaves(tiles * parts) *
            (variant.tileCost + variant.keyCost * keys / double(parts));
   }
-  return std::max(cost, longest) + variant.mergeCost +
-         variant.partRowCost * rowsOfParts;
+  return std::max(cost, longest) + variant.combineCost +
+         variant.splitRowCost * rowsOfSplits;
 }
 
 size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
@@ -227,10 +228,10 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
     std::optional<int64_t> tiles = countTiles(extents, variant);
     if (!tiles)
       return;
-    int64_t parts = getNumParts(variant, extents, numSMs, operands);
+    int64_t parts = getNumSplits(variant, extents, numSMs, operands);
     int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
     double cost = 0;
-    if (variant.merge)
+    if (variant.combine)
       cost = getSplitCost(variant, extents, *tiles, parts, numSMs);
     else
       cost =
@@ -249,7 +250,7 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
       best = {index, cost, rank};
   };
   for (size_t i = 0; i < launch.variants.size(); ++i)
-    if (!launch.variants[i].merge)
+    if (!launch.variants[i].combine)
       consider(i);
   // Against what shares out keys counts the longest tile, too.
   const Variant &whole = launch.variants[best.index];
@@ -260,9 +261,9 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
     best.cost = std::max(best.cost,
                          whole.longKeyCost * static_cast<double>(extents.keys));
   for (size_t i = 0; i < launch.variants.size(); ++i)
-    if (launch.variants[i].merge &&
+    if (launch.variants[i].combine &&
         (best.rank < 0 ||
-         getNumParts(launch.variants[i], extents, numSMs, operands) > 1))
+         getNumSplits(launch.variants[i], extents, numSMs, operands) > 1))
       consider(i);
   return best.index;
 }

@@ -8,7 +8,7 @@ import sys
 
 import attn
 
-from . import check, contest, measure, parts, peers, sparse, sparsity, variants
+from . import check, contest, measure, peers, sparse, sparsity, split_kv, variants
 from .options import positive, positives
 
 
@@ -51,9 +51,9 @@ def _parse(arguments):
         + ", ".join(name for family in sparsity.FAMILIES.values() for name in family),
     )
     add(
-        "--parts",
+        "--split-kv",
         action="store_true",
-        help="few tiles of queries with many keys, instead of variants",
+        help="few Q blocks with many keys, instead of variants",
     )
     add(
         "--kernels",
@@ -80,8 +80,8 @@ def _parse(arguments):
     )
     add("--json", metavar="FILE", help="writes all measurements there")
     options = parser.parse_args(arguments)
-    if options.parts and options.device == "cpu":
-        parser.error("argument --parts: expects a GPU, whose blocks share out keys")
+    if options.split_kv and options.device == "cpu":
+        parser.error("argument --split-kv: expects a GPU, whose blocks share out keys")
     return options
 
 
@@ -111,13 +111,13 @@ def _complete(options, torch):
         options.device = "cuda" if torch.cuda.is_available() else "cpu"
     for name, value in _DEFAULTS[options.device].items():
         is_of_pattern = options.sparsity and options.device == "cuda"
-        if (is_of_pattern or options.parts) and name in _OF_PATTERNS:
+        if (is_of_pattern or options.split_kv) and name in _OF_PATTERNS:
             continue
         if getattr(options, name) is None:
             setattr(options, name, value)
     if options.peers is None:
         options.peers = list(peers.DEFAULT[options.device])
-        if options.parts:
+        if options.split_kv:
             options.peers.remove("flex")
     if options.seed is None:
         options.seed = int.from_bytes(os.urandom(4), "little")
@@ -252,8 +252,8 @@ def main(arguments=None):
                 json.dump({**environment, "rows": rows}, file, indent=1)
 
     run = sparse.run if options.sparsity else _run_variants
-    if options.parts:
-        run = parts.run
+    if options.split_kv:
+        run = split_kv.run
     with torch.no_grad():
         failed = run(torch, options, timer, save)
     return 1 if failed else 0

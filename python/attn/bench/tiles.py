@@ -9,7 +9,7 @@ TILE = 128
 
 
 def rows(arange, allowed, batch, heads, length, tile=TILE):
-    """For each tile of queries of the first `batch` sequences and `heads` heads,
+    """For each Q block of the first `batch` sequences and `heads` heads,
     which pairs a mask allows, by query, tile of keys and key in it. Behind the end
     are the last query and the last key again.
 

@@ -106,16 +106,16 @@ func.func @nested(%x: memref<?x?xf32>, %n: index, %s: f32) {
 // -----
 
 // A function without loops still has the arguments and the result of an entry,
-// and what is said of its buffers goes. Plans and private functions stay.
+// and what is said of its buffers goes. Shape functions and private functions stay.
 
 // CHECK-LABEL: func.func @plain(
 // CHECK-SAME: %{{.*}}: memref<4xf32>, %{{.*}}: memref<?xi64>, %{{.*}}: !llvm.ptr) -> i64 {
-// CHECK: func.func @plain.plan(%{{.*}}: memref<4xf32>) -> index
+// CHECK: func.func @plain.shapes(%{{.*}}: memref<4xf32>) -> index
 // CHECK: func.func private @helper(%{{.*}}: f32) -> f32
 func.func @plain(%x: memref<4xf32> {attn.name = "x"}, %status: memref<?xi64> {attn.status}) {
   return
 }
-func.func @plain.plan(%x: memref<4xf32>) -> index attributes {attn.constraints = []} {
+func.func @plain.shapes(%x: memref<4xf32>) -> index attributes {attn.constraints = []} {
   %c4 = arith.constant 4 : index
   return %c4 : index
 }

@@ -16,7 +16,7 @@ func.func @scheduled(%q: tensor<1x1x?x4xbf16>) -> tensor<1x1x?x4xbf16> {
 !t = tensor<1x1x?x64xbf16>
 func.func @registers(%q: !t) -> !t {
   // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 248, which leave 8}}
-  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 248, head_group = 1>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 248, head_swizzle = 1>
       ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
   return %r : !t
 }
@@ -26,7 +26,7 @@ func.func @registers(%q: !t) -> !t {
 !t = tensor<1x1x?x64xbf16>
 func.func @registers(%q: !t) -> !t {
   // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 168, which leave 8}}
-  %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 168, head_group = 1>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 168, head_swizzle = 1>
       ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
   return %r : !t
 }
@@ -36,7 +36,7 @@ func.func @registers(%q: !t) -> !t {
 !t = tensor<1x1x?x64xbf16>
 func.func @registers(%q: !t) -> !t {
   // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 120, which leave 0}}
-  %r = attn.attention schedule #hopper.schedule<tile_m = 256, tile_n = 128, stages = 2, registers = 120, head_group = 1>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 256, tile_n = 128, stages = 2, registers = 120, head_swizzle = 1>
       ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
   return %r : !t
 }
@@ -46,7 +46,7 @@ func.func @registers(%q: !t) -> !t {
 !t = tensor<1x1x?x64xbf16>
 func.func @registers(%q: !t) -> !t {
   // expected-error@+1 {{expects registers to leave at least 24 to each thread of the producer, but got 144, which leave 16}}
-  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 64, registers = 144, thread_blocks = 3>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 64, registers = 144, min_ctas_per_sm = 3>
       ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
   return %r : !t
 }
@@ -68,7 +68,7 @@ func.func @registers(%q: !t) -> !t {
 module attributes {attn.target = #attn.target<"sm_large", sms = 1, sm_shared = 233472, cta_shared = 232448, reserved_shared = 1024,
     sm_registers = 131072, thread_registers = 255, sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = true, tma = true>} {
   func.func @many_registers(%q: !t) -> !t {
-    %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 248, head_group = 1>
+    %r = attn.attention schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 248, head_swizzle = 1>
         ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
     return %r : !t
   }

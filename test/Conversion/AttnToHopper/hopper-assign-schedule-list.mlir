@@ -4,12 +4,12 @@
 // attention that has been given one.
 
 func.func @f(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_group = 1, persistent, ping_pong>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, persistent, ping_pong>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
-  // expected-remark @below {{for few tiles: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1, split_keys>}}
-  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_group = 1, ping_pong, strided>}}
+  // expected-remark @below {{split-KV: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, split_kv>}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, ping_pong, strided>}}
   %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>
       ins(%q, %q, %q : tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>, tensor<1x1x?x256xbf16>)
       outs(%q : tensor<1x1x?x256xbf16>)
@@ -20,13 +20,13 @@ func.func @f(%q: tensor<1x1x?x256xbf16>) -> tensor<1x1x?x256xbf16> {
 // whose threads have no registers left for that.
 
 func.func @bias(%q: tensor<1x1x?x192xbf16>, %v: tensor<1x1x?x128xbf16>) -> tensor<1x1x?x128xbf16> {
-  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 112, stages = 2, registers = 240, head_group = 1, persistent, ping_pong, bias_in_product>}}
+  // expected-remark @below {{schedule: #hopper.schedule<tile_m = 128, tile_n = 112, stages = 2, registers = 240, head_swizzle = 1, persistent, ping_pong, bias_in_product>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 48,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 128, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 32,}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 16,}}
-  // expected-remark @below {{for few tiles: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1, bias_in_product, split_keys>}}
-  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_group = 1, ping_pong, strided>}}
+  // expected-remark @below {{split-KV: #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, bias_in_product, split_kv>}}
+  // expected-remark @below {{for any strides: #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, ping_pong, strided>}}
   %r = attn.attention ins(%q, %q, %v : tensor<1x1x?x192xbf16>, tensor<1x1x?x192xbf16>, tensor<1x1x?x128xbf16>)
       outs(%v : tensor<1x1x?x128xbf16>)
       score(%s, %b, %h, %i, %j) {
@@ -38,7 +38,7 @@ func.func @bias(%q: tensor<1x1x?x192xbf16>, %v: tensor<1x1x?x128xbf16>) -> tenso
   return %r : tensor<1x1x?x128xbf16>
 }
 
-// There are known to be so many tiles of queries, or so few keys, that a launch
+// There are known to be so many Q blocks, or so few keys, that a launch
 // would share out none.
 
 !many = tensor<4x64x4096x256xbf16>

@@ -6,8 +6,8 @@
 
 // The last queries have the most keys: the first tile is the one that has fewer
 // rows.
-// CHECK:      schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} reverse, short_first
-// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} reverse, short_first
+// CHECK:      schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} longest_first, short_first
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} longest_first, short_first
 // CHECK-NEXT: last resort:
 func.func @causal(%q: !t) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {
@@ -23,8 +23,8 @@ func.func @causal(%q: !t) -> !t {
 
 // It is not known which ones do, and each has keys of its own.
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 3, both_ends
-// CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} min_ctas_per_sm = 3, zigzag
+// CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
 func.func @documents(%q: !t, %ids: tensor<?xi32>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%ids : tensor<?xi32>) outs(%q : !t)
       mask(%b, %h, %i, %j, %c) {
@@ -42,8 +42,8 @@ func.func @documents(%q: !t, %ids: tensor<?xi32>) -> !t {
 
 // Tiles that are parts of the blocks that a mask makes.
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} both_ends
-// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} zigzag
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
 // CHECK-NEXT: last resort:
 func.func @blocks_256(%q: !t) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {
@@ -66,7 +66,7 @@ func.func @blocks_256(%q: !t) -> !t {
 
 // Tiles as large as blocks.
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 3, both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} min_ctas_per_sm = 3, zigzag
 // CHECK-NEXT: last resort:
 func.func @blocks_64(%q: !t, %bits: tensor<?x?xi1>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t)
@@ -79,7 +79,7 @@ func.func @blocks_64(%q: !t, %bits: tensor<?x?xi1>) -> !t {
 !t = tensor<1x1x?x128xbf16>
 
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 2, both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 64, {{.*}} min_ctas_per_sm = 2, zigzag
 // CHECK-NEXT: last resort:
 func.func @blocks_64_of_128(%q: !t, %bits: tensor<?x?xi1>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t)
@@ -92,7 +92,7 @@ func.func @blocks_64_of_128(%q: !t, %bits: tensor<?x?xi1>) -> !t {
 !t = tensor<1x1x?x64xbf16>
 
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 32, {{.*}} thread_blocks = 3, both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 64, tile_n = 32, {{.*}} min_ctas_per_sm = 3, zigzag
 // CHECK-NEXT: last resort:
 func.func @blocks_32(%q: !t, %bits: tensor<?x?xi1>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t)
@@ -106,7 +106,7 @@ func.func @blocks_32(%q: !t, %bits: tensor<?x?xi1>) -> !t {
 
 // A key is more to read, so that more queries share it.
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} both_ends
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} zigzag
 func.func @documents_of_128(%q: !t, %ids: tensor<?xi32>) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%ids : tensor<?xi32>) outs(%q : !t)
       mask(%b, %h, %i, %j, %c) {
@@ -122,7 +122,7 @@ func.func @documents_of_128(%q: !t, %ids: tensor<?xi32>) -> !t {
 
 !t = tensor<1x1x?x64xbf16>
 
-// A window: warpgroups take no turns in the few tiles of keys of each tile.
+// A window: warpgroups take no turns in the few KV blocks of each tile.
 // CHECK: for any strides:
 // CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 128, {{.*}} persistent, ping_pong>
 // CHECK-NEXT: schedule: {{.*}}tile_m = 256, tile_n = 64, {{.*}} persistent>

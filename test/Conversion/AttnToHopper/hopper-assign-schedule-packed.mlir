@@ -3,7 +3,7 @@
 // Attentions whose heads may share keys have a schedule with tiles of several
 // heads.
 
-// CHECK: schedule: {{.*}}pack_heads>
+// CHECK: schedule: {{.*}}pack_gqa>
 // CHECK: for any strides
 func.func @any(%q: tensor<2x?x?x128xbf16>, %k: tensor<2x?x?x128xbf16>, %o: tensor<2x?x?x128xbf16>) -> tensor<2x?x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x?x?x128xbf16>, tensor<2x?x?x128xbf16>, tensor<2x?x?x128xbf16>)
@@ -13,7 +13,7 @@ func.func @any(%q: tensor<2x?x?x128xbf16>, %k: tensor<2x?x?x128xbf16>, %o: tenso
 
 // -----
 
-// CHECK: schedule: {{.*}}pack_heads>
+// CHECK: schedule: {{.*}}pack_gqa>
 // CHECK: for any strides
 func.func @known(%q: tensor<2x8x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %o: tensor<2x8x?x64xbf16>) -> tensor<2x8x?x64xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x?x64xbf16>, tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>)
@@ -27,7 +27,7 @@ func.func @known(%q: tensor<2x8x?x64xbf16>, %k: tensor<2x2x?x64xbf16>, %o: tenso
 
 // -----
 
-// CHECK: schedule: {{.*}}pack_heads>
+// CHECK: schedule: {{.*}}pack_gqa>
 // CHECK: for any strides
 func.func @few_queries(%q: tensor<2x8x256x256xbf16>, %k: tensor<2x2x?x256xbf16>, %o: tensor<2x8x256x256xbf16>) -> tensor<2x8x256x256xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x256x256xbf16>, tensor<2x2x?x256xbf16>, tensor<2x2x?x256xbf16>)
@@ -39,7 +39,7 @@ func.func @few_queries(%q: tensor<2x8x256x256xbf16>, %k: tensor<2x2x?x256xbf16>,
 
 // A score may depend on the head.
 
-// CHECK: schedule: {{.*}}pack_heads>
+// CHECK: schedule: {{.*}}pack_gqa>
 // CHECK: for any strides
 func.func @by_head(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: tensor<2x8x?x128xbf16>, %c: tensor<8xf32>) -> tensor<2x8x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x?x128xbf16>, tensor<2x2x?x128xbf16>, tensor<2x2x?x128xbf16>)
@@ -57,7 +57,7 @@ func.func @by_head(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: t
 
 // Not where it takes long to compile and may be of no use.
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @large(%q: tensor<2x?x?x136xbf16>, %k: tensor<2x?x?x136xbf16>, %o: tensor<2x?x?x136xbf16>) -> tensor<2x?x?x136xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x?x?x136xbf16>, tensor<2x?x?x136xbf16>, tensor<2x?x?x136xbf16>)
@@ -69,7 +69,7 @@ func.func @large(%q: tensor<2x?x?x136xbf16>, %k: tensor<2x?x?x136xbf16>, %o: ten
 
 // All have keys of their own, or groups have an odd number.
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @no_group(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x8x?x128xbf16>, %o: tensor<2x8x?x128xbf16>) -> tensor<2x8x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x?x128xbf16>, tensor<2x8x?x128xbf16>, tensor<2x8x?x128xbf16>)
@@ -79,7 +79,7 @@ func.func @no_group(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x8x?x128xbf16>, %o: 
 
 // -----
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @odd_group(%q: tensor<2x6x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: tensor<2x6x?x128xbf16>) -> tensor<2x6x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x6x?x128xbf16>, tensor<2x2x?x128xbf16>, tensor<2x2x?x128xbf16>)
@@ -89,7 +89,7 @@ func.func @odd_group(%q: tensor<2x6x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o:
 
 // -----
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @no_heads(%q: tensor<2x0x?x128xbf16>, %k: tensor<2x0x?x128xbf16>, %o: tensor<2x0x?x128xbf16>) -> tensor<2x0x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x0x?x128xbf16>, tensor<2x0x?x128xbf16>, tensor<2x0x?x128xbf16>)
@@ -101,7 +101,7 @@ func.func @no_heads(%q: tensor<2x0x?x128xbf16>, %k: tensor<2x0x?x128xbf16>, %o: 
 
 // Tiles of one head are full.
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @many_queries(%q: tensor<2x8x257x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: tensor<2x8x257x128xbf16>) -> tensor<2x8x257x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x257x128xbf16>, tensor<2x2x?x128xbf16>, tensor<2x2x?x128xbf16>)
@@ -114,7 +114,7 @@ func.func @many_queries(%q: tensor<2x8x257x128xbf16>, %k: tensor<2x2x?x128xbf16>
 // Bounds are those of one head, classes of tiles, too, and captures by head and
 // key are read in tiles of one head.
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @mask_by_head(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: tensor<2x8x?x128xbf16>, %c: tensor<8xindex>) -> tensor<2x8x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x?x128xbf16>, tensor<2x2x?x128xbf16>, tensor<2x2x?x128xbf16>)
@@ -130,7 +130,7 @@ func.func @mask_by_head(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, 
 
 // -----
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @documents(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: tensor<2x8x?x128xbf16>, %c: tensor<?xi32>) -> tensor<2x8x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x?x128xbf16>, tensor<2x2x?x128xbf16>, tensor<2x2x?x128xbf16>)
@@ -147,7 +147,7 @@ func.func @documents(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o:
 
 // -----
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @by_head_and_key(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: tensor<2x8x?x128xbf16>, %c: tensor<8x?xf32>) -> tensor<2x8x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x?x128xbf16>, tensor<2x2x?x128xbf16>, tensor<2x2x?x128xbf16>)
@@ -163,7 +163,7 @@ func.func @by_head_and_key(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16
 
 // -----
 
-// CHECK-NOT: pack_heads
+// CHECK-NOT: pack_gqa
 // CHECK: for any strides
 func.func @sparsity(%q: tensor<2x8x?x128xbf16>, %k: tensor<2x2x?x128xbf16>, %o: tensor<2x8x?x128xbf16>, %c: tensor<2x8x?x?xi1>) -> tensor<2x8x?x128xbf16> {
   %r = attn.attention ins(%q, %k, %k : tensor<2x8x?x128xbf16>, tensor<2x2x?x128xbf16>, tensor<2x2x?x128xbf16>)

@@ -3,8 +3,8 @@
 // The widest of the head dimensions and whether there is a mask decide.
 
 // CHECK-LABEL: func @narrow
-// CHECK: schedule #hopper.schedule<tile_m = {{[0-9]+}}, tile_n = {{[0-9]+}}, stages = {{[124]}}, registers = {{[0-9]+}}, head_group = 1
-// CHECK-NOT: reverse
+// CHECK: schedule #hopper.schedule<tile_m = {{[0-9]+}}, tile_n = {{[0-9]+}}, stages = {{[124]}}, registers = {{[0-9]+}}, head_swizzle = 1
+// CHECK-NOT: longest_first
 // CHECK: return
 func.func @narrow(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
   %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
@@ -16,7 +16,7 @@ func.func @narrow(%q: tensor<1x1x?x64xbf16>, %o: tensor<1x1x?x64xbf16>) -> tenso
 // causal one, come first.
 
 // CHECK-LABEL: func @masked
-// CHECK: schedule #hopper.schedule<{{.*}}head_group = {{[0-9]+}}, head_group_keys = {{[0-9]+}}, reverse
+// CHECK: schedule #hopper.schedule<{{.*}}head_swizzle = {{[0-9]+}}, head_swizzle_keys = {{[0-9]+}}, longest_first
 func.func @masked(%q: tensor<1x1x?x128xf16>, %o: tensor<1x1x?x128xf16>) -> tensor<1x1x?x128xf16> {
   %r = attn.attention ins(%q, %q, %q : tensor<1x1x?x128xf16>, tensor<1x1x?x128xf16>, tensor<1x1x?x128xf16>)
       outs(%o : tensor<1x1x?x128xf16>)
@@ -90,9 +90,9 @@ func.func @absolute(%q: tensor<1x1x?x64xbf16>, %slope: f32) -> tensor<1x1x?x64xb
 // A schedule that is there stays.
 
 // CHECK-LABEL: func @kept
-// CHECK: schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_group = 3, persistent>
+// CHECK: schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_swizzle = 3, persistent>
 func.func @kept(%q: tensor<1x1x?x64xbf16>) -> tensor<1x1x?x64xbf16> {
-  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_group = 3, persistent>
+  %r = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 4, registers = 24, head_swizzle = 3, persistent>
       ins(%q, %q, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>)
       outs(%q : tensor<1x1x?x64xbf16>)
   return %r : tensor<1x1x?x64xbf16>

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-online-softmax --attn-classify-blocks --attn-lift-mask --attn-tile --canonicalize --cse --attn-hopper-outline --verify-diagnostics
 
-// Tables have an entry for each tile of queries that starts at a multiple of
+// Tables have an entry for each Q block that starts at a multiple of
 // its size.
 
 #schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, short_first, persistent>

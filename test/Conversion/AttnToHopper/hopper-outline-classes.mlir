@@ -9,10 +9,10 @@
 // queries are loaded; whether a block is full is known in its body. What the
 // predicate reads by key is copied for blocks that are not.
 
-// CHECK: gpu.func @documents_summary0(
+// CHECK: gpu.func @documents_prologue0(
 // CHECK-SAME: hopper.elements = 6 : i64
-// CHECK: gpu.func @documents_summary1(
-// CHECK: gpu.func @documents_summary2(
+// CHECK: gpu.func @documents_prologue1(
+// CHECK: gpu.func @documents_prologue2(
 // CHECK: gpu.func @documents(
 // CHECK-SAME: hopper.tables = {first = 6 : i64, tables = [
 // CHECK: hopper.work_loop (%[[B:.*]], %{{.*}}, %{{.*}}, %{{.*}}) in

@@ -7,7 +7,7 @@
 #nk = affine_map<(n, m, k) -> (n, k)>
 #km = affine_map<(n, m, k) -> (k, m)>
 #nm = affine_map<(n, m, k) -> (n, m)>
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk]>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk]>
 func.func @many_dims(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x?x64xbf16>, %o: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -56,7 +56,7 @@ func.func @many_dims(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x?x64xbf16>, %o:
 #nk = affine_map<(n, m, k) -> (n, k)>
 #km = affine_map<(n, m, k) -> (k, m)>
 #nm = affine_map<(n, m, k) -> (n, m)>
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk]>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk]>
 func.func @f32(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xf32>, %o: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -106,7 +106,7 @@ func.func @f32(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xf32>, %o: tensor<?
 #nk = affine_map<(n, m, k) -> (n, k)>
 #km = affine_map<(n, m, k) -> (k, m)>
 #nm = affine_map<(n, m, k) -> (n, m)>
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk]>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk]>
 func.func @few_dims(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %o: tensor<?x?x64xbf16>) -> tensor<?x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

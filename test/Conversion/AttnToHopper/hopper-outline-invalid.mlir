@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file --verify-diagnostics
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk, softmax, load_v, pv]>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, softmax, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>
 func.func @around(%q: !t, %o: !t) -> (!t, tensor<4xf32>) {
   // expected-error @+2 {{expects nothing but attention in a function for a GPU, but got 'tensor.generate'}}
@@ -18,7 +18,7 @@ func.func @around(%q: !t, %o: !t) -> (!t, tensor<4xf32>) {
 // A schedule that does not name a step of the program, or names one that is not
 // there.
 
-#short = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk, load_v, pv]>
+#short = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, load_v, pv]>
 !t = tensor<2x8x?x64xbf16>
 func.func @missing(%q: !t, %o: !t) -> !t {
   // expected-error @+1 {{expects a place in the schedule of the loop for 'softmax'}}
@@ -28,7 +28,7 @@ func.func @missing(%q: !t, %o: !t) -> !t {
 
 // -----
 
-#long = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk, softmax, load_v, pv, dq]>
+#long = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, softmax, load_v, pv, dq]>
 !t = tensor<2x8x?x64xbf16>
 func.func @unknown(%q: !t, %o: !t) -> !t {
   // expected-error @+1 {{expects a step 'dq', which its schedule names}}
@@ -38,7 +38,7 @@ func.func @unknown(%q: !t, %o: !t) -> !t {
 
 // -----
 
-#late = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk, load_v, pv, softmax]>
+#late = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, load_v, pv, softmax]>
 !t = tensor<2x8x?x64xbf16>
 func.func @too_early(%q: !t, %o: !t) -> !t {
   // expected-error @+2 {{expects 'pv' to come after 'softmax' in the schedule, as it uses its result}}
@@ -49,9 +49,9 @@ func.func @too_early(%q: !t, %o: !t) -> !t {
 
 // -----
 
-// Of a part, what is merged is the accumulator, normalised.
+// Of a part, what is combined is the accumulator, normalised.
 
-#split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, split_keys, order = [load_k, qk, load_v, pv]>
+#split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, split_kv, order = [load_k, qk, load_v, pv]>
 #row = affine_map<()[s0] -> (s0 * 64)>
 #rows = affine_map<()[s0] -> (-s0 * 64 + 128, 64)>
 #columns = affine_map<(d0, d1, d2, d3) -> (d3, d2)>
@@ -65,7 +65,7 @@ func.func @not_merged(%q: !t, %k: !t, %v: !t, %init: !t) -> !t {
   %c128 = arith.constant 128 : index
   %pad = arith.constant 0.0 : bf16
   %zero = arith.constant dense<0.0> : vector<64x64xf32>
-  // expected-error @+1 {{expects the results of attn.finalize with split_keys, which can be merged; leave out split_keys}}
+  // expected-error @+1 {{expects the results of attn.finalize with split_kv, which can be combined; leave out split_kv}}
   %r = scf.forall (%i, %j, %t) in (2, 8, 2) shared_outs(%o = %init) -> (!t) {
     %row = affine.apply #row()[%t]
     %count = affine.min #rows()[%t]

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-pack-heads --attn-tile --canonicalize --cse --attn-hopper-outline --canonicalize --cse | FileCheck %s
+// RUN: attn-opt %s --attn-destination-arguments --canonicalize --cse --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-pack-gqa --attn-tile --canonicalize --cse --attn-hopper-outline --canonicalize --cse | FileCheck %s
 
 // Tiles have the queries of several heads, as many as the launch says. Work
 // tiles are counted among packed heads; boxes start at a head and a query.
@@ -39,7 +39,7 @@ func.func @packed(%q: !t, %k: !t, %v: !t) -> (!t, !l) {
   %oi = tensor.empty(%b, %s, %h) : !t
   %li = tensor.empty(%b, %s, %h) : !l
   %o, %l = attn.attention layout(bshd)
-      schedule #hopper.schedule<tile_m = 64, tile_n = 64, registers = 120, pack_heads,
+      schedule #hopper.schedule<tile_m = 64, tile_n = 64, registers = 120, pack_gqa,
                                 order = [load_k, qk, softmax, load_v, pv]>
       ins(%q, %k, %v : !t, !t, !t) outs(%oi, %li : !t, !l)
       mask(%bb, %hh, %i, %j) {

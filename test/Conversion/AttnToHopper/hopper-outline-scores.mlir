@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --attn-destination-arguments --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --canonicalize --cse --split-input-file | FileCheck %s
 // RUN: attn-opt %s --attn-destination-arguments --attn-canonicalize-score --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline --split-input-file | attn-opt --split-input-file
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_group = 1, capture_stages = 1,
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, capture_stages = 1,
                              order = [load_k, qk, load_v(1), pv(1), softmax]>
 !t = tensor<?x4x?x64xbf16>
 
@@ -50,9 +50,9 @@ func.func @captures(%q: !t, %k: !t, %v: !t, %bias: tensor<?x?x?xbf16>, %bits: te
 // The order may name the step that loads a capture. Without that it has the
 // stage of the step that reads the capture.
 
-#named = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1, capture_stages = 2,
+#named = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, capture_stages = 2,
                           order = [load_arg3, load_k, qk, softmax, load_v, pv]>
-#late = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1, capture_stages = 2,
+#late = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, capture_stages = 2,
                          order = [load_k, qk, load_v(1), softmax(1), pv(1)]>
 !t = tensor<?x4x?x64xbf16>
 
@@ -90,7 +90,7 @@ func.func @late(%q: !t, %k: !t, %v: !t, %bias: tensor<?x?xf32>, %o: !t) -> !t {
 
 // Two boxes of one capture are two tiles; one that is read twice is one.
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1, capture_stages = 1,
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, capture_stages = 1,
                              order = [load_k, qk, softmax, load_v, pv]>
 !t = tensor<?x4x?x64xbf16>
 
@@ -127,17 +127,17 @@ func.func @boxes(%q: !t, %k: !t, %v: !t, %bias: tensor<?x?x?xbf16>, %o: !t) -> !
 // of a block gets is an offset of the softmax. Slopes that are too large for
 // that are left out, and the bias is computed for each score.
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_group = 1, bias_in_product,
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1, bias_in_product,
                              order = [load_k, qk, load_v(1), pv(1), softmax]>
 !t = tensor<?x4x?x64xbf16>
 
 // CHECK-LABEL: gpu.func @alibi(
-// CHECK: %[[RAMP:.*]] = hopper.create_ramp : <64x8xbf16>
+// CHECK: %[[RAMP:.*]] = hopper.create_iota_tile : <64x8xbf16>
 // CHECK: hopper.work_loop
 // CHECK: %[[HELD:.*]]:2 = hopper.step "hold_slopes" in "compute" -> vector<8x64xbf16>, i1 {
 // CHECK:   %[[PLAIN:.*]] = hopper.any
 // CHECK:   %[[LEFT:.*]] = arith.select %[[PLAIN]]
-// CHECK:   %[[PARTS:.*]] = hopper.split %[[LEFT]] : vector<1x64xf32> -> vector<8x64xbf16>
+// CHECK:   %[[PARTS:.*]] = hopper.split_bf16x3 %[[LEFT]] : vector<1x64xf32> -> vector<8x64xbf16>
 // CHECK:   hopper.end %[[PARTS]], %[[PLAIN]]
 // CHECK: hopper.pipelined_for
 // CHECK: %[[S:.*]] = hopper.step "qk" in "compute"
@@ -171,7 +171,7 @@ func.func @alibi(%q: !t, %k: !t, %v: !t, %slopes: tensor<?xf32>, %o: !t) -> !t {
 // CHECK-LABEL: gpu.func @row_slopes(
 // CHECK: %{{.*}}:2 = hopper.step "hold_slopes" in "compute" -> vector<8x64xbf16>, i1 {
 // CHECK:   attn.gather %{{.*}}[%{{[^ ]*}}] mask %{{.*}} : memref<?xf32, {{.*}}>, (vector<1x64xindex>), i1 -> vector<1x64xf32>
-// CHECK:   hopper.split
+// CHECK:   hopper.split_bf16x3
 // CHECK: hopper.pipelined_for
 func.func @row_slopes(%q: !t, %k: !t, %v: !t, %slopes: tensor<?xf32>, %o: !t) -> !t {
   %r = attn.attention schedule #schedule ins(%q, %k, %v : !t, !t, !t)
@@ -190,7 +190,7 @@ func.func @row_slopes(%q: !t, %k: !t, %v: !t, %slopes: tensor<?xf32>, %o: !t) ->
 // A bias that is not affine stays with the scores.
 
 // CHECK-LABEL: gpu.func @square(
-// CHECK-NOT: hopper.create_ramp
+// CHECK-NOT: hopper.create_iota_tile
 // CHECK: hopper.pipelined_for
 // CHECK: hopper.softmax_step %{{[0-9]+}},
 func.func @square(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
@@ -212,7 +212,7 @@ func.func @square(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
 // what does not, before the loop. Conditions on positions are one comparison
 // with a limit of each row.
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_group = 1,
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1,
                              order = [load_k, qk, load_v(1), pv(1), softmax]>
 !t = tensor<?x4x?x64xbf16>
 

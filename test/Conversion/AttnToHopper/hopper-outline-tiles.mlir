@@ -16,7 +16,7 @@
 #nk = affine_map<(n, m, k) -> (n, k)>
 #km = affine_map<(n, m, k) -> (k, m)>
 #nm = affine_map<(n, m, k) -> (n, m)>
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, order = [load_k, qk]>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk]>
 func.func @shared_keys(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x64xbf16>, %o: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

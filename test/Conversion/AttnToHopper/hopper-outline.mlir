@@ -1,11 +1,11 @@
 // RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax=rescale=lazy --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s --check-prefixes=CHECK,LAZY
 // RUN: attn-opt %s --attn-destination-arguments --attn-online-softmax --attn-classify-blocks --attn-tile --canonicalize --cse --attn-hopper-outline | FileCheck %s --check-prefixes=CHECK,EXACT
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 4, persistent,
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 4, persistent,
                              order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
-#held = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 4, registers = 240, head_group = 1, q_in_registers,
+#held = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 4, registers = 240, head_swizzle = 1, q_in_registers,
                          order = [load_k, qk, softmax, load_v, pv]>
-#split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, split_keys,
+#split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, split_kv,
                           order = [load_k, qk, load_v(1), pv(1), softmax]>
 !t = tensor<2x8x?x64xbf16>
 !l = tensor<2x8x?xf32>
@@ -76,19 +76,19 @@ func.func @held(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
 }
 
 // Parts of the keys: each writes a normalised row and its log-sum-exp, in base 2,
-// and a kernel merges them.
+// and a kernel combines them.
 
-// CHECK-LABEL: gpu.func @split_merge(
-// CHECK: hopper.merge %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] dim 3 lse %{{.*}} : memref<?x?x?x?x64xf32
+// CHECK-LABEL: gpu.func @split_combine(
+// CHECK: hopper.combine %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] dim 3 lse %{{.*}} : memref<?x?x?x?x64xf32
 // CHECK-LABEL: gpu.func @split(
 // CHECK-SAME: %[[LSES:[^ ]*]]: memref<?x?x?x?xf32, strided<[?, ?, ?, 1]>> {hopper.operand = 8 : i64}
 // CHECK-SAME: %[[PARTS:[^ ]*]]: memref<?x?x?x?x64xf32, strided<[?, ?, ?, ?, 1]>> {hopper.operand = 7 : i64}
 // CHECK-SAME: %[[NUM:[^ ]*]]: index {hopper.dim = 3 : i64, hopper.operand = 8 : i64}
-// CHECK-SAME: hopper.tables = {first = 7 : i64, tables = [{bytes = 4 : i64, extents = [{{.*}}, {parts}, {extent = 64 : i64}]}, {bytes = 4 : i64, extents = [{{.*}}, {parts}]}]}
+// CHECK-SAME: hopper.tables = {first = 7 : i64, tables = [{bytes = 4 : i64, extents = [{{.*}}, {num_splits}, {extent = 64 : i64}]}, {bytes = 4 : i64, extents = [{{.*}}, {num_splits}]}]}
 // CHECK-NOT: hopper.create_tile
 // CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %[[P:.*]], %{{.*}}) in (%{{.*}}, %{{.*}}, %{{.*}}, %[[NUM]]) {
 // CHECK: %[[FIRST:.*]], %[[END:.*]] = hopper.work_rows %[[T]]
-// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range %[[P]] of %[[NUM]] from %{{.*}} to %{{.*}} step 64 least 4
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.split_of_range %[[P]] of %[[NUM]] from %{{.*}} to %{{.*}} step 64 least 4
 // CHECK: %[[HASKEYS:.*]] = arith.cmpi slt, %[[LO]], %[[HI]]
 // CHECK: hopper.pipelined_for %{{.*}} = %[[LO]] to %[[HI]] step 64
 // CHECK: hopper.step "store" in "compute"

@@ -6,13 +6,13 @@
 // defaults say, but where it says something else, and the KV block is smaller
 // where there is no memory for it. The first row that is taken is no last resort.
 // RUN: attn-opt %t/programs.mlir --attn-hopper-assign-schedule="list schedules=%t/good.json" 2>&1 | FileCheck %s
-// CHECK: schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, head_group = 4, ping_pong>, tile_cost = 2.0000, key_cost = 0.0100, row 0 of attention
-// CHECK: schedule: #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_group = 1>, tile_cost = 3.0000, row 1 of attention
-// CHECK: schedule: #hopper.schedule<tile_m = 64, tile_n = 96, {{.*}}head_group = 1>, tile_cost = 1.0000, row 2 of attention
-// CHECK: for few tiles: {{.*}} split_keys>, {{.*}}row 3 of attention
+// CHECK: schedule: #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, head_swizzle = 4, ping_pong>, tile_cost = 2.0000, key_cost = 0.0100, row 0 of attention
+// CHECK: schedule: #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_swizzle = 1>, tile_cost = 3.0000, row 1 of attention
+// CHECK: schedule: #hopper.schedule<tile_m = 64, tile_n = 96, {{.*}}head_swizzle = 1>, tile_cost = 1.0000, row 2 of attention
+// CHECK: split-KV: {{.*}} split_kv>, {{.*}}row 3 of attention
 
 // RUN: attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/good.json | FileCheck %s --check-prefix=FIRST-ROW
-// FIRST-ROW: schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, head_group = 4, ping_pong>
+// FIRST-ROW: schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, head_swizzle = 4, ping_pong>
 
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/none.json 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cannot read the schedules of '{{.*}}none.json': No such file or directory
@@ -44,9 +44,9 @@
 // RUN: sed 's/"tile_cost": 3/"tile_cost": -3/' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=COST
 // COST: row 1 of attention: expects costs that are not negative
-// RUN: sed 's/, split_keys//' %t/good.json > %t/bad.json
+// RUN: sed 's/, split_kv//' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=SPLIT
-// SPLIT: row 3 of attention: expects split_keys for few tiles alone, and strided for any strides
+// SPLIT: row 3 of attention: expects split_kv for few tiles alone, and strided for any strides
 // RUN: sed 's/"dim": 256/"tile_m": 64/' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=OF-ROW
 // OF-ROW: row 1 of attention: expects conditions on the program
@@ -61,21 +61,21 @@
 // RUN: sed 's/"dim": 256/"dim": 248/' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=LEFT
 // LEFT: error: expects a row of the table of schedules that this attention takes for any extents
-// RUN: sed 's/"masked": true/"causal": false/; s/head_group = 4/both_ends, reverse/' %t/good.json > %t/bad.json
+// RUN: sed 's/"masked": true/"causal": false/; s/head_swizzle = 4/zigzag, reverse/' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=BOTH
-// BOTH: row 0 of attention: expects reverse or both_ends, not both in #hopper.schedule<
+// BOTH: row 0 of attention: expects longest_first or zigzag, not both in #hopper.schedule<
 
 //--- good.json
 {
  "version": 1, "target": "h200", "note": "for people",
- "model": {"typical_keys": 1024, "masked_part": 0.5, "alone": 1, "most_instructions": 16384, "word_byte_cost": 0, "merge_cost": 1, "part_element_cost": 0},
+ "model": {"typical_keys": 1024, "masked_part": 0.5, "alone": 1, "most_instructions": 16384, "word_byte_cost": 0, "combine_cost": 1, "part_element_cost": 0},
  "attention": {
-  "defaults": [{"when": {"masked": true}, "members": "head_group = 4"}],
+  "defaults": [{"when": {"masked": true}, "members": "head_swizzle = 4"}],
   "rows": [
    {"when": {"dim": [8, 64]}, "schedule": "#hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, ping_pong>", "tile_cost": 2, "key_cost": 0.02},
    {"when": {"dim": 256}, "use": "last_resort", "schedule": "#hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240>", "tile_cost": 3},
    {"when": [{"dim": 128}, {"dim": 256}], "schedule": "#hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 240>", "tile_cost": 1},
-   {"when": {"dim": 256}, "use": "few_tiles", "schedule": "#hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 240, split_keys>", "tile_cost": 1}
+   {"when": {"dim": 256}, "use": "few_tiles", "schedule": "#hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 240, split_kv>", "tile_cost": 1}
   ]
  },
  "gathered": {"defaults": [], "rows": []}

@@ -1,4 +1,4 @@
-// Parameters, shared memory, barriers and roles of a kernel.
+// Parameters, shared memory, barriers and partitions of a kernel.
 
 // RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
 
@@ -102,14 +102,14 @@ gpu.module @m {
       attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 128, registers = 240>} {
     %ring = hopper.create_channel : !hopper.channel<4x128x128xbf16>
     %single = hopper.create_channel : !hopper.channel<1x128x64xbf16>
-    %turns = hopper.create_turns : !hopper.turns
+    %barrier = hopper.create_ping_pong : !hopper.ping_pong
     hopper.warp_specialize partition @load threads(1) {
       hopper.put %ring[%n], %map[%x, %x, %x] : !hopper.channel<4x128x128xbf16>, !hopper.map<128x128xbf16>
       hopper.put %single[%n], %one[%x, %x, %x] : !hopper.channel<1x128x64xbf16>, !hopper.map<128x64xbf16>
     } partition @compute replicas(2) registers(240) {
       %0 = hopper.get %ring[%n] : !hopper.channel<4x128x128xbf16> -> !hopper.tile<128x128xbf16>
-      hopper.take_turn %turns : !hopper.turns
-      hopper.pass_turn %turns : !hopper.turns
+      hopper.ping_pong_wait %barrier : !hopper.ping_pong
+      hopper.ping_pong_arrive %barrier : !hopper.ping_pong
       hopper.release %ring[%n] : !hopper.channel<4x128x128xbf16>
       %1 = hopper.get %single[%n] : !hopper.channel<1x128x64xbf16> -> !hopper.tile<128x64xbf16>
       hopper.release %single[%n] : !hopper.channel<1x128x64xbf16>

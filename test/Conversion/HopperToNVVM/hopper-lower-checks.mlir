@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-hopper-lower))' | FileCheck %s
 
 // Kernels that check lists are of threads that are all alike, and what they
-// report is a minimum that all thread blocks share.
+// report is a minimum that all CTAs share.
 
 // CHECK-LABEL: llvm.func @check(
 // CHECK-SAME: %[[WORDS:.*]]: !llvm.ptr<1>, %[[PLACE:.*]]: i64)

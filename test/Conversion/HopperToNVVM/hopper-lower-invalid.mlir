@@ -206,8 +206,8 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error@+1 {{expects a kernel without roles to have 'hopper.threads'}}
-  gpu.func @summary() kernel attributes {hopper.elements = 1 : i64} {
+  // expected-error@+1 {{expects a kernel without partitions to have 'hopper.threads'}}
+  gpu.func @prologue() kernel attributes {hopper.elements = 1 : i64} {
     gpu.return
   }
 }
@@ -215,8 +215,8 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error@+1 {{expects a kernel without roles to have 'hopper.threads'}}
-  gpu.func @merge() kernel attributes {hopper.merge = 1 : i64} {
+  // expected-error@+1 {{expects a kernel without partitions to have 'hopper.threads'}}
+  gpu.func @combine() kernel attributes {hopper.combine = 1 : i64} {
     gpu.return
   }
 }
@@ -224,7 +224,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @summary(%x: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
+  gpu.func @prologue(%x: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
     // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of f32, over a warp}}
     %sum = gpu.subgroup_reduce add %x uniform : (i32) -> i32
     gpu.return
@@ -247,13 +247,13 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @f() kernel {
-    %t = hopper.create_turns : !hopper.turns
-    %u = hopper.create_turns : !hopper.turns
+    %t = hopper.create_ping_pong : !hopper.ping_pong
+    %u = hopper.create_ping_pong : !hopper.ping_pong
     // expected-error@+1 {{expects turns and partitions that synchronise to need fewer than 7 barriers}}
     hopper.warp_specialize partition @a replicas(4) {
-      hopper.take_turn %t : !hopper.turns
+      hopper.ping_pong_wait %t : !hopper.ping_pong
     } partition @b replicas(3) {
-      hopper.take_turn %u : !hopper.turns
+      hopper.ping_pong_wait %u : !hopper.ping_pong
     }
     gpu.return
   }
@@ -268,7 +268,7 @@ gpu.module @m {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {
       %c = arith.select %p, %a, %b : !hopper.channel<1x16x16xbf16>
-      // expected-error@+1 {{expects a channel, a mailbox or turns that the kernel creates, but got a value of '!hopper.channel<1x16x16xbf16>' that control flow carries}}
+      // expected-error@+1 {{expects a channel, a work queue or a ping-pong barrier that the kernel creates, but got a value of '!hopper.channel<1x16x16xbf16>' that control flow carries}}
       %t = hopper.get %c[%n] : !hopper.channel<1x16x16xbf16> -> !hopper.tile<16x16xbf16>
     }
     gpu.return

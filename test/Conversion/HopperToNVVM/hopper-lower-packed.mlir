@@ -28,7 +28,7 @@ gpu.module @m {
                    %b: index {hopper.operand = 3 : i64, hopper.dim = 0 : i64},
                    %h: index {hopper.operand = 3 : i64, hopper.dim = 1 : i64},
                    %r: index {hopper.operand = 3 : i64, hopper.dim = 2 : i64})
-      kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, pack_heads>} {
+      kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, pack_gqa>} {
     %n = arith.constant 0 : i32
     %ch = hopper.create_channel : !hopper.channel<1x64x64xbf16>
     hopper.warp_specialize partition @load threads(1) {

@@ -55,7 +55,7 @@ gpu.module @m {
     %ring = hopper.create_channel : !hopper.channel<1x64x64xbf16>
     %tiles = hopper.create_channel : !hopper.channel<1x64x64xbf16>
     %v = arith.constant dense<0.0> : vector<64x64xbf16>
-    %turns = hopper.create_turns : !hopper.turns
+    %barrier = hopper.create_ping_pong : !hopper.ping_pong
     hopper.warp_specialize partition @load threads(1) {
       hopper.put %ring[%n], %map[%x, %x, %x] : !hopper.channel<1x64x64xbf16>, !hopper.map<64x64xbf16>
     } partition @help replicas(2) warps(1) {
@@ -67,10 +67,10 @@ gpu.module @m {
       hopper.put_fragment %tiles[%n], %v : !hopper.channel<1x64x64xbf16>, vector<64x64xbf16>
       hopper.sync
     } partition @read replicas(2) registers(160) {
-      hopper.take_turn %turns : !hopper.turns
+      hopper.ping_pong_wait %barrier : !hopper.ping_pong
       %t = hopper.get %tiles[%n] : !hopper.channel<1x64x64xbf16> -> !hopper.tile<64x64xbf16>
       hopper.release %tiles[%n] : !hopper.channel<1x64x64xbf16>
-      hopper.pass_turn %turns : !hopper.turns
+      hopper.ping_pong_arrive %barrier : !hopper.ping_pong
       hopper.sync
     }
     gpu.return

@@ -1,4 +1,4 @@
-// Work that thread blocks take, and messages about it.
+// Work that CTAs take, and messages about it.
 
 // RUN: attn-opt %s --attn-hopper-lower --cse | FileCheck %s
 
@@ -6,7 +6,7 @@
 // CHECK-SAME: hopper.params = [{kind = "counter"}, {kind = "scalar", operand = 0 : i64}]
 // CHECK: %[[SHARED:.*]] = llvm.mlir.addressof @attn_shared
 
-// The first claim of a launch is the number of thread blocks.
+// The first fetch of a launch is the number of CTAs.
 // CHECK: nvvm.setmaxregister {{ *}}decrease
 // CHECK: %[[BEFORE:.*]] = llvm.atomicrmw add %[[COUNTER]], %c1_i32 syncscope("device") monotonic
 // CHECK: %[[BLOCKS:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.nctaid.x"()
@@ -28,7 +28,7 @@
 // CHECK: %[[FULL:.*]] = llvm.getelementptr %[[SHARED]][%[[OFFSET]]]
 // CHECK: llvm.inline_asm has_side_effects {{.*}} "mbarrier.arrive.shared::cta.b64 _, [$0];", "r" %[[FULL]]
 
-// The last thread block leaves zeros.
+// The last CTA leaves zeros.
 // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[COUNTER]][4]
 // CHECK: llvm.fence syncscope("device") acq_rel
 // CHECK: %[[RETIRED:.*]] = llvm.atomicrmw add %[[SECOND]], %c1_i32
@@ -51,28 +51,28 @@
 gpu.module @m {
   gpu.func @work(%counter: memref<2xi32> {hopper.counter}, %n: i32 {hopper.operand = 0 : i64}) kernel
       attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
-    %box = hopper.create_mailbox : !hopper.mailbox<3>
+    %box = hopper.create_work_queue : !hopper.work_queue<3>
     hopper.warp_specialize partition @load threads(1) {
-      %next = hopper.claim %counter : memref<2xi32>
-      hopper.post %box[%n], %next, %n, %n : !hopper.mailbox<3>
-      hopper.retire %counter : memref<2xi32>
+      %next = hopper.fetch_next %counter : memref<2xi32>
+      hopper.post %box[%n], %next, %n, %n : !hopper.work_queue<3>
+      hopper.reset_counter %counter : memref<2xi32>
     } partition @compute replicas(2) registers(240) {
-      %r:3 = hopper.receive %box[%n] : !hopper.mailbox<3> -> i32, i32, i32
+      %r:3 = hopper.receive %box[%n] : !hopper.work_queue<3> -> i32, i32, i32
       %0 = arith.addi %r#0, %r#1 : i32
       %1 = arith.addi %0, %r#2 : i32
-      %next:3 = hopper.receive %box[%1] : !hopper.mailbox<3> -> i32, i32, i32
+      %next:3 = hopper.receive %box[%1] : !hopper.work_queue<3> -> i32, i32, i32
     }
     gpu.return
   }
 
-  // Two thread blocks share the registers of a multiprocessor: 80 for each of
+  // Two CTAs share the registers of a multiprocessor: 80 for each of
   // their 384 threads at the start.
   // CHECK-LABEL: llvm.func @shared
   // CHECK-SAME: nvvm.maxntid = array<i32: 384>, nvvm.minctasm = 2 : i32
   // CHECK: nvvm.setmaxregister {{ *}}decrease 32
   // CHECK: nvvm.setmaxregister {{ *}}increase 104
   gpu.func @shared() kernel
-      attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 104, thread_blocks = 2>} {
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 104, min_ctas_per_sm = 2>} {
     hopper.warp_specialize ctas_per_sm(2) partition @load threads(1) {
     } partition @compute replicas(2) registers(104) {
     }

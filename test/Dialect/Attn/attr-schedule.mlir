@@ -24,15 +24,15 @@ func.func @clause(%q: tensor<1x1x2x4xf32>) {
 
 // Schedules of other dialects are written in full.
 // CHECK-LABEL: func.func @other_dialect
-// CHECK-COUNT-2: attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_group = 8, reverse, q_in_registers>
+// CHECK-COUNT-2: attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_swizzle = 8, longest_first, q_in_registers>
 func.func @other_dialect(%q: tensor<1x1x2x8xbf16>) {
-  %0 = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_group = 8, reverse, q_in_registers>
+  %0 = attn.attention schedule #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_swizzle = 8, longest_first, q_in_registers>
       ins(%q, %q, %q : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>)
       outs(%q : tensor<1x1x2x8xbf16>)
   %1 = attn.attention
       ins(%q, %q, %q : tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>, tensor<1x1x2x8xbf16>)
       outs(%q : tensor<1x1x2x8xbf16>)
-      attributes {schedule = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_group = 8, reverse, q_in_registers>}
+      attributes {schedule = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 1, registers = 240, head_swizzle = 8, longest_first, q_in_registers>}
   return
 }
 

@@ -26,7 +26,7 @@ func.func @most(%q: tensor<2x8x?x64xf16>) -> index {
 
 func.func @dimension(%q: tensor<2x8x?x64xf16>, %p: index) {
   // expected-error@+1 {{expects heads and rows to be dimensions of 'tensor<2x8x?x64xf16>', but got 4}}
-  %r = attn.pack_heads %q by %p heads 1 rows 4 : tensor<2x8x?x64xf16> -> tensor<2x?x?x64xf16>
+  %r = attn.pack_gqa %q by %p heads 1 rows 4 : tensor<2x8x?x64xf16> -> tensor<2x?x?x64xf16>
   return
 }
 
@@ -34,7 +34,7 @@ func.func @dimension(%q: tensor<2x8x?x64xf16>, %p: index) {
 
 func.func @same(%q: tensor<2x8x?x64xf16>, %p: index) {
   // expected-error@+1 {{expects heads and rows to be two dimensions, but got 1 for both}}
-  %r = attn.pack_heads %q by %p heads 1 rows 1 : tensor<2x8x?x64xf16> -> tensor<2x?x?x64xf16>
+  %r = attn.pack_gqa %q by %p heads 1 rows 1 : tensor<2x8x?x64xf16> -> tensor<2x?x?x64xf16>
   return
 }
 
@@ -42,7 +42,7 @@ func.func @same(%q: tensor<2x8x?x64xf16>, %p: index) {
 
 func.func @static(%q: tensor<2x8x?x64xf16>, %p: index) {
   // expected-error@+1 {{expects the result to be 'tensor<2x?x?x64xf16>', but got 'tensor<2x4x?x64xf16>'}}
-  %r = attn.pack_heads %q by %p heads 1 rows 2 : tensor<2x8x?x64xf16> -> tensor<2x4x?x64xf16>
+  %r = attn.pack_gqa %q by %p heads 1 rows 2 : tensor<2x8x?x64xf16> -> tensor<2x4x?x64xf16>
   return
 }
 
@@ -50,7 +50,7 @@ func.func @static(%q: tensor<2x8x?x64xf16>, %p: index) {
 
 func.func @element(%q: tensor<2x8x?x64xf16>, %p: index) {
   // expected-error@+1 {{expects the result to be 'tensor<2x?x?x64xf16>', but got 'tensor<2x?x?x64xf32>'}}
-  %r = attn.pack_heads %q by %p heads 1 rows 2 : tensor<2x8x?x64xf16> -> tensor<2x?x?x64xf32>
+  %r = attn.pack_gqa %q by %p heads 1 rows 2 : tensor<2x8x?x64xf16> -> tensor<2x?x?x64xf32>
   return
 }
 

@@ -7,7 +7,7 @@
 // attn.attention
 //===----------------------------------------------------------------------===//
 
-// Tiles of queries: k and v are whole. Regions see the positions of the whole.
+// Q blocks: k and v are whole. Regions see the positions of the whole.
 // CHECK-LABEL: func.func @queries
 // CHECK-SAME:    %[[Q:[^:]*]]: tensor<2x8x?x64xbf16>, %[[K:[^:]*]]: tensor<2x8x?x64xbf16>, %[[O:[^:]*]]: tensor<2x8x?x64xbf16>, %[[L:[^:]*]]: tensor<2x8x?xf32>, %[[W:[^:]*]]: tensor<8xf32>
 // CHECK:         %[[C0:.*]] = arith.constant 0 : index
@@ -237,7 +237,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Tiles of keys continue the state, which is not sliced.
+// KV blocks continue the state, which is not sliced.
 // CHECK-LABEL: func.func @keys
 // CHECK-SAME:    %[[Q:[^:]*]]: tensor<1x2x5x8xf32>, %[[K:[^:]*]]: tensor<1x2x?x8xf32>, %[[V:[^:]*]]: tensor<1x2x?x4xf32>, %[[A:[^:]*]]: tensor<1x2x5x4xf32>, %[[R:[^:]*]]: tensor<1x2x5xf32>
 // CHECK:         %[[C0:.*]] = arith.constant 0 : index

@@ -1,92 +1,92 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 0}}
-#s = #hopper.schedule<tile_m = 0, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 0, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 32}}
-#s = #hopper.schedule<tile_m = 32, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 32, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 100}}
-#s = #hopper.schedule<tile_m = 100, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 100, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got 320}}
-#s = #hopper.schedule<tile_m = 320, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 320, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_m to be 64, 128, 192 or 256, but got -64}}
-#s = #hopper.schedule<tile_m = -64, tile_n = 128, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = -64, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 0}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 0, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 0, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 8}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 8, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 8, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 100}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 100, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 100, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects tile_n to be a multiple of 16 up to 256, but got 272}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 272, stages = 2, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 272, stages = 2, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects 1, 2 or 4 stages, but got 0}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 0, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 0, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects 1, 2 or 4 stages, but got 3}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 3, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 3, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects 1, 2 or 4 stages, but got 8}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 8, registers = 240, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 8, registers = 240, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 16}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 16, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 16, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 100}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 100, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 100, head_swizzle = 1>
 
 // -----
 
 // expected-error@+1 {{expects registers to be a multiple of 8 from 24 to 256, but got 264}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 264, head_group = 1>
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 264, head_swizzle = 1>
 
 // -----
 
-// expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 0}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 0>
+// expected-error@+1 {{expects min_ctas_per_sm to be from 1 to 4, but got 0}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, min_ctas_per_sm = 0>
 
 // -----
 
-// expected-error@+1 {{expects thread_blocks to be from 1 to 4, but got 5}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, thread_blocks = 5>
+// expected-error@+1 {{expects min_ctas_per_sm to be from 1 to 4, but got 5}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, min_ctas_per_sm = 5>
 
 // -----
 
-// expected-error@+1 {{expects head_group to be positive, but got 0}}
-#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 0>
+// expected-error@+1 {{expects head_swizzle to be positive, but got 0}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 0>
 
 // -----
 
@@ -106,7 +106,7 @@
 // -----
 
 // expected-error@+1 {{expected integer value}}
-#s = #hopper.schedule<tile_m = reverse>
+#s = #hopper.schedule<tile_m = longest_first>
 
 // -----
 
@@ -130,8 +130,8 @@
 
 // -----
 
-// expected-error@+1 {{expects head_group_keys to be from 0 to 1073741824, but got -1}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, head_group_keys = -1>
+// expected-error@+1 {{expects head_swizzle_keys to be from 0 to 1073741824, but got -1}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, head_swizzle_keys = -1>
 
 // -----
 
@@ -145,28 +145,28 @@
 
 // -----
 
-// expected-error@+1 {{expects pack_heads to be without strided}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, strided, pack_heads>
+// expected-error@+1 {{expects pack_gqa to be without strided}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, strided, pack_gqa>
 
 // -----
 
-// expected-error@+1 {{expects pack_heads to be without capture_stages}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 1, pack_heads>
+// expected-error@+1 {{expects pack_gqa to be without capture_stages}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, capture_stages = 1, pack_gqa>
 
 // -----
 
-// expected-error@+1 {{expects reverse or both_ends, not both}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, reverse, both_ends>
+// expected-error@+1 {{expects longest_first or zigzag, not both}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, longest_first, zigzag>
 
 // -----
 
-// expected-error@+1 {{expects a schedule with split_keys to be without persistent}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, split_keys>
+// expected-error@+1 {{expects a schedule with split_kv to be without persistent}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, persistent, split_kv>
 
 // -----
 
-// expected-error@+1 {{expects a schedule with split_keys to be without strided}}
-#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, strided, split_keys>
+// expected-error@+1 {{expects a schedule with split_kv to be without strided}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 208, strided, split_kv>
 
 // -----
 

@@ -313,7 +313,7 @@ func.func @f(%v: vector<1x64xf32>, %l: memref<?x?xf32>, %x: index) {
 
 func.func @f() {
   // expected-error@+1 {{expects a tile of 8 columns and up to 256 rows, but got '!hopper.tile<264x8xbf16>'}}
-  %0 = hopper.create_ramp : !hopper.tile<264x8xbf16>
+  %0 = hopper.create_iota_tile : !hopper.tile<264x8xbf16>
   return
 }
 
@@ -321,7 +321,7 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects a tile of 8 columns and up to 256 rows, but got '!hopper.tile<64x16xbf16>'}}
-  %0 = hopper.create_ramp : !hopper.tile<64x16xbf16>
+  %0 = hopper.create_iota_tile : !hopper.tile<64x16xbf16>
   return
 }
 
@@ -329,7 +329,7 @@ func.func @f() {
 
 func.func @f() {
   // expected-error@+1 {{expects a tile of 8 columns and up to 256 rows, but got '!hopper.tile<64x8xbf16, of 128>'}}
-  %0 = hopper.create_ramp : !hopper.tile<64x8xbf16, of 128>
+  %0 = hopper.create_iota_tile : !hopper.tile<64x8xbf16, of 128>
   return
 }
 
@@ -337,7 +337,7 @@ func.func @f() {
 
 func.func @f(%x: vector<1x64xf32>) {
   // expected-error@+1 {{expects 1x64 numbers as 8x64, but got 'vector<1x64xf32>' as 'vector<16x64xbf16>'}}
-  %0 = hopper.split %x : vector<1x64xf32> -> vector<16x64xbf16>
+  %0 = hopper.split_bf16x3 %x : vector<1x64xf32> -> vector<16x64xbf16>
   return
 }
 
@@ -345,7 +345,7 @@ func.func @f(%x: vector<1x64xf32>) {
 
 func.func @f(%x: vector<4x64xf32>) {
   // expected-error@+1 {{expects 1x64 numbers as 8x64, but got 'vector<4x64xf32>' as 'vector<8x64xbf16>'}}
-  %0 = hopper.split %x : vector<4x64xf32> -> vector<8x64xbf16>
+  %0 = hopper.split_bf16x3 %x : vector<4x64xf32> -> vector<8x64xbf16>
   return
 }
 
@@ -395,7 +395,7 @@ func.func @f(%v: vector<72x64xf32>, %l: memref<?x?x72xf32>, %x: index) {
 
 func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
   // expected-error@+1 {{expects 3 indices, but got 2}}
-  hopper.merge %parts, %lses[%x, %x] into %o[%x, %x, %x, %x] dim 3
+  hopper.combine %parts, %lses[%x, %x] into %o[%x, %x, %x, %x] dim 3
       : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
   return
 }
@@ -404,7 +404,7 @@ func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: mem
 
 func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
   // expected-error@+1 {{expects 4 indices, but got 3}}
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x] dim 3
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x] dim 3
       : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
   return
 }
@@ -413,7 +413,7 @@ func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: mem
 
 func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %l: memref<?x?x?xf32>, %x: index) {
   // expected-error@+1 {{expects 3 indices, but got 4}}
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3 lse %l[%x, %x, %x, %x]
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3 lse %l[%x, %x, %x, %x]
       : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>, memref<?x?x?xf32>
   return
 }
@@ -422,7 +422,7 @@ func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: mem
 
 func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
   // expected-error@+1 {{expects a dimension of the memref, but got 4}}
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 4
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 4
       : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
   return
 }
@@ -431,7 +431,7 @@ func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: mem
 
 func.func @f(%parts: memref<?x?x?x?x60xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x60xf16>, %x: index) {
   // expected-error@+1 {{expects rows of a multiple of 8 columns in parts and result, but got 'memref<?x?x?x?x60xf32>' and 'memref<?x?x?x60xf16>'}}
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
       : memref<?x?x?x?x60xf32>, memref<?x?x?x?xf32>, memref<?x?x?x60xf16>
   return
 }
@@ -440,7 +440,7 @@ func.func @f(%parts: memref<?x?x?x?x60xf32>, %lses: memref<?x?x?x?xf32>, %o: mem
 
 func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x72xf16>, %x: index) {
   // expected-error@+1 {{expects rows of a multiple of 8 columns in parts and result, but got 'memref<?x?x?x?x64xf32>' and 'memref<?x?x?x72xf16>'}}
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
       : memref<?x?x?x?x64xf32>, memref<?x?x?x?xf32>, memref<?x?x?x72xf16>
   return
 }
@@ -449,7 +449,7 @@ func.func @f(%parts: memref<?x?x?x?x64xf32>, %lses: memref<?x?x?x?xf32>, %o: mem
 
 func.func @f(%parts: memref<?x?x?x?x64xf16>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x64xf16>, %x: index) {
   // expected-error@+1 {{operand #0 must be 5D memref of 32-bit float values}}
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
       : memref<?x?x?x?x64xf16>, memref<?x?x?x?xf32>, memref<?x?x?x64xf16>
   return
 }

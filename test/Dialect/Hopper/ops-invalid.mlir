@@ -125,10 +125,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
 
 // -----
 
-func.func @f(%t: !hopper.turns) {
+func.func @f(%t: !hopper.ping_pong) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.take_turn' op expects a partition whose replicas have 128 threads, but got 1}}
-    hopper.take_turn %t : !hopper.turns
+    // expected-error@+1 {{'hopper.ping_pong_wait' op expects a partition whose replicas have 128 threads, but got 1}}
+    hopper.ping_pong_wait %t : !hopper.ping_pong
   } partition @compute replicas(2) registers(240) {
   }
   return
@@ -136,10 +136,10 @@ func.func @f(%t: !hopper.turns) {
 
 // -----
 
-func.func @f(%t: !hopper.turns) {
+func.func @f(%t: !hopper.ping_pong) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.pass_turn' op expects a partition whose replicas have 128 threads, but got 1}}
-    hopper.pass_turn %t : !hopper.turns
+    // expected-error@+1 {{'hopper.ping_pong_arrive' op expects a partition whose replicas have 128 threads, but got 1}}
+    hopper.ping_pong_arrive %t : !hopper.ping_pong
   } partition @compute replicas(2) registers(240) {
   }
   return
@@ -502,8 +502,8 @@ func.func @f(%p: !hopper.pending<vector<64x64xf32>>) {
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{'hopper.claim' op expects a partition of one replica, but got 2}}
-    %0 = hopper.claim %c : memref<2xi32>
+    // expected-error@+1 {{'hopper.fetch_next' op expects a partition of one replica, but got 2}}
+    %0 = hopper.fetch_next %c : memref<2xi32>
   }
   return
 }
@@ -513,37 +513,37 @@ func.func @f(%c: memref<2xi32>) {
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
-    // expected-error@+1 {{'hopper.retire' op expects a partition of one replica, but got 2}}
-    hopper.retire %c : memref<2xi32>
+    // expected-error@+1 {{'hopper.reset_counter' op expects a partition of one replica, but got 2}}
+    hopper.reset_counter %c : memref<2xi32>
   }
   return
 }
 
 // -----
 
-func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
+func.func @f(%m: !hopper.work_queue<1>, %n: i32) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{'hopper.post' op expects a partition of one replica, but got 2}}
-    hopper.post %m[%n], %n : !hopper.mailbox<1>
+    hopper.post %m[%n], %n : !hopper.work_queue<1>
   }
   return
 }
 
 // -----
 
-func.func @f(%m: !hopper.mailbox<1>, %n: i32) {
+func.func @f(%m: !hopper.work_queue<1>, %n: i32) {
     // expected-error@+1 {{'hopper.receive' op expects to be in a partition of hopper.warp_specialize}}
-    %0 = hopper.receive %m[%n] : !hopper.mailbox<1> -> i32
+    %0 = hopper.receive %m[%n] : !hopper.work_queue<1> -> i32
   return
 }
 
 // -----
 
-func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
+func.func @f(%m: !hopper.work_queue<2>, %n: i32) {
   hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{expects a message of 2 numbers, but got 1}}
-    hopper.post %m[%n], %n : !hopper.mailbox<2>
+    hopper.post %m[%n], %n : !hopper.work_queue<2>
   } partition @compute replicas(2) registers(240) {
   }
   return
@@ -551,11 +551,11 @@ func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
 
 // -----
 
-func.func @f(%m: !hopper.mailbox<2>, %n: i32) {
+func.func @f(%m: !hopper.work_queue<2>, %n: i32) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(240) {
     // expected-error@+1 {{expects a message of 2 numbers, but got 3}}
-    %0:3 = hopper.receive %m[%n] : !hopper.mailbox<2> -> i32, i32, i32
+    %0:3 = hopper.receive %m[%n] : !hopper.work_queue<2> -> i32, i32, i32
   }
   return
 }
@@ -632,8 +632,8 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.put' op expects no note with '!hopper.channel<2x128x64xbf16>'}}
-    hopper.put %c[%n], %m[%x, %x, %x] note %n : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
+    // expected-error@+1 {{'hopper.put' op expects no payload with '!hopper.channel<2x128x64xbf16>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] payload %n : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
   } partition @compute replicas(2) registers(208) {
   }
   return
@@ -641,10 +641,10 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32, %m: !hopper.map<128x64
 
 // -----
 
-func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
+func.func @f(%c: !hopper.channel<2x128x64xbf16, payload>, %n: i32, %m: !hopper.map<128x64xbf16>, %x: index) {
   hopper.warp_specialize partition @load threads(1) {
-    // expected-error@+1 {{'hopper.put' op expects a note with '!hopper.channel<2x128x64xbf16, notes>'}}
-    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+    // expected-error@+1 {{'hopper.put' op expects a payload with '!hopper.channel<2x128x64xbf16, payload>'}}
+    hopper.put %c[%n], %m[%x, %x, %x] : !hopper.channel<2x128x64xbf16, payload>, !hopper.map<128x64xbf16>
   } partition @compute replicas(2) registers(208) {
   }
   return
@@ -652,11 +652,11 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32, %m: !hopper.map
 
 // -----
 
-func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32) {
+func.func @f(%c: !hopper.channel<2x128x64xbf16, payload>, %n: i32) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(208) {
-    // expected-error@+1 {{'hopper.get' op expects a note with '!hopper.channel<2x128x64xbf16, notes>'}}
-    %t = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>
+    // expected-error@+1 {{'hopper.get' op expects a payload with '!hopper.channel<2x128x64xbf16, payload>'}}
+    %t = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16, payload> -> !hopper.tile<128x64xbf16>
   }
   return
 }
@@ -666,7 +666,7 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16, notes>, %n: i32) {
 func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(208) {
-    // expected-error@+1 {{'hopper.get' op expects no note with '!hopper.channel<2x128x64xbf16>'}}
+    // expected-error@+1 {{'hopper.get' op expects no payload with '!hopper.channel<2x128x64xbf16>'}}
     %t, %x = hopper.get %c[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>, i32
   }
   return
@@ -674,7 +674,7 @@ func.func @f(%c: !hopper.channel<2x128x64xbf16>, %n: i32) {
 
 // -----
 
-// expected-error@+1 {{expected 'notes'}}
+// expected-error@+1 {{expected 'payload'}}
 func.func private @f(!hopper.channel<2x128x64xbf16, letters>)
 
 // -----
@@ -692,8 +692,8 @@ func.func @f(%p: i1) {
 
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load {
-    // expected-error@+1 {{'hopper.claim' op expects a partition of one thread or one warp, but got 128 threads}}
-    %0 = hopper.claim %c : memref<2xi32>
+    // expected-error@+1 {{'hopper.fetch_next' op expects a partition of one thread or one warp, but got 128 threads}}
+    %0 = hopper.fetch_next %c : memref<2xi32>
   } partition @compute replicas(2) registers(208) {
   }
   return
@@ -703,8 +703,8 @@ func.func @f(%c: memref<2xi32>) {
 
 func.func @f(%c: memref<2xi32>) {
   hopper.warp_specialize partition @load {
-    // expected-error@+1 {{'hopper.retire' op expects a partition of one thread or one warp, but got 128 threads}}
-    hopper.retire %c : memref<2xi32>
+    // expected-error@+1 {{'hopper.reset_counter' op expects a partition of one thread or one warp, but got 128 threads}}
+    hopper.reset_counter %c : memref<2xi32>
   } partition @compute replicas(2) registers(208) {
   }
   return

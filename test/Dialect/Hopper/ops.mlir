@@ -8,28 +8,28 @@
 // Types in the own form are written without the names that the operations
 // imply, and the end of a role is not written.
 
-// CHECK-LABEL: func.func @roles
+// CHECK-LABEL: func.func @specialize
 // CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16>, %[[B:[^ ]*]]: index, %[[N:[^ ]*]]: i32
 // CHECK-NEXT: %[[CH:.*]] = hopper.create_channel : <2x128x64xbf16>
-// CHECK-NEXT: %[[TURNS:.*]] = hopper.create_turns : !hopper.turns
+// CHECK-NEXT: %[[TURNS:.*]] = hopper.create_ping_pong : !hopper.ping_pong
 // CHECK-NEXT: hopper.warp_specialize partition @load threads(1) {
 // CHECK-NEXT:   hopper.put %[[CH]][%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] : <2x128x64xbf16>, <128x64xbf16>
 // CHECK-NEXT: } partition @compute replicas(2) registers(240) {
-// CHECK-NEXT:   hopper.take_turn %[[TURNS]] : !hopper.turns
+// CHECK-NEXT:   hopper.ping_pong_wait %[[TURNS]] : !hopper.ping_pong
 // CHECK-NEXT:   hopper.get %[[CH]][%[[N]]] : <2x128x64xbf16> -> <128x64xbf16>
-// CHECK-NEXT:   hopper.pass_turn %[[TURNS]] : !hopper.turns
+// CHECK-NEXT:   hopper.ping_pong_arrive %[[TURNS]] : !hopper.ping_pong
 // CHECK-NEXT:   hopper.release %[[CH]][%[[N]]] : <2x128x64xbf16>
 // CHECK-NEXT: }
 // CHECK-NEXT: return
-func.func @roles(%map: !hopper.map<128x64xbf16>, %b: index, %n: i32) {
+func.func @specialize(%map: !hopper.map<128x64xbf16>, %b: index, %n: i32) {
   %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
-  %turns = hopper.create_turns : !hopper.turns
+  %barrier = hopper.create_ping_pong : !hopper.ping_pong
   hopper.warp_specialize partition @load threads(1) {
     hopper.put %ch[%n], %map[%b, %b, %b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
   } partition @compute replicas(2) registers(240) {
-    hopper.take_turn %turns : !hopper.turns
+    hopper.ping_pong_wait %barrier : !hopper.ping_pong
     %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
-    hopper.pass_turn %turns : !hopper.turns
+    hopper.ping_pong_arrive %barrier : !hopper.ping_pong
     hopper.release %ch[%n] : !hopper.channel<2x128x64xbf16>
   }
   return
@@ -62,14 +62,14 @@ func.func @copies(%map: !hopper.map<128x64xbf16>, %any: !hopper.map<128x64xbf16,
 // CHECK-LABEL: func.func @gathered_rows
 // CHECK-SAME: %[[MAP:[^ ]*]]: !hopper.map<128x64xbf16, strided, aligned>, %[[LIST:[^ ]*]]: memref<?x128xi32>
 // CHECK: hopper.put %{{.*}}[%{{.*}}], %[[MAP]][%[[B:.*]], %[[B]], %[[B]]] rows %[[LIST]][%[[B]]] : <2x128x64xbf16>, <128x64xbf16, strided, aligned>, memref<?x128xi32>
-// CHECK: hopper.put %{{.*}} rows %{{.*}}[] note %{{.*}} : <2x128x64xbf16, notes>, <128x64xbf16, strided>, memref<?xi32>
+// CHECK: hopper.put %{{.*}} rows %{{.*}}[] payload %{{.*}} : <2x128x64xbf16, payload>, <128x64xbf16, strided>, memref<?xi32>
 func.func @gathered_rows(%map: !hopper.map<128x64xbf16, strided, aligned>, %list: memref<?x128xi32>,
                          %any: !hopper.map<128x64xbf16, strided>, %other: memref<?xi32>, %b: index, %n: i32) {
   %ch = hopper.create_channel : !hopper.channel<2x128x64xbf16>
-  %with_notes = hopper.create_channel : !hopper.channel<2x128x64xbf16, notes>
+  %with_notes = hopper.create_channel : !hopper.channel<2x128x64xbf16, payload>
   hopper.warp_specialize partition @load {
     hopper.put %ch[%n], %map[%b, %b, %b] rows %list[%b] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16, strided, aligned>, memref<?x128xi32>
-    hopper.put %with_notes[%n], %any[%b, %b, %b] rows %other[] note %n : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16, strided>, memref<?xi32>
+    hopper.put %with_notes[%n], %any[%b, %b, %b] rows %other[] payload %n : !hopper.channel<2x128x64xbf16, payload>, !hopper.map<128x64xbf16, strided>, memref<?xi32>
   } partition @compute replicas(2) registers(208) {
   }
   return
@@ -77,18 +77,18 @@ func.func @gathered_rows(%map: !hopper.map<128x64xbf16, strided, aligned>, %list
 
 // The end of a role may be written.
 
-// CHECK-LABEL: func.func @notes
-// CHECK-SAME: %[[CH:.*]]: !hopper.channel<2x128x64xbf16, notes>, %[[MAP:.*]]: !hopper.map<128x64xbf16>, %[[N:.*]]: i32, %[[B:.*]]: index, %[[P:.*]]: i1
-func.func @notes(%ch: !hopper.channel<2x128x64xbf16, notes>, %map: !hopper.map<128x64xbf16>, %n: i32, %b: index, %p: i1) {
+// CHECK-LABEL: func.func @payload
+// CHECK-SAME: %[[CH:.*]]: !hopper.channel<2x128x64xbf16, payload>, %[[MAP:.*]]: !hopper.map<128x64xbf16>, %[[N:.*]]: i32, %[[B:.*]]: index, %[[P:.*]]: i1
+func.func @payload(%ch: !hopper.channel<2x128x64xbf16, payload>, %map: !hopper.map<128x64xbf16>, %n: i32, %b: index, %p: i1) {
   // CHECK: hopper.warp_specialize partition @load warps(1) {
   hopper.warp_specialize partition @load warps(1) {
     // CHECK-NEXT: %[[BITS:.*]] = hopper.ballot %[[P]]
     %bits = hopper.ballot %p
-    // CHECK-NEXT: hopper.put %[[CH]][%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] note %[[BITS]] : <2x128x64xbf16, notes>, <128x64xbf16>
-    hopper.put %ch[%n], %map[%b, %b, %b] note %bits : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+    // CHECK-NEXT: hopper.put %[[CH]][%[[N]]], %[[MAP]][%[[B]], %[[B]], %[[B]]] payload %[[BITS]] : <2x128x64xbf16, payload>, <128x64xbf16>
+    hopper.put %ch[%n], %map[%b, %b, %b] payload %bits : !hopper.channel<2x128x64xbf16, payload>, !hopper.map<128x64xbf16>
   } partition @compute replicas(2) registers(240) {
-    // CHECK: %{{.*}}, %{{.*}} = hopper.get %[[CH]][%[[N]]] : <2x128x64xbf16, notes> -> <128x64xbf16>, i32
-    %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>, i32
+    // CHECK: %{{.*}}, %{{.*}} = hopper.get %[[CH]][%[[N]]] : <2x128x64xbf16, payload> -> <128x64xbf16>, i32
+    %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, payload> -> !hopper.tile<128x64xbf16>, i32
     %bits = hopper.ballot %p
   }
   return
@@ -107,26 +107,26 @@ func.func @written_end() {
   return
 }
 
-// Thread blocks take work, of which the producer tells the consumers.
+// CTAs take work, of which the producer tells the consumers.
 
 // CHECK-LABEL: func.func @work
 // CHECK-SAME: %[[COUNTER:[^ ]*]]: memref<2xi32>, %[[N:[^ ]*]]: i32
-// CHECK-NEXT: %[[BOX:.*]] = hopper.create_mailbox : <2>
+// CHECK-NEXT: %[[BOX:.*]] = hopper.create_work_queue : <2>
 // CHECK-NEXT: hopper.warp_specialize
-// CHECK-NEXT:   %[[NEXT:.*]] = hopper.claim %[[COUNTER]] : memref<2xi32>
+// CHECK-NEXT:   %[[NEXT:.*]] = hopper.fetch_next %[[COUNTER]] : memref<2xi32>
 // CHECK-NEXT:   hopper.post %[[BOX]][%[[N]]], %[[NEXT]], %[[N]] : <2>
-// CHECK-NEXT:   hopper.retire %[[COUNTER]] : memref<2xi32>
+// CHECK-NEXT:   hopper.reset_counter %[[COUNTER]] : memref<2xi32>
 // CHECK-NEXT: } partition @compute replicas(2) registers(240) {
 // CHECK-NEXT:   %{{.*}}:2 = hopper.receive %[[BOX]][%[[N]]] : <2> -> i32, i32
 // CHECK-NEXT: }
 func.func @work(%counter: memref<2xi32>, %n: i32) {
-  %box = hopper.create_mailbox : !hopper.mailbox<2>
+  %box = hopper.create_work_queue : !hopper.work_queue<2>
   hopper.warp_specialize partition @load threads(1) {
-    %next = hopper.claim %counter : memref<2xi32>
-    hopper.post %box[%n], %next, %n : !hopper.mailbox<2>
-    hopper.retire %counter : memref<2xi32>
+    %next = hopper.fetch_next %counter : memref<2xi32>
+    hopper.post %box[%n], %next, %n : !hopper.work_queue<2>
+    hopper.reset_counter %counter : memref<2xi32>
   } partition @compute replicas(2) registers(240) {
-    %a, %b = hopper.receive %box[%n] : !hopper.mailbox<2> -> i32, i32
+    %a, %b = hopper.receive %box[%n] : !hopper.work_queue<2> -> i32, i32
   }
   return
 }
@@ -173,14 +173,14 @@ func.func @products(%n: i32, %flag: i1) {
 
 // CHECK-LABEL: func.func @slopes
 func.func @slopes(%x: vector<1x64xf32>, %acc: vector<32x64xf32>) {
-  // CHECK: %[[RAMP:.*]] = hopper.create_ramp : <32x8xf16>
-  %ramp = hopper.create_ramp : !hopper.tile<32x8xf16>
+  // CHECK: %[[RAMP:.*]] = hopper.create_iota_tile : <32x8xf16>
+  %iota = hopper.create_iota_tile : !hopper.tile<32x8xf16>
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(2) registers(24) {
-    // CHECK: %[[PARTS:.*]] = hopper.split %{{.*}} : vector<1x64xf32> -> vector<8x64xf16>
+    // CHECK: %[[PARTS:.*]] = hopper.split_bf16x3 %{{.*}} : vector<1x64xf32> -> vector<8x64xf16>
     // CHECK: hopper.mma %[[PARTS]], %[[RAMP]] acc %{{.*}} : vector<8x64xf16>, <32x8xf16>, vector<32x64xf32> -> <vector<32x64xf32>>
-    %parts = hopper.split %x : vector<1x64xf32> -> vector<8x64xf16>
-    %s = hopper.mma %parts, %ramp acc %acc : vector<8x64xf16>, !hopper.tile<32x8xf16>, vector<32x64xf32> -> !hopper.pending<vector<32x64xf32>>
+    %parts = hopper.split_bf16x3 %x : vector<1x64xf32> -> vector<8x64xf16>
+    %s = hopper.mma %parts, %iota acc %acc : vector<8x64xf16>, !hopper.tile<32x8xf16>, vector<32x64xf32> -> !hopper.pending<vector<32x64xf32>>
   }
   return
 }
@@ -253,14 +253,14 @@ func.func @results(%map: !hopper.map<64x64xbf16>, %lse: memref<?x?xf32, strided<
   return
 }
 
-// CHECK-LABEL: func.func @merges
-func.func @merges(%parts: memref<?x?x?x?x40xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x40xf16>, %lse: memref<?x?x?xf32>,
+// CHECK-LABEL: func.func @combines
+func.func @combines(%parts: memref<?x?x?x?x40xf32>, %lses: memref<?x?x?x?xf32>, %o: memref<?x?x?x40xf16>, %lse: memref<?x?x?xf32>,
                   %x: index) {
-  // CHECK: hopper.merge %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] dim 3 : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>
-  // CHECK: hopper.merge %{{.*}} into %{{.*}} dim 3 lse %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>, memref<?x?x?xf32>
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
+  // CHECK: hopper.combine %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] dim 3 : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>
+  // CHECK: hopper.combine %{{.*}} into %{{.*}} dim 3 lse %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>, memref<?x?x?xf32>
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3
       : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>
-  hopper.merge %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3 lse %lse[%x, %x, %x]
+  hopper.combine %parts, %lses[%x, %x, %x] into %o[%x, %x, %x, %x] dim 3 lse %lse[%x, %x, %x]
       : memref<?x?x?x?x40xf32>, memref<?x?x?x?xf32>, memref<?x?x?x40xf16>, memref<?x?x?xf32>
   return
 }

@@ -87,13 +87,13 @@ func.func @f(%c: !hopper.channel<2x64x64xbf16>, %n: i32, %m: !hopper.map<64x64xb
 
 // -----
 
-func.func @f(%t: !hopper.turns) {
+func.func @f(%t: !hopper.ping_pong) {
   hopper.warp_specialize partition @a replicas(2) registers(104) {
     // expected-note@+1 {{used here}}
-    hopper.take_turn %t : !hopper.turns
+    hopper.ping_pong_wait %t : !hopper.ping_pong
   } partition @b replicas(2) registers(104) {
-    // expected-error@+1 {{expects to be in the partition that takes the turns}}
-    hopper.pass_turn %t : !hopper.turns
+    // expected-error@+1 {{expects to be in the partition that takes the ping-pong barrier}}
+    hopper.ping_pong_arrive %t : !hopper.ping_pong
   }
   return
 }
@@ -268,20 +268,20 @@ func.func @f(%c: !hopper.channel<2x64xf32>, %n: i32, %v: vector<1x64xf32>) {
 
 // -----
 
-func.func @f(%c: !hopper.channel<2x128x80xbf16, notes>, %n: i32, %v: vector<80x64xbf16>) {
+func.func @f(%c: !hopper.channel<2x128x80xbf16, payload>, %n: i32, %v: vector<80x64xbf16>) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects a channel without notes, but got '!hopper.channel<2x128x80xbf16, notes>'}}
-    hopper.put_fragment %c[%n], %v : !hopper.channel<2x128x80xbf16, notes>, vector<80x64xbf16>
+    // expected-error@+1 {{expects a channel without payload, but got '!hopper.channel<2x128x80xbf16, payload>'}}
+    hopper.put_fragment %c[%n], %v : !hopper.channel<2x128x80xbf16, payload>, vector<80x64xbf16>
   }
   return
 }
 
 // -----
 
-func.func @f(%c: !hopper.channel<2x128x80xbf16, notes>, %n: i32, %p: i1) {
+func.func @f(%c: !hopper.channel<2x128x80xbf16, payload>, %n: i32, %p: i1) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{expects no condition with a note}}
-    %t, %x = hopper.get %c[%n] if %p : !hopper.channel<2x128x80xbf16, notes> -> !hopper.tile<128x80xbf16>, i32
+    // expected-error@+1 {{expects no condition with a payload}}
+    %t, %x = hopper.get %c[%n] if %p : !hopper.channel<2x128x80xbf16, payload> -> !hopper.tile<128x80xbf16>, i32
   }
   return
 }

@@ -10,7 +10,7 @@ func.func @rows(%t: index, %s: index) {
 
 func.func @part_step(%t: index, %s: index) {
   // expected-error @+1 {{expects a positive step, but got 0}}
-  %a, %b = hopper.part_of_range %t of %s from %t to %s step 0 least 4
+  %a, %b = hopper.split_of_range %t of %s from %t to %s step 0 least 4
   return
 }
 
@@ -18,7 +18,7 @@ func.func @part_step(%t: index, %s: index) {
 
 func.func @part_least(%t: index, %s: index) {
   // expected-error @+1 {{expects a positive least number of blocks, but got -1}}
-  %a, %b = hopper.part_of_range %t of %s from %t to %s step 64 least -1
+  %a, %b = hopper.split_of_range %t of %s from %t to %s step 64 least -1
   return
 }
 
@@ -242,7 +242,7 @@ func.func @rescale(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<1x64
 // -----
 
 func.func @state(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<2x64xf32>, %l: vector<4x64xf32>) {
-  // expected-error @+1 {{expects vectors of 64 columns, with 1 row of shift and 4 of sum}}
+  // expected-error @+1 {{expects vectors of 64 columns, with 1 row of negMax and 4 of sum}}
   %p, %a1, %m1, %l1 = hopper.softmax_step %s, %a, %m, %l factor 1.0 lazy
       : vector<64x64xf32>, vector<64x64xf32>, vector<2x64xf32>, vector<4x64xf32>
   return
@@ -251,7 +251,7 @@ func.func @state(%s: vector<64x64xf32>, %a: vector<64x64xf32>, %m: vector<2x64xf
 // -----
 
 func.func @offset(%s: vector<64x64xf32>, %o: vector<2x64xf32>, %m: vector<1x64xf32>, %l: vector<4x64xf32>) {
-  // expected-error @+1 {{failed to verify that offset has the type of shift}}
+  // expected-error @+1 {{failed to verify that offset has the type of negMax}}
   %p, %a1, %m1, %l1 = "hopper.softmax_step"(%s, %s, %m, %l, %o) {factor = 1.0 : f64, rescale = "lazy"}
       : (vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>, vector<2x64xf32>) -> (vector<64x64xf32>, vector<64x64xf32>, vector<1x64xf32>, vector<4x64xf32>)
   return
@@ -374,7 +374,7 @@ func.func @place() attributes {p = #hopper.place<"", 0>} { return }
 
 func.func @exclusive_alone() attributes {
   // expected-error @+1 {{expects exclusive together with an order}}
-  s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1, exclusive = [qk]>} { return }
+  s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, exclusive = [qk]>} { return }
 
 // -----
 

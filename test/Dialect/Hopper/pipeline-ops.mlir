@@ -60,8 +60,8 @@ gpu.module @m {
   gpu.func @parts(%n: index, %parts: index) kernel {
     // CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[P:.*]], %{{.*}}) in (%{{.*}}, %{{.*}}, %{{.*}}, %[[PARTS:.*]]) {
     hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
-      // CHECK: hopper.part_of_range %[[P]] of %[[PARTS]] from %{{.*}} to %{{.*}} step 64 least 4
-      %first, %end = hopper.part_of_range %p of %parts from %t to %n step 64 least 4
+      // CHECK: hopper.split_of_range %[[P]] of %[[PARTS]] from %{{.*}} to %{{.*}} step 64 least 4
+      %first, %end = hopper.split_of_range %p of %parts from %t to %n step 64 least 4
     }
     gpu.return
   }
@@ -153,10 +153,10 @@ gpu.module @m {
 
 // CHECK-LABEL: func @schedule
 // CHECK-SAME: order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
-func.func @schedule() attributes {s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
+func.func @schedule() attributes {s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1,
     order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>} { return }
 
 // CHECK-LABEL: func @partitions
 // CHECK-SAME: order = [load_k, qk, act(1), load_v(2), pv(2)], partitions = {act = second, pv = third}>
-func.func @partitions() attributes {s = #hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 160, head_group = 1,
+func.func @partitions() attributes {s = #hopper.schedule<tile_m = 64, tile_n = 128, stages = 2, registers = 160, head_swizzle = 1,
     order = [load_k, qk, act(1), load_v(2), pv(2)], partitions = {pv = third, act = second}>} { return }

@@ -25,8 +25,8 @@ func.func private @f(!hopper.tile<64xf16>)
 
 // -----
 
-// expected-error@+1 {{expects no notes with vectors}}
-func.func private @f(!hopper.channel<2x64xf32, notes>)
+// expected-error@+1 {{expects no payload with vectors}}
+func.func private @f(!hopper.channel<2x64xf32, payload>)
 
 // -----
 
@@ -117,4 +117,4 @@ func.func private @f(!hopper.ring<2>)
 // -----
 
 // expected-error@+1 {{expects a positive length, but got 0}}
-func.func private @f(!hopper.mailbox<0>)
+func.func private @f(!hopper.work_queue<0>)

@@ -10,5 +10,5 @@ func.func private @tile(!hopper.tile<128x64xbf16>, !hopper.tile<64x64xf16, of 19
 // CHECK: func.func private @channel(!hopper.channel<1x128x64xbf16>, !hopper.channel<2x16x128xf16>, !hopper.channel<4x80x8xbf16>)
 func.func private @channel(!hopper.channel<1x128x64xbf16>, !hopper.channel<2x16x128xf16>, !hopper.channel<4x80x8xbf16>)
 
-// CHECK: func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.mailbox<3>, !hopper.turns)
-func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.mailbox<3>, !hopper.turns)
+// CHECK: func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.work_queue<3>, !hopper.ping_pong)
+func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.work_queue<3>, !hopper.ping_pong)

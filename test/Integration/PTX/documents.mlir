@@ -8,8 +8,8 @@
 // RUN: %python %S/Inputs/run_kernel.py %s --blocks 2 --arg=q=randn:1x2x640x64 --arg=ids="randint(0,1)"
 // RUN: %python %S/Inputs/run_kernel.py %s --blocks 2 --arg=q=randn:1x2x640x64 --arg=ids=%t.npy
 // RUN: %python %S/Inputs/run_kernel.py %s --arg=q=randn:1x2x150x64 --arg=ids="randint(0,9)"
-// RUN: %python %S/Inputs/run_kernel.py %s --blocks 2 --arg=q=randn:1x2x640x64 --arg=ids=%t.npy --schedule '#hopper.schedule<tile_m = 128, tile_n = 128, stages = 4, registers = 208, head_group = 1, both_ends, persistent, ping_pong>'
-// RUN: %python %S/Inputs/run_kernel.py %s --blocks 2 --arg=q=randn:1x2x640x64 --arg=ids="randint(0,1)" --schedule '#hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 208, head_group = 1, both_ends, persistent, ping_pong>'
+// RUN: %python %S/Inputs/run_kernel.py %s --blocks 2 --arg=q=randn:1x2x640x64 --arg=ids=%t.npy --schedule '#hopper.schedule<tile_m = 128, tile_n = 128, stages = 4, registers = 208, head_swizzle = 1, zigzag, persistent, ping_pong>'
+// RUN: %python %S/Inputs/run_kernel.py %s --blocks 2 --arg=q=randn:1x2x640x64 --arg=ids="randint(0,1)" --schedule '#hopper.schedule<tile_m = 128, tile_n = 80, stages = 4, registers = 208, head_swizzle = 1, zigzag, persistent, ping_pong>'
 
 !t = tensor<?x?x?x64xbf16>
 

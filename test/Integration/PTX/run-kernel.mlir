@@ -15,9 +15,9 @@
 // RIGHT-NEXT: seed 0: {{[0-9]+}} steps,
 // RIGHT-NEXT: o: max error
 // RIGHT-NEXT: seed 1: {{[0-9]+}} steps,
-// WRONG: error: thread block {{[01]}}, warp {{[0-9]+}}: %r{{[0-9]+}} is a result of a product under way: {{[a-z]}}
+// WRONG: error: CTA {{[01]}}, warp {{[0-9]+}}: %r{{[0-9]+}} is a result of a product under way: {{[a-z]}}
 // ABOVE: wrong: o: max error 0
-// LARGE: error: a thread block has at most 232448 bytes of shared memory, not
+// LARGE: error: a CTA has at most 232448 bytes of shared memory, not
 // REJECTED: error: attn-run {{.*}}--schedule=nonsense
 
 !t = tensor<?x?x?x64xbf16>

@@ -2,8 +2,8 @@
 // depends on the head, so that tiles have the queries of one head.
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --format=json | FileCheck %s
-// CHECK-NOT:  pack_heads
-// CHECK:      remark: pack-heads: tiles have the queries of one head: the mask depends on the head, and keys of a tile are bounded for one head"
+// CHECK-NOT:  pack_gqa
+// CHECK:      remark: pack-gqa: tiles have the queries of one head: the mask depends on the head, and keys of a tile are bounded for one head"
 
 func.func @by_head(%q: tensor<1x8x2x64xbf16>, %k: tensor<1x2x500x64xbf16>)
     -> (tensor<1x8x2x64xbf16> {attn.name = "o"}) {

@@ -3,15 +3,15 @@
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --arg=q=randn:16x8x1x64 --arg=k=randn:16x2x500x64 --arg=v=randn:16x2x500x64 --format=json | FileCheck %s
 // CHECK:      "schedule": "#hopper.schedule<tile_m = 192,
-// CHECK:      "schedule": "#hopper.schedule<tile_m = 64, {{.*}}, pack_heads>"
-// CHECK:      remark: pack-heads: where queries are few, tiles have those of several heads, whose keys are read once"
+// CHECK:      "schedule": "#hopper.schedule<tile_m = 64, {{.*}}, pack_gqa>"
+// CHECK:      remark: pack-gqa: where queries are few, tiles have those of several heads, whose keys are read once"
 
 // None do where each has keys of its own.
 
 // RUN: sed 's/x2x?x64/x8x?x64/g' %s > %t.mlir
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %t.mlir --target=cuda --format=json | FileCheck %s --check-prefix=ALONE
-// ALONE-NOT:  pack_heads
-// ALONE-NOT:  pack-heads
+// ALONE-NOT:  pack_gqa
+// ALONE-NOT:  pack-gqa
 
 func.func @decode(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>)
     -> (tensor<?x8x?x64xbf16> {attn.name = "o"}) {

@@ -4,31 +4,31 @@
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --arg=doc='randint(0,4)' | FileCheck %s
 // CHECK:      kernels
 // Tiles of as many queries as keys have one table.
-// CHECK-NEXT:   documents {{.*}}tile_m = 64, tile_n = 64, {{.*}} thread_blocks = 3
-// CHECK-NEXT:   documents_summary0 {{.*}}128 threads {{.*}}fills tables before
-// CHECK-NEXT:   documents_summary1 {{.*}}128 threads {{.*}}fills tables before
+// CHECK-NEXT:   documents {{.*}}tile_m = 64, tile_n = 64, {{.*}} min_ctas_per_sm = 3
+// CHECK-NEXT:   documents_prologue0 {{.*}}128 threads {{.*}}fills tables before
+// CHECK-NEXT:   documents_prologue1 {{.*}}128 threads {{.*}}fills tables before
 // What shares out the keys of few tiles has tables of its own, too.
-// CHECK-NEXT:   documents {{.*}}tile_m = 64, tile_n = 128, {{.*}}split_keys
-// CHECK-NEXT:   documents_summary0 {{.*}}fills tables before
-// CHECK-NEXT:   documents_summary1 {{.*}}fills tables before
-// CHECK-NEXT:   documents_summary2 {{.*}}fills tables before
+// CHECK-NEXT:   documents {{.*}}tile_m = 64, tile_n = 128, {{.*}}split_kv
+// CHECK-NEXT:   documents_prologue0 {{.*}}fills tables before
+// CHECK-NEXT:   documents_prologue1 {{.*}}fills tables before
+// CHECK-NEXT:   documents_prologue2 {{.*}}fills tables before
 // CHECK-NEXT:   documents {{.*}}tile_m = 128, tile_n = 64
-// CHECK-NEXT:   documents_summary0 {{.*}}fills tables before
-// CHECK-NEXT:   documents_summary1 {{.*}}fills tables before
-// CHECK-NEXT:   documents_summary2 {{.*}}fills tables before
+// CHECK-NEXT:   documents_prologue0 {{.*}}fills tables before
+// CHECK-NEXT:   documents_prologue1 {{.*}}fills tables before
+// CHECK-NEXT:   documents_prologue2 {{.*}}fills tables before
 // CHECK-NEXT: arguments
 
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_PTXAS=off attn-run %s --target=cuda --arg=doc='randint(0,4)' --format=json | FileCheck %s --check-prefix=JSON
 // JSON:      "entry": "documents",
-// JSON:      "summaries": [
-// JSON-NEXT:   "documents_summary0",
-// JSON-NEXT:   "documents_summary1"
+// JSON:      "prologues": [
+// JSON-NEXT:   "documents_prologue0",
+// JSON-NEXT:   "documents_prologue1"
 // JSON-NEXT: ]
 // JSON:      tile_m = 128, tile_n = 64
-// JSON:      "summaries": [
-// JSON-NEXT:   "documents_summary0",
-// JSON-NEXT:   "documents_summary1",
-// JSON-NEXT:   "documents_summary2"
+// JSON:      "prologues": [
+// JSON-NEXT:   "documents_prologue0",
+// JSON-NEXT:   "documents_prologue1",
+// JSON-NEXT:   "documents_prologue2"
 // JSON-NEXT: ]
 
 func.func @documents(%q: tensor<1x2x300x64xbf16>, %doc: tensor<300xi32>)

@@ -67,7 +67,7 @@ func.func @attn(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>,
   %lse_init = tensor.empty(%batch, %heads, %rows) : tensor<?x?x?xf32>
   %o, %lse = attn.attention
       schedule #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240,
-                                head_group = 8, reverse, persistent, ping_pong, q_in_registers>
+                                head_swizzle = 8, longest_first, persistent, ping_pong, q_in_registers>
       ins(%q, %k, %v : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>,
                        tensor<?x?x?x128xbf16>)
       outs(%init, %lse_init : tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>)

@@ -2,9 +2,9 @@
 
 // RUN: rm -rf %t && split-file %s %t
 // RUN: env ATTN_PTXAS=off attn-run %t/causal.mlir --emit=ptx --variant=all --schedules=%t/table.json 2>/dev/null | FileCheck %s
-// CHECK: // variant 0 of 1: #hopper.schedule<tile_m = 64, tile_n = 32, stages = 2, registers = 240, head_group = 2>
+// CHECK: // variant 0 of 1: #hopper.schedule<tile_m = 64, tile_n = 32, stages = 2, registers = 240, head_swizzle = 2>
 // RUN: attn-run %t/causal.mlir --target=cuda --until-after=attn-hopper-assign-schedule --schedules=%t/table.json | FileCheck %s --check-prefix=AFTER
-// AFTER: schedule #hopper.schedule<tile_m = 64, tile_n = 32, stages = 2, registers = 240, head_group = 2>
+// AFTER: schedule #hopper.schedule<tile_m = 64, tile_n = 32, stages = 2, registers = 240, head_swizzle = 2>
 
 // RUN: not attn-run %t/causal.mlir --emit=ptx --schedules=%t/none.json 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cannot read the schedules of '{{.*}}none.json'
@@ -17,11 +17,11 @@
 //--- table.json
 {
  "version": 1, "target": "h200",
- "model": {"typical_keys": 1024, "masked_part": 0.5, "alone": 1, "most_instructions": 16384, "word_byte_cost": 0, "merge_cost": 1, "part_element_cost": 0},
+ "model": {"typical_keys": 1024, "masked_part": 0.5, "alone": 1, "most_instructions": 16384, "word_byte_cost": 0, "combine_cost": 1, "part_element_cost": 0},
  "attention": {
   "defaults": [],
   "rows": [
-   {"when": {"dim": [8, 64]}, "schedule": "#hopper.schedule<tile_m = 64, tile_n = 32, stages = 2, registers = 240, head_group = 2>", "tile_cost": 2, "key_cost": 0.02}
+   {"when": {"dim": [8, 64]}, "schedule": "#hopper.schedule<tile_m = 64, tile_n = 32, stages = 2, registers = 240, head_swizzle = 2>", "tile_cost": 2, "key_cost": 0.02}
   ]
  },
  "gathered": {"defaults": [], "rows": []}

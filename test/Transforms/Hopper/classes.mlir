@@ -3,34 +3,34 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-insert-channels,hopper-specialize,hopper-pipeline,canonicalize,cse)))' | FileCheck %s --check-prefix=PIPELINE
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-insert-channels,hopper-specialize,hopper-pipeline,canonicalize,cse,hopper-insert-waits,hopper-number-channels)))' | FileCheck %s --check-prefix=NUMBER
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !map = !hopper.map<64x64xbf16>
 !qmap = !hopper.map<128x64xbf16>
 !tile = !hopper.tile<64x64xbf16>
 !queries = !hopper.tile<128x64xbf16>
 
-// Two channels have notes: the one of what comes in front of the loop, and that
+// Two channels have a payload: the one of what comes in front of the loop, and that
 // of what comes first in an iteration.
 
 // CHANNELS-DAG: %[[V:.*]] = hopper.create_channel : <2x64x64xbf16>{{$}}
-// CHANNELS-DAG: %[[K:.*]] = hopper.create_channel : <2x64x64xbf16, notes>
-// CHANNELS-DAG: %[[Q:.*]] = hopper.create_channel : <1x128x64xbf16, notes>
+// CHANNELS-DAG: %[[K:.*]] = hopper.create_channel : <2x64x64xbf16, payload>
+// CHANNELS-DAG: %[[Q:.*]] = hopper.create_channel : <1x128x64xbf16, payload>
 // CHANNELS: hopper.step "load_q" in "load" {
 // CHANNELS: %[[X:.*]] = hopper.next_block
-// CHANNELS-NEXT: hopper.put %[[Q]]{{.*}} note %[[X]]
+// CHANNELS-NEXT: hopper.put %[[Q]]{{.*}} payload %[[X]]
 // CHANNELS: hopper.step "load_q.get" in "compute"
 // CHANNELS: %{{.*}}, %{{.*}} = hopper.get %[[Q]]
 // CHANNELS: hopper.pipelined_for
 // CHANNELS: %[[X:.*]] = hopper.next_block
-// CHANNELS-NEXT: hopper.put %[[K]]{{.*}} note %[[X]]
+// CHANNELS-NEXT: hopper.put %[[K]]{{.*}} payload %[[X]]
 // CHANNELS: %{{.*}}, %{{.*}} = hopper.get %[[K]]
 // CHANNELS: hopper.put %[[V]]
-// CHANNELS-NOT: note
+// CHANNELS-NOT: payload
 // CHANNELS: %{{[^,]*}} = hopper.get %[[V]]
 
 // A warp finds the blocks, 32 at a time, from the last one: first for what comes
 // with the queries, and then a step of the loop. The others have them from the
-// notes, with no range of their own, and read nothing that classes need.
+// payload, with no range of their own, and read nothing that classes need.
 
 // SPECIALIZE: hopper.warp_specialize partition @load warps(1) {
 // SPECIALIZE: hopper.work_loop
@@ -52,13 +52,13 @@
 // SPECIALIZE: math.cttz %[[FOUND]]#1
 // SPECIALIZE: %[[FIRST:.*]] = arith.select %{{.*}}, %{{.*}}, %c-1_i32
 // SPECIALIZE: hopper.step "load_q" in "load"
-// SPECIALIZE: hopper.put {{.*}} note %[[FIRST]]
+// SPECIALIZE: hopper.put {{.*}} payload %[[FIRST]]
 // SPECIALIZE: hopper.pipelined_for while iter_args(%[[CODE:.*]] = %[[FIRST]], {{.*}})
 // SPECIALIZE-NEXT: schedule [#hopper.place<"blocks.search", 0>, #hopper.place<"load_k", 0>, #hopper.place<"load_v", 1>] : i32, i32, i32, i32 {
 // SPECIALIZE: %[[AT:.*]] = arith.andi %[[CODE]], %c-16_i32
 // SPECIALIZE: %[[J:.*]] = hopper.position %[[AT]]
 // SPECIALIZE: %[[NEXT:.*]]:4 = hopper.step "blocks.search" in "load" -> i32, i32, i32, i32 {
-// SPECIALIZE: hopper.put {{.*}}[%{{.*}}, %{{.*}}, %[[J]]] note %[[NEXT]]#0
+// SPECIALIZE: hopper.put {{.*}}[%{{.*}}, %{{.*}}, %[[J]]] payload %[[NEXT]]#0
 // SPECIALIZE: hopper.end %[[NEXT]]#0, %[[NEXT]]#1, %[[NEXT]]#2, %[[NEXT]]#3
 // SPECIALIZE: partition @compute replicas(2)
 // SPECIALIZE-NOT: attn.gather
@@ -75,10 +75,10 @@
 // while there is a next one; values come for the block before.
 
 // PIPELINE: partition @load
-// PIPELINE: hopper.put %[[Q:[0-9]+]][%{{.*}}] note
+// PIPELINE: hopper.put %[[Q:[0-9]+]][%{{.*}}] payload
 // PIPELINE: %[[SOME:.*]] = arith.cmpi sge
 // PIPELINE: scf.if %[[SOME]] {
-// PIPELINE: hopper.put %[[K:[0-9]+]][%{{.*}}] note %[[SECOND:[^ ]*]]
+// PIPELINE: hopper.put %[[K:[0-9]+]][%{{.*}}] payload %[[SECOND:[^ ]*]]
 // PIPELINE: %[[END:.*]]:{{.*}} = scf.while (%[[NEXT:.*]] = %[[SECOND]],
 // PIPELINE: %[[GO:.*]] = arith.cmpi sge, %[[NEXT]], %c0_i32
 // PIPELINE-NEXT: scf.condition(%[[GO]])

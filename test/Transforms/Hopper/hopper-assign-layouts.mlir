@@ -61,8 +61,8 @@ gpu.module @m {
       // CHECK: hopper.any %{{.*}} : tensor<1x64xi1, #[[ROWS]]>
       %grows = arith.cmpf ogt, %sum, %row : vector<1x64xf32>
       %any = hopper.any %grows : vector<1x64xi1>
-      // CHECK: hopper.split %{{.*}} : tensor<1x64xf32, #[[ROWS]]> -> tensor<8x64xbf16, #[[ACC]]>
-      %split = hopper.split %row : vector<1x64xf32> -> vector<8x64xbf16>
+      // CHECK: hopper.split_bf16x3 %{{.*}} : tensor<1x64xf32, #[[ROWS]]> -> tensor<8x64xbf16, #[[ACC]]>
+      %split = hopper.split_bf16x3 %row : vector<1x64xf32> -> vector<8x64xbf16>
       // Indices, mask and result of a gather have one layout.
       // CHECK: %[[ALL:.*]] = arith.constant dense<true> : tensor<64x1xi1, #[[COLUMNS]]>
       %all = arith.constant dense<true> : vector<64x1xi1>

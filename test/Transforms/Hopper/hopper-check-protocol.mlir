@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-check-protocol)))'
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<1x64x64xbf16>
 
 // One stage is enough where a tile is given back before the next one is
@@ -32,7 +32,7 @@ gpu.module @m {
 // The tile of a block is given back a stage later, after the next one is
 // waited for: it needs two stages.
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<1x64x64xbf16>
 gpu.module @m {
   gpu.func @late_release(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
@@ -67,7 +67,7 @@ gpu.module @m {
 
 // The same with two stages.
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<2x64x64xbf16>
 gpu.module @m {
   gpu.func @two_stages(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
@@ -99,7 +99,7 @@ gpu.module @m {
 // A channel that is read before it is written, by partitions that wait for
 // each other.
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<2x64x64xbf16>
 gpu.module @m {
   gpu.func @read_before_written(%map: !hopper.map<64x64xbf16>, %n: index) kernel attributes {hopper.schedule = #schedule} {
@@ -137,7 +137,7 @@ gpu.module @m {
 // after the other: values of a later stage come only if keys of blocks behind have
 // come, for which there is no place.
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 1, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 1, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<1x64x64xbf16>
 !map = !hopper.map<64x64xbf16>
 gpu.module @m {
@@ -186,7 +186,7 @@ gpu.module @m {
 
 // The same for one warpgroup, which needs all blocks.
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<1x64x64xbf16>
 !map = !hopper.map<64x64xbf16>
 gpu.module @m {

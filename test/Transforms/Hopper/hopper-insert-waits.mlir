@@ -45,7 +45,7 @@ gpu.module @m {
   // CHECK-NEXT: hopper.reduce max %[[AV]]
   // CHECK-NEXT: hopper.reduce max %[[BV]]
   gpu.func @at_most_two(%n: i32) kernel attributes {
-      hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, in_flight = 2>} {
+      hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2>} {
     %c0 = arith.constant 0 : index
     %ch = hopper.create_channel : !channel
     %q = hopper.create_tile : !tile

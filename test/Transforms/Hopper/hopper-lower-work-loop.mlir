@@ -1,21 +1,21 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-lower-work-loop)))' | FileCheck %s
 
-#persistent = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 4, reverse, persistent>
-#single = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#persistent = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 4, longest_first, persistent>
+#single = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 
 gpu.module @m {
-  // Who copies claims work tiles and tells the others.
+  // Who copies fetches work tiles and tells the others.
 
   // CHECK-LABEL: gpu.func @persistent
-  // CHECK: %[[MAIL:.*]] = hopper.create_mailbox
+  // CHECK: %[[MAIL:.*]] = hopper.create_work_queue
   // CHECK: partition @load
   // CHECK: scf.while
   // CHECK: hopper.post %[[MAIL]]
-  // CHECK: hopper.claim
+  // CHECK: hopper.fetch_next
   // CHECK: hopper.position %{{.*}} of 128
-  // CHECK: hopper.retire
+  // CHECK: hopper.reset_counter
   // CHECK: partition @compute
-  // CHECK-NOT: hopper.claim
+  // CHECK-NOT: hopper.fetch_next
   // CHECK: hopper.receive %[[MAIL]]
   // CHECK-NOT: hopper.work_
   gpu.func @persistent(%counter: memref<2xi32>, %out: memref<?x?x?xf32>, %map: !hopper.map<64x64xbf16>, %n: index, %v: vector<1x64xf32>)
@@ -42,7 +42,7 @@ gpu.module @m {
   // behind the last one.
 
   // CHECK-LABEL: gpu.func @single
-  // CHECK-NOT: hopper.create_mailbox
+  // CHECK-NOT: hopper.create_work_queue
   // CHECK: partition @load
   // CHECK: gpu.block_id x
   // CHECK-NOT: scf.while
@@ -95,7 +95,7 @@ gpu.module @m {
   // CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[OFFSET]]
   // CHECK: %[[END:.*]] = arith.addi %[[FIRST]], %[[SIZE]]
   // CHECK: arith.minsi %[[END]]
-  // CHECK-NOT: hopper.part_of_range
+  // CHECK-NOT: hopper.split_of_range
   gpu.func @parts(%n: index, %parts: index, %out: memref<?x?x?x?xf32>, %map: !hopper.map<64x64xbf16>, %v: vector<1x64xf32>)
       kernel attributes {hopper.schedule = #single} {
     %ch = hopper.create_channel : !hopper.channel<2x64x64xbf16>
@@ -108,7 +108,7 @@ gpu.module @m {
       hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
         %tile = hopper.get %ch[%number] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
         hopper.release %ch[%number] : !hopper.channel<2x64x64xbf16>
-        %first, %end = hopper.part_of_range %p of %parts from %t to %n step 64 least 4
+        %first, %end = hopper.split_of_range %p of %parts from %t to %n step 64 least 4
         hopper.store_rows %v, %out[%b, %h, %first, %p] dim 2 end %end : vector<1x64xf32>, memref<?x?x?x?xf32>
       }
     }
@@ -149,7 +149,7 @@ gpu.module @m {
   // A persistent kernel sends the part, too.
 
   // CHECK-LABEL: gpu.func @persistent_parts
-  // CHECK: hopper.create_mailbox : <4>
+  // CHECK: hopper.create_work_queue : <4>
   // CHECK: %[[HEADS:.*]] = arith.muli
   // CHECK: %[[TILES:.*]] = arith.muli %[[HEADS]]
   // CHECK: %[[ALL:.*]] = arith.muli %[[TILES]]

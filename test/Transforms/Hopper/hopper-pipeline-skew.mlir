@@ -5,7 +5,7 @@
 // zeros, and adds nothing to memory then. Behind the loop it runs for the last
 // block.
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<2x64x128xbf16>
 !tile = !hopper.tile<64x128xbf16>
 

@@ -15,31 +15,31 @@
 // CHECK: %[[V:.*]] = hopper.create_channel
 // CHECK: %[[K:.*]] = hopper.create_channel
 // CHECK: %[[Q:.*]] = hopper.create_channel
-// CHECK: %[[TURNS:.*]] = hopper.create_turns
+// CHECK: %[[TURNS:.*]] = hopper.create_ping_pong
 // CHECK: %[[TILE:.*]] = hopper.get %[[Q]]
 // CHECK: %[[ACC:.*]] = scf.if
 // CHECK: hopper.next_use
 // CHECK-NEXT: hopper.get %[[K]]
-// CHECK-NOT: hopper.take_turn
+// CHECK-NOT: hopper.ping_pong_wait
 // CHECK: hopper.dot %[[TILE]]
 // CHECK: hopper.release %[[K]]
 // CHECK: %[[LOOP:.*]]:2 = scf.for
 // CHECK: hopper.get %[[K]]
-// CHECK-NEXT: hopper.take_turn %[[TURNS]]
+// CHECK-NEXT: hopper.ping_pong_wait %[[TURNS]]
 // CHECK-NEXT: hopper.dot %[[TILE]]
 // CHECK: hopper.release %[[K]]
 // CHECK: hopper.get %[[V]]
 // CHECK: hopper.dot
 // CHECK: hopper.release %[[V]]
-// CHECK-NEXT: hopper.pass_turn %[[TURNS]]
+// CHECK-NEXT: hopper.ping_pong_arrive %[[TURNS]]
 // CHECK: scf.yield
 // CHECK-NEXT: }
 // CHECK-NEXT: hopper.next_use %[[Q]]
 // CHECK-NEXT: hopper.release %[[Q]]
 // CHECK: hopper.get %[[V]]
-// CHECK-NEXT: hopper.take_turn %[[TURNS]]
+// CHECK-NEXT: hopper.ping_pong_wait %[[TURNS]]
 // CHECK-NEXT: hopper.dot %[[LOOP]]#1
-// CHECK: hopper.pass_turn %[[TURNS]]
+// CHECK: hopper.ping_pong_arrive %[[TURNS]]
 // CHECK: scf.yield
 // CHECK-NEXT: } else {
 // CHECK-NEXT: hopper.next_use %[[Q]]
@@ -53,7 +53,7 @@ gpu.module @m {
     %v = hopper.create_channel : !channel
     %k = hopper.create_channel : !channel
     %q = hopper.create_channel : !channel
-    %turns = hopper.create_turns : !hopper.turns
+    %barrier = hopper.create_ping_pong : !hopper.ping_pong
     %c0 = arith.constant 0 : index
     %zero = arith.constant dense<0.0> : !scores
     hopper.warp_specialize partition @load threads(1) {

@@ -4,7 +4,7 @@
 // One that gives tiles to another computes with all blocks, as the other one waits
 // for the rows of all replicas; not all of them are full then.
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 112, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 112, head_swizzle = 1>
 !map = !hopper.map<64x64xbf16>
 !channel = !hopper.channel<2x64x64xbf16>
 !given = !hopper.channel<2x128x64xbf16>

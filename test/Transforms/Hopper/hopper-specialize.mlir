@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-specialize)))' | FileCheck %s
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !map = !hopper.map<64x64xbf16>
 !channel = !hopper.channel<2x64x64xbf16>
 
@@ -8,7 +8,7 @@
 // rows of its own, and a range of blocks for them, of those for all rows.
 
 // CHECK-LABEL: gpu.func @rows
-// CHECK: hopper.create_turns
+// CHECK: hopper.create_ping_pong
 // CHECK: hopper.warp_specialize partition @load threads(1) {
 // CHECK: %{{.*}}, %[[END:.*]] = hopper.work_rows %{{.*}} of %{{.*}} size 128{{$}}
 // CHECK: %[[HI:.*]] = arith.minsi %[[END]]
@@ -77,7 +77,7 @@ gpu.module @m {
 // CHECK: hopper.put
 // CHECK-NOT: hopper.warpgroup_id
 // CHECK: } partition @compute registers(208) {
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_group = 1, strided>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, strided>
 !channel = !hopper.channel<1x64x64xbf16>
 gpu.module @m {
   gpu.func @strided(%map: !hopper.map<64x64xbf16, strided>, %n: index) kernel attributes {hopper.schedule = #schedule} {
@@ -105,19 +105,19 @@ gpu.module @m {
 // A part is one of the blocks that the rows of all replicas need: a replica has
 // as much of it as its own rows need, here up to their end.
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !map = !hopper.map<64x64xbf16>
 !channel = !hopper.channel<2x64x64xbf16>
 
 // CHECK-LABEL: gpu.func @parts
 // CHECK: partition @load
 // CHECK: %{{.*}}, %[[END:.*]] = hopper.work_rows %{{.*}} size 128{{$}}
-// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range %{{.*}} of %{{.*}} from %c0{{.*}} to %[[END]]
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.split_of_range %{{.*}} of %{{.*}} from %c0{{.*}} to %[[END]]
 // CHECK: hopper.pipelined_for %{{.*}} = %[[LO]] to %[[HI]] step 64
 // CHECK: } partition @compute
 // CHECK: %{{.*}}, %[[END:.*]] = hopper.work_rows %{{.*}} size 128{{$}}
 // CHECK: %{{.*}}, %[[OWNEND:.*]] = hopper.work_rows %{{.*}} size 128 own
-// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range %{{.*}} of %{{.*}} from %[[ZERO:.*]] to %[[END]]
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.split_of_range %{{.*}} of %{{.*}} from %[[ZERO:.*]] to %[[END]]
 // CHECK: %[[FIRST:.*]] = arith.maxsi %[[ZERO]], %[[LO]]
 // CHECK: %[[LAST:.*]] = arith.minsi %[[OWNEND]], %[[HI]]
 // CHECK: %[[HASKEYS:.*]] = arith.cmpi slt, %[[FIRST]], %[[LAST]]
@@ -130,7 +130,7 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
       %first, %end = hopper.work_rows %t of %n size 128
-      %lo, %hi = hopper.part_of_range %p of %parts from %c0 to %end step 64 least 4
+      %lo, %hi = hopper.split_of_range %p of %parts from %c0 to %end step 64 least 4
       %has_keys = arith.cmpi slt, %lo, %hi : index
       hopper.pipelined_for %j = %lo to %hi step 64
           schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>] {
@@ -162,7 +162,7 @@ gpu.module @m {
 
 // Where the rows do not matter, a replica without any still has no block.
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !map = !hopper.map<64x64xbf16>
 !channel = !hopper.channel<2x64x64xbf16>
 
@@ -207,20 +207,20 @@ gpu.module @m {
 
 // Where the rows do not matter, a part is the same for all replicas.
 
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !map = !hopper.map<64x64xbf16>
 !channel = !hopper.channel<2x64x64xbf16>
 
 // CHECK-LABEL: gpu.func @parts_for_all
 // CHECK: } partition @compute
-// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.part_of_range
+// CHECK: %[[LO:.*]], %[[HI:.*]] = hopper.split_of_range
 // CHECK-NEXT: hopper.pipelined_for %{{.*}} = %[[LO]] to %[[HI]] step 64{{$}}
 gpu.module @m {
   gpu.func @parts_for_all(%map: !map, %n: index, %parts: index) kernel attributes {hopper.schedule = #schedule} {
     %ch = hopper.create_channel : !channel
     %c0 = arith.constant 0 : index
     hopper.work_loop (%b, %h, %t, %p, %number) in (%n, %n, %n, %parts) {
-      %lo, %hi = hopper.part_of_range %p of %parts from %c0 to %n step 64 least 4
+      %lo, %hi = hopper.split_of_range %p of %parts from %c0 to %n step 64 least 4
       hopper.pipelined_for %j = %lo to %hi step 64
           schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>] {
         hopper.step "load_k" in "load" {
@@ -245,7 +245,7 @@ gpu.module @m {
 
 // Nothing but tiles goes from partition to partition.
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 !channel = !hopper.channel<2x64x64xbf16>
 gpu.module @m {
   gpu.func @scalar(%map: !hopper.map<64x64xbf16>, %out: memref<?x?x?xf32>, %n: index, %v: vector<1x64xf32>) kernel attributes {hopper.schedule = #schedule} {
@@ -268,7 +268,7 @@ gpu.module @m {
 
 // -----
 
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
 gpu.module @m {
   // expected-error @+1 {{expects a step that copies tiles}}
   gpu.func @no_copies(%out: memref<?x?x?xf32>, %n: index, %v: vector<1x64xf32>) kernel attributes {hopper.schedule = #schedule} {

@@ -287,7 +287,7 @@ TEST_F(TilePromise, NeedsTheseTilesAtLength2048) {
          "attn.yield %p : i1\n",
          false);
   // Tiles next to the diagonal are full, and those after them partial, but for
-  // the first tile of keys, which is full for all rows.
+  // the first KV block, which is full for all rows.
   EXPECT_EQ(count(2048, 128, none), (Counts{169, 27, 60})) << text;
 }
 

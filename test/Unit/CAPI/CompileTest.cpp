@@ -227,7 +227,7 @@ func.func @wide(%q: tensor<1x2x?x64xf16>, %k: tensor<1x2x?x64xf16>)
   Owner<attnString> json(out);
   EXPECT_NE(std::strstr(attnStringData(out), "\"kernels\":[{\"entry\":"),
             nullptr);
-  EXPECT_EQ(std::strstr(attnStringData(out), "summaries"), nullptr);
+  EXPECT_EQ(std::strstr(attnStringData(out), "prologues"), nullptr);
   // Saved and loaded, it gives shapes still.
   expectSuccess(attnKernelSave, kernel, &out);
   Owner<attnString> bytes(out);

@@ -18,7 +18,7 @@ inline Param makeParam(ParamKind kind, int32_t operand, int32_t dim = 0,
 }
 
 /// A variant that shares out keys: of rows of 64 columns, in tiles of 64 by 64.
-inline Variant makeVariantOfParts() {
+inline Variant makeSplitVariant() {
   Variant variant;
   variant.entry = "kernel";
   variant.threads = 256;
@@ -32,15 +32,15 @@ inline Variant makeVariantOfParts() {
   table.extents.resize(5);
   for (int32_t dim : {0, 1, 2})
     table.extents[dim] = {0, dim};
-  table.extents[3].isParts = true;
+  table.extents[3].isNumSplits = true;
   table.extents[4].size = 64;
-  MergeKernel &merge = variant.merge.emplace();
-  merge.entry = "merge";
-  merge.threads = 128;
-  merge.warpsPerRow = 3;
-  variant.mergeCost = 4;
-  variant.partRowCost = 0.001;
-  merge.params = {makeParam(ParamKind::Pointer, 1)};
+  CombineKernel &combine = variant.combine.emplace();
+  combine.entry = "combine";
+  combine.threads = 128;
+  combine.warpsPerRow = 3;
+  variant.combineCost = 4;
+  variant.splitRowCost = 0.001;
+  combine.params = {makeParam(ParamKind::Pointer, 1)};
   return variant;
 }
 

@@ -110,8 +110,8 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
-  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 8; }),
-            "expects a GPU program of version 9, but got version 8");
+  EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 9; }),
+            "expects a GPU program of version 10, but got version 9");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -202,15 +202,15 @@ static CudaProgram makeProgramWithTables() {
   TableInfo &other = variant.tables.emplace_back();
   other.extents.resize(1);
   other.extents[0].plusRows = 5;
-  SummaryKernel &summary = variant.summaries.emplace_back();
-  summary.entry = "fill";
-  summary.threads = 64;
-  summary.elements = 5;
-  summary.byBlock = true;
-  summary.params.resize(2);
-  summary.params[0].operand = 4;
-  summary.params[0].alignment = 16;
-  summary.params[1].operand = 5;
+  PrologueKernel &prologue = variant.prologues.emplace_back();
+  prologue.entry = "fill";
+  prologue.threads = 64;
+  prologue.elements = 5;
+  prologue.byBlock = true;
+  prologue.params.resize(2);
+  prologue.params[0].operand = 4;
+  prologue.params[0].alignment = 16;
+  prologue.params[1].operand = 5;
   other.isZero = true;
   LoopKernel &loop = variant.loops.emplace_back();
   loop.entry = "round";
@@ -240,14 +240,14 @@ TEST(KernelInfoTest, tablesAsBytes) {
   EXPECT_EQ(variant.tables[0].extents[0].divisor, 96);
   EXPECT_EQ(variant.tables[0].extents[1].operand, -1);
   EXPECT_EQ(variant.tables[0].extents[1].size, 7);
-  ASSERT_EQ(variant.summaries.size(), 1u);
-  EXPECT_EQ(variant.summaries[0].entry, "fill");
-  EXPECT_EQ(variant.summaries[0].threads, 64);
-  EXPECT_EQ(variant.summaries[0].elements, 5);
-  ASSERT_EQ(variant.summaries[0].params.size(), 2u);
-  EXPECT_TRUE(variant.summaries[0].byBlock);
-  EXPECT_EQ(variant.summaries[0].params[0].alignment, 16);
-  EXPECT_EQ(variant.summaries[0].params[1].alignment, 1);
+  ASSERT_EQ(variant.prologues.size(), 1u);
+  EXPECT_EQ(variant.prologues[0].entry, "fill");
+  EXPECT_EQ(variant.prologues[0].threads, 64);
+  EXPECT_EQ(variant.prologues[0].elements, 5);
+  ASSERT_EQ(variant.prologues[0].params.size(), 2u);
+  EXPECT_TRUE(variant.prologues[0].byBlock);
+  EXPECT_EQ(variant.prologues[0].params[0].alignment, 16);
+  EXPECT_EQ(variant.prologues[0].params[1].alignment, 1);
   EXPECT_FALSE(variant.tables[0].isZero);
   EXPECT_TRUE(variant.tables[1].isZero);
   ASSERT_EQ(variant.loops.size(), 1u);
@@ -291,18 +291,18 @@ TEST(KernelInfoTest, validateTables) {
             "-1");
   EXPECT_EQ(getErrorWith([](Variant &v) { v.firstTable = -1; }),
             "expects the first table to be from 0 to 1023, but got -1");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].entry.clear(); }),
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.prologues[0].entry.clear(); }),
             "expects a kernel to have a name");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].threads = 31; }),
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.prologues[0].threads = 31; }),
             "expects the number of threads to be from 32 to 1024, but got 31");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.summaries[0].elements = 7; }),
-            "expects the table of a summary to be from 5 to 6, but got 7");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.prologues[0].elements = 7; }),
+            "expects the table of a prologue to be from 5 to 6, but got 7");
   EXPECT_EQ(getErrorWith([](Variant &v) {
-              v.summaries[0].params[0].kind = ParamKind::Counter;
+              v.prologues[0].params[0].kind = ParamKind::Counter;
             }),
             "expects no map and no counter of a kernel that fills tables");
   EXPECT_EQ(
-      getErrorWith([](Variant &v) { v.summaries[0].params[0].operand = 7; }),
+      getErrorWith([](Variant &v) { v.prologues[0].params[0].operand = 7; }),
       "expects the operand of a parameter to be from 0 to 6, but got 7");
   EXPECT_EQ(getErrorWith([](Variant &v) { v.params[0].operand = 7; }),
             "expects the operand of a parameter to be from 0 to 6, but got 7");
@@ -311,15 +311,14 @@ TEST(KernelInfoTest, validateTables) {
       "expects the table whose rows an extent has more to be from 5 to 5, but "
       "got 6");
   EXPECT_EQ(
-      getErrorWith([](Variant &v) { v.summaries[0].params[0].alignment = 3; }),
+      getErrorWith([](Variant &v) { v.prologues[0].params[0].alignment = 3; }),
       "expects the alignment of a parameter to be 1, 2, 4, 8 or 16, but got 3");
 }
 
 TEST(KernelInfoTest, partsAsBytes) {
   CudaProgram program;
   program.chip = "sm_90a";
-  program.launches.push_back(
-      {GridInfo(), /*lists=*/{}, {makeVariantOfParts()}});
+  program.launches.push_back({GridInfo(), /*lists=*/{}, {makeSplitVariant()}});
   Variant &variant = program.launches[0].variants[0];
   variant.typicalKeys = 1024;
   variant.longKeyCost = 0.5;
@@ -330,42 +329,42 @@ TEST(KernelInfoTest, partsAsBytes) {
   EXPECT_EQ(read.typicalKeys, 1024);
   EXPECT_EQ(read.longKeyCost, 0.5);
   EXPECT_TRUE(read.fewAreLong);
-  EXPECT_TRUE(read.tables[0].extents[3].isParts);
-  EXPECT_FALSE(read.tables[0].extents[4].isParts);
-  ASSERT_TRUE(read.merge.has_value());
-  EXPECT_EQ(read.merge->entry, "merge");
-  EXPECT_EQ(read.merge->threads, 128);
-  EXPECT_EQ(read.merge->warpsPerRow, 3);
-  EXPECT_EQ(read.mergeCost, 4);
-  EXPECT_EQ(read.partRowCost, 0.001);
-  ASSERT_EQ(read.merge->params.size(), 1u);
+  EXPECT_TRUE(read.tables[0].extents[3].isNumSplits);
+  EXPECT_FALSE(read.tables[0].extents[4].isNumSplits);
+  ASSERT_TRUE(read.combine.has_value());
+  EXPECT_EQ(read.combine->entry, "combine");
+  EXPECT_EQ(read.combine->threads, 128);
+  EXPECT_EQ(read.combine->warpsPerRow, 3);
+  EXPECT_EQ(read.combineCost, 4);
+  EXPECT_EQ(read.splitRowCost, 0.001);
+  ASSERT_EQ(read.combine->params.size(), 1u);
 
   auto getErrorWith = [&](const std::function<void(Variant &)> &edit) {
     CudaProgram edited = program;
     edit(edited.launches[0].variants[0]);
     return getText(edited.validate());
   };
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge.reset(); }),
-            "expects a merge kernel with tables of parts of the keys");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->entry.clear(); }),
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.combine.reset(); }),
+            "expects a combine kernel with tables of parts of the keys");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.combine->entry.clear(); }),
             "expects a kernel to have a name");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->threads = 2048; }),
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.combine->threads = 2048; }),
             "expects the number of threads to be from 32 to 1024, but got "
             "2048");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->warpsPerRow = 0; }),
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.combine->warpsPerRow = 0; }),
             "expects the warps of a row to be from 1 to 1024, but got 0");
   EXPECT_EQ(getErrorWith([](Variant &v) { v.persistent = true; }),
-            "expects a kernel with a merge kernel not to be persistent");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.mergeCost = -1; }),
+            "expects a kernel with a combine kernel not to be persistent");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.combineCost = -1; }),
             "expects costs to be finite and not negative, but got -1.000000 "
-            "for merge_cost");
+            "for combine_cost");
   EXPECT_EQ(getErrorWith([](Variant &v) {
-              v.merge->params[0].kind = ParamKind::TensorMap;
-              v.merge->params[0].map.dims = {0};
-              v.merge->params[0].map.box = {64};
+              v.combine->params[0].kind = ParamKind::TensorMap;
+              v.combine->params[0].map.dims = {0};
+              v.combine->params[0].map.box = {64};
             }),
-            "expects no map and no counter of a kernel that merges parts");
-  EXPECT_EQ(getErrorWith([](Variant &v) { v.merge->params[0].operand = 2; }),
+            "expects no map and no counter of a kernel that combines parts");
+  EXPECT_EQ(getErrorWith([](Variant &v) { v.combine->params[0].operand = 2; }),
             "expects the operand of a parameter to be from 0 to 1, but got 2");
 }
 

@@ -6,7 +6,7 @@ using namespace attn;
 using namespace attn::cuda;
 
 namespace {
-/// A kernel that reads a table of batches and tiles of keys, and one that fills
+/// A kernel that reads a table of batches and KV blocks, and one that fills
 /// it.
 class TablesTest : public ExecutableTest {
 protected:
@@ -33,12 +33,12 @@ protected:
     variant.params.push_back({ParamKind::Pointer, 4});
     variant.params.push_back({ParamKind::Extent, 4, 2, {}, 32});
     variant.params.push_back({ParamKind::Stride, 4, 0, {}, 64});
-    SummaryKernel &summary = variant.summaries.emplace_back();
-    summary.entry = "fill";
-    summary.threads = 128;
-    summary.elements = 4;
+    PrologueKernel &prologue = variant.prologues.emplace_back();
+    prologue.entry = "fill";
+    prologue.threads = 128;
+    prologue.elements = 4;
     // As many as the kernel has, as the fake keeps so many.
-    summary.params.resize(5, {ParamKind::Pointer, 4});
+    prologue.params.resize(5, {ParamKind::Pointer, 4});
     return program;
   }
 };
@@ -83,8 +83,8 @@ TEST_F(TablesTest, withMoreForEachRow) {
   pages.extents[0].size = 3;
   pages.extents[0].plusRows = 4;
   pages.extents[1].size = 100;
-  variant.summaries[0].byRow = true;
-  variant.summaries[0].byBlock = true;
+  variant.prologues[0].byRow = true;
+  variant.prologues[0].byBlock = true;
   Executable executable = get(Executable::load(std::move(program)));
   EXPECT_EQ(launch(executable), "");
   // Two rows, and five pages of 800 bytes.
@@ -96,7 +96,7 @@ TEST_F(TablesTest, andLoopsBeforeAndBehind) {
   // Zeros first, then a loop of 2 batches and 4 tiles on each side.
   CudaProgram program = makeProgram();
   Variant &variant = getVariant(program);
-  variant.summaries.clear();
+  variant.prologues.clear();
   variant.tables[0].isZero = true;
   for (bool isBehind : {true, false}) {
     LoopKernel &loop = variant.loops.emplace_back();
@@ -133,7 +133,7 @@ TEST_F(TablesTest, areSharedByLaunches) {
   program.firstScratch = 4;
   program.scratch = std::move(variant.tables);
   variant.tables.clear();
-  variant.summaries.clear();
+  variant.prologues.clear();
   program.launches.push_back(program.launches.front());
   Executable executable = get(Executable::load(std::move(program)));
   EXPECT_EQ(launch(executable), "");
@@ -197,7 +197,7 @@ TEST_F(TablesTest, thatCannotBe) {
   EXPECT_EQ(launch(large), "expects tables of at most 1099511627776 bytes; run "
                            "a part of the batch at a time");
   program = makeProgram();
-  getVariant(program).summaries[0].entry = "missing";
+  getVariant(program).prologues[0].entry = "missing";
   Executable missing = get(Executable::load(std::move(program)));
   EXPECT_TRUE(contains(launch(missing), "looking for @missing in its code"));
 }
@@ -208,7 +208,7 @@ TEST_F(TablesTest, thatCannotBe) {
 
 namespace {
 /// A kernel that shares out keys, whose results of parts are a table.
-class PartsTest : public ExecutableTest {
+class SplitKVTest : public ExecutableTest {
 protected:
   void SetUp() override {
     ExecutableTest::SetUp();
@@ -227,23 +227,23 @@ protected:
       table.extents[dim].operand = 0;
       table.extents[dim].dim = dim;
     }
-    table.extents[3].isParts = true;
+    table.extents[3].isNumSplits = true;
     variant.params.resize(2);
     variant.params.push_back({ParamKind::Pointer, 4});
     variant.params.push_back({ParamKind::Extent, 4, 3, {}, 32});
-    MergeKernel &merge = variant.merge.emplace();
-    merge.entry = "merge";
-    merge.threads = 128;
-    merge.warpsPerRow = 2;
+    CombineKernel &combine = variant.combine.emplace();
+    combine.entry = "combine";
+    combine.threads = 128;
+    combine.warpsPerRow = 2;
     // As many as the kernel has, as the fake keeps so many.
-    merge.params.resize(4, {ParamKind::Pointer, 4});
-    merge.params[3] = {ParamKind::Extent, 4, 3, {}, 32};
+    combine.params.resize(4, {ParamKind::Pointer, 4});
+    combine.params[3] = {ParamKind::Extent, 4, 3, {}, 32};
     return program;
   }
 };
 } // namespace
 
-TEST_F(PartsTest, areMergedBehindTheKernel) {
+TEST_F(SplitKVTest, areCombinedBehindTheKernel) {
   Executable executable = get(Executable::load(makeProgram()));
   EXPECT_EQ(launch(executable), "");
   // 18 tiles are more than there are multiprocessors, so that there are two
@@ -255,37 +255,37 @@ TEST_F(PartsTest, areMergedBehindTheKernel) {
                "capture mode 0\n"
                "take 14592 on 0\n"
                "launch kernel on 0 grid 36,1,1 block 384,1,1 shared 200000\n"
-               "launch merge on 0 grid 900,1,1 block 128,1,1 shared 0\n"
+               "launch combine on 0 grid 900,1,1 block 128,1,1 shared 0\n"
                "give back\n");
   EXPECT_EQ(getValue<int32_t>(3), 2);
   EXPECT_EQ(executable.getProgram().getNumOperands(), 4);
 }
 
-TEST_F(PartsTest, areGivenBackAfterAFailure) {
+TEST_F(SplitKVTest, areGivenBackAfterAFailure) {
   CudaProgram program = makeProgram();
-  getVariant(program).merge->params[0].operand = 2;
+  getVariant(program).combine->params[0].operand = 2;
   Executable executable = get(Executable::load(std::move(program)));
   std::vector<TensorView> views = getViews();
   views[2].data = nullptr;
   EXPECT_TRUE(contains(getText(executable.launch(views)), "operand 2"));
   EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel"));
-  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch merge"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch combine"));
   EXPECT_TRUE(contains(fakeCudaGetLog(), "give back\n"));
 }
 
-TEST_F(PartsTest, thatCannotBe) {
+TEST_F(SplitKVTest, thatCannotBe) {
   CudaProgram program = makeProgram();
-  getVariant(program).merge->entry = "missing";
+  getVariant(program).combine->entry = "missing";
   Executable missing = get(Executable::load(std::move(program)));
   EXPECT_TRUE(contains(launch(missing), "looking for @missing in its code"));
   program = makeProgram();
-  getVariant(program).merge->warpsPerRow = 1024;
+  getVariant(program).combine->warpsPerRow = 1024;
   Executable large = get(Executable::load(std::move(program)));
   std::vector<TensorView> views = getViews();
   int64_t shape[] = {1, 1, int64_t(1) << 22, 64}, strides[] = {64, 64, 64, 1};
   views[0].shape = shape;
   views[0].strides = strides;
   EXPECT_EQ(getText(large.launch(views)),
-            "expects @merge to need at most 2147483647 warps, but got "
+            "expects @combine to need at most 2147483647 warps, but got "
             "4294967296; run a part of the batch at a time");
 }

@@ -8,10 +8,10 @@
 using namespace attn;
 using namespace attn::cuda;
 
-TEST(VariantChoiceTest, getNumParts) {
-  Variant variant = makeVariantOfParts();
+TEST(VariantChoiceTest, getNumSplits) {
+  Variant variant = makeSplitVariant();
   auto get = [&](const LaunchExtents &extents) {
-    return getNumParts(variant, extents, 132);
+    return getNumSplits(variant, extents, 132);
   };
   // One wave of all parts.
   EXPECT_EQ(get({1, 1, 1, 1 << 20}), 132);
@@ -35,20 +35,20 @@ TEST(VariantChoiceTest, getNumParts) {
   // Their memory is limited: rows of 256 bytes.
   int64_t shape[] = {1, 1, 1 << 20, 64};
   TensorView view{nullptr, static_cast<int32_t>(DType::BF16), 4, shape, shape};
-  EXPECT_EQ(getNumParts(variant, {1, 1, 1 << 20, 1 << 24}, 132, view), 4);
+  EXPECT_EQ(getNumSplits(variant, {1, 1, 1 << 20, 1 << 24}, 132, view), 4);
   // Others have no parts.
-  variant.merge.reset();
+  variant.combine.reset();
   EXPECT_EQ(get({1, 1, 1, 1 << 20}), 1);
 }
 
-TEST(VariantChoiceTest, pickVariantOfParts) {
+TEST(VariantChoiceTest, pickSplitVariant) {
   LaunchInfo launch;
   Variant whole;
   whole.tileRows = 128;
   whole.tileKeys = 128;
   whole.tileCost = 2;
   whole.keyCost = 0.01;
-  launch.variants = {whole, makeVariantOfParts()};
+  launch.variants = {whole, makeSplitVariant()};
   auto pick = [&](const LaunchExtents &extents) {
     return pickVariant(launch, extents, 132);
   };
@@ -59,13 +59,13 @@ TEST(VariantChoiceTest, pickVariantOfParts) {
   EXPECT_EQ(pick({1, 1, 1, 512}), 0u);
   EXPECT_EQ(pick({1, 132, 128, 1 << 14}), 0u);
   EXPECT_EQ(pick({4, 64, 4096, 4096}), 0u);
-  // Where a merge costs more than it saves.
-  launch.variants[1].mergeCost = 1000;
+  // Where a combine costs more than it saves.
+  launch.variants[1].combineCost = 1000;
   EXPECT_EQ(pick({1, 1, 1, 1 << 16}), 0u);
-  launch.variants[1].mergeCost = 4;
-  launch.variants[1].partRowCost = 1;
+  launch.variants[1].combineCost = 4;
+  launch.variants[1].splitRowCost = 1;
   EXPECT_EQ(pick({1, 16, 128, 1 << 14}), 0u);
-  launch.variants[1].partRowCost = 0.001;
+  launch.variants[1].splitRowCost = 0.001;
 
   // Tiles of 1024 keys as a rule, of which some may need all keys.
   launch.variants[0].tileCost += 1024 * whole.keyCost;

@@ -1,6 +1,6 @@
 //===- Online.h - A fused kernel in plain C++ -------------------*- C++ -*-===//
 //
-// What a compiled kernel does, in the simplest form: tiles of keys, softmax in
+// What a compiled kernel does, in the simplest form: KV blocks, softmax in
 // base 2 with a running maximum, everything in the accumulator type. It is what
 // the rule of Check.h must accept, and reject once it is broken.
 //

@@ -1,4 +1,4 @@
-//===- Passes.td - Passes from tiles to code for a CPU ----*- tablegen -*-===//
+//===- Passes.td - Passes from tiles to code for a CPU -----*- tablegen -*-===//
 
 #ifndef ATTN_CONVERSION_ATTNTOCPU_PASSES_TD
 #define ATTN_CONVERSION_ATTNTOCPU_PASSES_TD
@@ -75,7 +75,7 @@ def AttnCPUOutlineParallelPass : Pass<"attn-cpu-outline-parallel", "::mlir::Modu
     * takes the number of a task, computes from it the induction variables,
       the last one varying fastest, runs the body, and starts over until there is no task.
 
-    Functions with `attn.constraints`, which attn-plan makes, stay as they are.
+    Functions with `attn.constraints`, which attn-shape-function makes, stay as they are.
 
     Precondition: no tensors; functions have no results. Postcondition: an `scf.forall` is
     left only in others, to be run in sequence.

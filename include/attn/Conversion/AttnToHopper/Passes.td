@@ -1,4 +1,4 @@
-//===- Passes.td - Passes from tiles to Hopper kernels ----*- tablegen -*-===//
+//===- Passes.td - Passes from tiles to Hopper kernels -----*- tablegen -*-===//
 
 #ifndef ATTN_CONVERSION_ATTNTOHOPPER_PASSES_TD
 #define ATTN_CONVERSION_ATTNTOHOPPER_PASSES_TD
@@ -98,7 +98,7 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
       on positions beside others, a `hopper.mask` of its own asks for it, in the last block alone.
     * With a region `needed` the loop has `classes`. What they need that is the same for all blocks is computed in front of the loop.
     * Other loops of the function fill tables that the first one reads an element at a time. Each becomes a kernel that is to run before, with a warp for
-      each iteration, which writes one element; the threads of the warp share out a loop of `minsi`, `maxsi`, `andi` or `ori` in it. So does `attn.list_unions`, with a thread block for each tile of queries.
+      each iteration, which writes one element; the threads of the warp share out a loop of `minsi`, `maxsi`, `andi` or `ori` in it. So does `attn.key_union`, with a CTA for each Q block.
     * Rows that a table names are loaded by its list, and copied by a warpgroup. Such a schedule is not `persistent`.
     * Results of a persistent kernel are staged in shared memory of their own, some columns at a time where there is not enough for
       all, so that the next queries can come early. Otherwise they are staged in place of the queries.
@@ -115,7 +115,7 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
     `hopper.dim`, for an extent of it; `hopper.dims`, for a map, the dimensions of the operand in the order batch, head, row, column.
     Tables are operands after those of the function; `hopper.tables` gives their extents, and `hopper.elements` of a kernel that fills some, the operand that has as many elements as it needs warps.
     The kernel's attribute `hopper.grid` says which extents give the number of tiles (`operand` and its `dims`: batch, head, row) and of keys (`key_operand`, `key_dim`).
-    Where heads are packed (`attn.pack_heads`), it says where the heads of keys are (`key_head_dim`), and an argument `hopper.packed_count` is how many are one.
+    Where heads are packed (`attn.pack_gqa`), it says where the heads of keys are (`key_head_dim`), and an argument `hopper.packed_count` is how many are one.
     Boxes of queries and results have rows of so many heads then.
 
     Precondition: results are destination arguments (`attn-destination-arguments`). Postcondition: such functions are gone.
@@ -128,7 +128,7 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
         %k = attn.step @load_k -> (vector<128x64xf32>) { ... }
         ...
       }
-    } {attn.schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
+    } {attn.schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1,
                                         order = [load_k, qk, load_v(1), pv(1), softmax]>}
     ```
 

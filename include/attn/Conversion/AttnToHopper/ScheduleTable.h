@@ -77,7 +77,7 @@ public:
     double mostInstructions = 0;
     /// A byte of the bits of pairs, written and read once; the start of the
     /// kernel that combines parts; an element of a row of a part.
-    double wordByteCost = 0, mergeCost = 0, partElementCost = 0;
+    double wordByteCost = 0, combineCost = 0, partElementCost = 0;
   };
 
   /// Reads a file, and checks that each row is legal on the target that it

@@ -16,7 +16,7 @@ struct HopperSchedule : ::attn::cuda::Costs {
   hopper::ScheduleAttr schedule;
   /// Whether it shares out the keys of a tile, so that a launch takes it where
   /// there are too few tiles, or where some take too long.
-  bool isForFewTiles = false;
+  bool isSplitKV = false;
   /// Whether it is for tensors that the others cannot copy, so that a launch
   /// takes it only then.
   bool isForAnyStrides = false;
@@ -79,7 +79,7 @@ int64_t getStagingColumns(TargetAttr target, hopper::ScheduleAttr schedule,
                           int64_t queryKeyDim, int64_t valueDim,
                           ArrayRef<Type> captures);
 
-/// How many tiles of queries are in shared memory at a time: 2 where there is
+/// How many Q blocks are in shared memory at a time: 2 where there is
 /// memory for it and they stay until the last product, so that the next ones
 /// come beside it.
 int64_t getQueryStages(TargetAttr target, hopper::ScheduleAttr schedule,

@@ -1,4 +1,4 @@
-//===- Passes.td - Passes from Hopper kernels to NVVM -----*- tablegen -*-===//
+//===- Passes.td - Passes from Hopper kernels to NVVM ------*- tablegen -*-===//
 
 #ifndef ATTN_CONVERSION_HOPPERTONVVM_PASSES_TD
 #define ATTN_CONVERSION_HOPPERTONVVM_PASSES_TD
@@ -22,7 +22,7 @@ def AttnHopperLowerPass : Pass<"attn-hopper-lower", "::mlir::gpu::GPUModuleOp"> 
     * A comparison of positions becomes one of a constant with a bound that many elements of a thread share, in 32 bits whatever is asked for; bounds
       of comparisons that must all hold are joined, so that an element takes at most two.
 
-    The function's attribute `hopper.params` describes its parameters, `hopper.shared_bytes` is the dynamic shared memory, `hopper.threads` the size of a thread block;
+    The function's attribute `hopper.params` describes its parameters, `hopper.shared_bytes` is the dynamic shared memory, `hopper.threads` the size of a CTA;
     `hopper.schedule` and `hopper.grid` stay.
 
     Before, with a channel of two stages:
@@ -86,7 +86,7 @@ def AttnRowsToNVVMPass : Pass<"attn-rows-to-nvvm", "::mlir::ModuleOp"> {
     queries have lists of keys, becomes an `llvm.func` of one thread's program, in scf, arith, NVVM and LLVM operations, in a
     `gpu.module` of its name and `.cuda`. It has the attributes of kernels that `attn-hopper-lower` makes.
 
-    * A thread block has `rows` queries, each a warp. `lanes` threads share the row of a key, 16 bytes each at a time, so that a warp reads
+    * A CTA has `rows` queries, each a warp. `lanes` threads share the row of a key, 16 bytes each at a time, so that a warp reads
       `32 / lanes` rows at once. All rows of a step are read before they are waited for.
     * Sums of products are exchanged such that each lane has the score of one of the 32 keys of a step, for which it computes what score and mask say.
     * The accumulator is in registers, in parts that are added up at the end of the list.

@@ -10,7 +10,7 @@ namespace attn::cuda {
 /// What a launch with a schedule costs, in any unit; see pickVariant. The
 /// compiler says it of a schedule, and a kernel package has it of a variant.
 struct Costs {
-  /// A tile of queries, and what each of its keys adds.
+  /// A Q block, and what each of its keys adds.
   double tileCost = 0, keyCost = 0;
   /// Where the keys of a tile do not grow with all keys as a rule, how many
   /// they are, 0 elsewhere; and what each key costs a tile that needs all of
@@ -23,8 +23,8 @@ struct Costs {
   /// A row of a head of a batch, a pair in lists of single keys, an entry of
   /// these, and a byte of a table.
   double rowCost = 0, pairCost = 0, entryCost = 0, tableCost = 0;
-  /// To merge parts of the keys: once, and for each row of a part.
-  double mergeCost = 0, partRowCost = 0;
+  /// To combine parts of the keys: once, and for each row of a part.
+  double combineCost = 0, splitRowCost = 0;
 
   /// Calls `visit` with the name and each of the numbers of `costs`, for all
   /// that prints, checks, writes and reads them.
@@ -40,8 +40,8 @@ struct Costs {
     visit(Name("pair_cost"), costs.pairCost);
     visit(Name("entry_cost"), costs.entryCost);
     visit(Name("table_cost"), costs.tableCost);
-    visit(Name("merge_cost"), costs.mergeCost);
-    visit(Name("part_row_cost"), costs.partRowCost);
+    visit(Name("combine_cost"), costs.combineCost);
+    visit(Name("split_row_cost"), costs.splitRowCost);
   }
 };
 

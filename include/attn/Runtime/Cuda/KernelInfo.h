@@ -110,16 +110,16 @@ struct Resources {
 };
 
 /// An extent of a table: ceil(shape[dim] / divisor) of an operand, or without
-/// an operand, -1, `size`, or if `isParts`, how many parts the keys of a tile
-/// have. If not negative, `plusRows` is the operand that a table before is, and
-/// the extent has as many more as that has rows: elements with the same indices
-/// but the last.
+/// an operand, -1, `size`, or if `isNumSplits`, how many parts the keys of a
+/// tile have. If not negative, `plusRows` is the operand that a table before
+/// is, and the extent has as many more as that has rows: elements with the same
+/// indices but the last.
 struct TableExtent {
   int32_t operand = -1;
   int32_t dim = 0;
   int64_t divisor = 1;
   int64_t size = 1;
-  bool isParts = false;
+  bool isNumSplits = false;
   int32_t plusRows = -1;
 };
 
@@ -134,7 +134,7 @@ struct TableInfo {
 };
 
 /// A kernel that runs before that of a variant.
-struct SummaryKernel {
+struct PrologueKernel {
   std::string entry;
   /// Threads of a block, whole warps.
   int32_t threads = 0;
@@ -161,9 +161,9 @@ struct LoopKernel {
   std::vector<Param> params;
 };
 
-/// A kernel that runs behind that of a variant and merges the results of parts
-/// of the keys.
-struct MergeKernel {
+/// A kernel that runs behind that of a variant and combines the results of
+/// parts of the keys.
+struct CombineKernel {
   std::string entry;
   /// Threads of a block, whole warps.
   int32_t threads = 0;
@@ -200,12 +200,12 @@ struct Variant : Costs {
   int32_t firstTable = 0;
   std::vector<TableInfo> tables;
   /// In the code of this variant.
-  std::vector<SummaryKernel> summaries;
+  std::vector<PrologueKernel> prologues;
   /// The same; they run even where there are no tiles.
   std::vector<LoopKernel> loops;
   /// If the keys of a tile are shared out to several blocks, as many as
-  /// getNumParts says: block i computes part i % parts of tile i / parts.
-  std::optional<MergeKernel> merge;
+  /// getNumSplits says: block i computes part i % parts of tile i / parts.
+  std::optional<CombineKernel> combine;
   /// The code as text, and as a binary for one chip; one of them may be empty.
   std::string ptx;
   std::string cubin;
@@ -268,7 +268,7 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 9;
+constexpr int64_t kProgramVersion = 10;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
@@ -341,17 +341,17 @@ bool canMap(const Variant &variant, llvm::ArrayRef<TensorView> operands);
 /// A variant whose tables take more bytes runs only if no other one can.
 constexpr int64_t kMaxTableBytes = int64_t(2) << 30;
 /// The most bytes for the results of parts; a launch takes fewer parts instead.
-constexpr int64_t kMaxPartBytes = int64_t(1) << 30;
+constexpr int64_t kMaxSplitBytes = int64_t(1) << 30;
 
-/// The fewest tiles of keys of a part, as kernels have it.
-constexpr int64_t kLeastPartTiles = 4;
+/// The fewest KV blocks of a part, as kernels have it.
+constexpr int64_t kMinSplitBlocks = 4;
 
-/// How many parts the keys of a tile have in a variant with a merge kernel, and
-/// 1 in others: enough that no part takes longer than the average work of a
-/// multiprocessor, at least 2, and at least kLeastPartTiles tiles in each. It
+/// How many parts the keys of a tile have in a variant with a combine kernel,
+/// and 1 in others: enough that no part takes longer than the average work of a
+/// multiprocessor, at least 2, and at least kMinSplitBlocks tiles in each. It
 /// depends on the extents alone, and so do the bits of results.
-int64_t getNumParts(const Variant &variant, const LaunchExtents &extents,
-                    int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
+int64_t getNumSplits(const Variant &variant, const LaunchExtents &extents,
+                     int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
 
 /// The variant with the least
 ///
@@ -368,11 +368,11 @@ int64_t getNumParts(const Variant &variant, const LaunchExtents &extents,
 /// what it can do. Masked keys are not modelled either, as they favour no
 /// variant much.
 ///
-/// A variant with a merge kernel is taken if it costs less than that one, each
-/// with the cost of the longest tile that there may be:
+/// A variant with a combine kernel is taken if it costs less than that one,
+/// each with the cost of the longest tile that there may be:
 ///
 ///   max(ceil(tiles * parts / numSMs) * (tileCost + keyCost * keys / parts),
-///       tileCost + longKeyCost * keys / parts) + merge
+///       tileCost + longKeyCost * keys / parts) + combine
 ///
 /// where there are `typicalKeys`, each multiprocessor has that many of its
 /// tiles, and parts without keys.

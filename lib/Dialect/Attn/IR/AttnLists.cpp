@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-LogicalResult ListWordsOp::verify() {
+LogicalResult KeyBitmaskOp::verify() {
   auto columns = cast<ShapedType>(getColumns().getType());
   auto into = cast<ShapedType>(getInto().getType());
   if (columns.getRank() != 1 || (!columns.getElementType().isInteger(32) &&
@@ -30,7 +30,7 @@ LogicalResult ListWordsOp::verify() {
   return success();
 }
 
-void ListWordsOp::getEffects(
+void KeyBitmaskOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
   if (isa<MemRefType>(getColumns().getType()))
@@ -41,9 +41,9 @@ void ListWordsOp::getEffects(
                          SideEffects::DefaultResource::get());
 }
 
-SmallVector<Type> ListUnionsOp::getTableTypes(ShapedType rows,
-                                              int64_t tileQueries,
-                                              int64_t tileKeys) {
+SmallVector<Type> KeyUnionOp::getTableTypes(ShapedType rows,
+                                            int64_t tileQueries,
+                                            int64_t tileKeys) {
   Type number = IntegerType::get(rows.getContext(), 32);
   constexpr int64_t any = ShapedType::kDynamic;
   SmallVector<int64_t> places(3 - rows.getRank(), 1);
@@ -55,7 +55,7 @@ SmallVector<Type> ListUnionsOp::getTableTypes(ShapedType rows,
       RankedTensorType::get({any, tileKeys / kWordKeys, tileQueries}, number)};
 }
 
-LogicalResult ListUnionsOp::verify() {
+LogicalResult KeyUnionOp::verify() {
   auto rows = cast<ShapedType>(getRows().getType());
   auto columns = cast<ShapedType>(getColumns().getType());
   auto isNumber = [](ShapedType type) {
@@ -95,7 +95,7 @@ LogicalResult ListUnionsOp::verify() {
   return success();
 }
 
-void ListUnionsOp::getEffects(
+void KeyUnionOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
   for (OpOperand *list : {&getRowsMutable(), &getColumnsMutable()})

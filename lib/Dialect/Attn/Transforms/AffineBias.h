@@ -8,7 +8,7 @@
 
 namespace mlir::attn {
 
-/// Computes the operands of attn.affine_scores for a tile of queries.
+/// Computes the operands of attn.affine_scores for a Q block.
 class AffineBias {
 public:
   /// `batch`, `head` and `query` are positions as the region sees them.

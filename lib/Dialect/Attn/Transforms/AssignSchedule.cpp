@@ -25,9 +25,9 @@ ScheduleAttr mlir::attn::chooseCPUSchedule(FloatType accType,
   // factors are large: 3 x 8 fills 32 registers, 2 x 4 or 3 x 4 16 of them.
   int64_t unrollM = 3;
   int64_t unrollN = input.vectorRegisters >= 32 ? 8 : 4;
-  // One step of the inner kernel reads a slice of tile_m queries, a tile of
-  // keys, and its scores: they should share the first-level cache with room
-  // to spare. Smaller tiles cost more rescaling, larger ones more misses.
+  // One step of the inner kernel reads a slice of tile_m queries, a KV block,
+  // and its scores: they should share the first-level cache with room to spare.
+  // Smaller tiles cost more rescaling, larger ones more misses.
   int64_t tileN = 64;
   int64_t tileM = 2 * lanes * unrollM;
   int64_t dim = std::max(queryKeyDim, valueDim);
@@ -89,7 +89,7 @@ MaskBlocks mlir::attn::getMaskBlocks(AttentionLikeOpInterface op) {
     for (Operation *user : quotient->getUsers())
       if (auto read = dyn_cast<tensor::ExtractOp>(user))
         reads.push_back(read);
-    if (!reads.empty() && llvm::all_of(reads, isKeyWord))
+    if (!reads.empty() && llvm::all_of(reads, isKeyBitmaskWord))
       return;
     // Where nothing is read, only such as tiles can be multiples of, or parts.
     constexpr int64_t least = 32;

@@ -1,4 +1,4 @@
-//===- BlockBounds.cpp - Bounds on keys for a tile of queries -------------===//
+//===- BlockBounds.cpp - Bounds on keys for a Q block ---------------------===//
 
 #include "BlockBounds.h"
 #include "RegionSlice.h"

@@ -1,4 +1,4 @@
-//===- BlockBounds.h - Bounds on keys for a tile of queries -----*- C++ -*-===//
+//===- BlockBounds.h - Bounds on keys for a Q block -------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_BLOCKBOUNDS_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_BLOCKBOUNDS_H

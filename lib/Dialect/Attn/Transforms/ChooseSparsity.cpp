@@ -184,7 +184,7 @@ static FailureOr<SparsityForm> getForm(AttentionLikeOpInterface op,
   return given;
 }
 
-/// Marks an attention whose tiles of queries are to gather their keys.
+/// Marks an attention whose Q blocks are to gather their keys.
 static LogicalResult markGathered(AttentionLikeOpInterface op, bool isForGPU) {
   constexpr StringLiteral wayOut =
       "; leave the choice to the compiler with auto";

@@ -28,8 +28,8 @@ bool mlir::attn::gathersKeys(OnlineAttentionOp op) {
          schedule.hasSingleKeyLoop();
 }
 
-ListUnionsOp mlir::attn::emitListUnions(RewriterBase &rewriter,
-                                        OnlineAttentionOp op) {
+KeyUnionOp mlir::attn::emitKeyUnion(RewriterBase &rewriter,
+                                    OnlineAttentionOp op) {
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   ScheduleAttrInterface schedule = op.getScheduleAttr();
@@ -38,10 +38,10 @@ ListUnionsOp mlir::attn::emitListUnions(RewriterBase &rewriter,
   auto getLength = [&](Value tensor, unsigned dim) -> Value {
     return tensor::DimOp::create(rewriter, loc, tensor, dim);
   };
-  return ListUnionsOp::create(
+  return KeyUnionOp::create(
       rewriter, loc,
-      ListUnionsOp::getTableTypes(cast<ShapedType>(rows.getType()),
-                                  schedule.getTileM(), schedule.getTileN()),
+      KeyUnionOp::getTableTypes(cast<ShapedType>(rows.getType()),
+                                schedule.getTileM(), schedule.getTileN()),
       rows, columns, getLength(op.getQuery(), attention.getLayout(0).s),
       getLength(op.getKey(), attention.getLayout(1).s),
       /*into=*/ValueRange(), schedule.getTileM(), schedule.getTileN());
@@ -51,7 +51,7 @@ namespace {
 class GatheredLoop {
 public:
   GatheredLoop(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-               ListUnionsOp unions, BoundsCheckSites *sites)
+               KeyUnionOp unions, BoundsCheckSites *sites)
       : builder(builder), op(op), attention(op), form(op), rows(rows),
         unions(unions), sites(sites), loc(op.getLoc()),
         accType(attention.getAccumulatorType()),
@@ -105,7 +105,7 @@ private:
   AttentionLikeOpInterface attention;
   ScoreForm form;
   const TileRows &rows;
-  ListUnionsOp unions;
+  KeyUnionOp unions;
   BoundsCheckSites *sites;
   Location loc;
   FloatType accType;
@@ -248,6 +248,6 @@ FailureOr<TileState> GatheredLoop::emit(TileState state) {
 FailureOr<TileState>
 mlir::attn::emitGatheredLoop(OpBuilder &builder, OnlineAttentionOp op,
                              const TileRows &rows, TileState state,
-                             ListUnionsOp unions, BoundsCheckSites *sites) {
+                             KeyUnionOp unions, BoundsCheckSites *sites) {
   return GatheredLoop(builder, op, rows, unions, sites).emit(state);
 }

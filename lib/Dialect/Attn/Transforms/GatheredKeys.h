@@ -7,18 +7,18 @@
 
 namespace mlir::attn {
 
-/// Whether tiles of queries gather the keys that are in lists of some of them:
+/// Whether Q blocks gather the keys that are in lists of some of them:
 /// those of an attention with such lists that has a schedule of tiles, and one
 /// loop over these. `op` may be null.
 bool gathersKeys(OnlineAttentionOp op);
 
-/// Finds the keys of all tiles of queries, in front of the loop over these.
-ListUnionsOp emitListUnions(RewriterBase &rewriter, OnlineAttentionOp op);
+/// Finds the keys of all Q blocks, in front of the loop over these.
+KeyUnionOp emitKeyUnion(RewriterBase &rewriter, OnlineAttentionOp op);
 
 /// Emits the loop over the keys of the tile `rows` that continues `state`.
 FailureOr<TileState> emitGatheredLoop(OpBuilder &builder, OnlineAttentionOp op,
                                       const TileRows &rows, TileState state,
-                                      ListUnionsOp unions,
+                                      KeyUnionOp unions,
                                       BoundsCheckSites *sites);
 
 } // namespace mlir::attn

@@ -1,7 +1,7 @@
 //===- GradientBounds.cpp - Which rows a work tile of gradients meets -----===//
 //
-// The analysis of masks tells which keys a tile of queries needs. Which queries
-// a tile of keys needs is the same question about the mask whose positions have
+// The analysis of masks tells which keys a Q block needs. Which queries
+// a KV block needs is the same question about the mask whose positions have
 // changed places.
 //
 //===----------------------------------------------------------------------===//

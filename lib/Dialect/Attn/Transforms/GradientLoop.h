@@ -21,7 +21,7 @@
 namespace mlir::attn {
 
 /// What work tiles of keys share where one pass over all pairs gives all
-/// gradients: for each tile of queries, by (batch, head, tile), log2(e) * lse
+/// gradients: for each Q block, by (batch, head, tile), log2(e) * lse
 /// and delta of its queries, +inf and 0 behind the last one; and the sums of
 /// rows of keys times dx that work tiles add to, with queries as rows, or with
 /// the columns as rows. So probabilities are rounded, as an eager program does.

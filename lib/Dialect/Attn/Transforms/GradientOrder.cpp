@@ -96,7 +96,7 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
     return op.emitError("expects a schedule that starts work tiles in the "
                         "order of their keys, so that sums are the same each "
                         "time, but got ")
-           << schedule << "; leave both_ends out, or add nondeterministic";
+           << schedule << "; leave zigzag out, or add nondeterministic";
   order.startsWithLast = *startsWithLast;
   if (!isBounded || op.getMask().empty())
     return order;

@@ -1,6 +1,6 @@
 //===- GradientOrder.h - In which order work tiles add ----------*- C++ -*-===//
 //
-// Work tiles of keys add to what a block of queries gets from each of them. For
+// Work KV blocks add to what a block of queries gets from each of them. For
 // bits to repeat they do so one after the other, in the order in which they are
 // started: each waits for one that runs, or has run.
 //

@@ -1,6 +1,6 @@
 //===- GradientPass.cpp - Gradients in one pass over all pairs ------------===//
 //
-// Work tiles of keys meet all queries once. What a tile of queries gets from
+// Work KV blocks meet all queries once. What a Q block gets from
 // each of them is added to memory that they share.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ int64_t mlir::attn::getColumnsAtOnce(AttentionGradOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Tiles of queries
+// Q blocks
 //===----------------------------------------------------------------------===//
 
 void GradientLoop::setOthers(const SharingHeads &heads) {
@@ -68,7 +68,7 @@ Value GradientLoop::emitOther(Value position, Value lower, Value tiles) {
   return arith::MulIOp::create(builder, loc, otherTile, size);
 }
 
-/// Numbers of a tile of queries.
+/// Numbers of a Q block.
 Value GradientLoop::readShared(Value numbers) {
   return createRead(
       builder, loc, VectorType::get({numOther}, accType), numbers,
@@ -108,7 +108,7 @@ Value GradientLoop::multiplySums(StringRef name, Value dx, int64_t column,
   });
 }
 
-/// Adds rows of keys times dx to the sums of a tile of queries.
+/// Adds rows of keys times dx to the sums of a Q block.
 void GradientLoop::emitSums(Value dx) {
   int64_t all = attention.getQueryKeyDim();
   int64_t columns = shared->areColumns ? all : getColumnsAtOnce(op);

@@ -71,7 +71,7 @@ private:
 };
 } // namespace
 
-/// A buffer with so many elements for each tile of queries.
+/// A buffer with so many elements for each Q block.
 Value QueryLoops::allocate(ArrayRef<int64_t> inTile, Type type) {
   SmallVector<OpFoldResult> sizes = {batches, heads, tiles};
   SmallVector<int64_t> shape;

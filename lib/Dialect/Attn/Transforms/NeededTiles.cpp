@@ -1,8 +1,8 @@
-//===- NeededTiles.cpp - Where a tile of queries has keys -----------------===//
+//===- NeededTiles.cpp - Where a Q block has keys -------------------------===//
 //
-// The producer of a kernel would test the class of every tile of keys. Where
+// The producer of a kernel would test the class of every KV block. Where
 // tables are filled before the kernel anyway, a second table stores, for each
-// tile of queries, the first and the last tile of keys that it needs. The
+// Q block, the first and the last KV block that it needs. The
 // producer scans that range only.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@ using namespace mlir::attn;
 
 LogicalResult mlir::attn::emitNeededTiles(RewriterBase &rewriter,
                                           OnlineAttentionOp op,
-                                          TileSummaries &summaries) {
+                                          BlockMetadata &metadata) {
   Location loc = op.getLoc();
   ScheduleAttrInterface schedule = op.getScheduleAttr();
   TileDependence dependence =
@@ -40,7 +40,7 @@ LogicalResult mlir::attn::emitNeededTiles(RewriterBase &rewriter,
     Value none = arith::ConstantIntOp::create(rewriter, loc, -1, 32);
     Value most = toInt(numTiles);
     TileRows rows = {ids[0], ids[1], span.begin, span.end};
-    TileClasses classes(rewriter, op, rows, summaries);
+    TileClasses classes(rewriter, op, rows, metadata);
     if (failed(classes.emitRows()))
       return failure();
     auto loop = scf::ForOp::create(rewriter, loc, index(0), numTiles, index(1),
@@ -66,10 +66,10 @@ LogicalResult mlir::attn::emitNeededTiles(RewriterBase &rewriter,
     scf::YieldOp::create(rewriter, loc, ValueRange{first, last});
     return std::pair(loop.getResult(0), loop.getResult(1));
   };
-  FailureOr<TileSummary> needed =
+  FailureOr<BlockMinMax> needed =
       emitTable(rewriter, op, loc, dependence, type, emit);
   if (failed(needed))
     return failure();
-  summaries.needed = *needed;
+  metadata.needed = *needed;
   return success();
 }

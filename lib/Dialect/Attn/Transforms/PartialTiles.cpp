@@ -1,4 +1,4 @@
-//===- PartialTiles.cpp - Which tiles of keys need the predicate ----------===//
+//===- PartialTiles.cpp - Which KV blocks need the predicate --------------===//
 //
 // Of masks that bound keys from above alone, only the last tile that some rows
 // need may be partial. That spares the question of the class of a tile.

@@ -148,7 +148,7 @@ static std::optional<double> getFilling(Value tensor) {
   return constant.getValueAsDouble();
 }
 
-/// The state of `op` before its first key, for one tile of queries. `inits`
+/// The state of `op` before its first key, for one Q block. `inits`
 /// holds acc, max and sum as they are seen where the state is read.
 static TileState emitInitialState(OpBuilder &builder, OnlineAttentionOp op,
                                   const TileRows &rows, ValueRange inits) {
@@ -245,8 +245,8 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
   if (online)
     nameCaptures(online, sites);
   rewriter.setInsertionPoint(op);
-  FailureOr<TileSummaries> summaries = emitTileSummaries(rewriter, online);
-  if (failed(summaries))
+  FailureOr<BlockMetadata> metadata = emitBlockMetadata(rewriter, online);
+  if (failed(metadata))
     return failure();
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange) -> FailureOr<SmallVector<Value>> {
@@ -254,7 +254,7 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
     if (online)
       state = emitKeyLoops(
           builder, online, rows,
-          emitInitialState(builder, online, rows, online.getOuts()), *summaries,
+          emitInitialState(builder, online, rows, online.getOuts()), *metadata,
           sites);
     else
       state =
@@ -284,14 +284,14 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
     return failure();
   nameCaptures(op, sites);
   rewriter.setInsertionPoint(op);
-  FailureOr<TileSummaries> summaries = emitTileSummaries(rewriter, op);
-  if (failed(summaries))
+  FailureOr<BlockMetadata> metadata = emitBlockMetadata(rewriter, op);
+  if (failed(metadata))
     return failure();
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
                       ValueRange outs) -> FailureOr<SmallVector<Value>> {
     FailureOr<TileState> state = emitKeyLoops(
-        builder, op, rows, emitInitialState(builder, op, rows, outs),
-        *summaries, sites);
+        builder, op, rows, emitInitialState(builder, op, rows, outs), *metadata,
+        sites);
     if (failed(state))
       return failure();
     return SmallVector<Value>{state->acc, state->max, state->sum};

@@ -39,13 +39,13 @@ TileState mlir::attn::createFirstState(OpBuilder &builder, Location loc,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Emits the loops over the keys for one tile of queries.
+/// Emits the loops over the keys for one Q block.
 class KeyLoops {
 public:
   KeyLoops(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-           const TileSummaries &summaries, BoundsCheckSites *sites)
+           const BlockMetadata &metadata, BoundsCheckSites *sites)
       : builder(builder), op(op), attention(op), form(op), rows(rows),
-        summaries(summaries), sites(sites), loc(op.getLoc()),
+        metadata(metadata), sites(sites), loc(op.getLoc()),
         accType(attention.getAccumulatorType()), schedule(op.getScheduleAttr()),
         numQueries(schedule.getTileM()), numKeys(schedule.getTileN()) {}
 
@@ -82,7 +82,7 @@ private:
   AttentionLikeOpInterface attention;
   ScoreForm form;
   const TileRows &rows;
-  const TileSummaries &summaries;
+  const BlockMetadata &metadata;
   BoundsCheckSites *sites;
   Location loc;
   FloatType accType;
@@ -105,7 +105,7 @@ TileValue KeyLoops::emitPositions(Value base, unsigned which, TileKind kind) {
   return {attn::emitPositions(builder, loc, start, length), kind, start};
 }
 
-/// What is computed once for the tile of queries.
+/// What is computed once for the Q block.
 LogicalResult KeyLoops::emitPrologue() {
   KeyPlace place = emitKeyPlace(builder, op, rows.batch, rows.head);
   numAllKeys = place.numKeys;
@@ -183,10 +183,10 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
         hi = bounds.hi;
   std::optional<TileClasses> classes;
   if (hasClasses) {
-    classes.emplace(builder, op, rows, summaries);
+    classes.emplace(builder, op, rows, metadata);
     if (failed(classes->emitRows()))
       return failure();
-    if (summaries.needed)
+    if (metadata.needed)
       std::tie(lo, hi) = emitNeededRange(lo, hi);
   }
   hasFull =
@@ -210,7 +210,7 @@ FailureOr<TileState> KeyLoops::emit(TileState state) {
 std::pair<Value, Value> KeyLoops::emitNeededRange(Value lo, Value hi) {
   Value tile =
       arith::DivUIOp::create(builder, loc, rows.row, index(numQueries));
-  auto [first, last] = readTileSummary(builder, loc, *summaries.needed,
+  auto [first, last] = readBlockMinMax(builder, loc, *metadata.needed,
                                        rows.batch, rows.head, tile,
                                        /*keyTile=*/Value());
   auto getKey = [&](Value number) -> Value {
@@ -306,12 +306,12 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
 
 FailureOr<TileState> mlir::attn::emitKeyLoops(
     OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-    TileState state, const TileSummaries &summaries, BoundsCheckSites *sites) {
-  if (summaries.unions)
-    return emitGatheredLoop(builder, op, rows, state, summaries.unions, sites);
+    TileState state, const BlockMetadata &metadata, BoundsCheckSites *sites) {
+  if (metadata.unions)
+    return emitGatheredLoop(builder, op, rows, state, metadata.unions, sites);
   if (isa<RowScheduleAttr>(op.getScheduleAttr()))
     return emitKeyListLoop(builder, op, rows, state, sites);
-  return KeyLoops(builder, op, rows, summaries, sites).emit(state);
+  return KeyLoops(builder, op, rows, metadata, sites).emit(state);
 }
 
 //===----------------------------------------------------------------------===//

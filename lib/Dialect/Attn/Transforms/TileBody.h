@@ -3,9 +3,9 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEBODY_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILEBODY_H
 
+#include "BlockMetadata.h"
 #include "RegionVectorizer.h"
 #include "TileOps.h"
-#include "TileSummaries.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/Builders.h"
 
@@ -22,14 +22,14 @@ struct TileState {
 TileState createFirstState(OpBuilder &builder, Location loc, FloatType type,
                            int64_t valueDim, int64_t numQueries, double max);
 
-/// Emits the loops over tiles of keys that continue `state`, and returns the
-/// state after all keys. `summaries` were emitted before.
+/// Emits the loops over KV blocks that continue `state`, and returns the
+/// state after all keys. `metadata` were emitted before.
 FailureOr<TileState> emitKeyLoops(OpBuilder &builder, OnlineAttentionOp op,
                                   const TileRows &rows, TileState state,
-                                  const TileSummaries &summaries,
+                                  const BlockMetadata &metadata,
                                   BoundsCheckSites *sites);
 
-/// Whether all tiles of keys are full but the last one, of those that a
+/// Whether all KV blocks are full but the last one, of those that a
 /// partition of the rows needs; `op` has bounds, or no mask.
 bool isLastAlonePartial(OnlineAttentionOp op, const TileRows &rows);
 

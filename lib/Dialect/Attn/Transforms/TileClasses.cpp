@@ -1,4 +1,4 @@
-//===- TileClasses.cpp - Whether a worker needs a tile of keys ------------===//
+//===- TileClasses.cpp - Whether a worker needs a KV block ----------------===//
 
 #include "TileClasses.h"
 #include "RegionSlice.h"
@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace mlir::attn;
 
 TileClasses::TileClasses(OpBuilder &builder, OnlineAttentionOp op,
-                         const TileRows &rows, const TileSummaries &summaries)
-    : builder(builder), op(op), rows(rows), summaries(summaries),
+                         const TileRows &rows, const BlockMetadata &metadata)
+    : builder(builder), op(op), rows(rows), metadata(metadata),
       loc(op.getLoc()), dependence(getTileDependence(op.getTiles())),
       values(builder, loc, op.getScheduleAttr().getTileN(),
              op.getScheduleAttr().getTileM(), /*sites=*/nullptr) {}
@@ -19,15 +19,15 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
   if (!range && !over)
     return values.emit(inner);
   FailureOr<std::pair<Value, Value>> answer;
-  auto summary = summaries.ranges.find(&inner);
-  if (summary != summaries.ranges.end()) {
+  auto minMax = metadata.ranges.find(&inner);
+  if (minMax != metadata.ranges.end()) {
     Value rowTile;
-    if (summary->second.dependence.rows)
+    if (minMax->second.dependence.rows)
       rowTile = arith::DivUIOp::create(
           builder, loc, rows.row,
           arith::ConstantIndexOp::create(builder, loc,
                                          op.getScheduleAttr().getTileM()));
-    answer = readTileSummary(builder, inner.getLoc(), summary->second,
+    answer = readBlockMinMax(builder, inner.getLoc(), minMax->second,
                              rows.batch, rows.head, rowTile, keyTile);
   } else if (over) {
     answer = emitRangeOver(builder, over, values);

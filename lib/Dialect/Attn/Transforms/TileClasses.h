@@ -1,22 +1,22 @@
-//===- TileClasses.h - Whether a worker needs a tile of keys ----*- C++ -*-===//
+//===- TileClasses.h - Whether a worker needs a KV block --------*- C++ -*-===//
 //
 // Emits the `tiles` region of an attention into the program of a worker: what
-// belongs to its rows once, and the rest for each tile of keys.
+// belongs to its rows once, and the rest for each KV block.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILECLASSES_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILECLASSES_H
 
+#include "BlockMetadata.h"
 #include "TileBody.h"
-#include "TileSummaries.h"
 
 namespace mlir::attn {
 
 class TileClasses {
 public:
   TileClasses(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
-              const TileSummaries &summaries);
+              const BlockMetadata &metadata);
 
   /// Emits what does not depend on the keys.
   LogicalResult emitRows();
@@ -40,7 +40,7 @@ private:
   OpBuilder &builder;
   OnlineAttentionOp op;
   const TileRows &rows;
-  const TileSummaries &summaries;
+  const BlockMetadata &metadata;
   Location loc;
   DenseMap<Value, TileDependence> dependence;
   RegionVectorizer values;

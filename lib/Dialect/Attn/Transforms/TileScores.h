@@ -52,7 +52,7 @@ FailureOr<Value> emitTileScores(OpBuilder &builder, OnlineAttentionOp op,
                                 const TilePairs &pairs, Value products,
                                 TileKind kind);
 
-/// A loop over tiles of keys from `lo` to below `hi`, whose `body` makes one
+/// A loop over KV blocks from `lo` to below `hi`, whose `body` makes one
 /// state of the first key of a tile and another one. It has no classes yet.
 FailureOr<TileLoopOp>
 emitKeyLoop(OpBuilder &builder, Location loc, Value lo, Value hi, int64_t step,

@@ -52,7 +52,7 @@ bool hopper::ScheduleAttr::hasSingleKeyLoop() const { return true; }
 
 /// Each consumer has all heads of its queries.
 int64_t hopper::ScheduleAttr::getMostPackedHeads() const {
-  return getPackHeads() ? kWarpgroupRows : 1;
+  return getPackGQA() ? kWarpgroupRows : 1;
 }
 
 /// Each consumer finds out for its rows.
@@ -65,18 +65,18 @@ int64_t hopper::ScheduleAttr::getRowAlignment() const {
 }
 
 std::optional<bool> hopper::ScheduleAttr::startsWithLastTile() const {
-  if (getBothEnds())
+  if (getZigzag())
     return std::nullopt;
-  return getReverse();
+  return getLongestFirst();
 }
 
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
-  int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headGroup = 1,
-          headGroupKeys = 0, captureStages = 0, threadBlocks = 1, inFlight = 0;
-  bool reverse = false, bothEnds = false, shortFirst = false,
+  int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headSwizzle = 1,
+          headSwizzleKeys = 0, captureStages = 0, minCtasPerSm = 1,
+          inFlight = 0;
+  bool longestFirst = false, zigzag = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
-       biasInProduct = false, strided = false, splitKeys = false,
-       packHeads = false;
+       biasInProduct = false, strided = false, splitKV = false, packGQA = false;
   SmallVector<Attribute> order, exclusive;
   NamedAttrList partitions;
   SMLoc loc = parser.getCurrentLocation();
@@ -106,16 +106,16 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
     if (parser.parseKeyword(&name))
       return failure();
     for (auto [flag, value] :
-         {std::pair<StringRef, bool *>{"reverse", &reverse},
-          {"both_ends", &bothEnds},
+         {std::pair<StringRef, bool *>{"longest_first", &longestFirst},
+          {"zigzag", &zigzag},
           {"short_first", &shortFirst},
           {"persistent", &persistent},
           {"ping_pong", &pingPong},
           {"q_in_registers", &inRegisters},
           {"bias_in_product", &biasInProduct},
           {"strided", &strided},
-          {"split_keys", &splitKeys},
-          {"pack_heads", &packHeads}})
+          {"split_kv", &splitKV},
+          {"pack_gqa", &packGQA}})
       if (name == flag) {
         *value = true;
         return success();
@@ -125,10 +125,10 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"tile_n", &tileN},
           {"stages", &stages},
           {"registers", &registers},
-          {"head_group", &headGroup},
-          {"head_group_keys", &headGroupKeys},
+          {"head_swizzle", &headSwizzle},
+          {"head_swizzle_keys", &headSwizzleKeys},
           {"capture_stages", &captureStages},
-          {"thread_blocks", &threadBlocks},
+          {"min_ctas_per_sm", &minCtasPerSm},
           {"in_flight", &inFlight}})
       if (name == number)
         return failure(parser.parseEqual() || parser.parseInteger(*value));
@@ -163,10 +163,10 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
                                      parseMember))
     return {};
   return parser.getChecked<hopper::ScheduleAttr>(
-      loc, parser.getContext(), tileM, tileN, stages, registers, headGroup,
-      headGroupKeys, captureStages, threadBlocks, inFlight, reverse, bothEnds,
-      shortFirst, persistent, pingPong, inRegisters, biasInProduct, strided,
-      splitKeys, packHeads,
+      loc, parser.getContext(), tileM, tileN, stages, registers, headSwizzle,
+      headSwizzleKeys, captureStages, minCtasPerSm, inFlight, longestFirst,
+      zigzag, shortFirst, persistent, pingPong, inRegisters, biasInProduct,
+      strided, splitKV, packGQA,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -177,26 +177,26 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
 void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
   printer << "<tile_m = " << getTileM() << ", tile_n = " << getTileN()
           << ", stages = " << getStages() << ", registers = " << getRegisters()
-          << ", head_group = " << getHeadGroup();
-  if (getHeadGroupKeys())
-    printer << ", head_group_keys = " << getHeadGroupKeys();
+          << ", head_swizzle = " << getHeadSwizzle();
+  if (getHeadSwizzleKeys())
+    printer << ", head_swizzle_keys = " << getHeadSwizzleKeys();
   if (getCaptureStages())
     printer << ", capture_stages = " << getCaptureStages();
-  if (getThreadBlocks() != 1)
-    printer << ", thread_blocks = " << getThreadBlocks();
+  if (getMinCtasPerSm() != 1)
+    printer << ", min_ctas_per_sm = " << getMinCtasPerSm();
   if (getInFlight())
     printer << ", in_flight = " << getInFlight();
   for (auto [flag, isSet] :
-       {std::pair<StringRef, bool>{"reverse", getReverse()},
-        {"both_ends", getBothEnds()},
+       {std::pair<StringRef, bool>{"longest_first", getLongestFirst()},
+        {"zigzag", getZigzag()},
         {"short_first", getShortFirst()},
         {"persistent", getPersistent()},
         {"ping_pong", getPingPong()},
         {"q_in_registers", getQInRegisters()},
         {"bias_in_product", getBiasInProduct()},
         {"strided", getStrided()},
-        {"split_keys", getSplitKeys()},
-        {"pack_heads", getPackHeads()}})
+        {"split_kv", getSplitKV()},
+        {"pack_gqa", getPackGQA()}})
     if (isSet)
       printer << ", " << flag;
   if (ArrayAttr order = getOrder()) {
@@ -232,16 +232,16 @@ static bool isStageCount(int64_t stages) {
 
 LogicalResult hopper::ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t tileM, int64_t tileN,
-    int64_t stages, int64_t registers, int64_t headGroup, int64_t headGroupKeys,
-    int64_t captureStages, int64_t threadBlocks, int64_t inFlight, bool reverse,
-    bool bothEnds, bool, bool persistent, bool, bool, bool, bool strided,
-    bool splitKeys, bool packHeads, ArrayAttr order, ArrayAttr exclusive,
-    DictionaryAttr partitions) {
+    int64_t stages, int64_t registers, int64_t headSwizzle,
+    int64_t headSwizzleKeys, int64_t captureStages, int64_t minCtasPerSm,
+    int64_t inFlight, bool longestFirst, bool zigzag, bool, bool persistent,
+    bool, bool, bool, bool strided, bool splitKV, bool packGQA, ArrayAttr order,
+    ArrayAttr exclusive, DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
     return emitError() << "expects " << (exclusive ? "exclusive" : "partitions")
                        << " together with an order";
-  if (reverse && bothEnds)
-    return emitError() << "expects reverse or both_ends, not both";
+  if (longestFirst && zigzag)
+    return emitError() << "expects longest_first or zigzag, not both";
   if (tileM < kWarpgroupRows || tileM % kWarpgroupRows != 0 ||
       tileM > 4 * kWarpgroupRows)
     return emitError() << "expects tile_m to be 64, 128, 192 or 256, but got "
@@ -252,14 +252,14 @@ LogicalResult hopper::ScheduleAttr::verify(
                        << tileN;
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
-  if (failed(verifyRegisters(emitError, registers, threadBlocks)))
+  if (failed(verifyRegisters(emitError, registers, minCtasPerSm)))
     return failure();
-  if (headGroup < 1)
-    return emitError() << "expects head_group to be positive, but got "
-                       << headGroup;
-  if (headGroupKeys < 0 || headGroupKeys > kMaxPosition)
-    return emitError() << "expects head_group_keys to be from 0 to "
-                       << kMaxPosition << ", but got " << headGroupKeys;
+  if (headSwizzle < 1)
+    return emitError() << "expects head_swizzle to be positive, but got "
+                       << headSwizzle;
+  if (headSwizzleKeys < 0 || headSwizzleKeys > kMaxPosition)
+    return emitError() << "expects head_swizzle_keys to be from 0 to "
+                       << kMaxPosition << ", but got " << headSwizzleKeys;
   if (captureStages != 0 && !isStageCount(captureStages))
     return emitError() << "expects capture_stages to be 0, 1, 2 or 4, but got "
                        << captureStages;
@@ -269,11 +269,11 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (strided && (persistent || captureStages != 0))
     return emitError() << "expects a strided schedule to be without "
                        << (persistent ? "persistent" : "capture_stages");
-  if (splitKeys && (persistent || strided))
-    return emitError() << "expects a schedule with split_keys to be without "
+  if (splitKV && (persistent || strided))
+    return emitError() << "expects a schedule with split_kv to be without "
                        << (persistent ? "persistent" : "strided");
-  if (packHeads && (captureStages != 0 || strided))
-    return emitError() << "expects pack_heads to be without "
+  if (packGQA && (captureStages != 0 || strided))
+    return emitError() << "expects pack_gqa to be without "
                        << (strided ? "strided" : "capture_stages");
   return success();
 }
@@ -392,28 +392,28 @@ Type ChannelType::parse(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parseShape(parser, 3, shape, element, true))
     return {};
-  bool notes = succeeded(parser.parseOptionalComma());
-  if ((notes && parser.parseKeyword("notes")) || parser.parseGreater())
+  bool payload = succeeded(parser.parseOptionalComma());
+  if ((payload && parser.parseKeyword("payload")) || parser.parseGreater())
     return {};
   return parser.getChecked<ChannelType>(loc, parser.getContext(), shape[0],
-                                        shape[1], shape[2], element, notes);
+                                        shape[1], shape[2], element, payload);
 }
 
 void ChannelType::print(AsmPrinter &printer) const {
   printer << "<" << getStages() << "x";
   printShape(printer, getRows(), getColumns(), getElementType());
-  printer << (getNotes() ? ", notes>" : ">");
+  printer << (getPayload() ? ", payload>" : ">");
 }
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t stages, int64_t rows, int64_t columns,
-                                  Type element, bool notes) {
+                                  Type element, bool payload) {
   if (!isStageCount(stages))
     return emitError() << "expects 1, 2 or 4 stages, but got " << stages;
   if (rows % 8 != 0)
     return emitError() << "expects a multiple of 8 rows, but got " << rows;
-  if (columns == 0 && notes)
-    return emitError() << "expects no notes with vectors";
+  if (columns == 0 && payload)
+    return emitError() << "expects no payload with vectors";
   return verifyVector(emitError, columns, element);
 }
 
@@ -434,8 +434,9 @@ LogicalResult PendingType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult MailboxType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                  int64_t length) {
+LogicalResult
+WorkQueueType::verify(function_ref<InFlightDiagnostic()> emitError,
+                      int64_t length) {
   if (length < 1)
     return emitError() << "expects a positive length, but got " << length;
   return success();

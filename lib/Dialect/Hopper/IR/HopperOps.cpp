@@ -180,12 +180,12 @@ static LogicalResult verifyContiguous(MemRefType type) {
                  strides.empty() || strides.back() != 1);
 }
 
-static LogicalResult verifyNote(Operation *op, ChannelType channel,
-                                Value note) {
-  if (channel.getNotes() == static_cast<bool>(note))
+static LogicalResult verifyPayload(Operation *op, ChannelType channel,
+                                   Value payload) {
+  if (channel.getPayload() == static_cast<bool>(payload))
     return success();
   return op->emitOpError("expects ")
-         << (note ? "no note" : "a note") << " with " << channel;
+         << (payload ? "no payload" : "a payload") << " with " << channel;
 }
 
 LogicalResult PositionOp::verify() {
@@ -234,18 +234,18 @@ LogicalResult PutOp::verify() {
     return emitOpError("expects no column of a strided map");
   if (failed(verifyList(*this, map, getList(), getPosition())))
     return failure();
-  return verifyNote(*this, channel, getNote());
+  return verifyPayload(*this, channel, getPayload());
 }
 
 LogicalResult GetOp::verify() {
-  if (failed(verifyNote(*this, getChannel().getType(), getNote())))
+  if (failed(verifyPayload(*this, getChannel().getType(), getPayload())))
     return failure();
   if (getTile().getType() != getChannel().getType().getTileType())
     return emitOpError("expects the result to be a tile of the channel, ")
            << getChannel().getType().getTileType() << ", but got "
            << getTile().getType();
-  if (getNote() && getCondition())
-    return emitOpError("expects no condition with a note");
+  if (getPayload() && getCondition())
+    return emitOpError("expects no condition with a payload");
   return verifyInPartition(*this);
 }
 
@@ -253,8 +253,8 @@ void GetOp::build(OpBuilder &builder, OperationState &state, Value channel,
                   Value number, Value condition) {
   auto type = cast<ChannelType>(channel.getType());
   build(builder, state, type.getTileType(),
-        type.getNotes() ? Type(builder.getI32Type()) : Type(), channel, number,
-        condition);
+        type.getPayload() ? Type(builder.getI32Type()) : Type(), channel,
+        number, condition);
 }
 
 LogicalResult mlir::attn::hopper::verifyVectorSource(Operation *op,
@@ -297,8 +297,9 @@ LogicalResult PutFragmentOp::verify() {
       (!channel.isVector() && getElementBytes(vector.getElementType()) != 2))
     return emitOpError("expects blocks of the channel's tiles, but got ")
            << vector << " for " << channel;
-  if (channel.getNotes())
-    return emitOpError("expects a channel without notes, but got ") << channel;
+  if (channel.getPayload())
+    return emitOpError("expects a channel without payload, but got ")
+           << channel;
   return verifyInWarpgroups(*this);
 }
 
@@ -319,12 +320,12 @@ LogicalResult BallotOp::verify() {
   return success();
 }
 
-LogicalResult ClaimOp::verify() { return verifyInOneWarp(*this); }
+LogicalResult FetchNextOp::verify() { return verifyInOneWarp(*this); }
 
-LogicalResult RetireOp::verify() { return verifyInOneWarp(*this); }
+LogicalResult ResetCounterOp::verify() { return verifyInOneWarp(*this); }
 
 /// Checks the length of a message.
-static LogicalResult verifyMessage(Operation *op, MailboxType type,
+static LogicalResult verifyMessage(Operation *op, WorkQueueType type,
                                    size_t length) {
   if (type.getLength() == static_cast<int64_t>(length))
     return success();
@@ -333,20 +334,21 @@ static LogicalResult verifyMessage(Operation *op, MailboxType type,
 }
 
 LogicalResult PostOp::verify() {
-  if (failed(verifyMessage(*this, getMailbox().getType(), getValues().size())))
+  if (failed(
+          verifyMessage(*this, getWorkQueue().getType(), getValues().size())))
     return failure();
   return verifyInOneWarp(*this);
 }
 
 LogicalResult ReceiveOp::verify() {
-  if (failed(verifyMessage(*this, getMailbox().getType(), getNumResults())))
+  if (failed(verifyMessage(*this, getWorkQueue().getType(), getNumResults())))
     return failure();
   return verifyInPartition(*this);
 }
 
-LogicalResult TakeTurnOp::verify() { return verifyInWarpgroups(*this); }
+LogicalResult PingPongWaitOp::verify() { return verifyInWarpgroups(*this); }
 
-LogicalResult PassTurnOp::verify() { return verifyInWarpgroups(*this); }
+LogicalResult PingPongArriveOp::verify() { return verifyInWarpgroups(*this); }
 
 //===----------------------------------------------------------------------===//
 // Matrix products
@@ -477,7 +479,7 @@ LogicalResult DotOp::verify() {
   return verifyProduct(*this, cast<VectorType>(getResult().getType()));
 }
 
-LogicalResult CreateRampOp::verify() {
+LogicalResult CreateIotaTileOp::verify() {
   TileType tile = getResult().getType();
   constexpr int64_t columns = 8, most = 256;
   if (tile.getColumns() != columns || tile.getRows() > most ||
@@ -488,7 +490,7 @@ LogicalResult CreateRampOp::verify() {
   return success();
 }
 
-LogicalResult SplitOp::verify() {
+LogicalResult SplitBF16x3Op::verify() {
   ShapedType source = getSource().getType(), result = getResult().getType();
   constexpr int64_t rows = 8;
   if (source.getShape() != ArrayRef<int64_t>({1, kWarpgroupRows}) ||
@@ -658,7 +660,7 @@ LogicalResult ReduceAddOp::verify() {
   return verifyInWarpgroups(*this);
 }
 
-LogicalResult MergeOp::verify() {
+LogicalResult CombineOp::verify() {
   auto parts = cast<MemRefType>(getParts().getType());
   auto into = cast<MemRefType>(getInto().getType());
   auto verifyIndices = [&](ValueRange indices, int64_t count) -> LogicalResult {

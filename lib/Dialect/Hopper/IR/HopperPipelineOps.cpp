@@ -28,8 +28,8 @@ static void printAssignments(OpAsmPrinter &printer, ValueRange arguments,
 
 SmallVector<Value> WorkLoopOp::getExtents() {
   SmallVector<Value> extents = {getBatches(), getHeads(), getTiles()};
-  if (getParts())
-    extents.push_back(getParts());
+  if (getNumSplits())
+    extents.push_back(getNumSplits());
   return extents;
 }
 
@@ -123,7 +123,7 @@ LogicalResult WorkRowsOp::verify() {
   return success();
 }
 
-LogicalResult PartOfRangeOp::verify() {
+LogicalResult SplitOfRangeOp::verify() {
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"step", getStep()},
                              {"least number of blocks", getLeast()}})
     if (value <= 0)
@@ -520,8 +520,8 @@ LogicalResult SoftmaxStepOp::verify() {
            (rows == 0 || type.getDimSize(0) == rows);
   };
   if (!isOfRows(getScores(), 0) || !isOfRows(getAcc(), 0) ||
-      !isOfRows(getShift(), 1) || !isOfRows(getSum(), 4))
+      !isOfRows(getNegMax(), 1) || !isOfRows(getSum(), 4))
     return emitOpError("expects vectors of ")
-           << kWarpgroupRows << " columns, with 1 row of shift and 4 of sum";
+           << kWarpgroupRows << " columns, with 1 row of negMax and 4 of sum";
   return success();
 }

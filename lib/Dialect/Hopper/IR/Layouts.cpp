@@ -113,7 +113,7 @@ FragmentLayout LoadFragmentOp::getLayout(Value) {
   return getLayoutOfRows(getResult().getType(), FragmentLayout::Columns);
 }
 
-FragmentLayout SplitOp::getLayout(Value fragment) {
+FragmentLayout SplitBF16x3Op::getLayout(Value fragment) {
   return fragment == getSource() ? FragmentLayout::Rows
                                  : FragmentLayout::Accumulator;
 }

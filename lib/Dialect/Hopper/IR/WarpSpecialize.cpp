@@ -73,10 +73,10 @@ verifyCTAsPerSM(function_ref<InFlightDiagnostic()> emitError, StringRef name,
 
 LogicalResult
 hopper::verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t registers, int64_t threadBlocks) {
+                        int64_t registers, int64_t minCtasPerSm) {
   if (failed(verifyRegisterCount(emitError, registers)))
     return failure();
-  return verifyCTAsPerSM(emitError, "thread_blocks", threadBlocks);
+  return verifyCTAsPerSM(emitError, "min_ctas_per_sm", minCtasPerSm);
 }
 
 /// One for all steps that are not named, and those that are.
@@ -94,7 +94,7 @@ hopper::verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
   int64_t numConsumers =
       countPartitions(schedule.getPartitions()) * schedule.getNumConsumers();
   int64_t left =
-      getRegistersLeft(target, 1 + numConsumers, schedule.getThreadBlocks(),
+      getRegistersLeft(target, 1 + numConsumers, schedule.getMinCtasPerSm(),
                        numConsumers * schedule.getRegisters(), /*numOthers=*/1);
   if (left < kLeastRegisters)
     return emitError() << "expects registers to leave at least "
@@ -257,18 +257,18 @@ static bool arePutsAlike(Operation *one, Operation *other) {
          map.getAligned() == otherMap.getAligned();
 }
 
-/// All uses of a channel or mailbox are put by one partition, and arrive in the
-/// same way. Turns are those of one partition.
+/// All uses of a channel or work queue are put by one partition, and arrive in
+/// the same way. Turns are those of one partition.
 LogicalResult WarpSpecializeOp::verifyRegions() {
-  DenseMap<Value, Operation *> puts, turns;
+  DenseMap<Value, Operation *> puts, pingPong;
   WalkResult result = WalkResult::advance();
   for (Region &body : getBodies()) {
     result = body.walk([&](Operation *op) {
       bool isPut = isa<PutOp, PutVectorOp, PutFragmentOp, PostOp>(op);
-      if (!isPut && !isa<TakeTurnOp, PassTurnOp>(op))
+      if (!isPut && !isa<PingPongWaitOp, PingPongArriveOp>(op))
         return WalkResult::advance();
       auto [first, isNew] =
-          (isPut ? puts : turns).try_emplace(op->getOperand(0), op);
+          (isPut ? puts : pingPong).try_emplace(op->getOperand(0), op);
       if (isNew)
         return WalkResult::advance();
       if (findPartition(first->second) != findPartition(op)) {
@@ -276,7 +276,7 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
             isPut ? op->emitOpError("expects to be in the partition that the "
                                     "channel is filled by")
                   : op->emitOpError("expects to be in the partition that takes "
-                                    "the turns");
+                                    "the ping-pong barrier");
         diag.attachNote(first->second->getLoc()) << "used here";
         return WalkResult::interrupt();
       }

@@ -13,7 +13,7 @@ using namespace mlir::attn::hopper;
 static constexpr llvm::StringLiteral kSearchStep = "blocks.search";
 
 //===----------------------------------------------------------------------===//
-// Notes
+// Payloads
 //===----------------------------------------------------------------------===//
 
 static GetOp findGet(Operation *op, function_ref<bool(GetOp)> filter) {
@@ -55,20 +55,20 @@ static GetOp findInside(PipelinedForOp loop, StringRef partition,
   return {};
 }
 
-/// Lets the tiles of a channel come with notes.
-static void addNote(RewriterBase &rewriter, GetOp get) {
+/// Lets the tiles of a channel come with payload.
+static void addPayload(RewriterBase &rewriter, GetOp get) {
   Value channel = get.getChannel();
   auto type = cast<ChannelType>(channel.getType());
-  if (type.getNotes())
+  if (type.getPayload())
     return;
   channel.setType(ChannelType::get(type.getContext(), type.getStages(),
                                    type.getRows(), type.getColumns(),
-                                   type.getElementType(), /*notes=*/true));
+                                   type.getElementType(), /*payload=*/true));
   for (Operation *user : llvm::make_early_inc_range(channel.getUsers())) {
     rewriter.setInsertionPoint(user);
     if (auto put = dyn_cast<PutOp>(user)) {
       Value code = NextBlockOp::create(rewriter, put.getLoc());
-      put.getNoteMutable().assign(code);
+      put.getPayloadMutable().assign(code);
     } else if (auto other = dyn_cast<GetOp>(user)) {
       auto noted =
           GetOp::create(rewriter, other.getLoc(), channel, other.getNumber());
@@ -78,8 +78,8 @@ static void addNote(RewriterBase &rewriter, GetOp get) {
   }
 }
 
-LogicalResult mlir::attn::hopper::addNotes(RewriterBase &rewriter,
-                                           PipelinedForOp loop) {
+LogicalResult mlir::attn::hopper::addPayloads(RewriterBase &rewriter,
+                                              PipelinedForOp loop) {
   llvm::SmallSetVector<StringRef, 2> partitions;
   for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
     partitions.insert(step.getPartition());
@@ -93,8 +93,8 @@ LogicalResult mlir::attn::hopper::addNotes(RewriterBase &rewriter,
              << partition
              << "' gets in front of the loop and in stage 0 of it, as they "
                 "tell which blocks there are";
-    addNote(rewriter, before);
-    addNote(rewriter, inside);
+    addPayload(rewriter, before);
+    addPayload(rewriter, inside);
   }
   return success();
 }
@@ -264,10 +264,10 @@ SmallVector<unsigned> mlir::attn::hopper::getAllResults(hopper::StepOp step) {
   return llvm::to_vector(llvm::seq<unsigned>(0, step.getNumResults()));
 }
 
-/// The note that comes with a tile, outside of the step that gets it.
-static Value takeNote(RewriterBase &rewriter, GetOp get) {
+/// The payload that comes with a tile, outside of the step that gets it.
+static Value takePayload(RewriterBase &rewriter, GetOp get) {
   auto step = get->getParentOfType<hopper::StepOp>();
-  return rebuildStep(rewriter, step, getAllResults(step), get.getNote())
+  return rebuildStep(rewriter, step, getAllResults(step), get.getPayload())
       ->getResults()
       .back();
 }
@@ -289,7 +289,7 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
                                              PipelinedForOp loop,
                                              StringRef partition) {
   Location loc = loop.getLoc();
-  auto hasNote = [](GetOp get) { return get.getNote() != nullptr; };
+  auto hasPayload = [](GetOp get) { return get.getPayload() != nullptr; };
   Block *body = loop.getBlock();
   Type i32 = rewriter.getI32Type();
   SmallVector<Attribute> places(loop.getSchedule().begin(),
@@ -333,14 +333,14 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
     places.insert(places.begin(), PlaceAttr::get(rewriter.getContext(),
                                                  kSearchStep, /*stage=*/0));
   } else {
-    GetOp before = findBefore(loop, partition, hasNote),
-          inside = findInside(loop, partition, hasNote);
+    GetOp before = findBefore(loop, partition, hasPayload),
+          inside = findInside(loop, partition, hasPayload);
     if (!before || !inside)
-      return loop.emitOpError("expects notes that tell '")
+      return loop.emitOpError("expects payloads that tell '")
              << partition << "' which blocks there are";
     // The one before is rebuilt where it is.
-    first = takeNote(rewriter, before);
-    next = takeNote(rewriter, inside);
+    first = takePayload(rewriter, before);
+    next = takePayload(rewriter, inside);
     // The step's other results may be carried.
     ends.assign(loop.getEnd().getValues().begin(),
                 loop.getEnd().getValues().end());

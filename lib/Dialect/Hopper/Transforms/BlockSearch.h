@@ -17,16 +17,16 @@
 namespace mlir::attn::hopper {
 
 /// Lets the tiles that other partitions get in front of a loop with classes and
-/// in it come with notes.
-LogicalResult addNotes(RewriterBase &rewriter, PipelinedForOp loop);
+/// in it come with payload.
+LogicalResult addPayloads(RewriterBase &rewriter, PipelinedForOp loop);
 
 /// Whether a partition copies tiles in a loop with classes in this block, and
 /// so has to be a warp.
 bool searchesBlocks(PipelinedForOp loop, StringRef partition);
 
 /// Makes a loop with classes, as a partition runs it, one that is told its
-/// blocks: by what the partition finds if it copies tiles in the loop, by notes
-/// otherwise.
+/// blocks: by what the partition finds if it copies tiles in the loop, by
+/// payload otherwise.
 LogicalResult tellBlocks(RewriterBase &rewriter, PipelinedForOp loop,
                          StringRef partition);
 

@@ -9,7 +9,8 @@
 //   from its last event to its first                    1
 //   put -> get                    stage(get) - stage(put)
 //   release -> put      stages + stage(put) - stage(release)
-//   pass_turn of a replica -> take_turn of the next     0, of the first one 1
+//   ping_pong_arrive of a replica -> ping_pong_wait of the next     0, of the
+//   first one 1
 //
 // Some partition waits for ever if and only if there is a cycle whose distances
 // sum up to 0 or less. Replicas may pass over blocks that they do not need:
@@ -34,7 +35,15 @@ using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
 namespace {
-enum class EventKind { Put, Get, Release, TakeTurn, PassTurn, Enter, Leave };
+enum class EventKind {
+  Put,
+  Get,
+  Release,
+  PingPongWait,
+  PingPongArrive,
+  Enter,
+  Leave
+};
 
 struct Event {
   EventKind kind;
@@ -57,7 +66,7 @@ public:
 
   void addLoop(PipelinedForOp loop);
   void addPassed(PipelinedForOp loop);
-  bool hasTurns(StringRef partition);
+  bool hasPingPong(StringRef partition);
   void addWork(WorkLoopOp loop);
   LogicalResult check(Operation *loop);
 
@@ -189,7 +198,7 @@ void Protocol::addLoop(PipelinedForOp loop) {
         events.push_back({order,
                           true,
                           number++,
-                          {EventKind::TakeTurn, Value(), step, turnStage}});
+                          {EventKind::PingPongWait, Value(), step, turnStage}});
       step.walk([&](Operation *op) {
         std::optional<EventKind> kind = getKind(op);
         if (!kind)
@@ -203,10 +212,11 @@ void Protocol::addLoop(PipelinedForOp loop) {
                           {*kind, op->getOperand(0), op, place.getStage()}});
       });
       if (replicas > 1 && order == last)
-        events.push_back({order,
-                          true,
-                          number++,
-                          {EventKind::PassTurn, Value(), step, turnStage}});
+        events.push_back(
+            {order,
+             true,
+             number++,
+             {EventKind::PingPongArrive, Value(), step, turnStage}});
     }
   }
   for (auto &[partition, events] : placed) {
@@ -225,8 +235,9 @@ void Protocol::addPassed(PipelinedForOp loop) {
   auto pass = [&](hopper::StepOp step) {
     Events &events = passed[step.getPartition()];
     if (events.empty() && !loop.getExclusive().empty() &&
-        hasTurns(step.getPartition()))
-      for (EventKind kind : {EventKind::TakeTurn, EventKind::PassTurn})
+        hasPingPong(step.getPartition()))
+      for (EventKind kind :
+           {EventKind::PingPongWait, EventKind::PingPongArrive})
         events.push_back({kind, Value(), step});
     step.walk([&](GetOp get) {
       for (EventKind kind : {EventKind::Get, EventKind::Release})
@@ -243,9 +254,9 @@ void Protocol::addPassed(PipelinedForOp loop) {
           pass(step);
 }
 
-bool Protocol::hasTurns(StringRef partition) {
+bool Protocol::hasPingPong(StringRef partition) {
   return llvm::any_of(partitions[partition], [](const Event &event) {
-    return event.kind == EventKind::TakeTurn;
+    return event.kind == EventKind::PingPongWait;
   });
 }
 
@@ -322,7 +333,8 @@ void Protocol::connect(unsigned passing) {
       if (a.kind == EventKind::Enter && b.kind == EventKind::Leave &&
           a.op == b.op)
         connect(0);
-      if (a.kind == EventKind::PassTurn && b.kind == EventKind::TakeTurn) {
+      if (a.kind == EventKind::PingPongArrive &&
+          b.kind == EventKind::PingPongWait) {
         if (replicaOf[to] == replicaOf[from] + 1)
           connect(b.stage - a.stage);
         else if (replicaOf[to] == 0 && replicaOf[from] + 1 == replicas)
@@ -339,9 +351,9 @@ static StringRef getText(EventKind kind) {
     return "waits for a tile";
   case EventKind::Release:
     return "gives back a tile";
-  case EventKind::TakeTurn:
+  case EventKind::PingPongWait:
     return "waits for its turn";
-  case EventKind::PassTurn:
+  case EventKind::PingPongArrive:
     return "passes on its turn";
   case EventKind::Enter:
   case EventKind::Leave:

@@ -33,39 +33,39 @@ struct SoftmaxEmitter {
     return math::FmaOp::create(rewriter, loc, a, b, c);
   }
   /// What scores times their factor are shifted by.
-  Value addOffset(Value shift) {
+  Value addOffset(Value negMax) {
     if (Value offset = step.getOffset())
-      return arith::AddFOp::create(rewriter, loc, shift, offset);
-    return shift;
+      return arith::AddFOp::create(rewriter, loc, negMax, offset);
+    return negMax;
   }
-  Value emitShift(Value most, Value least) {
+  Value emitNegMax(Value most, Value least) {
     Value minus = splat(most.getType(), -factor);
-    Value shift =
+    Value negMax =
         step.getOffset()
             ? fma(most, minus,
                   arith::NegFOp::create(rewriter, loc, step.getOffset()))
             : arith::MulFOp::create(rewriter, loc, most, minus).getResult();
-    return arith::MinNumFOp::create(rewriter, loc, shift, least);
+    return arith::MinNumFOp::create(rewriter, loc, negMax, least);
   }
   Value emitMost() {
-    return ReduceOp::create(rewriter, loc, step.getShift().getType(), "max",
+    return ReduceOp::create(rewriter, loc, step.getNegMax().getType(), "max",
                             step.getScores());
   }
-  /// 2^(factor * scores + offset + shift), and the parts of its sum.
-  std::pair<Value, Value> emitProbabilities(Value shift) {
+  /// 2^(factor * scores + offset + negMax), and the parts of its sum.
+  std::pair<Value, Value> emitProbabilities(Value negMax) {
     Type type = step.getScores().getType();
     Value p = math::Exp2Op::create(rewriter, loc,
                                    fma(step.getScores(), splat(type, factor),
-                                       broadcast(addOffset(shift), type)));
+                                       broadcast(addOffset(negMax), type)));
     return {p,
             ReduceOp::create(rewriter, loc, step.getSum().getType(), "add", p)};
   }
-  /// Exactly 1 where the shift is the same, so that no error adds up; 0 where
+  /// Exactly 1 where the negMax is the same, so that no error adds up; 0 where
   /// there was no key before.
-  Value emitRescale(Value shift) {
+  Value emitRescale(Value negMax) {
     return math::Exp2Op::create(
         rewriter, loc,
-        arith::SubFOp::create(rewriter, loc, shift, step.getShift()));
+        arith::SubFOp::create(rewriter, loc, negMax, step.getNegMax()));
   }
   std::pair<Value, Value> emitRescaled(Value rescale) {
     auto scale = [&](Value value) -> Value {
@@ -92,21 +92,21 @@ static bool isSplat(Value value, double expected) {
 bool SoftmaxEmitter::isFirst() {
   return isSplat(step.getAcc(), 0) && isSplat(step.getSum(), 0) &&
          (step.getRescale() == "never" ||
-          isSplat(step.getShift(), std::numeric_limits<float>::max()));
+          isSplat(step.getNegMax(), std::numeric_limits<float>::max()));
 }
 
 /// No maximum is looked for beyond that of the first block, with which the
 /// probability of a single key is exactly 1.
 SmallVector<Value> SoftmaxEmitter::emitBounded() {
-  auto [p, sum] = emitProbabilities(step.getShift());
-  return {p, step.getAcc(), step.getShift(),
+  auto [p, sum] = emitProbabilities(step.getNegMax());
+  return {p, step.getAcc(), step.getNegMax(),
           arith::AddFOp::create(rewriter, loc, step.getSum(), sum)};
 }
 
 SmallVector<Value> SoftmaxEmitter::emitFirst() {
-  Value shift = emitShift(emitMost(), step.getShift());
-  auto [p, sum] = emitProbabilities(shift);
-  return {p, step.getAcc(), shift, sum};
+  Value negMax = emitNegMax(emitMost(), step.getNegMax());
+  auto [p, sum] = emitProbabilities(negMax);
+  return {p, step.getAcc(), negMax, sum};
 }
 
 /// All that depends on whether a maximum has grown is under a branch that is
@@ -114,21 +114,21 @@ SmallVector<Value> SoftmaxEmitter::emitFirst() {
 SmallVector<Value> SoftmaxEmitter::emitNext() {
   Value most = emitMost();
   Type rowType = most.getType();
-  Value growth = fma(most, splat(rowType, factor), addOffset(step.getShift()));
+  Value growth = fma(most, splat(rowType, factor), addOffset(step.getNegMax()));
   double threshold = step.getRescale() == "lazy" ? kRescaleThreshold : 0;
   Value grows = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT,
                                       growth, splat(rowType, threshold));
   Value isNeeded = AnyOp::create(rewriter, loc, grows);
-  Value kept[] = {step.getAcc(), step.getShift(), step.getSum()};
+  Value kept[] = {step.getAcc(), step.getNegMax(), step.getSum()};
   auto branch =
       scf::IfOp::create(rewriter, loc, ValueRange(kept).getTypes(), isNeeded,
                         /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(branch.thenBlock());
-    Value shift = emitShift(most, step.getShift());
-    auto [acc, sum] = emitRescaled(emitRescale(shift));
-    scf::YieldOp::create(rewriter, loc, ValueRange{acc, shift, sum});
+    Value negMax = emitNegMax(most, step.getNegMax());
+    auto [acc, sum] = emitRescaled(emitRescale(negMax));
+    scf::YieldOp::create(rewriter, loc, ValueRange{acc, negMax, sum});
     rewriter.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(rewriter, loc, kept);
   }

@@ -213,7 +213,7 @@ static void emitPut(RewriterBase &rewriter, Operation *op, Value channel) {
   if (auto load = dyn_cast<LoadOp>(op)) {
     PutOp::create(rewriter, loc, channel, use, load.getMap(), load.getBatch(),
                   load.getHead(), load.getRow(), load.getColumn(),
-                  load.getList(), load.getPosition(), /*note=*/Value());
+                  load.getList(), load.getPosition(), /*payload=*/Value());
     return;
   }
   if (auto load = dyn_cast<LoadVectorOp>(op)) {
@@ -278,7 +278,7 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
       rewriter, load->getLoc(),
       ChannelType::get(rewriter.getContext(), getStages(load), type.getRows(),
                        type.getColumns(), type.getElementType(),
-                       /*notes=*/false));
+                       /*payload=*/false));
   auto vector = dyn_cast<LoadVectorOp>(load);
   bool isConditional = vector && vector.getCondition();
   for (StringRef partition : partitions) {
@@ -316,7 +316,7 @@ struct HopperInsertChannels
     SmallVector<PipelinedForOp> loops;
     kernel.walk([&](PipelinedForOp loop) { loops.push_back(loop); });
     for (PipelinedForOp loop : loops)
-      if (loop.hasClasses() && failed(addNotes(rewriter, loop)))
+      if (loop.hasClasses() && failed(addPayloads(rewriter, loop)))
         return signalPassFailure();
   }
 };

@@ -16,10 +16,10 @@ namespace {
 class WorkLoopLowering {
 public:
   WorkLoopLowering(IRRewriter &rewriter, WorkLoopOp loop,
-                   hopper::ScheduleAttr schedule, Value mailbox)
-      : rewriter(rewriter), loop(loop), schedule(schedule), mailbox(mailbox),
-        loc(loop.getLoc()) {
-    // Who copies also claims.
+                   hopper::ScheduleAttr schedule, Value workQueue)
+      : rewriter(rewriter), loop(loop), schedule(schedule),
+        workQueue(workQueue), loc(loop.getLoc()) {
+    // Who copies also fetches work tiles.
     isProducer = !getPartition(loop).hasWarpgroups();
   }
 
@@ -29,7 +29,7 @@ private:
   Value getBlock() {
     return toI32(gpu::BlockIdOp::create(rewriter, loc, gpu::Dimension::x));
   }
-  Value emitHeadGroup(ArrayRef<Value> grid);
+  Value emitHeadSwizzle(ArrayRef<Value> grid);
   SmallVector<Value> emitOrder(Value number, ArrayRef<Value> grid, Value group);
   void inlineBody(Block *into, ValueRange ids, Value number, ValueRange carried,
                   SmallVectorImpl<Value> &ends);
@@ -59,7 +59,7 @@ private:
   IRRewriter &rewriter;
   WorkLoopOp loop;
   hopper::ScheduleAttr schedule;
-  Value mailbox;
+  Value workQueue;
   Location loc;
   bool isProducer = false;
 };
@@ -67,7 +67,7 @@ private:
 
 /// How many heads take turns in the order of work tiles, at most as many as the
 /// loop has; null for one.
-Value WorkLoopLowering::emitHeadGroup(ArrayRef<Value> grid) {
+Value WorkLoopLowering::emitHeadSwizzle(ArrayRef<Value> grid) {
   if (!loop.getGroup())
     return {};
   // As equal as can be, so that the last one keeps all CTAs busy.
@@ -80,7 +80,7 @@ Value WorkLoopLowering::emitHeadGroup(ArrayRef<Value> grid) {
 SmallVector<Value>
 WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
   SmallVector<Value> part;
-  if (loop.getParts()) {
+  if (loop.getNumSplits()) {
     part.push_back(emit<arith::RemUIOp>(number, grid[3]));
     number = emit<arith::DivUIOp>(number, grid[3]);
   }
@@ -102,9 +102,9 @@ WorkLoopLowering::emitOrder(Value number, ArrayRef<Value> grid, Value group) {
   auto fromEnd = [&](Value number) {
     return emit<arith::SubIOp>(emit<arith::SubIOp>(grid[2], i32(1)), number);
   };
-  if (schedule.getReverse())
+  if (schedule.getLongestFirst())
     tile = fromEnd(tile);
-  if (schedule.getBothEnds()) {
+  if (schedule.getZigzag()) {
     Value two = i32(2), half = emit<arith::DivUIOp>(tile, two);
     Value isEven = compare(arith::CmpIPredicate::eq,
                            emit<arith::RemUIOp>(tile, two), i32(0));
@@ -138,7 +138,7 @@ void WorkLoopLowering::inlineBody(Block *into, ValueRange ids, Value number,
                              rewriter.getInsertionPoint(), arguments);
 }
 
-/// The producer does the work tile with its CTA's number, then claims others,
+/// The producer does the work tile with its CTA's number, then fetches others,
 /// one ahead, so that the answer is there when it is needed. It tells the
 /// consumers.
 void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
@@ -168,10 +168,10 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
     Value batch =
         emit<arith::AndIOp>(ids[0], i32(std::numeric_limits<int32_t>::max()));
     ids[0] = select(exists, batch, i32(-1));
-    PostOp::create(rewriter, loc, mailbox, use, ids);
+    PostOp::create(rewriter, loc, workQueue, use, ids);
   } else {
     auto message = ReceiveOp::create(
-        rewriter, loc, SmallVector<Type>(numIds, i32Type), mailbox, use);
+        rewriter, loc, SmallVector<Type>(numIds, i32Type), workQueue, use);
     ids.assign(message.result_begin(), message.result_end());
     exists = compare(arith::CmpIPredicate::sge, ids[0], zero);
   }
@@ -183,7 +183,7 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
                            SmallVector<Location>(afterTypes.size(), loc));
   Value next;
   if (isProducer)
-    next = ClaimOp::create(rewriter, loc, i32Type, loop.getCounter());
+    next = FetchNextOp::create(rewriter, loc, i32Type, loop.getCounter());
   ValueRange arguments = after->getArguments();
   SmallVector<Value> ends;
   inlineBody(after, arguments.drop_front(numOwn), arguments[0],
@@ -196,7 +196,7 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   scf::YieldOp::create(rewriter, loc, yielded);
   rewriter.setInsertionPointAfter(work);
   if (isProducer)
-    RetireOp::create(rewriter, loc, loop.getCounter());
+    ResetCounterOp::create(rewriter, loc, loop.getCounter());
   rewriter.replaceOp(loop, work.getResults().slice(1, numOwn - 1));
 }
 
@@ -206,7 +206,7 @@ void WorkLoopLowering::run() {
   for (Value extent : loop.getExtents())
     grid.push_back(toI32(extent));
   bool isPersistent = loop.getCounter() != nullptr;
-  Value group = isProducer || !isPersistent ? emitHeadGroup(grid) : Value();
+  Value group = isProducer || !isPersistent ? emitHeadSwizzle(grid) : Value();
   if (isPersistent)
     return emitPersistent(grid, group);
   SmallVector<Value> ends;
@@ -266,7 +266,7 @@ static void lower(IRRewriter &rewriter, WorkRowsOp rows) {
 }
 
 /// In i32, as positions are.
-static void lower(IRRewriter &rewriter, PartOfRangeOp range) {
+static void lower(IRRewriter &rewriter, SplitOfRangeOp range) {
   Location loc = range.getLoc();
   rewriter.setInsertionPoint(range);
   auto i32 = [&](int64_t value) -> Value {
@@ -281,7 +281,7 @@ static void lower(IRRewriter &rewriter, PartOfRangeOp range) {
                                       value);
   };
   Value lower = toI32(range.getLower()), upper = toI32(range.getUpper()),
-        parts = toI32(range.getParts()), step = i32(range.getStep());
+        parts = toI32(range.getNumSplits()), step = i32(range.getStep());
   auto ceilDiv = [&](Value a, Value b) -> Value {
     Value most = arith::AddIOp::create(
         rewriter, loc, a, arith::SubIOp::create(rewriter, loc, b, i32(1)));
@@ -296,7 +296,7 @@ static void lower(IRRewriter &rewriter, PartOfRangeOp range) {
   Value size = arith::MulIOp::create(rewriter, loc, blocks, step);
   Value first = arith::AddIOp::create(
       rewriter, loc, lower,
-      arith::MulIOp::create(rewriter, loc, toI32(range.getPart()), size));
+      arith::MulIOp::create(rewriter, loc, toI32(range.getSplit()), size));
   Value end = arith::MinSIOp::create(
       rewriter, loc, arith::AddIOp::create(rewriter, loc, first, size), upper);
   rewriter.replaceOp(range, {toIndex(first), toIndex(end)});
@@ -321,23 +321,23 @@ struct HopperLowerWorkLoop
         return signalPassFailure();
       }
     IRRewriter rewriter(&getContext());
-    Value mailbox;
+    Value workQueue;
     if (loops.front().getCounter()) {
       rewriter.setInsertionPoint(
           loops.front()->getParentOfType<WarpSpecializeOp>());
-      mailbox = CreateMailboxOp::create(
+      workQueue = CreateWorkQueueOp::create(
           rewriter, kernel.getLoc(),
-          MailboxType::get(&getContext(), loops.front().getNumIds()));
+          WorkQueueType::get(&getContext(), loops.front().getNumIds()));
     }
     for (WorkLoopOp loop : loops)
-      WorkLoopLowering(rewriter, loop, schedule, mailbox).run();
+      WorkLoopLowering(rewriter, loop, schedule, workQueue).run();
     SmallVector<WorkRowsOp> rows;
     kernel.walk([&](WorkRowsOp op) { rows.push_back(op); });
     for (WorkRowsOp op : rows)
       lower(rewriter, op);
-    SmallVector<PartOfRangeOp> parts;
-    kernel.walk([&](PartOfRangeOp op) { parts.push_back(op); });
-    for (PartOfRangeOp op : parts)
+    SmallVector<SplitOfRangeOp> parts;
+    kernel.walk([&](SplitOfRangeOp op) { parts.push_back(op); });
+    for (SplitOfRangeOp op : parts)
       lower(rewriter, op);
   }
 };

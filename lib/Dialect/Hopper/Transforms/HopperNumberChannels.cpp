@@ -352,7 +352,7 @@ LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
   inits.append(carriedKeys.size(), zero);
   auto next = WorkLoopOp::create(rewriter, loc, ValueRange(inits).getTypes(),
                                  loop.getBatches(), loop.getHeads(),
-                                 loop.getTiles(), loop.getParts(),
+                                 loop.getTiles(), loop.getNumSplits(),
                                  loop.getCounter(), loop.getGroup(), inits);
   next.getBody().takeBody(loop.getBody());
   rewriter.eraseOp(loop);
@@ -395,8 +395,8 @@ struct HopperNumberChannels
           HopperNumberChannels> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    WalkResult walk = getOperation().walk([&](WarpSpecializeOp roles) {
-      for (Region &region : roles->getRegions()) {
+    WalkResult walk = getOperation().walk([&](WarpSpecializeOp specialize) {
+      for (Region &region : specialize->getRegions()) {
         Counts counts;
         collectKeys(region.front(), counts);
         if (failed(Numbering(rewriter).run(region.front(), counts)))

@@ -28,9 +28,9 @@ struct VisitedBlocks {
 
 class Pipeliner {
 public:
-  Pipeliner(IRRewriter &rewriter, PipelinedForOp loop, Value turns)
+  Pipeliner(IRRewriter &rewriter, PipelinedForOp loop, Value pingPong)
       : rewriter(rewriter), loop(loop), loc(loop.getLoc()),
-        turns(loop.getExclusive().empty() ? Value() : turns),
+        pingPong(loop.getExclusive().empty() ? Value() : pingPong),
         isSkewed(!loop.isWhile() && canSkew(loop)) {}
 
   LogicalResult run();
@@ -41,8 +41,8 @@ private:
   LogicalResult checkPredicates();
   VisitedBlocks emitRange();
   void sinkScalars();
-  void takeTurns();
-  void waitBeforeTurns(Block *block);
+  void emitPingPong();
+  void waitBeforePingPong(Block *block);
   SmallVector<hopper::StepOp> getReleases(ArrayRef<Operation *> epilogue);
   void releaseEarly(scf::IfOp branch, scf::ForOp main);
   void emitPassed(Value from, Value to);
@@ -67,7 +67,7 @@ private:
   IRRewriter &rewriter;
   PipelinedForOp loop;
   Location loc;
-  Value turns;
+  Value pingPong;
   /// Whether late steps have no prologue.
   bool isSkewed;
 };
@@ -172,8 +172,8 @@ void Pipeliner::sinkScalars() {
 /// Steps that exclude each other are between two that wait for and pass on a
 /// turn, in the stage of the latest one: a prologue that has some of them alone
 /// takes no turn, and there is one for each block.
-void Pipeliner::takeTurns() {
-  if (!turns)
+void Pipeliner::emitPingPong() {
+  if (!pingPong)
     return;
   SmallVector<Attribute> places;
   int64_t first = INT64_MAX, last = 0, stage = 0;
@@ -188,29 +188,29 @@ void Pipeliner::takeTurns() {
     auto step = hopper::StepOp::create(rewriter, loc, TypeRange(), name, "");
     rewriter.createBlock(&step.getBody());
     if (isTake)
-      TakeTurnOp::create(rewriter, loc, turns);
+      PingPongWaitOp::create(rewriter, loc, pingPong);
     else
-      PassTurnOp::create(rewriter, loc, turns);
+      PingPongArriveOp::create(rewriter, loc, pingPong);
     EndOp::create(rewriter, loc);
     places.push_back(PlaceAttr::get(rewriter.getContext(), name, stage));
   };
   for (auto [number, place] :
        llvm::enumerate(loop.getSchedule().getAsRange<PlaceAttr>())) {
     if (static_cast<int64_t>(number) == first)
-      add("take_turn", true);
+      add("ping_pong_wait", true);
     places.push_back(place);
     if (static_cast<int64_t>(number) == last)
-      add("pass_turn", false);
+      add("ping_pong_arrive", false);
   }
   loop.setScheduleAttr(rewriter.getArrayAttr(places));
 }
 
 /// Nobody waits for a tile during a turn that could begin when the tile is
 /// there: the others would wait as well.
-void Pipeliner::waitBeforeTurns(Block *block) {
-  SmallVector<TakeTurnOp> all;
-  block->walk([&](TakeTurnOp turn) { all.push_back(turn); });
-  for (TakeTurnOp turn : all) {
+void Pipeliner::waitBeforePingPong(Block *block) {
+  SmallVector<PingPongWaitOp> all;
+  block->walk([&](PingPongWaitOp turn) { all.push_back(turn); });
+  for (PingPongWaitOp turn : all) {
     Operation *last = nullptr;
     for (Operation *op = turn->getNextNode(); op; op = op->getNextNode()) {
       bool isOfScalars = isPure(op) && llvm::none_of(op->getResultTypes(),
@@ -233,9 +233,9 @@ void Pipeliner::emitPassed(Value from, Value to) {
   auto passed = scf::ForOp::create(rewriter, loc, from, to, i32(1));
   rewriter.setInsertionPointToStart(passed.getBody());
   // The turn first, as others may wait for it before they give back a block.
-  if (turns) {
-    TakeTurnOp::create(rewriter, loc, turns);
-    PassTurnOp::create(rewriter, loc, turns);
+  if (pingPong) {
+    PingPongWaitOp::create(rewriter, loc, pingPong);
+    PingPongArriveOp::create(rewriter, loc, pingPong);
   }
   auto pass = [&](GetOp get) {
     Value channel = get.getChannel();
@@ -475,7 +475,7 @@ LogicalResult Pipeliner::runWhile() {
                                   hasBlocks, /*withElseRegion=*/true);
   rewriter.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(rewriter, loc, loop.getInits());
-  takeTurns();
+  emitPingPong();
   rewriter.setInsertionPointToStart(branch.thenBlock());
   auto result =
       scf::ForOp::create(rewriter, loc, zero, all, one, loop.getInits());
@@ -486,7 +486,7 @@ LogicalResult Pipeliner::runWhile() {
   releaseEarly(branch, *pipelined);
   makeWhile(rewriter, *pipelined);
   inlineSteps(branch.thenBlock());
-  waitBeforeTurns(branch.thenBlock());
+  waitBeforePingPong(branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
 }
@@ -516,7 +516,7 @@ LogicalResult Pipeliner::run() {
     rewriter.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(rewriter, loc, loop.getInits());
   }
-  takeTurns();
+  emitPingPong();
   rewriter.setInsertionPointToStart(branch.thenBlock());
   auto result = scf::ForOp::create(rewriter, loc, range.first, range.end,
                                    i32(1), loop.getInits());
@@ -543,7 +543,7 @@ LogicalResult Pipeliner::run() {
   releaseEarly(branch, *pipelined);
   selectByBranch(branch.thenBlock());
   inlineSteps(branch.thenBlock());
-  waitBeforeTurns(branch.thenBlock());
+  waitBeforePingPong(branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
 }
@@ -556,11 +556,11 @@ struct HopperPipeline
     IRRewriter rewriter(&getContext());
     SmallVector<PipelinedForOp> loops;
     kernel.walk([&](PipelinedForOp loop) { loops.push_back(loop); });
-    Value turns;
-    for (auto op : kernel.getBody().front().getOps<CreateTurnsOp>())
-      turns = op;
+    Value pingPong;
+    for (auto op : kernel.getBody().front().getOps<CreatePingPongOp>())
+      pingPong = op;
     for (PipelinedForOp loop : loops) {
-      if (failed(Pipeliner(rewriter, loop, turns).run()))
+      if (failed(Pipeliner(rewriter, loop, pingPong).run()))
         return signalPassFailure();
       rewriter.eraseOp(loop);
     }

@@ -245,7 +245,7 @@ static IRMapping emitForAll(IRRewriter &rewriter,
 
 /// A part is one of what the rows of all replicas need: a replica has as much
 /// of it as its own rows need.
-static void keepPart(IRRewriter &rewriter, PartOfRangeOp part,
+static void keepPart(IRRewriter &rewriter, SplitOfRangeOp part,
                      IRMapping &ofAll) {
   SetVector<Operation *> slice =
       getSlice(part->getOperands(), part->getBlock());
@@ -255,7 +255,7 @@ static void keepPart(IRRewriter &rewriter, PartOfRangeOp part,
   rewriter.setInsertionPoint(part);
   Value lower = part.getLower(), upper = part.getUpper();
   IRMapping mapping = emitForAll(rewriter, slice, ofAll);
-  auto all = cast<PartOfRangeOp>(rewriter.clone(*part, mapping));
+  auto all = cast<SplitOfRangeOp>(rewriter.clone(*part, mapping));
   Value first = arith::MaxSIOp::create(rewriter, loc, lower, all.getFirst()),
         end = arith::MinSIOp::create(rewriter, loc, upper, all.getEnd());
   ofAll.map(first, all.getFirst());
@@ -311,12 +311,12 @@ static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
 /// of all.
 static void distributeRows(IRRewriter &rewriter, Block &block) {
   SmallVector<WorkRowsOp> rows;
-  SmallVector<PartOfRangeOp> parts;
+  SmallVector<SplitOfRangeOp> parts;
   SmallVector<PipelinedForOp> loops;
   block.walk([&](Operation *op) {
     if (auto work = dyn_cast<WorkRowsOp>(op))
       rows.push_back(work);
-    else if (auto part = dyn_cast<PartOfRangeOp>(op))
+    else if (auto part = dyn_cast<SplitOfRangeOp>(op))
       parts.push_back(part);
     else if (auto loop = dyn_cast<PipelinedForOp>(op))
       loops.push_back(loop);
@@ -330,7 +330,7 @@ static void distributeRows(IRRewriter &rewriter, Block &block) {
     rewriter.replaceAllUsesWith(work.getResults(), own.getResults());
     ofAll.map(own.getResults(), work.getResults());
   }
-  for (PartOfRangeOp part : parts)
+  for (SplitOfRangeOp part : parts)
     keepPart(rewriter, part, ofAll);
   // Blocks that are told are for all replicas.
   for (PipelinedForOp loop : loops)
@@ -344,8 +344,8 @@ static void distributeRows(IRRewriter &rewriter, Block &block) {
 
 /// What all partitions see: memory, barriers, and what they are made of.
 static bool isShared(Operation &op) {
-  return isa<CreateChannelOp, CreateTileOp, CreateRampOp, CreateTurnsOp,
-             CreateMailboxOp>(op);
+  return isa<CreateChannelOp, CreateTileOp, CreateIotaTileOp, CreatePingPongOp,
+             CreateWorkQueueOp>(op);
 }
 
 /// The threads of a warpgroup.
@@ -394,7 +394,7 @@ static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
   return partitions;
 }
 
-static bool hasTurns(gpu::GPUFuncOp kernel) {
+static bool hasPingPong(gpu::GPUFuncOp kernel) {
   return kernel
       .walk([](PipelinedForOp loop) {
         return loop.getExclusive().empty() ? WalkResult::advance()
@@ -423,12 +423,13 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   if (!kernel.walk(isCopy).wasInterrupted())
     return kernel.emitError("expects a step that copies tiles");
   rewriter.setInsertionPoint(body.getTerminator());
-  if (partitions.back().getReplicas() > 1 && hasTurns(kernel))
-    CreateTurnsOp::create(rewriter, loc, TurnsType::get(rewriter.getContext()));
-  auto roles = WarpSpecializeOp::create(rewriter, loc, partitions,
-                                        schedule.getThreadBlocks());
+  if (partitions.back().getReplicas() > 1 && hasPingPong(kernel))
+    CreatePingPongOp::create(rewriter, loc,
+                             PingPongType::get(rewriter.getContext()));
+  auto specialize = WarpSpecializeOp::create(rewriter, loc, partitions,
+                                             schedule.getMinCtasPerSm());
   for (auto [number, partition] : llvm::enumerate(partitions)) {
-    Block *block = &roles->getRegion(number).front();
+    Block *block = &specialize->getRegion(number).front();
     rewriter.setInsertionPointToStart(block);
     IRMapping mapping;
     for (Operation *op : ops)

@@ -1,5 +1,5 @@
 // The first 5 keys are for all queries, the first 3 queries see all keys, and
-// the others a window: tiles of keys in two intervals.
+// the others a window: KV blocks in two intervals.
 
 // RUN: attn-run %s --check --arg=q=randn:2x2x300x16 --arg=k=randn:2x2x300x16 \
 // RUN:   --arg=v=randn:2x2x300x16 | FileCheck %s

@@ -1,4 +1,4 @@
-// Every 100th key before the query, which most tiles of keys have none of.
+// Every 100th key before the query, which most KV blocks have none of.
 
 // RUN: attn-run %s --check --arg=q=randn:2x2x300x16 --arg=k=randn:2x2x300x16 \
 // RUN:   --arg=v=randn:2x2x300x16 | FileCheck %s

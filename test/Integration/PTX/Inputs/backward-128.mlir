@@ -4,7 +4,7 @@
 // ds of both replicas is one tile, of queries and keys, from which each computes 64 columns of dq.
 //
 // lse is in base 2. It has infinities, and delta zeros, behind the last query, up to the end of a block: p is 0 there.
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2>
 !rows = !hopper.map<128x128xbf16>
 !blocks = !hopper.map<80x128xbf16>
 !out = !hopper.map<64x128xbf16>

@@ -1,7 +1,7 @@
 // As backward-128.mlir, for D = 256, by 64 keys and 64 queries at a time. Two unlike partitions of a warpgroup share the
 // products: the first has s and p, the second dp and ds, and both have half of the columns of dv, dk and dq. So p and ds
 // go from one to the other as tiles.
-#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1, in_flight = 1>
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, in_flight = 1>
 !rows = !hopper.map<64x256xbf16>
 !blocks = !hopper.map<64x256xbf16>
 !out = !hopper.map<64x128xbf16>

@@ -1,6 +1,6 @@
 // As backward-128.mlir, for D = 64, by 128 keys and 128 queries at a time. Each replica has the dq of 64 of the queries, and
 // adds to its rows.
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1, in_flight = 2>
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2>
 !rows = !hopper.map<128x64xbf16>
 !blocks = !hopper.map<128x64xbf16>
 !out = !hopper.map<64x64xbf16>

@@ -9,7 +9,7 @@
 #km = affine_map<(n, m, k) -> (k, m)>
 #nm = affine_map<(n, m, k) -> (n, m)>
 #kn = affine_map<(n, m, k) -> (k, n)>
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1, in_flight = 2,
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2,
                              order = [load_q, qk, load_do, dp, exp, dv, ds, dq(1), dk, red(1)]>
 !half = tensor<?x?x?x64xbf16>
 !floats = tensor<?x?x?xf32>

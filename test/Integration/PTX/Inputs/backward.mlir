@@ -10,7 +10,7 @@
 #km = affine_map<(n, m, k) -> (k, m)>
 #nm = affine_map<(n, m, k) -> (n, m)>
 #kn = affine_map<(n, m, k) -> (k, n)>
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_group = 1, in_flight = 2,
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 80, stages = 2, registers = 240, head_swizzle = 1, in_flight = 2,
                              order = [load_q, qk, exp, load_do, dp, dv, ds, dq(1), dk, red(1)], exclusive = [exp, dp]>
 !half = tensor<?x?x?x128xbf16>
 !floats = tensor<?x?x?xf32>

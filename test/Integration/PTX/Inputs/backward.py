@@ -207,7 +207,7 @@ def _vary(text, line):
             pattern = rf"(?<=[<, ]){name} = (?:\d+|\[[^]]*\])(?=[,>])"
             text = _replace(text, pattern, member)
         else:
-            text = text.replace("head_group = 1", f"head_group = 1, {member}", 1)
+            text = text.replace("head_swizzle = 1", f"head_swizzle = 1, {member}", 1)
     return text
 
 

@@ -15,7 +15,7 @@ import sys
 
 import check
 import shards
-from attn.bench import parts, sparsity, variants
+from attn.bench import split_kv, sparsity, variants
 
 DIMS = (64, 128)
 
@@ -35,7 +35,7 @@ def get_programs(examples):
         for name, pattern in sparsity.FAMILIES["masks"].items():
             case = make_case("none", name, dim)
             programs[f"{name}-{dim}"] = pattern.program(case, next(iter(pattern.forms)))
-        programs[f"global-{dim}"] = parts.program(make_case("none", "global", dim))
+        programs[f"global-{dim}"] = split_kv.program(make_case("none", "global", dim))
     for path in sorted(pathlib.Path(examples).glob("*.mlir")):
         # Others are for a CPU, which has no products of f32.
         if re.search(r"x(bf16|f16)>", path.read_text()):

@@ -1,4 +1,4 @@
-"""Executes a thread block: warps in turn, each until it has to wait.
+"""Executes a CTA: warps in turn, each until it has to wait.
 
 Copies of the tensor engine come as late as they may, or at any time, as a
 random generator has it. That all orders are right is what the vector clocks of
@@ -258,7 +258,7 @@ class Warp:
         return f"warp {self.number} is at {'; '.join(steps)}"
 
 
-class ThreadBlock:
+class CTA:
     """`maps` are tensor maps by address. Copies are late, with a probability."""
 
     def __init__(self, code, memory, maps, shared_bytes, place, draw, late, pool):

@@ -1,4 +1,4 @@
-"""Runs thread blocks of kernels that are written by hand, for tests."""
+"""Runs CTAs of kernels that are written by hand, for tests."""
 
 import unittest
 
@@ -67,7 +67,7 @@ def init(count):
 
 
 class Case:
-    """A run of a thread block, with what it has written."""
+    """A run of a CTA, with what it has written."""
 
     def __init__(
         self, body, threads=64, inputs=None, map_=None, outputs=None, seed=0, late=1.0
@@ -95,7 +95,7 @@ class Case:
             maps[symbols["kernel_param_0"]] = tensors.TensorMap(region, **map_)
         draw = numpy.random.default_rng(seed)
         code = steps.Code(entry, symbols)
-        one = block.ThreadBlock(
+        one = block.CTA(
             code, memory, maps, _SHARED, (0, 1), draw=draw, late=late, pool=[]
         )
         with numpy.errstate(all="ignore"):

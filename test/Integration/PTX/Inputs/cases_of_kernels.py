@@ -115,7 +115,7 @@ class Setting:
     def run(self, compiled, seed, parts=1, blocks=2, late=1.0):
         """Gives the kernel that has run."""
         case = self.case
-        launch = launches.Launch(compiled, parts if compiled.merges else 1)
+        launch = launches.Launch(compiled, parts if compiled.combines else 1)
         for array in self._operands:
             if array.ndim:
                 launch.add_tensor(f"operand {len(launch.operands)}", array)

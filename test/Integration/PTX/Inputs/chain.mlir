@@ -8,7 +8,7 @@
 #km = affine_map<(n, m, k) -> (k, m)>
 #nm = affine_map<(n, m, k) -> (n, m)>
 #kn = affine_map<(n, m, k) -> (k, n)>
-#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_group = 1,
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1,
                              order = [load_k, qk, load_v(1), pv(1), act]>
 func.func @chain(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
   %c0 = arith.constant 0 : index

@@ -53,7 +53,7 @@ def check_code(schedule, ptx, query_dim, value_dim):
     if "strided" in schedule:
         loads = stores = 0
     # Threads write what a part of the keys gives.
-    if "split_keys" in schedule:
+    if "split_kv" in schedule:
         stores = 0
     expect_count("cp.async.bulk.tensor.4d.shared", loads)
     expect_count("cp.async.bulk.tensor.4d.global", stores)

@@ -119,14 +119,14 @@ class AttributesTest(unittest.TestCase):
     def test_kernels(self):
         text = """
     llvm.func @other(%arg0: i32) {
-    llvm.func @one(%arg0: !llvm.ptr {llvm.align = 64 : i64}) attributes {hopper.params = [{dims = array<i64: 0, 1>, kind = "map"}, {kind = "counter"}], hopper.schedule = #hopper.schedule<tile_m = 128, reverse>, hopper.threads = 384 : i64, nvvm.kernel, nvvm.maxntid = array<i32: 384>} {
+    llvm.func @one(%arg0: !llvm.ptr {llvm.align = 64 : i64}) attributes {hopper.params = [{dims = array<i64: 0, 1>, kind = "map"}, {kind = "counter"}], hopper.schedule = #hopper.schedule<tile_m = 128, longest_first>, hopper.threads = 384 : i64, nvvm.kernel, nvvm.maxntid = array<i32: 384>} {
 """
         self.assertEqual(
             attributes.kernels_of(text),
             {
                 "one": {
                     "params": [{"dims": [0, 1], "kind": "map"}, {"kind": "counter"}],
-                    "schedule": "#hopper.schedule<tile_m = 128, reverse>",
+                    "schedule": "#hopper.schedule<tile_m = 128, longest_first>",
                     "threads": 384,
                 }
             },

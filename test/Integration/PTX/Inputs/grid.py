@@ -1,4 +1,4 @@
-"""Runs all kernels of a program as a GPU does: whole thread blocks, some at a
+"""Runs all kernels of a program as a GPU does: whole CTAs, some at a
 time, in an order that a seed decides."""
 
 import functools
@@ -11,9 +11,9 @@ import ptx
 import shared
 import tensors
 
-# Thread blocks that run at the same time.
+# CTAs that run at the same time.
 _AT_ONCE = 2
-# Of a thread block on compute capability 9.0.
+# Of a CTA on compute capability 9.0.
 _MOST_SHARED = 232448
 
 
@@ -35,7 +35,7 @@ class Kernel:
         self._shared_bytes = size + attributes.get("shared_bytes", 0)
         if self._shared_bytes > _MOST_SHARED:
             raise ptx.PtxError(
-                f"a thread block has at most {_MOST_SHARED} bytes of shared memory, not"
+                f"a CTA has at most {_MOST_SHARED} bytes of shared memory, not"
                 f" {self._shared_bytes}"
             )
         arguments = launch.arguments(attributes)
@@ -87,10 +87,10 @@ class Kernel:
         return tensors.TensorMap(one.region, itemsize, extents, strides, box)
 
     def run(self, count, seed, late):
-        """Runs so many thread blocks. Copies are late with a probability."""
+        """Runs so many CTAs. Copies are late with a probability."""
         draw = numpy.random.default_rng(seed)
         make = functools.partial(
-            blocks.ThreadBlock,
+            blocks.CTA,
             self._code,
             self._launch.memory,
             self._maps,
@@ -110,7 +110,7 @@ class Kernel:
                 try:
                     alive = one.run()
                 except ptx.PtxError as error:
-                    raise ptx.PtxError(f"thread block {number}, {error}") from None
+                    raise ptx.PtxError(f"CTA {number}, {error}") from None
                 if not alive:
                     running.remove((number, one))
                     self.steps += sum(warp.steps for warp in one.warps)
@@ -119,9 +119,9 @@ class Kernel:
 
 def run(launch, seed=0, blocks=3, late=1.0):
     """Runs the kernels of a program in their order: persistent ones as so many
-    thread blocks, others as many as there are tiles. Gives the main one."""
+    CTAs, others as many as there are tiles. Gives the main one."""
     program = launch.program
-    for name, attributes in program.summaries.items():
+    for name, attributes in program.prologues.items():
         table = launch.operands[attributes["elements"]]
         warps = int(numpy.prod(table.shape))
         if "rows" in attributes:
@@ -142,12 +142,12 @@ def run(launch, seed=0, blocks=3, late=1.0):
     main = Kernel(launch, program.name, kernel)
     main.run(count, seed, late)
     _run_loops(launch, True, seed)
-    for name, attributes in program.merges.items():
+    for name, attributes in program.combines.items():
         shape = launch.operands[kernel["grid"]["operand"]].shape
         rows = int(numpy.prod([shape[dim] for dim in kernel["grid"]["dims"]]))
-        _run_warps(launch, name, attributes, rows * attributes["merge"], seed)
+        _run_warps(launch, name, attributes, rows * attributes["combine"], seed)
     if launch.counter.bytes.any():
-        raise ptx.PtxError("expects the counter to be 0 after all thread blocks")
+        raise ptx.PtxError("expects the counter to be 0 after all CTAs")
     return main
 
 

@@ -42,7 +42,7 @@ def strides_of(shape):
 class Program:
     """The kernels of a program, with the schedule that the compiler chooses or
     another one: those that fill tables, loops before and behind the one of the
-    attention or of gradients, and the one that merges the results of parts of
+    attention or of gradients, and the one that combines the results of parts of
     the keys, if there is one."""
 
     def __init__(self, text, schedule=None, options=()):
@@ -56,10 +56,10 @@ class Program:
             # The program whose translation that is.
             lowered = _run(path, "--until-after=reconcile-unrealized-casts", *options)
         kernels = attributes.kernels_of(lowered)
-        self.summaries = {n: x for n, x in kernels.items() if "elements" in x}
-        self.merges = {n: x for n, x in kernels.items() if "merge" in x}
+        self.prologues = {n: x for n, x in kernels.items() if "elements" in x}
+        self.combines = {n: x for n, x in kernels.items() if "combine" in x}
         self.loops = {n: x for n, x in kernels.items() if "vector_loop" in x}
-        helpers = {**self.summaries, **self.merges, **self.loops}
+        helpers = {**self.prologues, **self.combines, **self.loops}
         rest = [name for name in kernels if name not in helpers]
         if len(rest) != 1:
             raise ptx.PtxError(f"expects one kernel of the attention, not {rest}")
@@ -147,7 +147,7 @@ class Launch:
             )
 
     def _extent(self, extent):
-        if "parts" in extent:
+        if "num_splits" in extent:
             return self.parts
         more = 0
         if "plus_rows" in extent:
@@ -185,10 +185,10 @@ class Launch:
             return one.scalar
         raise ptx.PtxError(f"does not know the parameter {kind}")
 
-    def run_summaries(self):
+    def run_prologues(self):
         """Fills the tables: a warp for each element, and some that have none.
         Gives them as bytes, by how the attribute lists them."""
-        for name, kernel in self.program.summaries.items():
+        for name, kernel in self.program.prologues.items():
             elements = int(numpy.prod(self.operands[kernel["elements"]].shape))
             threads = kernel["threads"]
             blocks = -(-elements * warp.LANES // threads) + 1
@@ -207,7 +207,7 @@ class Launch:
         result = []
         for operand, table in zip(self.operands[tables["first"] :], tables["tables"]):
             # The kernel itself fills those of parts.
-            if any("parts" in extent for extent in table["extents"]):
+            if any("num_splits" in extent for extent in table["extents"]):
                 continue
             result.append(operand.region.values(kinds[table["bytes"]], operand.shape))
             operand.region.writable[:] = False
@@ -225,7 +225,7 @@ class Launch:
         return min(group & -group, _MOST_PACKED) if group else 1
 
     def tiles(self):
-        """The number of tiles of queries of each head, and of all."""
+        """The number of Q blocks of each head, and of all."""
         grid = self.program.kernel["grid"]
         shape = self.operands[grid["operand"]].shape
         batch, heads, rows = (shape[dim] for dim in grid["dims"])
@@ -233,15 +233,15 @@ class Launch:
         of_head = -(-rows * packed // self.program.schedule("tile_m"))
         return of_head, batch * (heads // packed) * of_head
 
-    def run_merge(self):
-        """Runs the kernel that merges parts: so many warps for each row, and some
+    def run_combine(self):
+        """Runs the kernel that combines parts: so many warps for each row, and some
         that have none."""
-        ((name, kernel),) = self.program.merges.items()
+        ((name, kernel),) = self.program.combines.items()
         grid = self.program.kernel["grid"]
         shape = self.operands[grid["operand"]].shape
         rows = int(numpy.prod([shape[dim] for dim in grid["dims"]]))
         warps = kernel["threads"] // warp.LANES
-        blocks = -(-rows * kernel["merge"] // warps) + 1
+        blocks = -(-rows * kernel["combine"] // warps) + 1
         entry = self.program.entry(name)
         warp.launch(entry, self.memory, self.arguments(kernel), blocks, warps)
 

@@ -20,7 +20,7 @@ _SCHEDULE = "#hopper.schedule<tile_m = {}, tile_n = 64, stages = 2, registers = 
 class Test(typing.NamedTuple):
     """A kernel, on batches, heads, heads of keys, queries and keys.
 
-    Where a thread block has one tile, nobody waits for what is released last,
+    Where a CTA has one tile, nobody waits for what is released last,
     so that it changes nothing to leave that out.
     """
 
@@ -33,7 +33,7 @@ class Test(typing.NamedTuple):
 
 
 TESTS = [
-    Test("causal", _SCHEDULE.format(128, 240, "reverse, persistent, ping_pong")),
+    Test("causal", _SCHEDULE.format(128, 240, "longest_first, persistent, ping_pong")),
     Test("causal", _SCHEDULE.format(128, 232, "persistent, q_in_registers")),
     Test(
         "bias-bhij",

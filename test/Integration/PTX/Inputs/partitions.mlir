@@ -19,7 +19,7 @@ gpu.module @m {
     %qs = hopper.create_channel : !hopper.channel<2x80x64xbf16>
     %ls = hopper.create_channel : !hopper.channel<2x80xf32>
     %ds = hopper.create_channel : !hopper.channel<2x80x128xbf16>
-    %turns = hopper.create_turns : !hopper.turns
+    %barrier = hopper.create_ping_pong : !hopper.ping_pong
     hopper.warp_specialize partition @load threads(1) {
       hopper.put %ks[%n0], %k[%c0, %c0, %c0] : !hopper.channel<1x128x64xbf16>, !hopper.map<128x64xbf16>
       scf.for %t = %c0 to %num step %c1 {
@@ -36,9 +36,9 @@ gpu.module @m {
         %n = arith.index_cast %t : index to i32
         %row = arith.muli %t, %c80 : index
         %qt = hopper.get %qs[%n] : !hopper.channel<2x80x64xbf16> -> !hopper.tile<80x64xbf16>
-        hopper.take_turn %turns : !hopper.turns
+        hopper.ping_pong_wait %barrier : !hopper.ping_pong
         %s0 = hopper.mma %krows, %qt : !hopper.tile<64x64xbf16, of 128>, !hopper.tile<80x64xbf16> -> !hopper.pending<vector<80x64xf32>>
-        hopper.pass_turn %turns : !hopper.turns
+        hopper.ping_pong_arrive %barrier : !hopper.ping_pong
         %s = hopper.wait %s0 in_flight 0 : !hopper.pending<vector<80x64xf32>>
         hopper.release %qs[%n] : !hopper.channel<2x80x64xbf16>
         %lt = hopper.get %ls[%n] : !hopper.channel<2x80xf32> -> !hopper.tile<80xf32>
@@ -148,18 +148,18 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
-    %box = hopper.create_mailbox : !hopper.mailbox<1>
+    %box = hopper.create_work_queue : !hopper.work_queue<1>
     hopper.warp_specialize partition @count threads(1) {
       scf.for %t = %c0 to %num step %c1 {
         %n = arith.index_cast %t : index to i32
         %x = arith.muli %n, %n : i32
-        hopper.post %box[%n], %x : !hopper.mailbox<1>
+        hopper.post %box[%n], %x : !hopper.work_queue<1>
       }
     } partition @warps replicas(2) warps(1) {
       %w = hopper.warpgroup_id
       scf.for %t = %c0 to %num step %c1 {
         %n = arith.index_cast %t : index to i32
-        %x = hopper.receive %box[%n] : !hopper.mailbox<1> -> i32
+        %x = hopper.receive %box[%n] : !hopper.work_queue<1> -> i32
         memref.store %x, %out[%t, %w] : memref<?x?xi32>
         hopper.sync
       }
@@ -168,7 +168,7 @@ gpu.module @m {
       %at = arith.addi %w, %c2 : index
       scf.for %t = %c0 to %num step %c1 {
         %n = arith.index_cast %t : index to i32
-        %x = hopper.receive %box[%n] : !hopper.mailbox<1> -> i32
+        %x = hopper.receive %box[%n] : !hopper.work_queue<1> -> i32
         memref.store %x, %out[%t, %at] : memref<?x?xi32>
         hopper.sync
       }

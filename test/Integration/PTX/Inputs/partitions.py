@@ -72,7 +72,7 @@ class Kernel:
                 value = getattr(value, "base", value)
                 bits = int(value).to_bytes(size, "little")
                 region.fill(numpy.frombuffer(bits, numpy.uint8))
-        one = blocks.ThreadBlock(
+        one = blocks.CTA(
             steps.Code(self._entry, symbols),
             self._memory,
             maps,

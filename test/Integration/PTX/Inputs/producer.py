@@ -1,4 +1,4 @@
-"""Executes the warp of a thread block that copies tiles.
+"""Executes the warp of a CTA that copies tiles.
 
 Copies of the tensor engine are not made but noted down, with the numbers that
 are sent along in shared memory. Nobody consumes them: a wait for room ends at
@@ -64,7 +64,7 @@ class Producer(warp.Warp):
         self.reset()
 
     def reset(self):
-        """Before another thread block."""
+        """Before another CTA."""
         self.puts = []
         self._numbers, self._slots = [], []
         # Where threads have copied elements to since the last arrival.
@@ -75,7 +75,7 @@ class Producer(warp.Warp):
         self.shared.defined[:] = False
 
     def check(self):
-        """At the end of a thread block."""
+        """At the end of a CTA."""
         if self._numbers:
             raise PtxError("a number was stored and never sent")
         if self._elements:
@@ -212,7 +212,7 @@ class Producer(warp.Warp):
 
 
 class Visit(typing.NamedTuple):
-    """A tile of keys, and whether it needs the predicate, or None where the
+    """A KV block, and whether it needs the predicate, or None where the
     kernel counts tiles and does not say so."""
 
     first: int
@@ -220,9 +220,9 @@ class Visit(typing.NamedTuple):
 
 
 def run(launch, blocks):
-    """Runs the producers of all thread blocks, one after the other.
+    """Runs the producers of all CTAs, one after the other.
 
-    Gives, by batch, head and first query, the tiles of keys that are copied, by
+    Gives, by batch, head and first query, the KV blocks that are copied, by
     all parts from the last one on.
     """
     program = launch.program
@@ -249,12 +249,12 @@ def run(launch, blocks):
                 raise PtxError(f"visits {place} twice")
             visits[place] = tiles + visits.get(place, [])
     if launch.counter.bytes.any():
-        raise PtxError("expects the counter to be 0 after all thread blocks")
+        raise PtxError("expects the counter to be 0 after all CTAs")
     return visits
 
 
 def _read(launch, puts):
-    """What the puts of a thread block mean: its tiles of queries in order."""
+    """What the puts of a CTA mean: its Q blocks in order."""
     tiles, messages = [], []
     for put in puts:
         if put.vector:
@@ -306,7 +306,7 @@ def _check_messages(launch, messages, places):
 
 
 def _read_tile(launch, place, numbers, keys, values, vectors):
-    """The tiles of keys, from where they are and the codes before them."""
+    """The KV blocks, from where they are and the codes before them."""
     _, head, batch = place
     queries, heads = (launch.operands[n].shape for n in (0, 1))
     own = (
@@ -314,7 +314,7 @@ def _read_tile(launch, place, numbers, keys, values, vectors):
         0 if heads[0] == 1 else batch,
     )
     if [place for place, _ in keys] != [place for place, _ in values]:
-        raise PtxError("expects the values of each tile of keys")
+        raise PtxError("expects the values of each KV block")
     for (_, *other), _ in keys:
         if tuple(other) != own:
             raise PtxError(f"expects keys of {own} for {place}, but got {other}")

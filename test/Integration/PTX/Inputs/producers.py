@@ -19,15 +19,15 @@ from programs import Case, program
 
 _BLOCK = (
     "#hopper.schedule<tile_m = 128, tile_n = {}, stages = 2, registers = 240, "
-    "head_group = 8, reverse>"
+    "head_swizzle = 8, longest_first>"
 )
 _SPLIT = (
     "#hopper.schedule<tile_m = 64, tile_n = {}, stages = 2, registers = 208, "
-    "head_group = 8, reverse, split_keys>"
+    "head_swizzle = 8, longest_first, split_kv>"
 )
 _PERSISTENT = (
     "#hopper.schedule<tile_m = 128, tile_n = {}, stages = 2, registers = 240, "
-    "head_group = 8, reverse, persistent, q_in_registers>"
+    "head_swizzle = 8, longest_first, persistent, q_in_registers>"
 )
 
 
@@ -57,11 +57,11 @@ def _in_order(schedule):
     return f"{schedule[:-1]}, {_ORDER}>"
 
 
-# A producer looks at 32 tiles of keys at a time: there are 71 of 128 keys here.
+# A producer looks at 32 KV blocks at a time: there are 71 of 128 keys here.
 _LONG = (1, 2, 1, 300, 9000)
-# A few tiles of queries, so that blocks compute several.
+# A few Q blocks, so that blocks compute several.
 _WIDE = (2, 4, 2, 700, 1100)
-# Exactly 32 tiles of keys, all of them full.
+# Exactly 32 KV blocks, all of them full.
 _EVEN = (1, 1, 1, 256, 4096)
 _SMALL = [(1, 2, 1, 0, 100), (2, 2, 2, 100, 0), (1, 1, 1, 1, 1), (1, 2, 2, 129, 1)]
 
@@ -156,7 +156,7 @@ class Setting(typing.NamedTuple):
     mask_of: typing.Callable
     # What the tables of kernels that run before are to hold, in any order.
     tables: list
-    # Whether two more tell between which tiles of keys those needed are.
+    # Whether two more tell between which KV blocks those needed are.
     has_limits: bool = False
 
 
@@ -232,7 +232,7 @@ def _check_tables(got, expected):
 
 
 def _check_limits(firsts, lasts, setting, exact):
-    """Tables of the first and the last tile of keys that each tile of queries
+    """Tables of the first and the last KV block that each Q block
     needs: one after all tiles and -1 where it needs none."""
     launch = setting.launch
     rows, columns = (launch.program.schedule(x) for x in ("tile_m", "tile_n"))
@@ -277,7 +277,7 @@ def _check(test):
         )
         launch = setting.launch
         launch.add_tables()
-        tables = launch.run_summaries()
+        tables = launch.run_prologues()
         if setting.has_limits:
             # They are made of the others.
             _check_limits(*tables[-2:], setting, test.exact)

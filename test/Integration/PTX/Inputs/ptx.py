@@ -59,7 +59,7 @@ class Entry(typing.NamedTuple):
     # The type of elements of each register.
     registers: dict
     instructions: list
-    # How many thread blocks a multiprocessor is to have room for.
+    # How many CTAs a multiprocessor is to have room for.
     blocks: int
     # Names and sizes in bytes of what lies in shared memory, with alignments.
     variables: list

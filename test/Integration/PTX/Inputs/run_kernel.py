@@ -1,4 +1,4 @@
-"""Executes the GPU kernels of a program on the CPU, whole thread blocks with all
+"""Executes the GPU kernels of a program on the CPU, whole CTAs with all
 of their warps, and compares the results with those of the CPU target.
 
 Prints the largest errors, or the first access or wait that is wrong: a race, a
@@ -181,10 +181,10 @@ def main():
         help="how likely copies are not to come before they have to",
     )
     parser.add_argument(
-        "--blocks", type=int, default=2, help="thread blocks of a persistent kernel"
+        "--blocks", type=int, default=2, help="CTAs of a persistent kernel"
     )
     parser.add_argument(
-        "--parts", type=int, default=2, help="parts of the keys with split_keys"
+        "--num-splits", type=int, default=2, help="parts of the keys with split_kv"
     )
     parser.add_argument("--tolerance", type=float, default=0.03)
     options = parser.parse_args()
@@ -209,7 +209,7 @@ def _execute(options):
         with open(options.ptx) as file:
             program.ptx = file.read()
     print(program.kernel["schedule"])
-    parts = options.parts if program.merges else 1
+    parts = options.num_splits if program.combines else 1
     status = 0
     for seed in range(options.seed, options.seed + options.seeds):
         start = time.time()

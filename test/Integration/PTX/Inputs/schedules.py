@@ -3,7 +3,7 @@
 Usage: schedules.py PTXAS DIRECTORY SHARD/SHARDS
 
 The schedules are those that attn-hopper-assign-schedule lists: for all head
-dimensions each but those of last resort, for few tiles and for any strides,
+dimensions each but those of last resort, for split-KV and for any strides,
 which are for the least and the greatest that have them; and for pairs of dimensions, windows, and
 biases, those that come first.
 Files are written to DIRECTORY.
@@ -69,7 +69,7 @@ def list_schedules(directory):
     return [
         (*cases[bisect.bisect_right(starts, int(line)) - 1], schedule, name != "schedule")
         for line, name, schedule in re.findall(
-            r":(\d+):\d+: remark: (schedule|last resort|for few tiles|for any strides): (#hopper\.schedule<.*>)",
+            r":(\d+):\d+: remark: (schedule|last resort|split-KV|for any strides): (#hopper\.schedule<.*>)",
             remarks,
         )
     ]

@@ -1,4 +1,4 @@
-"""Shared memory of a thread block, which knows who has read and written what.
+"""Shared memory of a CTA, which knows who has read and written what.
 
 An access that is not ordered with an earlier one of the same bytes is a race, if
 one of them writes; so is one of the asynchronous proxy after a write without

@@ -50,7 +50,7 @@ class Test(typing.NamedTuple):
 _SCHEDULES = [
     "tile_m = 64, tile_n = 64, stages = 2, registers = 240, persistent, "
     "order = [load_k, qk, load_v(1), pv(1), softmax]",
-    "tile_m = 128, tile_n = 64, stages = 2, registers = 240, both_ends, head_group = 2, "
+    "tile_m = 128, tile_n = 64, stages = 2, registers = 240, zigzag, head_swizzle = 2, "
     "order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]",
 ]
 TESTS = [

@@ -1,4 +1,4 @@
-"""The code of an entry, as steps that warps of a thread block take.
+"""The code of an entry, as steps that warps of a CTA take.
 
 A step is a run of instructions that only compute, or one other instruction.
 """

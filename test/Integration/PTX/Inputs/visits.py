@@ -1,4 +1,4 @@
-"""Which tiles of keys each tile of queries needs, by the mask of all pairs, and
+"""Which KV blocks each Q block needs, by the mask of all pairs, and
 whether what a producer copies is that."""
 
 import typing
@@ -25,7 +25,7 @@ _WARPGROUP_ROWS = 64
 
 
 def needed(mask, rows, columns, short_first=False):
-    """By the first query of a tile, its tiles of keys. `mask` has a row for each
+    """By the first query of a tile, its KV blocks. `mask` has a row for each
     query; a tile that keys do not fill needs a predicate. The first tile may be
     the one that has fewer rows, in those of warpgroups."""
     queries, keys = mask.shape
@@ -51,7 +51,7 @@ def needed(mask, rows, columns, short_first=False):
 
 
 def compare(got, expected, place):
-    """Raises what is wrong with the visits of one tile of queries: tiles that
+    """Raises what is wrong with the visits of one Q block: tiles that
     are missing, called full but are not, twice, or out of order."""
     firsts = [visit.first for visit in got]
     by_first = {visit.first: visit.partial for visit in got}

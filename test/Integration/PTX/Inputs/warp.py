@@ -69,7 +69,7 @@ class Warp:
         self.symbols["attn_shared"] = self.shared.base
 
     def run(self, block=0, warp=0, blocks=1):
-        """Runs a warp of a thread block to its end."""
+        """Runs a warp of a CTA to its end."""
         self.registers = {
             "%tid.x": numpy.arange(LANES, dtype=numpy.uint32)
             + numpy.uint32(LANES * warp),

@@ -42,15 +42,15 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "attn.schedule";
 inline constexpr llvm::StringLiteral kSitesAttrName = "attn.sites";
 /// Of an attention whose mask is not asked which tiles it needs.
 inline constexpr llvm::StringLiteral kWholeAttrName = "attn.whole";
-/// Of an attention with lists of single keys whose tiles of queries gather the
+/// Of an attention with lists of single keys whose Q blocks gather the
 /// keys that they have.
 inline constexpr llvm::StringLiteral kGatheredAttrName = "attn.gathered";
 /// The attribute of the function argument that these errors are reported to:
 /// memref<?xi64>, two elements for each number in `attn.sites`: an index that
 /// is out of range, and the extent that it should be below.
 inline constexpr llvm::StringLiteral kStatusAttrName = "attn.status";
-/// The attribute of a function `F.plan` that holds one text for each constraint
-/// on extents (see attn-plan).
+/// The attribute of a function `F.shapes` that holds one text for each
+/// constraint on extents (see attn-shape-function).
 inline constexpr llvm::StringLiteral kConstraintsAttrName = "attn.constraints";
 
 /// By how much the base-2 exponent of a maximum may grow before sums and

@@ -1,4 +1,4 @@
-//===- AttnAttrs.td - Attributes of the attn dialect ------*- tablegen -*-===//
+//===- AttnAttrs.td - Attributes of the attn dialect -------*- tablegen -*-===//
 
 #ifndef ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD
 #define ATTN_DIALECT_ATTN_IR_ATTNATTRS_TD
@@ -46,7 +46,7 @@ def Attn_RowScheduleAttr : AttrDef<Attn_Dialect, "RowSchedule", [
   let description = [{
     Queries that have lists of single keys share none of them, so that a query is a tile of its own (`tile_m` is 1).
 
-    * `rows`: queries that one worker computes: one after the other on a core of a CPU, or each by a warp of a thread block of a GPU.
+    * `rows`: queries that one worker computes: one after the other on a core of a CPU, or each by a warp of a CTA of a GPU.
     * `tile_n`: keys of one step, of which there is a score each at a time, at least two.
     * `lanes`: what shares a key: elements of the accumulator type in a hardware vector, or threads of a warp, a power of two.
 
@@ -68,8 +68,8 @@ def Attn_WorkerAttr : AttrDef<Attn_Dialect, "Worker", [
   let mnemonic = "worker";
   let summary = "one dimension of the grid of workers";
   let description = [{
-    Maps a dimension of an `scf.forall` to workers: cores of a CPU, or thread blocks of a
-    GPU. `attn-tile` puts it on the loop over (batch, head, tile of queries), which
+    Maps a dimension of an `scf.forall` to workers: cores of a CPU, or CTAs of a
+    GPU. `attn-tile` puts it on the loop over (batch, head, Q block), which
     keeps the loop in place even where it has a single iteration.
 
     * `dim`: 0 for the batch, 1 for the head, 2 for the tile of queries or the row of a table, 3 for its column.

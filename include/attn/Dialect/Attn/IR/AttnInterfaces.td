@@ -1,4 +1,4 @@
-//===- AttnInterfaces.td - Interfaces of the attn dialect -*- tablegen -*-===//
+//===- AttnInterfaces.td - Interfaces of the attn dialect --*- tablegen -*-===//
 
 #ifndef ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD
 #define ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD
@@ -88,7 +88,7 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{How many query heads of a group a tile has at most, a power of two
       that divides the rows of a tile; 1 where each tile is of one head.}],
       "int64_t", "getMostPackedHeads", (ins), [{}], [{ return 1; }]>,
-    InterfaceMethod<[{Query rows that find out together which tiles of keys they compute with:
+    InterfaceMethod<[{Query rows that find out together which KV blocks they compute with:
       all rows of a tile, unless partitions of a worker have some of them each.}],
       "int64_t", "getPartitionRows", (ins), [{}], [{ return $_attr.getTileM(); }]>,
     InterfaceMethod<"What the first row of each tile is a multiple of.",

@@ -6,7 +6,7 @@
 include "attn/Dialect/Attn/IR/AttnDialect.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Attn_ListWordsOp : Attn_Op<"list_words", [
+def Attn_KeyBitmaskOp : Attn_Op<"key_bitmask", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a list of numbers as bits of words";
   let description = [{
@@ -25,7 +25,7 @@ def Attn_ListWordsOp : Attn_Op<"list_words", [
     Example:
 
     ```mlir
-    %w = attn.list_words %columns[%begin, %end] into %row[%c0, %c0, %c0]
+    %w = attn.key_bitmask %columns[%begin, %end] into %row[%c0, %c0, %c0]
         : tensor<?xi32>, tensor<1x1x1x?xi32> -> tensor<1x1x1x?xi32>
     ```
 
@@ -43,11 +43,11 @@ def Attn_ListWordsOp : Attn_Op<"list_words", [
   let hasVerifier = 1;
 }
 
-def Attn_ListUnionsOp : Attn_Op<"list_unions", [
+def Attn_KeyUnionOp : Attn_Op<"key_union", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "the keys that some query of a tile has in its list";
   let description = [{
-    Of lists in the format CSR (see `attn.attention`), each with what it is for a batch and a head, three tables by tiles of queries:
+    Of lists in the format CSR (see `attn.attention`), each with what it is for a batch and a head, three tables by Q blocks:
 
     * `places[b, h, t]`: the first page of tile `t`, and the number of its keys: those that the list of some of its queries holds, once each, in ascending order.
     * `numbers[page, n]`: key `n` of a page, the pages of a tile one after the other. Where a page is longer than what is left of the keys, the rest is the number of all keys, which is no key.
@@ -60,14 +60,14 @@ def Attn_ListUnionsOp : Attn_Op<"list_unions", [
 
     * `rows`, `columns`: the lists, as tensors or their buffers.
     * `queries`, `keys`: how many there are of each.
-    * `into`: none, or the tables, if they are buffers. Then thread block `n` of a kernel fills what belongs to tile `n`.
+    * `into`: none, or the tables, if they are buffers. Then CTA `n` of a kernel fills what belongs to tile `n`.
 
     The results are the tables if they are tensors.
 
     Example:
 
     ```mlir
-    %places, %numbers, %words = attn.list_unions %rows, %columns queries %nq keys %nk tile [64, 128]
+    %places, %numbers, %words = attn.key_union %rows, %columns queries %nq keys %nk tile [64, 128]
         : tensor<4x?xi32>, tensor<?xi32> -> tensor<1x4x?x2xi32>, tensor<?x128xi32>, tensor<?x4x64xi32>
     ```
 

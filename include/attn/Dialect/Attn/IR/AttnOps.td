@@ -1,4 +1,4 @@
-//===- AttnOps.td - Operations of the attn dialect --------*- tablegen -*-===//
+//===- AttnOps.td - Operations of the attn dialect ---------*- tablegen -*-===//
 
 #ifndef ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
 #define ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
@@ -199,7 +199,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     `acc` is `[B, Hq, Sq, Dv]` in the layout of o, `max` and `sum` are `[B, Hq, Sq]`; all are
     f32 (f64 for f64 inputs).
 
-    The optional `blocks` region bounds the keys that a tile of queries needs.
+    The optional `blocks` region bounds the keys that a Q block needs.
     Its arguments are `b`, `h`, `i0`, `i1`, `skv`, then one for each capture; for the query rows
     `i0 <= i < i1` and the keys `0 <= j < skv` it yields four indices `lo`, `full_lo`, `full_hi`, `hi`:
     keys below `lo` or from `hi` on are masked for every row, keys from `full_lo` to below `full_hi`
@@ -482,7 +482,7 @@ def Attn_RangeOverOp : Attn_Op<"range_over", [SameVariadicOperandSize, Recursive
 
     It is what `attn.range` is for reads whose indices are known: for reads at positions that a capture holds, comparisons of floats, and
     whatever else has to be computed for each query or each key of a tile to know what it is for the tile. Over queries and keys both, it
-    evaluates a mask. `attn-tile` computes it once for a tile of queries, of keys, or of pairs, whichever it depends on.
+    evaluates a mask. `attn-tile` computes it once for a Q block, of keys, or of pairs, whichever it depends on.
 
     Operands:
 

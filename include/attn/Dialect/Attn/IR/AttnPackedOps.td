@@ -47,7 +47,7 @@ class Attn_PackedViewOp<string mnemonic> : Attn_Op<mnemonic, [Pure]> {
   let hasVerifier = 1;
 }
 
-def Attn_PackHeadsOp : Attn_PackedViewOp<"pack_heads"> {
+def Attn_PackGQAOp : Attn_PackedViewOp<"pack_gqa"> {
   let summary = "see the rows of several heads as rows of one";
   let description = [{
     A view of `source` in which `count` heads that follow each other are one, whose rows are those of the first query of
@@ -68,7 +68,7 @@ def Attn_PackHeadsOp : Attn_PackedViewOp<"pack_heads"> {
     Example:
 
     ```mlir
-    %packed = attn.pack_heads %q by %p heads 1 rows 2 : tensor<2x32x?x128xbf16> -> tensor<2x?x?x128xbf16>
+    %packed = attn.pack_gqa %q by %p heads 1 rows 2 : tensor<2x32x?x128xbf16> -> tensor<2x?x?x128xbf16>
     ```
 
     Errors: dimensions that are the same, or not of the tensor; a result whose heads or rows are static, or that has another
@@ -79,7 +79,7 @@ def Attn_PackHeadsOp : Attn_PackedViewOp<"pack_heads"> {
 def Attn_UnpackHeadsOp : Attn_PackedViewOp<"unpack_heads"> {
   let summary = "see rows of packed heads as those of each head";
   let description = [{
-    The inverse of `attn.pack_heads`:
+    The inverse of `attn.pack_gqa`:
 
     ```
     result[.., h, .., i, ..] = source[.., h / count, .., i * count + h mod count, ..]

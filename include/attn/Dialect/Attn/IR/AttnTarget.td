@@ -15,11 +15,11 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
 
     * `chip`: the name that LLVM and ptxas have for it.
     * `sms`: multiprocessors.
-    * `sm_shared`, `cta_shared`: bytes of shared memory of a multiprocessor, and the most that a thread block may have.
-    * `reserved_shared`: bytes that the hardware takes of it for each thread block.
+    * `sm_shared`, `cta_shared`: bytes of shared memory of a multiprocessor, and the most that a CTA may have.
+    * `reserved_shared`: bytes that the hardware takes of it for each CTA.
     * `sm_registers`, `thread_registers`: registers of a multiprocessor, and the most that a thread may have.
     * `warp_threads`: threads of a warp.
-    * `sm_threads`, `cta_threads`, `sm_ctas`: the most threads of a multiprocessor and of a thread block, and thread blocks of a multiprocessor.
+    * `sm_threads`, `cta_threads`, `sm_ctas`: the most threads of a multiprocessor and of a CTA, and CTAs of a multiprocessor.
     * `ptx`: the least version of PTX that has the chip, 80 for 8.0.
     * `wgmma`: whether warpgroups have products of matrices in shared memory: 64 rows, a multiple of 8 columns up to 256, and 32 bytes of the reduced extent.
     * `tma`: whether copies of boxes of tensors run in the background.

@@ -60,7 +60,7 @@ def AttnOnlineSoftmaxPass : Pass<"attn-online-softmax"> {
 //===----------------------------------------------------------------------===//
 
 def AttnClassifyBlocksPass : Pass<"attn-classify-blocks"> {
-  let summary = "derive the keys that a tile of queries needs from its mask";
+  let summary = "derive the keys that a Q block needs from its mask";
   let description = [{
     Fills the `blocks` region of each `attn.online_attention` that has a mask and no bounds yet.
 

@@ -24,7 +24,7 @@ enum class SparsityForm {
   Blocks,
   /// Rows with lists of single keys.
   Lists,
-  /// Tiles of queries, each with the keys that the lists of some of them hold.
+  /// Q blocks, each with the keys that the lists of some of them hold.
   Gathered,
   /// Lists of single keys below a fixed density, otherwise dense, as xFormers
   /// has it: a baseline.

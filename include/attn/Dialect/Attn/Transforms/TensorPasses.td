@@ -177,7 +177,7 @@ def AttnChooseSparsityPass : Pass<"attn-choose-sparsity"> {
     * `dense`: the lists become bits, one for each pair, in words of 32 keys, by a loop in front of the attention, and the mask asks for the bit of a pair.
       What it costs grows with all pairs, each of which costs far less. Words are one bit for each pair of a query and a key of each list.
 
-    * `gathered`: with `one-per-launch`, as for a GPU. The lists stay, but the attention is marked `attn.gathered`: tiles of queries meet the keys that some of their lists hold.
+    * `gathered`: with `one-per-launch`, as for a GPU. The lists stay, but the attention is marked `attn.gathered`: Q blocks meet the keys that some of their lists hold.
       What it costs grows with these. It is taken only if it is asked for.
 
     With `auto`, costs of the first two are computed from the extents of the operands, as a model has them that was measured
@@ -361,16 +361,16 @@ def AttnCanonicalizeScorePass : Pass<"attn-canonicalize-score"> {
   ];
 }
 
-def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
+def AttnShapeFunctionPass : Pass<"attn-shape-function", "::mlir::ModuleOp"> {
   let summary = "add functions that compute the extents of results";
   let description = [{
-    For each public function `F` with a body, adds a function `F.plan` with the arguments
+    For each public function `F` with a body, adds a function `F.shapes` with the arguments
     of `F`. It reads the extents of its arguments and nothing else, and has no branches. It returns
 
     * for each constraint on extents a condition, and two extents that break it if it does not hold;
     * then the extents of the results of `F`, dimension by dimension and result by result.
 
-    The function attribute `attn.constraints` of `F.plan` holds one text for each
+    The function attribute `attn.constraints` of `F.shapes` holds one text for each
     constraint, in which `%0`, `%1` stand for its two extents. A kernel package keeps the function as a
     list of operations, which a call evaluates; what is wrong with extents is the first constraint that they break.
     There are constraints for
@@ -402,7 +402,7 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     After, besides `@f`, shortened:
 
     ```mlir
-    func.func @f.plan(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x64xf32>, %v: tensor<2x8x?x64xf32>)
+    func.func @f.shapes(%q: tensor<2x8x?x64xf32>, %k: tensor<2x8x?x64xf32>, %v: tensor<2x8x?x64xf32>)
         -> (i1, index, index, index, index, index, index)
         attributes {attn.constraints = ["...: expects k and v to have the same length, but got %0 and %1"]} {
       %sq = tensor.dim %q, %c2 : tensor<2x8x?x64xf32>
@@ -434,7 +434,7 @@ def AttnDestinationArgumentsPass : Pass<"attn-destination-arguments", "::mlir::M
     Destinations are marked as writable, and arguments that are tensors as not writable. A destination is named by the
     `attn.name` of the result, or "out" and its number.
 
-    Functions with `attn.constraints`, which attn-plan makes, stay as they are.
+    Functions with `attn.constraints`, which attn-shape-function makes, stay as they are.
 
     Before:
 

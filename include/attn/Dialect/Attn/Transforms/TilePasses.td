@@ -9,11 +9,11 @@ include "mlir/Pass/PassBase.td"
 // Online to tile level
 //===----------------------------------------------------------------------===//
 
-def AttnPackHeadsPass : Pass<"attn-pack-heads"> {
+def AttnPackGQAPass : Pass<"attn-pack-gqa"> {
   let summary = "make rows of one head of those of heads that share keys";
   let description = [{
-    Where the schedule packs heads (`pack_heads` of `#hopper.schedule`), an `attn.online_attention` and the `attn.finalize` of its state become
-    those of fewer heads with more rows: P heads of a group become one (`attn.pack_heads`), where a group is what has one head of keys and values.
+    Where the schedule packs heads (`pack_gqa` of `#hopper.schedule`), an `attn.online_attention` and the `attn.finalize` of its state become
+    those of fewer heads with more rows: P heads of a group become one (`attn.pack_gqa`), where a group is what has one head of keys and values.
     P is a power of two that divides the heads of a group, up to what the schedule says; a launch chooses it
     (`attn.packed_count`), so that one program serves any extents.
 
@@ -22,7 +22,7 @@ def AttnPackHeadsPass : Pass<"attn-pack-heads"> {
 
     Precondition: attentions have no `sparsity`, no `offsets` and no `tiles` region, and bounds in `blocks` do not depend on the head;
     the state starts filled, and one `attn.finalize` takes it. Anything else is an error.
-    Postcondition: attentions compute with `attn.pack_heads` of queries and destinations; `attn.unpack_heads` gives the results.
+    Postcondition: attentions compute with `attn.pack_gqa` of queries and destinations; `attn.unpack_heads` gives the results.
 
     Before, with 8 heads of queries for 2 of keys:
 
@@ -34,7 +34,7 @@ def AttnPackHeadsPass : Pass<"attn-pack-heads"> {
 
     ```mlir
     %p = attn.packed_count %q heads 1 of %k heads 1 most 64 : tensor<2x8x?x64xbf16>, tensor<2x2x?x64xbf16>
-    %packed = attn.pack_heads %q by %p heads 1 rows 2 : tensor<2x8x?x64xbf16> -> tensor<2x?x?x64xbf16>
+    %packed = attn.pack_gqa %q by %p heads 1 rows 2 : tensor<2x8x?x64xbf16> -> tensor<2x?x?x64xbf16>
     %r:3 = attn.online_attention ... ins(%packed, %k, %v, %p : ...)
         mask(%b, %h, %i, %j, %n) { %q = arith.divui %i, %n : index  %p = arith.cmpi sle, %j, %q : index ... }
     ```
@@ -50,14 +50,14 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
   let description = [{
     Each `attn.attention_grad` becomes loops over work tiles, as `attn-tile` makes of attentions:
 
-    * for `dq`, over tiles of queries, each with a loop over tiles of keys,
-    * for `dk` and `dv`, over tiles of keys, each with a loop over tiles of the queries of all heads and batches that share them,
+    * for `dq`, over Q blocks, each with a loop over KV blocks,
+    * for `dk` and `dv`, over KV blocks, each with a loop over tiles of the queries of all heads and batches that share them,
     * for each capture, over parts of its gradient that work tiles do not share, and in each over all pairs that may contribute to it, with `attn.scatter`.
 
     The steps of these loops are `@load_q`, `@load_k`, `@load_v`, `@load_do`, the products `@qk` and `@dp`, `@exp`, which makes probabilities of scores and lse, `@ds`, which makes the
     gradients of the products of queries and keys, and the sums `@dq`, `@dk`, `@dv`. Probabilities are computed in each of them, and not kept.
 
-    With `one-pass` there is one loop, over tiles of keys, in which each tile of queries is met once: what it gets of `dq` is added to a buffer that work tiles share
+    With `one-pass` there is one loop, over KV blocks, in which each Q block is met once: what it gets of `dq` is added to a buffer that work tiles share
     (`attn.accumulate`, step `@red`). A loop over queries before it computes what they share, lse in base 2 and delta, and one behind it rounds `dq`. Queries of all heads that share the keys are one loop. Probabilities are rounded before
     they are multiplied, as an eager program does.
 
@@ -80,8 +80,8 @@ def AttnTilePass : Pass<"attn-tile"> {
   let summary = "cut attentions into loops over tiles of queries and keys";
   let description = [{
     Each `attn.finalize` with the `attn.online_attention` that feeds it alone becomes one
-    `scf.forall` over (batch, head, tile of queries). Its body is the program of one worker:
-    it loads its queries once, loops over tiles of keys with the state of the
+    `scf.forall` over (batch, head, Q block). Its body is the program of one worker:
+    it loads its queries once, loops over KV blocks with the state of the
     softmax in loop-carried vectors, and writes its rows of the results.
     An online attention or a finalize on its own is cut the same way, with the state in tensors.
 
@@ -90,15 +90,15 @@ def AttnTilePass : Pass<"attn-tile"> {
     Tiles between `full_lo` and `full_hi` are full, and need no predicate. Without bounds none is known to be full; without a mask all are but the last, ragged one.
     Where the bounds tell that of any partition of the rows only the last tile is not full, as under a causal mask, the loop says so.
 
-    With a `tiles` region that tells tiles of keys apart, the loop has the class of each tile from it: whether it is needed, and whether it is full. What the region computes of the rows alone is computed once for a
-    tile of queries. Each `attn.range` that depends on the keys and not on the rows is answered before the
-    loop over workers, for all tiles of keys: two tensors of `[B or 1, H or 1, number of tiles]`, filled by a loop over workers of their own.
+    With a `tiles` region that tells KV blocks apart, the loop has the class of each tile from it: whether it is needed, and whether it is full. What the region computes of the rows alone is computed once for a
+    Q block. Each `attn.range` that depends on the keys and not on the rows is answered before the
+    loop over workers, for all KV blocks: two tensors of `[B or 1, H or 1, number of tiles]`, filled by a loop over workers of their own.
     With a schedule of one loop over keys the region is ignored.
 
     With lists of single keys (a sparsity of lists with blocks of 1x1) and a `#attn.row_schedule`, a tile has one query, and the loop is over its list, in steps
     of `tile_n` keys, whose rows of k and v are gathered. Whatever the lists hold, nothing outside of the operands is read. `blocks` and `tiles` are ignored.
 
-    With such lists and another schedule of one loop over keys, `attn.list_unions` in front of the loop over workers finds the keys that some query of each tile has. The loop over keys counts those, in steps of
+    With such lists and another schedule of one loop over keys, `attn.key_union` in front of the loop over workers finds the keys that some query of each tile has. The loop over keys counts those, in steps of
     `tile_n`, whose rows of k and v are gathered; words say which pairs take part, and regions see the positions of the keys. A tile whose keys are not known gives NaN. `blocks` and `tiles` are ignored.
 
     The score and mask regions become operations on vectors. A value that depends on
@@ -113,7 +113,7 @@ def AttnTilePass : Pass<"attn-tile"> {
     Precondition: attentions carry a schedule (`attn-assign-schedule`), regions
     are canonical (`attn-canonicalize-score`), no `attn.attention` is left.
     An attention has no `sparsity` left (`attn-expand-sparsity`).
-    Postcondition: of the dialect only `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.affine_scores`, `attn.online_step`, `attn.gather`, `attn.list_unions`, `attn.report` and views of packed heads are left.
+    Postcondition: of the dialect only `attn.tile_loop`, `attn.step`, `attn.mask_tile`, `attn.affine_scores`, `attn.online_step`, `attn.gather`, `attn.key_union`, `attn.report` and views of packed heads are left.
 
     With `bounds-check`, each read of a capture gets a number, and an
     index out of range reports it at run time; the functions get the
@@ -238,7 +238,7 @@ def AttnHoistInvariantsPass : Pass<"attn-hoist-invariants"> {
     need is cheaper to make in each than to hand to each.
 
     Run before bufferization, it lets a capture that does not depend on the key be read
-    once for a tile of queries.
+    once for a Q block.
   }];
 }
 

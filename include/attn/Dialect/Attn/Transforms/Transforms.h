@@ -54,13 +54,13 @@ LogicalResult expandSparsity(RewriterBase &rewriter,
 
 /// Makes the lists of single keys of `op` a part of its mask, as bits of words
 /// of queries by keys (see attn-choose-sparsity). With `asOperation` an
-/// attn.list_words fills the words of a query, in place of a loop.
+/// attn.key_bitmask fills the words of a query, in place of a loop.
 LogicalResult expandKeyLists(RewriterBase &rewriter,
                              AttentionLikeOpInterface op, bool asOperation);
 
 /// Whether `element` is read from words of which a position says which bit
 /// counts: it has no blocks.
-bool isKeyWord(Value element);
+bool isKeyBitmaskWord(Value element);
 
 /// Fills the `blocks` region of `op` from its mask, where the mask bounds
 /// anything (see attn-classify-blocks).

@@ -44,14 +44,14 @@ int64_t getElementBytes(Type element);
 /// The columns of a tile that are 128 bytes.
 int64_t getChunkColumns(Type element);
 
-/// The threads of a thread block: a warpgroup for each consumer, and one that
+/// The threads of a CTA: a warpgroup for each consumer, and one that
 /// is the producer.
 int64_t getNumThreads(int64_t numConsumers);
 
 /// Whether a thread of a warpgroup may ask for so many registers, and so many
-/// thread blocks be on a multiprocessor, whatever the target.
+/// CTAs be on a multiprocessor, whatever the target.
 LogicalResult verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
-                              int64_t registers, int64_t threadBlocks);
+                              int64_t registers, int64_t minCtasPerSm);
 
 /// Attributes of a kernel's arguments that say what the caller passes: the
 /// number of the function's operand, and for an extent the dimension.
@@ -101,7 +101,7 @@ inline constexpr llvm::StringLiteral kElementsAttrName = "hopper.elements";
 /// Of such a kernel whose warps each fill a row of elements, those with the
 /// same indices but the last.
 inline constexpr llvm::StringLiteral kRowsAttrName = "hopper.rows";
-/// Of such a kernel that has a thread block where others have a warp.
+/// Of such a kernel that has a CTA where others have a warp.
 inline constexpr llvm::StringLiteral kBlocksAttrName = "hopper.blocks";
 
 /// Of a kernel that checks data: a dictionary of the operand that takes what it
@@ -119,21 +119,21 @@ inline constexpr llvm::StringLiteral kVectorLoopAttrName = "hopper.vector_loop";
 /// and strides are multiples of so many bytes.
 inline constexpr llvm::StringLiteral kAlignmentAttrName = "hopper.alignment";
 
-/// Of a kernel that runs behind the kernel and merges the parts of its results,
-/// how many warps it needs for each row of a head.
-inline constexpr llvm::StringLiteral kMergeAttrName = "hopper.merge";
+/// Of a kernel that runs behind the kernel and combines the parts of its
+/// results, how many warps it needs for each row of a head.
+inline constexpr llvm::StringLiteral kCombineAttrName = "hopper.combine";
 /// All that says how a kernel is launched, and is not code, next to what
 /// lowering it adds.
 inline constexpr llvm::StringLiteral kLaunchAttrNames[] = {
     kScheduleAttrName, kGridAttrName,   kTablesAttrName, kElementsAttrName,
     kRowsAttrName,     kBlocksAttrName, kChecksAttrName, kVectorLoopAttrName,
-    kMergeAttrName,    kScratchAttrName};
-/// The columns of a row that a warp merges at most.
-inline constexpr int64_t kMergeColumns = 64;
-/// The fewest tiles of keys of a part: what has fewer is not shared out.
-inline constexpr int64_t kLeastPartTiles = 4;
+    kCombineAttrName,  kScratchAttrName};
+/// The columns of a row that a warp combines at most.
+inline constexpr int64_t kCombineColumns = 64;
+/// The fewest KV blocks of a part: what has fewer is not shared out.
+inline constexpr int64_t kMinSplitBlocks = 4;
 
-/// Who uses a channel or a mailbox, as numbers of partitions.
+/// Who uses a channel or a work queue, as numbers of partitions.
 struct RingUsers {
   std::optional<unsigned> producer;
   SmallVector<unsigned, 2> consumers;

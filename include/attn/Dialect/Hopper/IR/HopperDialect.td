@@ -1,4 +1,4 @@
-//===- HopperDialect.td - The hopper dialect --------------*- tablegen -*-===//
+//===- HopperDialect.td - The hopper dialect ---------------*- tablegen -*-===//
 
 #ifndef ATTN_DIALECT_HOPPER_IR_HOPPERDIALECT_TD
 #define ATTN_DIALECT_HOPPER_IR_HOPPERDIALECT_TD
@@ -47,36 +47,36 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
-    * `tile_m`: query rows of a thread block, 64 for each consumer warpgroup.
+    * `tile_m`: query rows of a CTA, 64 for each consumer warpgroup.
     * `tile_n`: keys in one tile, a multiple of 16.
-    * `stages`: tiles of keys, and as many of values, that are in shared memory at a time; 1, 2 or 4.
-    * `registers`: registers of a thread of a consumer, a multiple of 8. All consumers together have no more than the thread block was
-      started with: up to 256 with one consumer, 240 with two, 160 with three, and 112 with four; less with `thread_blocks`.
-    * `thread_blocks`: so many thread blocks run on a multiprocessor at a time, from 1 (not written) to 4, and share its registers and
+    * `stages`: KV blocks, and as many of values, that are in shared memory at a time; 1, 2 or 4.
+    * `registers`: registers of a thread of a consumer, a multiple of 8. All consumers together have no more than the CTA was
+      started with: up to 256 with one consumer, 240 with two, 160 with three, and 112 with four; less with `min_ctas_per_sm`.
+    * `min_ctas_per_sm`: so many CTAs run on a multiprocessor at a time, from 1 (not written) to 4, and share its registers and
       its shared memory. What one of them waits for, the others compute beside.
-    * `head_group`: heads whose tiles take turns in the order of the grid, which lets long
-      tiles of several heads run first. Thread blocks that run at a time read the same keys less often, then, and at one time.
-    * `head_group_keys`: fewer heads take turns if they had together more than so many keys; 0 (not
+    * `head_swizzle`: heads whose tiles take turns in the order of the grid, which lets long
+      tiles of several heads run first. CTAs that run at a time read the same keys less often, then, and at one time.
+    * `head_swizzle_keys`: fewer heads take turns if they had together more than so many keys; 0 (not
       written) for any number of keys.
     * `capture_stages`: tiles of a capture that has an element for each key and query which are in shared memory at a time;
       1, 2 or 4, or 0 (not written), with which threads read its elements one by one.
     * `in_flight`: so many products of a warpgroup are under way at a time at most, from 1 to 8, or 0 (not written) for as many as are started before a result is needed.
       What a product reads is free when it is waited for.
-    * `reverse`: the tiles of the last queries come first.
-    * `both_ends`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
-      together with `reverse`.
+    * `longest_first`: the tiles of the last queries come first.
+    * `zigzag`: the tiles of the last queries and those of the first ones come in turn, which have the most keys under a mask as a rule; not
+      together with `longest_first`.
     * `short_first`: where `tile_m` does not divide the number of queries, the first tile has fewer of them, in multiples of 64, and not the last one, which
       has the most keys under a causal mask. Not for masks that choose tiles by data.
-    * `persistent`: a thread block computes one tile after another.
+    * `persistent`: a CTA computes one tile after another.
     * `ping_pong`: warpgroups take turns in issuing matrix products; short for `exclusive`, from the first product to the last.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
     * `bias_in_product`: a bias of the scores that is affine in the key, such as a slope times the distance, is part of the product of queries and
       keys, not computed for each score; without effect on other scores.
     * `strided`: threads copy tiles element by element, so that queries, keys, values and results may have any strides but those of
       their columns; not together with `persistent` or `capture_stages`.
-    * `split_keys`: the keys of a tile of queries are shared out to several thread blocks, each of which writes a result of its own in f32, and a
-      second kernel merges them. How many there are is chosen at a launch, which may be one; not together with `persistent` or `strided`.
-    * `pack_heads`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
+    * `split_kv`: the keys of a Q block are shared out to several CTAs, each of which writes a result of its own in f32, and a
+      second kernel combines them. How many there are is chosen at a launch, which may be one; not together with `persistent` or `strided`.
+    * `pack_gqa`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
       divides the number of query heads for each head of keys; not together with `capture_stages` or `strided`.
     * `order`: the steps of the loop over blocks in the order in which an iteration runs them, each with its stage in parentheses if that is not 0. Steps of stage 1 are for
       the block before. Without an order, what follows the softmax of a
@@ -88,20 +88,20 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     Examples:
 
     ```mlir
-    #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 8,
-                     reverse, persistent, ping_pong, q_in_registers>
-    #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_group = 1,
+    #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 8,
+                     longest_first, persistent, ping_pong, q_in_registers>
+    #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1,
                      order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
-    #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_group = 1,
+    #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1,
                      order = [load_k, qk, act, load_v, pv], partitions = {pv = second}>
     ```
   }];
   let parameters = (ins "int64_t":$tileM, "int64_t":$tileN, "int64_t":$stages,
-      "int64_t":$registers, "int64_t":$headGroup, "int64_t":$headGroupKeys,
-      "int64_t":$captureStages, "int64_t":$threadBlocks, "int64_t":$inFlight, "bool":$reverse,
-      "bool":$bothEnds, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
+      "int64_t":$registers, "int64_t":$headSwizzle, "int64_t":$headSwizzleKeys,
+      "int64_t":$captureStages, "int64_t":$minCtasPerSm, "int64_t":$inFlight, "bool":$longestFirst,
+      "bool":$zigzag, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,
-      "bool":$splitKeys, "bool":$packHeads, "::mlir::ArrayAttr":$order,
+      "bool":$splitKV, "bool":$packGQA, "::mlir::ArrayAttr":$order,
       "::mlir::ArrayAttr":$exclusive, "::mlir::DictionaryAttr":$partitions);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -233,10 +233,10 @@ def Hopper_ChannelType : Hopper_Type<"Channel", "channel"> {
   let summary = "a ring of tiles between partitions";
   let description = [{
     `!hopper.channel<S x R x C x T>` has S tiles of R rows and C columns; S is 1, 2 or 4. Each tile of
-    `!hopper.channel<S x R x C x T, notes>` comes with a number of 32 bits from the producer. `!hopper.channel<S x R x f32>` has S vectors of R floats, a multiple of 8.
+    `!hopper.channel<S x R x C x T, payload>` comes with a number of 32 bits from the producer. `!hopper.channel<S x R x f32>` has S vectors of R floats, a multiple of 8.
   }];
   let parameters = (ins "int64_t":$stages, "int64_t":$rows, "int64_t":$columns, "::mlir::Type":$elementType,
-      "bool":$notes);
+      "bool":$payload);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -255,16 +255,16 @@ def Hopper_PendingType : Hopper_Type<"Pending", "pending"> {
   let genVerifyDecl = 1;
 }
 
-def Hopper_MailboxType : Hopper_Type<"Mailbox", "mailbox"> {
+def Hopper_WorkQueueType : Hopper_Type<"WorkQueue", "work_queue"> {
   let summary = "a ring of two messages from one partition to others";
-  let description = "`!hopper.mailbox<N>`: a message is N numbers of 32 bits; N is positive.";
+  let description = "`!hopper.work_queue<N>`: a message is N numbers of 32 bits; N is positive.";
   let parameters = (ins "int64_t":$length);
   let assemblyFormat = "`<` $length `>`";
   let genVerifyDecl = 1;
 }
 
-def Hopper_TurnsType : Hopper_Type<"Turns", "turns"> {
-  let summary = "whose turn it is among the consumers";
+def Hopper_PingPongType : Hopper_Type<"PingPong", "ping_pong"> {
+  let summary = "a ping-pong (ordered) barrier of the replicas of a partition";
   let parameters = (ins);
 }
 

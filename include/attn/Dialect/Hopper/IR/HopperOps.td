@@ -1,4 +1,4 @@
-//===- HopperOps.td - Operations of the hopper dialect ----*- tablegen -*-===//
+//===- HopperOps.td - Operations of the hopper dialect -----*- tablegen -*-===//
 
 #ifndef ATTN_DIALECT_HOPPER_IR_HOPPEROPS_TD
 #define ATTN_DIALECT_HOPPER_IR_HOPPEROPS_TD
@@ -64,7 +64,7 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
     }
     /// The number of the partition that `op` is in, or none.
     std::optional<unsigned> findPartition(Operation *op);
-    /// Who uses a channel or a mailbox here.
+    /// Who uses a channel or a work queue here.
     RingUsers getUsers(Value ring);
   }];
   let hasVerifier = 1;
@@ -132,7 +132,7 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
   let description = [{
     Use `number` of the channel: waits until the tile that was in its place has been released by all consumers, and
     starts the copy of the box at row `row` and column `column`, or 0, of a head. Rows and columns out of range become 0.
-    A note, which all threads of the producer have, goes with the tile. The box of a packed map starts at head `head` and at row
+    A payload, which all threads of the producer have, goes with the tile. The box of a packed map starts at head `head` and at row
     `row` of each of its heads.
 
     With a list, row `r` of the box is not that of number `row + r`, but of number `list[position..., row + r]`: what is copied is gathered from rows in any order, some of
@@ -141,22 +141,22 @@ def Hopper_PutOp : Hopper_Op<"put", [AttrSizedOperandSegments, MemoryEffects<[Me
     ```mlir
     hopper.put %ch[%n], %map[%b, %h, %r] : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
     hopper.put %ch[%n], %map[%b, %h, %r] column %c : !hopper.channel<2x128x64xbf16>, !hopper.map<128x64xbf16>
-    hopper.put %ch[%n], %map[%b, %h, %r] note %x : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+    hopper.put %ch[%n], %map[%b, %h, %r] payload %x : !hopper.channel<2x128x64xbf16, payload>, !hopper.map<128x64xbf16>
     hopper.put %ch[%n], %map[%b, %h, %r] rows %list[%p] : !hopper.channel<2x128x64xbf16>,
         !hopper.map<128x64xbf16, strided, aligned>, memref<?x128xi32>
     ```
 
     Errors: a box of another shape or element type than the channel's tiles; outside of a partition of one replica; a strided map where
     that is no warpgroup or with a column; a list with another map, or of other elements than i32, or with a number of positions other than the rank less one; a
-    note without a channel with notes, or the other way round.
+    payload without a channel with payload, or the other way round.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
       Hopper_MapType:$map, Index:$batch, Index:$head, Index:$row,
       Optional<Index>:$column, Optional<AnyMemRef>:$list,
-      Variadic<Index>:$position, Optional<I32>:$note);
+      Variadic<Index>:$position, Optional<I32>:$payload);
   let assemblyFormat = [{
     $channel `[` $number `]` `,` $map `[` $batch `,` $head `,` $row `]`
-    (`column` $column^)? (`rows` $list^ `[` $position `]`)? (`note` $note^)? attr-dict
+    (`column` $column^)? (`rows` $list^ `[` $position `]`)? (`payload` $payload^)? attr-dict
     `:` type($channel) `,` type($map) (`,` type($list)^)?
   }];
   let hasVerifier = 1;
@@ -205,7 +205,7 @@ def Hopper_PutFragmentOp : Hopper_Op<"put_fragment", [
     hopper.put_fragment %sums[%n], %x if %c : !hopper.channel<1x64xf32>, vector<1x64xf32>
     ```
 
-    Errors: a tile of another shape or element type; a channel with notes; outside of a partition of warpgroups.
+    Errors: a tile of another shape or element type; a channel with payload; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number,
       Hopper_FragmentOf<[BF16, F16, F32]>:$vector, Optional<Index>:$block,
@@ -221,25 +221,25 @@ def Hopper_GetOp : Hopper_Op<"get", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "wait for a tile of a channel";
   let description = [{
     Waits until use `number` of the channel has arrived, and returns its tile, which may be read until it is released, and
-    the note of a channel with notes. With a condition, which is uniform in a warp, it waits only where that holds; the tile may be read in any
+    the payload of a channel with payload. With a condition, which is uniform in a warp, it waits only where that holds; the tile may be read in any
     case, and is of any values otherwise.
 
     ```mlir
     %t = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
-    %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, notes> -> !hopper.tile<128x64xbf16>, i32
+    %t, %x = hopper.get %ch[%n] : !hopper.channel<2x128x64xbf16, payload> -> !hopper.tile<128x64xbf16>, i32
     %t = hopper.get %ch[%n] if %c : !hopper.channel<2x128x64xbf16> -> !hopper.tile<128x64xbf16>
     ```
 
-    Errors: a result that is not a tile of the channel; a note without a channel with notes, or the other way round; a condition together with
-    a note; outside of a partition.
+    Errors: a result that is not a tile of the channel; a payload without a channel with payload, or the other way round; a condition together with
+    a payload; outside of a partition.
   }];
   let arguments = (ins Hopper_ChannelType:$channel, I32:$number, Optional<I1>:$condition);
-  let results = (outs Hopper_TileType:$tile, Optional<I32>:$note);
+  let results = (outs Hopper_TileType:$tile, Optional<I32>:$payload);
   let builders = [
     OpBuilder<(ins "Value":$channel, "Value":$number, CArg<"Value", "{}">:$condition)>
   ];
   let assemblyFormat = [{
-    $channel `[` $number `]` (`if` $condition^)? attr-dict `:` type($channel) `->` type($tile) (`,` type($note)^)?
+    $channel `[` $number `]` (`if` $condition^)? attr-dict `:` type($channel) `->` type($tile) (`,` type($payload)^)?
   }];
   let hasVerifier = 1;
 }
@@ -288,15 +288,15 @@ def Hopper_ReleaseOp : Hopper_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]
 // Distribution of work
 //===----------------------------------------------------------------------===//
 
-def Hopper_ClaimOp : Hopper_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "take the next piece of work of the launch";
+def Hopper_FetchNextOp : Hopper_Op<"fetch_next", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "fetch the next work tile of the launch";
   let description = [{
-    The number of thread blocks plus the number of claims that the launch has made before. So thread blocks that first do
-    the work that has their own number, and then what they claim until that is beyond the last, do all work once.
+    The number of CTAs plus the number of fetches that the launch has made before. So CTAs that first do
+    the work that has their own number, and then what they fetch until that is beyond the last, do all work once.
     The counter is 0 at the start of a launch.
 
     ```mlir
-    %n = hopper.claim %counter : memref<2xi32>
+    %n = hopper.fetch_next %counter : memref<2xi32>
     ```
 
     Errors: outside of a partition of one thread or one warp.
@@ -307,13 +307,13 @@ def Hopper_ClaimOp : Hopper_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
-def Hopper_RetireOp : Hopper_Op<"retire", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "claim no more work";
+def Hopper_ResetCounterOp : Hopper_Op<"reset_counter", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "reset the counter of the tile scheduler";
   let description = [{
-    The last thread block that retires makes the counter 0 again, so that nothing has to be done between launches.
+    The last CTA of a launch that runs it makes the counter 0 again, so that nothing has to be done between launches.
 
     ```mlir
-    hopper.retire %counter : memref<2xi32>
+    hopper.reset_counter %counter : memref<2xi32>
     ```
 
     Errors: outside of a partition of one thread or one warp.
@@ -340,30 +340,30 @@ def Hopper_BallotOp : Hopper_Op<"ballot"> {
   let hasVerifier = 1;
 }
 
-def Hopper_CreateMailboxOp : Hopper_Op<"create_mailbox", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreateWorkQueueOp : Hopper_Op<"create_work_queue", [MemoryEffects<[MemAlloc]>]> {
   let summary = "a ring of two messages in shared memory";
   let description = [{
     ```mlir
-    %m = hopper.create_mailbox : !hopper.mailbox<2>
+    %m = hopper.create_work_queue : !hopper.work_queue<2>
     ```
   }];
-  let results = (outs Hopper_MailboxType:$result);
+  let results = (outs Hopper_WorkQueueType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 def Hopper_PostOp : Hopper_Op<"post", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "send a message to the consumers";
   let description = [{
-    Use `number` of the mailbox, counted from 0; waits until all consumers have received use `number - 2`.
+    Use `number` of the work queue, counted from 0; waits until all consumers have received use `number - 2`.
 
     ```mlir
-    hopper.post %m[%n], %a, %b : !hopper.mailbox<2>
+    hopper.post %m[%n], %a, %b : !hopper.work_queue<2>
     ```
 
     Errors: a message of another length; outside of a partition of one thread or one warp.
   }];
-  let arguments = (ins Hopper_MailboxType:$mailbox, I32:$number, Variadic<I32>:$values);
-  let assemblyFormat = "$mailbox `[` $number `]` `,` $values attr-dict `:` type($mailbox)";
+  let arguments = (ins Hopper_WorkQueueType:$work_queue, I32:$number, Variadic<I32>:$values);
+  let assemblyFormat = "$work_queue `[` $number `]` `,` $values attr-dict `:` type($work_queue)";
   let hasVerifier = 1;
 }
 
@@ -371,58 +371,58 @@ def Hopper_ReceiveOp : Hopper_Op<"receive", [MemoryEffects<[MemRead, MemWrite]>]
   let summary = "wait for a message from the producer";
   let description = [{
     ```mlir
-    %a, %b = hopper.receive %m[%n] : !hopper.mailbox<2> -> i32, i32
+    %a, %b = hopper.receive %m[%n] : !hopper.work_queue<2> -> i32, i32
     ```
 
     Errors: a message of another length; outside of a partition of warpgroups.
   }];
-  let arguments = (ins Hopper_MailboxType:$mailbox, I32:$number);
+  let arguments = (ins Hopper_WorkQueueType:$work_queue, I32:$number);
   let results = (outs Variadic<I32>:$values);
-  let assemblyFormat = "$mailbox `[` $number `]` attr-dict `:` type($mailbox) `->` type($values)";
+  let assemblyFormat = "$work_queue `[` $number `]` attr-dict `:` type($work_queue) `->` type($values)";
   let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
-// Turns
+// Ping-pong barrier
 //===----------------------------------------------------------------------===//
 
-def Hopper_CreateTurnsOp : Hopper_Op<"create_turns", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreatePingPongOp : Hopper_Op<"create_ping_pong", [MemoryEffects<[MemAlloc]>]> {
   let summary = "let consumers take turns";
   let description = [{
     It is the turn of consumer 0.
 
     ```mlir
-    %t = hopper.create_turns : !hopper.turns
+    %t = hopper.create_ping_pong : !hopper.ping_pong
     ```
   }];
-  let results = (outs Hopper_TurnsType:$result);
+  let results = (outs Hopper_PingPongType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-class Hopper_TurnOp<string mnemonic> : Hopper_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
-  let arguments = (ins Hopper_TurnsType:$turns);
-  let assemblyFormat = "$turns attr-dict `:` type($turns)";
+class Hopper_PingPongUserOp<string mnemonic> : Hopper_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins Hopper_PingPongType:$ping_pong);
+  let assemblyFormat = "$ping_pong attr-dict `:` type($ping_pong)";
   let hasVerifier = 1;
 }
 
-def Hopper_TakeTurnOp : Hopper_TurnOp<"take_turn"> {
+def Hopper_PingPongWaitOp : Hopper_PingPongUserOp<"ping_pong_wait"> {
   let summary = "wait for this consumer's turn";
   let description = [{
     ```mlir
-    hopper.take_turn %t : !hopper.turns
+    hopper.ping_pong_wait %t : !hopper.ping_pong
     ```
 
     Errors: outside of a partition of warpgroups.
   }];
 }
 
-def Hopper_PassTurnOp : Hopper_TurnOp<"pass_turn"> {
+def Hopper_PingPongArriveOp : Hopper_PingPongUserOp<"ping_pong_arrive"> {
   let summary = "give the turn to the next consumer";
   let description = [{
     The last one gives it to the first.
 
     ```mlir
-    hopper.pass_turn %t : !hopper.turns
+    hopper.ping_pong_arrive %t : !hopper.ping_pong
     ```
 
     Errors: outside of a partition of warpgroups.
@@ -532,13 +532,13 @@ def Hopper_MmaOp : Hopper_Op<"mma", [Hopper_FragmentOpInterface, MemoryEffects<[
   let hasVerifier = 1;
 }
 
-def Hopper_CreateRampOp : Hopper_Op<"create_ramp", [MemoryEffects<[MemAlloc]>]> {
+def Hopper_CreateIotaTileOp : Hopper_Op<"create_iota_tile", [MemoryEffects<[MemAlloc]>]> {
   let summary = "a tile in shared memory whose rows hold their number";
   let description = [{
     `result[n, c] = n`, from the start of the kernel on. As an operand of a product, it multiplies what it meets with the position of a key in its tile.
 
     ```mlir
-    %r = hopper.create_ramp : !hopper.tile<128x8xbf16>
+    %r = hopper.create_iota_tile : !hopper.tile<128x8xbf16>
     ```
 
     Errors: more than 256 rows, whose numbers bf16 does not have; other than 8 columns; rows of a larger tile.
@@ -548,7 +548,7 @@ def Hopper_CreateRampOp : Hopper_Op<"create_ramp", [MemoryEffects<[MemAlloc]>]> 
   let hasVerifier = 1;
 }
 
-def Hopper_SplitOp : Hopper_Op<"split", [Hopper_OwnLayouts, Pure]> {
+def Hopper_SplitBF16x3Op : Hopper_Op<"split_bf16x3", [Hopper_OwnLayouts, Pure]> {
   let summary = "a number for each query as a sum of numbers of 16 bits";
   let description = [{
     `result[0, m] + result[1, m] + result[2, m]` is `source[0, m]` up to rounding of f32: each is what the ones before leave, rounded. The other
@@ -556,7 +556,7 @@ def Hopper_SplitOp : Hopper_Op<"split", [Hopper_OwnLayouts, Pure]> {
     an infinity.
 
     ```mlir
-    %p = hopper.split %x : vector<1x64xf32> -> vector<8x64xbf16>
+    %p = hopper.split_bf16x3 %x : vector<1x64xf32> -> vector<8x64xbf16>
     ```
 
     Errors: other than 8 rows of 64 queries, of one row.
@@ -768,7 +768,7 @@ def Hopper_StoreRowsOp : Hopper_Op<"store_rows", [Hopper_OwnLayouts, AttrSizedOp
     hopper.store_rows %v, %lse[%b, %h, %r] dim 2 end %e packed %p heads 1 : vector<1x64xf32>, memref<?x?x?xf32>
     ```
 
-    With `packed`, the indices and the end count heads and rows as `attn.pack_heads` of so many heads does, with the heads in dimension `heads`.
+    With `packed`, the indices and the end count heads and rows as `attn.pack_gqa` of so many heads does, with the heads in dimension `heads`.
 
     Errors: another shape of the vector; a buffer of other elements; a number of indices other than the rank, or than the rank without the columns;
     a dimension that is not that of an index, or heads in that of the rows; outside of a partition of warpgroups.
@@ -831,8 +831,8 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
   let hasVerifier = 1;
 }
 
-def Hopper_MergeOp : Hopper_Op<"merge", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "merge the parts of a row of a result";
+def Hopper_CombineOp : Hopper_Op<"combine", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "combine the parts of a row of a result";
   let description = [{
     What a warp does: up to 64 columns of a row, from the parts that its keys were shared out to. A part is a normalised row of f32 in `parts`, and
     the log-sum-exp of its scores in base 2 in `lses`, which is -inf where the part has no key for the row; the part is not read then.
@@ -844,7 +844,7 @@ def Hopper_MergeOp : Hopper_Op<"merge", [AttrSizedOperandSegments, MemoryEffects
     Sums are taken in an order that depends on the number of parts alone. Rows of parts are contiguous and aligned to 16 bytes.
 
     ```mlir
-    hopper.merge %parts, %lses[%b, %h, %r] into %o[%b, %h, %r, %c] dim 3 lse %lse[%b, %h, %r]
+    hopper.combine %parts, %lses[%b, %h, %r] into %o[%b, %h, %r, %c] dim 3 lse %lse[%b, %h, %r]
         : memref<?x?x?x?x128xf32>, memref<?x?x?x?xf32>, memref<?x?x?x128xbf16>, memref<?x?x?xf32>
     ```
 

@@ -18,12 +18,12 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
   let summary = "the work tiles of a CTA";
   let description = [{
     Runs its body for work tiles `(batch, head, tile)` below these extents, such that all CTAs of a launch run each of them once. Which CTA has
-    which, and in which order, is the kernel's schedule: `persistent`, `reverse`, `both_ends`. With `parts`, each is run in so many parts, which
+    which, and in which order, is the kernel's schedule: `persistent`, `longest_first`, `zigzag`. With `num_splits`, each is run in so many parts, which
     follow each other in the order, so that they end together.
 
     The body has the three numbers, that of the part where there are parts, and as an i32 how many work tiles the CTA has had before.
 
-    Operands: `batches`, `heads`, `tiles` and `parts`, how many there are; `counter`, what a persistent kernel claims work tiles with (`hopper.claim`), or none;
+    Operands: `batches`, `heads`, `tiles` and `num_splits`, how many there are; `counter`, what a persistent kernel fetches work tiles with (`hopper.fetch_next`), or none;
     `group`, how many heads take turns in the order, or none for one; `inits`, values of type i32 that are carried from work tile to work tile.
 
     ```mlir
@@ -34,7 +34,7 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
 
     Errors: a body with other arguments, or that ends with other than the carried values.
   }];
-  let arguments = (ins Index:$batches, Index:$heads, Index:$tiles, Optional<Index>:$parts,
+  let arguments = (ins Index:$batches, Index:$heads, Index:$tiles, Optional<Index>:$num_splits,
       Optional<MemRefOf<[I32]>>:$counter, Optional<Index>:$group, Variadic<I32>:$inits);
   let results = (outs Variadic<I32>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -45,7 +45,7 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
     /// How many work tiles there are, by each of their numbers.
     SmallVector<Value> getExtents();
     /// Batch, head and tile, and the part where there are parts.
-    unsigned getNumIds() { return getParts() ? 4 : 3; }
+    unsigned getNumIds() { return getNumSplits() ? 4 : 3; }
     ValueRange getIds() { return getBlock()->getArguments().take_front(getNumIds()); }
     /// How many work tiles the CTA has had before.
     Value getNumber() { return getBlock()->getArgument(getNumIds()); }
@@ -79,25 +79,25 @@ def Hopper_WorkRowsOp : Hopper_Op<"work_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Hopper_PartOfRangeOp : Hopper_Op<"part_of_range", [Pure]> {
+def Hopper_SplitOfRangeOp : Hopper_Op<"split_of_range", [Pure]> {
   let summary = "the blocks of a part of a range";
   let description = [{
-    The blocks `[lower + n * step, lower + (n + 1) * step)` below `upper` are shared out to `parts`: each part has as many of them, one after the other, but
-    at least `least`, so that the last parts may have fewer, or none. The result is the range of part number `part`, which is empty if
+    The blocks `[lower + n * step, lower + (n + 1) * step)` below `upper` are shared out to `num_splits`: each part has as many of them, one after the other, but
+    at least `least`, so that the last parts may have fewer, or none. The result is the range of part number `split`, which is empty if
     `first >= end`.
 
-    Operands: `lower`, `upper`, the range; `part`, from 0 to `parts - 1`.
+    Operands: `lower`, `upper`, the range; `split`, from 0 to `num_splits - 1`.
 
     ```mlir
-    %first, %end = hopper.part_of_range %p of %parts from %lo to %hi step 64 least 4
+    %first, %end = hopper.split_of_range %p of %parts from %lo to %hi step 64 least 4
     ```
 
     Errors: a step or a least number of blocks that is not positive.
   }];
-  let arguments = (ins Index:$part, Index:$parts, Index:$lower, Index:$upper,
+  let arguments = (ins Index:$split, Index:$num_splits, Index:$lower, Index:$upper,
       I64Attr:$step, I64Attr:$least);
   let results = (outs Index:$first, Index:$end);
-  let assemblyFormat = "$part `of` $parts `from` $lower `to` $upper `step` $step `least` $least attr-dict";
+  let assemblyFormat = "$split `of` $num_splits `from` $lower `to` $upper `step` $step `least` $least attr-dict";
   let hasVerifier = 1;
 }
 
@@ -372,44 +372,44 @@ def Hopper_MaskOp : Hopper_Op<"mask", [
 }
 
 def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
-    AllTypesMatch<["acc", "newAcc"]>, AllTypesMatch<["shift", "newShift"]>,
+    AllTypesMatch<["acc", "newAcc"]>, AllTypesMatch<["negMax", "newNegMax"]>,
     AllTypesMatch<["sum", "newSum"]>, AllTypesMatch<["scores", "probabilities"]>,
-    OptionalTypesMatchWith<"offset has the type of shift", "shift", "offset", "$_self">]> {
+    OptionalTypesMatchWith<"offset has the type of negMax", "negMax", "offset", "$_self">]> {
   let summary = "one step of the online softmax on a warpgroup's scores";
   let description = [{
     `attn.online_step` as a warpgroup holds its state. With `x = factor * scores`, or `factor * scores + offset`, in base 2:
 
     ```
     most        = max_n x[n, m]
-    newShift    = min(shift, -most)                     exact; lazy: shift where no row of a warp has most + shift > 8; never: shift
-    newAcc      = acc * 2^(newShift - shift)            newSum = sum * 2^(newShift - shift) + parts of sum_n probabilities
-    probabilities[n, m] = 2^(x[n, m] + newShift[m])
+    newNegMax    = min(negMax, -most)                     exact; lazy: negMax where no row of a warp has most + negMax > 8; never: negMax
+    newAcc      = acc * 2^(newNegMax - negMax)            newSum = sum * 2^(newNegMax - negMax) + parts of sum_n probabilities
+    probabilities[n, m] = 2^(x[n, m] + newNegMax[m])
     ```
 
-    The state of no keys is acc 0, shift the largest f32, sum 0; with `never` another shift, and `newShift` may be `min(shift, -most)` for it. `hopper-decompose-softmax` expands the operation.
+    The state of no keys is acc 0, negMax the largest f32, sum 0; with `never` another negMax, and `newNegMax` may be `min(negMax, -most)` for it. `hopper-decompose-softmax` expands the operation.
 
-    Operands: `scores`, `vector<N x 64>`; `acc`, `vector<Dv x 64>`; `shift`, `vector<1 x 64>`; `sum`, `vector<4 x 64>`, in four parts; `offset`, `vector<1 x 64>`,
+    Operands: `scores`, `vector<N x 64>`; `acc`, `vector<Dv x 64>`; `negMax`, `vector<1 x 64>`; `sum`, `vector<4 x 64>`, in four parts; `offset`, `vector<1 x 64>`,
     what all scores of a row get beside their factor.
 
     ```mlir
-    %p, %a, %m, %l = hopper.softmax_step %s, %acc, %shift, %sum factor 0.18 lazy
+    %p, %a, %m, %l = hopper.softmax_step %s, %acc, %negMax, %sum factor 0.18 lazy
         : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
-    %p, %a, %m, %l = hopper.softmax_step %s offset %o, %acc, %shift, %sum factor 0.18 exact
+    %p, %a, %m, %l = hopper.softmax_step %s offset %o, %acc, %negMax, %sum factor 0.18 exact
         : vector<80x64xf32>, vector<128x64xf32>, vector<1x64xf32>, vector<4x64xf32>
     ```
 
     Errors: other shapes; a factor that is not positive; a rescale other than lazy, exact or never.
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32]>:$scores,
-      VectorOfRankAndType<[2], [F32]>:$acc, VectorOfRankAndType<[2], [F32]>:$shift,
+      VectorOfRankAndType<[2], [F32]>:$acc, VectorOfRankAndType<[2], [F32]>:$negMax,
       VectorOfRankAndType<[2], [F32]>:$sum,
       Optional<VectorOfRankAndType<[2], [F32]>>:$offset, F64Attr:$factor, StrAttr:$rescale);
   let results = (outs VectorOfRankAndType<[2], [F32]>:$probabilities,
-      VectorOfRankAndType<[2], [F32]>:$newAcc, VectorOfRankAndType<[2], [F32]>:$newShift,
+      VectorOfRankAndType<[2], [F32]>:$newAcc, VectorOfRankAndType<[2], [F32]>:$newNegMax,
       VectorOfRankAndType<[2], [F32]>:$newSum);
   let assemblyFormat = [{
-    $scores (`offset` $offset^)? `,` $acc `,` $shift `,` $sum `factor` $factor custom<Keyword>($rescale) attr-dict
-    `:` type($scores) `,` type($acc) `,` type($shift) `,` type($sum)
+    $scores (`offset` $offset^)? `,` $acc `,` $negMax `,` $sum `factor` $factor custom<Keyword>($rescale) attr-dict
+    `:` type($scores) `,` type($acc) `,` type($negMax) `,` type($sum)
   }];
   let hasVerifier = 1;
 }
@@ -417,12 +417,12 @@ def Hopper_SoftmaxStepOp : Hopper_Op<"softmax_step", [Pure,
 def Hopper_NextBlockOp : Hopper_Op<"next_block", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the code of the block that a loop with classes visits next";
   let description = [{
-    Stands for the note of a `hopper.put`. In a loop with `classes`: the code of the block behind the current one; in front of one, of its first block; -1 where there is none. `hopper-specialize` has the
+    Stands for the payload of a `hopper.put`. In a loop with `classes`: the code of the block behind the current one; in front of one, of its first block; -1 where there is none. `hopper-specialize` has the
     partition compute it.
 
     ```mlir
     %x = hopper.next_block
-    hopper.put %ch[%n], %map[%b, %h, %j] note %x : !hopper.channel<2x128x64xbf16, notes>, !hopper.map<128x64xbf16>
+    hopper.put %ch[%n], %map[%b, %h, %j] payload %x : !hopper.channel<2x128x64xbf16, payload>, !hopper.map<128x64xbf16>
     ```
   }];
   let results = (outs I32:$code);

@@ -1,4 +1,4 @@
-//===- Passes.td - Passes of the hopper dialect -----------*- tablegen -*-===//
+//===- Passes.td - Passes of the hopper dialect ------------*- tablegen -*-===//
 //
 // Passes in the order in which the pipeline runs them.
 //
@@ -19,7 +19,7 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
 
     A vector that is loaded under a condition is put under that condition, and is got and given back in the predicate of the `hopper.mask` that reads it.
 
-    Of a loop with `classes`, the tiles that another partition gets in front of it last, and those that it gets first in an iteration, come with a note: the code of the block that is next (`hopper.next_block`).
+    Of a loop with `classes`, the tiles that another partition gets in front of it last, and those that it gets first in an iteration, come with a payload: the code of the block that is next (`hopper.next_block`).
 
     Precondition: a tile that is loaded is a result of its step. Postcondition: no `hopper.load`, `hopper.load_vector` or `hopper.publish` is left.
 
@@ -83,7 +83,7 @@ def HopperSpecializePass : Pass<"hopper-specialize", "::mlir::gpu::GPUFuncOp"> {
     those of all.
 
     A loop with `classes` becomes one with `while`. A partition that copies finds the blocks: its 32 threads have the class of a block each, and the next block is a bit of what they say (`hopper.ballot`). It looks for the
-    first block in front of what comes with its code, and for the next one in a step of its own, `blocks.search`. Other partitions have the codes from notes, and need no class, no bound and no range of their own.
+    first block in front of what comes with its code, and for the next one in a step of its own, `blocks.search`. Other partitions have the codes from payloads, and need no class, no bound and no range of their own.
 
     Precondition: channels are in place (`hopper-insert-channels`). Postcondition: nothing goes from region to region but by channels.
 
@@ -242,7 +242,7 @@ def HopperNumberChannelsPass : Pass<"hopper-number-channels", "::mlir::gpu::GPUF
 def HopperLowerWorkLoopPass : Pass<"hopper-lower-work-loop", "::mlir::gpu::GPUFuncOp"> {
   let summary = "decide which work tiles a CTA has, and in which order";
   let description = [{
-    `hopper.work_loop` becomes a loop of what the CTA claims, if the kernel is persistent: the partition that copies claims work tiles one ahead (`hopper.claim`), and tells the others (`hopper.post`). Otherwise a CTA
+    `hopper.work_loop` becomes a loop of what the CTA fetches, if the kernel is persistent: the partition that copies fetches work tiles one ahead (`hopper.fetch_next`), and tells the others (`hopper.post`). Otherwise a CTA
     has one work tile, that of its number. The order is that of the kernel's schedule. `hopper.work_rows` becomes arithmetic.
 
     Precondition: `hopper-specialize`.

@@ -1,0 +1,328 @@
+//===- PrologueKernels.cpp - Kernels that fill tables ---------------------===//
+
+#include "PrologueKernels.h"
+#include "CombineKernel.h"
+#include "IntBuilder.h"
+#include "WarpLoops.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Threads of the kernel that finds the keys of tiles.
+static constexpr int64_t kUnionThreads = 256;
+
+namespace {
+/// What an iteration writes to a table: a scalar, at its own indices, or a row
+/// of words that one operation fills.
+struct TableElement {
+  Value table, scalar;
+  KeyBitmaskOp words;
+  /// By dimension of the table which index of the loop it is; none for 0, in
+  /// a dimension of extent 1.
+  SmallVector<std::optional<unsigned>, 4> indices;
+};
+} // namespace
+
+static FailureOr<SmallVector<TableElement>> matchElements(scf::ForallOp loop) {
+  SmallVector<TableElement> elements;
+  for (Operation &op : loop.getTerminator().getYieldingOps()) {
+    auto insert = cast<tensor::ParallelInsertSliceOp>(op);
+    auto scalar = insert.getSource().getDefiningOp<tensor::InsertOp>();
+    auto words = insert.getSource().getDefiningOp<KeyBitmaskOp>();
+    SmallVector<OpFoldResult> sizes = insert.getMixedSizes(),
+                              offsets = insert.getMixedOffsets();
+    if (words) {
+      sizes.pop_back();
+      offsets.pop_back();
+    }
+    bool isElement =
+        (scalar || words) && llvm::all_of(sizes, [](OpFoldResult size) {
+          return isConstantIntValue(size, 1);
+        });
+    TableElement &element = elements.emplace_back();
+    unsigned next = 0;
+    for (OpFoldResult offset : offsets) {
+      if (isConstantIntValue(offset, 0)) {
+        element.indices.push_back(std::nullopt);
+        // The index of the loop may have become a constant.
+        if (next < loop.getRank() &&
+            isConstantIntValue(loop.getMixedUpperBound()[next], 1))
+          ++next;
+        continue;
+      }
+      isElement &= next < loop.getRank() &&
+                   offset == OpFoldResult(loop.getInductionVars()[next]);
+      element.indices.push_back(next++);
+    }
+    if (!isElement || next != loop.getRank())
+      return insert.emitError("expects one element of a table on a GPU, at the "
+                              "indices of the loop")
+             << otherTarget;
+    if (scalar)
+      element.scalar = scalar.getScalar();
+    element.words = words;
+    element.table = loop.getTiedOpResult(
+        loop.getTiedOpOperand(cast<BlockArgument>(insert.getDest())));
+  }
+  return elements;
+}
+
+/// The tables of attn.key_union, of which `first` is the number of the first.
+static LogicalResult describeUnions(Builder &builder, TileProgram &program,
+                                    int64_t first,
+                                    SmallVectorImpl<Attribute> &tables) {
+  KeyUnionOp unions = program.unions;
+  auto getConstant = [&](int64_t extent) -> Attribute {
+    return builder.getDictionaryAttr(
+        builder.getNamedAttr("extent", builder.getI64IntegerAttr(extent)));
+  };
+  OpBuilder before(unions);
+  auto getDim = [&](Value tensor, int64_t dim) {
+    return tensor::getMixedSize(before, unions.getLoc(), tensor, dim);
+  };
+  auto describe = [&](OpFoldResult extent, int64_t divisor) {
+    return describeExtent(builder, program.function, extent, unions, divisor);
+  };
+  Value rows = unions.getRows();
+  int64_t numLeading = cast<RankedTensorType>(rows.getType()).getRank() - 1;
+  SmallVector<Attribute> places(2 - numLeading, getConstant(1));
+  for (int64_t dim = 0; dim < numLeading; ++dim) {
+    FailureOr<DictionaryAttr> extent = describe(getDim(rows, dim), 1);
+    if (failed(extent))
+      return failure();
+    places.push_back(*extent);
+  }
+  FailureOr<DictionaryAttr> tiles =
+      describe(getAsOpFoldResult(unions.getQueries()), unions.getTileQueries());
+  FailureOr<DictionaryAttr> pages =
+      describe(getDim(unions.getColumns(), 0), unions.getTileKeys());
+  if (failed(tiles) || failed(pages))
+    return failure();
+  llvm::append_values(places, Attribute(*tiles), getConstant(2));
+  // A page more for each tile.
+  NamedAttrList more(*pages);
+  more.set("plus_rows", builder.getI64IntegerAttr(first));
+  Attribute allPages = more.getDictionary(builder.getContext());
+  Type number = builder.getI32Type();
+  tables.push_back(describeTable(builder, number, places));
+  tables.push_back(describeTable(
+      builder, number, {allPages, getConstant(unions.getTileKeys())}));
+  tables.push_back(
+      describeTable(builder, number,
+                    {allPages, getConstant(unions.getTileKeys() / kWordKeys),
+                     getConstant(unions.getTileQueries())}));
+  return success();
+}
+
+FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
+  if (program.tables.empty())
+    return DictionaryAttr();
+  Builder builder(program.function.getContext());
+  SmallVector<Attribute> tables;
+  for (scf::ForallOp loop : program.prologues) {
+    FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
+    if (failed(elements))
+      return failure();
+    for (Value table : loop.getResults()) {
+      auto *element = llvm::find_if(
+          *elements, [&](const TableElement &e) { return e.table == table; });
+      SmallVector<Attribute> extents;
+      for (std::optional<unsigned> index : element->indices) {
+        FailureOr<DictionaryAttr> extent =
+            describeExtent(builder, program.function,
+                           index ? loop.getMixedUpperBound()[*index]
+                                 : OpFoldResult(builder.getIndexAttr(1)),
+                           loop);
+        if (failed(extent))
+          return failure();
+        extents.push_back(*extent);
+      }
+      if (element->words) {
+        auto empty = loop.getTiedOpOperand(cast<OpResult>(table))
+                         ->get()
+                         .getDefiningOp<tensor::EmptyOp>();
+        if (!empty)
+          return loop.emitError("expects a table of words to be a new tensor");
+        FailureOr<DictionaryAttr> extent = describeExtent(
+            builder, program.function, empty.getMixedSizes().back(), loop);
+        if (failed(extent))
+          return failure();
+        extents.push_back(*extent);
+      }
+      tables.push_back(describeTable(
+          builder, getElementTypeOrSelf(table.getType()), extents));
+    }
+  }
+  if (program.unions &&
+      failed(describeUnions(builder, program,
+                            program.function.getNumArguments() + tables.size(),
+                            tables)))
+    return failure();
+  for (memref::AllocOp alloc : program.workspaces) {
+    SmallVector<Attribute> extents;
+    for (OpFoldResult size : alloc.getMixedSizes()) {
+      FailureOr<DictionaryAttr> extent =
+          describeExtent(builder, program.function, size, alloc);
+      if (failed(extent))
+        return failure();
+      extents.push_back(*extent);
+    }
+    NamedAttrList table(
+        describeTable(builder, alloc.getType().getElementType(), extents));
+    if (program.zeroed.contains(alloc))
+      table.set("zero", builder.getUnitAttr());
+    tables.push_back(table.getDictionary(builder.getContext()));
+  }
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("first", builder.getI64IntegerAttr(
+                                         program.function.getNumArguments())),
+       builder.getNamedAttr("tables", builder.getArrayAttr(tables))});
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Whether a warp fills a row of words, in place of an element.
+static bool isOfRows(ArrayRef<TableElement> elements) {
+  return elements.size() == 1 && elements.front().words;
+}
+
+static LogicalResult emitWords(OpBuilder &builder, KernelValues &values,
+                               KernelArguments &arguments, KeyBitmaskOp words,
+                               Value table, ValueRange position) {
+  std::optional<unsigned> operand = values.getOperand(words.getColumns());
+  FailureOr<Value> begin = values.getScalar(words.getBegin()),
+                   end = values.getScalar(words.getEnd());
+  if (!operand)
+    return words.emitError("expects a list that is an argument of the "
+                           "function")
+           << otherTarget;
+  if (failed(begin) || failed(end))
+    return failure();
+  Value columns = arguments.getMemRef(*operand);
+  KeyBitmaskOp::create(builder, words.getLoc(), Type(), columns, *begin, *end,
+                       table, position);
+  return success();
+}
+
+static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
+                                 scf::ForallOp loop, KernelArguments &arguments,
+                                 Value lane) {
+  Location loc = loop.getLoc();
+  IntBuilder ib{builder, loc};
+  KernelValues values(builder, program.function, loop, arguments,
+                      program.tables);
+  values.setLane(lane);
+
+  OpBuilder::InsertionGuard guard(builder);
+  FailureOr<WarpIteration> iteration = emitWarpIteration(builder, loop, values);
+  if (failed(iteration))
+    return failure();
+  FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
+  if (failed(elements))
+    return failure();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  auto getTable = [&](const TableElement &element) {
+    auto *number = llvm::find(program.tables, element.table);
+    return arguments.getMemRef(program.function.getNumArguments() +
+                                   (number - program.tables.begin()),
+                               cast<RankedTensorType>(element.table.getType()));
+  };
+  auto getPosition = [&](const TableElement &element) {
+    SmallVector<Value> at;
+    for (std::optional<unsigned> index : element.indices)
+      at.push_back(index ? iteration->indices[*index] : zero);
+    return at;
+  };
+  if (isOfRows(*elements))
+    return emitWords(builder, values, arguments, elements->front().words,
+                     getTable(elements->front()),
+                     getPosition(elements->front()));
+  SmallVector<Value> scalars;
+  for (const TableElement &element : *elements) {
+    FailureOr<Value> value = values.getScalar(element.scalar);
+    if (failed(value))
+      return failure();
+    scalars.push_back(*value);
+  }
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        ib.fromIndex(lane), ib.constant(0));
+  auto store = scf::IfOp::create(builder, loc, isFirst,
+                                 /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(store.thenBlock());
+  for (auto [element, value] : llvm::zip_equal(*elements, scalars))
+    memref::StoreOp::create(builder, loc, value, getTable(element),
+                            getPosition(element));
+  return success();
+}
+
+/// The kernel that finds the keys of Q blocks, a CTA for each.
+static LogicalResult emitUnions(OpBuilder &builder, TileProgram &program,
+                                unsigned firstTable) {
+  KeyUnionOp unions = program.unions;
+  if (!unions)
+    return success();
+  OpBuilder::InsertionGuard guard(builder);
+  Location loc = unions.getLoc();
+  gpu::GPUFuncOp kernel =
+      createWarpKernel(builder, loc,
+                       program.function.getName() + "_prologue" +
+                           Twine(program.prologues.size()),
+                       kUnionThreads);
+  kernel->setAttr(hopper::kElementsAttrName,
+                  builder.getI64IntegerAttr(firstTable));
+  kernel->setAttr(hopper::kRowsAttrName, builder.getUnitAttr());
+  kernel->setAttr(hopper::kBlocksAttrName, builder.getUnitAttr());
+  KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
+  builder.setInsertionPointToStart(&kernel.getBody().front());
+  KernelValues values(builder, program.function, program.grid, arguments);
+  std::optional<unsigned> rows = values.getOperand(unions.getRows()),
+                          columns = values.getOperand(unions.getColumns());
+  if (!rows || !columns)
+    return unions.emitError("expects lists that are arguments of the function; "
+                            "leave the choice to the compiler with auto");
+  FailureOr<Value> queries = values.getScalar(unions.getQueries()),
+                   keys = values.getScalar(unions.getKeys());
+  if (failed(queries) || failed(keys))
+    return failure();
+  SmallVector<Value> tables;
+  for (auto [number, table] : llvm::enumerate(unions.getTables()))
+    tables.push_back(arguments.getMemRef(
+        firstTable + number, cast<RankedTensorType>(table.getType())));
+  KeyUnionOp::create(builder, loc, TypeRange(), arguments.getMemRef(*rows),
+                     arguments.getMemRef(*columns), *queries, *keys, tables,
+                     unions.getTileQueries(), unions.getTileKeys());
+  gpu::ReturnOp::create(builder, loc);
+  return success();
+}
+
+LogicalResult mlir::attn::emitPrologueKernels(OpBuilder &builder,
+                                              TileProgram &program) {
+  unsigned firstTable = program.function.getNumArguments();
+  for (auto [number, loop] : llvm::enumerate(program.prologues)) {
+    OpBuilder::InsertionGuard guard(builder);
+    Location loc = loop.getLoc();
+    gpu::GPUFuncOp kernel = createWarpKernel(
+        builder, loc, program.function.getName() + "_prologue" + Twine(number));
+    kernel->setAttr(hopper::kElementsAttrName,
+                    builder.getI64IntegerAttr(firstTable));
+    FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
+    if (failed(elements))
+      return failure();
+    if (isOfRows(*elements))
+      kernel->setAttr(hopper::kRowsAttrName, builder.getUnitAttr());
+    firstTable += loop.getNumResults();
+    KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    Value lane =
+        gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
+    if (failed(emitElement(builder, program, loop, arguments, lane)))
+      return failure();
+    builder.setInsertionPointToEnd(&kernel.getBody().front());
+    gpu::ReturnOp::create(builder, loc);
+  }
+  return emitUnions(builder, program, firstTable);
+}
