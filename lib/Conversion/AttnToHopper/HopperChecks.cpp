@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IntBuilder.h"
-#include "WarpLoops.h"
+#include "Kernels/WarpLoops.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WarpLoops.h"
+#include "Kernels/WarpLoops.h"
 #include "attn/Conversion/AttnToHopper/Passes.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

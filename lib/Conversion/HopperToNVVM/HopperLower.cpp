@@ -3,7 +3,7 @@
 #include "KernelParameters.h"
 #include "LowerPartitions.h"
 #include "ScalarMath.h"
-#include "ThreadPatterns.h"
+#include "Threads/ThreadPatterns.h"
 #include "attn/Conversion/HopperToNVVM/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,7 +1,7 @@
 //===- KernelParameters.cpp - The function of a kernel --------------------===//
 
 #include "KernelParameters.h"
-#include "ThreadBuilder.h"
+#include "Threads/ThreadBuilder.h"
 
 using namespace mlir;
 using namespace mlir::attn;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LowerPartitions.h"
-#include "SharedMemory.h"
+#include "Shared/SharedMemory.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_CONVERSION_HOPPERTONVVM_LOWERPARTITIONS_H
 #define ATTN_LIB_CONVERSION_HOPPERTONVVM_LOWERPARTITIONS_H
 
-#include "ThreadBuilder.h"
+#include "Threads/ThreadBuilder.h"
 
 namespace mlir::attn {
 

@@ -1,7 +1,7 @@
 //===- VerifyThreadOps.cpp - What threads cannot compute ------------------===//
 
 #include "ScalarMath.h"
-#include "ThreadPatterns.h"
+#include "Threads/ThreadPatterns.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"

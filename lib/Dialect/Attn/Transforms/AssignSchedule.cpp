@@ -1,6 +1,6 @@
 //===- AssignSchedule.cpp - Choose how attentions are cut into tiles ------===//
 
-#include "RegionVectorizer.h"
+#include "Tiles/RegionVectorizer.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"

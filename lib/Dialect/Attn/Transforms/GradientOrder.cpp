@@ -1,8 +1,8 @@
 //===- GradientOrder.cpp - In which order work tiles add ------------------===//
 
 #include "GradientOrder.h"
-#include "GradientBounds.h"
-#include "TileOps.h"
+#include "Gradients/GradientBounds.h"
+#include "Tiles/TileOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

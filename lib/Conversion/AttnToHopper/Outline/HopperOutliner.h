@@ -1,0 +1,232 @@
+//===- HopperOutliner.h - Programs of tiles become kernels ------*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_OUTLINE_HOPPEROUTLINER_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_OUTLINE_HOPPEROUTLINER_H
+
+#include "Kernels/CombineKernel.h"
+#include "Kernels/KernelValues.h"
+#include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::attn {
+
+/// The partitions of a kernel.
+inline constexpr llvm::StringLiteral kLoadPartition = "load",
+                                     kComputePartition = "compute";
+
+/// What a tile is written to.
+struct OutlinedResult {
+  Value vector;
+  unsigned argument = 0;
+  /// Of the tensor, in its order; which of them is the row.
+  SmallVector<OpFoldResult> offsets;
+  int64_t rowDim = 0;
+  /// For vector<Dv x M>, with the position.
+  std::optional<TileAccess> access;
+  /// What it is written to, as it is seen there, and what packs its heads, or
+  /// null.
+  Value destination;
+  PackGQAOp packing;
+};
+
+/// A capture with an element for each row and position of a block, which comes
+/// in tiles.
+struct OutlinedCapture {
+  TileAccess access;
+  /// The reads of it, and the step that loads it.
+  SmallVector<GatherOp> reads;
+  std::string step;
+};
+
+/// A capture with an element for each position of a block, which comes as a
+/// vector: what reads it, and the step that loads it.
+struct OutlinedVector {
+  SmallVector<GatherOp> reads;
+  std::string step;
+};
+
+/// The operands of a product over the rows of the work tile: that of which each
+/// replica has 64 columns of the result, and the other one. Null for another
+/// product.
+struct AllRowsProduct {
+  OpOperand *own = nullptr, *across = nullptr;
+};
+AllRowsProduct matchAllRowsProduct(vector::ContractionOp product);
+
+/// What a value that a step gives is used as, also where it is extended.
+struct OperandUses {
+  /// By what computes with it.
+  bool isValue = false;
+  /// In products: as rows of the work tile, and in those over all rows as one
+  /// of the operands, or as the other.
+  SmallVector<vector::ContractionOp, 2> products;
+  bool isOwn = false, isAcross = false;
+};
+OperandUses getOperandUses(Value value);
+
+/// Slopes of a bias, which are the same for all blocks.
+struct HeldSlopes {
+  /// vector<8 x 64>, what is multiplied with the numbers of the keys.
+  Value slopes;
+  /// An i1: the slopes are 0, and the bias is computed for each score.
+  Value isPlain;
+};
+
+/// Writes the program of one worker again as the program of a CTA.
+class Outliner {
+public:
+  explicit Outliner(const TileProgram &program)
+      : program(program), function(program.function), grid(program.grid),
+        schedule(program.schedule), loc(grid.getLoc()), builder(function) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult match();
+  void inlinePositions();
+  LogicalResult matchBlock(Value output);
+  LogicalResult matchResult(tensor::ParallelInsertSliceOp insert);
+  LogicalResult matchSoftmax();
+  TileAccess getAccess(Value tensor, Type element, int64_t row, int64_t column,
+                       ArrayRef<OpFoldResult> position);
+  FailureOr<SmallVector<Value>> emitPosition(const TileAccess &access,
+                                             Value row = {});
+  LogicalResult emitRows(const OutlinedResult &result, Value vector);
+  FailureOr<TileAccess> matchRead(vector::TransferReadOp read,
+                                  unsigned columnResult);
+  ArrayAttr getOrder();
+  ArrayAttr getExclusive();
+  void expandBoxes();
+  FailureOr<Value> emitCoordinate(OpFoldResult position);
+  void matchCaptures();
+  void matchVectors();
+  bool isLoaded(GatherOp read);
+  int64_t getResultColumns() const;
+  ArrayAttr placeCaptures();
+  LogicalResult emitCaptureLoads();
+  void emitCaptures(StepOp step);
+  SmallVector<Type> getCaptureTypes();
+  vector::ContractionOp findBiased(AffineScoresOp scores);
+  void matchBias();
+  LogicalResult emitSlopes();
+  FailureOr<HeldSlopes> holdSlopes();
+  Value addBias(Value product);
+  FailureOr<Value> emitBias();
+  FailureOr<Value> emitBiasOfFirstKey();
+  LogicalResult emitReads(StepOp step);
+  LogicalResult emitWork(Block *body);
+  Value emitHeadSwizzle();
+  LogicalResult emitQueries();
+  LogicalResult emitBounds();
+  LogicalResult emitLoopInputs();
+  LogicalResult emitClassInputs(Region &region);
+  LogicalResult emitClasses(Region &classes);
+  void simplifyClasses(gpu::GPUFuncOp kernel);
+  LogicalResult emitLoop();
+  LogicalResult emitStep(StepOp step);
+  LogicalResult emitLoadStep(StepOp step);
+  FailureOr<Value> emitProduct(vector::ContractionOp product);
+  FailureOr<Value> emitAllRowsProduct(vector::ContractionOp product,
+                                      AllRowsProduct operandsOf);
+  Value emitColumns(Value tile, int64_t first, int64_t columns);
+  LogicalResult emitAccumulate(AccumulateOp op);
+  LogicalResult matchResidents();
+  LogicalResult emitStepOps(StepOp step);
+  LogicalResult emitOutputs(StepOp step, StringRef partition,
+                            SmallVectorImpl<Value> &ends);
+  LogicalResult emitOnlineStep(OnlineStepOp step);
+  FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
+  Value emitStaging(const TileAccess &result);
+  FailureOr<Value> emitMask(Value scores, Value full,
+                            function_ref<FailureOr<Value>()> emitPredicate);
+  LogicalResult emitResults();
+  LogicalResult emitResult(const OutlinedResult &result, Value staging);
+  LogicalResult matchPartitions();
+  StringRef getPartition(StringRef step);
+  StringRef getResultPartition();
+  StringRef getResultPartition(const OutlinedResult &result);
+  StringRef getQueryPartition();
+  bool isInReach(Value value);
+  bool isUsedElsewhere(Value output, StringRef partition);
+  void takeFromOthers(StepOp step, StringRef partition);
+  Value publish(Value vector, bool isTransposed);
+  LogicalResult matchSplits();
+  void declareSplits(gpu::GPUFuncOp kernel);
+  void takePart(Value &lower, Value &upper);
+  LogicalResult emitSplitResults();
+  FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
+                            int64_t stages);
+  FailureOr<Value> emitVector(Value source, ValueRange indices, VectorType type,
+                              int64_t stages, bool zeroFill, Value condition);
+  FailureOr<Value> emitLoadStep(StringRef name, const TileAccess &access,
+                                int64_t rows, int64_t stages);
+  Value emitOwnRows(Value tile);
+  hopper::StepOp createStep(StringRef name, StringRef partition,
+                            TypeRange types);
+  DictionaryAttr describeGrid();
+
+  Value splat(Type type, double value) {
+    return hopper::createSplat(builder, loc, type, value);
+  }
+  VectorType getVectorType(int64_t rows) {
+    return VectorType::get({rows, hopper::kWarpgroupRows},
+                           builder.getF32Type());
+  }
+
+  /// The program, and what of it is used often.
+  TileProgram program;
+  func::FuncOp function;
+  scf::ForallOp grid;
+  hopper::ScheduleAttr schedule;
+  Location loc;
+  OpBuilder builder;
+  std::unique_ptr<KernelArguments> arguments;
+  std::unique_ptr<KernelValues> values;
+  TileLoopOp loop;
+  OnlineStepOp softmax;
+  /// What the shift of its scores starts as.
+  double firstNegMax = 0;
+  /// The tiles that steps load, by what they are in the worker's program: that
+  /// of the loop, and that of a work tile, which is a tile of the kernel, too.
+  llvm::MapVector<Value, TileAccess> blocks;
+  Value queries, queryTile;
+  TileAccess query;
+  /// Other tiles of a work tile, and floats of a block.
+  llvm::MapVector<Value, TileAccess> residents;
+  llvm::MapVector<Value, vector::TransferReadOp> floats;
+  SmallVector<OutlinedResult> results;
+  SmallVector<OutlinedCapture> captures;
+  SmallVector<OutlinedVector> vectors;
+  /// The scores whose bias the product `biased` takes along, what that is for a
+  /// work tile, and the numbers of the keys.
+  AffineScoresOp affine;
+  vector::ContractionOp biased;
+  HeldSlopes held;
+  Value iotaTile;
+  /// Tiles, those that have the rows of the work tile as columns, and vectors
+  /// that are operands of products.
+  DenseMap<Value, Value> tiles, acrossTiles, operands;
+  /// What the results of the step that is being written stand for.
+  struct Output {
+    enum Kind { State, Value, Operand, Tile, Across } kind;
+    mlir::Value source;
+  };
+  SmallVector<Output> outputs;
+  Value first, end;
+  /// The bounds of the loop.
+  Value lower, upper;
+  /// Where keys are shared out to parts: what is combined, the row of the
+  /// output before it is rounded, where the results of parts go, which part a
+  /// work tile is, and whether that has keys.
+  CombinedResults combined;
+  Value unrounded;
+  std::optional<SplitResults> parts;
+  Value part, hasKeys;
+  /// Whether a block is full, where there are classes.
+  Value isFull;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_OUTLINE_HOPPEROUTLINER_H

@@ -1,0 +1,87 @@
+//===- ScheduleFacts.h - What schedules depend on in a program --*- C++ -*-===//
+
+#ifndef ATTN_LIB_CONVERSION_ATTNTOHOPPER_SCHEDULES_SCHEDULEFACTS_H
+#define ATTN_LIB_CONVERSION_ATTNTOHOPPER_SCHEDULES_SCHEDULEFACTS_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mlir::attn {
+
+/// What conditions of a table of schedules are on: numbers, and questions that
+/// are 0 or 1. docs/gpu.md has the names that the file has for them.
+struct ScheduleFacts {
+  /// Columns of queries and keys, of values, and the greater of both.
+  int64_t queryKeyDim = 0, valueDim = 0, dim = 0;
+  /// Whether there is a mask or a sparsity; whether it bounds the keys of a
+  /// query by the query, above, and on both sides.
+  int64_t masked = 0, causal = 0, window = 0;
+  /// Whether KV blocks without an allowed pair are found by their class; and
+  /// whether the mask has a bit for each pair, which leaves out hardly any.
+  int64_t classes = 0, words = 0;
+  /// Of masks that divide positions by something: whether that is no multiple
+  /// of 128; whether it is one, for queries and keys; what of it divides 256
+  /// queries, and 128 keys.
+  int64_t smallBlocks = 0, largeBlocks = 0, blockQueries = 256, blockKeys = 128;
+  /// Whether the mask reads a capture for each key, but not by blocks.
+  int64_t maskReadsKeys = 0;
+  /// Whether the score is a bias in the product; reads a capture for each key;
+  /// has functions of math; is anything but the first two.
+  int64_t bias = 0, scoreReadsKeys = 0, scoreFunctions = 0, scoreArithmetic = 0;
+  /// Whether threads read a capture for each pair.
+  int64_t perPair = 0;
+  /// Bytes of the largest element of captures that may come in tiles, or 0.
+  int64_t captureBytes = 0;
+  /// Whether tiles may have queries of several heads.
+  int64_t packable = 0;
+  /// Whether there may be fewer work tiles than SMs, or some much longer.
+  int64_t fewTiles = 0;
+  /// Of a row, for defaults alone: its work tile, and its use.
+  int64_t tileM = 0, splitsKeys = 0, anyStrides = 0;
+
+  /// Calls `visit` with the name and each of the facts, in one order.
+  template <typename Facts, typename Visitor>
+  static void forEach(Facts &facts, Visitor visit) {
+    using Name = llvm::StringLiteral;
+    visit(Name("qk_dim"), facts.queryKeyDim);
+    visit(Name("v_dim"), facts.valueDim);
+    visit(Name("dim"), facts.dim);
+    visit(Name("masked"), facts.masked);
+    visit(Name("causal"), facts.causal);
+    visit(Name("window"), facts.window);
+    visit(Name("classes"), facts.classes);
+    visit(Name("words"), facts.words);
+    visit(Name("small_blocks"), facts.smallBlocks);
+    visit(Name("large_blocks"), facts.largeBlocks);
+    visit(Name("block_queries"), facts.blockQueries);
+    visit(Name("block_keys"), facts.blockKeys);
+    visit(Name("mask_reads_keys"), facts.maskReadsKeys);
+    visit(Name("bias"), facts.bias);
+    visit(Name("score_reads_keys"), facts.scoreReadsKeys);
+    visit(Name("score_functions"), facts.scoreFunctions);
+    visit(Name("score_arithmetic"), facts.scoreArithmetic);
+    visit(Name("per_pair"), facts.perPair);
+    visit(Name("capture_bytes"), facts.captureBytes);
+    visit(Name("packable"), facts.packable);
+    visit(Name("few_tiles"), facts.fewTiles);
+    visit(Name("tile_m"), facts.tileM);
+    visit(Name("splits_keys"), facts.splitsKeys);
+    visit(Name("any_strides"), facts.anyStrides);
+  }
+};
+
+/// Those of an attention, and what else a choice is made by.
+struct ProgramFacts : ScheduleFacts {
+  explicit ProgramFacts(AttentionLikeOpInterface op);
+
+  /// What may come in tiles.
+  SmallVector<Type> captures;
+  /// Whether some queries see keys that others do not.
+  bool hasLongRows = false;
+
+  static constexpr int64_t kBlock = 128;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_SCHEDULES_SCHEDULEFACTS_H

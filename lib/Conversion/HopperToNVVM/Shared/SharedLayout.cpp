@@ -1,0 +1,145 @@
+//===- SharedLayout.cpp - Shared memory and barriers of a kernel ----------===//
+
+#include "Threads/ThreadBuilder.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Named barriers: 0 is for all threads, then come those of pingPong, the one
+/// of each warpgroup, and one of a partition.
+static constexpr int64_t kGroupBarrier = 7, kSyncBarrier = 15;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// The bytes of a tile, or of a vector.
+template <typename TypeT> static int64_t getTileBytes(TypeT type) {
+  if (type.isVector())
+    return type.getRows() * kVectorBytes;
+  return llvm::divideCeil(type.getColumns(),
+                          hopper::getChunkColumns(type.getElementType())) *
+         type.getRows() * kRowBytes;
+}
+
+/// Gives a channel or a work queue its barriers, and vectors and messages their
+/// places behind them.
+void SharedLayout::layOutRing(hopper::WarpSpecializeOp specialize, Value ring) {
+  SharedTile &tile = tiles[ring];
+  auto channel = dyn_cast<hopper::ChannelType>(ring.getType());
+  int64_t stages = channel ? channel.getStages() : kWorkQueueSlots;
+  tile.fullBarrier = numBarrierBytes;
+  tile.emptyBarrier = numBarrierBytes + 8 * stages;
+  numBarrierBytes += 16 * stages;
+  if (!channel) {
+    tile.bytes = 4 * cast<hopper::WorkQueueType>(ring.getType()).getLength();
+    tile.offset = numBarrierBytes;
+    numBarrierBytes += llvm::alignTo(stages * tile.bytes, 8);
+  } else if (channel.getPayload()) {
+    tile.payload = numBarrierBytes;
+    numBarrierBytes += llvm::alignTo(4 * stages, 8);
+  } else if (channel.isVector()) {
+    numBarrierBytes = llvm::alignTo(numBarrierBytes, kSegmentBytes);
+    tile.bytes = llvm::alignTo(getTileBytes(channel), kSegmentBytes);
+    tile.offset = numBarrierBytes;
+    numBarrierBytes += stages * tile.bytes;
+  }
+
+  // Who arrives: a thread for the hardware, threads that copy, or warps.
+  hopper::RingUsers users = specialize.getUsers(ring);
+  for (Operation *op : users.puts) {
+    hopper::PartitionAttr producer = specialize.getPartition(*users.producer);
+    if (auto put = dyn_cast<hopper::PutOp>(op)) {
+      hopper::MapType map = put.getMap().getType();
+      if (map.getStrided())
+        tile.fullArrivals = producer.getThreads();
+      tile.isWrittenByThreads |= map.getAligned();
+    } else if (auto vector = dyn_cast<hopper::PutVectorOp>(op)) {
+      if (vector.getZeroFill())
+        tile.fullArrivals = producer.getThreads();
+    } else if (isa<hopper::PutFragmentOp>(op)) {
+      tile.fullArrivals = producer.getWarps();
+    }
+  }
+  int64_t arrivals = 0;
+  for (unsigned consumer : users.consumers)
+    arrivals += specialize.getPartition(consumer).getWarps();
+  tile.emptyArrivals = std::max<int64_t>(arrivals, 1);
+}
+
+/// Gives each channel and tile its place in shared memory: barriers first.
+void SharedLayout::layOutMemory(hopper::WarpSpecializeOp specialize) {
+  auto place = [&](int64_t bytes) {
+    int64_t at = sharedBytes;
+    sharedBytes += llvm::alignTo(bytes, kTileAlignment);
+    return at;
+  };
+  Block &body = *specialize->getBlock();
+  for (Operation &op : body)
+    if (isa<hopper::CreateChannelOp, hopper::CreateWorkQueueOp>(op))
+      layOutRing(specialize, op.getResult(0));
+  sharedBytes =
+      llvm::alignTo(std::max<int64_t>(numBarrierBytes, 1), kTileAlignment);
+  for (Operation &op : body) {
+    if (auto channel = dyn_cast<hopper::CreateChannelOp>(op)) {
+      hopper::ChannelType type = channel.getResult().getType();
+      if (type.isVector())
+        continue;
+      SharedTile &tile = tiles[channel.getResult()];
+      tile.bytes = getTileBytes(type);
+      tile.offset = place(type.getStages() * tile.bytes);
+    } else if (isa<hopper::CreateTileOp, hopper::CreateIotaTileOp>(op)) {
+      Value result = op.getResult(0);
+      auto type = cast<hopper::TileType>(result.getType());
+      SharedTile &tile = tiles[result];
+      tile.bytes = getTileBytes(type);
+      tile.offset = place(tile.bytes);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Named barriers
+//===----------------------------------------------------------------------===//
+
+/// Gives turns and partitions that synchronise their named barriers.
+LogicalResult
+SharedLayout::assignBarriers(hopper::WarpSpecializeOp specialize) {
+  int64_t next = 1, last = kSyncBarrier;
+  for (auto create :
+       specialize->getBlock()->getOps<hopper::CreatePingPongOp>()) {
+    turnBarriers[create.getResult()] = next;
+    for (Operation *user : create.getResult().getUsers())
+      if (std::optional<unsigned> number = specialize.findPartition(user)) {
+        next += specialize.getPartition(*number).getReplicas();
+        break;
+      }
+  }
+  for (auto [number, body] : llvm::enumerate(specialize.getBodies())) {
+    hopper::PartitionAttr one = specialize.getPartition(number);
+    bool hasOwn =
+        one.getWarps() == 1 || (one.getReplicas() == 1 && one.hasWarpgroups());
+    bool syncs =
+        body.walk([](hopper::SyncOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+    if (hasOwn || !syncs)
+      continue;
+    syncBarriers[one.getName()] = last;
+    // The barriers of warpgroups are in between.
+    last = last == kSyncBarrier ? kGroupBarrier - 1 : last - 1;
+  }
+  int64_t end = std::min(last + 1, kGroupBarrier);
+  if (next > end)
+    return specialize.emitError(
+               "expects turns and partitions that synchronise to "
+               "need fewer than ")
+           << kGroupBarrier << " barriers";
+  return success();
+}
+
+LogicalResult SharedLayout::assign(hopper::WarpSpecializeOp specialize) {
+  if (failed(assignBarriers(specialize)))
+    return failure();
+  layOutMemory(specialize);
+  return success();
+}

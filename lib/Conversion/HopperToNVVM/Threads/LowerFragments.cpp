@@ -1,0 +1,280 @@
+//===- LowerFragments.cpp - Registers of warpgroups and tiles -------------===//
+//
+// What a warpgroup holds is written to tiles in shared memory, and read from
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Shared/SharedMemory.h"
+#include "ThreadPatterns.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Columns that one instruction writes: two matrices of 8x8 beside each other.
+static constexpr int64_t kColumns = 16;
+/// Registers of 16-bit floats that hold 4 columns each.
+static constexpr int64_t kRegisterColumns = 4;
+static constexpr int64_t kSegmentsInRow = kRowBytes / kSegmentBytes;
+/// Loads of so many columns each from one chunk.
+static constexpr int64_t kLoadsInChunk = hopper::kChunkColumns / kColumns;
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+/// Writes matrices of 8x8, or the last one beside which there is none, in which
+/// case addresses from lane 16 on name rows that are not used.
+static void emitMatrixStore(ThreadBuilder &b, Value address,
+                            ValueRange registers, bool isTransposed) {
+  bool isHalf = registers.size() == 2;
+  std::string text =
+      ("stmatrix.sync.aligned.m8n8." + Twine(isHalf ? "x2" : "x4") +
+       (isTransposed ? ".trans" : "") + ".shared.b16 [$0], " +
+       (isHalf ? "{$1,$2};" : "{$1,$2,$3,$4};"))
+          .str();
+  SmallVector<Value> operands = {address};
+  llvm::append_range(operands, registers);
+  b.asmOp(text, isHalf ? "r,r,r" : "r,r,r,r,r", operands, {});
+}
+
+/// Threads write their matrices to 64 rows of a tile.
+void mlir::attn::emitStaging(ThreadBuilder &b, ValueRange elements,
+                             TileView tile, int64_t chunkBytes) {
+  int64_t columns = kRegisterColumns * elements.size();
+  Value rows = arith::AddIOp::create(
+      b, arith::AndIOp::create(b, b.thread.lane, b.i32(15)),
+      arith::MulIOp::create(b, b.thread.warp, b.i32(16)));
+  Value half = arith::ShRUIOp::create(b, b.thread.lane, b.i32(4));
+  Value swizzle =
+      arith::AndIOp::create(b, b.thread.lane, b.i32(kSegmentsInRow - 1));
+  Value start =
+      arith::AddIOp::create(b, getSharedAddress(b, tile),
+                            arith::MulIOp::create(b, rows, b.i32(kRowBytes)));
+  for (int64_t column = 0; column < columns; column += kColumns) {
+    int64_t chunk = column / hopper::kChunkColumns;
+    Value segment = arith::XOrIOp::create(
+        b, b.addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
+    Value address =
+        arith::AddIOp::create(b, b.addOffset(start, chunk * chunkBytes),
+                              arith::ShLIOp::create(b, segment, b.i32(4)));
+    int64_t first = column / kRegisterColumns;
+    emitMatrixStore(
+        b, address,
+        elements.slice(first, std::min<int64_t>(elements.size() - first, 4)),
+        /*isTransposed=*/false);
+  }
+}
+
+/// Threads write their matrices, transposed, to 64 columns of a tile: the
+/// matrix of rows 8r of warp w is segment 2w + r of rows of the tile.
+static void emitStagingTransposed(ThreadBuilder &b, ValueRange elements,
+                                  TileView tile) {
+  // Lanes 0 to 7 and 8 to 15 name rows of the two matrices of 8 columns, those
+  // from 16 on of the next 8 columns.
+  Value inMatrix = arith::AndIOp::create(b, b.thread.lane, b.i32(7));
+  Value next = arith::ShLIOp::create(
+      b, arith::ShRUIOp::create(b, b.thread.lane, b.i32(4)), b.i32(3));
+  Value rowOfTile = arith::AddIOp::create(b, inMatrix, next);
+  Value matrix = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, b.thread.lane, b.i32(3)), b.i32(1));
+  Value segment = arith::XOrIOp::create(
+      b,
+      arith::AddIOp::create(
+          b, arith::ShLIOp::create(b, b.thread.warp, b.i32(1)), matrix),
+      inMatrix);
+  Value start = arith::AddIOp::create(
+      b, getSharedAddress(b, tile),
+      arith::AddIOp::create(
+          b, arith::MulIOp::create(b, rowOfTile, b.i32(kRowBytes)),
+          arith::MulIOp::create(b, segment, b.i32(kSegmentBytes))));
+  for (size_t first = 0; first < elements.size(); first += 4)
+    emitMatrixStore(
+        b,
+        b.addOffset(start,
+                    static_cast<int64_t>(first) * kRegisterColumns * kRowBytes),
+        elements.slice(first, std::min<size_t>(elements.size() - first, 4)),
+        /*isTransposed=*/true);
+}
+
+/// Each warp waits for the tile, writes its part, and arrives.
+static void lowerPutFragment(hopper::PutFragmentOp op,
+                             Operands<hopper::PutFragmentOp> in,
+                             ThreadBuilder &b) {
+  hopper::ChannelType type = op.getChannel().getType();
+  const SharedTile &tile = b.kernel.shared.get(op.getChannel());
+  ValueRange elements = in.getVector();
+  Value number = in.getNumber()[0];
+  Value stage = getStage(b, number, type.getStages());
+  Value phase = getFreePhase(b, number, type.getStages());
+  auto emitWrite = [&] {
+    Value full = emitWaitFree(b, tile, stage, phase);
+    TileView view = getTile(getStageTile(b, tile, stage));
+    int64_t chunkBytes = type.getRows() * kRowBytes;
+    if (op.getBlock()) {
+      int64_t rowBytes = type.isVector() ? kVectorBytes : kRowBytes;
+      view = getTile(advanceTile(
+          b, view, b.toInt(in.getBlock(), 32),
+          op.getTransposed() ? chunkBytes : hopper::kWarpgroupRows * rowBytes));
+    }
+    if (type.isVector()) {
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            b.thread.quad, b.i32(0));
+      b.ifThen(isFirst, [&] {
+        Value base = b.offsetPointer(
+            getSharedPointer(b, view, 0),
+            arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
+        for (int64_t r : {0, 1})
+          LLVM::StoreOp::create(
+              b, elements[r],
+              b.offsetPointer(base, b.i32(8 * r * kVectorBytes)));
+      });
+    } else {
+      if (op.getTransposed())
+        emitStagingTransposed(b, elements, view);
+      else
+        emitStaging(b, elements, view, chunkBytes);
+      emitProxyFence(b);
+    }
+    emitWarpSync(b);
+    emitWarpArrive(b, full);
+  };
+  if (op.getCondition())
+    b.ifThen(in.getCondition()[0], emitWrite);
+  else
+    emitWrite();
+}
+
+/// A vector with an element for each row of the b.thread.warpgroup, or for each
+/// column.
+static Elements loadVector(hopper::LoadFragmentOp op,
+                           Operands<hopper::LoadFragmentOp> in,
+                           ThreadBuilder &b) {
+  Fragment fragment(op.getResult().getType());
+  Value base = getSharedPointer(b, getTile(in.getTile()));
+  Elements list;
+  if (fragment.layout == hopper::FragmentLayout::Rows) {
+    Value own = b.offsetPointer(
+        base, arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
+    for (int64_t r : {0, 1})
+      list.push_back(LLVM::LoadOp::create(
+          b, fragment.elementType,
+          b.offsetPointer(own, b.i32(8 * r * kVectorBytes))));
+  } else {
+    Value own = b.offsetPointer(
+        base, arith::MulIOp::create(b, b.thread.quad, b.i32(2 * kVectorBytes)));
+    auto pair = VectorType::get({2}, fragment.elementType);
+    for (int64_t column = 0; column < fragment.numColumns; column += 8) {
+      Value both = LLVM::LoadOp::create(
+          b, pair, b.offsetPointer(own, b.i32(column * kVectorBytes)),
+          /*alignment=*/2 * kVectorBytes);
+      for (int64_t p : {0, 1})
+        list.push_back(LLVM::ExtractElementOp::create(b, both, b.i32(p)));
+    }
+  }
+  // All threads of the warp have read it before one of them arrives.
+  emitWarpSync(b);
+  return list;
+}
+
+/// Loads two neighbours of each of two rows for 8 columns at a time: rows
+/// lane / 4 and 8 below, columns lane % 4 * 2 and the next one.
+static Elements loadPairs(hopper::LoadFragmentOp op,
+                          Operands<hopper::LoadFragmentOp> in,
+                          ThreadBuilder &b) {
+  hopper::TileType type = op.getTile().getType();
+  Type element = type.getElementType();
+  int64_t size = hopper::getElementBytes(element);
+  int64_t chunkColumns = hopper::getChunkColumns(element);
+  // The first columns of a thread; those of other groups of 8 differ in the
+  // bits that are the segment of 16 bytes, which are swizzled, and in
+  // constants.
+  constexpr int64_t segmentBytes = 16, numSegments = 8;
+  Value inRow = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, b.thread.row, b.i32(kRowBytes)),
+      arith::MulIOp::create(b, b.thread.quad, b.i32(2 * size)));
+  Value swizzle = arith::MulIOp::create(
+      b, arith::AndIOp::create(b, b.thread.row, b.i32(numSegments - 1)),
+      b.i32(segmentBytes));
+  Value first = arith::XOrIOp::create(b, inRow, swizzle);
+  Value base = getSharedPointer(b, getTile(in.getTile()));
+  Type pair =
+      size == 4 ? Type(VectorType::get({2}, element)) : Type(b.getI16Type());
+  Elements list;
+  for (int64_t column = 0; column < type.getColumns(); column += 8) {
+    int64_t bytes = column % chunkColumns * size;
+    Value offset = arith::XOrIOp::create(
+        b, first, b.i32(llvm::alignDown(bytes, segmentBytes)));
+    Value start = b.offsetPointer(base, offset);
+    int64_t chunk = column / chunkColumns * type.getParentRows() * kRowBytes;
+    for (int64_t half : {0, 1}) {
+      int64_t constant = chunk + bytes % segmentBytes + half * 8 * kRowBytes;
+      Value both = LLVM::LoadOp::create(
+          b, pair, b.offsetPointer(start, b.i32(constant)));
+      for (int64_t e : {0, 1}) {
+        if (size == 4) {
+          list.push_back(LLVM::ExtractElementOp::create(b, both, b.i32(e)));
+          continue;
+        }
+        Value byte = e == 0
+                         ? both
+                         : arith::ShRUIOp::create(
+                               b, both, arith::ConstantIntOp::create(b, 8, 16))
+                               .getResult();
+        byte = arith::TruncIOp::create(b, b.getI8Type(), byte);
+        if (element.isInteger(1))
+          byte = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, byte,
+                                       arith::ConstantIntOp::create(b, 0, 8));
+        list.push_back(byte);
+      }
+    }
+  }
+  // All threads of the warp have read it before one of them releases it.
+  NVVM::SyncWarpOp::create(b, b.i32(-1));
+  return list;
+}
+
+/// Lane l reads the row of matrix l / 8: rows 0-7 and 8-15 of the left and the
+/// right half of 16 columns.
+static Elements lowerLoadFragment(hopper::LoadFragmentOp op,
+                                  Operands<hopper::LoadFragmentOp> in,
+                                  ThreadBuilder &b) {
+  hopper::TileType type = op.getTile().getType();
+  if (type.isVector())
+    return loadVector(op, in, b);
+  if (hopper::getElementBytes(type.getElementType()) != 2)
+    return loadPairs(op, in, b);
+  Value rows = arith::AddIOp::create(
+      b, arith::AndIOp::create(b, b.thread.lane, b.i32(15)),
+      arith::MulIOp::create(b, b.thread.warp, b.i32(16)));
+  Value half = arith::ShRUIOp::create(b, b.thread.lane, b.i32(4));
+  Value swizzle = arith::AndIOp::create(b, b.thread.lane, b.i32(7));
+  Value start =
+      arith::AddIOp::create(b, getSharedAddress(b, getTile(in.getTile())),
+                            arith::MulIOp::create(b, rows, b.i32(kRowBytes)));
+  Elements list;
+  int64_t numSteps = llvm::divideCeil(type.getColumns(), kColumns);
+  for (int64_t step = 0; step < numSteps; ++step) {
+    Value segment = arith::XOrIOp::create(
+        b, b.addOffset(half, step % kLoadsInChunk * 2), swizzle);
+    Value address = arith::AddIOp::create(
+        b,
+        b.addOffset(start,
+                    step / kLoadsInChunk * type.getParentRows() * kRowBytes),
+        arith::ShLIOp::create(b, segment, b.i32(4)));
+    SmallVector<Type> types(4, b.getI32Type());
+    llvm::append_range(
+        list, b.asmOp("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, "
+                      "[$4];",
+                      "=r,=r,=r,=r,r", address, types));
+  }
+  // Of the last step there may be the first half alone.
+  list.truncate(type.getColumns() / 4);
+  return list;
+}
+
+void mlir::attn::populateFragmentPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerPutFragment);
+  patterns.add(lowerLoadFragment);
+}

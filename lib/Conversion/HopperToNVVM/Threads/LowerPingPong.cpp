@@ -1,0 +1,44 @@
+//===- LowerPingPong.cpp - Ping-pong, and barriers of a partition ---------===//
+
+#include "Shared/SharedMemory.h"
+#include "ThreadPatterns.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+/// The barrier of a replica is for its threads, which wait, and those of the
+/// one before, which only arrive.
+static void lowerPingPongWait(PingPongWaitOp op, Operands<PingPongWaitOp>,
+                              ThreadBuilder &b) {
+  constexpr int64_t groupThreads = 4 * kWarpThreads;
+  emitNamedBarrier(
+      b,
+      b.addOffset(b.thread.warpgroup,
+                  b.kernel.shared.getPingPongBarrier(op.getPingPong())),
+      2 * groupThreads);
+}
+
+static void lowerPingPongArrive(PingPongArriveOp op, Operands<PingPongArriveOp>,
+                                ThreadBuilder &b) {
+  emitPingPongArrive(b, op.getPingPong(), b.thread.warpgroup);
+}
+
+static void lowerSync(SyncOp, Operands<SyncOp>, ThreadBuilder &b) {
+  PartitionAttr partition = b.thread.partition;
+  if (partition.getReplicas() == 1 && partition.hasWarpgroups())
+    return emitGroupBarrier(b);
+  if (partition.getWarps() == 1) {
+    NVVM::SyncWarpOp::create(b, b.i32(-1));
+    return;
+  }
+  emitNamedBarrier(b, b.i32(b.kernel.shared.getSyncBarrier(partition)),
+                   partition.getWarps() * kWarpThreads);
+}
+
+void mlir::attn::populatePingPongPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerPingPongWait);
+  patterns.add(lowerPingPongArrive);
+  patterns.add(lowerSync);
+}

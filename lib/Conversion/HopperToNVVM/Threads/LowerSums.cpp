@@ -1,0 +1,176 @@
+//===- LowerSums.cpp - Sums in global memory ------------------------------===//
+
+#include "Shared/SharedMemory.h"
+#include "ThreadPatterns.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Adds floats to as many that follow each other in memory.
+static void emitReduction(ThreadBuilder &b, Value address,
+                          ArrayRef<Value> elements) {
+  std::string text = "red.global.add", list, constraints = "l";
+  for (size_t number = 1; number <= elements.size(); ++number) {
+    list += (number == 1 ? "$" : ",$") + std::to_string(number);
+    constraints += ",f";
+  }
+  if (elements.size() == 1)
+    text += ".f32 [$0], " + list + ";";
+  else
+    text +=
+        ".v" + std::to_string(elements.size()) + ".f32 [$0], {" + list + "};";
+  SmallVector<Value> operands = {address};
+  llvm::append_range(operands, elements);
+  b.asmOp(text, constraints, operands, {});
+}
+
+/// The four elements of 8 columns are neighbours, and those of all threads
+/// follow each other.
+static void emitReduceFragment(hopper::ReduceAddOp op,
+                               Operands<hopper::ReduceAddOp> in,
+                               ThreadBuilder &b) {
+  constexpr int64_t numElements = 4, bytes = 4;
+  SmallVector<IndexElement> position = b.getPosition(in.getIndices());
+  position.push_back(
+      {arith::MulIOp::create(b, b.thread.inGroup, b.i32(numElements)), 0});
+  Value base = b.getAddress(
+      b.getBuffer(op.getMemref().getType(), in.getMemref()), position, bytes);
+  Elements list(in.getVector());
+  for (size_t first = 0; first < list.size(); first += numElements)
+    emitReduction(
+        b,
+        b.offsetPointer(base, b.i32(static_cast<int64_t>(first) * bytes * 4 *
+                                    hopper::kWarpThreads)),
+        ArrayRef(list).slice(first, numElements));
+}
+
+/// A thread has two neighbours in each of two rows for 8 columns at a time. For
+/// four at a time, every other thread gives its neighbour what it has of the
+/// first row for what that one has of the second.
+static void emitReduceRows(hopper::ReduceAddOp op,
+                           Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
+  BufferParameter buffer =
+      b.getBuffer(op.getMemref().getType(), in.getMemref());
+  unsigned m = *op.getM(), n = *op.getN();
+  int64_t width = op.getWidth();
+  SmallVector<IndexElement> position = b.getPosition(in.getIndices());
+  Value firstM = b.toInt(position[m], 64), firstN = b.toInt(position[n], 64);
+  Value isOdd;
+  if (width == 4)
+    isOdd = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne,
+        arith::AndIOp::create(b, b.thread.quad, b.i32(1)), b.i32(0));
+  // The element in this place, from the first row and the first column of this
+  // thread.
+  auto isBelow = [&](Value at, ValueRange end) -> Value {
+    if (end.empty())
+      return {};
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
+                                 b.toInt(end, 64));
+  };
+  auto emitIf = [&](Value condition, function_ref<void()> body) {
+    if (condition)
+      b.ifThen(condition, body);
+    else
+      body();
+  };
+  Elements list(in.getVector());
+  auto emitRow = [&](Value inM, Value inN,
+                     ArrayRef<SmallVector<Value>> groups) {
+    Value atM = arith::AddIOp::create(b, firstM, b.zext64(inM));
+    emitIf(isBelow(atM, in.getEndM()), [&] {
+      Value atN = arith::AddIOp::create(b, firstN, b.zext64(inN));
+      // A group of one element has its neighbour as the next one.
+      auto size = static_cast<int64_t>(groups.size());
+      for (int64_t number = 0; number < size; ++number) {
+        int64_t column = width == 1 ? number / 2 * 8 + number % 2 : number * 8;
+        position[m] = {atM, 0};
+        position[n] = {atN, column};
+        emitIf(isBelow(b.addOffset(atN, column), in.getEndN()), [&] {
+          emitReduction(b, b.getAddress(buffer, position, /*bytes=*/4),
+                        groups[number]);
+        });
+      }
+    });
+  };
+  Value pair = arith::ShLIOp::create(b, b.thread.quad, b.i32(1));
+  if (width < 4) {
+    for (int64_t r : {0, 1}) {
+      SmallVector<SmallVector<Value>> groups;
+      for (size_t e = 2 * r; e < list.size(); e += 4) {
+        if (width == 2)
+          groups.push_back({list[e], list[e + 1]});
+        else
+          groups.append({{list[e]}, {list[e + 1]}});
+      }
+      emitRow(b.addOffset(b.thread.row, 8 * r), pair, groups);
+    }
+    return;
+  }
+  SmallVector<SmallVector<Value>> groups;
+  for (size_t e = 0; e < list.size(); e += 4) {
+    SmallVector<Value> group(4);
+    for (int64_t p : {0, 1}) {
+      Value first = list[e + p], second = list[e + 2 + p];
+      Value other =
+          b.shuffle(arith::SelectOp::create(b, isOdd, first, second), 1);
+      group[p] = arith::SelectOp::create(b, isOdd, other, first);
+      group[2 + p] = arith::SelectOp::create(b, isOdd, second, other);
+    }
+    groups.push_back(group);
+  }
+  Value ownRow = arith::AddIOp::create(
+      b, b.thread.row, arith::SelectOp::create(b, isOdd, b.i32(8), b.i32(0)));
+  Value ownColumn = arith::ShLIOp::create(
+      b, arith::ShRUIOp::create(b, b.thread.quad, b.i32(1)), b.i32(2));
+  emitRow(ownRow, ownColumn, groups);
+}
+
+/// One thread of the warpgroup waits for its turn; the others know when they
+/// meet it.
+static void emitTakeTurn(ThreadBuilder &b, Value turn, Value after) {
+  b.ifThen(b.thread.isGroupLeader, [&] {
+    b.asmOp("{ .reg .pred mine; .reg .b32 last; AGAIN: "
+            "ld.acquire.gpu.global.b32 last, [$0]; "
+            "setp.eq.s32 mine, last, $1; @!mine bra AGAIN; }",
+            "l,r", {turn, after}, {});
+  });
+  emitGroupBarrier(b);
+}
+
+/// What all threads have added comes before what the next one adds: the barrier
+/// orders it before the store of one thread, which releases it.
+static void emitGiveTurn(ThreadBuilder &b, Value turn, Value own) {
+  emitGroupBarrier(b);
+  b.ifThen(b.thread.isGroupLeader, [&] {
+    b.asmOp("st.release.gpu.global.b32 [$0], $1;", "l,r", {turn, own}, {});
+  });
+}
+
+static void lowerReduceAdd(hopper::ReduceAddOp op,
+                           Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
+  auto emit = [&] {
+    Value turn;
+    if (op.getCounters()) {
+      turn = b.getAddress(
+          b.getBuffer(op.getCounters().getType(), in.getCounters()),
+          b.getPosition(in.getCounterIndices()), /*bytes=*/4);
+      emitTakeTurn(b, turn, b.toInt(in.getAfter(), 32));
+    }
+    if (op.isFragment())
+      emitReduceFragment(op, in, b);
+    else
+      emitReduceRows(op, in, b);
+    if (turn)
+      emitGiveTurn(b, turn, b.toInt(in.getOwn(), 32));
+  };
+  if (op.getCondition())
+    b.ifThen(in.getCondition()[0], emit);
+  else
+    emit();
+}
+
+void mlir::attn::populateSumPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerReduceAdd);
+}

@@ -1,0 +1,64 @@
+//===- LowerWork.cpp - Distribution of work -------------------------------===//
+
+#include "Shared/SharedMemory.h"
+#include "ThreadPatterns.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static Value addAtomically(ThreadBuilder &b, Value pointer, Value value) {
+  return LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::add, pointer, value,
+                                   LLVM::AtomicOrdering::monotonic,
+                                   /*syncscope=*/"device");
+}
+
+static Elements lowerFetchNext(hopper::FetchNextOp,
+                               Operands<hopper::FetchNextOp> in,
+                               ThreadBuilder &b) {
+  Value counter = in.getCounter().front(), before;
+  if (b.thread.partition.getThreads() == 1) {
+    before = addAtomically(b, counter, b.i32(1));
+  } else {
+    auto branch = scf::IfOp::create(b, b.getI32Type(), b.thread.isLeader,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, addAtomically(b, counter, b.i32(1)));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, b.i32(0));
+    b.setInsertionPointAfter(branch);
+    before = NVVM::ShflOp::create(b, b.getI32Type(), b.i32(-1),
+                                  branch.getResult(0), b.i32(0), b.i32(31),
+                                  NVVM::ShflKind::idx, UnitAttr());
+  }
+  Value blocks =
+      b.intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
+  return {arith::AddIOp::create(b, before, blocks)};
+}
+
+/// The second number counts the CTAs that are done.
+static void lowerResetCounter(hopper::ResetCounterOp,
+                              Operands<hopper::ResetCounterOp> in,
+                              ThreadBuilder &b) {
+  emitByLeader(b, [&] {
+    Value pointer = in.getCounter().front();
+    Value second = b.offsetPointer(pointer, 4);
+    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "device");
+    Value before = addAtomically(b, second, b.i32(1));
+    Value blocks =
+        b.intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
+    Value isLast =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before,
+                              arith::SubIOp::create(b, blocks, b.i32(1)));
+    b.ifThen(isLast, [&] {
+      LLVM::StoreOp::create(b, b.i32(0), pointer);
+      LLVM::StoreOp::create(b, b.i32(0), second);
+    });
+  });
+}
+
+void mlir::attn::populateWorkPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerFetchNext);
+  patterns.add(lowerResetCounter);
+}

@@ -1,0 +1,398 @@
+//===- GradientLoop.cpp - Gradients of one work tile ----------------------===//
+
+#include "GradientLoop.h"
+#include "GradientBounds.h"
+#include "Tiles/TileScores.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+GradientLoop::GradientLoop(OpBuilder &builder, AttentionGradOp op, Over over,
+                           Value delta, Wanted wanted, const SharedSums *shared)
+    : builder(builder), op(op), attention(op), over(over), delta(delta),
+      wanted(wanted), shared(shared), loc(op.getLoc()),
+      accType(attention.getAccumulatorType()),
+      numOwn(op.getScheduleAttr().getTileM()),
+      numOther(op.getScheduleAttr().getTileN()) {}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+Value GradientLoop::withOffset(Value position, unsigned which) {
+  return attn::withOffset(builder, op, position, which);
+}
+
+Value GradientLoop::emitPositions(Value first, unsigned which, int64_t length) {
+  return attn::emitPositions(builder, loc, withOffset(first, which), length);
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+Value GradientLoop::readRows(Value tensor, Layout layout, Value first) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value tile = createRead(builder, loc,
+                          VectorType::get({numOther, type.getDimSize(layout.d)},
+                                          type.getElementType()),
+                          tensor,
+                          layout.arrange(otherBatch, otherHead, first,
+                                         createIndex(builder, loc, 0)),
+                          {layout.s, layout.d}, {false, true});
+  return convertTile(builder, loc, tile, accType);
+}
+
+TileValue GradientLoop::readOfQueries(Value tensor, Value first) {
+  Layout layout = attention.getLayout(3);
+  bool isOwn = isOverKeys();
+  auto type = VectorType::get({isOwn ? numOwn : numOther}, accType);
+  Value batch = isOwn ? own.batch : otherBatch,
+        head = isOwn ? own.head : otherHead;
+  return {createRead(builder, loc, type, tensor,
+                     layout.arrangeRows(batch, head, first),
+                     {layout.rowDim(layout.s)}, {false}),
+          isOwn ? TileKind::Query : TileKind::Key};
+}
+
+/// lse, but 0 where there is no key, so that differences of infinities do not
+/// occur.
+Value GradientLoop::emitShift(Value lse) {
+  Value none = createFloat(builder, loc, lse.getType(), -INFINITY);
+  Value zero = createFloat(builder, loc, lse.getType(), 0);
+  Value isEmpty =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, lse, none);
+  return arith::SelectOp::create(builder, loc, isEmpty, zero, lse);
+}
+
+void GradientLoop::setOwn(const TileRows &rows) {
+  own = rows;
+  auto read = [&](Value tensor, unsigned layout) {
+    return convertTile(builder, loc,
+                       readColumns(builder, loc, tensor,
+                                   attention.getLayout(layout), rows, numOwn),
+                       accType);
+  };
+  ownFirst = isOverKeys() ? read(op.getQuery(), 0) : read(op.getKey(), 1);
+  ownSecond =
+      isOverKeys() ? read(op.getOutputGrad(), 3) : read(op.getValue(), 2);
+  if (!isOverKeys())
+    return;
+  ownShift = readOfQueries(op.getLse(), rows.row);
+  ownShift.value = emitShift(ownShift.value);
+  ownDelta = readOfQueries(delta, rows.row);
+}
+
+void GradientLoop::setOther(Value batch, Value head) {
+  otherBatch = batch;
+  otherHead = head;
+  Value tensor = isOverKeys() ? op.getKey() : op.getQuery();
+  otherEnd = tensor::DimOp::create(builder, loc, tensor,
+                                   attention.getLayout(isOverKeys() ? 1 : 0).s);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// (b, h, i, j) of the regions, and the captures.
+SmallVector<TileValue> GradientLoop::getArguments(Value first) {
+  unsigned ownIndex = isOverKeys() ? 2 : 3;
+  TileValue ownAt = {emitPositions(own.row, ownIndex, numOwn), TileKind::Query};
+  TileValue otherAt = {emitPositions(first, 5 - ownIndex, numOther),
+                       TileKind::Key};
+  Value batch = isOverKeys() ? own.batch : otherBatch,
+        head = isOverKeys() ? own.head : otherHead;
+  SmallVector<TileValue> arguments = {{withOffset(batch, 0)},
+                                      {withOffset(head, 1)},
+                                      isOverKeys() ? ownAt : otherAt,
+                                      isOverKeys() ? otherAt : ownAt};
+  for (Value capture : op.getCaptures())
+    arguments.push_back({capture});
+  return arguments;
+}
+
+/// Which pairs there are, and allowed.
+FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
+                                               ArrayRef<TileValue> arguments) {
+  auto isBelow = [&](TileValue positions, Value end, unsigned which) {
+    Value limit =
+        vectorizer.broadcast({withOffset(end, which)}, positions.kind);
+    return TileValue{arith::CmpIOp::create(builder, loc,
+                                           arith::CmpIPredicate::slt,
+                                           positions.value, limit),
+                     positions.kind};
+  };
+  unsigned ownIndex = isOverKeys() ? 2 : 3, otherIndex = 5 - ownIndex;
+  TileValue exist = isBelow(arguments[ownIndex], own.rowEnd, ownIndex);
+  // The shared lse of a query that is not there makes 0 of a score which is a
+  // number, as one that nothing has been added to.
+  if (!shared || !op.getScore().empty())
+    exist = vectorizer.logicalAnd(
+        exist, isBelow(arguments[otherIndex], otherEnd, otherIndex));
+  if (op.getMask().empty())
+    return exist;
+  FailureOr<TileValue> mask = vectorizer.run(op.getMask(), arguments, exist);
+  if (failed(mask))
+    return failure();
+  return vectorizer.logicalAnd(exist, *mask);
+}
+
+/// Whether all rows of the work tile are there.
+Value GradientLoop::emitIsWhole() {
+  return arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sge,
+      arith::SubIOp::create(builder, loc, own.rowEnd, own.row),
+      createIndex(builder, loc, numOwn));
+}
+
+Value GradientLoop::multiply(StringRef name, Value rows, Value columns) {
+  return emitStep(builder, loc, name, [&] {
+    auto type = VectorType::get({numOther, numOwn}, accType);
+    return contractTiles(builder, loc, rows, columns,
+                         createFloat(builder, loc, type, 0),
+                         /*isTransposed=*/false);
+  });
+}
+
+Value GradientLoop::sum(StringRef name, Value rows, Value columns, Value acc) {
+  return emitStep(builder, loc, name, [&] {
+    return contractTiles(builder, loc, rows, columns, acc,
+                         /*isTransposed=*/true);
+  });
+}
+
+/// dx, and what contributions make of `into`, unless that is null.
+FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
+                                                        Value p, Value ds,
+                                                        Value into,
+                                                        Scatter scatter) {
+  // A pair of probability 0 adds nothing, whatever is not a number there. So do
+  // those that are not allowed.
+  Type type = p.getType();
+  Value zero = createFloat(builder, loc, type, 0);
+  Value isNone =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, p, zero);
+  auto unlessNone = [&](Value value) -> Value {
+    return arith::SelectOp::create(builder, loc, isNone, zero, value);
+  };
+  if (op.getScore().empty())
+    return SmallVector<Value>{unlessNone(ds)};
+  Value ones = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(cast<VectorType>(isNone.getType()),
+                             /*value=*/true));
+  TileValue isSome = {arith::XOrIOp::create(builder, loc, isNone, ones),
+                      TileKind::Tile};
+  RegionVectorizer reverse(builder, loc, numOther, numOwn, /*sites=*/nullptr);
+  SmallVector<TileValue> arguments = {{x, TileKind::Tile},
+                                      {ds, TileKind::Tile}};
+  llvm::append_range(arguments, getArguments(first));
+  if (into)
+    reverse.setContribute([&](ContributeOp contribution, TileValue active) {
+      if (contribution.getCaptureNumber() != wanted.capture)
+        return;
+      TileValue value = reverse.get(contribution.getValue());
+      into = scatter(contribution, value, active, into, reverse);
+    });
+  FailureOr<TileValue> adjoint =
+      reverse.run(op.getAdjoint(), arguments, isSome);
+  if (failed(adjoint))
+    return failure();
+  SmallVector<Value> results = {
+      unlessNone(reverse.broadcast(*adjoint, TileKind::Tile))};
+  if (into)
+    results.push_back(into);
+  return results;
+}
+
+FailureOr<SmallVector<Value>>
+GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
+  bool needsScores = wanted.products || wanted.capture >= 0;
+  auto tileType = VectorType::get({numOther, numOwn}, accType);
+  auto load = [&](StringRef name, Value tensor, unsigned layout) {
+    return emitStep(builder, loc, name, [&] {
+      return readRows(tensor, attention.getLayout(layout), first);
+    });
+  };
+  Value firstRows = isOverKeys() ? load("load_k", op.getKey(), 1)
+                                 : load("load_q", op.getQuery(), 0);
+  Value secondRows;
+  if (needsScores || wanted.values)
+    secondRows = isOverKeys() ? load("load_v", op.getValue(), 2)
+                              : load("load_do", op.getOutputGrad(), 3);
+  Value products = multiply("qk", firstRows, ownFirst);
+
+  RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
+                              /*sites=*/nullptr);
+  auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
+    SmallVector<TileValue> arguments = getArguments(first);
+    FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
+    if (failed(allowed))
+      return failure();
+    double scale = op.getEffectiveScale();
+    Value x = products;
+    if (scale != 1)
+      x = arith::MulFOp::create(builder, loc, x,
+                                createFloat(builder, loc, tileType, scale));
+    Value scores = x;
+    if (!op.getScore().empty()) {
+      SmallVector<TileValue> ofScore = {{x, TileKind::Tile}};
+      llvm::append_range(ofScore, arguments);
+      FailureOr<TileValue> score =
+          vectorizer.run(op.getScore(), ofScore, *allowed);
+      if (failed(score))
+        return failure();
+      scores = vectorizer.broadcast(*score, TileKind::Tile);
+    }
+    TileValue shift = ownShift;
+    if (!isOverKeys()) {
+      shift = readOfQueries(op.getLse(), first);
+      shift.value = emitShift(shift.value);
+    }
+    // Equal numbers are subtracted before anything is rounded.
+    Value exponent = arith::SubFOp::create(
+        builder, loc, scores, vectorizer.broadcast(shift, TileKind::Tile));
+    auto mask = MaskTileOp::create(builder, loc, exponent);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(&mask.getAllowed().front());
+      YieldOp::create(builder, loc,
+                      vectorizer.broadcast(*allowed, TileKind::Tile));
+    }
+    Value base2 = arith::MulFOp::create(
+        builder, loc, mask.getResult(),
+        createFloat(builder, loc, tileType, llvm::numbers::log2e));
+    return SmallVector<Value>{math::Exp2Op::create(builder, loc, base2), x};
+  };
+  FailureOr<ValueRange> exp = emitStep(builder, loc, "exp", emitProbabilities);
+  if (failed(exp))
+    return failure();
+  Value p = (*exp)[0], x = (*exp)[1];
+  Value dp;
+  if (needsScores)
+    dp = multiply("dp", secondRows, ownSecond);
+  SmallVector<Value> next;
+  unsigned number = wanted.products;
+  Value newValues, newCapture;
+  if (wanted.values)
+    newValues = sum("dv", secondRows, p, carried[number++]);
+
+  Value dx;
+  if (needsScores) {
+    auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
+      TileValue ofRow = ownDelta;
+      if (!isOverKeys())
+        ofRow = readOfQueries(delta, first);
+      Value difference = arith::SubFOp::create(
+          builder, loc, dp, vectorizer.broadcast(ofRow, TileKind::Tile));
+      Value ds = arith::MulFOp::create(builder, loc, p, difference);
+      Value into = wanted.capture < 0 ? Value() : carried[number];
+      return emitAdjoint(first, x, p, ds, into, scatter);
+    };
+    FailureOr<ValueRange> gradients =
+        emitStep(builder, loc, "ds", emitGradients);
+    if (failed(gradients))
+      return failure();
+    dx = (*gradients)[0];
+    if (wanted.capture >= 0)
+      newCapture = gradients->size() > 1 ? (*gradients)[1] : carried[number];
+  }
+  if (wanted.products)
+    next.push_back(sum(isOverKeys() ? "dq" : "dk", firstRows, dx, carried[0]));
+  if (newValues)
+    next.push_back(newValues);
+  if (newCapture)
+    next.push_back(newCapture);
+  return next;
+}
+
+SmallVector<Value> GradientLoop::createZeros() {
+  SmallVector<Value> zeros;
+  auto add = [&](int64_t dim) {
+    zeros.push_back(
+        createFloat(builder, loc, VectorType::get({dim, numOwn}, accType), 0));
+  };
+  if (wanted.products)
+    add(attention.getQueryKeyDim());
+  if (wanted.values)
+    add(attention.getValueDim());
+  return zeros;
+}
+
+FailureOr<SmallVector<Value>> GradientLoop::emit(ValueRange carried,
+                                                 Scatter scatter) {
+  GradientPlace place = {isOverKeys() ? own.batch : otherBatch,
+                         isOverKeys() ? own.head : otherHead,
+                         allBegin ? allBegin : own.row,
+                         allEnd ? allEnd : own.rowEnd, otherEnd};
+  if (shared) {
+    FailureOr<MetQueries> met = emitMetQueries(
+        builder, op, place,
+        /*isBounded=*/!sharing || isMaskOfAllHeads(op), numOther);
+    if (failed(met))
+      return failure();
+    return emitSharedLoop(*met, carried);
+  }
+  FailureOr<std::optional<std::array<Value, 4>>> bounds =
+      emitGradientBounds(builder, op, place, /*isTransposed=*/!isOverKeys());
+  if (failed(bounds))
+    return failure();
+  Value lower = createIndex(builder, loc, 0), upper = otherEnd;
+  if (*bounds) {
+    upper = (**bounds)[3];
+    lower = emitTileBegin(builder, loc, (**bounds)[0], upper, numOther);
+  }
+  // Own rows that are not there have sums which nobody stores, but would
+  // contribute to a capture: with them, no tile is full.
+  if (*bounds && wanted.capture >= 0)
+    (**bounds)[2] = arith::SelectOp::create(builder, loc, emitIsWhole(),
+                                            (**bounds)[2], (**bounds)[1]);
+  auto loop = TileLoopOp::create(builder, loc, lower, upper, numOther, carried);
+  if (*bounds)
+    emitFullWithin(builder, loop, (**bounds)[1], (**bounds)[2]);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&loop.getBody().front());
+  FailureOr<SmallVector<Value>> next =
+      emitTile(loop.getInductionVar(),
+               loop.getBody().getArguments().drop_front(), scatter);
+  if (failed(next))
+    return failure();
+  YieldOp::create(builder, loc, *next);
+  return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> GradientLoop::finish(ArrayRef<Value> sums,
+                                        ArrayRef<Value> outs) {
+  double scale = op.getEffectiveScale();
+  SmallVector<Value> results;
+  for (auto [sum, out] : llvm::zip_equal(sums, outs)) {
+    // The sum of products is the first one.
+    Value result = sum;
+    if (results.empty() && wanted.products && scale != 1)
+      result = arith::MulFOp::create(
+          builder, loc, sum, createFloat(builder, loc, sum.getType(), scale));
+    results.push_back(
+        convertTile(builder, loc, result, getElementTypeOrSelf(out.getType())));
+  }
+  return results;
+}
+
+KeyGradients::KeyGradients(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  if (Value out = op.getOutOf(kGradKey)) {
+    wanted.products = true;
+    outs.push_back(out);
+    layouts.push_back(attention.getLayout(1));
+  }
+  if (Value out = op.getOutOf(kGradValue)) {
+    wanted.values = true;
+    outs.push_back(out);
+    layouts.push_back(attention.getLayout(2));
+  }
+}

@@ -1,0 +1,311 @@
+//===- GradientPass.cpp - Gradients in one pass over all pairs ------------===//
+//
+// Work KV blocks meet all queries once. What a Q block gets from
+// each of them is added to memory that they share.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Adjoints.h"
+#include "GradientLoop.h"
+#include "Tiles/TileScores.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+int64_t mlir::attn::getColumnsAtOnce(AttentionGradOp op) {
+  constexpr int64_t most = 128, part = 64;
+  AttentionLikeOpInterface attention = op;
+  int64_t columns = attention.getQueryKeyDim();
+  return columns > most && columns % part == 0 ? part : columns;
+}
+
+//===----------------------------------------------------------------------===//
+// Q blocks
+//===----------------------------------------------------------------------===//
+
+void GradientLoop::setOthers(const SharingHeads &heads) {
+  sharing = heads;
+  setOther(heads.firstBatch, heads.firstHead);
+}
+
+/// Sets which tile of which head is at a position of the loop, and gives its
+/// first row. Of a head there are so many tiles, from `lower` on.
+Value GradientLoop::emitOther(Value position, Value lower, Value tiles) {
+  Value size = createIndex(builder, loc, numOther);
+  Value block = arith::DivUIOp::create(builder, loc, position, size);
+  if (!sharing) {
+    otherTile = block;
+    return position;
+  }
+  // Each tile has a row of some bytes, so that these numbers have 32 bits, in
+  // which a GPU divides much faster.
+  Type i32 = builder.getI32Type();
+  auto toInt = [&](Value index) -> Value {
+    return arith::IndexCastUIOp::create(builder, loc, i32, index);
+  };
+  auto toIndex = [&](Value number) -> Value {
+    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
+                                        number);
+  };
+  Value number = toInt(block), perHead = toInt(tiles);
+  Value pair = arith::DivUIOp::create(builder, loc, number, perHead);
+  Value inHead = arith::SubIOp::create(
+      builder, loc, number, arith::MulIOp::create(builder, loc, pair, perHead));
+  Value heads = toInt(sharing->heads);
+  otherBatch = arith::AddIOp::create(
+      builder, loc, sharing->firstBatch,
+      toIndex(arith::DivUIOp::create(builder, loc, pair, heads)));
+  otherHead = arith::AddIOp::create(
+      builder, loc, sharing->firstHead,
+      toIndex(arith::RemUIOp::create(builder, loc, pair, heads)));
+  otherTile = arith::AddIOp::create(
+      builder, loc, arith::DivUIOp::create(builder, loc, lower, size),
+      toIndex(inHead));
+  return arith::MulIOp::create(builder, loc, otherTile, size);
+}
+
+/// Numbers of a Q block.
+Value GradientLoop::readShared(Value numbers) {
+  return createRead(
+      builder, loc, VectorType::get({numOther}, accType), numbers,
+      {otherBatch, otherHead, otherTile, createIndex(builder, loc, 0)}, {3},
+      {true});
+}
+
+/// Rows of keys times dx, for the columns from `column` on.
+Value GradientLoop::multiplySums(StringRef name, Value dx, int64_t column,
+                                 int64_t columns) {
+  auto map = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(3, dims, builder.getContext());
+  };
+  // result[n, m] = sum_k lhs[.., k] rhs[.., k], where k are keys.
+  constexpr unsigned n = 0, m = 1, k = 2;
+  return emitStep(builder, loc, name, [&]() -> Value {
+    using vector::IteratorType;
+    Value keys = ownFirst;
+    if (columns != attention.getQueryKeyDim())
+      keys = vector::ExtractStridedSliceOp::create(
+          builder, loc, keys, {column, 0}, {columns, numOwn}, {1, 1});
+    Value lhs = keys, rhs = dx;
+    SmallVector<int64_t> shape = {columns, numOther};
+    if (shared->areColumns) {
+      std::swap(lhs, rhs);
+      std::swap(shape[0], shape[1]);
+    }
+    auto zero = createFloat(builder, loc, VectorType::get(shape, accType), 0);
+    auto parallel = vector::IteratorTypeAttr::get(builder.getContext(),
+                                                  IteratorType::parallel);
+    auto reduction = vector::IteratorTypeAttr::get(builder.getContext(),
+                                                   IteratorType::reduction);
+    return vector::ContractionOp::create(
+        builder, loc, lhs, rhs, zero,
+        builder.getAffineMapArrayAttr({map({n, k}), map({m, k}), map({n, m})}),
+        builder.getArrayAttr({parallel, parallel, reduction}));
+  });
+}
+
+/// Adds rows of keys times dx to the sums of a Q block.
+void GradientLoop::emitSums(Value dx) {
+  int64_t all = attention.getQueryKeyDim();
+  int64_t columns = shared->areColumns ? all : getColumnsAtOnce(op);
+  for (int64_t column = 0; column < all; column += columns) {
+    std::string part =
+        columns == all ? std::string() : std::to_string(column / columns);
+    Value sums = multiplySums("dq" + part, dx, column, columns);
+    auto add = [&]() -> FailureOr<SmallVector<Value>> {
+      Value zero = createIndex(builder, loc, 0);
+      // Rows of the sums are the last dimension but one.
+      AffineMap transposed =
+          AffineMap::getMultiDimMapWithTargets(5, {4, 3}, builder.getContext());
+      SmallVector<Value> at = {otherBatch, otherHead, otherTile, zero,
+                               createIndex(builder, loc, column)};
+      if (!shared->counters) {
+        AccumulateOp::create(builder, loc, Type(), AccumulateMode::Add, sums,
+                             shared->sums, at, Value(), Value(), Value(),
+                             ValueRange(), AffineMapAttr::get(transposed));
+        return SmallVector<Value>();
+      }
+      Value after = emitTileBefore(builder, op, shared->order, otherBatch,
+                                   otherHead, otherTile, ownTile);
+      Value number = arith::AddIOp::create(builder, loc, ownTile,
+                                           createIndex(builder, loc, 1));
+      SmallVector<Value> turn = {otherBatch, otherHead, otherTile,
+                                 createIndex(builder, loc, column / columns)};
+      AccumulateOp::create(builder, loc, Type(), AccumulateMode::Ordered, sums,
+                           shared->sums, at, after, number, shared->counters,
+                           turn, AffineMapAttr::get(transposed));
+      return SmallVector<Value>();
+    };
+    (void)emitStep(builder, loc, "red" + part, add);
+  }
+}
+
+FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
+                                                           ValueRange carried) {
+  auto tileType = VectorType::get({numOther, numOwn}, accType);
+  Type rounded = attention.getQueryType().getElementType();
+  bool hasScore = !op.getScore().empty();
+  auto load = [&](StringRef name, Value tensor, unsigned layout,
+                  Value numbers) -> ValueRange {
+    auto emit = [&]() -> FailureOr<SmallVector<Value>> {
+      return SmallVector<Value>{
+          readRows(tensor, attention.getLayout(layout), first),
+          readShared(numbers)};
+    };
+    return *emitStep(builder, loc, name, emit);
+  };
+  auto extend = [&](Value value) {
+    return convertFloats(builder, loc, value, tileType);
+  };
+  auto round = [&](Value value) {
+    return convertFloats(builder, loc, value, tileType.clone(rounded));
+  };
+  // With the factor of what follows, which is one operation then.
+  auto multiplyBy = [&](Value value, double factor) -> Value {
+    return arith::MulFOp::create(builder, loc, value,
+                                 createFloat(builder, loc, tileType, factor),
+                                 arith::FastMathFlags::contract);
+  };
+  ValueRange q = load("load_q", op.getQuery(), 0, shared->lse);
+  Value queries = q[0], lse = q[1];
+  Value products = multiply("qk", queries, ownFirst);
+
+  RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
+                              /*sites=*/nullptr);
+  auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
+    SmallVector<TileValue> arguments = getArguments(first);
+    FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
+    if (failed(allowed))
+      return failure();
+    double scale = op.getEffectiveScale();
+    Value x = products, scores = x;
+    if (hasScore) {
+      if (scale != 1)
+        x = arith::MulFOp::create(builder, loc, x,
+                                  createFloat(builder, loc, tileType, scale));
+      SmallVector<TileValue> ofScore = {{x, TileKind::Tile}};
+      llvm::append_range(ofScore, arguments);
+      FailureOr<TileValue> score =
+          vectorizer.run(op.getScore(), ofScore, *allowed);
+      if (failed(score))
+        return failure();
+      scores = vectorizer.broadcast(*score, TileKind::Tile);
+    }
+    Value shift = vectorizer.broadcast({lse, TileKind::Key}, TileKind::Tile);
+    Value exponent = arith::SubFOp::create(
+        builder, loc,
+        multiplyBy(scores, hasScore ? llvm::numbers::log2e
+                                    : scale * llvm::numbers::log2e),
+        shift, arith::FastMathFlags::contract);
+    auto mask = MaskTileOp::create(builder, loc, exponent);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(&mask.getAllowed().front());
+      YieldOp::create(builder, loc,
+                      vectorizer.broadcast(*allowed, TileKind::Tile));
+    }
+    Value p = math::Exp2Op::create(builder, loc, mask.getResult());
+    SmallVector<Value> results = {round(p)};
+    if (hasScore)
+      results.push_back(x);
+    return results;
+  };
+  FailureOr<ValueRange> exp = emitStep(builder, loc, "exp", emitProbabilities);
+  if (failed(exp))
+    return failure();
+  Value p = (*exp)[0], x = hasScore ? (*exp)[1] : Value();
+  ValueRange gradient = load("load_do", op.getOutputGrad(), 3, shared->delta);
+  Value rows = gradient[0], delta = gradient[1];
+  Value dp = multiply("dp", rows, ownSecond);
+  SmallVector<Value> next;
+  unsigned number = wanted.products;
+  Value newValues;
+  if (wanted.values) {
+    Value sums = carried[number];
+    newValues = emitStep(builder, loc, "dv", [&] {
+      return contractTiles(builder, loc, rows, extend(p), sums,
+                           /*isTransposed=*/true);
+    });
+  }
+  auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
+    Value difference = arith::SubFOp::create(
+        builder, loc, dp,
+        vectorizer.broadcast({delta, TileKind::Key}, TileKind::Tile));
+    Value wide = extend(p);
+    Value ds = arith::MulFOp::create(builder, loc, wide, difference);
+    if (!hasScore)
+      return SmallVector<Value>{ds};
+    return emitAdjoint(first, x, wide, ds, /*into=*/Value(), nullptr);
+  };
+  FailureOr<ValueRange> gradients = emitStep(builder, loc, "ds", emitGradients);
+  if (failed(gradients))
+    return failure();
+  Value dx = (*gradients)[0];
+  if (shared->sums)
+    emitSums(dx);
+  if (wanted.products)
+    next.push_back(sum("dk", queries, dx, carried[0]));
+  if (newValues)
+    next.push_back(newValues);
+  return next;
+}
+
+/// The loop over the tiles of one head, or one over those of all heads that
+/// share the keys. Rows are bounded alike for all heads.
+FailureOr<SmallVector<Value>>
+GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
+  Value zero = createIndex(builder, loc, 0);
+  Value numOthers = createIndex(builder, loc, numOther);
+  Value lower = met.lower, upper = met.upper;
+  std::optional<Value> fullLower = met.fullLower, fullUpper = met.fullUpper;
+  Value begin = lower, end = upper, tiles;
+  if (sharing) {
+    tiles = arith::CeilDivUIOp::create(
+        builder, loc, arith::SubIOp::create(builder, loc, upper, lower),
+        numOthers);
+    begin = zero;
+    end = arith::MulIOp::create(
+        builder, loc,
+        arith::MulIOp::create(builder, loc, sharing->count, tiles), numOthers);
+  }
+  Value isWhole = emitIsWhole();
+  auto loop = TileLoopOp::create(builder, loc, begin, end, numOther, carried);
+  OpBuilder::InsertionGuard guard(builder);
+  if (fullLower) {
+    builder.setInsertionPointToStart(loop.addClass(loop.getFull()));
+    Value isFull = isWhole;
+    bool hasScore = !op.getScore().empty();
+    if (!op.getMask().empty() || hasScore) {
+      Value first = emitOther(loop.getFull().getArgument(0), lower, tiles);
+      Value isBehind = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::sge, first, *fullLower);
+      Value last = arith::AddIOp::create(builder, loc, first,
+                                         createIndex(builder, loc, numOther));
+      Value isBefore = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::sle, last, *fullUpper);
+      // What is behind the last query needs no predicate, see emitAllowed.
+      if (!hasScore)
+        isBefore = arith::OrIOp::create(
+            builder, loc,
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                  *fullUpper, otherEnd),
+            isBefore);
+      isFull = arith::AndIOp::create(
+          builder, loc, isWhole,
+          arith::AndIOp::create(builder, loc, isBehind, isBefore));
+    }
+    YieldOp::create(builder, loc, isFull);
+  }
+  builder.setInsertionPointToStart(&loop.getBody().front());
+  Value first = emitOther(loop.getInductionVar(), lower, tiles);
+  FailureOr<SmallVector<Value>> next =
+      emitSharedTile(first, loop.getBody().getArguments().drop_front());
+  if (failed(next))
+    return failure();
+  YieldOp::create(builder, loc, *next);
+  return SmallVector<Value>(loop.getResults());
+}

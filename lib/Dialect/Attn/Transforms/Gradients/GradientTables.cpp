@@ -1,0 +1,323 @@
+//===- GradientTables.cpp - What comes before and behind one pass ---------===//
+//
+// Loops over queries: in front of the pass over all pairs, one that computes
+// what work tiles share; behind it, one that rounds what they have summed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Adjoints.h"
+#include "GradientLoop.h"
+#include "TileGradients.h"
+#include "Tiles/TileGrid.h"
+#include "Tiles/TileScores.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+/// Emits the loops for one gradient.
+class QueryLoops {
+public:
+  QueryLoops(RewriterBase &rewriter, AttentionGradOp op)
+      : b(rewriter), op(op), attention(op), loc(op.getLoc()),
+        accType(attention.getAccumulatorType()),
+        numQueries(op.getScheduleAttr().getTileN()) {
+    Layout layout = attention.getLayout(0);
+    auto dim = [&](unsigned number) {
+      return tensor::getMixedSize(b, loc, op.getQuery(), number);
+    };
+    batches = dim(layout.b);
+    heads = dim(layout.h);
+    queries = dim(layout.s);
+    AffineExpr s0;
+    bindSymbols(b.getContext(), s0);
+    tiles = affine::makeComposedFoldedAffineApply(
+        b, loc, s0.ceilDiv(numQueries), {queries});
+  }
+
+  /// Buffers, and the loop that fills those that work tiles read.
+  SharedSums emitBefore();
+  /// The loop that makes a gradient of what they have summed.
+  Value emitBehind(const SharedSums &shared, Value out);
+
+private:
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value allocate(ArrayRef<int64_t> inTile, Type type);
+  Value readRow(Value tensor, Layout layout, ArrayRef<Value> place);
+  Value extend(Value value) {
+    auto type = cast<VectorType>(value.getType());
+    return convertFloats(b, loc, value, type.clone(accType));
+  }
+
+  RewriterBase &b;
+  AttentionGradOp op;
+  AttentionLikeOpInterface attention;
+  Location loc;
+  FloatType accType;
+  int64_t numQueries;
+  OpFoldResult batches, heads, queries, tiles;
+};
+} // namespace
+
+/// A buffer with so many elements for each Q block.
+Value QueryLoops::allocate(ArrayRef<int64_t> inTile, Type type) {
+  SmallVector<OpFoldResult> sizes = {batches, heads, tiles};
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamic;
+  dispatchIndexOpFoldResults(sizes, dynamic, shape);
+  llvm::append_range(shape, inTile);
+  return memref::AllocOp::create(b, loc, MemRefType::get(shape, type), dynamic);
+}
+
+/// The row of a tensor at a batch, a head and a position.
+Value QueryLoops::readRow(Value tensor, Layout layout, ArrayRef<Value> place) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value row = createRead(
+      b, loc,
+      VectorType::get({type.getDimSize(layout.d)}, type.getElementType()),
+      tensor, layout.arrange(place[0], place[1], place[2], index(0)),
+      {layout.d}, {true});
+  return extend(row);
+}
+
+SharedSums QueryLoops::emitBefore() {
+  SharedSums shared;
+  shared.lse = allocate({numQueries}, accType);
+  shared.delta = allocate({numQueries}, accType);
+  if (op.getOutOf(kGradQuery)) {
+    // Where rows are shared out to the parts of a worker, these are queries, or
+    // else the columns of a query.
+    int64_t columns = attention.getQueryKeyDim();
+    shared.areColumns = numQueries != op.getScheduleAttr().getTileM();
+    SmallVector<int64_t> shape = {numQueries, columns};
+    if (shared.areColumns)
+      std::swap(shape[0], shape[1]);
+    shared.sums = allocate(shape, accType);
+    Value zero = createFloat(b, loc, accType, 0);
+    linalg::FillOp::create(b, loc, zero, shared.sums);
+    if (!op.getNondeterministic()) {
+      ScheduleAttrInterface schedule = op.getScheduleAttr();
+      int64_t parts = std::max<int64_t>(
+          schedule.getTileM() / schedule.getPartitionRows(), 1);
+      shared.counters =
+          allocate({columns / getColumnsAtOnce(op), parts}, b.getI32Type());
+      Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
+      linalg::FillOp::create(b, loc, none, shared.counters);
+    }
+  }
+  auto loop = scf::ForallOp::create(
+      b, loc, {batches, heads, tiles, b.getIndexAttr(numQueries)}, ValueRange(),
+      std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getTerminator());
+  Value batch = loop.getInductionVar(0), head = loop.getInductionVar(1),
+        tile = loop.getInductionVar(2), inTile = loop.getInductionVar(3);
+  Value row = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, tile, index(numQueries)), inTile);
+  Value end = getValueOrCreateConstantIndexOp(b, loc, queries);
+  Value isQuery =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, end);
+  // Behind the last query, the last one.
+  row = arith::MinSIOp::create(b, loc, row,
+                               arith::SubIOp::create(b, loc, end, index(1)));
+  Layout layout = attention.getLayout(3);
+  Value place[] = {batch, head, row};
+  Value products =
+      arith::MulFOp::create(b, loc, readRow(op.getOutputGrad(), layout, place),
+                            readRow(op.getOutput(), layout, place));
+  Value delta =
+      vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, products);
+  SmallVector<Value> at = layout.arrangeRows(batch, head, row);
+  if (op.getLseGrad())
+    delta = arith::SubFOp::create(
+        b, loc, delta, tensor::ExtractOp::create(b, loc, op.getLseGrad(), at));
+  Value lse = tensor::ExtractOp::create(b, loc, op.getLse(), at);
+  Value hasKeys =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ONE, lse,
+                            createFloat(b, loc, accType, -INFINITY));
+  Value counts = arith::AndIOp::create(b, loc, isQuery, hasKeys);
+  Value base2 = arith::MulFOp::create(
+      b, loc, lse, createFloat(b, loc, accType, llvm::numbers::log2e));
+  auto store = [&](Value number, double otherwise, Value buffer) {
+    Value chosen = arith::SelectOp::create(
+        b, loc, counts, number, createFloat(b, loc, accType, otherwise));
+    memref::StoreOp::create(b, loc, chosen, buffer,
+                            ValueRange{batch, head, tile, inTile});
+  };
+  // Of the exponential of minus that, nothing is left.
+  store(base2, INFINITY, shared.lse);
+  store(delta, 0, shared.delta);
+  return shared;
+}
+
+Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
+  Layout layout = attention.getLayout(0);
+  auto loop = scf::ForallOp::create(b, loc, {batches, heads, queries}, out,
+                                    std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getTerminator());
+  Value batch = loop.getInductionVar(0), head = loop.getInductionVar(1),
+        row = loop.getInductionVar(2);
+  Value size = index(numQueries), zero = index(0);
+  Value tile = arith::DivUIOp::create(b, loc, row, size),
+        inTile = arith::RemUIOp::create(b, loc, row, size);
+  auto type = VectorType::get({attention.getQueryKeyDim()}, accType);
+  SmallVector<Value> at = {batch, head, tile, inTile, zero};
+  if (shared.areColumns)
+    std::swap(at[3], at[4]);
+  Value sums = createRead(b, loc, type, shared.sums, at,
+                          {shared.areColumns ? 3u : 4u}, {true});
+  double scale = op.getEffectiveScale();
+  if (scale != 1)
+    sums =
+        arith::MulFOp::create(b, loc, sums, createFloat(b, loc, type, scale));
+  auto outType = cast<RankedTensorType>(out.getType());
+  Value rounded =
+      convertFloats(b, loc, sums, type.clone(outType.getElementType()));
+  Value argument = loop.getRegionIterArgs()[0];
+  OpFoldResult one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> ones(4, one);
+  SmallVector<OpFoldResult> offsets =
+      layout.arrange<OpFoldResult>(batch, head, row, b.getIndexAttr(0));
+  SmallVector<OpFoldResult> sizes = layout.arrange<OpFoldResult>(
+      one, one, one, b.getIndexAttr(attention.getQueryKeyDim()));
+  Value slice =
+      tensor::ExtractSliceOp::create(b, loc, argument, offsets, sizes, ones);
+  AffineMap map =
+      AffineMap::get(4, 0, {b.getAffineDimExpr(layout.d)}, b.getContext());
+  Value written = vector::TransferWriteOp::create(b, loc, rounded, slice,
+                                                  SmallVector<Value>(4, zero),
+                                                  map, ArrayRef<bool>{true})
+                      .getResult();
+  b.setInsertionPointToEnd(loop.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, written, argument, offsets,
+                                        sizes, ones);
+  return loop.getResult(0);
+}
+
+static bool areEqual(Value a, Value b, unsigned dimA, unsigned dimB) {
+  int64_t x = cast<RankedTensorType>(a.getType()).getDimSize(dimA),
+          y = cast<RankedTensorType>(b.getType()).getDimSize(dimB);
+  return !ShapedType::isDynamic(x) && x == y;
+}
+
+/// Whether each batch of queries is known to have keys of its own.
+static bool haveOwnBatches(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  return op.getKey().getType().getDimSize(key.b) > 1 ||
+         areEqual(op.getQuery(), op.getKey(), query.b, key.b);
+}
+
+/// Whether several heads of queries may share a head of keys.
+static bool isShared(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  return !areEqual(op.getQuery(), op.getKey(), attention.getLayout(0).h,
+                   attention.getLayout(1).h) ||
+         !haveOwnBatches(op);
+}
+
+/// The heads of queries that share a head of keys, or none where there is one.
+static std::optional<SharingHeads>
+emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
+  if (!isShared(op))
+    return std::nullopt;
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  Layout query = attention.getLayout(0), key = attention.getLayout(1);
+  auto get = [&](Value tensor, unsigned dim) {
+    return builder.createOrFold<tensor::DimOp>(loc, tensor, dim);
+  };
+  Value batches = get(op.getQuery(), query.b),
+        keyBatches = get(op.getKey(), key.b);
+  Value group = emitGroup(builder, op);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value isShared = builder.createOrFold<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::eq, keyBatches, one);
+  Value count =
+      builder.createOrFold<arith::SelectOp>(loc, isShared, batches, one);
+  bool ofOneBatch = haveOwnBatches(op);
+  SharingHeads heads;
+  heads.heads = group;
+  heads.count = ofOneBatch
+                    ? group
+                    : builder.createOrFold<arith::MulIOp>(loc, count, group);
+  heads.firstBatch = rows.batch;
+  heads.firstHead = arith::MulIOp::create(builder, loc, rows.head, group);
+  return heads;
+}
+
+FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
+                                                        AttentionGradOp op) {
+  for (int64_t input : op.getWrt())
+    if (input >= kGradCapture)
+      return op.emitError("expects gradients of q, k and v for one pass, but "
+                          "got that of capture ")
+             << input - kGradCapture << ", "
+             << describeCaptureSum(op, input - kGradCapture) << otherTarget;
+  AttentionLikeOpInterface attention = op;
+  Location loc = op.getLoc();
+  QueryLoops loops(rewriter, op);
+  SharedSums shared = loops.emitBefore();
+  if (shared.counters) {
+    FailureOr<AddingOrder> order = emitAddingOrder(
+        rewriter, op, /*isBounded=*/!isShared(op) || isMaskOfAllHeads(op));
+    if (failed(order))
+      return failure();
+    shared.order = *order;
+  }
+  KeyGradients gradients(op);
+  ArrayRef<Value> outs = gradients.outs;
+  auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
+                      ValueRange) -> FailureOr<SmallVector<Value>> {
+    GradientLoop loop(builder, op, GradientLoop::Queries, shared.delta,
+                      gradients.wanted, &shared);
+    loop.setOwn(rows);
+    auto grid = cast<scf::ForallOp>(builder.getInsertionBlock()->getParentOp());
+    Value tileM = arith::ConstantIndexOp::create(
+        builder, loc, op.getScheduleAttr().getTileM());
+    Value tile = grid.getInductionVar(2);
+    Value begin = arith::MulIOp::create(builder, loc, tile, tileM);
+    Value end = arith::AddIOp::create(builder, loc, begin, tileM);
+    Value numKeys = tensor::DimOp::create(builder, loc, op.getKey(),
+                                          attention.getLayout(1).s);
+    loop.setAll(tile, begin,
+                arith::MinSIOp::create(builder, loc, end, numKeys));
+    if (std::optional<SharingHeads> heads = emitSharing(builder, op, rows))
+      loop.setOthers(*heads);
+    else
+      loop.setOther(rows.batch, rows.head);
+    FailureOr<SmallVector<Value>> sums = loop.emit(loop.createZeros());
+    if (failed(sums))
+      return failure();
+    return loop.finish(*sums, outs);
+  };
+  bool hasKeys = op.getOutOf(kGradKey) || outs.empty();
+  Value rows = outs.empty() ? op.getKey() : outs[0];
+  FailureOr<SmallVector<Value>> sums =
+      emitGrid(rewriter, loc, rows, attention.getLayout(hasKeys ? 1 : 2), outs,
+               gradients.layouts, op.getScheduleAttr(), emitTile);
+  if (failed(sums))
+    return failure();
+  SmallVector<Value> results;
+  unsigned number = 0;
+  for (int64_t input : op.getWrt()) {
+    if (input == kGradQuery)
+      results.push_back(loops.emitBehind(shared, op.getOutOf(kGradQuery)));
+    else
+      results.push_back((*sums)[number++]);
+  }
+  return results;
+}

@@ -1,0 +1,33 @@
+//===- TileGradients.h - Gradients as loops over work tiles -----*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_TILEGRADIENTS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_TILEGRADIENTS_H
+
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+
+/// A loop from `lower` to below `upper`, whose `body` makes new carried values
+/// of those before.
+FailureOr<SmallVector<Value>>
+emitFor(OpBuilder &builder, Location loc, Value lower, Value upper,
+        ValueRange carried,
+        function_ref<FailureOr<SmallVector<Value>>(Value, ValueRange)> body);
+
+/// The gradient of a capture, from <do, o> - dlse.
+FailureOr<Value> tileCapture(RewriterBase &rewriter, AttentionGradOp op,
+                             int64_t capture, Value delta);
+
+/// What the gradient of a capture is a sum of, by its indices: "a sum for each
+/// (h, i)".
+std::string describeCaptureSum(AttentionGradOp op, int64_t capture);
+
+/// The gradients of queries, keys and values by one loop over all pairs, whose
+/// work tiles of keys add the first ones to memory that they share.
+FailureOr<SmallVector<Value>> tileInOnePass(RewriterBase &rewriter,
+                                            AttentionGradOp op);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_TILEGRADIENTS_H

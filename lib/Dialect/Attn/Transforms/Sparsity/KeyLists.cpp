@@ -1,0 +1,241 @@
+//===- KeyLists.cpp - The program of a query on its own -------------------===//
+//
+// A query with a list of keys is a tile of its own, of one column; so is any
+// query if the schedule says so, with all keys for its list. The steps
+// of the loop are those of a dense tile, but that the rows of keys and values
+// are where the list says, so that they are gathered. Regions see the query as
+// a scalar and the keys as a vector of positions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KeyLists.h"
+#include "Tiles/TileScores.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+bool mlir::attn::hasKeyLists(AttentionLikeOpInterface op) {
+  SparsityAttr sparsity = op.getSparsityAttr();
+  return sparsity && sparsity.isLists() && sparsity.isElementwise();
+}
+
+namespace {
+class KeyListLoop {
+public:
+  KeyListLoop(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+              BoundsCheckSites *sites)
+      : builder(builder), op(op), attention(op), form(op), rows(rows),
+        sites(sites), loc(op.getLoc()), accType(attention.getAccumulatorType()),
+        numKeys(op.getScheduleAttr().getTileN()) {}
+
+  FailureOr<TileState> emit(TileState state);
+
+private:
+  /// The keys of a step.
+  struct Keys {
+    /// Positions in the whole and in `key`, vector<N>.
+    Value positions, locals;
+    /// Which of them there are, vector<N>.
+    Value exist;
+  };
+
+  void emitPrologue();
+  Keys emitKeys(Value first);
+  Value emitQuery();
+  Value gatherRows(Value tensor, Layout layout, const Keys &keys);
+  FailureOr<Value> emitScores(const Keys &keys, Value products);
+  FailureOr<TileState> emitTile(Value first, TileState state);
+
+  Value index(int64_t value) { return createIndex(builder, loc, value); }
+  Value dim(Value tensor, unsigned number) {
+    return tensor::DimOp::create(builder, loc, tensor, number);
+  }
+  Value withOffset(Value local, unsigned which) {
+    return attn::withOffset(builder, op, local, which);
+  }
+  Value broadcast(Value value, Type type) {
+    return vector::BroadcastOp::create(builder, loc, type, value);
+  }
+  Value castShape(Value value, ArrayRef<int64_t> shape) {
+    auto type = VectorType::get(shape, getElementTypeOrSelf(value.getType()));
+    return vector::ShapeCastOp::create(builder, loc, type, value);
+  }
+  Value toIndex(Value value) {
+    Type type = builder.getIndexType();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      type = vector.clone(type);
+    return arith::IndexCastOp::create(builder, loc, type, value);
+  }
+  Value extend(Value value) {
+    return convertTile(builder, loc, value, accType);
+  }
+
+  OpBuilder &builder;
+  OnlineAttentionOp op;
+  AttentionLikeOpInterface attention;
+  ScoreForm form;
+  const TileRows &rows;
+  BoundsCheckSites *sites;
+  Location loc;
+  FloatType accType;
+  int64_t numKeys;
+
+  // Set by emitPrologue.
+  KeyPlace place;
+  Value query;
+  /// The part of the columns that is the list.
+  Value begin, end;
+};
+} // namespace
+
+/// The query as vector<D x 1>.
+Value KeyListLoop::emitQuery() {
+  Value tensor = op.getQuery();
+  Layout layout = attention.getLayout(0);
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto vectorType =
+      VectorType::get({type.getDimSize(layout.d)}, type.getElementType());
+  Value padding = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  SmallVector<Value> indices =
+      layout.arrange(rows.batch, rows.head, rows.row, index(0));
+  AffineMap map =
+      AffineMap::get(type.getRank(), 0, builder.getAffineDimExpr(layout.d));
+  Value read =
+      vector::TransferReadOp::create(builder, loc, vectorType, tensor, indices,
+                                     padding, map, ArrayRef<bool>{true});
+  return castShape(extend(read), {vectorType.getDimSize(0), 1});
+}
+
+void KeyListLoop::emitPrologue() {
+  place = emitKeyPlace(builder, op, rows.batch, rows.head);
+  query = emitQuery();
+  // Without lists, all keys in order.
+  if (!hasKeyLists(attention)) {
+    begin = index(0);
+    end = place.numKeys;
+    return;
+  }
+  Value offsets = op.getSparsityOperands()[0];
+  Value columns = op.getSparsityOperands()[1];
+  int64_t rank = cast<RankedTensorType>(offsets.getType()).getRank();
+  SmallVector<Value> position = {withOffset(rows.batch, 0),
+                                 withOffset(rows.head, 1),
+                                 withOffset(rows.row, 2)};
+  position.erase(position.begin(), position.end() - rank);
+  for (int64_t number = 0; number + 1 < rank; ++number)
+    position[number] =
+        emitShared(builder, loc, offsets, number, position[number]);
+  Value always =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  auto read = [&] {
+    return toIndex(GatherOp::create(builder, loc,
+                                    getElementTypeOrSelf(offsets.getType()),
+                                    offsets, position, always, IntegerAttr()));
+  };
+  Value first = read();
+  position.back() =
+      arith::AddIOp::create(builder, loc, position.back(), index(1));
+  // Whatever the offsets are, the loop ends, and nothing else is read.
+  begin = arith::MaxSIOp::create(builder, loc, first, index(0));
+  end = arith::MinSIOp::create(builder, loc, read(), dim(columns, 0));
+}
+
+KeyListLoop::Keys KeyListLoop::emitKeys(Value first) {
+  auto type = VectorType::get({numKeys}, builder.getIndexType());
+  Value numbers = emitPositions(builder, loc, first, numKeys);
+  Value inList = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       numbers, broadcast(end, type));
+  if (!hasKeyLists(attention)) {
+    Value positions = numbers;
+    if (!op.getOffsets().empty())
+      positions = arith::AddIOp::create(builder, loc, numbers,
+                                        broadcast(op.getOffsets()[3], type));
+    return {positions, numbers, inList};
+  }
+  Value columns = op.getSparsityOperands()[1];
+  auto listType =
+      VectorType::get({numKeys}, getElementTypeOrSelf(columns.getType()));
+  Keys keys;
+  auto box = AffineMapAttr::get(builder.getMultiDimIdentityMap(1));
+  keys.positions = toIndex(GatherOp::create(builder, loc, listType, columns,
+                                            first, inList, IntegerAttr(), box));
+  keys.locals = keys.positions;
+  if (!op.getOffsets().empty())
+    keys.locals = arith::SubIOp::create(builder, loc, keys.positions,
+                                        broadcast(op.getOffsets()[3], type));
+  // One unsigned comparison covers both ends.
+  Value inKeys =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                            keys.locals, broadcast(place.numKeys, type));
+  keys.exist = arith::AndIOp::create(builder, loc, inList, inKeys);
+  return keys;
+}
+
+/// Rows of a tensor as vector<N x D>, 0 where there is no key.
+Value KeyListLoop::gatherRows(Value tensor, Layout layout, const Keys &keys) {
+  return extend(attn::gatherRows(builder, loc, tensor, layout, place,
+                                 keys.locals, keys.exist));
+}
+
+/// The scores of products, vector<N>.
+FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
+  RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+  TilePairs pairs;
+  pairs.batch = {withOffset(rows.batch, 0)};
+  pairs.head = {withOffset(rows.head, 1)};
+  pairs.query = {withOffset(rows.row, 2)};
+  pairs.key = {keys.positions, TileKind::Key};
+  pairs.allowed = {keys.exist, TileKind::Key};
+  pairs.guardReads = true;
+  return emitTileScores(builder, op, form, vectorizer, pairs, products,
+                        TileKind::Key);
+}
+
+FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
+  auto emitOfList = [&]() -> FailureOr<SmallVector<Value>> {
+    Keys keys = emitKeys(first);
+    return SmallVector<Value>{keys.positions, keys.locals, keys.exist};
+  };
+  ValueRange positions = *emitStep(builder, loc, "positions", emitOfList);
+  Keys keys = {positions[0], positions[1], positions[2]};
+  Value rows = emitStep(builder, loc, "load_k", [&] {
+    return gatherRows(op.getKey(), attention.getLayout(1), keys);
+  });
+  Value products = emitStep(builder, loc, "qk", [&] {
+    auto type = VectorType::get({numKeys, 1}, accType);
+    return contractTiles(builder, loc, rows, query,
+                         createFloat(builder, loc, type, 0.0),
+                         /*isTransposed=*/false);
+  });
+  auto emitColumn = [&]() -> FailureOr<Value> {
+    FailureOr<Value> scores = emitScores(keys, castShape(products, {numKeys}));
+    if (failed(scores))
+      return failure();
+    return castShape(*scores, {numKeys, 1});
+  };
+  return emitSoftmaxSteps(builder, op, form, state, emitColumn, [&] {
+    return gatherRows(op.getValue(), attention.getLayout(2), keys);
+  });
+}
+
+FailureOr<TileState> KeyListLoop::emit(TileState state) {
+  emitPrologue();
+  FailureOr<TileLoopOp> loop = emitKeyLoop(
+      builder, loc, begin, end, numKeys, state,
+      [&](Value key, TileState before) { return emitTile(key, before); });
+  if (failed(loop))
+    return failure();
+  return getState(*loop);
+}
+
+FailureOr<TileState> mlir::attn::emitKeyListLoop(OpBuilder &builder,
+                                                 OnlineAttentionOp op,
+                                                 const TileRows &rows,
+                                                 TileState state,
+                                                 BoundsCheckSites *sites) {
+  return KeyListLoop(builder, op, rows, sites).emit(state);
+}

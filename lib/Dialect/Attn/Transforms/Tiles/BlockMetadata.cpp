@@ -1,0 +1,357 @@
+//===- BlockMetadata.cpp - Ranges of captures for KV blocks ---------------===//
+
+#include "BlockMetadata.h"
+#include "Sparsity/GatheredKeys.h"
+#include "TileClasses.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+DenseMap<Value, TileDependence> mlir::attn::getTileDependence(Region &tiles) {
+  DenseMap<Value, TileDependence> dependence;
+  for (BlockArgument argument : tiles.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    TileDependence &own = dependence[argument];
+    own.batch = number == 0;
+    own.head = number == 1;
+    own.rows = number == 2 || number == 3;
+    own.keys = number == 4 || number == 5;
+  }
+  for (Operation &op : tiles.front()) {
+    TileDependence own;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        TileDependence of = dependence.lookup(operand);
+        own.batch |= of.batch;
+        own.head |= of.head;
+        own.rows |= of.rows;
+        own.keys |= of.keys;
+      }
+    });
+    for (Value result : op.getResults())
+      dependence[result] = own;
+  }
+  return dependence;
+}
+
+//===----------------------------------------------------------------------===//
+// One range
+//===----------------------------------------------------------------------===//
+
+/// The ends of an integer type, with true as the largest i1.
+static std::pair<Value, Value> createEnds(OpBuilder &builder, Location loc,
+                                          Type type) {
+  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  APInt min = APInt::getSignedMinValue(width),
+        max = APInt::getSignedMaxValue(width);
+  if (width == 1)
+    std::swap(min, max);
+  auto create = [&](const APInt &value) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getIntegerAttr(type, value));
+  };
+  return {create(min), create(max)};
+}
+
+/// The least and the largest of what they were and of `element`.
+static std::pair<Value, Value> include(OpBuilder &builder, Location loc,
+                                       Value min, Value max, Value element) {
+  if (element.getType().isInteger(1))
+    return {arith::AndIOp::create(builder, loc, min, element),
+            arith::OrIOp::create(builder, loc, max, element)};
+  return {arith::MinSIOp::create(builder, loc, min, element),
+          arith::MaxSIOp::create(builder, loc, max, element)};
+}
+
+/// Whether `high` is `low` + 1 over any tile.
+static bool isSingle(Value low, Value high, Region &tiles,
+                     ScheduleAttrInterface schedule) {
+  auto add = high.getDefiningOp<arith::AddIOp>();
+  if (!add || !matchPattern(add.getRhs(), m_One()))
+    return false;
+  if (add.getLhs() == low)
+    return true;
+  // Both ends of a tile over the extent of a block, where a tile lies in one.
+  Operation *first = low.getDefiningOp(), *last = add.getLhs().getDefiningOp();
+  std::optional<int64_t> divisor = getDivisor(first);
+  if (!divisor || divisor != getDivisor(last))
+    return false;
+  auto end = last->getOperand(0).getDefiningOp<arith::SubIOp>();
+  if (!end || !matchPattern(end.getRhs(), m_One()))
+    return false;
+  auto isTile = [&](unsigned number, int64_t size) {
+    return first->getOperand(0) == tiles.getArgument(number) &&
+           end.getLhs() == tiles.getArgument(number + 1) &&
+           *divisor % size == 0;
+  };
+  return isTile(2, schedule.getTileM()) || isTile(4, schedule.getTileN());
+}
+
+SmallVector<bool> mlir::attn::getSingleDims(RangeOp range,
+                                            ScheduleAttrInterface schedule) {
+  SmallVector<bool> result;
+  for (auto [low, high] : llvm::zip_equal(range.getLows(), range.getHighs()))
+    result.push_back(isSingle(low, high, *range->getParentRegion(), schedule));
+  return result;
+}
+
+std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
+                                              Value source, ValueRange lows,
+                                              ValueRange highs,
+                                              ArrayRef<bool> isSingle) {
+  Type type = getElementTypeOrSelf(source.getType());
+  auto [least, most] = createEnds(builder, loc, type);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value isInside =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  auto require = [&](arith::CmpIPredicate predicate, Value a, Value b) {
+    isInside = arith::AndIOp::create(
+        builder, loc, isInside,
+        arith::CmpIOp::create(builder, loc, predicate, a, b));
+  };
+  for (auto [dim, low, high] : llvm::enumerate(lows, highs)) {
+    Value extent = tensor::DimOp::create(builder, loc, source, dim);
+    require(arith::CmpIPredicate::sge, low, zero);
+    if (!isSingle[dim])
+      require(arith::CmpIPredicate::slt, low, high);
+    require(arith::CmpIPredicate::sle, high, extent);
+  }
+
+  // Around the read of one element a loop for each dimension along which there
+  // may be more. That of the last one is outermost: threads that share it out
+  // read next to each other.
+  SmallVector<Value> indices(lows.begin(), lows.end());
+  std::function<std::pair<Value, Value>(size_t, Value, Value)> emitLoops =
+      [&](size_t numLeft, Value min, Value max) -> std::pair<Value, Value> {
+    while (numLeft > 0 && isSingle[numLeft - 1])
+      --numLeft;
+    if (numLeft == 0) {
+      Value element = tensor::ExtractOp::create(builder, loc, source, indices);
+      return include(builder, loc, min, max, element);
+    }
+    size_t dim = numLeft - 1;
+    auto loop = scf::ForOp::create(builder, loc, lows[dim], highs[dim], one,
+                                   ValueRange{min, max});
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    indices[dim] = loop.getInductionVar();
+    auto [newMin, newMax] =
+        emitLoops(dim, loop.getRegionIterArg(0), loop.getRegionIterArg(1));
+    scf::YieldOp::create(builder, loc, ValueRange{newMin, newMax});
+    return {loop.getResult(0), loop.getResult(1)};
+  };
+  // Nothing outside is read.
+  auto branch = scf::IfOp::create(builder, loc, TypeRange{type, type}, isInside,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  auto [min, max] = emitLoops(lows.size(), most, least);
+  scf::YieldOp::create(builder, loc, ValueRange{min, max});
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, ValueRange{least, most});
+  return {branch.getResult(0), branch.getResult(1)};
+}
+
+FailureOr<std::pair<Value, Value>>
+mlir::attn::emitRangeOver(OpBuilder &builder, RangeOverOp range,
+                          RegionVectorizer &values) {
+  Location loc = range.getLoc();
+  auto [least, most] = createEnds(builder, loc, range.getMin().getType());
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  Block &body = range.getBody().front();
+  auto isInner = [&](Value value) {
+    return value == body.getArgument(0) && body.getNumArguments() > 1;
+  };
+  // Of keys and queries, the loop over keys is outermost: threads that share it
+  // out read next to each other, and compute once what belongs to their key.
+  SmallPtrSet<Operation *, 16> inner;
+  for (Operation &op : body)
+    op.walk([&](Operation *nested) {
+      if (llvm::any_of(nested->getOperands(), [&](Value operand) {
+            return isInner(operand) || inner.contains(operand.getDefiningOp());
+          }))
+        inner.insert(&op);
+    });
+  SmallVector<scf::ForOp, 2> loops;
+  SmallVector<Value, 2> state = {most, least};
+  OpBuilder::InsertionGuard guard(builder);
+  for (size_t number = body.getNumArguments(); number-- > 0;) {
+    auto loop = scf::ForOp::create(
+        builder, loc, values.get(range.getLows()[number]).value,
+        values.get(range.getHighs()[number]).value, one, state);
+    if (!loops.empty())
+      scf::YieldOp::create(builder, loc, loop.getResults());
+    builder.setInsertionPointToStart(loop.getBody());
+    values.set(body.getArgument(number), {loop.getInductionVar()});
+    state.assign(loop.getRegionIterArgs().begin(),
+                 loop.getRegionIterArgs().end());
+    loops.push_back(loop);
+    bool isInnermost = number == 0;
+    for (Operation &op : body.without_terminator())
+      if (inner.contains(&op) == isInnermost || body.getNumArguments() == 1)
+        if (failed(values.emit(op)))
+          return failure();
+  }
+  auto [min, max] =
+      include(builder, loc, state[0], state[1],
+              values.get(body.getTerminator()->getOperand(0)).value);
+  scf::YieldOp::create(builder, loc, ValueRange{min, max});
+  return std::pair<Value, Value>(loops.front().getResult(0),
+                                 loops.front().getResult(1));
+}
+
+//===----------------------------------------------------------------------===//
+// All tiles
+//===----------------------------------------------------------------------===//
+
+bool mlir::attn::hasTileClasses(OnlineAttentionOp op) {
+  // A query on its own asks its mask for each key.
+  if (!op || op.getTiles().empty() ||
+      isa<RowScheduleAttr>(op.getScheduleAttr()))
+    return false;
+  // A loop that passes over no tile gains little where all else is one loop.
+  Value may = op.getTiles().front().getTerminator()->getOperand(0);
+  return !op.getScheduleAttr().hasSingleKeyLoop() ||
+         !matchPattern(may, m_One());
+}
+
+FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
+                                             OnlineAttentionOp op, Location loc,
+                                             TileDependence dependence,
+                                             Type element, EmitElement emit) {
+  AttentionLikeOpInterface attention = op;
+  ScheduleAttrInterface schedule = op.getScheduleAttr();
+  Layout qLayout = attention.getLayout(0), kLayout = attention.getLayout(1);
+  OpFoldResult one = rewriter.getIndexAttr(1);
+  AffineExpr s0, s1;
+  bindSymbols(rewriter.getContext(), s0, s1);
+  SmallVector<OpFoldResult> sizes = {
+      dependence.batch
+          ? tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.b)
+          : one,
+      dependence.head
+          ? tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.h)
+          : one};
+  OpFoldResult lengths[] = {
+      tensor::getMixedSize(rewriter, loc, op.getQuery(), qLayout.s),
+      tensor::getMixedSize(rewriter, loc, op.getKey(), kLayout.s)};
+  int64_t tileSizes[] = {schedule.getTileM(), schedule.getTileN()};
+  bool isAlong[] = {dependence.rows, dependence.keys};
+  for (unsigned axis = 0; axis < 2; ++axis)
+    if (isAlong[axis])
+      sizes.push_back(affine::makeComposedFoldedAffineApply(
+          rewriter, loc, s0.ceilDiv(tileSizes[axis]), {lengths[axis]}));
+  SmallVector<Value> tables;
+  for (unsigned which = 0; which < 2; ++which)
+    tables.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, element));
+  int64_t rank = sizes.size();
+  SmallVector<Attribute> workers;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    workers.push_back(WorkerAttr::get(rewriter.getContext(), dim));
+  auto forall = scf::ForallOp::create(rewriter, loc, sizes, tables,
+                                      rewriter.getArrayAttr(workers));
+  forall->setDiscardableAttr(kScheduleAttrName, schedule);
+
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(forall.getTerminator());
+  SmallVector<Value> ids(forall.getInductionVars());
+  TileSpan spans[2];
+  unsigned next = 2;
+  for (unsigned axis = 0; axis < 2; ++axis) {
+    if (!isAlong[axis])
+      continue;
+    Value size = arith::ConstantIndexOp::create(rewriter, loc, tileSizes[axis]);
+    Value begin = arith::MulIOp::create(rewriter, loc, ids[next++], size);
+    Value end = arith::MinSIOp::create(
+        rewriter, loc, arith::AddIOp::create(rewriter, loc, begin, size),
+        getValueOrCreateConstantIndexOp(rewriter, loc, lengths[axis]));
+    spans[axis] = {begin, end};
+  }
+
+  auto answers = emit(ids, spans[0], spans[1]);
+  if (failed(answers))
+    return failure();
+  Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+  SmallVector<OpFoldResult> offsets(ids.begin(), ids.end());
+  SmallVector<OpFoldResult> ones(rank, one);
+  Value values[] = {answers->first, answers->second};
+  for (auto [table, value] :
+       llvm::zip_equal(forall.getRegionIterArgs(), values)) {
+    Value slice = tensor::ExtractSliceOp::create(rewriter, loc, table, offsets,
+                                                 ones, ones);
+    Value written = tensor::InsertOp::create(rewriter, loc, value, slice,
+                                             SmallVector<Value>(rank, zero));
+    OpBuilder::InsertionGuard inParallel(rewriter);
+    rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(rewriter, loc, written, table,
+                                          offsets, ones, ones);
+  }
+  return BlockMinMax{forall.getResult(0), forall.getResult(1), dependence};
+}
+
+/// Fills the tables of one range.
+static FailureOr<BlockMinMax> emitMinMax(RewriterBase &rewriter,
+                                         OnlineAttentionOp op, Operation &range,
+                                         TileDependence dependence,
+                                         const BlockMetadata &metadata) {
+  auto emit = [&](ValueRange ids, TileSpan rows, TileSpan keys) {
+    TileRows tile = {ids[0], ids[1], rows.begin, rows.end};
+    return TileClasses(rewriter, op, tile, metadata).emitRange(range, keys);
+  };
+  return emitTable(rewriter, op, range.getLoc(), dependence,
+                   range.getResult(0).getType(), emit);
+}
+
+FailureOr<BlockMetadata> mlir::attn::emitBlockMetadata(RewriterBase &rewriter,
+                                                       OnlineAttentionOp op) {
+  BlockMetadata metadata;
+  if (gathersKeys(op)) {
+    metadata.unions = emitKeyUnion(rewriter, op);
+    return metadata;
+  }
+  if (!hasTileClasses(op))
+    return metadata;
+  DenseMap<Value, TileDependence> dependence = getTileDependence(op.getTiles());
+  // A worker that has one loop over keys asks for nothing as it goes.
+  bool ofRows = op.getScheduleAttr().hasSingleKeyLoop();
+  for (Operation &range : op.getTiles().front()) {
+    auto over = dyn_cast<RangeOverOp>(range);
+    if (!over && !isa<RangeOp>(range))
+      continue;
+    TileDependence own = dependence.lookup(range.getResult(0));
+    // A box of rows and keys is looked at where it is asked for; pairs are
+    // evaluated once for all heads.
+    bool isOfPairs = over && over.getLows().size() == 2;
+    if (!isOfPairs && (own.rows ? own.keys || !ofRows : !own.keys))
+      continue;
+    FailureOr<BlockMinMax> minMax =
+        emitMinMax(rewriter, op, range, own, metadata);
+    if (failed(minMax))
+      return failure();
+    metadata.ranges[&range] = *minMax;
+  }
+  // This table is worth a launch only where another one needs it anyway.
+  if (ofRows && !metadata.ranges.empty() &&
+      failed(emitNeededTiles(rewriter, op, metadata)))
+    return failure();
+  return metadata;
+}
+
+std::pair<Value, Value>
+mlir::attn::readBlockMinMax(OpBuilder &builder, Location loc,
+                            const BlockMinMax &minMax, Value batch, Value head,
+                            Value rowTile, Value keyTile) {
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  SmallVector<Value, 4> indices = {minMax.dependence.batch ? batch : zero,
+                                   minMax.dependence.head ? head : zero};
+  if (minMax.dependence.rows)
+    indices.push_back(rowTile);
+  if (minMax.dependence.keys)
+    indices.push_back(keyTile);
+  return {tensor::ExtractOp::create(builder, loc, minMax.min, indices),
+          tensor::ExtractOp::create(builder, loc, minMax.max, indices)};
+}

@@ -1,0 +1,100 @@
+//===- BlockMetadata.h - Ranges of captures for KV blocks -------*- C++ -*-===//
+//
+// A `tiles` region asks for the least and the largest element of a captured
+// tensor over the keys of a tile. All Q blocks ask for the same, so
+// that the answers are computed before the loop over them, one for each KV
+// block, and for each batch and head if they matter. For a GPU, those over the
+// queries of a tile are, too: its CTAs have few threads to spare.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILES_BLOCKMETADATA_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILES_BLOCKMETADATA_H
+
+#include "RegionVectorizer.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/IR/PatternMatch.h"
+#include <optional>
+
+namespace mlir::attn {
+
+/// Which arguments of a `tiles` region a value depends on.
+struct TileDependence {
+  bool batch = false, head = false, rows = false, keys = false;
+};
+
+/// The dependence of each value of the region.
+DenseMap<Value, TileDependence> getTileDependence(Region &tiles);
+
+/// Tensors [B or 1, H or 1, number of Q blocks, number of KV blocks], of both
+/// numbers only what the elements depend on.
+struct BlockMinMax {
+  Value min, max;
+  TileDependence dependence;
+};
+
+struct BlockMetadata {
+  /// By `attn.range` or `attn.range_over`.
+  DenseMap<Operation *, BlockMinMax> ranges;
+  /// The first and the last KV block that a Q block needs; if it
+  /// needs none, the first one is their number. i32.
+  std::optional<BlockMinMax> needed;
+  /// The keys of Q blocks with lists of keys, if tiles gather them.
+  KeyUnionOp unions;
+};
+
+/// Positions from `begin` to below `end`.
+struct TileSpan {
+  Value begin, end;
+};
+
+/// Computes the elements of both tables for a tile, of a batch and head, or 0
+/// if they do not matter; of rows and keys, what they do not depend on is null.
+using EmitElement = function_ref<FailureOr<std::pair<Value, Value>>(
+    ValueRange ids, TileSpan rows, TileSpan keys)>;
+/// Emits a loop that fills two tables.
+FailureOr<BlockMinMax> emitTable(RewriterBase &rewriter, OnlineAttentionOp op,
+                                 Location loc, TileDependence dependence,
+                                 Type element, EmitElement emit);
+
+/// Emits a loop that finds `metadata.needed` from the classes of all tiles, so
+/// that a worker looks for tiles only between those.
+LogicalResult emitNeededTiles(RewriterBase &rewriter, OnlineAttentionOp op,
+                              BlockMetadata &metadata);
+
+/// Whether a worker is to ask the `tiles` region of `op`, if it has one, about
+/// each tile. `op` may be null.
+bool hasTileClasses(OnlineAttentionOp op);
+
+/// Emits a loop that answers each `attn.range` and `attn.range_over` of the
+/// `tiles` region of `op` that depends on the keys and not on the rows, each
+/// that is over queries and keys, and for a schedule with one loop over keys,
+/// each that depends on the rows and not on the keys; for such a schedule,
+/// then, which tiles are needed. Nothing without classes.
+FailureOr<BlockMetadata> emitBlockMetadata(RewriterBase &rewriter,
+                                           OnlineAttentionOp op);
+
+/// Reads the answers for a tile.
+std::pair<Value, Value> readBlockMinMax(OpBuilder &builder, Location loc,
+                                        const BlockMinMax &minMax, Value batch,
+                                        Value head, Value rowTile,
+                                        Value keyTile);
+
+/// Along which dimensions an `attn.range` asks for one element over any tile of
+/// a schedule: the indices are the same for the tile, or divided by a multiple
+/// of its extent. Tiles start at multiples of that.
+SmallVector<bool> getSingleDims(RangeOp range, ScheduleAttrInterface schedule);
+
+/// Emits the loops that find the answers of an `attn.range`.
+std::pair<Value, Value> emitRange(OpBuilder &builder, Location loc,
+                                  Value source, ValueRange lows,
+                                  ValueRange highs, ArrayRef<bool> isSingle);
+
+/// Emits the loops that find the answers of an `attn.range_over`, whose
+/// operands `values` knows.
+FailureOr<std::pair<Value, Value>>
+emitRangeOver(OpBuilder &builder, RangeOverOp range, RegionVectorizer &values);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILES_BLOCKMETADATA_H

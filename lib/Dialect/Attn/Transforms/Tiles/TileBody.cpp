@@ -1,0 +1,347 @@
+//===- TileBody.cpp - The program of one worker ---------------------------===//
+
+#include "TileBody.h"
+#include "Sparsity/GatheredKeys.h"
+#include "Sparsity/KeyLists.h"
+#include "TileClasses.h"
+#include "TileScores.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+static Value createNegativeInfinity(OpBuilder &builder, Location loc,
+                                    Type type) {
+  return createFloat(builder, loc, type, -INFINITY);
+}
+
+TileState mlir::attn::createFirstState(OpBuilder &builder, Location loc,
+                                       FloatType type, int64_t valueDim,
+                                       int64_t numQueries, double max) {
+  auto rowType = VectorType::get({numQueries}, type);
+  return {createFloat(builder, loc,
+                      VectorType::get({valueDim, numQueries}, type), 0.0),
+          createFloat(builder, loc, rowType, max),
+          createFloat(builder, loc, rowType, 0.0)};
+}
+
+//===----------------------------------------------------------------------===//
+// Key loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Emits the loops over the keys for one Q block.
+class KeyLoops {
+public:
+  KeyLoops(OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+           const BlockMetadata &metadata, BoundsCheckSites *sites)
+      : builder(builder), op(op), attention(op), form(op), rows(rows),
+        metadata(metadata), sites(sites), loc(op.getLoc()),
+        accType(attention.getAccumulatorType()), schedule(op.getScheduleAttr()),
+        numQueries(schedule.getTileM()), numKeys(schedule.getTileN()) {}
+
+  FailureOr<TileState> emit(TileState state);
+
+private:
+  /// Bounds of the keys that the rows need; see the `blocks` region.
+  struct Bounds {
+    Value lo, fullLo, fullHi, hi;
+  };
+
+  LogicalResult emitPrologue();
+  FailureOr<Bounds> emitBounds();
+  std::pair<Value, Value> emitNeededRange(Value lo, Value hi);
+  /// Says of tiles what the `tiles` region says.
+  LogicalResult emitClasses(TileLoopOp loop, TileClasses &classes);
+  FailureOr<TileState> emitTile(Value key, TileState state);
+  FailureOr<Value> emitScores(Value key, Value products);
+
+  Value index(int64_t value) { return createIndex(builder, loc, value); }
+  Value min(Value a, Value b) {
+    return arith::MinSIOp::create(builder, loc, a, b);
+  }
+  Value max(Value a, Value b) {
+    return arith::MaxSIOp::create(builder, loc, a, b);
+  }
+  TileValue emitPositions(Value base, unsigned which, TileKind kind);
+  Value withOffset(Value local, unsigned which) {
+    return attn::withOffset(builder, op, local, which);
+  }
+
+  OpBuilder &builder;
+  OnlineAttentionOp op;
+  AttentionLikeOpInterface attention;
+  ScoreForm form;
+  const TileRows &rows;
+  const BlockMetadata &metadata;
+  BoundsCheckSites *sites;
+  Location loc;
+  FloatType accType;
+  ScheduleAttrInterface schedule;
+  int64_t numQueries, numKeys;
+
+  // Set by emitPrologue.
+  Value numAllKeys, keyBatch, keyHead, queries;
+  TileValue queryPositions, rowActive;
+  std::optional<AffineBias> bias;
+  /// Whether some tiles need no predicate.
+  bool hasFull = false;
+};
+} // namespace
+
+/// From a position in the whole on.
+TileValue KeyLoops::emitPositions(Value base, unsigned which, TileKind kind) {
+  Value start = withOffset(base, which);
+  int64_t length = kind == TileKind::Key ? numKeys : numQueries;
+  return {attn::emitPositions(builder, loc, start, length), kind, start};
+}
+
+/// What is computed once for the Q block.
+LogicalResult KeyLoops::emitPrologue() {
+  KeyPlace place = emitKeyPlace(builder, op, rows.batch, rows.head);
+  numAllKeys = place.numKeys;
+  keyBatch = place.batch;
+  keyHead = place.head;
+  queries = convertTile(builder, loc,
+                        readColumns(builder, loc, op.getQuery(),
+                                    attention.getLayout(0), rows, numQueries),
+                        accType);
+  queryPositions = emitPositions(rows.row, 2, TileKind::Query);
+  auto type = VectorType::get({numQueries}, builder.getIndexType());
+  Value end = vector::BroadcastOp::create(builder, loc, type,
+                                          withOffset(rows.rowEnd, 2));
+  rowActive = {arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                     queryPositions.value, end),
+               TileKind::Query};
+  // Reads that are checked are those of each pair.
+  if (sites || !form.bias)
+    return success();
+  double factor = form.bias->factor * op.getScale().convertToDouble();
+  if (!(factor > 0) || !std::isfinite(factor))
+    return success();
+  bias.emplace(op, *form.bias, TileValue{withOffset(rows.batch, 0)},
+               TileValue{withOffset(rows.head, 1)}, queryPositions, numQueries);
+  return bias->emitSlope(builder);
+}
+
+FailureOr<KeyLoops::Bounds> KeyLoops::emitBounds() {
+  Region &blocks = op.getBlocks();
+  if (!blocks.empty()) {
+    // Unlike the mask, the bounds are computed even if no query needs them: no
+    // read and no division may stop the process.
+    RegionVectorizer values(builder, loc, numKeys, numQueries,
+                            /*sites=*/nullptr);
+    SmallVector<Value> arguments = {rows.batch, rows.head, rows.row,
+                                    rows.rowEnd, numAllKeys};
+    llvm::append_range(arguments, op.getCaptures());
+    for (auto [argument, value] :
+         llvm::zip_equal(blocks.getArguments(), arguments))
+      values.set(argument, {value});
+    for (Operation &inner : blocks.front().without_terminator())
+      if (failed(values.emit(inner)))
+        return failure();
+    auto bound = [&](unsigned number) {
+      return values.get(blocks.front().getTerminator()->getOperand(number))
+          .value;
+    };
+    return Bounds{bound(0), bound(1), bound(2), bound(3)};
+  }
+  // Without a mask all keys are allowed.
+  Value zero = index(0);
+  return Bounds{zero, zero, numAllKeys, numAllKeys};
+}
+
+/// Whether some pair of a tile may be allowed, and whether all are, as the
+/// `tiles` region yields it.
+static OperandRange getTileClass(OnlineAttentionOp op) {
+  return op.getTiles().front().getTerminator()->getOperands();
+}
+
+FailureOr<TileState> KeyLoops::emit(TileState state) {
+  if (failed(emitPrologue()))
+    return failure();
+  bool hasClasses = hasTileClasses(op);
+  // Nothing may be known of the mask.
+  bool isBounded = !op.getBlocks().empty() || op.getMask().empty();
+  Bounds bounds = {index(0), Value(), Value(), numAllKeys};
+  if (isBounded) {
+    FailureOr<Bounds> known = emitBounds();
+    if (failed(known))
+      return failure();
+    bounds = *known;
+  }
+  Value lo = emitTileBegin(builder, loc, bounds.lo, bounds.hi, numKeys),
+        hi = bounds.hi;
+  std::optional<TileClasses> classes;
+  if (hasClasses) {
+    classes.emplace(builder, op, rows, metadata);
+    if (failed(classes->emitRows()))
+      return failure();
+    if (metadata.needed)
+      std::tie(lo, hi) = emitNeededRange(lo, hi);
+  }
+  hasFull =
+      hasClasses ? !matchPattern(getTileClass(op)[1], m_Zero()) : isBounded;
+  FailureOr<TileLoopOp> loop = emitKeyLoop(
+      builder, loc, lo, hi, numKeys, state,
+      [&](Value key, TileState before) { return emitTile(key, before); });
+  if (failed(loop))
+    return failure();
+  if (hasClasses) {
+    if (failed(emitClasses(*loop, *classes)))
+      return failure();
+  } else if (hasFull) {
+    emitFullWithin(builder, *loop, bounds.fullLo, bounds.fullHi);
+    loop->setOnlyLastPartial(isLastAlonePartial(op, rows));
+  }
+  return getState(*loop);
+}
+
+/// The part of the keys from `lo` to `hi` that has the tiles that are needed.
+std::pair<Value, Value> KeyLoops::emitNeededRange(Value lo, Value hi) {
+  Value tile =
+      arith::DivUIOp::create(builder, loc, rows.row, index(numQueries));
+  auto [first, last] = readBlockMinMax(builder, loc, *metadata.needed,
+                                       rows.batch, rows.head, tile,
+                                       /*keyTile=*/Value());
+  auto getKey = [&](Value number) -> Value {
+    Value position = arith::IndexCastOp::create(builder, loc,
+                                                builder.getIndexType(), number);
+    return arith::MulIOp::create(builder, loc, position, index(numKeys));
+  };
+  Value end = arith::AddIOp::create(builder, loc, getKey(last), index(numKeys));
+  return {max(lo, getKey(first)), min(hi, end)};
+}
+
+LogicalResult KeyLoops::emitClasses(TileLoopOp loop, TileClasses &classes) {
+  auto emitEnd = [&](Value key) -> Value {
+    return arith::AddIOp::create(builder, loc, key, index(numKeys));
+  };
+  auto emitNeeded = [&](Value key) -> FailureOr<Value> {
+    FailureOr<TileClasses::TileClass> tile =
+        classes.emit(key, min(emitEnd(key), numAllKeys));
+    if (failed(tile))
+      return failure();
+    return tile->may;
+  };
+  auto emitFull = [&](Value key) -> FailureOr<Value> {
+    Value end = emitEnd(key);
+    FailureOr<TileClasses::TileClass> tile =
+        classes.emit(key, min(end, numAllKeys));
+    if (failed(tile))
+      return failure();
+    // The last, ragged tile has a predicate for the keys that there are not.
+    Value isWhole = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sle, end, numAllKeys);
+    return arith::AndIOp::create(builder, loc, tile->must, isWhole).getResult();
+  };
+  if (!matchPattern(getTileClass(op)[0], m_One()) &&
+      failed(emitTileClass(builder, loop, loop.getNeeded(), emitNeeded)))
+    return failure();
+  if (hasFull && failed(emitTileClass(builder, loop, loop.getFull(), emitFull)))
+    return failure();
+  return success();
+}
+
+FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
+  auto read = [&](Value tensor, Layout layout) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    Value tile =
+        createRead(builder, loc,
+                   VectorType::get({numKeys, type.getDimSize(layout.d)},
+                                   type.getElementType()),
+                   tensor, layout.arrange(keyBatch, keyHead, key, index(0)),
+                   {layout.s, layout.d}, {false, true});
+    return convertTile(builder, loc, tile, accType);
+  };
+  Value keys = emitStep(builder, loc, "load_k", [&] {
+    return read(op.getKey(), attention.getLayout(1));
+  });
+  Value products = emitStep(builder, loc, "qk", [&] {
+    auto type = VectorType::get({numKeys, numQueries}, accType);
+    return contractTiles(builder, loc, keys, queries,
+                         createFloat(builder, loc, type, 0.0),
+                         /*isTransposed=*/false);
+  });
+  return emitSoftmaxSteps(
+      builder, op, form, state, [&] { return emitScores(key, products); },
+      [&] { return read(op.getValue(), attention.getLayout(2)); });
+}
+
+FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
+  RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
+  TilePairs pairs;
+  pairs.batch = {withOffset(rows.batch, 0)};
+  pairs.head = {withOffset(rows.head, 1)};
+  pairs.query = queryPositions;
+  pairs.key = emitPositions(key, 3, TileKind::Key);
+  pairs.active = rowActive;
+  pairs.bias = bias ? &*bias : nullptr;
+  pairs.keyEnd = withOffset(numAllKeys, 3);
+  // What is read under a predicate is not checked elsewhere.
+  pairs.guardReads = sites || !hasFull;
+  // Tiles start at multiples of their size, unless they count from elsewhere,
+  // or those of queries from the end.
+  bool areRowsAligned = schedule.getRowAlignment() % numQueries == 0;
+  for (Region *region : {&op.getMask(), &op.getScore()}) {
+    if (region->empty() || !op.getOffsets().empty())
+      continue;
+    unsigned first = region == &op.getMask() ? 2 : 3;
+    if (areRowsAligned)
+      vectorizer.setStart(region->getArgument(first), rows.row, numQueries);
+    vectorizer.setStart(region->getArgument(first + 1), key, numKeys);
+  }
+  return emitTileScores(builder, op, form, vectorizer, pairs, products,
+                        TileKind::Tile);
+}
+
+FailureOr<TileState> mlir::attn::emitKeyLoops(
+    OpBuilder &builder, OnlineAttentionOp op, const TileRows &rows,
+    TileState state, const BlockMetadata &metadata, BoundsCheckSites *sites) {
+  if (metadata.unions)
+    return emitGatheredLoop(builder, op, rows, state, metadata.unions, sites);
+  if (isa<RowScheduleAttr>(op.getScheduleAttr()))
+    return emitKeyListLoop(builder, op, rows, state, sites);
+  return KeyLoops(builder, op, rows, metadata, sites).emit(state);
+}
+
+//===----------------------------------------------------------------------===//
+// Finalize
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> mlir::attn::emitFinalize(OpBuilder &builder, Location loc,
+                                            TileState state, Type elementType,
+                                            bool wantLse) {
+  Type rowType = state.sum.getType();
+  Value zero = createFloat(builder, loc, rowType, 0.0);
+  Value one = createFloat(builder, loc, rowType, 1.0);
+  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                        state.sum, zero);
+  // Rows without an allowed key: acc is 0, so any finite factor gives 0.
+  Value divisor =
+      arith::SelectOp::create(builder, loc, isEmpty, one, state.sum);
+  Value factor = arith::DivFOp::create(builder, loc, one, divisor);
+  Value factors =
+      vector::BroadcastOp::create(builder, loc, state.acc.getType(), factor);
+  Value o = arith::MulFOp::create(builder, loc, state.acc, factors);
+  SmallVector<Value> results = {convertTile(builder, loc, o, elementType)};
+  if (wantLse) {
+    Value log = math::Log2Op::create(builder, loc, divisor);
+    Value lse = arith::MulFOp::create(
+        builder, loc, arith::AddFOp::create(builder, loc, state.max, log),
+        createFloat(builder, loc, rowType, llvm::numbers::ln2));
+    results.push_back(arith::SelectOp::create(
+        builder, loc, isEmpty, createNegativeInfinity(builder, loc, rowType),
+        lse));
+  }
+  return results;
+}
