@@ -88,7 +88,7 @@ func.func @causal(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk:
 // CHECK-NOT: i32>
 // CHECK: attn.accumulate add
 // KERNEL: gpu.func @any_order(
-// KERNEL-NOT: reverse
+// KERNEL-NOT: longest_first
 func.func @full(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
   %d:3 = attn.attention_grad wrt(q, k, v)
     ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)

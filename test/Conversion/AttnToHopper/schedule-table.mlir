@@ -61,7 +61,7 @@
 // RUN: sed 's/"dim": 256/"dim": 248/' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=LEFT
 // LEFT: error: expects a row of the table of schedules that this attention takes for any extents
-// RUN: sed 's/"masked": true/"causal": false/; s/head_swizzle = 4/zigzag, reverse/' %t/good.json > %t/bad.json
+// RUN: sed 's/"masked": true/"causal": false/; s/head_swizzle = 4/zigzag, longest_first/' %t/good.json > %t/bad.json
 // RUN: not attn-opt %t/programs.mlir --attn-hopper-assign-schedule=schedules=%t/bad.json 2>&1 | FileCheck %s --check-prefix=BOTH
 // BOTH: row 0 of attention: expects longest_first or zigzag, not both in #hopper.schedule<
 

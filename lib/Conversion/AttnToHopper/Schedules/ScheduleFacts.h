@@ -37,7 +37,7 @@ struct ScheduleFacts {
   /// Whether there may be fewer work tiles than SMs, or some much longer.
   int64_t fewTiles = 0;
   /// Of a row, for defaults alone: its work tile, and its use.
-  int64_t tileM = 0, splitsKeys = 0, anyStrides = 0;
+  int64_t tileM = 0, splitsKV = 0, anyStrides = 0;
 
   /// Calls `visit` with the name and each of the facts, in one order.
   template <typename Facts, typename Visitor>
@@ -65,7 +65,7 @@ struct ScheduleFacts {
     visit(Name("packable"), facts.packable);
     visit(Name("few_tiles"), facts.fewTiles);
     visit(Name("tile_m"), facts.tileM);
-    visit(Name("splits_keys"), facts.splitsKeys);
+    visit(Name("splits_kv"), facts.splitsKV);
     visit(Name("any_strides"), facts.anyStrides);
   }
 };

@@ -310,7 +310,7 @@ ScheduleTable::getSchedule(const Section &section, const Row &row,
   // Defaults may ask for the work tile. Of members that are written twice the
   // last one counts.
   StringRef members = StringRef(row.schedule).drop_front(kPrefix.size());
-  facts.splitsKeys = row.use == Use::FewTiles;
+  facts.splitsKV = row.use == Use::FewTiles;
   facts.anyStrides = row.use == Use::AnyStrides;
   StringRef tileM = members;
   if (!tileM.consume_front("tile_m = ") ||
@@ -357,7 +357,7 @@ llvm::Error ScheduleTable::verify(MLIRContext *context) const {
               fact = range.least;
           ++number;
         });
-        if (facts.tileM || facts.splitsKeys || facts.anyStrides)
+        if (facts.tileM || facts.splitsKV || facts.anyStrides)
           return reject("conditions on the program");
         llvm::Expected<hopper::ScheduleAttr> schedule =
             getSchedule(*section, row, facts, context);

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-from attn.bench import heads, parts, sparsity, variants
+from attn.bench import heads, sparsity, split_kv, variants
 
 # Those that the tables of docs/benchmarks.md have, and one for each other width of
 # a swizzled tile.
@@ -81,7 +81,7 @@ def get_programs(examples):
                     if form.choice in FORMS:
                         program = pattern.program(make_case("none", name), key)
                         yield form.choice, program
-        yield "auto", parts.program(make_case("none", "global"))
+        yield "auto", split_kv.program(make_case("none", "global"))
         yield "auto", heads.program(dim, 8, 2)
         for (inputs, score), mask in itertools.product(
             BY_HAND.values(), ("", variants.BODIES["window"])
