@@ -355,6 +355,14 @@ func.func @accumulate_ordered(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
 
 // -----
 
+func.func @accumulate_half(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
+  // expected-error@+1 {{expects the numbers of two workers, and indices, with counters and not without}}
+  "attn.accumulate"(%v, %m, %i, %i) {mode = #attn.accumulate_mode<add>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (vector<2xf32>, memref<?xf32>, index, index) -> ()
+  return
+}
+
+// -----
+
 func.func @accumulate_add_in_turn(%v: vector<2xf32>, %m: memref<?xf32>, %i: index, %t: memref<4xi32>) {
   // expected-error@+1 {{expects counters with ordered, but got some without it}}
   attn.accumulate add %v into %m[%i] after %i as %i in %t[] : vector<2xf32>, memref<?xf32>, memref<4xi32>

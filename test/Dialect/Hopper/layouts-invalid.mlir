@@ -5,6 +5,16 @@ func.func private @f(tensor<12x64xf32, #hopper.layout<accumulator>>)
 
 // -----
 
+// expected-error@+1 {{expects a shape that layout 'accumulator' has, but got 0x64}}
+func.func private @f(tensor<0x64xf32, #hopper.layout<accumulator>>)
+
+// -----
+
+// expected-error@+1 {{expects a shape that layout 'columns' has}}
+func.func private @f(tensor<?x1xf32, #hopper.layout<columns>>)
+
+// -----
+
 // expected-error@+1 {{expects a shape that layout 'rows' has, but got 8x64}}
 func.func private @f(tensor<8x64xf32, #hopper.layout<rows>>)
 

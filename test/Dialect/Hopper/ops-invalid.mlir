@@ -3,7 +3,7 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
 func.func @f() {
-  // expected-error@+2 {{expects a replica, but got 0}}
+  // expected-error@+2 {{expects 1 to 1024 replicas, but got 0}}
   hopper.warp_specialize partition @load threads(1) {
   } partition @compute replicas(0) registers(240) {
   }

@@ -35,7 +35,12 @@ func.func private @f() attributes {hopper.p = #hopper.partition<name = "", repli
 
 // -----
 
-// expected-error@+1 {{expects a replica, but got 0}}
+// expected-error@+1 {{expects 1 to 1024 replicas, but got 36028797018963968}}
+func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 36028797018963968, threads = 1, registers = 0>}
+
+// -----
+
+// expected-error@+1 {{expects 1 to 1024 replicas, but got 0}}
 func.func private @f() attributes {hopper.p = #hopper.partition<name = "a", replicas = 0, threads = 1, registers = 0>}
 
 // -----

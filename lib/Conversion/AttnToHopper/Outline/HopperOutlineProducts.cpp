@@ -238,7 +238,7 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
                    !ends[0] && into.getDimSize(n) % most == 0 && column &&
                    *column % most == 0;
   Value after, own, counters;
-  SmallVector<Value> turn;
+  SmallVector<Value> counterIndices;
   if (op.getCounters()) {
     std::optional<unsigned> counter = values->getOperand(op.getCounters());
     if (!counter)
@@ -250,9 +250,9 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
       FailureOr<Value> value = values->getScalar(index);
       if (failed(value))
         return failure();
-      turn.push_back(*value);
+      counterIndices.push_back(*value);
     }
-    turn.push_back(hopper::WarpgroupIdOp::create(builder, loc));
+    counterIndices.push_back(hopper::WarpgroupIdOp::create(builder, loc));
     FailureOr<Value> before = values->getScalar(op.getAfter()),
                      number = values->getScalar(op.getOwn());
     if (failed(before) || failed(number))
@@ -264,6 +264,6 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
       builder, loc, *vector, arguments->getMemRef(*argument, into), indices,
       builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n), ends[1],
       ends[0], builder.getI64IntegerAttr(isAligned ? most : 1),
-      /*condition=*/Value(), after, own, counters, turn);
+      /*condition=*/Value(), after, own, counters, counterIndices);
   return success();
 }

@@ -158,7 +158,8 @@ static bool fromJSON(const json::Value &value, ScheduleTable::Row &row,
       !mapper.mapOptional("tile_cost", row.tileCost) ||
       !mapper.mapOptional("key_cost", row.keyCost))
     return false;
-  if (StringRef(row.schedule).starts_with(kPrefix))
+  StringRef text = row.schedule;
+  if (text.starts_with(kPrefix) && text.ends_with(">"))
     return true;
   path.field("schedule").report("expected #hopper.schedule<...>");
   return false;

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Named barriers: 0 is for all threads, then come those of pingPong, the one
+/// Named barriers: 0 is for all threads, then come those of ping-pong, the one
 /// of each warpgroup, and one of a partition.
 static constexpr int64_t kGroupBarrier = 7, kSyncBarrier = 15;
 
@@ -102,13 +102,13 @@ void SharedLayout::layOutMemory(hopper::WarpSpecializeOp specialize) {
 // Named barriers
 //===----------------------------------------------------------------------===//
 
-/// Gives turns and partitions that synchronise their named barriers.
+/// Gives ping-pong and partitions that synchronise their named barriers.
 LogicalResult
 SharedLayout::assignBarriers(hopper::WarpSpecializeOp specialize) {
   int64_t next = 1, last = kSyncBarrier;
   for (auto create :
        specialize->getBlock()->getOps<hopper::CreatePingPongOp>()) {
-    turnBarriers[create.getResult()] = next;
+    pingPongBarriers[create.getResult()] = next;
     for (Operation *user : create.getResult().getUsers())
       if (std::optional<unsigned> number = specialize.findPartition(user)) {
         next += specialize.getPartition(*number).getReplicas();
@@ -131,7 +131,7 @@ SharedLayout::assignBarriers(hopper::WarpSpecializeOp specialize) {
   int64_t end = std::min(last + 1, kGroupBarrier);
   if (next > end)
     return specialize.emitError(
-               "expects turns and partitions that synchronise to "
+               "expects ping-pong and partitions that synchronise to "
                "need fewer than ")
            << kGroupBarrier << " barriers";
   return success();

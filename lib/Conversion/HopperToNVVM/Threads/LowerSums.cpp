@@ -127,43 +127,43 @@ static void emitReduceRows(hopper::ReduceAddOp op,
   emitRow(ownRow, ownColumn, groups);
 }
 
-/// One thread of the warpgroup waits for its turn; the others know when they
+/// One thread of the warpgroup waits for the counter; the others know when they
 /// meet it.
-static void emitTakeTurn(ThreadBuilder &b, Value turn, Value after) {
+static void emitWaitForCounter(ThreadBuilder &b, Value counter, Value after) {
   b.ifThen(b.thread.isGroupLeader, [&] {
     b.asmOp("{ .reg .pred mine; .reg .b32 last; AGAIN: "
             "ld.acquire.gpu.global.b32 last, [$0]; "
             "setp.eq.s32 mine, last, $1; @!mine bra AGAIN; }",
-            "l,r", {turn, after}, {});
+            "l,r", {counter, after}, {});
   });
   emitGroupBarrier(b);
 }
 
 /// What all threads have added comes before what the next one adds: the barrier
 /// orders it before the store of one thread, which releases it.
-static void emitGiveTurn(ThreadBuilder &b, Value turn, Value own) {
+static void emitWriteCounter(ThreadBuilder &b, Value counter, Value own) {
   emitGroupBarrier(b);
   b.ifThen(b.thread.isGroupLeader, [&] {
-    b.asmOp("st.release.gpu.global.b32 [$0], $1;", "l,r", {turn, own}, {});
+    b.asmOp("st.release.gpu.global.b32 [$0], $1;", "l,r", {counter, own}, {});
   });
 }
 
 static void lowerReduceAdd(hopper::ReduceAddOp op,
                            Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
   auto emit = [&] {
-    Value turn;
+    Value counter;
     if (op.getCounters()) {
-      turn = b.getAddress(
+      counter = b.getAddress(
           b.getBuffer(op.getCounters().getType(), in.getCounters()),
           b.getPosition(in.getCounterIndices()), /*bytes=*/4);
-      emitTakeTurn(b, turn, b.toInt(in.getAfter(), 32));
+      emitWaitForCounter(b, counter, b.toInt(in.getAfter(), 32));
     }
     if (op.isFragment())
       emitReduceFragment(op, in, b);
     else
       emitReduceRows(op, in, b);
-    if (turn)
-      emitGiveTurn(b, turn, b.toInt(in.getOwn(), 32));
+    if (counter)
+      emitWriteCounter(b, counter, b.toInt(in.getOwn(), 32));
   };
   if (op.getCondition())
     b.ifThen(in.getCondition()[0], emit);

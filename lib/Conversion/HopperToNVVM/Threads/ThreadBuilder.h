@@ -104,15 +104,15 @@ public:
   /// Fails with a diagnostic where there are too few barriers.
   LogicalResult assign(hopper::WarpSpecializeOp specialize);
 
-  /// Of a channel, a workQueue, whose tile is its numbers, or a tile.
+  /// Of a channel, a work queue, whose tile is its numbers, or a tile.
   const SharedTile &get(Value value) const { return tiles.at(value); }
   int64_t getBytes() const { return sharedBytes; }
   /// The named barrier of the first replica that takes turns.
   int64_t getPingPongBarrier(Value pingPong) const {
-    return turnBarriers.find(pingPong)->second;
+    return pingPongBarriers.find(pingPong)->second;
   }
   ArrayRef<std::pair<Value, int64_t>> getPingPong() const {
-    return turnBarriers.getArrayRef();
+    return pingPongBarriers.getArrayRef();
   }
   /// The named barrier of a partition.
   int64_t getSyncBarrier(hopper::PartitionAttr partition) const {
@@ -126,7 +126,7 @@ private:
 
   DenseMap<Value, SharedTile> tiles;
   int64_t sharedBytes = 0, numBarrierBytes = 0;
-  llvm::MapVector<Value, int64_t> turnBarriers;
+  llvm::MapVector<Value, int64_t> pingPongBarriers;
   llvm::StringMap<int64_t> syncBarriers;
 };
 

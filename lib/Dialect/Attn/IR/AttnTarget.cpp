@@ -47,6 +47,9 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        smRegisters)) ||
       failed(checkMost("cta_threads", ctaThreads, "sm_threads", smThreads)))
     return failure();
+  if (wgmma && warpThreads != 32)
+    return emitError() << "expects warps of 32 threads with wgmma, but got "
+                       << warpThreads;
   // Tiles come to the products by copies in the background.
   if (wgmma && !tma)
     return emitError() << "expects tma with wgmma";

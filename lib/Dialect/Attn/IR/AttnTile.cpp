@@ -512,6 +512,10 @@ void AccumulateOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
   getSumEffects(getIntoMutable(), getResult(), effects);
+  for (OpOperand &counters : getCountersMutable()) {
+    effects.emplace_back(MemoryEffects::Read::get(), &counters);
+    effects.emplace_back(MemoryEffects::Write::get(), &counters);
+  }
 }
 
 LogicalResult AccumulateOp::verify() {
@@ -535,6 +539,11 @@ LogicalResult AccumulateOp::verify() {
   if (isOrdered != (getCounters() != nullptr))
     return emitOpError("expects counters with ordered, but got ")
            << (isOrdered ? "none" : "some without it");
+  if (isOrdered != (getAfter() != nullptr) ||
+      isOrdered != (getOwn() != nullptr) ||
+      (!isOrdered && !getCounterIndices().empty()))
+    return emitOpError("expects the numbers of two workers, and indices, with "
+                       "counters and not without");
   if (isOrdered) {
     auto counters = cast<MemRefType>(getCounters().getType());
     if (!counters.getElementType().isInteger(32))

@@ -622,7 +622,13 @@ LogicalResult ReduceAddOp::verify() {
            << " indices, but got " << getIndices().size();
   if (width != 1 && width != 2 && width != 4)
     return emitOpError("expects 1, 2 or 4 floats at a time, but got ") << width;
-  if (getCounters()) {
+  bool hasCounters = getCounters() != nullptr;
+  if (hasCounters != (getAfter() != nullptr) ||
+      hasCounters != (getOwn() != nullptr) ||
+      (!hasCounters && !getCounterIndices().empty()))
+    return emitOpError("expects the numbers of two workers, and indices, with "
+                       "counters and not without");
+  if (hasCounters) {
     auto counters = cast<MemRefType>(getCounters().getType());
     if (!counters.getElementType().isInteger(32))
       return emitOpError("expects counters of i32, but got ") << counters;

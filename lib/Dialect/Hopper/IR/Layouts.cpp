@@ -18,6 +18,8 @@ bool LayoutAttr::fits(ArrayRef<int64_t> shape) const {
   if (shape.size() != 2)
     return false;
   int64_t n = shape[0], m = shape[1];
+  if (n <= 0)
+    return false;
   constexpr int64_t columns = 8, parts = 4;
   switch (getValue()) {
   case FragmentLayout::Accumulator:

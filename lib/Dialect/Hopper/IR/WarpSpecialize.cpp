@@ -108,14 +108,18 @@ hopper::verifyRegisters(function_ref<InFlightDiagnostic()> emitError,
 // Partitions
 //===----------------------------------------------------------------------===//
 
+/// No CTA of any target has more threads, nor so more replicas.
+static constexpr int64_t kMostReplicas = 1024;
+
 LogicalResult
 PartitionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       StringRef name, int64_t replicas, int64_t threads,
                       int64_t registers) {
   if (name.empty())
     return emitError() << "expects a name of a partition";
-  if (replicas < 1)
-    return emitError() << "expects a replica, but got " << replicas;
+  if (replicas < 1 || replicas > kMostReplicas)
+    return emitError() << "expects 1 to " << kMostReplicas
+                       << " replicas, but got " << replicas;
   if (threads != 1 && (threads < 1 || threads % kWarpThreads != 0 ||
                        threads > kWarpsOfGroup * kWarpThreads))
     return emitError() << "expects one thread or 1 to 4 warps of a replica, "

@@ -482,7 +482,7 @@ def Attn_RangeOverOp : Attn_Op<"range_over", [SameVariadicOperandSize, Recursive
 
     It is what `attn.range` is for reads whose indices are known: for reads at positions that a capture holds, comparisons of floats, and
     whatever else has to be computed for each query or each key of a tile to know what it is for the tile. Over queries and keys both, it
-    evaluates a mask. `attn-tile` computes it once for a Q block, of keys, or of pairs, whichever it depends on.
+    evaluates a mask. `attn-tile` computes it once for a Q block, a KV block, or a pair of them, whichever it depends on.
 
     Operands:
 

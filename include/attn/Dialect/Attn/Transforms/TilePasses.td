@@ -92,7 +92,7 @@ def AttnTilePass : Pass<"attn-tile"> {
 
     With a `tiles` region that tells KV blocks apart, the loop has the class of each tile from it: whether it is needed, and whether it is full. What the region computes of the rows alone is computed once for a
     Q block. Each `attn.range` that depends on the keys and not on the rows is answered before the
-    loop over workers, for all KV blocks: two tensors of `[B or 1, H or 1, number of tiles]`, filled by a loop over workers of their own.
+    loop over workers, for all KV blocks: two tensors of `[B or 1, H or 1, number of blocks]`, of Q blocks, of KV blocks, or of both, filled by a loop over workers of their own.
     With a schedule of one loop over keys the region is ignored.
 
     With lists of single keys (a sparsity of lists with blocks of 1x1) and a `#attn.row_schedule`, a tile has one query, and the loop is over its list, in steps

@@ -135,7 +135,7 @@ def Hopper_PartitionAttr : AttrDef<Hopper_Dialect, "Partition"> {
     #hopper.partition<name = "compute", replicas = 2, threads = 128, registers = 240>
     ```
 
-    Errors: no name; no replica; other than 1, 32, 64, 96 or 128 threads; registers other than 0 or a multiple of 8 from 24 to 256.
+    Errors: no name; other than 1 to 1024 replicas; other than 1, 32, 64, 96 or 128 threads; registers other than 0 or a multiple of 8 from 24 to 256.
   }];
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$replicas, "int64_t":$threads, "int64_t":$registers);
   let assemblyFormat = "`<` struct(params) `>`";

@@ -1,6 +1,6 @@
 //===- GradientPass.cpp - Gradients in one pass over all pairs ------------===//
 //
-// Work KV blocks meet all queries once. What a Q block gets from
+// Work tiles of keys meet all queries once. What a Q block gets from
 // each of them is added to memory that they share.
 //
 //===----------------------------------------------------------------------===//

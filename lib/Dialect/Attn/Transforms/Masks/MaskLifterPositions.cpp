@@ -58,11 +58,12 @@ MaskLifter::Ternary MaskLifter::evaluate(Ternary lifted) {
   if (!region.getArgument(1).use_empty() ||
       (!ShapedType::isDynamic(heads) && heads < kFewestHeads))
     return lifted;
-  // Nothing is evaluated where no pair can be allowed.
+  // Nothing is evaluated where all pairs are allowed, or none can be.
   Block *tiles = builder.getInsertionBlock();
+  Value isOpen = arith.both(lifted.may, arith.negate(lifted.must));
   Value keyEnd =
-      arith.select(lifted.may, tiles->getArgument(5), tiles->getArgument(4));
+      arith.select(isOpen, tiles->getArgument(5), tiles->getArgument(4));
   RangeOverOp range = emitRangeOver(mask, keyEnd);
-  return {arith.both(lifted.may, range.getMax()),
-          arith.either(lifted.must, arith.both(lifted.may, range.getMin()))};
+  return {arith.either(lifted.must, arith.both(lifted.may, range.getMax())),
+          arith.either(lifted.must, arith.both(isOpen, range.getMin()))};
 }

@@ -41,9 +41,8 @@ DenseMap<Value, TileDependence> mlir::attn::getTileDependence(Region &tiles) {
 // One range
 //===----------------------------------------------------------------------===//
 
-/// The ends of an integer type, with true as the largest i1.
-static std::pair<Value, Value> createEnds(OpBuilder &builder, Location loc,
-                                          Type type) {
+std::pair<Value, Value> mlir::attn::createEnds(OpBuilder &builder, Location loc,
+                                               Type type) {
   unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   APInt min = APInt::getSignedMinValue(width),
         max = APInt::getSignedMaxValue(width);

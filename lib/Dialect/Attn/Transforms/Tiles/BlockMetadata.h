@@ -43,6 +43,10 @@ struct BlockMetadata {
   KeyUnionOp unions;
 };
 
+/// The least and the largest number of an integer type, with true as the
+/// largest i1.
+std::pair<Value, Value> createEnds(OpBuilder &builder, Location loc, Type type);
+
 /// Positions from `begin` to below `end`.
 struct TileSpan {
   Value begin, end;

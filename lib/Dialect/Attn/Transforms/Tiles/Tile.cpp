@@ -228,6 +228,23 @@ static LogicalResult requireSchedule(OnlineAttentionOp op) {
          << schedule << "; leave it out, and the compiler chooses one";
 }
 
+/// An index out of range is an error, which the class of a tile must not hide:
+/// with checks, nothing is known of what reads a capture for each position.
+static void forgetReads(RewriterBase &rewriter, OnlineAttentionOp op) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  for (RangeOverOp range :
+       llvm::make_early_inc_range(op.getTiles().getOps<RangeOverOp>())) {
+    WalkResult walk = range.getBody().walk(
+        [](tensor::ExtractOp) { return WalkResult::interrupt(); });
+    if (!walk.wasInterrupted())
+      continue;
+    rewriter.setInsertionPoint(range);
+    auto [least, most] =
+        createEnds(rewriter, range.getLoc(), range.getMin().getType());
+    rewriter.replaceOp(range, {least, most});
+  }
+}
+
 static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
                                   BoundsCheckSites *sites) {
   Location loc = op.getLoc();
@@ -245,6 +262,8 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
   if (online)
     nameCaptures(online, sites);
   rewriter.setInsertionPoint(op);
+  if (online && sites)
+    forgetReads(rewriter, online);
   FailureOr<BlockMetadata> metadata = emitBlockMetadata(rewriter, online);
   if (failed(metadata))
     return failure();
@@ -284,6 +303,8 @@ static LogicalResult tileOnline(RewriterBase &rewriter, OnlineAttentionOp op,
     return failure();
   nameCaptures(op, sites);
   rewriter.setInsertionPoint(op);
+  if (sites)
+    forgetReads(rewriter, op);
   FailureOr<BlockMetadata> metadata = emitBlockMetadata(rewriter, op);
   if (failed(metadata))
     return failure();

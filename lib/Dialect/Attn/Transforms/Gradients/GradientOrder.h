@@ -1,13 +1,13 @@
 //===- GradientOrder.h - In which order work tiles add ----------*- C++ -*-===//
 //
-// Work KV blocks add to what a block of queries gets from each of them. For
+// Work tiles of keys add to what a Q block gets from each of them. For
 // bits to repeat they do so one after the other, in the order in which they are
 // started: each waits for one that runs, or has run.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTORDER_H
-#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTORDER_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTORDER_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTORDER_H
 
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/IR/PatternMatch.h"
@@ -40,4 +40,4 @@ Value emitTileBefore(OpBuilder &builder, AttentionGradOp op,
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTORDER_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTORDER_H
