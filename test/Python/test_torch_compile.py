@@ -58,6 +58,7 @@ class Compiled(unittest.TestCase):
             [x for x in torch.utils._pytree.tree_leaves(r) if x is not None]
             for r in results
         ]
+        self.assertEqual(*map(len, results))
         for x, y in zip(*results):
             torch.testing.assert_close(x, y)
             self.assertEqual(x.stride(), y.stride())

@@ -37,13 +37,14 @@ def operator(program, query, key, value, scale, compile_options, numbers=()):
     # Places in code that PyTorch has generated are of no use.
     program._relocate = None
     variant = kernels.variant_of(query, key, value, scale)
-    text = program.to_mlir(Variant(**dict(variant), lse=True))
+    wanted = Variant(**dict(variant), lse=True)
+    text = program.to_mlir(wanted)
     for capture in program.captures:
         for dim in capture.fixed:
             # What is part of the program is no longer a symbol.
             int(capture.shape[dim])
     count = len(program.captures)
-    arguments = program.arguments()
+    arguments = program.arguments(wanted)
     values = {**dict(enumerate(arguments[count:])), **dict(numbers)}
     ints, floats = [], []
     for slot, (kind, _) in enumerate(program.scalars):

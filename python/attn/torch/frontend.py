@@ -3,8 +3,10 @@
 import warnings
 
 import torch
+from torch.autograd import forward_ad
 
 from .._errors import Unsupported
+from ..trace import Variant as TraceVariant
 from ..trace import trace
 from . import _compat, autograd, compiled, kernels, layout, mask, options
 from ._compat import AuxOutput
@@ -162,11 +164,12 @@ def _check_captures(program, query):
             )
 
 
-def arguments(program):
+def arguments(program, query):
     """What kernels take behind q, k and v."""
+    variant = TraceVariant(dtype=kernels.NAMES[query.dtype])
     return [
         x if isinstance(x, (torch.Tensor, int, float)) else torch.as_tensor(x)
-        for x in program.arguments()
+        for x in program.arguments(variant)
     ]
 
 
@@ -177,6 +180,13 @@ def call(found, query, key, value, captured, wants_lse):
     ):
         raise Unsupported(
             "expects no tensors of torch.func.vmap: give them a dimension for the batch"
+        )
+    if forward_ad._current_level >= 0 and any(
+        isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
+        for x in (query, key, value, *captured)
+    ):
+        raise Unsupported(
+            "expects no tangents: attention has no derivative in forward mode"
         )
     query, key, value = map(layout.with_unit_stride, (query, key, value))
     if torch.is_grad_enabled() and any(
@@ -196,10 +206,11 @@ def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_o
     program = trace(score_mod, mask_mod, namespace="torch", device=query.device)
     if program.captures:
         _check_captures(program, query)
-    if _compat.is_fake(query):
+    # A graph that is made of real tensors has the operator, too.
+    if _compat.is_fake(query) or torch._C._len_torch_dispatch_stack():
         return compiled.operator(program, query, key, value, scale, compile_options)
     found = kernels.lookup(program, query, key, value, scale, compile_options)
-    return call(found, query, key, value, arguments(program), wants_lse)
+    return call(found, query, key, value, arguments(program, query), wants_lse)
 
 
 def _warn_of_lse():

@@ -38,6 +38,9 @@ class _Loaded:
                 kept.append(value)
                 described.append((value.data_ptr(), scalar[1], (), ()))
             else:
+                if value.is_neg():
+                    value = value.resolve_neg()
+                    kept.append(value)
                 described.append(_describe(value))
         written = [_describe(result) for result in results]
         handle = self.kernel._handle
@@ -52,7 +55,7 @@ class _Loaded:
     def _number(value, scalar):
         """A number in the memory of the CPU, where kernels take it from."""
         if isinstance(value, torch.Tensor):
-            return value.detach().cpu() if value.is_cuda else value
+            return value.detach().cpu().resolve_neg()
         data = pack_scalar(value, scalar[0], f"input '{scalar[2]}'")
         return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 

@@ -131,7 +131,7 @@ class Mask:
         """How many of the pairs are in blocks without an allowed one, in percent."""
         blocks = self._classes()[0].sum().item()
         return 100 * (
-            1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel()
+            1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / max(1, self.numel())
         )
 
     def to_string(self, grid_size=(20, 20), limit=4):
@@ -331,8 +331,11 @@ def _find_tables(block_mask, asks):
         block_mask.full_kv_num_blocks,
         block_mask.full_kv_indices,
     )
-    # In a graph, they are part of it.
-    if torch.compiler.is_dynamo_compiling():
+    # In a graph, they are part of it. Nothing tells whether a tensor of inference
+    # has changed.
+    if torch.compiler.is_dynamo_compiling() or any(
+        x is not None and x.is_inference() for x in lists
+    ):
         return _make_tables(lists, asks)
     state = asks, *[None if x is None else (id(x), x._version) for x in lists]
     known = _tables.get(block_mask)

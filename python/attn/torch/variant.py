@@ -69,15 +69,20 @@ class Variant:
         [B, Hq, L]. Hq may be a multiple of Hkv, and the batch of keys be 1."""
         if torch.compiler.is_dynamo_compiling():
             return self._compiled(query, key, value, captures, return_lse)
-        at = (
-            query.dtype,
-            query.device,
-            query.shape[-1],
-            value.shape[-1],
-            key.shape[0] == 1 and query.shape[0] != 1,
-            *map(_kind, captures),
-        )
-        bound = self._bound.get(at)
+        try:
+            at = (
+                query.dtype,
+                query.device,
+                query.shape[-1],
+                value.shape[-1],
+                key.shape[0] == 1 and query.shape[0] != 1,
+                *map(_kind, captures),
+            )
+            bound = self._bound.get(at)
+        except (AttributeError, IndexError, KeyError, TypeError):
+            # These say what is wrong, if something is.
+            self._bind(query, key, value, captures)
+            raise
         if bound is None:
             bound = self._bound[at] = self._bind(query, key, value, captures)
         if key.device != query.device or value.device != query.device:
@@ -105,6 +110,11 @@ class Variant:
         for capture in captures:
             if isinstance(capture, torch.Tensor):
                 frontend.check_device(capture, query)
+            elif type(capture) not in (bool, int, float):
+                raise InvalidArgument(
+                    "expects captures to be tensors and numbers, but got"
+                    f" {type(capture).__name__}"
+                )
         # Each capture is one of its own while functions are traced, even if two
         # are the same tensor in this call.
         given = [_stand_in(capture) for capture in captures]
@@ -122,7 +132,7 @@ class Variant:
             device=query.device,
         )
         sources = []
-        for capture, argument in zip(program.captures, frontend.arguments(program)):
+        for capture, argument in zip(program.captures, frontend.arguments(program, query)):
             tensor = capture.tensor
             position = next((n for n, x in enumerate(given) if x is tensor), None)
             if position is not None:

@@ -1,5 +1,7 @@
 """Functions that know of types and shapes: casts, constants, reductions."""
 
+import typing
+
 from . import proxy
 from .errors import TraceError
 from .functions import (
@@ -314,7 +316,7 @@ def _count(f, x):
     return f.to_i64(x) if x._kind == "B" else x
 
 
-_reduction(["sum", "nansum"], "add", empty=0, first=_count)
+_reduction(["sum"], "add", empty=0, first=_count)
 _reduction(["prod"], "mul", empty=1, first=_count)
 _reduction(["mean"], "add", first=lambda f, x: f.to_float(x),
            finish=lambda f, value, count: f.div(value, f(float(count))))  # fmt: skip
@@ -323,6 +325,11 @@ _reduction(["all"], "logical_and", empty=True, first=lambda f, x: f.to_bool(x))
 _reduction(["count_nonzero"], "add", empty=0, first=lambda f, x: f.to_i64(f.to_bool(x)))
 _amax = _reduction(["amax"], "maximum")
 _amin = _reduction(["amin"], "minimum")
+
+
+class _Extreme(typing.NamedTuple):
+    values: object
+    indices: object
 
 
 def _extreme(name, op, along):
@@ -334,7 +341,7 @@ def _extreme(name, op, along):
         if other is not None or "dim" in kwargs:
             # PyTorch has the indices too, which no program does.
             kwargs.setdefault("dim", other)
-            return (along(recorder, x, *args, **kwargs), None)
+            return _Extreme(along(recorder, x, *args, **kwargs), None)
         return along(recorder, x, *args, **kwargs)
 
     define(name)(function)

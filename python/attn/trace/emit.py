@@ -55,7 +55,11 @@ class Emitter:
         self._seen = {}
 
     def emit(self, text, type, lo=None, hi=None):
-        """A value from the text of an operation."""
+        """A value from the text of an operation, from `lo` to `hi` where that is
+        known."""
+        # What does not fit wraps around, to any number.
+        if (lo is not None and lo < -(2**63)) or (hi is not None and hi >= 2**63):
+            lo = hi = None
         value = self._seen.get(text)
         if value is None:
             value = Value(f"{self._prefix}{len(self._seen)}", type, lo, hi)

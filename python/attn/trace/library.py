@@ -272,7 +272,9 @@ def _hypot(f, x, y):
 
 @_compose("logaddexp")
 def _logaddexp(f, x, y):
-    return f.add(f.maximum(x, y), f.log1p(f.exp(f.neg(f.abs(f.sub(x, y))))))
+    # Not of one infinity less another.
+    rest = f.select(f.eq(x, y), f(0.0), f.sub(x, y))
+    return f.add(f.maximum(x, y), f.log1p(f.exp(f.neg(f.abs(rest)))))
 
 
 @_compose("heaviside")

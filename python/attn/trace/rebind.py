@@ -62,6 +62,9 @@ class _View:
     def __len__(self):
         return len(self._attn_view[0])
 
+    def __bool__(self):
+        return bool(self._attn_view[0])
+
 
 class Rebinder:
     def __init__(self, recorder):
@@ -91,6 +94,7 @@ class Rebinder:
                     yield cell.cell_contents
                 except ValueError:  # not assigned yet
                     pass
+            yield from value.__dict__.values()
             scope = value.__globals__
             for name in _globals_of(value.__code__):
                 if name in scope:
@@ -175,6 +179,7 @@ class Rebinder:
         for name in _globals_of(code):
             if name in old:
                 scope[name] = self.replace(old[name])
+        new.__dict__.update((k, self.replace(x)) for k, x in function.__dict__.items())
         return new
 
     def _scope(self, old):

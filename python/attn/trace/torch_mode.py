@@ -8,6 +8,10 @@ from . import functions
 from .proxy import has_traced
 
 
+_OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift"
+_IN_PLACE = {"__setitem__", *(f"__i{name}__" for name in _OPERATORS.split())}
+
+
 class CaptureMode(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -16,7 +20,7 @@ class CaptureMode(TorchFunctionMode):
             return functions.call_torch(func, args, kwargs)
         if name in functions._RANDOM:
             raise functions.random(name)
-        if name == "__setitem__" or (
+        if kwargs.get("out") is not None or name in _IN_PLACE or (
             name.endswith("_")
             and not name.endswith("__")
             and func is not torch.Tensor.requires_grad_
