@@ -357,7 +357,7 @@ func.func @accumulate_ordered(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
 
 func.func @accumulate_half(%v: vector<2xf32>, %m: memref<?xf32>, %i: index) {
   // expected-error@+1 {{expects the numbers of two workers, and indices, with counters and not without}}
-  "attn.accumulate"(%v, %m, %i, %i) {mode = #attn.accumulate_mode<add>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (vector<2xf32>, memref<?xf32>, index, index) -> ()
+  "attn.accumulate"(%v, %m, %i, %i) {mode = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (vector<2xf32>, memref<?xf32>, index, index) -> ()
   return
 }
 

@@ -10,6 +10,7 @@
 #include "llvm/ADT/bit.h"
 #include "gtest/gtest.h"
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 using namespace mlir;
@@ -23,6 +24,7 @@ public:
 
 private:
   void evaluate(Operation &op);
+  void evaluateRangeOver(attn::RangeOverOp range);
   int64_t evaluateInteger(Operation &op, int64_t a, int64_t b, unsigned width);
   bool compare(arith::CmpIPredicate predicate, int64_t a, int64_t b,
                unsigned width);
@@ -135,6 +137,31 @@ int64_t Interpreter::evaluateInteger(Operation &op, int64_t a, int64_t b,
   return 0;
 }
 
+void Interpreter::evaluateRangeOver(attn::RangeOverOp range) {
+  Type type = range.getMin().getType();
+  // True is -1 here.
+  bool isBoolean = type.isInteger(1);
+  int64_t most = std::numeric_limits<int64_t>::max() >> (64 - getWidth(type));
+  int64_t min = isBoolean ? -1 : most, max = isBoolean ? 0 : -most - 1;
+  Block &body = range.getBody().front();
+  std::function<void(unsigned)> visit = [&](unsigned position) {
+    if (position == body.getNumArguments()) {
+      int64_t value = run(body)[0].integer;
+      min = isBoolean ? min & value : std::min(min, value);
+      max = isBoolean ? max | value : std::max(max, value);
+      return;
+    }
+    int64_t high = values[range.getHighs()[position]].integer;
+    for (int64_t x = values[range.getLows()[position]].integer; x < high; ++x) {
+      values[body.getArgument(position)] = Scalar::of(x);
+      visit(position + 1);
+    }
+  };
+  visit(0);
+  values[range.getMin()] = Scalar::of(min);
+  values[range.getMax()] = Scalar::of(max);
+}
+
 void Interpreter::evaluate(Operation &op) {
   auto operand = [&](unsigned number) -> const Scalar & {
     return values[op.getOperand(number)];
@@ -195,6 +222,8 @@ void Interpreter::evaluate(Operation &op) {
     values[range.getMax()] = Scalar::of(max);
     return;
   }
+  if (auto range = dyn_cast<attn::RangeOverOp>(op))
+    return evaluateRangeOver(range);
   if (isa<math::CountLeadingZerosOp>(op)) {
     unsigned width = getWidth(op.getOperand(0).getType());
     uint64_t bits = asUnsigned(operand(0).integer, width);
