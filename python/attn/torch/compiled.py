@@ -38,7 +38,8 @@ def operator(program, query, key, value, scale, compile_options, numbers=()):
     program._relocate = None
     variant = kernels.variant_of(query, key, value, scale)
     wanted = Variant(**dict(variant), lse=True)
-    text = program.to_mlir(wanted)
+    # In one line: code that Inductor makes has it in a comment, too.
+    text = " ".join(program.to_mlir(wanted).splitlines())
     for capture in program.captures:
         for dim in capture.fixed:
             # What is part of the program is no longer a symbol.

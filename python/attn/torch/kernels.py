@@ -23,9 +23,12 @@ class _Loaded:
     def __init__(self, kernel):
         self.kernel = kernel
         self._is_cuda = kernel.target == "cuda"
-        # The types of inputs that are numbers.
+        # The types of inputs that are numbers; a GPU reads captures without
+        # dimensions from its own memory.
         self._scalars = [
-            None if info.shape else (info.dtype, CODES[info.dtype], info.name)
+            None
+            if info.shape or (self._is_cuda and info.name.startswith("t"))
+            else (info.dtype, CODES[info.dtype], info.name)
             for info in kernel.inputs
         ]
 
@@ -38,8 +41,8 @@ class _Loaded:
                 kept.append(value)
                 described.append((value.data_ptr(), scalar[1], (), ()))
             else:
-                if value.is_neg():
-                    value = value.resolve_neg()
+                if value.is_neg() or (self._is_cuda and not value.is_cuda):
+                    value = value.resolve_neg().to(results[0].device)
                     kept.append(value)
                 described.append(_describe(value))
         written = [_describe(result) for result in results]
