@@ -17,6 +17,7 @@ except ImportError:
 
 import attn
 from attn import trace
+from trace_case import Case
 
 WINDOW = 7
 if numpy is not None:
@@ -33,21 +34,6 @@ def read_table(index):
 
 def causal(b, h, q, kv):
     return q >= kv
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.q, self.k, self.v = cases.inputs()
-
-    def check(self, score=None, mask=None, plain=None, **options):
-        """That the result is that of the reference, whose score function is
-        `plain` if it is not the same."""
-        options.setdefault("opt_level", 0)
-        got = attn.attention(self.q, self.k, self.v, score, mask, **options)
-        expected, _ = cases.reference(
-            numpy, self.q, self.k, self.v, plain or score, mask
-        )
-        numpy.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-5)
 
 
 class Functions(Case):

@@ -19,6 +19,7 @@ import attn
 import support
 from attn import _attention, trace
 from attn.trace import functions
+from trace_case import Case
 
 
 def load_tests(loader, tests, pattern):
@@ -29,21 +30,6 @@ def load_tests(loader, tests, pattern):
 
 def causal(b, h, q, kv):
     return q >= kv
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.q, self.k, self.v = cases.inputs()
-
-    def check(self, score=None, mask=None, plain=None, **options):
-        """That the result is that of the reference, whose score function is
-        `plain` if it is not the same."""
-        options.setdefault("opt_level", 0)
-        got = attn.attention(self.q, self.k, self.v, score, mask, **options)
-        expected, _ = cases.reference(
-            numpy, self.q, self.k, self.v, plain or score, mask
-        )
-        numpy.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-5)
 
 
 class Keys(Case):

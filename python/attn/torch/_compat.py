@@ -1,30 +1,11 @@
 """What differs between versions of PyTorch, and what has no public name there."""
 
-import typing
-
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.nn.attention import flex_attention as flex
 
-# None of a version before 2.9.
-if hasattr(flex, "AuxRequest"):
-    AuxRequest, AuxOutput = flex.AuxRequest, flex.AuxOutput
-else:
-
-    class AuxRequest(typing.NamedTuple):
-        """What flex_attention returns next to the output."""
-
-        lse: bool = False
-        max_scores: bool = False
-
-    class AuxOutput(typing.NamedTuple):
-        """What was asked for, and None for the rest."""
-
-        lse: typing.Optional[torch.Tensor] = None
-        max_scores: typing.Optional[torch.Tensor] = None
-
-
+AuxRequest, AuxOutput = flex.AuxRequest, flex.AuxOutput
 BlockMask = flex.BlockMask
 create_mask = flex.create_mask
 # What stands for "no mask": one block of this size.

@@ -3,6 +3,7 @@
 #include "GradientOrder.h"
 #include "Gradients/GradientBounds.h"
 #include "Tiles/TileOps.h"
+#include "WorkerLoop.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -119,12 +120,8 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
   Value numTiles = getValueOrCreateConstantIndexOp(rewriter, loc, sizes[3]);
   Value empty =
       tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI32Type());
-  SmallVector<Attribute> workers;
-  for (int64_t dim = 0; dim < 4; ++dim)
-    workers.push_back(WorkerAttr::get(rewriter.getContext(), dim));
-  auto forall = scf::ForallOp::create(rewriter, loc, sizes, empty,
-                                      rewriter.getArrayAttr(workers));
-  forall->setDiscardableAttr(kScheduleAttrName, schedule);
+  scf::ForallOp forall =
+      createWorkerLoop(rewriter, loc, sizes, empty, schedule);
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());

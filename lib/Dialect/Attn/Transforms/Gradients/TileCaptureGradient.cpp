@@ -10,6 +10,7 @@
 
 #include "GradientLoop.h"
 #include "TileGradients.h"
+#include "WorkerLoop.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -302,7 +303,6 @@ OpFoldResult CaptureTiles::getNumCopies(Value out) {
 
 FailureOr<Value> CaptureTiles::emit(Value copies) {
   SmallVector<OpFoldResult> grid;
-  SmallVector<Attribute> workers;
   // Copies take the place of a loop that no worker has for itself.
   unsigned ofCopies = dims[0] < 0 ? 0 : 1;
   for (unsigned loop = 0; loop < dims.size(); ++loop) {
@@ -310,11 +310,9 @@ FailureOr<Value> CaptureTiles::emit(Value copies) {
                    : loop == ofCopies && hasShares()
                        ? OpFoldResult(numCopies)
                        : OpFoldResult(builder.getIndexAttr(1)));
-    workers.push_back(WorkerAttr::get(builder.getContext(), loop));
   }
-  auto forall = scf::ForallOp::create(builder, loc, grid, copies,
-                                      builder.getArrayAttr(workers));
-  forall->setDiscardableAttr(kScheduleAttrName, op.getScheduleAttr());
+  scf::ForallOp forall =
+      createWorkerLoop(builder, loc, grid, copies, op.getScheduleAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> inductions = forall.getInductionVars();

@@ -2,6 +2,7 @@
 
 #include "ListErrors.h"
 #include "ListTables.h"
+#include "WorkerLoop.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -186,8 +187,7 @@ void ListsCheck::emit() {
       builder, loc, add(count, index(kListsOfTask - 1)), size);
   SmallVector<OpFoldResult> grid = getListGrid(builder, loc, rows);
   grid.push_back(numTasks);
-  auto tasks = scf::ForallOp::create(builder, loc, grid, ValueRange(),
-                                     getWorkerMapping(builder, grid.size()));
+  scf::ForallOp tasks = createWorkerLoop(builder, loc, grid, ValueRange());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(tasks.getTerminator());
   SmallVector<Value> ids(tasks.getInductionVars());
@@ -204,8 +204,7 @@ void ListsCheck::emitByList() {
   emitExtents();
   SmallVector<OpFoldResult> grid = getListGrid(builder, loc, rows);
   grid.push_back(numRows);
-  auto lists = scf::ForallOp::create(builder, loc, grid, ValueRange(),
-                                     getWorkerMapping(builder, grid.size()));
+  scf::ForallOp lists = createWorkerLoop(builder, loc, grid, ValueRange());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(lists.getTerminator());
   emitReports(emitEnds(lists.getInductionVars()));

@@ -1,6 +1,7 @@
 //===- ListTables.cpp - Lists of blocks or keys ---------------------------===//
 
 #include "ListTables.h"
+#include "WorkerLoop.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -36,13 +37,6 @@ SmallVector<OpFoldResult> mlir::attn::getListGrid(OpBuilder &builder,
   return grid;
 }
 
-ArrayAttr mlir::attn::getWorkerMapping(Builder &builder, int64_t rank) {
-  return builder.getArrayAttr(
-      llvm::map_to_vector(llvm::seq(rank), [&](int64_t dim) -> Attribute {
-        return WorkerAttr::get(builder.getContext(), dim);
-      }));
-}
-
 Value mlir::attn::emitTable(
     RewriterBase &builder, Location loc, ArrayRef<OpFoldResult> grid,
     ArrayRef<OpFoldResult> rowSizes, Type element,
@@ -50,8 +44,7 @@ Value mlir::attn::emitTable(
   SmallVector<OpFoldResult> sizes(grid);
   llvm::append_range(sizes, rowSizes);
   Value empty = tensor::EmptyOp::create(builder, loc, sizes, element);
-  auto forall = scf::ForallOp::create(builder, loc, grid, ValueRange{empty},
-                                      getWorkerMapping(builder, grid.size()));
+  scf::ForallOp forall = createWorkerLoop(builder, loc, grid, empty);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());

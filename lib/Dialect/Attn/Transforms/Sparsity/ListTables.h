@@ -26,10 +26,6 @@ std::pair<Value, Value> readListEnds(OpBuilder &builder, Location loc,
 SmallVector<OpFoldResult> getListGrid(OpBuilder &builder, Location loc,
                                       Value rows);
 
-/// The mapping of a loop to workers, by which it stays a loop where it has one
-/// iteration.
-ArrayAttr getWorkerMapping(Builder &builder, int64_t rank);
-
 /// Makes a table of `grid`, and of `rowSizes` for each of its points, in a loop
 /// over the points that workers share. `fill` gives what a slice of one point
 /// becomes.

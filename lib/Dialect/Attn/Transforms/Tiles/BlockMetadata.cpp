@@ -3,6 +3,7 @@
 #include "BlockMetadata.h"
 #include "Sparsity/GatheredKeys.h"
 #include "TileClasses.h"
+#include "WorkerLoop.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -248,12 +249,8 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
   for (unsigned which = 0; which < 2; ++which)
     tables.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, element));
   int64_t rank = sizes.size();
-  SmallVector<Attribute> workers;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    workers.push_back(WorkerAttr::get(rewriter.getContext(), dim));
-  auto forall = scf::ForallOp::create(rewriter, loc, sizes, tables,
-                                      rewriter.getArrayAttr(workers));
-  forall->setDiscardableAttr(kScheduleAttrName, schedule);
+  scf::ForallOp forall =
+      createWorkerLoop(rewriter, loc, sizes, tables, schedule);
 
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());

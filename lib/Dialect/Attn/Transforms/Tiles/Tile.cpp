@@ -4,6 +4,7 @@
 #include "Sparsity/KeyLists.h"
 #include "TileBody.h"
 #include "TileGrid.h"
+#include "WorkerLoop.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
@@ -85,12 +86,7 @@ mlir::attn::emitGrid(RewriterBase &rewriter, Location loc, Value ofRows,
   OpFoldResult numTiles = affine::makeComposedFoldedAffineApply(
       rewriter, loc, s0.ceilDiv(tileM), {numRows});
   SmallVector<OpFoldResult> grid = {dim(layout.b), dim(layout.h), numTiles};
-  SmallVector<Attribute> workers;
-  for (int64_t dim = 0; dim < 3; ++dim)
-    workers.push_back(WorkerAttr::get(rewriter.getContext(), dim));
-  auto forall = scf::ForallOp::create(rewriter, loc, grid, outs,
-                                      rewriter.getArrayAttr(workers));
-  forall->setDiscardableAttr(kScheduleAttrName, schedule);
+  scf::ForallOp forall = createWorkerLoop(rewriter, loc, grid, outs, schedule);
 
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());

@@ -1,0 +1,20 @@
+//===- WorkerLoop.h - Loops that workers share ------------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_WORKERLOOP_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_WORKERLOOP_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::attn {
+
+/// A loop of these extents, whose iterations workers share out, as the schedule
+/// says if there is one. By its mapping to workers it stays a loop where it has
+/// one iteration.
+scf::ForallOp createWorkerLoop(OpBuilder &builder, Location loc,
+                               ArrayRef<OpFoldResult> extents, ValueRange outs,
+                               ScheduleAttrInterface schedule = {});
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_WORKERLOOP_H
