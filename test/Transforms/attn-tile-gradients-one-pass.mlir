@@ -9,8 +9,8 @@
 // CHECK-LABEL: func @causal
 // CHECK: %[[LSE:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
 // CHECK: %[[DELTA:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128xf32>
-// CHECK: %[[SUMS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128x64xf32>
-// CHECK: linalg.fill ins(%{{.*}}) outs(%[[SUMS]] : memref<2x4x?x128x64xf32>)
+// CHECK: %[[SUMS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x128x64xf32, #hopper.fragment_order<m = 3, n = 4>>
+// CHECK: linalg.fill ins(%{{.*}}) outs(%[[SUMS]] : memref<2x4x?x128x64xf32, #hopper.fragment_order<m = 3, n = 4>>)
 // CHECK: %[[COUNTERS:.*]] = memref.alloc(%{{.*}}) : memref<2x4x?x1x2xi32>
 // CHECK: linalg.fill ins(%{{.*}}) outs(%[[COUNTERS]] : memref<2x4x?x1x2xi32>)
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}, 128) {
@@ -49,11 +49,12 @@
 // CHECK: attn.step @dk
 // CHECK: mapping = [#attn.worker<0>
 
-// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}) {{.*}} -> (tensor<2x4x?x64xbf16>) {
-// CHECK: vector.transfer_read %[[SUMS]]
-// CHECK: arith.truncf {{.*}} : vector<64xf32> to vector<64xbf16>
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (2, 4, %{{.*}}, 8) {{.*}} -> (tensor<2x4x?x64xbf16>) {
+// CHECK: vector.transfer_read %[[SUMS]]{{.*}} vector<16x64xf32>
+// CHECK: arith.truncf {{.*}} : vector<16x64xf32> to vector<16x64xbf16>
+// CHECK: vector.transfer_write {{.*}} {in_bounds = [false, true]
 
-// A kernel for each loop. A thread has two of the 64 elements of a row.
+// A kernel for each loop. A thread has two of the 64 elements of a row, and 8 of each of two rows of sums, twice.
 // KERNEL: gpu.func @causal_prologue0
 // KERNEL: gpu.func @causal_before0
 // KERNEL-SAME: hopper.vector_loop = {extents = [{extent = 2 : i64}, {extent = 4 : i64}, {dim = 2 : i64, divisor = 128 : i64, operand = 0 : i64}, {extent = 128 : i64}]}
@@ -63,11 +64,18 @@
 // KERNEL: memref.store
 // KERNEL: gpu.func @causal_behind0
 // KERNEL-SAME: hopper.vector_loop = {behind,
-// KERNEL: vector.transfer_write {{.*}} vector<2xbf16>
+// KERNEL-SAME: {extent = 8 : i64}]}
+// KERNEL: vector.transfer_read {{.*}} memref<2x4x?x8192xf32>, vector<16xf32>
+// KERNEL: vector.shuffle {{.*}} [0, 1, 4, 5, 8, 9, 12, 13] : vector<16xf32>
+// KERNEL: vector.shuffle {{.*}} [2, 3, 6, 7, 10, 11, 14, 15] : vector<16xf32>
+// KERNEL: arith.truncf {{.*}} vector<8xf32> to vector<8xbf16>
+// KERNEL: vector.transfer_write {{.*}} vector<8xbf16>
+// KERNEL: vector.transfer_write {{.*}} vector<8xbf16>
+// KERNEL: vector.transfer_read {{.*}} memref<2x4x?x8192xf32>
 // KERNEL: gpu.func @causal(
 // KERNEL-SAME: hopper.tables = {first = 9 : i64
 // KERNEL-SAME: zero}
-// KERNEL: hopper.reduce_add {{.*}} after %{{.*}} as %{{.*}} in
+// KERNEL: hopper.reduce_add {{.*}} fragment after %{{.*}} as %{{.*}} in
 func.func @causal(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %dk: !k, %dv: !k) -> (!q, !k, !k) {
   %d:3 = attn.attention_grad wrt(q, k, v)
     ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)
@@ -100,4 +108,35 @@ func.func @any_order(%q: !q, %k: !k, %v: !k, %o: !q, %l: !l, %do: !q, %dq: !q, %
     ins(%q, %k, %v, %o, %l, %do : !q, !k, !k, !q, !l, !q)
     outs(%dq, %dk, %dv : !q, !k, !k) attributes {nondeterministic}
   return %d#0, %d#1, %d#2 : !q, !k, !k
+}
+
+// Columns of 128 are shared out to warpgroups, of 80 queries each. A thread has 16 columns of two queries that follow each other.
+// CHECK-LABEL: func @columns
+// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x128x80xf32, #hopper.fragment_order<m = 3, n = 4>>
+// CHECK: in (2, 4, %{{.*}}, 5)
+// KERNEL: gpu.func @columns_behind0
+// KERNEL-COUNT-8: vector.transfer_read {{.*}} memref<2x4x?x10240xf32>, vector<4xf32>
+// KERNEL: vector.shuffle {{.*}} [0, 4, 8, 12, 16, 20, 24, 28, 2, 6, 10, 14, 18, 22, 26, 30] : vector<16xf32>
+// KERNEL: vector.transfer_write {{.*}} vector<16xbf16>
+// KERNEL: gpu.func @columns(
+// KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x2x5120xf32>
+!wide = tensor<2x4x?x128xbf16>
+func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wide, %dq: !wide) -> !wide {
+  %d = attn.attention_grad wrt(q)
+    ins(%q, %k, %v, %o, %l, %do : !wide, !wide, !wide, !wide, !l, !wide)
+    outs(%dq : !wide) attributes {nondeterministic}
+  return %d : !wide
+}
+
+// Of two partitions, one adds the columns of dq in parts.
+// CHECK-LABEL: func @parts
+// CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x64x256xf32, #hopper.fragment_order<m = 3, n = 4>>
+// KERNEL: gpu.func @parts(
+// KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x4x4096xf32>
+!widest = tensor<2x4x?x256xbf16>
+func.func @parts(%q: !widest, %k: !widest, %v: !widest, %o: !widest, %l: !l, %do: !widest, %dq: !widest, %dk: !widest) -> (!widest, !widest) {
+  %d:2 = attn.attention_grad wrt(q, k)
+    ins(%q, %k, %v, %o, %l, %do : !widest, !widest, !widest, !widest, !l, !widest)
+    outs(%dq, %dk : !widest, !widest) attributes {nondeterministic}
+  return %d#0, %d#1 : !widest, !widest
 }

@@ -111,6 +111,14 @@ static LogicalResult verifyElementwise(Operation *op) {
   return success();
 }
 
+static LogicalResult verifyShuffle(vector::ShuffleOp op) {
+  if (op.getV1VectorType().getRank() == 1 &&
+      op.getV1VectorType() == op.getV2VectorType())
+    return success();
+  return op.emitError("expects vectors of a thread of one type, but got ")
+         << op.getV1VectorType() << " and " << op.getV2VectorType();
+}
+
 static LogicalResult verify(Operation *op) {
   if (failed(verifyPlaces(op)) || failed(verifyTypes(op)))
     return failure();
@@ -118,6 +126,7 @@ static LogicalResult verify(Operation *op) {
     return verifyConstant(op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([](vector::BroadcastOp op) { return verifyBroadcast(op); })
+      .Case([](vector::ShuffleOp op) { return verifyShuffle(op); })
       .Case([](gpu::SubgroupReduceOp op) { return verifyWarpReduce(op); })
       .Case([](memref::AtomicRMWOp op) { return verifyAtomic(op); })
       .Case<vector::TransferReadOp, vector::TransferWriteOp>(

@@ -55,3 +55,37 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Elements of vectors of a thread in another order.
+gpu.module @m {
+// CHECK-LABEL: llvm.func @shuffle
+// CHECK: llvm.shufflevector %{{.*}}, %{{.*}} [0, 4, 1, 5] : vector<4xf32>
+  gpu.func @shuffle(%x: memref<?x128xf32> {hopper.operand = 0 : i64}) kernel
+      attributes {hopper.threads = 128 : i64, hopper.vector_loop = {extents = [{extent = 128 : i64}]}} {
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %zero = arith.constant 0.0 : f32
+    %a = vector.transfer_read %x[%c0, %c0], %zero {in_bounds = [true]} : memref<?x128xf32>, vector<4xf32>
+    %b = vector.transfer_read %x[%c0, %c4], %zero {in_bounds = [true]} : memref<?x128xf32>, vector<4xf32>
+    %c = vector.shuffle %a, %b [0, 4, 1, 5] : vector<4xf32>, vector<4xf32>
+    vector.transfer_write %c, %x[%c0, %c0] {in_bounds = [true]} : vector<4xf32>, memref<?x128xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @unlike(%x: memref<?x128xf32> {hopper.operand = 0 : i64}) kernel
+      attributes {hopper.threads = 128 : i64, hopper.vector_loop = {extents = [{extent = 128 : i64}]}} {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0.0 : f32
+    %a = vector.transfer_read %x[%c0, %c0], %zero {in_bounds = [true]} : memref<?x128xf32>, vector<4xf32>
+    %b = vector.transfer_read %x[%c0, %c0], %zero {in_bounds = [true]} : memref<?x128xf32>, vector<2xf32>
+    // expected-error @below {{expects vectors of a thread of one type, but got 'vector<4xf32>' and 'vector<2xf32>'}}
+    %c = vector.shuffle %a, %b [0, 4, 1, 5] : vector<4xf32>, vector<2xf32>
+    gpu.return
+  }
+}

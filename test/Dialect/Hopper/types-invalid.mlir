@@ -123,3 +123,18 @@ func.func private @f(!hopper.ring<2>)
 
 // expected-error@+1 {{expects a positive length, but got 0}}
 func.func private @f(!hopper.work_queue<0>)
+
+// -----
+
+// expected-error@+1 {{expects m and n to be dimensions that follow each other, but got 1 and 3}}
+func.func private @f(memref<?x64x64x64xf32, #hopper.fragment_order<m = 1, n = 3>>)
+
+// -----
+
+// expected-error@+1 {{expects the last dimensions, 1 and 0, to be multiples of 64 and 8, but got 80x80}}
+func.func private @f(memref<80x80xf32, #hopper.fragment_order<m = 1, n = 0>>)
+
+// -----
+
+// expected-error@+1 {{expects the last dimensions, 0 and 1, to be multiples of 64 and 8, but got ?x8x8}}
+func.func private @f(memref<?x8x8xf32, #hopper.fragment_order<m = 0, n = 1>>)

@@ -12,3 +12,6 @@ func.func private @channel(!hopper.channel<1x128x64xbf16>, !hopper.channel<2x16x
 
 // CHECK: func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.work_queue<3>, !hopper.ping_pong)
 func.func private @others(!hopper.pending<vector<128x64xf32>>, !hopper.work_queue<3>, !hopper.ping_pong)
+
+// CHECK: func.func private @order(memref<?x80x128xf32, #hopper.fragment_order<m = 2, n = 1>>, memref<64x8xf32, #hopper.fragment_order<m = 0, n = 1>>)
+func.func private @order(memref<?x80x128xf32, #hopper.fragment_order<m = 2, n = 1>>, memref<64x8xf32, #hopper.fragment_order<m = 0, n = 1>>)

@@ -93,7 +93,7 @@ def AttnHopperOutlinePass : Pass<"attn-hopper-outline", "::mlir::ModuleOp"> {
     * A vector has the rows of a work tile, of which a replica has 64, as its last dimension. A product over these rows, `result[n, m] = sum_k a[n, k] b[m, k]`, is one of tiles: what a step computes of its rows goes to all
       replicas (`hopper.publish`). Each has 64 of the `m` of its result.
     * What a step reads of f32 with `vector.transfer_read` that is in bounds, as a vector of rank 1, is copied at once (`hopper.load_vector`).
-    * `attn.accumulate add` to a buffer becomes `hopper.reduce_add`.
+    * `attn.accumulate` to a buffer becomes `hopper.reduce_add`, in the order of registers if the buffer has the layout `#hopper.fragment_order`.
     * The state of `attn.online_step` becomes that of `hopper.softmax_step`; `attn.mask_tile` becomes `hopper.mask`, with the class of the block. Where the number of keys is the only condition
       on positions beside others, a `hopper.mask` of its own asks for it, in the last block alone.
     * With a region `needed` the loop has `classes`. What they need that is the same for all blocks is computed in front of the loop.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorLoops.h"
+#include "FragmentLoops.h"
 #include "IntBuilder.h"
 #include "WarpLoops.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
@@ -310,9 +311,13 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
                       program.tables);
   {
     OpBuilder::InsertionGuard inBranch(builder);
-    if (failed(emitWarpIteration(builder, loop, values)) ||
-        failed(
-            VectorIteration(builder, loop, kernel, arguments, values).emit()))
+    if (failed(emitWarpIteration(builder, loop, values)))
+      return failure();
+    vector::TransferReadOp read = findTileRead(loop);
+    if (failed(read ? emitFragmentIteration(builder, loop, read, kernel,
+                                            arguments, values)
+                    : VectorIteration(builder, loop, kernel, arguments, values)
+                          .emit()))
       return failure();
   }
   builder.setInsertionPointToEnd(&kernel.getBody().front());

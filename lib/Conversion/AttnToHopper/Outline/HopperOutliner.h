@@ -130,6 +130,13 @@ private:
   FailureOr<Value> emitAllRowsProduct(vector::ContractionOp product,
                                       AllRowsProduct operandsOf);
   Value emitColumns(Value tile, int64_t first, int64_t columns);
+  /// After whom a tile is added, as whom, and where that is written; null for
+  /// any order.
+  struct AddingTurn {
+    Value after, own, counters;
+    SmallVector<Value> indices;
+  };
+  FailureOr<AddingTurn> emitTurn(AccumulateOp op);
   LogicalResult emitAccumulate(AccumulateOp op);
   LogicalResult matchResidents();
   LogicalResult emitStepOps(StepOp step);

@@ -102,9 +102,17 @@ static Elements lowerBroadcast(vector::BroadcastOp op,
   return {result};
 }
 
+static Elements lowerShuffle(vector::ShuffleOp op,
+                             Operands<vector::ShuffleOp> in, ThreadBuilder &b) {
+  return {LLVM::ShuffleVectorOp::create(
+      b, in.getV1()[0], in.getV2()[0],
+      SmallVector<int32_t>(op.getMask().begin(), op.getMask().end()))};
+}
+
 void mlir::attn::populateVectorPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerRead);
   patterns.add(lowerWrite);
   patterns.add(lowerSum);
   patterns.add(lowerBroadcast);
+  patterns.add(lowerShuffle);
 }

@@ -70,6 +70,14 @@ std::optional<bool> hopper::ScheduleAttr::startsWithLastTile() const {
   return getLongestFirst();
 }
 
+/// What a warpgroup adds is contiguous then, without an exchange of registers.
+MemRefLayoutAttrInterface
+hopper::ScheduleAttr::getSumLayout(ArrayRef<int64_t> shape, unsigned m,
+                                   unsigned n) const {
+  auto order = FragmentOrderAttr::get(getContext(), m, n);
+  return order.fits(shape) ? order : FragmentOrderAttr();
+}
+
 Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   int64_t tileM = 0, tileN = 0, stages = 2, registers = 0, headSwizzle = 1,
           headSwizzleKeys = 0, captureStages = 0, minCtasPerSm = 1,

@@ -50,6 +50,69 @@ OpAsmAliasResult LayoutAttr::getAlias(raw_ostream &os) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+FragmentOrderAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                          int64_t m, int64_t n) {
+  if (m >= 0 && n >= 0 && std::abs(m - n) == 1)
+    return success();
+  return emitError() << "expects m and n to be dimensions that follow each "
+                        "other, but got "
+                     << m << " and " << n;
+}
+
+AffineMap FragmentOrderAttr::getAffineMap() const {
+  SmallVector<AffineExpr> results;
+  for (int64_t dim = 0; dim < std::min(getM(), getN()); ++dim)
+    results.push_back(getAffineDimExpr(dim, getContext()));
+  AffineExpr m = getAffineDimExpr(getM(), getContext()),
+             n = getAffineDimExpr(getN(), getContext());
+  for (AffineExpr expr : {m.floorDiv(kWarpgroupRows), n.floorDiv(8),
+                          (m % kWarpgroupRows).floorDiv(16), m % 8,
+                          (n % 8).floorDiv(2), (m % 16).floorDiv(8), n % 2})
+    results.push_back(expr);
+  return AffineMap::get(getRank(), 0, results, getContext());
+}
+
+bool FragmentOrderAttr::isIdentity() const { return false; }
+
+bool FragmentOrderAttr::fits(ArrayRef<int64_t> shape) const {
+  constexpr int64_t columns = 8;
+  return static_cast<int64_t>(shape.size()) == getRank() &&
+         !ShapedType::isDynamic(shape[getM()]) &&
+         !ShapedType::isDynamic(shape[getN()]) &&
+         shape[getM()] % kWarpgroupRows == 0 && shape[getN()] % columns == 0;
+}
+
+LogicalResult FragmentOrderAttr::verifyLayout(
+    ArrayRef<int64_t> shape,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  if (fits(shape))
+    return success();
+  InFlightDiagnostic diagnostic = emitError();
+  diagnostic << "expects the last dimensions, " << getM() << " and " << getN()
+             << ", to be multiples of " << kWarpgroupRows << " and 8, but got ";
+  llvm::interleave(
+      shape,
+      [&](int64_t extent) {
+        if (ShapedType::isDynamic(extent))
+          diagnostic << "?";
+        else
+          diagnostic << extent;
+      },
+      [&] { diagnostic << "x"; });
+  return diagnostic;
+}
+
+LogicalResult FragmentOrderAttr::getStridesAndOffset(ArrayRef<int64_t>,
+                                                     SmallVectorImpl<int64_t> &,
+                                                     int64_t &) const {
+  return failure();
+}
+
+//===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
 

@@ -95,7 +95,11 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
       "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>,
     InterfaceMethod<[{Whether the work tiles of a head are started from the last one on, or from
       the first one on; none where neither is so.}],
-      "std::optional<bool>", "startsWithLastTile", (ins), [{}], [{ return std::nullopt; }]>
+      "std::optional<bool>", "startsWithLastTile", (ins), [{}], [{ return std::nullopt; }]>,
+    InterfaceMethod<[{The layout of a buffer of this shape that work tiles add sums to, of whose dimension `m`
+      each partition of a worker has as many elements as it has rows, and all of `n`; null for rows.}],
+      "::mlir::MemRefLayoutAttrInterface", "getSumLayout",
+      (ins "::llvm::ArrayRef<int64_t>":$shape, "unsigned":$m, "unsigned":$n), [{}], [{ return {}; }]>
   ];
 }
 

@@ -5,6 +5,7 @@
 
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
@@ -43,7 +44,7 @@ def Hopper_Dialect : Dialect {
 //===----------------------------------------------------------------------===//
 
 def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
-    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "startsWithLastTile"]>]> {
+    DeclareAttrInterfaceMethods<Attn_ScheduleAttrInterface, ["getMostPackedHeads", "getPartitionRows", "getRowAlignment", "startsWithLastTile", "getSumLayout"]>]> {
   let mnemonic = "schedule";
   let summary = "how one attention runs on a GPU";
   let description = [{
@@ -185,6 +186,37 @@ def Hopper_LayoutAttr : AttrDef<Hopper_Dialect, "Layout", [
   let assemblyFormat = "`<` $value `>`";
   let extraClassDeclaration = [{
     /// Whether a fragment of this shape may have the layout.
+    bool fits(::llvm::ArrayRef<int64_t> shape) const;
+  }];
+}
+
+def Hopper_FragmentOrderAttr : AttrDef<Hopper_Dialect, "FragmentOrder", [
+    DeclareAttrInterfaceMethods<MemRefLayoutAttrInterface, ["getAffineMap", "isIdentity", "verifyLayout", "getStridesAndOffset"]>]> {
+  let mnemonic = "fragment_order";
+  let summary = "a buffer in the order in which warpgroups hold accumulators";
+  let description = [{
+    The layout of a buffer whose last two dimensions, `m` and `n`, are a tile: elements lie as the threads of warpgroups have them in the registers of
+    accumulators, so that a warp reads or adds 512 contiguous bytes at a time. With `i` of dimension `m` and `j` of dimension `n`, these are seven dimensions
+
+    `i / 64, j / 8, i mod 64 / 16, i mod 8, j mod 8 / 2, i mod 16 / 8, j mod 2`
+
+    or warpgroup, columns of an instruction, warp, two of thread, and two of its register. Four floats of a thread follow each other.
+
+    Example: the sums of 80 queries and 128 columns for each block, whose columns are shared out to warpgroups.
+
+    ```mlir
+    memref<?x?x?x80x128xf32, #hopper.fragment_order<m = 4, n = 3>>
+    ```
+
+    Errors: dimensions that are not two that follow each other; a buffer of which they are not the last ones; a number of `m` that is no multiple of 64, or of
+    `n` that is none of 8.
+  }];
+  let parameters = (ins "int64_t":$m, "int64_t":$n);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return std::max(getM(), getN()) + 1; }
+    /// Whether a buffer of this shape may have the layout.
     bool fits(::llvm::ArrayRef<int64_t> shape) const;
   }];
 }

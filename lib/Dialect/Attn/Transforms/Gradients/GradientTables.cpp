@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -54,7 +55,9 @@ private:
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value);
   }
-  Value allocate(ArrayRef<int64_t> inTile, Type type);
+  Value allocate(ArrayRef<int64_t> inTile, Type type,
+                 function_ref<MemRefLayoutAttrInterface(ArrayRef<int64_t>)>
+                     getLayout = nullptr);
   Value readRow(Value tensor, Layout layout, ArrayRef<Value> place);
   Value extend(Value value) {
     auto type = cast<VectorType>(value.getType());
@@ -72,13 +75,19 @@ private:
 } // namespace
 
 /// A buffer with so many elements for each Q block.
-Value QueryLoops::allocate(ArrayRef<int64_t> inTile, Type type) {
+Value QueryLoops::allocate(
+    ArrayRef<int64_t> inTile, Type type,
+    function_ref<MemRefLayoutAttrInterface(ArrayRef<int64_t>)> getLayout) {
   SmallVector<OpFoldResult> sizes = {batches, heads, tiles};
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamic;
   dispatchIndexOpFoldResults(sizes, dynamic, shape);
   llvm::append_range(shape, inTile);
-  return memref::AllocOp::create(b, loc, MemRefType::get(shape, type), dynamic);
+  MemRefLayoutAttrInterface layout;
+  if (getLayout)
+    layout = getLayout(shape);
+  return memref::AllocOp::create(b, loc, MemRefType::get(shape, type, layout),
+                                 dynamic);
 }
 
 /// The row of a tensor at a batch, a head and a position.
@@ -104,7 +113,10 @@ SharedSums QueryLoops::emitBefore() {
     SmallVector<int64_t> shape = {numQueries, columns};
     if (shared.areColumns)
       std::swap(shape[0], shape[1]);
-    shared.sums = allocate(shape, accType);
+    // Of those, which are the first dimension in a block, each part has some.
+    shared.sums = allocate(shape, accType, [&](ArrayRef<int64_t> all) {
+      return op.getScheduleAttr().getSumLayout(all, /*m=*/3, /*n=*/4);
+    });
     Value zero = createFloat(b, loc, accType, 0);
     linalg::FillOp::create(b, loc, zero, shared.sums);
     if (!op.getNondeterministic()) {
@@ -162,23 +174,37 @@ SharedSums QueryLoops::emitBefore() {
   return shared;
 }
 
+/// Some rows of a Q block at a time, so that an iteration reads whole pieces of
+/// the sums whatever their order.
 Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
   Layout layout = attention.getLayout(0);
-  auto loop = scf::ForallOp::create(b, loc, {batches, heads, queries}, out,
-                                    std::nullopt);
+  constexpr int64_t most = 16;
+  int64_t numRows = std::gcd(most, numQueries);
+  int64_t columns = attention.getQueryKeyDim();
+  auto loop = scf::ForallOp::create(
+      b, loc, {batches, heads, tiles, b.getIndexAttr(numQueries / numRows)},
+      out, std::nullopt);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getTerminator());
   Value batch = loop.getInductionVar(0), head = loop.getInductionVar(1),
-        row = loop.getInductionVar(2);
-  Value size = index(numQueries), zero = index(0);
-  Value tile = arith::DivUIOp::create(b, loc, row, size),
-        inTile = arith::RemUIOp::create(b, loc, row, size);
-  auto type = VectorType::get({attention.getQueryKeyDim()}, accType);
+        tile = loop.getInductionVar(2), zero = index(0);
+  Value inTile =
+      arith::MulIOp::create(b, loc, loop.getInductionVar(3), index(numRows));
+  Value row = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, tile, index(numQueries)), inTile);
+  Value end = getValueOrCreateConstantIndexOp(b, loc, queries);
+  // None behind the last one.
+  row = arith::MinSIOp::create(b, loc, row, end);
+  Value rows = arith::MinSIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, end, row), index(numRows));
+  auto type = VectorType::get({numRows, columns}, accType);
   SmallVector<Value> at = {batch, head, tile, inTile, zero};
-  if (shared.areColumns)
+  SmallVector<unsigned> dims = {3, 4};
+  if (shared.areColumns) {
     std::swap(at[3], at[4]);
-  Value sums = createRead(b, loc, type, shared.sums, at,
-                          {shared.areColumns ? 3u : 4u}, {true});
+    std::swap(dims[0], dims[1]);
+  }
+  Value sums = createRead(b, loc, type, shared.sums, at, dims, {true, true});
   double scale = op.getEffectiveScale();
   if (scale != 1)
     sums =
@@ -191,15 +217,15 @@ Value QueryLoops::emitBehind(const SharedSums &shared, Value out) {
   SmallVector<OpFoldResult> ones(4, one);
   SmallVector<OpFoldResult> offsets =
       layout.arrange<OpFoldResult>(batch, head, row, b.getIndexAttr(0));
-  SmallVector<OpFoldResult> sizes = layout.arrange<OpFoldResult>(
-      one, one, one, b.getIndexAttr(attention.getQueryKeyDim()));
+  SmallVector<OpFoldResult> sizes =
+      layout.arrange<OpFoldResult>(one, one, rows, b.getIndexAttr(columns));
   Value slice =
       tensor::ExtractSliceOp::create(b, loc, argument, offsets, sizes, ones);
-  AffineMap map =
-      AffineMap::get(4, 0, {b.getAffineDimExpr(layout.d)}, b.getContext());
-  Value written = vector::TransferWriteOp::create(b, loc, rounded, slice,
-                                                  SmallVector<Value>(4, zero),
-                                                  map, ArrayRef<bool>{true})
+  AffineMap map = AffineMap::getMultiDimMapWithTargets(4, {layout.s, layout.d},
+                                                       b.getContext());
+  Value written = vector::TransferWriteOp::create(
+                      b, loc, rounded, slice, SmallVector<Value>(4, zero), map,
+                      ArrayRef<bool>{false, true})
                       .getResult();
   b.setInsertionPointToEnd(loop.getTerminator().getBody());
   tensor::ParallelInsertSliceOp::create(b, loc, written, argument, offsets,

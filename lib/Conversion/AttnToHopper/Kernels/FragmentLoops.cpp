@@ -1,0 +1,354 @@
+//===- FragmentLoops.cpp - Kernels of loops over rows of fragments --------===//
+//
+// What 4 threads of a warpgroup hold for 8 columns of an instruction, or 8 of
+// them for 16 of its rows, is a piece of two rows of the tile that a thread
+// reads 16 bytes at a time. It then has elements of each row that follow each
+// other in the result. With i and j as #hopper.fragment_order has them:
+//
+//   rows are m:  a piece has i, i + 8 and 8 of j, in 64 contiguous bytes
+//   rows are n:  a piece has j, j + 1 and 16 of i, in 8 times 16 bytes
+//
+// Threads that follow each other have pieces of the same rows as far as these
+// reach, so that they write what is contiguous.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FragmentLoops.h"
+#include "IntBuilder.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Floats of a thread for 8 columns, and those of a warp and a warpgroup.
+static constexpr int64_t kThreadFloats = 4, kWarpFloats = 128,
+                         kGroupFloats = 512;
+/// Rows and columns of the part of a tile that these are.
+static constexpr int64_t kWarpRows = 16, kColumns = 8;
+
+namespace {
+/// The rows of a piece: the first one, how far the second is from it, and their
+/// columns.
+struct Piece {
+  Value row, column;
+  int64_t nextRow, numColumns;
+  /// Of each row, the elements that an operation gives.
+  using Elements = std::array<Value, 2>;
+  Elements read;
+  DenseMap<Value, Elements> known;
+};
+
+class FragmentIteration {
+public:
+  FragmentIteration(OpBuilder &builder, scf::ForallOp loop,
+                    vector::TransferReadOp read, gpu::GPUFuncOp kernel,
+                    KernelArguments &arguments, KernelValues &values)
+      : builder(builder), loop(loop), read(read), kernel(kernel),
+        arguments(arguments), values(values), loc(loop.getLoc()),
+        ib{builder, loc} {}
+
+  LogicalResult emit();
+
+private:
+  LogicalResult match();
+  Piece emitPiece(Value number);
+  Value readAt(Value first, int64_t offset, int64_t count);
+  SmallVector<Value> join(ArrayRef<Value> vectors);
+  FailureOr<Piece::Elements> get(Piece &piece, Value vector);
+  FailureOr<Piece::Elements> compute(Piece &piece, Value vector);
+  LogicalResult emitWrite(Piece &piece, tensor::ParallelInsertSliceOp insert);
+
+  OpBuilder &builder;
+  scf::ForallOp loop;
+  vector::TransferReadOp read;
+  gpu::GPUFuncOp kernel;
+  KernelArguments &arguments;
+  KernelValues &values;
+  Location loc;
+  IntBuilder ib;
+  /// Whether rows of the tile are rows of instructions; the extents of a block,
+  /// and how many rows of it an iteration has, from the first one on.
+  bool rowsAreM = false;
+  int64_t numM = 0, numN = 0, numRows = 0;
+  Value firstRow;
+  /// The buffer, and where the block is in it.
+  Value buffer;
+  SmallVector<Value> block;
+};
+} // namespace
+
+vector::TransferReadOp mlir::attn::findTileRead(scf::ForallOp loop) {
+  for (auto read : loop.getBody()->getOps<vector::TransferReadOp>())
+    if (read.getVectorType().getRank() == 2)
+      return read;
+  return {};
+}
+
+/// What is read has whole pieces, and all columns.
+LogicalResult FragmentIteration::match() {
+  auto type = dyn_cast<MemRefType>(read.getBase().getType());
+  auto order = type ? dyn_cast<hopper::FragmentOrderAttr>(type.getLayout())
+                    : hopper::FragmentOrderAttr();
+  std::optional<unsigned> operand = values.getOperand(read.getBase());
+  AffineMap map = read.getPermutationMap();
+  auto getDim = [&](unsigned result) -> int64_t {
+    auto dim = dyn_cast<AffineDimExpr>(map.getResult(result));
+    return dim ? dim.getPosition() : -1;
+  };
+  int64_t rows = getDim(0), columns = getDim(1);
+  rowsAreM = order && rows == order.getM();
+  VectorType vector = read.getVectorType();
+  int64_t unit = rowsAreM ? kWarpRows : kColumns;
+  bool isMatch = order && operand && vector.getElementType().isF32() &&
+                 !read.hasOutOfBoundsDim() && !read.getMask() &&
+                 (rowsAreM ? columns == order.getN()
+                           : rows == order.getN() && columns == order.getM()) &&
+                 matchPattern(read.getIndices()[columns], m_Zero()) &&
+                 vector.getDimSize(1) == type.getDimSize(columns) &&
+                 vector.getDimSize(0) % unit == 0 &&
+                 type.getDimSize(rows) % vector.getDimSize(0) == 0;
+  if (!isMatch)
+    return read.emitError("expects rows of a tile to be read from a buffer in "
+                          "the order of fragments, all of their columns and "
+                          "multiples of ")
+           << unit << otherTarget;
+  numM = type.getDimSize(order.getM());
+  numN = type.getDimSize(order.getN());
+  numRows = vector.getDimSize(0);
+  for (auto [dim, index] : llvm::enumerate(read.getIndices())) {
+    FailureOr<Value> value = values.getScalar(index);
+    if (failed(value))
+      return failure();
+    if (static_cast<int64_t>(dim) == rows)
+      firstRow = ib.fromIndex(*value);
+    else if (static_cast<int64_t>(dim) != columns)
+      block.push_back(*value);
+  }
+  SmallVector<int64_t> shape(type.getShape().drop_back(2));
+  shape.push_back(numM * numN);
+  buffer = arguments.getMemRef(*operand,
+                               MemRefType::get(shape, type.getElementType()));
+  return success();
+}
+
+/// So many floats of the block.
+Value FragmentIteration::readAt(Value first, int64_t offset, int64_t count) {
+  auto type = VectorType::get({count}, builder.getF32Type());
+  SmallVector<Value> at = block;
+  at.push_back(arith::AddIOp::create(
+      builder, loc, ib.toPosition(first),
+      arith::ConstantIndexOp::create(builder, loc, offset)));
+  Value padding =
+      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
+  return vector::TransferReadOp::create(
+      builder, loc, type, buffer, at, padding,
+      AffineMap::getMinorIdentityMap(block.size() + 1, 1, builder.getContext()),
+      ArrayRef<bool>{true});
+}
+
+/// Half as many vectors, each of two that follow each other.
+SmallVector<Value> FragmentIteration::join(ArrayRef<Value> vectors) {
+  SmallVector<Value> joined;
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(
+      0, 2 * cast<VectorType>(vectors.front().getType()).getNumElements()));
+  for (size_t number = 0; number < vectors.size(); number += 2)
+    joined.push_back(vector::ShuffleOp::create(builder, loc, vectors[number],
+                                               vectors[number + 1], all));
+  return joined;
+}
+
+Piece FragmentIteration::emitPiece(Value number) {
+  Piece piece;
+  auto c = [&](int64_t value) { return ib.constant(value); };
+  auto split = [&](Value value, int64_t by) {
+    return std::pair(ib.div(value, c(by)), ib.rem(value, c(by)));
+  };
+  // Where 16 rows and 8 columns of an instruction are in a block.
+  auto getWarp = [&](Value warpRows, Value columns) {
+    auto [group, warp] = split(warpRows, hopper::kWarpgroupRows / kWarpRows);
+    return ib.add(ib.add(ib.mul(group, c(hopper::kWarpgroupRows * numN)),
+                         ib.mul(columns, c(kGroupFloats))),
+                  ib.mul(warp, c(kWarpFloats)));
+  };
+  SmallVector<int64_t> order[2];
+  if (rowsAreM) {
+    auto [rest, columns] = split(number, numN / kColumns);
+    auto [part, lane] = split(rest, kWarpRows / 2);
+    Value warpRows = ib.add(ib.div(firstRow, c(kWarpRows)), part);
+    piece.row = ib.add(ib.mul(part, c(kWarpRows)), lane);
+    piece.nextRow = kWarpRows / 2;
+    piece.column = ib.mul(columns, c(kColumns));
+    piece.numColumns = kColumns;
+    Value all = readAt(
+        ib.add(getWarp(warpRows, columns), ib.mul(lane, c(4 * kThreadFloats))),
+        0, 4 * kThreadFloats);
+    for (int64_t r : {0, 1})
+      for (int64_t column = 0; column < kColumns; ++column)
+        order[r].push_back(column / 2 * kThreadFloats + 2 * r + column % 2);
+    for (int64_t r : {0, 1})
+      piece.read[r] =
+          vector::ShuffleOp::create(builder, loc, all, all, order[r]);
+    return piece;
+  }
+  auto [rest, warpRows] = split(number, numM / kWarpRows);
+  auto [part, quad] = split(rest, kColumns / 2);
+  Value columns = ib.add(ib.div(firstRow, c(kColumns)), part);
+  piece.row = ib.add(ib.mul(part, c(kColumns)), ib.mul(quad, c(2)));
+  piece.nextRow = 1;
+  piece.column = ib.mul(warpRows, c(kWarpRows));
+  piece.numColumns = kWarpRows;
+  Value first =
+      ib.add(getWarp(warpRows, columns), ib.mul(quad, c(kThreadFloats)));
+  // Of 4 floats, the first two are of i, the others of i + 8.
+  SmallVector<Value> lanes;
+  for (int64_t lane = 0; lane < kWarpRows / 2; ++lane)
+    lanes.push_back(readAt(first, lane * 4 * kThreadFloats, kThreadFloats));
+  for (; lanes.size() > 2; lanes = join(lanes))
+    ;
+  for (int64_t p : {0, 1})
+    for (int64_t r : {0, 1})
+      for (int64_t lane = 0; lane < kWarpRows / 2; ++lane)
+        order[p].push_back(lane * kThreadFloats + 2 * r + p);
+  for (int64_t p : {0, 1})
+    piece.read[p] =
+        vector::ShuffleOp::create(builder, loc, lanes[0], lanes[1], order[p]);
+  return piece;
+}
+
+FailureOr<Piece::Elements> FragmentIteration::get(Piece &piece, Value vector) {
+  auto it = piece.known.find(vector);
+  if (it != piece.known.end())
+    return it->second;
+  FailureOr<Piece::Elements> result = compute(piece, vector);
+  if (succeeded(result))
+    piece.known[vector] = *result;
+  return result;
+}
+
+FailureOr<Piece::Elements> FragmentIteration::compute(Piece &piece,
+                                                      Value vector) {
+  if (vector == read.getResult())
+    return piece.read;
+  Operation *op = vector.getDefiningOp();
+  auto type = VectorType::get(
+      {piece.numColumns}, cast<VectorType>(vector.getType()).getElementType());
+  DenseElementsAttr elements;
+  if (matchPattern(vector, m_Constant(&elements)) && elements.isSplat()) {
+    Value splat = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(type, elements.getSplatValue<Attribute>()));
+    return Piece::Elements{splat, splat};
+  }
+  if (!op || !OpTrait::hasElementwiseMappableTraits(op) ||
+      op->getNumResults() != 1 ||
+      !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<VectorType>))
+    return loop.emitError("expects rows of a tile that are read, or computed "
+                          "element by element")
+           << otherTarget;
+  SmallVector<Value> operands[2];
+  for (Value operand : op->getOperands()) {
+    FailureOr<Piece::Elements> own = get(piece, operand);
+    if (failed(own))
+      return failure();
+    for (int64_t row : {0, 1})
+      operands[row].push_back((*own)[row]);
+  }
+  Piece::Elements results;
+  for (int64_t row : {0, 1}) {
+    OperationState state(op->getLoc(), op->getName(), operands[row],
+                         TypeRange(type));
+    if (op->getPropertiesStorage())
+      state.propertiesAttr = op->getPropertiesAsAttribute();
+    results[row] = builder.create(state)->getResult(0);
+  }
+  return results;
+}
+
+/// Rows that are there, of a result.
+LogicalResult
+FragmentIteration::emitWrite(Piece &piece,
+                             tensor::ParallelInsertSliceOp insert) {
+  auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
+  std::optional<unsigned> operand = values.getOperand(insert.getDest());
+  if (!write || !operand || write.getVectorType().getRank() != 2 ||
+      insert.getSourceType().getRank() != insert.getDestType().getRank())
+    return insert.emitError("expects rows of a tile that are written to a "
+                            "result")
+           << otherTarget;
+  AffineMap map = write.getPermutationMap();
+  unsigned rowDim = cast<AffineDimExpr>(map.getResult(0)).getPosition(),
+           columnDim = cast<AffineDimExpr>(map.getResult(1)).getPosition();
+  FailureOr<Piece::Elements> own = get(piece, write.getValueToStore());
+  FailureOr<Value> count = values.getScalar(insert.getMixedSizes()[rowDim]);
+  if (failed(own) || failed(count))
+    return failure();
+  Value out = arguments.getMemRef(*operand, insert.getDestType());
+  constexpr int64_t bytes = 16;
+  kernel.setArgAttr(cast<BlockArgument>(out).getArgNumber(),
+                    hopper::kAlignmentAttrName,
+                    builder.getI64IntegerAttr(bytes));
+  AffineMap columns = AffineMap::get(map.getNumDims(), 0, {map.getResult(1)},
+                                     builder.getContext());
+  SmallVector<Value> offsets;
+  for (OpFoldResult offset : insert.getMixedOffsets()) {
+    FailureOr<Value> value = values.getScalar(offset);
+    if (failed(value))
+      return failure();
+    offsets.push_back(*value);
+  }
+  Value numThere = ib.fromIndex(*count);
+  for (int64_t number : {0, 1}) {
+    Value row = ib.add(piece.row, ib.constant(number * piece.nextRow));
+    SmallVector<Value> at = offsets;
+    auto move = [&](unsigned dim, Value by, int64_t unit) {
+      at[dim] =
+          arith::AddIOp::create(builder, loc, at[dim], ib.toPosition(by, unit));
+    };
+    move(rowDim, row, 1);
+    move(columnDim, piece.column, 1);
+    Value isThere = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::slt, row, numThere);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(
+        scf::IfOp::create(builder, loc, isThere, /*withElseRegion=*/false)
+            .thenBlock());
+    vector::TransferWriteOp::create(builder, loc, (*own)[number], out, at,
+                                    columns, ArrayRef<bool>{true});
+  }
+  return success();
+}
+
+LogicalResult FragmentIteration::emit() {
+  if (failed(match()))
+    return failure();
+  Value lane = ib.fromIndex(gpu::LaneIdOp::create(builder, loc, IntegerAttr()));
+  int64_t columns = rowsAreM ? numN : numM;
+  int64_t numPieces =
+      numRows * columns / (rowsAreM ? 2 * kColumns : 2 * kWarpRows);
+  for (int64_t first = 0; first < numPieces; first += hopper::kWarpThreads) {
+    Value number = ib.add(lane, ib.constant(first));
+    OpBuilder::InsertionGuard guard(builder);
+    if (first + hopper::kWarpThreads > numPieces) {
+      Value isPiece =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, number,
+                                ib.constant(numPieces));
+      builder.setInsertionPointToStart(
+          scf::IfOp::create(builder, loc, isPiece, /*withElseRegion=*/false)
+              .thenBlock());
+    }
+    Piece piece = emitPiece(number);
+    for (Operation &op : loop.getTerminator().getYieldingOps())
+      if (failed(emitWrite(piece, cast<tensor::ParallelInsertSliceOp>(op))))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult mlir::attn::emitFragmentIteration(
+    OpBuilder &builder, scf::ForallOp loop, vector::TransferReadOp read,
+    gpu::GPUFuncOp kernel, KernelArguments &arguments, KernelValues &values) {
+  return FragmentIteration(builder, loop, read, kernel, arguments, values)
+      .emit();
+}

@@ -1,0 +1,155 @@
+//===- HopperOutlineSums.cpp - Sums in memory -----------------------------===//
+//
+// A tile is added to a buffer that work tiles share: to rows, or where the
+// buffer has the order of fragments, to the part of it that has the tile of a
+// warpgroup as its registers do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HopperOutliner.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Whether the last dimension of a vector is one that replicas share out, and
+/// not the rows of the work tile.
+static bool isSharedOut(Value value) {
+  if (auto product = value.getDefiningOp<vector::ContractionOp>())
+    return matchAllRowsProduct(product).own;
+  if (auto step = value.getDefiningOp<StepOp>())
+    return isSharedOut(
+        step.getYielded()[cast<OpResult>(value).getResultNumber()]);
+  Operation *op = value.getDefiningOp();
+  return op && OpTrait::hasElementwiseMappableTraits(op) &&
+         llvm::any_of(op->getOperands(), isSharedOut);
+}
+
+/// The number of the part of a buffer in the order of fragments that a tile of
+/// the first warpgroup is, of `count` parts for each warpgroup; nothing unless
+/// it is one.
+static std::optional<int64_t> getPart(AccumulateOp op,
+                                      hopper::FragmentOrderAttr order,
+                                      ArrayRef<int64_t> dims) {
+  auto tile = cast<VectorType>(op.getVector().getType());
+  auto into = cast<MemRefType>(op.getInto().getType());
+  std::optional<int64_t> n = getConstantIntValue(op.getIndices()[dims[0]]),
+                         m = getConstantIntValue(op.getIndices()[dims[1]]);
+  int64_t size = tile.getDimSize(0);
+  if (dims[0] != order.getN() || dims[1] != order.getM() || m != 0 || !n ||
+      *n % size != 0 || into.getDimSize(dims[0]) % size != 0 ||
+      into.getDimSize(dims[1]) != tile.getDimSize(1) ||
+      !isSharedOut(op.getVector()))
+    return std::nullopt;
+  return *n / size;
+}
+
+FailureOr<Outliner::AddingTurn> Outliner::emitTurn(AccumulateOp op) {
+  AddingTurn turn;
+  if (!op.getCounters())
+    return turn;
+  std::optional<unsigned> counter = values->getOperand(op.getCounters());
+  if (!counter)
+    return op.emitError("expects counters in a buffer that the function "
+                        "allocates on a GPU");
+  turn.counters = arguments->getMemRef(
+      *counter, cast<ShapedType>(op.getCounters().getType()));
+  for (Value index : op.getCounterIndices()) {
+    FailureOr<Value> value = values->getScalar(index);
+    if (failed(value))
+      return failure();
+    turn.indices.push_back(*value);
+  }
+  turn.indices.push_back(hopper::WarpgroupIdOp::create(builder, loc));
+  FailureOr<Value> before = values->getScalar(op.getAfter()),
+                   number = values->getScalar(op.getOwn());
+  if (failed(before) || failed(number))
+    return failure();
+  turn.after = *before;
+  turn.own = *number;
+  return turn;
+}
+
+/// A tile is added to memory: what lies beyond an extent is left out.
+LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
+  auto type = cast<VectorType>(op.getVector().getType());
+  auto into = dyn_cast<MemRefType>(op.getInto().getType());
+  std::optional<unsigned> argument = values->getOperand(op.getInto());
+  if (!into || !argument || type.getRank() != 2 ||
+      !into.getElementType().isF32())
+    return op.emitError("expects a tile of f32 that is added to a buffer that "
+                        "is an argument of the function, or that it allocates, "
+                        "on a GPU");
+  AffineMap map =
+      AffineMap::getMinorIdentityMap(into.getRank(), 2, builder.getContext());
+  if (AffineMapAttr attribute = op.getPermutationMapAttr())
+    map = attribute.getValue();
+  int64_t dims[2];
+  Value ends[2];
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices()) {
+    FailureOr<Value> value = values->getScalar(index);
+    if (failed(value))
+      return failure();
+    indices.push_back(*value);
+  }
+  for (int64_t number : {0, 1}) {
+    int64_t dim = cast<AffineDimExpr>(map.getResult(number)).getPosition();
+    dims[number] = dim;
+    std::optional<int64_t> start = getConstantIntValue(op.getIndices()[dim]);
+    bool isThere = start && !into.isDynamicDim(dim) && *start >= 0 &&
+                   *start + type.getDimSize(number) <= into.getDimSize(dim);
+    if (!isThere)
+      ends[number] = values->getExtent(*argument, dim);
+  }
+  FailureOr<Value> vector = values->getVector(op.getVector(), VectorKind::Both);
+  FailureOr<AddingTurn> turn = emitTurn(op);
+  if (failed(vector) || failed(turn))
+    return failure();
+  auto create = [&](MemRefType buffer, IntegerAttr m, IntegerAttr n,
+                    int64_t width) {
+    hopper::ReduceAddOp::create(
+        builder, loc, *vector, arguments->getMemRef(*argument, buffer), indices,
+        m, n, ends[1], ends[0], builder.getI64IntegerAttr(width),
+        /*condition=*/Value(), turn->after, turn->own, turn->counters,
+        turn->indices);
+  };
+  int64_t n = dims[0], m = dims[1];
+  if (auto order = dyn_cast<hopper::FragmentOrderAttr>(into.getLayout())) {
+    std::optional<int64_t> part = getPart(op, order, dims);
+    if (!part)
+      return op.emitError("expects a tile whose dimensions are n and m of ")
+             << order
+             << ", with all of m, which warpgroups share out, from a multiple "
+                "of its size in n";
+    int64_t size = type.getDimSize(0) * hopper::kWarpgroupRows;
+    int64_t parts = into.getDimSize(n) / type.getDimSize(0);
+    SmallVector<int64_t> shape(into.getShape().drop_back(2));
+    shape.push_back(into.getDimSize(m) * into.getDimSize(n) / size);
+    shape.push_back(size);
+    indices.truncate(into.getRank() - 2);
+    Value before = arith::MulIOp::create(
+        builder, loc, hopper::WarpgroupIdOp::create(builder, loc),
+        arith::ConstantIndexOp::create(builder, loc, parts));
+    indices.push_back(arith::AddIOp::create(
+        builder, loc, before,
+        arith::ConstantIndexOp::create(builder, loc, *part)));
+    create(MemRefType::get(shape, into.getElementType()), {}, {}, /*width=*/1);
+    return success();
+  }
+  if (isSharedOut(op.getVector())) {
+    Value size =
+        arith::ConstantIndexOp::create(builder, loc, hopper::kWarpgroupRows);
+    Value before = arith::MulIOp::create(
+        builder, loc, hopper::WarpgroupIdOp::create(builder, loc), size);
+    indices[m] = arith::AddIOp::create(builder, loc, indices[m], before);
+  }
+  // Four floats follow each other in rows that are known to be aligned.
+  constexpr int64_t most = 4;
+  std::optional<int64_t> column = getConstantIntValue(op.getIndices()[n]);
+  bool isAligned = into.getLayout().isIdentity() && n == into.getRank() - 1 &&
+                   !ends[0] && into.getDimSize(n) % most == 0 && column &&
+                   *column % most == 0;
+  create(into, builder.getI64IntegerAttr(m), builder.getI64IntegerAttr(n),
+         isAligned ? most : 1);
+  return success();
+}
