@@ -273,6 +273,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
       strided = std::move(variant);
       return;
     }
+    report.isRepeatable &= !attempt.verdict.isTimeout;
     if (!attempt.verdict.isAccepted) {
       reason = variant.schedule + ": " + attempt.verdict.reason;
       // The assembler chooses the registers of rows: a few bytes are the price

@@ -2,6 +2,7 @@
 
 #include "attn/JIT/Compiler.h"
 #include "Compilation.h"
+#include "KernelCache.h"
 #include "Program.h"
 #include "TranslateShapeFunction.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
@@ -283,16 +284,28 @@ llvm::Expected<KernelPackage>
 attn::compileToPackage(llvm::StringRef program, const CompileOptions &options,
                        CompileReport *report) {
   CompileReport ignored;
-  return withText(program, options, report ? *report : ignored,
-                  &Compilation::compile);
+  CompileReport &told = report ? *report : ignored;
+  auto compile = [&] {
+    return withText(program, options, told, &Compilation::compile);
+  };
+  std::optional<KernelKey> key = getKernelKey(program, options);
+  return key ? getCachedPackage(*key, told, compile) : compile();
 }
 
 llvm::Expected<KernelPackage>
 attn::compileToPackage(mlir::ModuleOp module, const CompileOptions &options,
                        CompileReport *report) {
   CompileReport ignored;
-  return withModule(module, options, report ? *report : ignored,
-                    &Compilation::compile);
+  CompileReport &told = report ? *report : ignored;
+  auto compile = [&] {
+    return withModule(module, options, told, &Compilation::compile);
+  };
+  // With the places in it that messages name.
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os, mlir::OpPrintingFlags().enableDebugInfo());
+  std::optional<KernelKey> key = getKernelKey(text, options);
+  return key ? getCachedPackage(*key, told, compile) : compile();
 }
 
 llvm::Expected<std::string> attn::printAfter(llvm::StringRef program,

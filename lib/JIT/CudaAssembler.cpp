@@ -2,8 +2,8 @@
 
 #include "CudaCodeGen.h"
 #include "Diagnostics.h"
-#include "attn/Runtime/Cuda/DiskCache.h"
 #include "attn/Runtime/Cuda/Ptxas.h"
+#include "attn/Support/DiskCache.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/JSON.h"
@@ -96,13 +96,9 @@ assemble(const cuda::Ptxas &ptxas, llvm::StringRef chip, llvm::StringRef ptx) {
   llvm::Expected<std::string> version = getVersion(ptxas);
   if (!version)
     return version.takeError();
-  cuda::DiskCache cache = cuda::DiskCache::getDefault();
-  cuda::CacheKey key = cuda::KeyBuilder()
-                           .add(kCacheFormat)
-                           .add(ptx)
-                           .add(*version)
-                           .add(chip)
-                           .get();
+  DiskCache cache = DiskCache::getDefault();
+  CacheKey key =
+      KeyBuilder().add(kCacheFormat).add(ptx).add(*version).add(chip).get();
   if (std::optional<std::string> bytes = cache.lookup(key))
     if (std::optional<Assembled> assembled = fromBytes(*bytes))
       return std::move(*assembled);
@@ -153,6 +149,7 @@ llvm::Expected<CudaVerdict> attn::assembleKernel(mlir::attn::TargetAttr target,
           if (error->convertToErrorCode() != std::errc::timed_out)
             return llvm::Error(std::move(error));
           verdict.isAccepted = false;
+          verdict.isTimeout = true;
           verdict.reason = error->getMessage();
           return llvm::Error::success();
         });

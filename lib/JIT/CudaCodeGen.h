@@ -52,6 +52,8 @@ struct CudaVerdict {
   std::string reason;
   /// What ptxas has said, if it was asked.
   std::string log;
+  /// Whether there was no time to assemble it.
+  bool isTimeout = false;
 };
 
 /// Turns the PTX into a cubin, or finds that the disk cache has it, and fills

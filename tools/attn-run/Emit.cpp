@@ -162,18 +162,22 @@ Expected<std::vector<EmittedCode>> cli::emitCode(llvm::StringRef program,
                                                  CompileOptions compile,
                                                  Dump &dump) {
   bool isCuda = compile.device == DeviceKind::Cuda;
+  bool isWhole = options.emit == "shape-function" || options.emit == "package";
   Texts texts;
-  compile.dumpLLVM = [&](llvm::StringRef stage, llvm::StringRef text) {
+  auto takeText = [&](llvm::StringRef stage, llvm::StringRef text) {
     if (stage == (isCuda ? "llvm" : "llvm-optimized"))
       texts.irs.push_back(text.str());
     else if (stage == "ptx")
       texts.ptxs.push_back(text.str());
   };
+  // What has no text may come from the cache.
+  if (!isWhole)
+    compile.dumpLLVM = takeText;
   dump.attach(compile);
   Expected<KernelPackage> package = compileToPackage(program, compile);
   if (package)
     dump.writeBinaries(*package);
-  if (options.emit == "shape-function" || options.emit == "package") {
+  if (isWhole) {
     if (!package)
       return package.takeError();
     return std::vector<EmittedCode>{{"", "",

@@ -18,7 +18,8 @@ struct CompileReport {
   /// In the order they ran: "parse", the stages of the pipeline, "translate",
   /// "optimize", "codegen", and "load" for a kernel. For a GPU, code is made of
   /// a kernel while the next one is translated, and "assemble" is the time to
-  /// wait for that.
+  /// wait for that. A package that was kept on disk has "cache" alone, the time
+  /// to find and read it.
   std::vector<Stage> stages;
   /// The compiler's remarks, one a line: "location: remark: name: text".
   std::string remarks;
@@ -28,6 +29,9 @@ struct CompileReport {
   size_t objectSize = 0;
   /// The processor and the instruction sets, or the GPU, it was compiled for.
   std::string target;
+  /// Whether the next compilation will give the same: not if an assembler ran
+  /// out of time.
+  bool isRepeatable = true;
 
   double getTotalMilliseconds() const {
     double total = 0;

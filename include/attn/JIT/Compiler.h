@@ -65,6 +65,11 @@ struct CompileOptions {
 
 /// Compiles MLIR text or bytecode. The text of an error is that of the
 /// diagnostics: "file:line:col: error: ...", with notes.
+///
+/// Packages are kept on disk (attn/Support/DiskCache.h), and the next call with
+/// the same text, options, processor or GPU, and build of the compiler reads
+/// the package from there, unless a dump is asked for. ATTN_LOG=cache tells
+/// what is found, and what is not and why.
 llvm::Expected<KernelPackage>
 compileToPackage(llvm::StringRef program, const CompileOptions &options = {},
                  CompileReport *report = nullptr);

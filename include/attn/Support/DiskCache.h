@@ -6,18 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_RUNTIME_CUDA_DISKCACHE_H
-#define ATTN_RUNTIME_CUDA_DISKCACHE_H
+#ifndef ATTN_SUPPORT_DISKCACHE_H
+#define ATTN_SUPPORT_DISKCACHE_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/SHA256.h"
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
-namespace attn::cuda {
+namespace attn {
 
 using CacheKey = std::array<uint8_t, 32>;
 
@@ -44,7 +46,8 @@ public:
 
   /// The user's cache: in the directory ATTN_CACHE_DIR, otherwise in
   /// $XDG_CACHE_HOME/attn, otherwise in ~/.cache/attn. There is none if
-  /// ATTN_CACHE_DIR is empty, "0" or "off", or without a home.
+  /// ATTN_CACHE_DIR is empty, "0" or "off", or without a home. ATTN_CACHE_MB
+  /// is how many MiB it may hold.
   static DiskCache getDefault();
 
   /// A cache that keeps nothing.
@@ -68,6 +71,36 @@ public:
   /// bytes are kept, which only tests need to know.
   bool store(const CacheKey &key, llvm::StringRef bytes) const;
 
+  /// Calls `visit` with what was kept under each key, until it returns false.
+  void forEach(llvm::function_ref<bool(llvm::StringRef bytes)> visit) const;
+
+  /// The right to make what belongs under a key, until its end. It is advice:
+  /// where it cannot be had, the work is done twice.
+  class Turn {
+  public:
+    Turn() = default;
+    Turn(Turn &&other) { *this = std::move(other); }
+    Turn &operator=(Turn &&other) {
+      std::swap(fd, other.fd);
+      std::swap(path, other.path);
+      std::swap(hasWaited, other.hasWaited);
+      return *this;
+    }
+    ~Turn();
+    /// Whether somebody else had it before, and may have kept something.
+    bool hasWaitedForOthers() const { return hasWaited; }
+
+  private:
+    friend class DiskCache;
+    int fd = -1;
+    std::string path;
+    bool hasWaited = false;
+  };
+
+  /// Waits until no other thread or process of this machine has the turn for a
+  /// key, or for so long; a process that ends loses its turn.
+  Turn takeTurn(const CacheKey &key, std::chrono::milliseconds limit) const;
+
   /// Removes the entries that were used least recently until there is room for
   /// one more, and files that ended processes have left behind. `store` does
   /// so from time to time.
@@ -80,6 +113,6 @@ private:
   Options options;
 };
 
-} // namespace attn::cuda
+} // namespace attn
 
-#endif // ATTN_RUNTIME_CUDA_DISKCACHE_H
+#endif // ATTN_SUPPORT_DISKCACHE_H

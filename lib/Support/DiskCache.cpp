@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Runtime/Cuda/DiskCache.h"
+#include "attn/Support/DiskCache.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -22,10 +22,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 using namespace attn;
-using namespace attn::cuda;
 namespace fs = llvm::sys::fs;
 namespace path = llvm::sys::path;
 
@@ -58,6 +61,7 @@ CacheKey KeyBuilder::get() { return hash.result(); }
 
 static constexpr llvm::StringLiteral kEntryPrefix = "attn-";
 static constexpr llvm::StringLiteral kTemporaryPrefix = "new-";
+static constexpr llvm::StringLiteral kLockPrefix = "lock-";
 
 // The magic, the version and the size as 64-bit little-endian numbers, the
 // SHA-256 of key and bytes.
@@ -82,12 +86,22 @@ static std::array<char, kHeaderSize> makeHeader(const CacheKey &key,
   return header;
 }
 
+/// ATTN_CACHE_MB, or the usual limit where that is no number.
+static DiskCache::Options getDefaultOptions() {
+  DiskCache::Options options;
+  uint64_t megabytes = 0;
+  if (const char *value = std::getenv("ATTN_CACHE_MB"))
+    if (!llvm::StringRef(value).getAsInteger(10, megabytes))
+      options.maxBytes = std::min<uint64_t>(megabytes, uint64_t(1) << 40) << 20;
+  return options;
+}
+
 DiskCache DiskCache::getDefault() {
   if (const char *value = std::getenv("ATTN_CACHE_DIR")) {
     llvm::StringRef text = value;
     if (text.empty() || text == "0" || text == "off")
       return DiskCache();
-    return DiskCache(text.str());
+    return DiskCache(text.str(), getDefaultOptions());
   }
   llvm::SmallString<128> directory;
   const char *base = std::getenv("XDG_CACHE_HOME");
@@ -100,13 +114,32 @@ DiskCache DiskCache::getDefault() {
     path::append(directory, ".cache");
   }
   path::append(directory, "attn");
-  return DiskCache(directory.str().str());
+  return DiskCache(directory.str().str(), getDefaultOptions());
 }
 
 std::string DiskCache::getPath(const CacheKey &key) const {
   llvm::SmallString<128> result(directory);
   path::append(result, kEntryPrefix + llvm::toHex(key, /*LowerCase=*/true));
   return result.str().str();
+}
+
+/// The bytes of an entry whose header is right.
+static std::optional<std::string> readEntry(fs::file_t file,
+                                            const CacheKey &key) {
+  // Read, not mapped: a file that somebody truncates would end the process.
+  auto buffer = llvm::MemoryBuffer::getOpenFile(
+      file, "cache entry", /*FileSize=*/-1, /*RequiresNullTerminator=*/false,
+      /*IsVolatile=*/true);
+  if (!buffer)
+    return std::nullopt;
+  llvm::StringRef bytes = (*buffer)->getBuffer();
+  if (bytes.size() < kHeaderSize)
+    return std::nullopt;
+  llvm::StringRef payload = bytes.drop_front(kHeaderSize);
+  std::array<char, kHeaderSize> header = makeHeader(key, payload);
+  if (!bytes.starts_with(llvm::StringRef(header.data(), header.size())))
+    return std::nullopt;
+  return payload.str();
 }
 
 std::optional<std::string> DiskCache::lookup(const CacheKey &key) const {
@@ -117,20 +150,7 @@ std::optional<std::string> DiskCache::lookup(const CacheKey &key) const {
     llvm::consumeError(file.takeError());
     return std::nullopt;
   }
-  // Read, not mapped: a file that somebody truncates would end the process.
-  std::optional<std::string> result;
-  auto buffer = llvm::MemoryBuffer::getOpenFile(
-      *file, "cache entry", /*FileSize=*/-1, /*RequiresNullTerminator=*/false,
-      /*IsVolatile=*/true);
-  if (buffer) {
-    llvm::StringRef bytes = (*buffer)->getBuffer();
-    if (bytes.size() >= kHeaderSize) {
-      llvm::StringRef payload = bytes.drop_front(kHeaderSize);
-      std::array<char, kHeaderSize> header = makeHeader(key, payload);
-      if (bytes.starts_with(llvm::StringRef(header.data(), header.size())))
-        result = payload.str();
-    }
-  }
+  std::optional<std::string> result = readEntry(*file, key);
   // Many systems do not note when a file is read. What cannot be noted only
   // makes the entry go earlier.
   if (result)
@@ -182,6 +202,71 @@ bool DiskCache::store(const CacheKey &key, llvm::StringRef bytes) const {
   return true;
 }
 
+void DiskCache::forEach(
+    llvm::function_ref<bool(llvm::StringRef bytes)> visit) const {
+  if (!isEnabled())
+    return;
+  std::error_code code;
+  for (fs::directory_iterator it(directory, code), end; !code && it != end;
+       it.increment(code)) {
+    llvm::StringRef name = path::filename(it->path());
+    std::string hex;
+    CacheKey key;
+    if (!name.consume_front(kEntryPrefix) || !llvm::tryGetFromHex(name, hex) ||
+        hex.size() != key.size())
+      continue;
+    std::copy(hex.begin(), hex.end(), key.begin());
+    llvm::Expected<fs::file_t> file = fs::openNativeFileForRead(it->path());
+    if (!file) {
+      llvm::consumeError(file.takeError());
+      continue;
+    }
+    std::optional<std::string> bytes = readEntry(*file, key);
+    ignore(fs::closeFile(*file));
+    if (bytes && !visit(*bytes))
+      return;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+DiskCache::Turn::~Turn() {
+  if (fd < 0)
+    return;
+  // Who waits for this file gets it, and who comes later makes another one;
+  // both look for the entry first.
+  ignore(fs::remove(path));
+  ::close(fd);
+}
+
+DiskCache::Turn DiskCache::takeTurn(const CacheKey &key,
+                                    std::chrono::milliseconds limit) const {
+  Turn turn;
+  if (!isEnabled() ||
+      fs::create_directories(directory, /*IgnoreExisting=*/true, fs::owner_all))
+    return turn;
+  llvm::SmallString<128> name(directory);
+  path::append(name, kLockPrefix + llvm::toHex(key, /*LowerCase=*/true));
+  turn.path = name.str().str();
+  // A lock of the open file: it excludes threads as well as processes, and goes
+  // with the process however that ends.
+  turn.fd = ::open(turn.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  auto end = std::chrono::steady_clock::now() + limit;
+  while (turn.fd >= 0 && ::flock(turn.fd, LOCK_EX | LOCK_NB) != 0) {
+    turn.hasWaited = true;
+    if ((errno != EWOULDBLOCK && errno != EINTR) ||
+        std::chrono::steady_clock::now() >= end) {
+      ::close(turn.fd);
+      turn.fd = -1;
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  }
+  return turn;
+}
+
 //===----------------------------------------------------------------------===//
 // Size
 //===----------------------------------------------------------------------===//
@@ -202,7 +287,8 @@ void DiskCache::prune() const {
        it.increment(code)) {
     llvm::StringRef name = path::filename(it->path());
     bool isEntry = name.starts_with(kEntryPrefix);
-    if (!isEntry && !name.starts_with(kTemporaryPrefix))
+    if (!isEntry && !name.starts_with(kTemporaryPrefix) &&
+        !name.starts_with(kLockPrefix))
       continue;
     // Another process may have removed it.
     llvm::ErrorOr<fs::basic_file_status> status = it->status();

@@ -1,7 +1,7 @@
 //===- DiskCacheTest.cpp - Tests of the cache on disk ---------------------===//
 
-#include "attn/Runtime/Cuda/DiskCache.h"
-#include "TestHelpers.h"
+#include "attn/Support/DiskCache.h"
+#include "../Cuda/TestHelpers.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <csignal>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
+using namespace attn;
 using namespace attn::cuda;
 namespace fs = llvm::sys::fs;
 
@@ -245,4 +246,77 @@ TEST(DiskCacheTest, prunes) {
     total += readFile(path).size();
   EXPECT_LE(total, options.maxBytes);
   EXPECT_TRUE(cache.lookup(makeKey(3)));
+}
+
+TEST(DiskCacheTest, visitsEntries) {
+  ScopedDirectory directory;
+  DiskCache cache(directory.get());
+  ASSERT_TRUE(cache.store(makeKey(1), "one"));
+  ASSERT_TRUE(cache.store(makeKey(2), "two"));
+  writeFile(directory.get("attn-00"), "not an entry");
+  writeFile(directory.get("mine"), "neither");
+  std::vector<std::string> found;
+  cache.forEach([&](llvm::StringRef bytes) {
+    found.push_back(bytes.str());
+    return true;
+  });
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, (std::vector<std::string>{"one", "two"}));
+  unsigned visited = 0;
+  cache.forEach([&](llvm::StringRef) { return ++visited, false; });
+  EXPECT_EQ(visited, 1u);
+}
+
+TEST(DiskCacheTest, turns) {
+  ScopedDirectory directory;
+  DiskCache cache(directory.get());
+  constexpr std::chrono::milliseconds brief(50);
+  constexpr std::chrono::milliseconds longer(20000);
+  std::optional<DiskCache::Turn> first = cache.takeTurn(makeKey(1), longer);
+  EXPECT_FALSE(first->hasWaitedForOthers());
+  // Another key is free, and this one is not.
+  EXPECT_FALSE(cache.takeTurn(makeKey(2), brief).hasWaitedForOthers());
+  EXPECT_TRUE(cache.takeTurn(makeKey(1), brief).hasWaitedForOthers());
+  EXPECT_TRUE(runInChild(
+      [&] { return cache.takeTurn(makeKey(1), brief).hasWaitedForOthers(); }));
+  first.reset();
+  EXPECT_FALSE(cache.takeTurn(makeKey(1), longer).hasWaitedForOthers());
+  EXPECT_EQ(listFiles(directory.get()).size(), 0u);
+  // A process that is killed loses its turn.
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    DiskCache::Turn turn = cache.takeTurn(makeKey(1), longer);
+    ssize_t written = ::write(ready[1], "x", 1);
+    ::pause();
+    ::_exit(written != 1);
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_TRUE(cache.takeTurn(makeKey(1), brief).hasWaitedForOthers());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  auto start = std::chrono::steady_clock::now();
+  cache.takeTurn(makeKey(1), longer);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, longer / 2);
+  // Without a place for them, nobody waits.
+  EXPECT_FALSE(DiskCache("/proc/attn")
+                   .takeTurn(makeKey(1), longer)
+                   .hasWaitedForOthers());
+  EXPECT_FALSE(DiskCache().takeTurn(makeKey(1), longer).hasWaitedForOthers());
+}
+
+TEST(DiskCacheTest, sizeFromEnvironment) {
+  ScopedDirectory directory;
+  ScopedVariable place("ATTN_CACHE_DIR", directory.get().c_str());
+  ScopedVariable none("ATTN_CACHE_MB", "0");
+  EXPECT_FALSE(DiskCache::getDefault().store(makeKey(1), "bytes"));
+  ScopedVariable some("ATTN_CACHE_MB", "1");
+  EXPECT_TRUE(DiskCache::getDefault().store(makeKey(1), "bytes"));
+  EXPECT_FALSE(
+      DiskCache::getDefault().store(makeKey(2), std::string(2 << 20, 'x')));
+  ScopedVariable bad("ATTN_CACHE_MB", "many");
+  EXPECT_TRUE(
+      DiskCache::getDefault().store(makeKey(2), std::string(2 << 20, 'x')));
 }
