@@ -8,7 +8,7 @@
 set -eu
 
 needed="clang-22 lld-22 llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools
-  zlib1g-dev libzstd-dev libgtest-dev cmake ninja-build ccache python3
+  zlib1g-dev libzstd-dev libsqlite3-dev libgtest-dev cmake ninja-build ccache python3
   python3-numpy python3-pip clang-format-22"
 optional="libclang-rt-22-dev clang-tidy-22 libopenblas-dev shellcheck"
 

@@ -23,6 +23,7 @@ config.environment["FILECHECK_OPTS"] = "--dump-input=fail"
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 # Nothing that other runs have kept decides a test.
 config.environment["ATTN_CACHE_DIR"] = "off"
+config.environment["ATTN_TUNING_DB"] = "off"
 # Nor does a GPU of this machine: there is no driver but the one that a test names.
 config.environment["ATTN_LIBCUDA"] = "/nonexistent"
 

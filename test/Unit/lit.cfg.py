@@ -12,6 +12,7 @@ config.test_format = lit.formats.GoogleTest(".", "Tests")
 
 # Nothing that other runs have kept decides a test.
 config.environment["ATTN_CACHE_DIR"] = "off"
+config.environment["ATTN_TUNING_DB"] = "off"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

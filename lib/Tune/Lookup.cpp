@@ -1,0 +1,104 @@
+//===- Lookup.cpp - Which entry a call takes ------------------------------===//
+
+#include "attn/Support/JSON.h"
+#include "attn/Tune/Database.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cstdlib>
+
+using namespace attn;
+using namespace attn::tune;
+
+std::string tune::getUserDatabasePath() {
+  if (const char *value = std::getenv("ATTN_TUNING_DB")) {
+    llvm::StringRef text = value;
+    return text.empty() || text == "0" || text == "off" ? "" : text.str();
+  }
+  namespace path = llvm::sys::path;
+  llvm::SmallString<128> file;
+  const char *base = std::getenv("XDG_DATA_HOME");
+  // The standard says to ignore a relative one.
+  if (base && path::is_absolute(base)) {
+    file = base;
+  } else {
+    if (!path::home_directory(file) || !path::is_absolute(file))
+      return "";
+    path::append(file, ".local", "share");
+  }
+  path::append(file, "attn", "tuning.db");
+  return file.str().str();
+}
+
+static constexpr llvm::StringLiteral kShipped =
+#include "Tuned.inc"
+    ;
+
+const std::vector<Entry> &tune::getShippedEntries() {
+  static const std::vector<Entry> entries = [] {
+    auto read = []() -> llvm::Expected<std::vector<Entry>> {
+      llvm::Expected<llvm::json::Value> value = parseJSON(kShipped);
+      if (!value)
+        return value.takeError();
+      llvm::Expected<Database> database = Database::fromJSON(*value);
+      if (!database)
+        return database.takeError();
+      return database->getEntries();
+    };
+    return llvm::cantFail(read());
+  }();
+  return entries;
+}
+
+std::vector<Entry> tune::findEntries(llvm::StringRef program,
+                                     llvm::StringRef device,
+                                     std::string &note) {
+  std::vector<Entry> found;
+  std::string file = getUserDatabasePath();
+  if (!file.empty() && llvm::sys::fs::exists(file)) {
+    auto read = [&]() -> llvm::Expected<std::vector<Entry>> {
+      llvm::Expected<Database> database =
+          Database::open(file, /*isWritten=*/false);
+      if (!database)
+        return database.takeError();
+      return database->getEntries(program);
+    };
+    if (llvm::Expected<std::vector<Entry>> entries = read())
+      found = std::move(*entries);
+    else
+      note = llvm::toString(entries.takeError()) +
+             "; kernels run with what the compiler chooses";
+  }
+  for (const Entry &entry : getShippedEntries())
+    if (entry.program == program)
+      found.push_back(entry);
+  llvm::erase_if(found,
+                 [&](const Entry &entry) { return entry.device != device; });
+  return found;
+}
+
+const Entry *tune::chooseEntry(llvm::ArrayRef<Entry> entries,
+                               llvm::ArrayRef<int64_t> bucket,
+                               llvm::StringRef version, Source &source) {
+  // Four times as long is as far as a measurement says something.
+  constexpr int64_t mostSteps = 4;
+  const Entry *best = nullptr;
+  std::pair<int64_t, bool> bestKey;
+  for (const Entry &entry : entries) {
+    if (entry.bucket.size() != bucket.size())
+      continue;
+    int64_t steps = 0;
+    for (auto [a, b] : llvm::zip_equal(entry.bucket, bucket))
+      steps += std::abs(a - b);
+    std::pair<int64_t, bool> key(steps, entry.version != version);
+    if (steps > mostSteps || (best && key >= bestKey))
+      continue;
+    best = &entry;
+    bestKey = key;
+  }
+  source = !best                ? Source::Model
+           : bestKey.first == 0 ? Source::Exact
+                                : Source::Nearest;
+  return best;
+}
