@@ -1,7 +1,9 @@
 //===- HopperInsertWaits.cpp - Products become asynchronous ---------------===//
 
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOPPERINSERTWAITSPASS
@@ -25,14 +27,34 @@ struct Group {
   SmallVector<ReleaseOp> releases;
 };
 
+/// Values that share registers: what a loop carries from iteration to
+/// iteration, and what its branches make of it.
+class SharedRegisters {
+public:
+  explicit SharedRegisters(Operation *root);
+
+  bool areSame(Value a, Value b) const { return classes.isEquivalent(a, b); }
+
+private:
+  void share(ValueRange a, ValueRange b) {
+    // A constant is one value wherever it is used.
+    for (auto [one, other] : llvm::zip_equal(a, b))
+      if (!matchPattern(one, m_Constant()))
+        classes.unionSets(one, other);
+  }
+
+  llvm::EquivalenceClasses<Value> classes;
+};
+
 /// Walks a partition in the order in which it runs, and waits where a result is
 /// needed, and not before.
 class WaitInserter {
 public:
   /// With `mostInFlight` the start of so many products waits for the first of
   /// them, without it is 0.
-  WaitInserter(IRRewriter &rewriter, int64_t mostInFlight)
-      : rewriter(rewriter), mostInFlight(mostInFlight) {}
+  WaitInserter(IRRewriter &rewriter, const SharedRegisters &shared,
+               int64_t mostInFlight)
+      : rewriter(rewriter), shared(shared), mostInFlight(mostInFlight) {}
 
   LogicalResult run(Block &block);
 
@@ -48,15 +70,36 @@ private:
   Group *find(Value value);
 
   IRRewriter &rewriter;
+  const SharedRegisters &shared;
   int64_t mostInFlight;
   /// In the order in which they were started.
   SmallVector<Group> groups;
   int64_t numStarted = 0;
-  /// Of the body of a loop, what it carries: the value that the loop goes on
-  /// with, by the argument that it becomes.
-  DenseMap<Value, Value> carriedAs;
 };
 } // namespace
+
+SharedRegisters::SharedRegisters(Operation *root) {
+  root->walk([&](Operation *op) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      share(loop.getInitArgs(), loop.getRegionIterArgs());
+      share(loop.getYieldedValues(), loop.getRegionIterArgs());
+      share(loop.getResults(), loop.getRegionIterArgs());
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      share(loop.getInits(), loop.getBeforeArguments());
+      share(loop.getYieldedValues(), loop.getBeforeArguments());
+      share(loop.getConditionOp().getArgs(), loop.getAfterArguments());
+      share(loop.getResults(), loop.getAfterArguments());
+    } else if (auto loop = dyn_cast<WorkLoopOp>(op)) {
+      share(loop.getInits(), loop.getCarried());
+      share(loop.getEnd().getValues(), loop.getCarried());
+      share(loop.getResults(), loop.getCarried());
+    } else if (auto branch = dyn_cast<scf::IfOp>(op);
+               branch && branch.elseBlock()) {
+      share(branch.thenYield().getOperands(), branch.getResults());
+      share(branch.elseYield().getOperands(), branch.getResults());
+    }
+  });
+}
 
 Group *WaitInserter::find(Value value) {
   auto it = llvm::find_if(
@@ -141,20 +184,18 @@ void WaitInserter::needOperands(Operation *op) {
   });
 }
 
-/// What a loop carries has registers of its own: the next one is not written
-/// while a product reads this one.
+/// The next value of shared registers is not written while a product reads this
+/// one.
 void WaitInserter::needRegistersOf(Operation *op) {
-  for (Value result : op->getResults()) {
-    auto it = carriedAs.find(result);
-    if (it == carriedAs.end())
-      continue;
+  for (Value result : op->getResults())
     for (size_t number = groups.size(); number-- > 0;)
-      if (llvm::is_contained(groups[number].registers, it->second)) {
+      if (llvm::any_of(groups[number].registers, [&](Value value) {
+            return shared.areSame(value, result);
+          })) {
         rewriter.setInsertionPoint(op);
         wait(groups[number]);
         break;
       }
-  }
 }
 
 /// A tile is given back when the last product that reads it is done.
@@ -251,20 +292,7 @@ LogicalResult WaitInserter::runBranch(scf::IfOp branch) {
 LogicalResult WaitInserter::runNested(Operation *op) {
   for (Region &region : op->getRegions())
     for (Block &block : region) {
-      WaitInserter nested(rewriter, mostInFlight);
-      if (auto loop = dyn_cast<scf::ForOp>(op))
-        for (auto [argument, value] :
-             llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
-          nested.carriedAs[value] = argument;
-      // What goes on from the first region is what it was given, as loops over
-      // blocks are.
-      if (auto loop = dyn_cast<scf::WhileOp>(op);
-          loop && &region == &loop.getAfter())
-        for (auto [argument, passed] : llvm::zip_equal(
-                 loop.getAfterArguments(), loop.getConditionOp().getArgs()))
-          if (auto before = dyn_cast<BlockArgument>(passed))
-            nested.carriedAs[loop.getYieldedValues()[before.getArgNumber()]] =
-                argument;
+      WaitInserter nested(rewriter, shared, mostInFlight);
       if (failed(nested.run(block)))
         return failure();
     }
@@ -317,7 +345,9 @@ struct HopperInsertWaits
     IRRewriter rewriter(&getContext());
     auto schedule = getOperation()->getAttrOfType<hopper::ScheduleAttr>(
         hopper::kScheduleAttrName);
-    WaitInserter inserter(rewriter, schedule ? schedule.getInFlight() : 0);
+    SharedRegisters shared(getOperation());
+    WaitInserter inserter(rewriter, shared,
+                          schedule ? schedule.getInFlight() : 0);
     if (failed(inserter.run(getOperation().getBody().front())))
       return signalPassFailure();
     // Their results have been replaced by those of waits.
