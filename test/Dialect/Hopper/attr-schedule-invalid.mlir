@@ -177,3 +177,13 @@
 
 // expected-error@+1 {{expects one partition of 'pv'}}
 #s = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240, order = [pv], partitions = {pv = second, pv = third}>
+
+// -----
+
+// expected-error@+1 {{expects a schedule with overlap_tiles to be persistent}}
+#s = #hopper.schedule<tile_m = 128, tile_n = 128, registers = 240, overlap_tiles>
+
+// -----
+
+// expected-error@+1 {{expects a schedule with overlap_tiles to be without partitions}}
+#s = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 240, persistent, overlap_tiles, order = [load_k, qk, load_v, pv], partitions = {pv = second}>

@@ -9,8 +9,8 @@ gpu.module @m {
     %zero = arith.constant dense<0.0> : vector<64x64xf32>
     %c0 = arith.constant 0 : index
     %first_use = arith.constant 0 : i32
-    // CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %[[N:.*]]) in (%{{.*}}, %{{.*}}, %{{.*}}) counter %{{.*}} : memref<2xi32> group %{{.*}} iter_args(%[[I:.*]] = %{{.*}}) {
-    %r = hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> group %n iter_args(%i = %first_use) {
+    // CHECK: hopper.work_loop (%[[B:.*]], %[[H:.*]], %[[T:.*]], %[[N:.*]]) in (%{{.*}}, %{{.*}}, %{{.*}}) counter %{{.*}} : memref<2xi32> group %{{.*}} iter_args(%[[I:.*]] = %{{.*}}) : i32 {
+    %r = hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) counter %counter : memref<2xi32> group %n iter_args(%i = %first_use) : i32 {
       // CHECK: hopper.work_rows %[[T]] of %{{.*}} size 128
       %first, %end = hopper.work_rows %t of %s size 128
       // CHECK: hopper.work_rows %[[T]] of %{{.*}} size 128 own
@@ -149,6 +149,44 @@ gpu.module @m {
     %y = hopper.load_vector %ids[%i] zero_fill if %c stages 4 : memref<?xi32> -> !hopper.tile<128xi32>
     gpu.return
   }
+}
+
+// CHECK-LABEL: func @parts
+func.func @parts(%first: i32, %end: i32, %count: i32, %zero: f32) {
+  // CHECK: hopper.visit_blocks from %{{.*}} to %{{.*}} start {
+  hopper.visit_blocks from %first to %end start {
+    hopper.end
+  } rest {
+    hopper.end
+  } finish {
+    hopper.end
+  } none() {
+    hopper.end
+  }
+  // CHECK: %{{.*}} = hopper.visit_blocks from %{{.*}} to %{{.*}} of %{{.*}} pass {
+  // CHECK: } start {
+  // CHECK: hopper.end %{{.*}} : i32
+  // CHECK: } rest {
+  // CHECK-NEXT: ^bb0(%{{.*}}: i32):
+  // CHECK: } finish {
+  // CHECK-NEXT: ^bb0(%[[X:.*]]: f32):
+  // CHECK-NEXT: hopper.end %[[X]] : f32
+  // CHECK: } none(%{{.*}}) {
+  // CHECK: } : f32
+  %r = hopper.visit_blocks from %first to %end of %count pass {
+    hopper.end
+  } start {
+    hopper.end %first : i32
+  } rest {
+  ^bb0(%x: i32):
+    hopper.end %zero : f32
+  } finish {
+  ^bb0(%x: f32):
+    hopper.end %x : f32
+  } none(%zero) {
+    hopper.end
+  } : f32
+  return
 }
 
 // CHECK-LABEL: func @schedule

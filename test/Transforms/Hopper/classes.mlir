@@ -105,7 +105,7 @@
 // alike. What the next probabilities are written to is read no more.
 
 // NUMBER: partition @compute
-// NUMBER: hopper.work_loop ({{.*}}) in ({{.*}}) iter_args(%[[USES:.*]] = %{{.*}}) {
+// NUMBER: hopper.work_loop ({{.*}}) in ({{.*}}) iter_args(%[[USES:.*]] = %{{.*}}) : i32 {
 // NUMBER: hopper.get %[[K:.*]][%[[USES]]]
 // NUMBER: %[[END:.*]]:4 = scf.while ({{.*}}, %{{[^ ]*}} = %[[USES]])
 // NUMBER: ^bb0(%{{.*}}: i32, %{{.*}}: vector<64x64xf32>, %[[P:.*]]: vector<64x64xbf16>, %[[N:.*]]: i32):

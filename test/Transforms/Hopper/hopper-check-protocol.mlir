@@ -223,3 +223,208 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Where work tiles overlap, one stage is enough of what the blocks alone read:
+// it is given back in front of the next work tile.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 240, persistent, overlap_tiles>
+!queries = !hopper.channel<1x64x64xbf16>
+!channel = !hopper.channel<1x64x64xbf16>
+!map = !hopper.map<64x64xbf16>
+gpu.module @m {
+  gpu.func @overlap(%qmap: !hopper.map<64x64xbf16>, %map: !map, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %q = hopper.create_channel : !queries
+    %ks = hopper.create_channel : !channel
+    %vs = hopper.create_channel : !channel
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      hopper.step "load_q" in "load" {
+        %u = hopper.next_use %q : !queries
+        hopper.put %q[%u], %qmap[%n, %n, %t] : !queries, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+      hopper.step "load_q.get" in "compute" {
+        %u = hopper.next_use %q : !queries
+        %t0 = hopper.get %q[%u] : !queries -> !hopper.tile<64x64xbf16>
+        hopper.end
+      }
+      hopper.pipelined_for %j = %n to %n step 64
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, #hopper.place<"pv", 1>] {
+        hopper.step "load_k" in "load" {
+          %u = hopper.next_use %ks : !channel
+          hopper.put %ks[%u], %map[%n, %n, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "qk" in "compute" {
+          %u = hopper.next_use %ks : !channel
+          %x = hopper.get %ks[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %r = hopper.next_use %ks : !channel
+          hopper.release %ks[%r] : !channel
+          hopper.end
+        }
+        hopper.step "load_v" in "load" {
+          %u = hopper.next_use %vs : !channel
+          hopper.put %vs[%u], %map[%n, %n, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "pv" in "compute" {
+          %u = hopper.next_use %vs : !channel
+          %x = hopper.get %vs[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %r = hopper.next_use %vs : !channel
+          hopper.release %vs[%r] : !channel
+          hopper.end
+        }
+      }
+      hopper.step "load_q.release" in "compute" {
+        %u = hopper.next_use %q : !queries
+        hopper.release %q[%u] : !queries
+        hopper.end
+      }
+      hopper.step "store" in "compute" {
+        %m = arith.addi %n, %n : index
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// What is given back behind the last block of a work tile is so when the next
+// work tile has begun, for which there is no place.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 240, persistent, overlap_tiles>
+!queries = !hopper.channel<1x64x64xbf16>
+!channel = !hopper.channel<1x64x64xbf16>
+!map = !hopper.map<64x64xbf16>
+gpu.module @m {
+  gpu.func @overlap_late_release(%qmap: !hopper.map<64x64xbf16>, %map: !map, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %q = hopper.create_channel : !queries
+    %ks = hopper.create_channel : !channel
+    %vs = hopper.create_channel : !channel
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; these wait for each other:}}
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      hopper.step "load_q" in "load" {
+        %u = hopper.next_use %q : !queries
+        // expected-note @+1 {{'load_q' in 'load' waits for a free place to copy a tile to}}
+        hopper.put %q[%u], %qmap[%n, %n, %t] : !queries, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+      hopper.step "load_q.get" in "compute" {
+        %u = hopper.next_use %q : !queries
+        %t0 = hopper.get %q[%u] : !queries -> !hopper.tile<64x64xbf16>
+        hopper.end
+      }
+      hopper.pipelined_for %j = %n to %n step 64
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, #hopper.place<"pv", 1>] {
+        hopper.step "load_k" in "load" {
+          %u = hopper.next_use %ks : !channel
+          // expected-note @+1 {{'load_k' in 'load' waits for a free place to copy a tile to}}
+          hopper.put %ks[%u], %map[%n, %n, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "qk" in "compute" {
+          %u = hopper.next_use %ks : !channel
+          // expected-note @+1 {{'qk' in 'compute' waits for a tile}}
+          %x = hopper.get %ks[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %r = hopper.next_use %ks : !channel
+          // expected-note @+1 {{'qk' in 'compute' gives back a tile}}
+          hopper.release %ks[%r] : !channel
+          hopper.end
+        }
+        hopper.step "load_v" in "load" {
+          %u = hopper.next_use %vs : !channel
+          hopper.put %vs[%u], %map[%n, %n, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "pv" in "compute" {
+          %u = hopper.next_use %vs : !channel
+          // expected-note @+1 {{'pv' in 'compute' waits for a tile}}
+          %x = hopper.get %vs[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %r = hopper.next_use %vs : !channel
+          // expected-note @+1 {{'pv' in 'compute' gives back a tile}}
+          hopper.release %vs[%r] : !channel
+          hopper.end
+        }
+      }
+      hopper.step "store" in "compute" {
+        %m = arith.addi %n, %n : index
+        hopper.end
+      }
+      hopper.step "load_q.release" in "compute" {
+        %u = hopper.next_use %q : !queries
+        // expected-note @+1 {{'load_q.release' in 'compute' gives back a tile}}
+        hopper.release %q[%u] : !queries
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// With two stages there is.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 1, registers = 240, persistent, overlap_tiles>
+!queries = !hopper.channel<2x64x64xbf16>
+!channel = !hopper.channel<1x64x64xbf16>
+!map = !hopper.map<64x64xbf16>
+gpu.module @m {
+  gpu.func @overlap_two_stages(%qmap: !hopper.map<64x64xbf16>, %map: !map, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %q = hopper.create_channel : !queries
+    %ks = hopper.create_channel : !channel
+    %vs = hopper.create_channel : !channel
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      hopper.step "load_q" in "load" {
+        %u = hopper.next_use %q : !queries
+        hopper.put %q[%u], %qmap[%n, %n, %t] : !queries, !hopper.map<64x64xbf16>
+        hopper.end
+      }
+      hopper.step "load_q.get" in "compute" {
+        %u = hopper.next_use %q : !queries
+        %t0 = hopper.get %q[%u] : !queries -> !hopper.tile<64x64xbf16>
+        hopper.end
+      }
+      hopper.pipelined_for %j = %n to %n step 64
+          schedule [#hopper.place<"load_k", 0>, #hopper.place<"qk", 0>, #hopper.place<"load_v", 1>, #hopper.place<"pv", 1>] {
+        hopper.step "load_k" in "load" {
+          %u = hopper.next_use %ks : !channel
+          hopper.put %ks[%u], %map[%n, %n, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "qk" in "compute" {
+          %u = hopper.next_use %ks : !channel
+          %x = hopper.get %ks[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %r = hopper.next_use %ks : !channel
+          hopper.release %ks[%r] : !channel
+          hopper.end
+        }
+        hopper.step "load_v" in "load" {
+          %u = hopper.next_use %vs : !channel
+          hopper.put %vs[%u], %map[%n, %n, %j] : !channel, !map
+          hopper.end
+        }
+        hopper.step "pv" in "compute" {
+          %u = hopper.next_use %vs : !channel
+          %x = hopper.get %vs[%u] : !channel -> !hopper.tile<64x64xbf16>
+          %r = hopper.next_use %vs : !channel
+          hopper.release %vs[%r] : !channel
+          hopper.end
+        }
+      }
+      hopper.step "store" in "compute" {
+        %m = arith.addi %n, %n : index
+        hopper.end
+      }
+      hopper.step "load_q.release" in "compute" {
+        %u = hopper.next_use %q : !queries
+        hopper.release %q[%u] : !queries
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

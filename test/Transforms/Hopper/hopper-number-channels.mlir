@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: gpu.func @counts
 // CHECK: partition @load
-// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[N:.*]]) in (%{{.*}}) iter_args(%[[K:.*]] = %{{.*}}) {
+// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[N:.*]]) in (%{{.*}}) iter_args(%[[K:.*]] = %{{.*}}) : i32 {
 // CHECK: hopper.put %[[Q:.*]][%[[N]]]
 // CHECK: scf.for %[[T:.*]] = %[[LO:.*]] to
 // CHECK: %[[BACK:.*]] = arith.subi %[[T]], %[[LO]]
@@ -15,7 +15,7 @@
 // CHECK: hopper.put %{{.*}}[%[[USE]]]
 // CHECK: hopper.end %{{.*}} : i32
 // CHECK: partition @compute
-// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[N:.*]]) in (%{{.*}}) iter_args(%[[K:.*]] = %{{.*}}) {
+// CHECK: hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %[[N:.*]]) in (%{{.*}}) iter_args(%[[K:.*]] = %{{.*}}) : i32 {
 // CHECK: scf.if
 // CHECK: hopper.get %[[CH:.*]][%[[K]]]
 // CHECK: hopper.release %[[CH]][%[[K]]]
@@ -184,6 +184,40 @@ gpu.module @m {
     } partition @compute replicas(1) registers(240) {
       %u = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
       %t = hopper.get %k[%u] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// How many uses there were is known behind the loop if it carries them.
+
+gpu.module @m {
+  // CHECK-LABEL: gpu.func @behind
+  // CHECK: partition @compute
+  // CHECK: %[[R:.*]] = hopper.work_loop (%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) in (%{{.*}}) iter_args(%[[N:.*]] = %{{.*}}) : i32 {
+  // CHECK: hopper.get %[[CH:.*]][%[[N]]]
+  // CHECK: %[[NEXT:.*]] = arith.addi %[[N]], %c1_i32
+  // CHECK: hopper.end %[[NEXT]] : i32
+  // CHECK: hopper.get %[[CH]][%[[R]]]
+  gpu.func @behind(%map: !hopper.map<64x64xbf16>, %n: index) kernel {
+    %k = hopper.create_channel : !hopper.channel<2x64x64xbf16>
+    hopper.warp_specialize
+    partition @load threads(1) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %v = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+        hopper.put %k[%v], %map[%n, %n, %n] : !hopper.channel<2x64x64xbf16>, !hopper.map<64x64xbf16>
+      }
+    } partition @compute replicas(1) registers(240) {
+      hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+        %u = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+        %x = hopper.get %k[%u] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
+        %w = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+        hopper.release %k[%w] : !hopper.channel<2x64x64xbf16>
+      }
+      %u = hopper.next_use %k : !hopper.channel<2x64x64xbf16>
+      %x = hopper.get %k[%u] : !hopper.channel<2x64x64xbf16> -> !hopper.tile<64x64xbf16>
     }
     gpu.return
   }

@@ -111,7 +111,8 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
         /*inFlight=*/tileM > 64 ? 2 : 1, isOrdered, /*zigzag=*/false,
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
         /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
-        /*splitKV=*/false, /*packGQA=*/false, getOrder(gradient, order),
+        /*splitKV=*/false, /*packGQA=*/false, /*overlapTiles=*/false,
+        getOrder(gradient, order),
         names.empty() ? ArrayAttr() : builder.getArrayAttr(names), partitions);
     added.tileCost = tileCost;
     added.keyCost = isMasked ? keyCost / 2 : keyCost;

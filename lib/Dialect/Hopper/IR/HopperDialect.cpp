@@ -84,7 +84,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           inFlight = 0;
   bool longestFirst = false, zigzag = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
-       biasInProduct = false, strided = false, splitKV = false, packGQA = false;
+       biasInProduct = false, strided = false, splitKV = false, packGQA = false,
+       overlapTiles = false;
   SmallVector<Attribute> order, exclusive;
   NamedAttrList partitions;
   SMLoc loc = parser.getCurrentLocation();
@@ -123,7 +124,8 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"bias_in_product", &biasInProduct},
           {"strided", &strided},
           {"split_kv", &splitKV},
-          {"pack_gqa", &packGQA}})
+          {"pack_gqa", &packGQA},
+          {"overlap_tiles", &overlapTiles}})
       if (name == flag) {
         *value = true;
         return success();
@@ -174,7 +176,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
       loc, parser.getContext(), tileM, tileN, stages, registers, headSwizzle,
       headSwizzleKeys, captureStages, minCtasPerSm, inFlight, longestFirst,
       zigzag, shortFirst, persistent, pingPong, inRegisters, biasInProduct,
-      strided, splitKV, packGQA,
+      strided, splitKV, packGQA, overlapTiles,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -204,7 +206,8 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"bias_in_product", getBiasInProduct()},
         {"strided", getStrided()},
         {"split_kv", getSplitKV()},
-        {"pack_gqa", getPackGQA()}})
+        {"pack_gqa", getPackGQA()},
+        {"overlap_tiles", getOverlapTiles()}})
     if (isSet)
       printer << ", " << flag;
   if (ArrayAttr order = getOrder()) {
@@ -243,8 +246,9 @@ LogicalResult hopper::ScheduleAttr::verify(
     int64_t stages, int64_t registers, int64_t headSwizzle,
     int64_t headSwizzleKeys, int64_t captureStages, int64_t minCtasPerSm,
     int64_t inFlight, bool longestFirst, bool zigzag, bool, bool persistent,
-    bool, bool, bool, bool strided, bool splitKV, bool packGQA, ArrayAttr order,
-    ArrayAttr exclusive, DictionaryAttr partitions) {
+    bool, bool, bool, bool strided, bool splitKV, bool packGQA,
+    bool overlapTiles, ArrayAttr order, ArrayAttr exclusive,
+    DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
     return emitError() << "expects " << (exclusive ? "exclusive" : "partitions")
                        << " together with an order";
@@ -283,6 +287,9 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (packGQA && (captureStages != 0 || strided))
     return emitError() << "expects pack_gqa to be without "
                        << (strided ? "strided" : "capture_stages");
+  if (overlapTiles && (!persistent || partitions))
+    return emitError() << "expects a schedule with overlap_tiles to be "
+                       << (persistent ? "without partitions" : "persistent");
   return success();
 }
 

@@ -33,6 +33,14 @@ SmallVector<Value> WorkLoopOp::getExtents() {
   return extents;
 }
 
+int64_t WorkLoopOp::getRowsOf(Value id) {
+  int64_t most = 1;
+  for (Operation *user : id.getUsers())
+    if (auto rows = dyn_cast<WorkRowsOp>(user); rows && rows.getTile() == id)
+      most = std::max<int64_t>(most, rows.getSize());
+  return most;
+}
+
 ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> extents, inits;
@@ -64,18 +72,25 @@ ParseResult WorkLoopOp::parse(OpAsmParser &parser, OperationState &result) {
       return failure();
     numGroups = 1;
   }
+  SmallVector<Type> types;
+  loc = parser.getCurrentLocation();
   if (succeeded(parser.parseOptionalKeyword("iter_args")) &&
-      parser.parseAssignmentList(arguments, inits))
+      (parser.parseAssignmentList(arguments, inits) ||
+       parser.parseColonTypeList(types)))
     return failure();
+  if (types.size() != inits.size())
+    return parser.emitError(loc, "expects a type of each carried value");
   for (auto [number, argument] : llvm::enumerate(arguments))
-    argument.type = number < numIds ? index : i32;
+    argument.type = number < numIds    ? index
+                    : number == numIds ? i32
+                                       : types[number - numIds - 1];
   Region *body = result.addRegion();
-  if (parser.resolveOperands(inits, i32, result.operands) ||
+  if (parser.resolveOperands(inits, types, loc, result.operands) ||
       parser.parseRegion(*body, arguments) ||
       parser.parseOptionalAttrDict(result.attributes))
     return failure();
   ensureTerminator(*body, parser.getBuilder(), result.location);
-  result.addTypes(SmallVector<Type>(inits.size(), i32));
+  result.addTypes(types);
   llvm::copy(ArrayRef<int32_t>{1, 1, 1, static_cast<int32_t>(numIds - 3),
                                numCounters, numGroups,
                                static_cast<int32_t>(inits.size())},
@@ -97,6 +112,8 @@ void WorkLoopOp::print(OpAsmPrinter &printer) {
   if (Value group = getGroup())
     printer << " group " << group;
   printAssignments(printer, getCarried(), getInits());
+  if (!getInits().empty())
+    printer << " : " << getInits().getTypes();
   printer << " ";
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/!getInits().empty());
@@ -143,6 +160,36 @@ LogicalResult hopper::StepOp::verify() {
   if (!end || end.getValues().getTypes() != getResultTypes())
     return emitOpError("expects the region to end with values of the types of "
                        "the results");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// VisitBlocksOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult VisitBlocksOp::verifyRegions() {
+  if (getPass().empty() != !getCount())
+    return emitOpError("expects a count together with a region for blocks "
+                       "that are passed over");
+  // What each region takes, and what it ends with.
+  auto verify = [&](StringRef name, Region &region, TypeRange takes,
+                    TypeRange gives) -> LogicalResult {
+    if (region.getArgumentTypes() != takes)
+      return emitOpError("expects '") << name << "' to take " << takes;
+    auto end = dyn_cast<EndOp>(region.front().getTerminator());
+    if (!end || end.getValues().getTypes() != gives)
+      return emitOpError("expects '") << name << "' to end with " << gives;
+    return success();
+  };
+  TypeRange none, started = getRest().getArgumentTypes(),
+                  visited = getFinish().getArgumentTypes();
+  if ((getCount() && (!getPass().hasOneBlock() ||
+                      failed(verify("pass", getPass(), none, none)))) ||
+      failed(verify("start", getStart(), none, started)) ||
+      failed(verify("rest", getRest(), started, visited)) ||
+      failed(verify("finish", getFinish(), visited, getResultTypes())) ||
+      failed(verify("none", getNone(), none, none)))
+    return failure();
   return success();
 }
 

@@ -122,12 +122,8 @@ void WorkLoopLowering::inlineBody(Block *into, ValueRange ids, Value number,
                                   SmallVectorImpl<Value> &ends) {
   SmallVector<Value> arguments;
   for (auto [id, argument] : llvm::zip_equal(ids, loop.getIds())) {
-    int64_t size = 1;
-    for (Operation *user : argument.getUsers())
-      if (auto rows = dyn_cast<WorkRowsOp>(user);
-          rows && rows.getTile() == argument)
-        size = std::max<int64_t>(size, rows.getSize());
-    arguments.push_back(PositionOp::create(rewriter, loc, id, size));
+    arguments.push_back(
+        PositionOp::create(rewriter, loc, id, WorkLoopOp::getRowsOf(argument)));
   }
   arguments.push_back(number);
   llvm::append_range(arguments, carried);
@@ -150,8 +146,9 @@ void WorkLoopLowering::emitPersistent(ArrayRef<Value> grid, Value group) {
   if (isProducer)
     inits.push_back(getBlock());
   unsigned numIds = loop.getNumIds();
-  SmallVector<Type> types(inits.size(), i32Type),
-      afterTypes(numOwn + numIds, i32Type);
+  SmallVector<Type> types(ValueRange(inits).getTypes()),
+      afterTypes(ArrayRef<Type>(types).take_front(numOwn));
+  afterTypes.append(numIds, i32Type);
   auto work = scf::WhileOp::create(rewriter, loc, afterTypes, inits);
   Block *before = rewriter.createBlock(
       &work.getBefore(), {}, types, SmallVector<Location>(types.size(), loc));

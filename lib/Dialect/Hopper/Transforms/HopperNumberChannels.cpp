@@ -66,8 +66,8 @@ static std::optional<Key> getKey(NextUseOp op) {
              op.getReader());
 }
 
-static void collectKeys(Block &block, Counts &counts) {
-  block.walk([&](NextUseOp op) {
+static void collectKeys(Operation *op, Counts &counts) {
+  op->walk([&](NextUseOp op) {
     if (std::optional<Key> key = getKey(op))
       counts.insert({*key, Count()});
   });
@@ -314,18 +314,24 @@ LogicalResult Numbering::runBranch(scf::IfOp branch, Counts &counts) {
 }
 
 /// Counts that grow by a constant from work tile to work tile are a multiple of
-/// the number of work tiles; others are carried.
+/// the number of work tiles; others are carried, and those that go on behind
+/// the loop.
 LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
   Location loc = loop.getLoc();
   Block *body = loop.getBlock();
-  Counts inner;
+  Counts inner, later;
+  for (Operation *op = loop->getNextNode(); op; op = op->getNextNode())
+    collectKeys(op, later);
   llvm::StringMap<Value> carried;
   SmallVector<Key> carriedKeys;
+  SmallVector<std::pair<Key, Value>> changed;
   rewriter.setInsertionPointToStart(body);
   for (auto &[key, count] : counts) {
     if (count.base || count.offset)
       return loop.emitOpError("expects no use of its channels before it");
-    if (std::optional<int64_t> uses = getUses(*body, key)) {
+    std::optional<int64_t> uses = getUses(*body, key);
+    // How many work tiles there were is not known behind the loop.
+    if (uses && (*uses == 0 || !later.contains(key))) {
       Value number = *uses ? mul(loop.getNumber(), *uses) : Value();
       inner.insert({key, Count{number, 0}});
       continue;
@@ -336,6 +342,7 @@ LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
       carriedKeys.push_back(key);
     }
     inner.insert({key, Count{argument, 0}});
+    changed.push_back({key, argument});
   }
   if (failed(run(*body, inner)))
     return failure();
@@ -355,7 +362,11 @@ LogicalResult Numbering::runWork(WorkLoopOp loop, Counts &counts) {
                                  loop.getTiles(), loop.getNumSplits(),
                                  loop.getCounter(), loop.getGroup(), inits);
   next.getBody().takeBody(loop.getBody());
-  rewriter.eraseOp(loop);
+  for (auto [key, argument] : changed)
+    counts[key] = {next.getResult(cast<BlockArgument>(argument).getArgNumber() -
+                                  next.getNumIds() - 1),
+                   0};
+  rewriter.replaceOp(loop, next.getResults().take_front(loop.getNumResults()));
   return success();
 }
 
@@ -398,7 +409,8 @@ struct HopperNumberChannels
     WalkResult walk = getOperation().walk([&](WarpSpecializeOp specialize) {
       for (Region &region : specialize->getRegions()) {
         Counts counts;
-        collectKeys(region.front(), counts);
+        for (Operation &op : region.front())
+          collectKeys(&op, counts);
         if (failed(Numbering(rewriter).run(region.front(), counts)))
           return WalkResult::interrupt();
       }

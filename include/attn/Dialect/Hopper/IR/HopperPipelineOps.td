@@ -24,19 +24,19 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
     The body has the three numbers, that of the part where there are parts, and as an i32 how many work tiles the CTA has had before.
 
     Operands: `batches`, `heads`, `tiles` and `num_splits`, how many there are; `counter`, what a persistent kernel fetches work tiles with (`hopper.fetch_next`), or none;
-    `group`, how many heads take turns in the order, or none for one; `inits`, values of type i32 that are carried from work tile to work tile.
+    `group`, how many heads take turns in the order, or none for one; `inits`, values that are carried from work tile to work tile.
 
     ```mlir
     hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) counter %c : memref<2xi32> { ... }
-    %r = hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) iter_args(%uses = %zero) { ... hopper.end %next : i32 }
+    %r = hopper.work_loop (%b, %h, %t, %n) in (%B, %H, %tiles) iter_args(%uses = %zero) : i32 { ... hopper.end %next : i32 }
     hopper.work_loop (%b, %h, %t, %p, %n) in (%B, %H, %tiles, %parts) { ... }
     ```
 
     Errors: a body with other arguments, or that ends with other than the carried values.
   }];
   let arguments = (ins Index:$batches, Index:$heads, Index:$tiles, Optional<Index>:$num_splits,
-      Optional<MemRefOf<[I32]>>:$counter, Optional<Index>:$group, Variadic<I32>:$inits);
-  let results = (outs Variadic<I32>:$results);
+      Optional<MemRefOf<[I32]>>:$counter, Optional<Index>:$group, Variadic<AnyType>:$inits);
+  let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -47,6 +47,8 @@ def Hopper_WorkLoopOp : Hopper_Op<"work_loop", [AttrSizedOperandSegments,
     /// Batch, head and tile, and the part where there are parts.
     unsigned getNumIds() { return getNumSplits() ? 4 : 3; }
     ValueRange getIds() { return getBlock()->getArguments().take_front(getNumIds()); }
+    /// How many rows each number `id` stands for: those of a tile, or 1.
+    static int64_t getRowsOf(Value id);
     /// How many work tiles the CTA has had before.
     Value getNumber() { return getBlock()->getArgument(getNumIds()); }
     ValueRange getCarried() { return getBlock()->getArguments().drop_front(getNumIds() + 1); }
@@ -106,7 +108,7 @@ def Hopper_SplitOfRangeOp : Hopper_Op<"split_of_range", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def Hopper_EndOp : Hopper_Op<"end", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["WorkLoopOp", "PipelinedForOp", "StepOp", "MaskOp"]>]> {
+    ParentOneOf<["WorkLoopOp", "PipelinedForOp", "StepOp", "MaskOp", "VisitBlocksOp"]>]> {
   let summary = "end a region of a kernel's program";
   let description = "Ends a region and gives the values that its operation returns or carries.";
   let arguments = (ins Variadic<AnyType>:$values);
@@ -204,6 +206,50 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
     /// The place of a step, by position in the schedule, and its stage.
     std::pair<int64_t, int64_t> getPlace(StringRef step);
   }];
+}
+
+def Hopper_VisitBlocksOp : Hopper_Op<"visit_blocks", [AttrSizedOperandSegments,
+    RangedTypesMatchWith<"inits have the types of the results", "results", "inits", "$_self">,
+    RecursiveMemoryEffects]> {
+  let summary = "the loop over the blocks of a work tile, in parts";
+  let description = [{
+    What `hopper-pipeline` makes of a loop whose parts run beside those of another work tile (`hopper-overlap-tiles`). Of `count` blocks that come by channels
+    a replica computes with those from number `first` up to `end`, and gives the others back. In this order:
+
+    * `pass`, for each block before `first`;
+    * if `first < end`: `start`, which has the first block up to its softmax, `rest`, which has the loop over the other ones, and `finish`, which has what is left to do for the last
+      one; otherwise `none`;
+    * `pass`, for each block from `end` on.
+
+    `start` ends with the arguments of `rest`, that with those of `finish`, that with the results, which are `inits` if there are no blocks. Without a
+    `count`, there are `end` blocks, and `first` is 0.
+
+    ```mlir
+    %o = hopper.visit_blocks from %first to %end of %count pass { ... } start {
+      ...
+      hopper.end %p, %shift : vector<128x64xbf16>, vector<1x64xf32>
+    } rest {
+    ^bb0(%p: vector<128x64xbf16>, %shift: vector<1x64xf32>):
+      ...
+      hopper.end %next, %acc : vector<128x64xbf16>, vector<128x64xf32>
+    } finish {
+    ^bb0(%p: vector<128x64xbf16>, %acc: vector<128x64xf32>):
+      ...
+      hopper.end %sum : vector<128x64xf32>
+    } none (%zeros) { ... } : vector<128x64xf32>
+    ```
+
+    Errors: a `count` without `pass`, or `pass` without a `count`; regions that do not end with what the next one, or the operation, expects.
+  }];
+  let arguments = (ins I32:$first, I32:$end, Optional<I32>:$count, Variadic<AnyType>:$inits);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region AnyRegion:$pass, SizedRegion<1>:$start, SizedRegion<1>:$rest,
+      SizedRegion<1>:$finish, SizedRegion<1>:$none);
+  let assemblyFormat = [{
+    `from` $first `to` $end (`of` $count^ `pass` $pass)? `start` $start `rest` $rest `finish` $finish
+    `none` `(` $inits `)` $none attr-dict (`:` type($results)^)?
+  }];
+  let hasRegionVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
