@@ -9,6 +9,7 @@
 #include "Diagnostics.h"
 #include "PassTracker.h"
 #include "attn/JIT/Compiler.h"
+#include "attn/JIT/TuningSpace.h"
 #include "attn/Target/CPU.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -28,6 +29,9 @@ public:
                                         DiagnosticCollector &diagnostics);
   llvm::Expected<std::string> printAfter(mlir::ModuleOp module,
                                          DiagnosticCollector &diagnostics);
+  /// TuningSpace.cpp.
+  llvm::Expected<TuningSpace> getTuningSpace(mlir::ModuleOp module,
+                                             DiagnosticCollector &diagnostics);
 
 private:
   using PipelineBuilder = llvm::function_ref<void(mlir::OpPassManager &)>;

@@ -320,6 +320,12 @@ llvm::Expected<std::string> attn::printAfter(mlir::ModuleOp module,
   return withModule(module, options, ignored, &Compilation::printAfter);
 }
 
+llvm::Expected<TuningSpace>
+attn::getTuningSpace(llvm::StringRef program, const CompileOptions &options) {
+  CompileReport ignored;
+  return withText(program, options, ignored, &Compilation::getTuningSpace);
+}
+
 /// Appends the flags of passes, those of nested pipelines too. Only the text of
 /// a pipeline tells what is nested: "builtin.module(cse,gpu.module(cse{x=1}))".
 static void appendPasses(mlir::OpPassManager &passes,

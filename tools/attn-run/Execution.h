@@ -4,7 +4,7 @@
 #define ATTN_TOOLS_ATTNRUN_EXECUTION_H
 
 #include "Arguments.h"
-#include "GPU.h"
+#include "attn/Tune/GPU.h"
 #include <deque>
 #include <memory>
 

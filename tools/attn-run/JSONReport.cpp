@@ -183,6 +183,32 @@ static void printKernels(OStream &json, const cuda::CudaProgram &program) {
   });
 }
 
+static void printTuning(OStream &json, const tune::TuneResult &tuned) {
+  json.attributeObject("tuning", [&] {
+    const tune::Entry &entry = tuned.entry;
+    json.attribute("program", entry.program);
+    json.attribute("device", entry.device);
+    json.attribute("version", entry.version);
+    json.attribute("bucket", tune::formatBucket(entry.bucket));
+    json.attribute("schedule", entry.schedule);
+    json.attribute("threads", entry.threads);
+    json.attribute("seconds", entry.seconds);
+    json.attribute("spread", entry.spread);
+    json.attribute("untuned_seconds", entry.untunedSeconds);
+    json.attribute("kept", tuned.isKept);
+    if (!tuned.note.empty())
+      json.attribute("note", llvm::json::fixUTF8(tuned.note));
+    json.attributeArray("trials", [&] {
+      for (const tune::Trial &trial : tuned.trials)
+        json.object([&] {
+          json.attribute("schedule", trial.schedule);
+          json.attribute("seconds", trial.seconds);
+          json.attribute("verdict", llvm::json::fixUTF8(trial.verdict));
+        });
+    });
+  });
+}
+
 std::string cli::formatJSON(const Report &report) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -212,6 +238,8 @@ std::string cli::formatJSON(const Report &report) {
     printCompile(json, compile);
     if (report.check)
       printCheck(json, *report.check, report.execution.getResultNames());
+    if (report.tuned)
+      printTuning(json, *report.tuned);
     if (report.bench)
       printBench(json, *report.bench);
     if (report.mask)

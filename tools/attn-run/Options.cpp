@@ -127,6 +127,17 @@ struct CommandLine {
                "by default of 10 or more, for half a second or\n"
                "longer"),
       cl::cat(category)};
+  cl::opt<std::string> tune{
+      "tune", cl::ValueOptional, cl::value_desc("seconds"),
+      cl::desc("Measure which schedule is fastest for these\n"
+               "arguments, in about so many seconds, 30 by default,\n"
+               "and keep it in the tuning database (ATTN_TUNING_DB),\n"
+               "where compilations find it. The program runs with\n"
+               "the result"),
+      cl::cat(category)};
+  cl::opt<bool> tuneWorker{"tune-worker", cl::ReallyHidden,
+                           cl::desc("Run what a --tune asks for"),
+                           cl::cat(category)};
   cl::opt<std::string> baseline{
       "baseline", cl::value_desc("file.mlir"),
       cl::desc("With --bench, measure another program on the same\n"
@@ -298,6 +309,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
   const std::pair<const char *, int> runs[] = {
       {"check", line.check.getNumOccurrences()},
       {"bench", line.bench.getNumOccurrences()},
+      {"tune", line.tune.getNumOccurrences()},
       {"check-lists", line.checkLists.getNumOccurrences()},
       {"out", line.out.getNumOccurrences()},
       {"show-mask", line.showMask.getNumOccurrences()},
@@ -369,6 +381,9 @@ static Error readMask(const CommandLine &line, Options &options) {
 
 static Expected<Options> readOptions(const CommandLine &line) {
   Options options;
+  options.isTuneWorker = line.tuneWorker;
+  if (options.isTuneWorker)
+    return std::move(options);
   if (line.file.size() != 1)
     return makeError(
         line.file.empty()
@@ -413,6 +428,18 @@ static Expected<Options> readOptions(const CommandLine &line) {
     return makeError(llvm::formatv("expects from 1 to {0} runs for --bench, "
                                    "but got '{1}'",
                                    maxRuns, line.bench));
+  options.tune = line.tune.getNumOccurrences();
+  if (!line.tune.empty() &&
+      (StringRef(line.tune).getAsDouble(options.tuneSeconds) ||
+       !(options.tuneSeconds > 0) || options.tuneSeconds > 1e6))
+    return makeError("expects more than 0 seconds for --tune, but got '" +
+                     line.tune + "'");
+  if (options.tune && !options.schedule.empty())
+    return makeError("expects --tune without --schedule, which leaves nothing "
+                     "to choose");
+  if (options.tune && !options.schedules.empty())
+    return makeError("expects --tune without --schedules, as it tries what is "
+                     "around the compiler's own table");
   options.baseline = line.baseline;
   if (line.baseline.getNumOccurrences() && options.baseline.empty())
     return makeError("expects the name of a program for --baseline, but got "

@@ -47,6 +47,11 @@ struct Options {
   std::vector<NamedOption> arguments;
   std::vector<NamedOption> outputs;
   bool check = false;
+  /// Whether the schedule is tuned first, and for how long.
+  bool tune = false;
+  double tuneSeconds = 30;
+  /// Whether this is a child process that runs what is tuned.
+  bool isTuneWorker = false;
   bool bench = false;
   /// Timed runs, 0 for as many as a good median needs.
   int64_t benchRuns = 0;

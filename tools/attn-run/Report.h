@@ -7,6 +7,7 @@
 #include "MaskReport.h"
 #include "SparsityReport.h"
 #include "Timing.h"
+#include "attn/Tune/Tuner.h"
 
 namespace attn::cli {
 
@@ -23,6 +24,7 @@ struct Report {
   std::optional<BenchReport> bench;
   std::optional<MaskReport> mask;
   std::vector<SparsityReport> sparsity = {};
+  std::optional<tune::TuneResult> tuned = {};
 };
 
 std::string formatText(const Report &report);

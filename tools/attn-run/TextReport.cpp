@@ -181,6 +181,12 @@ static void printBench(raw_ostream &os, const BenchReport &bench,
   printTable(os, rows);
 }
 
+static void printTuning(raw_ostream &os, const tune::TuneResult &tuned) {
+  os << "tuning\n  " << tuned.describe() << '\n';
+  if (!tuned.isKept)
+    os << "  not kept: " << tuned.note << '\n';
+}
+
 std::string cli::formatText(const Report &report) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -199,6 +205,8 @@ std::string cli::formatText(const Report &report) {
                   100 * sparsity.density);
   if (report.hasRun && !report.execution.getResults().empty())
     printResults(os, report.execution);
+  if (report.tuned)
+    printTuning(os, *report.tuned);
   if (report.check)
     printCheck(os, *report.check, report.execution.getResultNames());
   if (report.bench)

@@ -5,7 +5,9 @@
 #include "MaskPicture.h"
 #include "Program.h"
 #include "Report.h"
+#include "Tuning.h"
 #include "attn/Support/Npy.h"
+#include "attn/Tune/Worker.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
@@ -228,6 +230,21 @@ static Error runTool(const Options &options, bool &passed) {
   progress.clear();
   if (!kernel)
     return kernel.takeError();
+  std::optional<tune::TuneResult> tuned;
+  if (options.tune) {
+    Expected<tune::TuneResult> result = tuneProgram(
+        options, *program, *kernel,
+        getCompileOptions(options, *program, kernel->device()), progress);
+    progress.clear();
+    if (!result)
+      return result.takeError();
+    tuned = std::move(*result);
+    // Once more, with what is known now.
+    kernel = compileToRun(options, *program, *device, dump, progress);
+    progress.clear();
+    if (!kernel)
+      return kernel.takeError();
+  }
   dump.writeBinaries(kernel->package());
   if (Error error = dump.takeError())
     return error;
@@ -258,6 +275,7 @@ static Error runTool(const Options &options, bool &passed) {
   if (!sparsity)
     return sparsity.takeError();
   report.sparsity = std::move(*sparsity);
+  report.tuned = std::move(tuned);
   if (options.showMask) {
     Expected<MaskReport> mask =
         showMasks(options, *program, *kernel, *execution, progress);
@@ -317,6 +335,10 @@ int main(int argc, char **argv) {
   std::optional<Options> options = parseCommandLine(argc, argv);
   if (!options)
     return 1;
+  if (options->isTuneWorker) {
+    tune::runWorker(0, 1);
+    return 0;
+  }
   bool passed = true;
   if (Error error = runTool(*options, passed)) {
     llvm::errs() << kErrorPrefix << llvm::toString(std::move(error)) << '\n';

@@ -20,6 +20,15 @@ class ModuleOp;
 
 namespace attn {
 
+/// Whether a kernel takes schedules from databases of what was measured.
+enum class Tuning {
+  /// What the compiler chooses.
+  Off,
+  /// What is known to be fastest for extents like those of a call, and
+  /// otherwise what the compiler chooses.
+  Auto
+};
+
 struct CompileOptions {
   /// The function to compile; if empty, the only public one.
   std::string entry;
@@ -44,6 +53,9 @@ struct CompileOptions {
   /// For a GPU, a file with another table of schedules than the compiler's own,
   /// by which it chooses; docs/gpu.md says what is in it.
   std::string schedules;
+  /// For kernels that are loaded; a package has what the compiler chooses. With
+  /// a schedule or a table of them, tuning is off.
+  Tuning tuning = Tuning::Auto;
   /// How sparse structures run: "auto" for what a model of costs says, or
   /// "dense", "blocks", "lists", "gathered", or "xformers" (see
   /// attn-choose-sparsity).

@@ -79,6 +79,10 @@ private:
       : loaded(std::move(loaded)), compileReport(std::move(report)) {}
   static llvm::Expected<Kernel> load(KernelPackage package,
                                      CompileReport report);
+  static llvm::Expected<Kernel> loadTuned(llvm::StringRef program,
+                                          const CompileOptions &options,
+                                          KernelPackage package,
+                                          CompileReport report);
 
   std::shared_ptr<const LoadedKernel> loaded;
   std::shared_ptr<const CompileReport> compileReport;

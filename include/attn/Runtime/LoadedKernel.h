@@ -64,6 +64,12 @@ public:
                   llvm::ArrayRef<TensorView> results,
                   const RunOptions &options) const;
 
+  /// What decides on the code that a call with these inputs runs, of which only
+  /// types and extents are read; "" where there is nothing to decide.
+  virtual std::string describeChoice(llvm::ArrayRef<TensorView> inputs) const {
+    return "";
+  }
+
 protected:
   explicit LoadedKernel(KernelPackage package) : package(std::move(package)) {}
 
@@ -71,6 +77,14 @@ protected:
   virtual llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
                               llvm::ArrayRef<TensorView> results,
                               const RunOptions &options) const = 0;
+
+  /// The same of another kernel with the same inputs and results.
+  static llvm::Error executeOf(const LoadedKernel &kernel,
+                               llvm::ArrayRef<TensorView> inputs,
+                               llvm::ArrayRef<TensorView> results,
+                               const RunOptions &options) {
+    return kernel.execute(inputs, results, options);
+  }
 
   /// What a checked read leaves in its slots if all is well; no index is that.
   static constexpr int64_t kNoIndex = std::numeric_limits<int64_t>::min();

@@ -1,14 +1,14 @@
 //===- GPU.h - The tensors of a run in the memory of a GPU ------*- C++ -*-===//
 
-#ifndef ATTN_TOOLS_ATTNRUN_GPU_H
-#define ATTN_TOOLS_ATTNRUN_GPU_H
+#ifndef ATTN_TUNE_GPU_H
+#define ATTN_TUNE_GPU_H
 
 #include "attn/JIT/Kernel.h"
 #include "attn/Runtime/Cuda/Device.h"
 #include "attn/Support/Tensor.h"
 #include <optional>
 
-namespace attn::cli {
+namespace attn {
 
 /// Copies of the inputs and results of a run on the current GPU.
 class GPU {
@@ -47,6 +47,6 @@ private:
   std::optional<cuda::DeviceBuffer> flush;
 };
 
-} // namespace attn::cli
+} // namespace attn
 
-#endif // ATTN_TOOLS_ATTNRUN_GPU_H
+#endif // ATTN_TUNE_GPU_H

@@ -1,10 +1,10 @@
 //===- GPU.cpp - The tensors of a run in the memory of a GPU --------------===//
 
-#include "GPU.h"
+#include "attn/Tune/GPU.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace attn;
-using namespace attn::cli;
+using namespace attn;
 using llvm::Error;
 using llvm::Expected;
 

@@ -1,0 +1,238 @@
+//===- Contenders.cpp - Kernels that are measured in turn -----------------===//
+
+#include "Contenders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace attn::tune;
+using llvm::Error;
+using llvm::Expected;
+
+/// The number below which a part of all lies.
+static double getQuantile(std::vector<double> numbers, double part) {
+  if (numbers.empty())
+    return 0;
+  llvm::sort(numbers);
+  double at = part * double(numbers.size() - 1);
+  size_t below = size_t(at);
+  size_t above = std::min(below + 1, numbers.size() - 1);
+  return numbers[below] +
+         (at - double(below)) * (numbers[above] - numbers[below]);
+}
+
+double Contender::getMedian() const { return getQuantile(seconds, 0.5); }
+double Contender::getRatio() const {
+  return ratios.empty() ? 1 : getQuantile(ratios, 0.5);
+}
+double Contender::getSpread() const {
+  return getQuantile(seconds, 0.75) - getQuantile(seconds, 0.25);
+}
+
+// A kernel on a GPU may have to be compiled by the driver when it is loaded.
+static constexpr WorkerProcess::Seconds kLoadLimit(120);
+
+/// How long runs may take in all before they count as hanging.
+static WorkerProcess::Seconds getLimit(double usual, size_t count) {
+  return WorkerProcess::Seconds(5 + 50 * usual * double(count));
+}
+
+Error Race::restart() {
+  worker.reset();
+  numLoaded = 0;
+  for (Contender &contender : contenders)
+    contender.number = std::nullopt;
+  Expected<WorkerProcess> started = WorkerProcess::start(command);
+  if (!started)
+    return started.takeError();
+  worker.emplace(std::move(*started));
+  for (const std::string &input : inputCommands)
+    if (Expected<std::string> answer = worker->ask(input, kLoadLimit); !answer)
+      return answer.takeError();
+  return load(contenders[0]);
+}
+
+Error Race::load(Contender &contender) {
+  Expected<std::string> answer =
+      worker->ask("load " + contender.file, kLoadLimit);
+  if (!answer)
+    return ++numLoaded, answer.takeError();
+  size_t number = numLoaded++;
+  // The first run loads the code.
+  answer = worker->ask(llvm::formatv("run {0}", number), kLoadLimit);
+  if (!answer)
+    return answer.takeError();
+  if (&contender != &contenders[0] && !contender.isChecked) {
+    answer = worker->ask(
+        llvm::formatv("compare {0} {1}", number, *contenders[0].number),
+        kLoadLimit);
+    if (!answer)
+      return llvm::createStringError("gives other results: " +
+                                     llvm::toString(answer.takeError()));
+    contender.isChecked = true;
+  }
+  contender.number = number;
+  return Error::success();
+}
+
+Error Race::start() {
+  if (Error error = restart())
+    return error;
+  // Once to warm up, and once to know how long it takes.
+  for (int i = 0; i < 2; ++i) {
+    Expected<std::vector<double>> times = measure(contenders[0], 1);
+    if (!times)
+      return times.takeError();
+    usual = getQuantile(*times, 0.5);
+  }
+  return Error::success();
+}
+
+Expected<std::vector<double>> Race::measure(Contender &contender,
+                                            size_t count) {
+  std::string question = llvm::formatv("measure {0} {1} {2}", *contender.number,
+                                       contender.threads, count);
+  // Before the first time is known, a minute.
+  Expected<std::string> answer =
+      worker->ask(question, usual > 0 ? getLimit(usual, count) : kLoadLimit);
+  if (!answer)
+    return answer.takeError();
+  std::vector<double> times;
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::StringRef(*answer).split(words, ' ', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef word : words)
+    if (word.getAsDouble(times.emplace_back()) || times.back() <= 0)
+      return llvm::createStringError("expects times of runs, but got '" +
+                                     *answer + "'");
+  if (times.empty())
+    return llvm::createStringError("expects times of runs, but got none");
+  return times;
+}
+
+void Race::takeTurn(Contender &contender) {
+  // So many runs that they take some milliseconds.
+  constexpr double turnSeconds = 4e-3;
+  auto count =
+      size_t(std::clamp(turnSeconds / std::max(usual, 1e-7), 1.0, 20.0));
+  auto turn = [&]() -> Error {
+    if (!worker->isRunning())
+      if (Error error = restart())
+        return error;
+    if (!contender.number)
+      if (Error error = load(contender))
+        return error;
+    Expected<std::vector<double>> first = measure(contenders[0], count);
+    if (!first)
+      return first.takeError();
+    Expected<std::vector<double>> other = measure(contender, count);
+    if (!other)
+      return other.takeError();
+    llvm::append_range(contenders[0].seconds, *first);
+    llvm::append_range(contender.seconds, *other);
+    contender.ratios.push_back(getQuantile(*other, 0.5) /
+                               getQuantile(*first, 0.5));
+    usual = contenders[0].getMedian();
+    return Error::success();
+  };
+  if (Error error = turn())
+    contender.verdict = llvm::toString(std::move(error));
+}
+
+void Race::tell(llvm::StringRef what) {
+  if (progress)
+    progress(llvm::formatv("{0}, best so far {1:F2}x", what,
+                           1 / contenders[findBest()].getRatio())
+                 .str());
+}
+
+void Race::run() {
+  std::vector<size_t> left;
+  for (size_t i = 1; i < contenders.size(); ++i)
+    if (contenders[i].verdict.empty())
+      left.push_back(i);
+  for (size_t turns = 1; !left.empty() && hasTime(); turns *= 2) {
+    for (auto [n, i] : llvm::enumerate(left)) {
+      tell(llvm::formatv("measuring {0} of {1}", n + 1, left.size()).str());
+      for (size_t turn = 0;
+           turn < turns && contenders[i].verdict.empty() && hasTime(); ++turn)
+        takeTurn(contenders[i]);
+    }
+    llvm::erase_if(left, [&](size_t i) {
+      return !contenders[i].verdict.empty() || contenders[i].ratios.empty();
+    });
+    llvm::sort(left, [&](size_t a, size_t b) {
+      return contenders[a].getRatio() < contenders[b].getRatio();
+    });
+    if (left.size() <= 2 && turns >= 4)
+      break;
+    // The second half goes, but for what is about as fast as the best.
+    size_t half = std::max<size_t>((left.size() + 1) / 2, 2);
+    while (left.size() > half &&
+           contenders[left.back()].getRatio() >
+               1.01 * contenders[left.front()].getRatio()) {
+      contenders[left.back()].verdict = "slower";
+      left.pop_back();
+    }
+    if (turns >= 8)
+      break;
+  }
+  for (Contender &contender : llvm::drop_begin(contenders))
+    if (contender.verdict.empty() && contender.ratios.empty())
+      contender.verdict = "no time to measure it";
+}
+
+size_t Race::findBest() const {
+  size_t best = 0;
+  // One turn says little: half of what it promises.
+  auto getScore = [](const Contender &contender) {
+    double ratio = contender.getRatio();
+    return contender.ratios.size() < 3 ? (1 + ratio) / 2 : ratio;
+  };
+  for (size_t i = 1; i < contenders.size(); ++i)
+    if (contenders[i].verdict.empty() && !contenders[i].ratios.empty() &&
+        getScore(contenders[i]) < getScore(contenders[best]))
+      best = i;
+  return best;
+}
+
+void Race::decide(size_t &best) {
+  constexpr size_t enough = 15;
+  // What is less is noise, or not worth another kernel. That fewer threads are
+  // faster may be the doing of other processes, and has to be plain.
+  auto getGain = [](const Contender &contender) {
+    return contender.threads == 0 ? 0.98 : 0.9;
+  };
+  while (best != 0) {
+    Contender &contender = contenders[best];
+    while (contender.verdict.empty() && contender.ratios.size() < enough &&
+           hasTime())
+      takeTurn(contender);
+    bool isFaster = contender.verdict.empty() && contender.ratios.size() >= 3 &&
+                    contender.getRatio() < getGain(contender) &&
+                    getQuantile(contender.ratios, 0.75) < 1;
+    if (isFaster)
+      break;
+    if (contender.verdict.empty())
+      contender.verdict = "not surely faster";
+    best = findBest();
+  }
+  // With no other, the first one has no times yet.
+  if (contenders[0].seconds.empty()) {
+    if (!worker->isRunning())
+      if (Error error = restart()) {
+        llvm::consumeError(std::move(error));
+        contenders[0].seconds.push_back(usual);
+        return;
+      }
+    Expected<std::vector<double>> times = measure(contenders[0], 10);
+    if (times)
+      contenders[0].seconds = std::move(*times);
+    else
+      contenders[0].seconds.push_back(
+          (llvm::consumeError(times.takeError()), usual));
+  }
+  for (size_t i = 1; i < contenders.size(); ++i)
+    if (i != best && contenders[i].verdict.empty())
+      contenders[i].verdict = "slower";
+}

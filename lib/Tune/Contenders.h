@@ -1,0 +1,83 @@
+//===- Contenders.h - Kernels that are measured in turn ---------*- C++ -*-===//
+
+#ifndef ATTN_LIB_TUNE_CONTENDERS_H
+#define ATTN_LIB_TUNE_CONTENDERS_H
+
+#include "attn/Tune/Worker.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/Twine.h"
+#include <functional>
+#include <optional>
+
+namespace attn::tune {
+
+using Clock = std::chrono::steady_clock;
+
+/// A kernel that is measured; the first one is what the compiler chooses.
+struct Contender {
+  std::string schedule;
+  /// 0 for all.
+  int64_t threads = 0;
+  /// Its package.
+  std::string file;
+  /// Why it is out, "" if it is not.
+  std::string verdict;
+  /// Times of runs, and for each turn how many times as long as the first
+  /// contender it took.
+  std::vector<double> seconds, ratios;
+  /// Its number in the worker that runs.
+  std::optional<size_t> number;
+  bool isChecked = false;
+
+  double getMedian() const;
+  double getRatio() const;
+  /// From the first to the third quartile.
+  double getSpread() const;
+};
+
+/// Measures contenders against the first one, and drops half of them after each
+/// round.
+class Race {
+public:
+  Race(std::vector<std::string> command, std::vector<std::string> inputCommands,
+       std::vector<Contender> &contenders)
+      : command(std::move(command)), inputCommands(std::move(inputCommands)),
+        contenders(contenders) {}
+
+  /// Starts a worker with the first contender, and checks that it runs.
+  llvm::Error start();
+  /// Measures those that are not out, and new ones.
+  void run();
+  /// The fastest one so far.
+  size_t findBest() const;
+  /// Measures the best one until it is sure to be faster than the first, or
+  /// makes the first one the best.
+  void decide(size_t &best);
+
+  Clock::time_point end;
+  std::function<void(const llvm::Twine &step)> progress;
+
+private:
+  llvm::Error restart();
+  /// Makes a contender one of the worker, which runs it and compares results.
+  llvm::Error load(Contender &contender);
+  llvm::Expected<std::vector<double>> measure(Contender &contender,
+                                              size_t count);
+  /// One turn of the first contender and of another one, which is out if it
+  /// fails.
+  void takeTurn(Contender &contender);
+  bool hasTime() const { return Clock::now() < end; }
+  void tell(llvm::StringRef what);
+
+  std::vector<std::string> command, inputCommands;
+  std::vector<Contender> &contenders;
+  std::optional<WorkerProcess> worker;
+  /// How many kernels the worker was given.
+  size_t numLoaded = 0;
+  /// Of a run of the first contender, in seconds.
+  double usual = 0;
+};
+
+} // namespace attn::tune
+
+#endif // ATTN_LIB_TUNE_CONTENDERS_H

@@ -1,0 +1,297 @@
+//===- Tuner.cpp - Measures which schedule is fastest ---------------------===//
+
+#include "attn/Tune/Tuner.h"
+#include "Contenders.h"
+#include "attn/JIT/TuningSpace.h"
+#include "attn/Runtime/ThreadCount.h"
+#include "attn/Support/Npy.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <atomic>
+#include <thread>
+
+using namespace attn;
+using namespace attn::tune;
+using llvm::Error;
+using llvm::Expected;
+
+std::vector<int64_t> tune::getFreeExtents(llvm::ArrayRef<TensorInfo> infos,
+                                          llvm::ArrayRef<Shape> shapes) {
+  std::vector<int64_t> extents;
+  for (auto [info, shape] : llvm::zip(infos, shapes))
+    for (auto [expected, extent] : llvm::zip(info.shape, shape))
+      if (expected < 0)
+        extents.push_back(extent);
+  return extents;
+}
+
+std::string TuneResult::describe() const {
+  size_t dropped = llvm::count_if(
+      trials, [](const Trial &trial) { return trial.seconds == 0; });
+  std::string counts = llvm::formatv(
+      "{0} candidates measured, {1} dropped before", entry.tried, dropped);
+  if (entry.schedule.empty() && entry.threads == 0)
+    return llvm::formatv("the compiler's choice stays, {0:F1} us; {1}",
+                         1e6 * entry.seconds, counts);
+  std::string what =
+      entry.schedule.empty() ? "the compiler's choice" : entry.schedule;
+  if (entry.threads != 0)
+    what += llvm::formatv(" on {0} thread{1}", entry.threads,
+                          entry.threads == 1 ? "" : "s");
+  return llvm::formatv("{0} takes {1:F1} us and the compiler's choice {2:F1} "
+                       "us, {3:F2} times as long; {4}",
+                       what, 1e6 * entry.seconds, 1e6 * entry.untunedSeconds,
+                       getSpeedup(), counts);
+}
+
+//===----------------------------------------------------------------------===//
+// Files of a tuning
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A folder that goes with what is in it.
+class Folder {
+public:
+  Error create() {
+    if (std::error_code code =
+            llvm::sys::fs::createUniqueDirectory("attn-tune", path))
+      return llvm::createStringError("cannot make a folder to tune in: " +
+                                     code.message());
+    return Error::success();
+  }
+  ~Folder() {
+    if (!path.empty())
+      llvm::sys::fs::remove_directories(path);
+  }
+  std::string get(const llvm::Twine &name) const {
+    return (path + "/" + name).str();
+  }
+
+private:
+  llvm::SmallString<128> path;
+};
+} // namespace
+
+static Error writeFile(const std::string &path, llvm::StringRef bytes) {
+  std::error_code code;
+  llvm::raw_fd_ostream os(path, code);
+  if (!code) {
+    os << bytes;
+    os.close();
+    code = os.error();
+    os.clear_error();
+  }
+  if (code)
+    return llvm::createStringError("cannot write '" + path +
+                                   "': " + code.message());
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+/// Why a package is not worth running, or "".
+static std::string findFlaw(const KernelPackage &package) {
+  if (!package.program)
+    return "";
+  for (const cuda::LaunchInfo &launch : package.program->launches)
+    for (const cuda::Variant &variant : launch.variants)
+      if (variant.resources && variant.resources->spillBytes > 0)
+        return llvm::formatv("spills {0} bytes", variant.resources->spillBytes);
+  return "";
+}
+
+/// Compiles candidates on several threads until half of the time is over.
+static void compileAll(llvm::StringRef program, const CompileOptions &compile,
+                       std::vector<Contender> &contenders,
+                       const KernelPackage &incumbent, const Folder &folder,
+                       const TuneOptions &options, Clock::time_point start) {
+  std::atomic<size_t> next = 1;
+  auto work = [&] {
+    for (size_t i; (i = next++) < contenders.size();) {
+      Contender &contender = contenders[i];
+      std::chrono::duration<double> elapsed = Clock::now() - start;
+      if (elapsed.count() > options.seconds / 2) {
+        contender.verdict = "no time to compile it";
+        continue;
+      }
+      CompileOptions own = compile;
+      own.schedule = contender.schedule;
+      Expected<KernelPackage> package = compileToPackage(program, own);
+      if (!package) {
+        // The first line tells enough.
+        contender.verdict = "does not compile: " +
+                            llvm::StringRef(llvm::toString(package.takeError()))
+                                .split('\n')
+                                .first.str();
+        continue;
+      }
+      contender.verdict = findFlaw(*package);
+      if (package->object == incumbent.object && !package->program)
+        contender.verdict = "has the code of the compiler's choice";
+      if (!contender.verdict.empty())
+        continue;
+      contender.file = folder.get(llvm::Twine(i) + ".attn");
+      if (Error error = writeFile(contender.file, package->toBytes()))
+        contender.verdict = llvm::toString(std::move(error));
+    }
+  };
+  std::vector<std::thread> threads;
+  size_t count = std::min<size_t>(getNumAvailableCpus(), 8);
+  for (size_t i = 0; i < count; ++i)
+    threads.emplace_back(work);
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+static std::string describeShapes(llvm::ArrayRef<TensorInfo> infos,
+                                  llvm::ArrayRef<Shape> shapes) {
+  std::string text;
+  for (auto [info, shape] : llvm::zip(infos, shapes)) {
+    if (shape.empty())
+      continue;
+    text += (text.empty() ? "" : " ") + info.name + "=";
+    for (auto [dim, extent] : llvm::enumerate(shape))
+      text += (dim == 0 ? "" : "x") + std::to_string(extent);
+  }
+  return text;
+}
+
+Expected<TuneResult> tune::tune(llvm::StringRef program,
+                                const CompileOptions &compile,
+                                llvm::ArrayRef<const Tensor *> inputs,
+                                const TuneOptions &options) {
+  Clock::time_point start = Clock::now();
+  if (!(options.seconds > 0))
+    return llvm::createStringError(
+        llvm::formatv("expects more than 0 seconds to tune, but got {0}",
+                      options.seconds)
+            .str());
+  if (!compile.schedule.empty())
+    return llvm::createStringError("expects no schedule with a tuning");
+  auto tell = [&](const llvm::Twine &step) {
+    if (options.progress)
+      options.progress(step.str());
+  };
+  tell("finding schedules");
+  Expected<TuningPlace> place = getTuningPlace(compile);
+  if (!place)
+    return place.takeError();
+  Expected<TuningSpace> space = getTuningSpace(program, compile);
+  if (!space)
+    return space.takeError();
+  if (!space->obstacle.empty())
+    return llvm::createStringError("nothing to tune: " + space->obstacle);
+  CompileOptions untuned = compile;
+  untuned.tuning = Tuning::Off;
+  Expected<KernelPackage> incumbent = compileToPackage(program, untuned);
+  if (!incumbent)
+    return incumbent.takeError();
+  const KernelMetadata &metadata = incumbent->metadata;
+  std::vector<Shape> shapes;
+  for (const Tensor *tensor : inputs)
+    shapes.push_back(Shape(tensor->getShape()));
+
+  Folder folder;
+  if (Error error = folder.create())
+    return std::move(error);
+  std::vector<std::string> inputCommands;
+  for (auto [number, tensor] : llvm::enumerate(inputs)) {
+    std::string file = folder.get("input" + llvm::Twine(number) + ".npy");
+    if (Error error = writeNpy(file, *tensor))
+      return std::move(error);
+    inputCommands.push_back(
+        llvm::formatv("input {0} {1}", file, int(tensor->getDType())));
+  }
+
+  std::vector<Contender> contenders(1);
+  for (const TuningCandidate &candidate :
+       llvm::ArrayRef(space->candidates).take_front(options.maxCandidates)) {
+    Contender contender;
+    contender.schedule = candidate.schedule;
+    contenders.push_back(std::move(contender));
+  }
+  contenders[0].file = folder.get("0.attn");
+  if (Error error = writeFile(contenders[0].file, incumbent->toBytes()))
+    return std::move(error);
+  tell(llvm::formatv("compiling {0} schedules", contenders.size() - 1).str());
+  compileAll(program, untuned, contenders, *incumbent, folder, options, start);
+
+  std::vector<std::string> worker = options.worker;
+  if (const char *named = std::getenv("ATTN_TUNE_WORKER"))
+    worker = {named};
+  Race race(std::move(worker), std::move(inputCommands), contenders);
+  if (Error error = race.start())
+    return std::move(error);
+  race.end = start + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(options.seconds));
+  race.progress = tell;
+  race.run();
+  // Fewer threads are worth a try where there is little work, for the two
+  // schedules that are best so far.
+  if (compile.device == DeviceKind::CPU && getNumAvailableCpus() > 1) {
+    size_t best = race.findBest();
+    for (int32_t threads = getNumAvailableCpus() / 2; threads >= 1;
+         threads /= 2) {
+      Contender fewer;
+      fewer.schedule = contenders[best].schedule;
+      fewer.file = contenders[best].file;
+      fewer.threads = threads;
+      contenders.push_back(std::move(fewer));
+    }
+    race.run();
+  }
+  size_t best = race.findBest();
+  race.decide(best);
+  const Contender &winner = contenders[best];
+
+  TuneResult result;
+  Entry &entry = result.entry;
+  entry.program = space->program;
+  entry.device = place->device;
+  entry.version = place->version;
+  entry.bucket = getBucket(getFreeExtents(metadata.inputs, shapes));
+  entry.schedule = winner.schedule;
+  entry.threads = winner.threads;
+  entry.untunedSeconds = contenders[0].getMedian();
+  entry.seconds = best == 0 ? entry.untunedSeconds
+                            : entry.untunedSeconds * winner.getRatio();
+  entry.spread = winner.getSpread();
+  entry.name = metadata.entry;
+  entry.extents = describeShapes(metadata.inputs, shapes);
+  entry.time = std::chrono::duration_cast<std::chrono::seconds>(
+                   std::chrono::system_clock::now().time_since_epoch())
+                   .count();
+  for (const Contender &contender : contenders) {
+    Trial trial;
+    trial.schedule = contender.schedule.empty() ? "the compiler's choice"
+                                                : contender.schedule;
+    if (contender.threads != 0)
+      trial.schedule += llvm::formatv(", {0} threads", contender.threads);
+    trial.verdict = contender.verdict;
+    if (!contender.seconds.empty())
+      trial.seconds = contender.getMedian();
+    entry.tried += !contender.seconds.empty();
+    result.trials.push_back(std::move(trial));
+  }
+  if (options.database.empty()) {
+    result.note = "there is no database to keep it in";
+    return result;
+  }
+  Expected<Database> database =
+      Database::open(options.database, /*isWritten=*/true);
+  Error error =
+      database ? database->put(entry, result.trials) : database.takeError();
+  result.isKept = !error;
+  result.note = llvm::toString(std::move(error));
+  return result;
+}
