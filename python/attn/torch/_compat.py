@@ -1,5 +1,7 @@
 """What differs between versions of PyTorch, and what has no public name there."""
 
+import contextlib
+
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
@@ -26,6 +28,12 @@ def is_transformed():
     return torch._C._are_functorch_transforms_active()
 
 
+# torch.autograd.Function without what torch.func needs, which takes a while.
+OuterFunction = getattr(
+    torch.autograd.function, "_SingleLevelFunction", torch.autograd.Function
+)
+
+
 def is_batched(value):
     """Whether a value is a tensor that torch.func.vmap has made."""
     return isinstance(value, torch.Tensor) and torch._C._functorch.is_batchedtensor(
@@ -36,6 +44,16 @@ def is_batched(value):
 def current_stream(device):
     """The stream of CUDA that PyTorch works on, as an integer."""
     return torch._C._cuda_getCurrentRawStream(device.index)
+
+
+def on_device(device):
+    """A context in which a device of CUDA is the current one."""
+    if torch._C._cuda_getDevice() == device.index:
+        return _here
+    return torch.cuda.device(device)
+
+
+_here = contextlib.nullcontext()
 
 
 # ===----------------------------------------------------------------------===

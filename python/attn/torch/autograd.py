@@ -6,28 +6,24 @@ from .._errors import Unsupported
 from . import _compat, layout
 
 
-def apply(kernels, query, key, value, *arguments):
-    """The output and the log-sum-exp; `arguments` are the tensors and numbers
-    that the program takes. Of the call, its inputs and both results are kept."""
-    function = _Transformed if _compat.is_transformed() else _Attention
-    return function.apply(kernels, query, key, value, *arguments)
+class Attention(_compat.OuterFunction):
+    """`apply(kernels, query, key, value, *arguments)` returns the output and the
+    log-sum-exp; `arguments` are the tensors and numbers that the program takes.
+    Of the call, its inputs and both results are kept. Not for torch.func."""
 
-
-class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, kernels, query, key, value, *arguments):
-        inputs = kernels, query, key, value, *arguments
+    def forward(ctx, *inputs):
+        kernels, query, key, value, *arguments = inputs
         output = kernels.run(query, key, value, arguments, True)
-        _Attention.keep(ctx, inputs, output)
+        Attention.keep(ctx, inputs, output)
         return output
 
     @staticmethod
     def keep(ctx, inputs, output):
-        kernels, *inputs = inputs
-        ctx.kernels = kernels
+        ctx.kernels, *tensors = inputs
         # Numbers, and None where there is a tensor.
-        ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in inputs]
-        tensors = [x for x, n in zip(inputs, ctx.numbers) if n is None]
+        ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in tensors]
+        tensors = [x for x, n in zip(tensors, ctx.numbers) if n is None]
         ctx.save_for_backward(*tensors, *output)
         ctx.set_materialize_grads(False)
 
@@ -50,8 +46,8 @@ class _Attention(torch.autograd.Function):
         return tuple(next(gradients) if want else None for want in ctx.needs_input_grad)
 
 
-class _Transformed(_Attention):
-    """The same for torch.func, which wants two steps. As PyTorch asks for the
+class Transformed(torch.autograd.Function):
+    """The same where torch.func is at work, which wants two steps. As PyTorch asks for the
     signature of `forward` at each call, it takes longer."""
 
     @staticmethod
@@ -60,7 +56,9 @@ class _Transformed(_Attention):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        _Attention.keep(ctx, inputs, output)
+        Attention.keep(ctx, inputs, output)
+
+    backward = staticmethod(Attention.backward)
 
 
 class _Gradient(torch.autograd.Function):

@@ -35,7 +35,7 @@ def operator(program, query, key, value, scale, compile_options, numbers=()):
     """The output and the log-sum-exp by attn::forward. `numbers` are (scalar of
     the program, value) where that is a symbol of the graph."""
     # Places in code that PyTorch has generated are of no use.
-    program._relocate = None
+    program.relocate = None
     variant = kernels.variant_of(query, key, value, scale)
     wanted = Variant(**dict(variant), lse=True)
     # In one line: code that Inductor makes has it in a comment, too.

@@ -6,8 +6,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._errors import Unsupported
-from ..trace import Variant as TraceVariant
-from ..trace import trace
+from ..trace.reuse import program_of
 from . import _compat, autograd, compiled, kernels, layout, mask, options
 from ._compat import AuxOutput
 from .errors import CaptureError, InvalidArgument
@@ -166,16 +165,16 @@ def _check_captures(program, query):
 
 def arguments(program, query):
     """What kernels take behind q, k and v."""
-    variant = TraceVariant(dtype=kernels.NAMES[query.dtype])
     return [
         x if isinstance(x, (torch.Tensor, int, float)) else torch.as_tensor(x)
-        for x in program.arguments(variant)
+        for x in program.values("f64" if query.dtype == torch.float64 else "f32")
     ]
 
 
 def call(found, query, key, value, captured, wants_lse):
     """Runs kernels, with a gradient where one is wanted."""
-    if _compat.is_transformed() and any(
+    transformed = _compat.is_transformed()
+    if transformed and any(
         map(_compat.is_batched, (query, key, value, *captured))
     ):
         raise Unsupported(
@@ -195,7 +194,8 @@ def call(found, query, key, value, captured, wants_lse):
             for x in (query, key, value, *captured)
         ]
     ):
-        return autograd.apply(found, query, key, value, *captured)
+        function = autograd.Transformed if transformed else autograd.Attention
+        return function.apply(found, query, key, value, *captured)
     return found.run(query, key, value, captured, wants_lse)
 
 
@@ -203,7 +203,7 @@ def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_o
     """The output and the log-sum-exp, which may be None if it is not wanted."""
     if torch.compiler.is_dynamo_compiling():
         return compiled.dispatch(query, key, value, score_mod, mask_mod, scale)
-    program = trace(score_mod, mask_mod, namespace="torch", device=query.device)
+    program = program_of(score_mod, mask_mod, query.device)
     if program.captures:
         _check_captures(program, query)
     # A graph that is made of real tensors has the operator, too.

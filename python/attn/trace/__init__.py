@@ -11,10 +11,12 @@ with values that record what is done with them. docs/python.md tells what they
 may do.
 """
 
+import functools
 import os
 import sys
 
-from . import arrays, functions, library  # noqa: F401 (they define functions)
+from . import arrays, library  # noqa: F401 (they define functions)
+from . import functions as calls
 from .errors import TraceError
 from .listing import write_log
 from .ops import NAMES
@@ -54,16 +56,21 @@ def trace(score_mod=None, mask_mod=None, *, namespace=None, device=None):
 
     Raises TraceError for what no program can do, with the line of the function.
     """
+    if namespace is None:
+        namespace = "torch" if "torch" in sys.modules else "numpy"
     program = _trace(score_mod, mask_mod, namespace, device, False)
-    program._relocate = lambda: _trace(score_mod, mask_mod, namespace, device, True)
+    program.relocate = relocate(score_mod, mask_mod, namespace, device)
     if "trace" in os.environ.get("ATTN_LOG", "").split(","):
         write_log(program)
     return program
 
 
+def relocate(*arguments):
+    """What traces again, with the places of operations."""
+    return functools.partial(_trace, *arguments, True)
+
+
 def _trace(score_mod, mask_mod, namespace, device, located):
-    if namespace is None:
-        namespace = "torch" if "torch" in sys.modules else "numpy"
     options = {"namespace": namespace, "device": device, "located": located}
     recorder = Recorder(SCORE_KINDS, **options)
     score = mask = None
@@ -71,7 +78,9 @@ def _trace(score_mod, mask_mod, namespace, device, located):
         score = _run(score_mod, recorder, "score_mod")
     if mask_mod is not None:
         mask = _run(mask_mod, Recorder(MASK_KINDS, recorder, **options), "mask_mod")
-    return Program(score, mask, recorder.captures, recorder.scalars)
+    program = Program(score, mask, recorder.captures, recorder.scalars)
+    program.is_direct = recorder.is_direct
+    return program
 
 
 def _run(function, recorder, name):
@@ -84,7 +93,7 @@ def _run(function, recorder, name):
         if "torch" in sys.modules:
             from .torch_mode import CaptureMode
 
-            with CaptureMode():
+            with CaptureMode(recorder):
                 result = traced(*values)
         else:
             result = traced(*values)
@@ -106,7 +115,7 @@ def _result(function, result, recorder, name):
     if isinstance(result, (bool, int, float)):
         return recorder.constant(result)
     if getattr(result, "shape", None) == ():
-        result = functions.operand(recorder, result)
+        result = calls.operand(recorder, result)
     if not isinstance(result, Scalar):
         what = (
             f"an array of shape {result.shape}"
@@ -185,7 +194,7 @@ class capture:
 
     def __getitem__(self, key):
         traced = next(
-            (x for x in functions.flatten(key) if isinstance(x, Traced)), None
+            (x for x in calls.flatten(key) if isinstance(x, Traced)), None
         )
         if traced is None:
             return self.tensor[key]
@@ -199,7 +208,7 @@ def _helper(name):
         )
         if traced is None:
             raise TraceError(f"expects a traced value, but '{name}' got none")
-        return functions.call(traced._recorder, name, args, kwargs)
+        return calls.call(traced._recorder, name, args, kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{name} of traced values."

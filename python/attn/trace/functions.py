@@ -206,6 +206,8 @@ def flatten(value):
 def call_torch(func, args, kwargs):
     """A function of PyTorch with traced values among its arguments."""
     name = getattr(func, "__name__", str(func))
+    if name == "__getitem__":
+        return proxy.read(*args)
     traced = next(
         (
             x
@@ -214,10 +216,6 @@ def call_torch(func, args, kwargs):
         ),
         None,
     )
-    if name == "__getitem__":
-        key = args[1]
-        traced = next(x for x in flatten(key) if isinstance(x, proxy.Traced))
-        return proxy.Table(traced._recorder, args[0])[key]
     if name == "__setitem__" or (name.endswith("_") and not name.endswith("__")):
         raise mutation(name)
     if traced is None:

@@ -1,6 +1,7 @@
 """Programs: what a trace makes, and their text in MLIR."""
 
 import dataclasses
+import math
 import typing
 
 from .._errors import InvalidArgument
@@ -12,6 +13,8 @@ from .recorder import typed
 _SCALAR_TYPES = {"B": "i1", "I": "index", "P": "index"}
 _LAYOUTS = ("bhsd", "bshd")
 _FLOATS = ("f64", "f32", "f16", "bf16")
+# The greatest finite numbers.
+_MOST = {"f32": 3.4028234663852886e38, "f64": 1.7976931348623157e308}
 
 
 class Region(typing.NamedTuple):
@@ -86,35 +89,43 @@ class Program:
     scalars      tuple of ScalarSlot, in the order of the inputs after those
     """
 
-    def __init__(self, score, mask, captures, scalars, relocate=None):
+    # Traces again, with the places of operations.
+    relocate = None
+    # Whether it reads tensors as its functions do, and nothing that was computed
+    # from them while these were traced.
+    is_direct = False
+
+    def __init__(self, score, mask, captures, scalars, key=None):
         self.score = score
         self.mask = mask
         self.captures = tuple(captures)
         self.scalars = tuple(scalars)
-        # Traces again, with the places of operations.
-        self._relocate = relocate
+        self._key = key
 
     def key(self):
         """What decides the program, to look kernels up by: equal for two
         programs that differ in the values of captures and scalars alone."""
-        return (
-            self.score and self.score[:3],
-            self.mask and self.mask[:3],
-            tuple([capture.spec() for capture in self.captures]),
-            tuple([slot.kind for slot in self.scalars]),
-        )
+        if self._key is None:
+            self._key = (
+                self.score and self.score[:3],
+                self.mask and self.mask[:3],
+                tuple([capture.spec() for capture in self.captures]),
+                tuple([slot.kind for slot in self.scalars]),
+            )
+        return self._key
 
     def arguments(self, variant=None):
         """What a kernel takes after q, k and v: captures, then scalars. Not the
         scale, where that is an input."""
-        most = 1.7976931348623157e308
-        if variant is None or variant.float_type == "f32":
-            most = 3.4028234663852886e38
+        return self.values("f32" if variant is None else variant.float_type)
+
+    def values(self, float_type):
+        """The `arguments` for scores of a type, "f32" or "f64"."""
+        most = _MOST[float_type]
         values = [c.tensor if not c.padded else _pad(c.tensor) for c in self.captures]
-        infinity = float("inf")
         for kind, value in self.scalars:
             if kind == "F" and abs(value) > most:
-                value = infinity if value > 0 else -infinity
+                value = math.copysign(math.inf, value)
             values.append(value)
         return values
 
@@ -135,10 +146,10 @@ class Program:
     def located(self):
         """The same program with the places of its operations, if tracing again
         gives the same."""
-        if self._relocate is None:
+        if self.relocate is None:
             return self
         try:
-            located = self._relocate()
+            located = self.relocate()
         except Exception:
             # Not the same function as the first time: only the places are lost.
             return self

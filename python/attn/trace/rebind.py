@@ -12,6 +12,7 @@ import itertools
 import sys
 import types
 
+from .._tensors import Bitcast
 from .errors import PACKAGES, TraceError, is_library
 from .proxy import hold, is_array
 
@@ -75,7 +76,11 @@ class Rebinder:
 
     def needs(self, value, seen=None):
         """Whether arrays are within reach."""
-        if type(value) in _PLAIN:
+        kind = type(value)
+        leads_nowhere = _leaves.get(kind)
+        if leads_nowhere is None:
+            leads_nowhere = _leaves[kind] = _is_leaf(value)
+        if leads_nowhere:
             return False
         if is_array(value):
             return True
@@ -83,7 +88,10 @@ class Rebinder:
         if id(value) in seen or len(seen) > _MOST_VISITED:
             return False
         seen.add(id(value))
-        return any(self.needs(child, seen) for child in self._children(value))
+        for child in self._children(value):
+            if self.needs(child, seen):
+                return True
+        return False
 
     def _children(self, value):
         if isinstance(value, types.FunctionType):
@@ -201,6 +209,16 @@ _PLAIN = (
 )
 
 
+_PARTS = (
+    types.FunctionType,
+    types.MethodType,
+    functools.partial,
+    list,
+    tuple,
+    dict,
+)
+
+
 def _attributes(value):
     yield from getattr(value, "__dict__", {}).values()
     for base in type(value).__mro__:
@@ -222,6 +240,20 @@ def _is_object(value):
             x.__module__.partition(".")[0] in PACKAGES for x in type(value).__mro__
         )
     )
+
+
+# By type, whether its objects are no arrays, and lead to none.
+_leaves = {}
+
+
+def _is_leaf(value):
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind.__module__ == "numpy" or issubclass(kind, (*_PARTS, memoryview, Bitcast)):
+        return False
+    exports = hasattr(kind, "__dlpack__") and not hasattr(kind, "__torch_function__")
+    return not exports and not _is_object(value)
 
 
 def _reject_random(function):

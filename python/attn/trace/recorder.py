@@ -134,6 +134,8 @@ class Recorder:
         self._by_memory = other._by_memory if other else {}
         self._slots = other._slots if other else {}
         self._kept = other._kept if other else []
+        # What PyTorch has computed meanwhile, of captured tensors alone.
+        self.computed = other.computed if other else []
         # The library, by its name, whose types values say that they have, and
         # the device where they say they are.
         self.namespace = namespace
@@ -260,6 +262,12 @@ class Recorder:
         kind = self.captures[number].dtype
         kind = "B" if kind == "i1" else "I" if kind.startswith("i") else "F"
         return self.add(("load", number, *indices), kind)
+
+    @property
+    def is_direct(self):
+        """Whether all that was read are elements of tensors, and no two of these
+        are the same memory."""
+        return not self.computed and len(self._kept) == len(self.captures)
 
     def fix(self, tensor, dim):
         """Notes that the program depends on an extent."""

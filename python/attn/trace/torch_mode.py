@@ -5,16 +5,23 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from . import functions
-from .proxy import has_traced
+from .proxy import has_traced, read
 
 
+_GETITEM = torch.Tensor.__getitem__
 _OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift"
 _IN_PLACE = {"__setitem__", *(f"__i{name}__" for name in _OPERATORS.split())}
 
 
 class CaptureMode(TorchFunctionMode):
+    def __init__(self, recorder):
+        super().__init__()
+        self._recorder = recorder
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func is _GETITEM and has_traced(args[1]):
+            return read(*args)
         name = getattr(func, "__name__", "")
         if has_traced(args) or has_traced(kwargs):
             return functions.call_torch(func, args, kwargs)
@@ -26,4 +33,5 @@ class CaptureMode(TorchFunctionMode):
             and func is not torch.Tensor.requires_grad_
         ):
             raise functions.mutation(name)
+        self._recorder.computed.append(name)
         return func(*args, **kwargs)
