@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""What a call of attn.torch costs the host, next to the kernel itself.
+"""What a call of attn.torch costs the host, next to the bars it is to meet.
 
-  PYTHONPATH=python python3 benchmarks/torch_calls.py [--calls=N] [--rounds=N]
+  PYTHONPATH=python python3 benchmarks/torch_calls.py [--rounds=N]
 
-Shapes are tiny, so that almost all of the time is that of the call; the best of
-several rounds, in microseconds.
+The batch is empty, so that a kernel has nothing to do, and all of the time is
+that of the call. In each round all kinds of calls take turns; the best round
+counts, in microseconds. With a GPU, what is measured is until the call returns.
 """
 
 import argparse
+import os
+import pathlib
+import subprocess
+import sys
 import time
 
 import torch
@@ -16,27 +21,58 @@ import attn
 import attn.torch
 from attn.trace import trace
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+CALLS = 20
 
-def measure(function, calls, rounds):
-    function()
-    times = []
+
+def measure(contenders, rounds):
+    """The best time of a call of each function."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for function in contenders.values():
+        function()
     for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        times.append((time.perf_counter() - start) / calls * 1e6)
-    return min(times)
+        for name, function in contenders.items():
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                function()
+            took = (time.perf_counter() - start) / CALLS * 1e6
+            best[name] = min(best[name], took)
+    return best
+
+
+def import_times(module, times=5):
+    """The best time that a fresh process takes for an import, in milliseconds."""
+    code = (
+        f"import time; s = time.perf_counter(); import {module};"
+        "print((time.perf_counter() - s) * 1e3)"
+    )
+    path = os.pathsep.join([str(ROOT / "python"), *sys.path[1:]])
+    environment = {**os.environ, "PYTHONPATH": path}
+    run = [sys.executable, "-c", code]
+    return min(
+        float(subprocess.run(run, env=environment, capture_output=True).stdout)
+        for _ in range(times)
+    )
+
+
+class Bias:
+    """A score function that is traced at each call, as it is an object."""
+
+    def __init__(self, slopes):
+        self.slopes = slopes
+
+    def __call__(self, s, b, h, i, j):
+        return s + self.slopes[h] * (j - i)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--calls", type=int, default=20, help="calls of a round")
-    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=200)
     options = parser.parse_args()
     torch.set_num_threads(1)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
-    q, k, v = torch.randn(3, 1, 2, 8, 64, device=device).to(dtype)
+    q, k, v = torch.randn(3, 0, 2, 128, 64, device=device).to(dtype)
     slopes = torch.rand(2, device=device)
 
     def score_mod(s, b, h, i, j):
@@ -51,29 +87,46 @@ def main():
     def mask_of(b, h, i, j, slopes):
         return j <= i
 
-    mask = attn.torch.create_block_mask(mask_mod, None, None, 8, 8, device=device)
+    flex = attn.torch.flex_attention
+    mask = attn.torch.create_block_mask(mask_mod, None, None, 128, 128, device=device)
     variant = attn.torch.Variant(score_of, mask_of)
     program = trace(score_mod, mask_mod)
     text = program.to_mlir(attn.trace.Variant(dtype=attn.torch.kernels.NAMES[dtype]))
     kernel = attn.compile(text, target=device)
     bound = kernel.bind(q, k, v, *program.arguments())
-    learned = q.clone().requires_grad_()
-    contenders = {
-        "trace of the functions alone": lambda: trace(score_mod, mask_mod),
-        "flex_attention": lambda: attn.torch.flex_attention(q, k, v, score_mod, mask),
-        "flex_attention, with a gradient": lambda: attn.torch.flex_attention(
-            learned, k, v, score_mod, mask
-        ),
-        "Variant": lambda: variant(q, k, v, slopes),
-        "Variant, with a gradient": lambda: variant(learned, k, v, slopes),
-        "kernel": lambda: kernel(q, k, v, *program.arguments()),
-        "kernel.bind": bound,
-        "PyTorch's SDPA, causal": lambda: (
-            torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        ),
-    }
-    for name, function in contenders.items():
-        print(f"{name:34}{measure(function, options.calls, options.rounds):8.1f} us")
+    learned, learned_bias = q.clone().requires_grad_(), Bias(slopes)
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    best = measure(
+        {
+            "trace": lambda: trace(score_mod, mask_mod),
+            "flex": lambda: flex(q, k, v, score_mod, mask),
+            "object": lambda: flex(q, k, v, learned_bias, mask),
+            "flex_grad": lambda: flex(learned, k, v, score_mod, mask),
+            "variant": lambda: variant(q, k, v, slopes),
+            "variant_grad": lambda: variant(learned, k, v, slopes),
+            "kernel": lambda: kernel(q, k, v, *program.arguments()),
+            "bound": bound,
+            "sdpa": lambda: sdpa(q, k, v, is_causal=True),
+        },
+        options.rounds,
+    )
+    grads = best["flex_grad"] - best["flex"], best["variant_grad"] - best["variant"]
+    for name, figure, bar, unit in [
+        ("flex_attention, traced each time", best["object"], 60, "us"),
+        ("flex_attention, as before", best["flex"], 60, "us"),
+        ("  a gradient adds", grads[0], 10, "us"),
+        ("Variant", best["variant"], 15, "us"),
+        ("  a gradient adds", grads[1], 10, "us"),
+        ("kernel.bind", best["bound"], 5, "us"),
+        ("kernel", best["kernel"], None, "us"),
+        ("a trace alone", best["trace"], None, "us"),
+        ("PyTorch's SDPA, causal", best["sdpa"], None, "us"),
+        ("import attn", import_times("attn"), 50, "ms"),
+        ("import attn.torch after torch", import_times("torch, attn.torch")
+         - import_times("torch"), 150, "ms"),
+    ]:
+        bar = "" if bar is None else f"   (bar {bar})"
+        print(f"{name:34}{figure:8.1f} {unit}{bar}")
 
 
 main()

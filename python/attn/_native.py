@@ -369,53 +369,55 @@ def run(kernel, inputs, results, stream=None, threads=0, check_lists=False):
 
 
 _TENSOR_WORDS = ctypes.sizeof(_Tensor) // 8
-_pack = {}
 
 
-def launch(kernel, inputs, results, stream=None):
-    """Runs a kernel as `run` does, but checks nothing first and makes as few
-    objects as there can be: for callers that know their tensors.
+class Places:
+    """What calls of a kernel have in common whose tensors differ in nothing but
+    where they are: arrays of attnTensor without addresses. It makes as few
+    objects for a call as there can be, and checks nothing: for callers that know
+    their tensors.
 
-    A tensor is (address, code of the element type, shape, strides in elements).
+    inputs, results  (code of the element type, shape, strides in elements) of
+                     each
     """
-    count = len(inputs) + len(results)
-    words = [0] * (_TENSOR_WORDS * count)
-    size = 8 * len(words) + 16 * sum([len(t[2]) for t in (*inputs, *results)])
-    buffer = ctypes.create_string_buffer(size)
-    start = ctypes.addressof(buffer)
-    at, word = start + 8 * len(words), 0
-    for data, code, shape, strides in (*inputs, *results):
-        extents = 8 * len(shape)
-        # As _Tensor has them. The padding behind the type is its high half.
-        words[word : word + _TENSOR_WORDS] = (
-            8 * _TENSOR_WORDS,
-            data,
-            code,
-            len(shape),
-            at,
-            at + extents,
+
+    def __init__(self, inputs, results):
+        numbers = [n for _, *lists in (*inputs, *results) for x in lists for n in x]
+        self._numbers = (c_int64 * len(numbers))(*numbers)
+        at = ctypes.addressof(self._numbers)
+        self._arrays = []
+        for tensors in (inputs, results):
+            words = []
+            for code, shape, strides in tensors:
+                # As _Tensor has them. The padding behind the type is its high
+                # half.
+                size = 8 * len(shape)
+                words += 8 * _TENSOR_WORDS, 0, code, len(shape), at, at + size
+                at += 2 * size
+            pack = struct.Struct(f"={len(words)}q").pack
+            self._arrays.append((words, pack, len(tensors)))
+
+    def run(self, kernel, inputs, results, stream=None):
+        """Runs a kernel on tensors at these addresses."""
+        (words, pack, count), (result_words, result_pack, result_count) = self._arrays
+        # Of this call alone, as other threads may be in another.
+        words, result_words = words[:], result_words[:]
+        words[1::_TENSOR_WORDS] = inputs
+        result_words[1::_TENSOR_WORDS] = results
+        options = None
+        if stream is not None:
+            options = byref(
+                _RunOptions(ctypes.sizeof(_RunOptions), 0, None, stream, 0, 0)
+            )
+        error = c_void_p()
+        status = library().attnKernelRun(
+            kernel,
+            pack(*words),
+            count,
+            result_pack(*result_words),
+            result_count,
+            options,
+            byref(error),
         )
-        words += shape
-        words += strides
-        at += 2 * extents
-        word += _TENSOR_WORDS
-    pack = _pack.get(size)
-    if pack is None:
-        pack = _pack[size] = struct.Struct(f"={size // 8}q").pack_into
-    pack(buffer, 0, *words)
-    options = None
-    if stream is not None:
-        size = ctypes.sizeof(_RunOptions)
-        options = byref(_RunOptions(size, 0, None, stream, 0, 0))
-    error = c_void_p()
-    status = library().attnKernelRun(
-        kernel,
-        start,
-        len(inputs),
-        start + 8 * _TENSOR_WORDS * len(inputs),
-        len(results),
-        options,
-        byref(error),
-    )
-    if status:
-        _check(status, error)
+        if status:
+            _check(status, error)

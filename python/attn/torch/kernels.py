@@ -1,6 +1,8 @@
 """Kernels of traced programs, each compiled when it is first needed, and their
 calls on tensors of PyTorch."""
 
+import ctypes
+import struct
 import threading
 
 import torch
@@ -15,6 +17,15 @@ from . import _compat, layout, options
 
 NAMES = {getattr(torch, long): short for long, short in LONG_NAMES.items()}
 _CODES = {dtype: CODES[name] for dtype, name in NAMES.items()}
+# Numbers in 8 bytes, for `struct`.
+_FORMATS = {"i1": "?7x", "i32": "i4x", "i64": "q", "f32": "f4x", "f64": "d"}
+# Of so many shapes and strides of calls a kernel knows; then all are forgotten.
+_MOST_PLACES = 512
+
+
+# So many shapes and strides of calls are kept of a kernel; then all are
+# forgotten.
+_MOST_PLACES = 512
 
 
 class _Loaded:
@@ -23,49 +34,83 @@ class _Loaded:
     def __init__(self, kernel):
         self.kernel = kernel
         self._is_cuda = kernel.target == "cuda"
-        # The types of inputs that are numbers; a GPU reads captures without
-        # dimensions from its own memory.
-        self._scalars = [
-            None
-            if info.shape or (self._is_cuda and info.name.startswith("t"))
-            else (info.dtype, CODES[info.dtype], info.name)
-            for info in kernel.inputs
+        # Inputs that are numbers, and what puts them in memory: 8 bytes for each.
+        self._numbers = [
+            place
+            for place, info in enumerate(kernel.inputs)
+            if not info.shape and not info.name.startswith("t")
         ]
+        self._pack = struct.Struct(
+            "=" + "".join(_FORMATS[kernel.inputs[n].dtype] for n in self._numbers)
+        ).pack
+        self._places = {}
 
     def __call__(self, inputs, results):
         """Runs it on tensors and numbers. That they fit is known."""
-        described, kept = [], []
-        for value, scalar in zip(inputs, self._scalars):
-            if scalar is not None:
-                value = self._number(value, scalar)
+        at, read, kept, is_cuda = [], [], [], self._is_cuda
+        for value in inputs:
+            if not isinstance(value, torch.Tensor):
+                read.append(0)
+                continue
+            if value.is_neg() or value.is_cuda is not is_cuda:
+                value = value.resolve_neg().to(results[0].device)
                 kept.append(value)
-                described.append((value.data_ptr(), scalar[1], (), ()))
-            else:
-                if value.is_neg() or (self._is_cuda and not value.is_cuda):
-                    value = value.resolve_neg().to(results[0].device)
-                    kept.append(value)
-                described.append(_describe(value))
-        written = [_describe(result) for result in results]
+            at += value.dtype, value.shape, value.stride()
+            read.append(value.data_ptr())
+        written = []
+        for value in results:
+            at += value.dtype, value.shape, value.stride()
+            written.append(value.data_ptr())
+        if self._numbers:
+            numbers = ctypes.create_string_buffer(self._in_memory(inputs))
+            address = ctypes.addressof(numbers)
+            for place in self._numbers:
+                read[place] = address
+                address += 8
+        at = tuple(at)
+        places = self._places.get(at)
+        if places is None:
+            places = self._make_places(at, inputs, results)
         handle = self.kernel._handle
-        if not self._is_cuda:
-            _native.launch(handle, described, written)
+        if not is_cuda:
+            places.run(handle, read, written)
             return
         device = results[0].device
-        with torch.cuda.device(device):
-            _native.launch(handle, described, written, _compat.current_stream(device))
+        with _compat.on_device(device):
+            places.run(handle, read, written, _compat.current_stream(device))
 
-    @staticmethod
-    def _number(value, scalar):
-        """A number in the memory of the CPU, where kernels take it from."""
-        if isinstance(value, torch.Tensor):
-            return value.detach().cpu().resolve_neg()
-        data = pack_scalar(value, scalar[0], f"input '{scalar[2]}'")
-        return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    def _in_memory(self, inputs):
+        """The bytes of numbers as kernels take them from the memory of the CPU."""
+        values = [inputs[place] for place in self._numbers]
+        try:
+            return self._pack(*values)
+        except (struct.error, OverflowError):
+            infos = [self.kernel.inputs[place] for place in self._numbers]
+            # This says what is wrong.
+            return b"".join(
+                pack_scalar(x, info.dtype, f"input '{info.name}'").ljust(8, b"\0")
+                for x, info in zip(values, infos)
+            )
 
-
-def _describe(tensor):
-    """A tensor as `_native.launch` takes it."""
-    return tensor.data_ptr(), _CODES[tensor.dtype], tensor.shape, tensor.stride()
+    def _make_places(self, at, inputs, results):
+        tensors = [
+            (_CODES[dtype], shape, strides)
+            for dtype, shape, strides in zip(at[::3], at[1::3], at[2::3])
+        ]
+        first = len(tensors) - len(results)
+        given, written = iter(tensors[:first]), tensors[first:]
+        read = [
+            (
+                next(given)
+                if isinstance(value, torch.Tensor)
+                else (CODES[info.dtype], (), ())
+            )
+            for value, info in zip(inputs, self.kernel.inputs)
+        ]
+        if len(self._places) >= _MOST_PLACES:
+            self._places.clear()
+        made = self._places[at] = _native.Places(read, written)
+        return made
 
 
 class Kernels:
@@ -124,7 +169,7 @@ class Kernels:
         results = [out]
         if lse:
             dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-            results.append(torch.empty(shape[:3], dtype=dtype, device=query.device))
+            results.append(query.new_empty(shape[:3], dtype=dtype))
         self.forward(lse)((query, key, value, *arguments), results)
         return out, results[1] if lse else None
 
@@ -168,7 +213,7 @@ def lookup(program, query, key, value, scale, compile_options):
     at = program.key(), variant, place, compile_options
     found = _kernels.get(at)
     if found is None:
-
+        program = program.located()
         # Not the program itself, which keeps the tensors that it reads.
         texts = [
             program.to_mlir(Variant(**dict(variant), lse=lse)) for lse in (False, True)

@@ -1,5 +1,7 @@
 """Strides of results."""
 
+import functools
+
 import torch
 
 
@@ -7,6 +9,14 @@ def strides_like(tensor, shape):
     """Dense strides for `shape` in the order of the strides of `tensor`, but
     with the last dimension innermost: as FlexAttention lays out results."""
     strides = tensor.stride()
+    try:
+        return _strides_like(strides, shape)
+    except TypeError:  # symbols of a graph have no hash
+        return _strides_like.__wrapped__(strides, shape)
+
+
+@functools.lru_cache(maxsize=4096)
+def _strides_like(strides, shape):
     # Of equal strides, the later dimension is the inner one.
     order = sorted(range(len(shape)), key=strides.__getitem__, reverse=True)
     order.remove(len(shape) - 1)
@@ -16,7 +26,7 @@ def strides_like(tensor, shape):
         result[dim] = step
         # As torch.empty has it, an empty dimension counts as one.
         step *= max(shape[dim], 1)
-    return result
+    return tuple(result)
 
 
 def empty_like(tensor, shape, dtype=None):
