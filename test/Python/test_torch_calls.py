@@ -151,7 +151,7 @@ class Varlen(Fast):
         out, aux = ours.varlen(
             *(q, k, v, ends, kv_ends, max(lengths), max(kv_lengths)),
             window_size=window,
-            return_aux=ours.AuxRequest(lse=True),
+            return_aux=ours.AuxRequest(lse=True, max_scores=True),
             **named,
         )
         self.assertEqual(out.shape, q.shape)
@@ -170,6 +170,9 @@ class Varlen(Fast):
             o, lse = eager(*x, None, mask_mod)
             torch.testing.assert_close(out[part].transpose(0, 1), o[0])
             torch.testing.assert_close(aux.lse[:, part], lse[0])
+            self.assertTrue((aux.max_scores[:, part] <= lse[0]).all())
+            empty = lse[0] == -torch.inf
+            self.assertTrue(torch.equal(aux.max_scores[:, part] == -torch.inf, empty))
         self.assertTrue((out[sum(lengths) :] == 0).all())
 
     def test_sequences(self):

@@ -91,6 +91,16 @@ class Compiled(unittest.TestCase):
         q, k, v = qkv((1, 2, 9, 8), grad=True)
         aux = ours.AuxRequest(lse=True)
         self.check(lambda q: flex_attention(q, k, v, return_aux=aux), q, wrt=(q, k))
+        both = ours.AuxRequest(lse=True, max_scores=True)
+        bias = torch.randn(9, dtype=torch.float64, requires_grad=True)
+
+        def call(q):
+            aux = flex_attention(
+                q, k, v, lambda s, b, h, i, j: s + bias[j], return_aux=both
+            )[1]
+            return aux.lse + aux.max_scores
+
+        self.check(call, q, wrt=(q, k, bias))
         self.check(lambda q: flex_attention(q, k, v, scale=0.5), q)
         q = torch.randn(2, 9, 3, 8, dtype=torch.float64).transpose(1, 2)
         self.check(lambda q: flex_attention(q, q, q), q)
@@ -120,11 +130,9 @@ class Compiled(unittest.TestCase):
 
     def test_errors(self):
         q, k, v = qkv((1, 4, 9, 8), (1, 2, 9))
-        aux = ours.AuxRequest(max_scores=True)
         mask = ours.create_block_mask(causal, None, None, 8, 8, "cpu")
         for text, call in [
             ("enable_gqa=True", lambda q: ours.flex_attention(q, k, v)),
-            ("no max_scores", lambda q: ours.flex_attention(q, q, q, return_aux=aux)),
             ("block_mask to be for 9", lambda q: flex_attention(q, q, q, None, mask)),
         ]:
             torch._dynamo.reset()

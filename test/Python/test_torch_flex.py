@@ -141,6 +141,33 @@ class Results(unittest.TestCase):
         o, aux = flex_attention(q, k, v, return_aux=theirs.AuxRequest())
         self.assertEqual((aux.lse, aux.max_scores), (None, None))
 
+    def test_largest_scores(self):
+        def score_mod(s, b, h, i, j):
+            return s * 3 - (i - j).abs() * slopes[h]
+
+        def mask_mod(b, h, i, j):
+            return (j < i) & (i != 5)
+
+        slopes = torch.rand(4, dtype=torch.float64, requires_grad=True)
+        mask = ours.create_block_mask(mask_mod, None, None, 37, 37, "cpu")
+        index = torch.meshgrid(*[torch.arange(n) for n in (2, 4, 37, 37)], indexing="ij")
+        for dtype, bound in (torch.float64, 1e-12), (torch.float32, 1e-6):
+            q, k, v = qkv(dtype=dtype, grad=True)
+            for named in {}, {"score_mod": score_mod, "block_mask": mask, "scale": 1.5}:
+                for lse in (True, False):
+                    wanted = ours.AuxRequest(lse=lse, max_scores=True)
+                    _, aux = flex_attention(q, k, v, return_aux=wanted, **named)
+                    got = aux.max_scores
+                    self.assertEqual(got.dtype, dtype)
+                    self.assertFalse(got.requires_grad)
+                    self.assertEqual(aux.lse is not None, lse)
+                    s = q.double() @ k.double().mT * named.get("scale", 0.25)
+                    if named:
+                        s = score_mod(s, *index).masked_fill(~mask_mod(*index), -torch.inf)
+                    torch.testing.assert_close(
+                        got.double(), s.amax(-1).detach(), rtol=bound, atol=1e-9
+                    )
+
     def test_numbers_of_closures(self):
         q, k, v = qkv()
         window, factor = 1, 1.0
@@ -301,12 +328,6 @@ class Errors(unittest.TestCase):
         q, k, v = qkv()
         both = {"return_lse": True, "return_aux": ours.AuxRequest(lse=True)}
         self.reject(ValueError, "return_lse or return_aux", q, k, v, **both)
-        self.reject(
-            NotImplementedError,
-            "no max_scores",
-            *(q, k, v),
-            return_aux=ours.AuxRequest(max_scores=True),
-        )
 
     def test_masks(self):
         q, k, v = qkv()

@@ -199,10 +199,23 @@ def call(found, query, key, value, captured, wants_lse):
     return found.run(query, key, value, captured, wants_lse)
 
 
-def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options):
-    """The output and the log-sum-exp, which may be None if it is not wanted."""
+def dispatch(
+    query,
+    key,
+    value,
+    score_mod,
+    mask_mod,
+    scale,
+    wants_lse,
+    compile_options,
+    kernel_options=None,
+):
+    """The output and the log-sum-exp, which may be None if it is not wanted.
+    `kernel_options` are `compile_options` where these cannot be read yet."""
     if torch.compiler.is_dynamo_compiling():
-        return compiled.dispatch(query, key, value, score_mod, mask_mod, scale)
+        return compiled.dispatch(
+            query, key, value, score_mod, mask_mod, scale, kernel_options
+        )
     program = program_of(score_mod, mask_mod, query.device)
     if program.captures:
         _check_captures(program, query)
@@ -211,6 +224,40 @@ def dispatch(query, key, value, score_mod, mask_mod, scale, wants_lse, compile_o
         return compiled.operator(program, query, key, value, scale, compile_options)
     found = kernels.lookup(program, query, key, value, scale, compile_options)
     return call(found, query, key, value, arguments(program, query), wants_lse)
+
+
+# 2 to the power of 40: the product with it is exact.
+_FACTOR = 1099511627776.0
+
+
+def max_scores(
+    query,
+    key,
+    value,
+    score_mod,
+    mask_mod,
+    scale,
+    compile_options,
+    kernel_options=None,
+):
+    """The largest score of each query, [B, Hq, L], -inf where there is none.
+
+    Kernels return no maximum, but the log-sum-exp of scores times a great number
+    is the maximum times that: what else is in the sum is below the rounding.
+    """
+
+    def score_of(score, b, h, q_idx, kv_idx):
+        if score_mod is not None:
+            score = score_mod(score, b, h, q_idx, kv_idx)
+        return score * _FACTOR
+
+    with torch.no_grad():
+        query, key, value = query.detach(), key.detach(), value.detach()
+        _, lse = dispatch(
+            *(query, key, value, score_of, mask_mod, scale, True),
+            *(compile_options, kernel_options),
+        )
+        return lse / _FACTOR
 
 
 def _warn_of_lse():
@@ -254,11 +301,13 @@ def flex_attention(
     kernel_options  those of FlexAttention, which mean nothing here; and under
                     "ATTN" options of attn.compile: bounds_check, opt_level,
                     processor, schedule, sparsity
-    return_aux      an AuxRequest for the log-sum-exp
+    return_aux      an AuxRequest for the log-sum-exp, and for the largest score
+                    of each query, which costs a second launch
 
     Returns [B, Hq, L, Ev], laid out in memory in the order of query; with
     return_lse, also [B, Hq, L] of float32 (float64); with return_aux, also an
-    AuxOutput. Rows without an allowed key are 0, with a log-sum-exp of -inf.
+    AuxOutput of such. Rows without an allowed key are 0, with a log-sum-exp and a
+    largest score of -inf. The latter has no gradient.
 
     The functions are traced at each call, and kernels compiled when there is
     none for what they do. Results have gradients with respect to the tensors
@@ -275,26 +324,21 @@ def flex_attention(
                 "expects return_lse or return_aux, but got both:"
                 " return_aux=AuxRequest(lse=True) is enough"
             )
-        if return_aux.max_scores:
-            raise Unsupported(
-                "expects no max_scores in return_aux: kernels keep no maximum"
-            )
         wants_lse = return_aux.lse
     check_tensors(query, key, value)
     check_shapes(query, key, value, block_mask, enable_gqa)
     mask_mod = None if block_mask is None else mask.check(block_mask, query, key)
-    if torch.compiler.is_dynamo_compiling():
-        out, lse = compiled.dispatch(
-            query, key, value, score_mod, mask_mod, scale, kernel_options
-        )
-    else:
+    compile_options = options.NONE
+    if not torch.compiler.is_dynamo_compiling():
         if return_lse:
             _warn_of_lse()
         compile_options = options.read(kernel_options)
         query, key, value = cast(query, key, value)
-        out, lse = dispatch(
-            query, key, value, score_mod, mask_mod, scale, wants_lse, compile_options
-        )
+    arguments = query, key, value, score_mod, mask_mod, scale
+    out, lse = dispatch(*arguments, wants_lse, compile_options, kernel_options)
     if return_aux is not None:
-        return out, AuxOutput(lse=lse if wants_lse else None)
+        largest = None
+        if return_aux.max_scores:
+            largest = max_scores(*arguments, compile_options, kernel_options)
+        return out, AuxOutput(lse=lse if wants_lse else None, max_scores=largest)
     return (out, lse) if return_lse else out

@@ -210,7 +210,7 @@ def varlen(
                   one have no key
     cu_seq_k      the same for keys
     max_q, max_k  mean nothing here
-    return_aux    an AuxRequest for the log-sum-exp
+    return_aux    an AuxRequest for the log-sum-exp and the largest scores
     scale         of scores, by default 1 / sqrt(E)
     window_size   (left, right): how many keys before and behind its own a query
                   sees, where the last query is at the last key; -1 is all, so
@@ -220,7 +220,7 @@ def varlen(
                   from the start of the packed tensors
 
     Returns [total of queries, Hq, Ev], and with return_aux an AuxOutput, whose
-    lse is [Hq, total of queries].
+    tensors are [Hq, total of queries].
     """
     frontend.check_tensors(query, key, value)
     if not query.dim() == key.dim() == value.dim() == 3:
@@ -243,15 +243,13 @@ def varlen(
     query, key, value = (x.transpose(0, 1).unsqueeze(0) for x in (query, key, value))
     frontend.check_shapes(query, key, value, None, enable_gqa)
     query, key, value = frontend.cast(query, key, value)
-    if return_aux is not None and return_aux.max_scores:
-        raise Unsupported(
-            "expects no max_scores in return_aux: kernels keep no maximum"
-        )
     wants_lse = return_aux is not None and return_aux.lse
-    out, lse = frontend.dispatch(
-        query, key, value, score_mod, mask_mod, scale, wants_lse, options.NONE
-    )
+    arguments = query, key, value, score_mod, mask_mod, scale
+    out, lse = frontend.dispatch(*arguments, wants_lse, options.NONE)
     out = out.squeeze(0).transpose(0, 1)
     if return_aux is None:
         return out
-    return out, AuxOutput(lse=lse.squeeze(0) if wants_lse else None)
+    largest = None
+    if return_aux.max_scores:
+        largest = frontend.max_scores(*arguments, options.NONE).squeeze(0)
+    return out, AuxOutput(lse.squeeze(0) if wants_lse else None, largest)
