@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LowerPartitions.h"
+#include "DependentLaunch.h"
 #include "Shared/SharedMemory.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -75,6 +76,7 @@ static void initBarriers(ThreadBuilder &b) {
     }
     NVVM::FenceMbarrierInitOp::create(b);
   });
+  waitForKernelBefore(b, b.getLoc(), /*isShort=*/false);
   NVVM::BarrierOp::create(b);
 }
 
@@ -89,6 +91,7 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
   if (!kernel.specialize) {
     thread.lane =
         arith::AndIOp::create(b, thread.id, b.i32(hopper::kWarpThreads - 1));
+    waitForKernelBefore(b, b.getLoc(), /*isShort=*/true);
     return;
   }
   thread.sharedBase = LLVM::AddressOfOp::create(

@@ -82,6 +82,7 @@ llvm::Error Checker::run(const ListChecks &checks, const Device &device,
     BindingTarget target{device, id, noGrid, words->getOperands(),
                          options.names};
     target.firstTable = checks.words;
+    KernelSequence sequence(driver, stream);
     for (auto [kernel, function] : llvm::zip_equal(checks.kernels, functions)) {
       llvm::Expected<int64_t> lists =
           Tables::getProduct(kernel.extents, operands);
@@ -90,7 +91,7 @@ llvm::Error Checker::run(const ListChecks &checks, const Device &device,
       if (*lists != 0)
         if (llvm::Error error =
                 launchWarps(target, {kernel.entry, function, kernel.threads},
-                            kernel.params, *lists, stream))
+                            kernel.params, *lists, sequence))
           return error;
       target.id += kMaxParams;
     }

@@ -77,14 +77,16 @@ struct Executable::Impl {
                      llvm::ArrayRef<TensorView> operands,
                      const LaunchOptions &options);
   llvm::Error launchPrologues(const LoadedVariant &code, const Variant &variant,
-                              BindingTarget target, void *stream);
+                              BindingTarget target, KernelSequence &sequence);
   llvm::Error launchLoops(const LoadedVariant &code, const Variant &variant,
-                          BindingTarget target, bool isBehind, void *stream);
+                          BindingTarget target, bool isBehind,
+                          KernelSequence &sequence);
   llvm::Error launchVariant(const LoadedVariant &code, const Variant &variant,
-                            BindingTarget target, int64_t tiles, void *stream);
+                            BindingTarget target, int64_t tiles,
+                            KernelSequence &sequence);
   llvm::Error launchCombine(const LoadedVariant &code, const Variant &variant,
                             BindingTarget target, const LaunchExtents &extents,
-                            void *stream);
+                            KernelSequence &sequence);
 };
 
 Executable::Impl::~Impl() {
@@ -293,8 +295,9 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
       return counter.takeError();
     target.counter = *counter;
   }
+  KernelSequence sequence(device.getDriver(), options.stream);
   if (LLVM_LIKELY(variant.tables.empty() && variant.loops.empty()))
-    return launchVariant(**code, variant, target, *tiles, options.stream);
+    return launchVariant(**code, variant, target, *tiles, sequence);
   int64_t parts = getNumSplits(variant, *extents, device.getNumSMs(), operands);
   llvm::Expected<Tables> tables =
       Tables::allocate(device, options.stream, variant.firstTable,
@@ -303,22 +306,21 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
     return tables.takeError();
   target.operands = tables->getOperands();
   target.firstTable = std::min(target.firstTable, variant.firstTable);
-  if (llvm::Error error =
-          launchPrologues(**code, variant, target, options.stream))
+  if (llvm::Error error = launchPrologues(**code, variant, target, sequence))
     return error;
   if (llvm::Error error = launchLoops(**code, variant, target,
-                                      /*isBehind=*/false, options.stream))
+                                      /*isBehind=*/false, sequence))
     return error;
   if (*tiles != 0)
-    if (llvm::Error error = launchVariant(**code, variant, target,
-                                          *tiles * parts, options.stream))
+    if (llvm::Error error =
+            launchVariant(**code, variant, target, *tiles * parts, sequence))
       return error;
   if (llvm::Error error = launchLoops(**code, variant, target,
-                                      /*isBehind=*/true, options.stream))
+                                      /*isBehind=*/true, sequence))
     return error;
   if (variant.combine)
     if (llvm::Error error =
-            launchCombine(**code, variant, target, *extents, options.stream))
+            launchCombine(**code, variant, target, *extents, sequence))
       return error;
   return tables->release();
 }
@@ -328,7 +330,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
 llvm::Error Executable::Impl::launchPrologues(const LoadedVariant &code,
                                               const Variant &variant,
                                               BindingTarget target,
-                                              void *stream) {
+                                              KernelSequence &sequence) {
   for (auto [prologue, function] :
        llvm::zip_equal(variant.prologues, code.prologues)) {
     target.id += kMaxParams;
@@ -342,7 +344,7 @@ llvm::Error Executable::Impl::launchPrologues(const LoadedVariant &code,
       warps *= prologue.threads / kWarpThreads;
     if (llvm::Error error =
             launchWarps(target, {prologue.entry, function, prologue.threads},
-                        prologue.params, warps, stream))
+                        prologue.params, warps, sequence))
       return error;
   }
   return llvm::Error::success();
@@ -352,7 +354,7 @@ llvm::Error Executable::Impl::launchPrologues(const LoadedVariant &code,
 llvm::Error Executable::Impl::launchLoops(const LoadedVariant &code,
                                           const Variant &variant,
                                           BindingTarget target, bool isBehind,
-                                          void *stream) {
+                                          KernelSequence &sequence) {
   target.id += kMaxParams * (1 + variant.prologues.size());
   for (auto [loop, function] : llvm::zip_equal(variant.loops, code.loops)) {
     target.id += kMaxParams;
@@ -372,7 +374,7 @@ llvm::Error Executable::Impl::launchLoops(const LoadedVariant &code,
                                "; run a part of the batch at a time");
     if (llvm::Error error =
             launchWarps(target, {loop.entry, function, loop.threads},
-                        loop.params, *warps, stream))
+                        loop.params, *warps, sequence))
       return error;
   }
   return llvm::Error::success();
@@ -383,7 +385,7 @@ llvm::Error Executable::Impl::launchCombine(const LoadedVariant &code,
                                             const Variant &variant,
                                             BindingTarget target,
                                             const LaunchExtents &extents,
-                                            void *stream) {
+                                            KernelSequence &sequence) {
   target.id += kMaxParams * (1 + variant.prologues.size());
   int64_t warps = 0;
   if (llvm::MulOverflow(extents.batch * extents.heads,
@@ -397,23 +399,21 @@ llvm::Error Executable::Impl::launchCombine(const LoadedVariant &code,
                              "; run a part of the batch at a time");
   return launchWarps(
       target, {variant.combine->entry, code.combine, variant.combine->threads},
-      variant.combine->params, warps, stream);
+      variant.combine->params, warps, sequence);
 }
 
 llvm::Error Executable::Impl::launchVariant(const LoadedVariant &code,
                                             const Variant &variant,
                                             BindingTarget target, int64_t tiles,
-                                            void *stream) {
+                                            KernelSequence &sequence) {
   ParamValues values;
   if (llvm::Error error = bindParams(target, variant.params, values))
     return error;
   const Driver &driver = target.device.getDriver();
   unsigned blocks =
       getNumBlocks(variant, tiles, target.device.getNumSMs(), code.occupancy);
-  Result result = driver.cuLaunchKernel(
-      code.function, blocks, 1, 1, variant.threads, 1, 1,
-      variant.dynamicSharedBytes, static_cast<StreamHandle>(stream),
-      values.pointers, /*extra=*/nullptr);
+  Result result = sequence.start(code.function, blocks, variant.threads,
+                                 variant.dynamicSharedBytes, values);
   if (LLVM_LIKELY(result == kSuccess))
     return llvm::Error::success();
   return driver.check(result, "launching @" + variant.entry);

@@ -51,10 +51,27 @@ uint64_t cuda::takeBindingIds(size_t count) {
   return next.fetch_add(kMaxParams * count);
 }
 
+Result KernelSequence::start(FunctionHandle function, unsigned blocks,
+                             unsigned threads, unsigned sharedBytes,
+                             ParamValues &values) {
+  LaunchAttribute attribute;
+  attribute.id = kLaunchProgrammaticSerialization;
+  attribute.value = 1;
+  LaunchConfig config;
+  config.gridX = blocks;
+  config.blockX = threads;
+  config.sharedBytes = sharedBytes;
+  config.stream = stream;
+  config.attributes = &attribute;
+  config.numAttributes = std::exchange(hasStarted, true);
+  return driver.cuLaunchKernelEx(&config, function, values.pointers,
+                                 /*extra=*/nullptr);
+}
+
 llvm::Error cuda::launchWarps(const BindingTarget &target,
                               const WarpFunction &function,
                               llvm::ArrayRef<Param> params, int64_t warps,
-                              void *stream) {
+                              KernelSequence &sequence) {
   int64_t perBlock = function.threads / kWarpThreads;
   int64_t blocks = llvm::divideCeil(warps, perBlock);
   if (blocks > INT32_MAX)
@@ -67,9 +84,7 @@ llvm::Error cuda::launchWarps(const BindingTarget &target,
     return error;
   const Driver &driver = target.device.getDriver();
   return driver.check(
-      driver.cuLaunchKernel(function.handle, static_cast<unsigned>(blocks), 1,
-                            1, function.threads, 1, 1, /*sharedBytes=*/0,
-                            static_cast<StreamHandle>(stream), values.pointers,
-                            /*extra=*/nullptr),
+      sequence.start(function.handle, static_cast<unsigned>(blocks),
+                     function.threads, /*sharedBytes=*/0, values),
       "launching @" + function.entry);
 }

@@ -45,11 +45,28 @@ struct WarpFunction {
   int32_t threads;
 };
 
+/// The kernels of a call, in the order in which they run. Blocks of all but the
+/// first may start when those of the kernel before leave them room: they wait
+/// for its end themselves, see emitWaitForKernelBefore.
+class KernelSequence {
+public:
+  KernelSequence(const Driver &driver, void *stream)
+      : driver(driver), stream(static_cast<StreamHandle>(stream)) {}
+
+  Result start(FunctionHandle function, unsigned blocks, unsigned threads,
+               unsigned sharedBytes, ParamValues &values);
+
+private:
+  const Driver &driver;
+  StreamHandle stream;
+  bool hasStarted = false;
+};
+
 /// Starts as many blocks as there are warps to have.
 llvm::Error launchWarps(const BindingTarget &target,
                         const WarpFunction &function,
                         llvm::ArrayRef<Param> params, int64_t warps,
-                        void *stream);
+                        KernelSequence &sequence);
 
 } // namespace attn::cuda
 

@@ -146,7 +146,7 @@ TEST_F(CheckerTest, Failures) {
       {"cuModuleLoadDataEx", "compiling @check in the CUDA driver"},
       {"cuModuleGetFunction", "looking for @check in its code"},
       {"cuMemsetD8Async", "preparing checks of lists"},
-      {"cuLaunchKernel", "launching @check"},
+      {"cuLaunchKernelEx", "launching @check"},
       {"cuMemcpyDtoHAsync_v2", "reading what checks of lists have found"},
       {"cuStreamSynchronize", "checking lists on the GPU"}};
   for (auto [function, text] : failures) {

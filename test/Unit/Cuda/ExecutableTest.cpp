@@ -90,7 +90,7 @@ TEST_F(ExecutableTest, laterLaunchesAskLittle) {
     EXPECT_EQ(launch(executable), "");
     EXPECT_EQ(getValue<float>(5), float(i));
   }
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 10);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 10);
   EXPECT_EQ(fakeCudaGetCount("cuTensorMapEncodeTiled"), 0);
   EXPECT_EQ(fakeCudaGetCount("cuPointerGetAttribute"), 0);
   EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 0);
@@ -150,7 +150,7 @@ TEST_F(ExecutableTest, variants) {
   EXPECT_TRUE(contains(fakeCudaGetLog(), "launch small on 0 grid 6,"));
   EXPECT_FALSE(contains(fakeCudaGetLog(), "launch kernel"));
   // Both launches, and only what they need.
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 2);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 2);
   EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 2);
   LaunchOptions options;
   options.variant = 0;
@@ -248,7 +248,7 @@ TEST_F(ExecutableTest, emptyTensors) {
   q.shape[2] = 300;
   q.shape[0] = 0;
   EXPECT_EQ(launch(executable), "");
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 0);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 0);
 }
 
 TEST_F(ExecutableTest, extentsOfOneHaveAnyStride) {
@@ -458,7 +458,7 @@ TEST_F(ExecutableTest, failuresOfTheDriver) {
   // It is tried again.
   fakeCudaClear();
   EXPECT_EQ(launch(executable), "");
-  fakeCudaFail("cuLaunchKernel", kErrorInvalidValue);
+  fakeCudaFail("cuLaunchKernelEx", kErrorInvalidValue);
   EXPECT_EQ(launch(executable), "launching @kernel failed: "
                                 "CUDA_ERROR_INVALID_VALUE: said the fake");
   k.shape[2] = 333;
@@ -484,6 +484,6 @@ TEST_F(ExecutableTest, threads) {
     });
   for (std::thread &thread : threads)
     thread.join();
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 200);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 200);
   EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 1);
 }

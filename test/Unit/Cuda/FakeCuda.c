@@ -375,18 +375,40 @@ API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks,
   return SUCCESS;
 }
 
-API int cuLaunchKernel(struct Function *function, unsigned gridX,
-                       unsigned gridY, unsigned gridZ, unsigned blockX,
-                       unsigned blockY, unsigned blockZ, unsigned sharedBytes,
-                       struct Stream *stream, void **values, void **extra) {
+struct LaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  struct Stream *stream;
+  const struct {
+    int id;
+    char padding[4];
+    int value;
+    char reserved[60];
+  } *attributes;
+  unsigned numAttributes;
+};
+
+API int cuLaunchKernelEx(const struct LaunchConfig *config,
+                         struct Function *function, void **values,
+                         void **extra) {
   ENTER();
+  unsigned gridX = config->gridX, gridY = config->gridY, gridZ = config->gridZ,
+           blockX = config->blockX, blockY = config->blockY,
+           blockZ = config->blockZ, sharedBytes = config->sharedBytes;
+  struct Stream *stream = config->stream;
+  /* Programmatic stream serialization, and nothing else. */
+  int isDependent = config->numAttributes == 1;
+  if (config->numAttributes > 1 ||
+      (isDependent &&
+       (config->attributes->id != 6 || config->attributes->value != 1)))
+    return INVALID_VALUE;
   if (!getCurrent() || extra || gridX == 0 || function->isUnloaded ||
       sharedBytes > (unsigned)function->dynamicShared ||
       (stream && stream->context != getCurrent()))
     return INVALID_VALUE;
-  note("launch %s on %d grid %u,%u,%u block %u,%u,%u shared %u%s\n",
+  note("launch %s on %d grid %u,%u,%u block %u,%u,%u shared %u%s%s\n",
        function->name, getCurrent()->device, gridX, gridY, gridZ, blockX,
-       blockY, blockZ, sharedBytes, stream ? " stream" : "");
+       blockY, blockZ, sharedBytes, stream ? " stream" : "",
+       isDependent ? " dependent" : "");
   pthread_mutex_lock(&mutex);
   for (int i = 0; i < numParams; ++i)
     memcpy(params[i], values[i], paramSizes[i]);

@@ -111,7 +111,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 9; }),
-            "expects a GPU program of version 10, but got version 9");
+            "expects a GPU program of version 11, but got version 9");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));

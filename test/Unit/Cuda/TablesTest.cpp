@@ -55,7 +55,7 @@ TEST_F(TablesTest, areFilledBeforeTheKernel) {
                "capture mode 0\n"
                "take 256 on 0\n"
                "launch fill on 0 grid 2,1,1 block 128,1,1 shared 0\n"
-               "launch kernel on 0 grid 18,1,1 block 384,1,1 shared 200000\n"
+               "launch kernel on 0 grid 18,1,1 block 384,1,1 shared 200000 dependent\n"
                "give back\n");
   EXPECT_NE(getValue<DevicePtr>(2), 0u);
   EXPECT_EQ(getValue<int32_t>(3), 4);
@@ -160,7 +160,7 @@ TEST_F(TablesTest, areGivenBackAfterAFailure) {
   Executable executable = get(Executable::load(makeProgram()));
   EXPECT_EQ(launch(executable), "");
   fakeCudaClear();
-  fakeCudaFail("cuLaunchKernel", 2);
+  fakeCudaFail("cuLaunchKernelEx", 2);
   EXPECT_TRUE(contains(launch(executable), "launching @fill"));
   EXPECT_STREQ(fakeCudaGetLog(), "take 256 on 0\ngive back\n");
   fakeCudaClear();
@@ -255,7 +255,7 @@ TEST_F(SplitKVTest, areCombinedBehindTheKernel) {
                "capture mode 0\n"
                "take 14592 on 0\n"
                "launch kernel on 0 grid 36,1,1 block 384,1,1 shared 200000\n"
-               "launch combine on 0 grid 900,1,1 block 128,1,1 shared 0\n"
+               "launch combine on 0 grid 900,1,1 block 128,1,1 shared 0 dependent\n"
                "give back\n");
   EXPECT_EQ(getValue<int32_t>(3), 2);
   EXPECT_EQ(executable.getProgram().getNumOperands(), 4);

@@ -106,7 +106,7 @@ TEST_F(CudaKernel, Launches) {
   // Shapes need no device.
   std::vector<Shape> shapes = get(kernel.resultShapes(getInputs()));
   EXPECT_EQ(shapes, (std::vector<Shape>{{2, 300, 4, 64}, {2, 300, 4}}));
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 0);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 0);
 
   const cuda::Variant &variant =
       kernel.package().program->launches[0].variants[0];
@@ -277,7 +277,7 @@ TEST_F(CudaKernel, ChecksCalls) {
   inputs[2] = shorter.view();
   EXPECT_TRUE(llvm::StringRef(run(inputs)).contains("the same length"))
       << run(inputs);
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 0);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 0);
 }
 
 TEST_F(CudaKernel, RunsOnStreamsOfSeveralThreads) {
@@ -299,7 +299,7 @@ TEST_F(CudaKernel, RunsOnStreamsOfSeveralThreads) {
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(numFailures, 0);
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 40);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 40);
   EXPECT_TRUE(llvm::StringRef(fakeCudaGetLog()).contains(" stream\n"));
 }
 
@@ -317,7 +317,7 @@ TEST_F(CudaKernel, Packages) {
   Kernel kernel = get(Kernel::load(std::move(copy)));
   EXPECT_EQ(kernel.device(), DeviceKind::Cuda);
   EXPECT_EQ(getText(kernel.run(getInputs(), {o.view(), lse.view()})), "");
-  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernel"), 1);
+  EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 1);
   // No cut is a package.
   for (size_t size = 0; size < bytes.size(); size += 97)
     EXPECT_NE(getText(KernelPackage::fromBytes(bytes.substr(0, size))), "");

@@ -94,6 +94,28 @@ struct MemPoolProps {
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDefault = 0;
 
+// CUlaunchAttributeID
+constexpr int kLaunchProgrammaticSerialization = 6;
+
+/// CUlaunchAttribute.
+struct LaunchAttribute {
+  int id = 0;
+  unsigned char padding[4] = {};
+  /// The member of a union of 64 bytes.
+  int value = 0;
+  unsigned char reserved[60] = {};
+};
+
+/// CUlaunchConfig.
+struct LaunchConfig {
+  unsigned gridX = 1, gridY = 1, gridZ = 1;
+  unsigned blockX = 1, blockY = 1, blockZ = 1;
+  unsigned sharedBytes = 0;
+  StreamHandle stream = nullptr;
+  LaunchAttribute *attributes = nullptr;
+  unsigned numAttributes = 0;
+};
+
 // X(member, exported name, parameters). Headers of CUDA map the first to the
 // second; the suffixes are versions of the binary interface.
 #define ATTN_CUDA_FUNCTIONS(X)                                                 \
@@ -133,10 +155,9 @@ constexpr unsigned kEventDefault = 0;
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",                             \
     (int *numBlocks, FunctionHandle function, int numThreads,                  \
      size_t sharedBytes))                                                      \
-  X(cuLaunchKernel, "cuLaunchKernel",                                          \
-    (FunctionHandle function, unsigned gridX, unsigned gridY, unsigned gridZ,  \
-     unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \
-     StreamHandle stream, void **params, void **extra))                        \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx",                                      \
+    (const LaunchConfig *config, FunctionHandle function, void **params,       \
+     void **extra))                                                            \
   X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",                          \
     (TensorMap * map, int dataType, uint32_t rank, void *address,              \
      const uint64_t *extents, const uint64_t *strides, const uint32_t *box,    \

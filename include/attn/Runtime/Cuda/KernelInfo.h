@@ -268,7 +268,7 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 10;
+constexpr int64_t kProgramVersion = 11;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {

@@ -1,6 +1,7 @@
 //===- RowKernel.cpp - A kernel of queries with lists of keys -------------===//
 
 #include "RowKernel.h"
+#include "DependentLaunch.h"
 #include "ScalarMath.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -475,6 +476,7 @@ LogicalResult RowKernel::emit() {
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(b, function.getName(), type);
   b.setInsertionPointToStart(kernel.addEntryBlock(b));
+  waitForKernelBefore(b, b.getLoc(), /*isShort=*/false);
   mapScalars();
   if (failed(emitBlock(function.getBody().front())) || failed(emitGrid()))
     return failure();

@@ -13,7 +13,8 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t smRegisters, int64_t threadRegisters,
                                  int64_t smThreads, int64_t ctaThreads,
                                  int64_t smCtas, int64_t ptx, bool wgmma,
-                                 bool tma, bool cpAsync, int64_t warpThreads) {
+                                 bool tma, bool cpAsync, bool dependentLaunch,
+                                 int64_t warpThreads) {
   if (chip.empty())
     return emitError() << "expects the name of a chip";
   for (auto [name, value] :

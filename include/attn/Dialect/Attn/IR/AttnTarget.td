@@ -24,6 +24,7 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
     * `wgmma`: whether warpgroups have products of matrices in shared memory: 64 rows, a multiple of 8 columns up to 256, and 32 bytes of the reduced extent.
     * `tma`: whether copies of boxes of tensors run in the background.
     * `cp_async`: whether threads copy up to 16 bytes at a time in the background.
+    * `dependent_launch`: whether a kernel may be started while the one before it runs, and wait for its end (`griddepcontrol`).
 
     Example:
 
@@ -31,7 +32,7 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
     module attributes {attn.target = #attn.target<"sm_90a", sms = 132,
         sm_shared = 233472, cta_shared = 232448, reserved_shared = 1024,
         sm_registers = 65536, thread_registers = 255, sm_threads = 2048,
-        cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = true, tma = true, cp_async = true>} {
+        cta_threads = 1024, sm_ctas = 32, ptx = 80, wgmma = true, tma = true, cp_async = true, dependent_launch = true>} {
     }
     ```
   }];
@@ -42,11 +43,13 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
       "int64_t":$ptx, DefaultValuedParameter<"bool", "false">:$wgmma,
       DefaultValuedParameter<"bool", "false">:$tma,
       DefaultValuedParameter<"bool", "false">:$cp_async,
+      DefaultValuedParameter<"bool", "false">:$dependent_launch,
       DefaultValuedParameter<"int64_t", "32">:$warp_threads);
   let assemblyFormat = [{
     `<` $chip `,` struct($sms, $sm_shared, $cta_shared, $reserved_shared,
         $sm_registers, $thread_registers, $sm_threads, $cta_threads, $sm_ctas,
-        $ptx, $wgmma, $tma, $cp_async, $warp_threads) `>`
+        $ptx, $wgmma, $tma, $cp_async, $dependent_launch,
+        $warp_threads) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
