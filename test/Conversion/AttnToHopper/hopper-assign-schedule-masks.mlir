@@ -143,7 +143,7 @@ func.func @window_64(%q: !t) -> !t {
 !t = tensor<1x1x?x128xbf16>
 
 // CHECK: for any strides:
-// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 64, {{.*}} persistent>
+// CHECK-NEXT: schedule: {{.*}}tile_m = 192, tile_n = 64, {{.*}} persistent, reuse_q>
 // CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128,
 func.func @window_128(%q: !t) -> !t {
   %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t) mask(%b, %h, %i, %j) {

@@ -8,6 +8,7 @@
 // CHECK-SAME: order = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_swizzle = 1, zigzag, short_first>
 // CHECK-SAME: overlap = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, head_swizzle = 1, persistent, overlap_tiles>
 // CHECK-SAME: packed = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 184, head_swizzle = 1, min_ctas_per_sm = 2, pack_gqa>
+// CHECK-SAME: reuse = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 4, registers = 240, head_swizzle = 1, persistent, reuse_q>
 // CHECK-SAME: shared = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 112, head_swizzle = 1, min_ctas_per_sm = 3>
 // CHECK-SAME: some = #hopper.schedule<tile_m = 192, tile_n = 128, stages = 2, registers = 160, head_swizzle = 1, longest_first, ping_pong>
 // CHECK-SAME: split = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 208, head_swizzle = 1, min_ctas_per_sm = 2, split_kv>
@@ -22,6 +23,7 @@ func.func private @holder() attributes {
   order = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, short_first, zigzag>,
   overlap = #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, overlap_tiles, persistent>,
   packed = #hopper.schedule<pack_gqa, tile_m = 64, tile_n = 64, registers = 184, min_ctas_per_sm = 2>,
+  reuse = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 4, registers = 240, persistent, reuse_q>,
   shared = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, min_ctas_per_sm = 3>,
   // Members are in any order.
   some = #hopper.schedule<ping_pong, registers = 160, tile_n = 128, longest_first, tile_m = 192>,

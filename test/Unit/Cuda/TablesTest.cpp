@@ -48,15 +48,16 @@ TEST_F(TablesTest, areFilledBeforeTheKernel) {
   Executable executable = get(Executable::load(makeProgram()));
   EXPECT_EQ(launch(executable), "");
   // 2 batches of 4 tiles, a warp for each, and 4 warps in a block.
-  EXPECT_STREQ(fakeCudaGetLog(),
-               "capture mode 2\n"
-               "load cubin on 0\n"
-               "shared kernel 200000\n"
-               "capture mode 0\n"
-               "take 256 on 0\n"
-               "launch fill on 0 grid 2,1,1 block 128,1,1 shared 0\n"
-               "launch kernel on 0 grid 18,1,1 block 384,1,1 shared 200000 dependent\n"
-               "give back\n");
+  EXPECT_STREQ(
+      fakeCudaGetLog(),
+      "capture mode 2\n"
+      "load cubin on 0\n"
+      "shared kernel 200000\n"
+      "capture mode 0\n"
+      "take 256 on 0\n"
+      "launch fill on 0 grid 2,1,1 block 128,1,1 shared 0\n"
+      "launch kernel on 0 grid 18,1,1 block 384,1,1 shared 200000 dependent\n"
+      "give back\n");
   EXPECT_NE(getValue<DevicePtr>(2), 0u);
   EXPECT_EQ(getValue<int32_t>(3), 4);
   EXPECT_EQ(getValue<int64_t>(4), 4);
@@ -248,15 +249,16 @@ TEST_F(SplitKVTest, areCombinedBehindTheKernel) {
   EXPECT_EQ(launch(executable), "");
   // 18 tiles are more than there are multiprocessors, so that there are two
   // parts. Two warps for each of 1800 rows, 4 in a block.
-  EXPECT_STREQ(fakeCudaGetLog(),
-               "capture mode 2\n"
-               "load cubin on 0\n"
-               "shared kernel 200000\n"
-               "capture mode 0\n"
-               "take 14592 on 0\n"
-               "launch kernel on 0 grid 36,1,1 block 384,1,1 shared 200000\n"
-               "launch combine on 0 grid 900,1,1 block 128,1,1 shared 0 dependent\n"
-               "give back\n");
+  EXPECT_STREQ(
+      fakeCudaGetLog(),
+      "capture mode 2\n"
+      "load cubin on 0\n"
+      "shared kernel 200000\n"
+      "capture mode 0\n"
+      "take 14592 on 0\n"
+      "launch kernel on 0 grid 36,1,1 block 384,1,1 shared 200000\n"
+      "launch combine on 0 grid 900,1,1 block 128,1,1 shared 0 dependent\n"
+      "give back\n");
   EXPECT_EQ(getValue<int32_t>(3), 2);
   EXPECT_EQ(executable.getProgram().getNumOperands(), 4);
 }

@@ -112,7 +112,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
         /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
         /*splitKV=*/false, /*packGQA=*/false, /*overlapTiles=*/false,
-        getOrder(gradient, order),
+        /*reuseQ=*/false, getOrder(gradient, order),
         names.empty() ? ArrayAttr() : builder.getArrayAttr(names), partitions);
     added.tileCost = tileCost;
     added.keyCost = isMasked ? keyCost / 2 : keyCost;

@@ -52,7 +52,7 @@ int64_t mlir::attn::getStagingColumns(TargetAttr target,
   if (schedule.getSplitKV())
     return 0;
   bool fitsInQueries = queryKeyDim == valueDim;
-  if (!schedule.getPersistent() && fitsInQueries)
+  if ((!schedule.getPersistent() || schedule.getReuseQ()) && fitsInQueries)
     return 0;
   int64_t free = getSharedLimit(target, schedule) -
                  getChannelBytes(schedule, queryKeyDim, valueDim, captures);
@@ -80,7 +80,7 @@ int64_t mlir::attn::getQueryStages(TargetAttr target,
   // Queries in registers are out of the way of the next ones anyway.
   if (!schedule.getPersistent() || schedule.getQInRegisters() ||
       getStagingColumns(target, schedule, queryKeyDim, valueDim, captures) !=
-          valueDim)
+          (schedule.getReuseQ() && queryKeyDim == valueDim ? 0 : valueDim))
     return 1;
   int64_t bytes =
       getSharedBytes(target, schedule, queryKeyDim, valueDim, captures) +

@@ -545,6 +545,9 @@ TESTS = [
         (1, 6, 3, 90, 150),
         parts=4,
     ),
+    # Results in the memory of their queries, beside the queries of the next tile.
+    Test("window", "bf16", _D64, _schedule(192, 64, 4, 152, "longest_first", "persistent", "reuse_q", _OVERLAP), (1, 3, 1, 450, 450)),
+    Test("causal-bottom-right", "bf16", _D64, _schedule(128, 32, 2, 240, "persistent", "reuse_q", _IN_TURN), (2, 3, 1, 200, 100)),
     # Three stages.
     Test(
         "causal",

@@ -81,6 +81,8 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       second kernel combines them. How many there are is chosen at a launch, which may be one; not together with `persistent` or `strided`.
     * `pack_gqa`: a tile has the queries of several heads that share keys and values, as many as the largest power of two up to 64 that
       divides the number of query heads for each head of keys; not together with `capture_stages` or `strided`.
+    * `reuse_q`: results are staged in the shared memory of their own queries, and that of two tiles of queries takes turns, where there is room for both;
+      for schedules whose blocks in shared memory leave none for results. Needs `persistent`, without `q_in_registers`. No effect where queries and values have other columns.
     * `order`: the steps of the loop over blocks in the order in which an iteration runs them, each with its stage in parentheses if that is not 0. Steps of stage 1 are for
       the block before. Without an order, what follows the softmax of a
       block is run beside the softmax of the next one.
@@ -104,7 +106,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$captureStages, "int64_t":$minCtasPerSm, "int64_t":$inFlight, "bool":$longestFirst,
       "bool":$zigzag, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,
-      "bool":$splitKV, "bool":$packGQA, "bool":$overlapTiles, "::mlir::ArrayAttr":$order,
+      "bool":$splitKV, "bool":$packGQA, "bool":$overlapTiles, "bool":$reuseQ, "::mlir::ArrayAttr":$order,
       "::mlir::ArrayAttr":$exclusive, "::mlir::DictionaryAttr":$partitions);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
