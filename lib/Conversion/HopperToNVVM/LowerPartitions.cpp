@@ -102,10 +102,8 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
   hopper::PartitionLayout layout(kernel.specialize);
   if (layout.getNumGroups() > 1)
     // Uniform in a warp, which a compiler does not see in a shifted thread id.
-    thread.group = NVVM::ShflOp::create(
-        b, b.getI32Type(), b.i32(-1),
-        arith::ShRUIOp::create(b, thread.id, b.i32(7)), b.i32(0), b.i32(31),
-        NVVM::ShflKind::idx, UnitAttr());
+    thread.group =
+        b.broadcast(arith::ShRUIOp::create(b, thread.id, b.i32(7)));
   else
     thread.group = b.i32(0);
 }

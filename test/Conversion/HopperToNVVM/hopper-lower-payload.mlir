@@ -41,15 +41,15 @@
 // CHECK:     llvm.fence
 // CHECK:     llvm.atomicrmw add
 
-// All lanes have read it before the warp releases the tile.
+// The lane that releases the tile reads it for all.
 // CHECK: nvvm.setmaxregister {{ *}}increase
 // CHECK: nvvm.mbarrier.try_wait.parity
 // CHECK: %[[NOTE:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}]
-// CHECK: %[[X:.*]] = llvm.load %[[NOTE]] : !llvm.ptr<3> -> i32
-// CHECK: nvvm.bar.warp.sync
+// CHECK: %[[OWN:.*]] = llvm.inline_asm has_side_effects {{.*}} "{ mov.b32 $0, 0; @$2 ld.shared.b32 $0, [$1]; }", "=&r,r,b" %[[NOTE]], %[[LANE0:[^ ]*]] :
+// CHECK: %[[X:.*]] = nvvm.shfl.sync {{ *}}idx %{{.*}}, %[[OWN]], %c0_i32
 // CHECK: arith.cmpi sge, %[[X]], %c0_i32
 // CHECK: scf.if
-// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b"
+// CHECK: llvm.inline_asm has_side_effects {{.*}} "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b" %{{.*}}, %[[LANE0]] :
 gpu.module @m {
   gpu.func @payload(%map: !hopper.map<64x64xbf16> {hopper.operand = 0 : i64, hopper.dims = array<i64: 0, 1, 2, 3>},
                   %counter: memref<2xi32> {hopper.counter},

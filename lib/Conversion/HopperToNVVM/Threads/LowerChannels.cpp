@@ -7,6 +7,19 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// A number in shared memory that all threads of a warp need. One of them reads
+/// it, the one that arrives later: so nobody has to know that the others were
+/// done with it.
+static Value loadForWarp(ThreadBuilder &b, Value pointer) {
+  Type type = b.getI32Type();
+  if (b.thread.partition.getThreads() == 1)
+    return LLVM::LoadOp::create(b, type, pointer);
+  Value own = b.asmOp("{ mov.b32 $0, 0; @$2 ld.shared.b32 $0, [$1]; }",
+                      "=&r,r,b", {pointer, b.thread.isLane0}, type)
+                  .front();
+  return b.broadcast(own);
+}
+
 static Results lowerGet(hopper::GetOp op, Operands<hopper::GetOp> in,
                         ThreadBuilder &b) {
   hopper::ChannelType type = op.getChannel().getType();
@@ -27,10 +40,7 @@ static Results lowerGet(hopper::GetOp op, Operands<hopper::GetOp> in,
   Results results = {getStageTile(b, tile, stage)};
   if (!op.getPayload())
     return results;
-  results.push_back(
-      {LLVM::LoadOp::create(b, b.getI32Type(), getPayload(b, tile, stage))});
-  // All threads of the warp have read it before one of them arrives.
-  emitWarpSync(b);
+  results.push_back({loadForWarp(b, getPayload(b, tile, stage))});
   return results;
 }
 

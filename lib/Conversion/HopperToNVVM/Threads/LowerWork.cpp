@@ -28,9 +28,7 @@ static Elements lowerFetchNext(hopper::FetchNextOp,
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, b.i32(0));
     b.setInsertionPointAfter(branch);
-    before = NVVM::ShflOp::create(b, b.getI32Type(), b.i32(-1),
-                                  branch.getResult(0), b.i32(0), b.i32(31),
-                                  NVVM::ShflKind::idx, UnitAttr());
+    before = b.broadcast(branch.getResult(0));
   }
   Value blocks =
       b.intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());

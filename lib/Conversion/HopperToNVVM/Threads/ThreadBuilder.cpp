@@ -41,6 +41,11 @@ Value ThreadBuilder::shuffle(Value value, int64_t lanes) {
                               UnitAttr());
 }
 
+Value ThreadBuilder::broadcast(Value value) {
+  return NVVM::ShflOp::create(*this, value.getType(), i32(-1), value, i32(0),
+                              i32(31), NVVM::ShflKind::idx, UnitAttr());
+}
+
 Value ThreadBuilder::addOffset(Value value, int64_t offset) {
   if (offset == 0)
     return value;

@@ -183,6 +183,8 @@ public:
   Value intrinsic(StringRef name, ValueRange operands, Type type);
   /// The value of the lane whose number differs in the bits of `lanes`.
   Value shuffle(Value value, int64_t lanes);
+  /// The value of the first lane.
+  Value broadcast(Value value);
   Value addOffset(Value value, int64_t offset);
   Value offsetPointer(Value base, Value offset);
   Value offsetPointer(Value base, int64_t offset);
