@@ -25,6 +25,10 @@ extern "C" {
 typedef void (*attnDump)(void *user, const char *stage, const char *text,
                          size_t size);
 
+/** Whether schedules come from tuning databases, where these know one. */
+typedef int32_t attnTuning;
+enum { ATTN_TUNING_AUTO = 0, ATTN_TUNING_OFF = 1 };
+
 /** All members but struct_size may be 0. */
 typedef struct attnCompileOptions {
   size_t struct_size;
@@ -53,8 +57,9 @@ typedef struct attnCompileOptions {
   void *dump_user;
   /** What the kernel runs on, an attnDevice. Compiling for a GPU needs none. */
   attnDevice device;
-  /** 0, for a later member. */
-  int32_t reserved;
+  /** Whether calls take schedules that were measured to be fast for extents
+   *  like theirs; without effect with a schedule. */
+  attnTuning tuning;
   /** How sparse structures run: "auto", "dense", "blocks", "lists", "gathered"
    *  or "xformers"; NULL for "auto", what a model of their costs says. */
   const char *sparsity;
@@ -74,6 +79,42 @@ ATTN_C_API attnStatus attnPrintAfter(const char *program, size_t size,
 
 /** The names of the passes, in order, one a line. */
 ATTN_C_API attnStatus attnPipelinePasses(attnString **names, attnError **error);
+
+/*===----------------------------------------------------------------------===*\
+|* Tuning
+\*===----------------------------------------------------------------------===*/
+
+/** Members from `database` on may be 0. */
+typedef struct attnTuneOptions {
+  size_t struct_size;
+  /** About how long it may take, more than 0. */
+  double seconds;
+  /** A program and its arguments, `num_worker` strings, that calls
+   *  attnTuneWorker: what is measured runs in it, as it may crash or hang. */
+  const char *const *worker;
+  size_t num_worker;
+  /** The file to keep the result in; NULL for the user's (ATTN_TUNING_DB). */
+  const char *database;
+  /** If not NULL, is told what is going on, as stage "tune". */
+  attnDump progress;
+  /** Its first argument. */
+  void *progress_user;
+} attnTuneOptions;
+
+/** Measures which schedule is fastest for a program on tensors like these, all
+ *  of which are in the memory of the host, and keeps it in a database, where
+ *  compilations find it. `compile` may be NULL. The report is JSON: "summary",
+ *  "schedule", "threads", "seconds", "untunedSeconds", "kept", "note" and, for
+ *  each candidate, "trials". */
+ATTN_C_API attnStatus attnTune(const char *program, size_t size,
+                               const attnCompileOptions *compile,
+                               const attnTensor *inputs, size_t num_inputs,
+                               const attnTuneOptions *options,
+                               attnString **report, attnError **error);
+
+/** What the program of a worker does: it reads commands from standard input
+ *  until that ends, and answers on standard output. */
+ATTN_C_API void attnTuneWorker(void);
 
 /*===----------------------------------------------------------------------===*\
 |* Gradients

@@ -222,6 +222,17 @@ ATTN_C_API attnStatus attnKernelResultInfo(const attnKernel *kernel,
 ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
                                        attnString **json, attnError **error);
 
+/** Which code a call with these inputs runs, of which only types and extents
+ *  are read, as JSON: "source", which is "exact" or "nearest" for what a tuning
+ *  database has for such extents or the nearest ones and otherwise "model";
+ *  "choice", the same in words; "rejected", the schedules that the compiler has
+ *  rejected, and why; and of a GPU "kernels", with "isTaken" where there is
+ *  one. */
+ATTN_C_API attnStatus attnKernelExplain(const attnKernel *kernel,
+                                        const attnTensor *inputs,
+                                        size_t num_inputs, attnString **report,
+                                        attnError **error);
+
 /*===----------------------------------------------------------------------===*\
 |* Running
 \*===----------------------------------------------------------------------===*/

@@ -12,6 +12,11 @@
 #include <cstring>
 #include <string>
 
+namespace attn {
+struct CompileOptions;
+} // namespace attn
+struct attnCompileOptions;
+
 struct attnError {
   attnStatus status;
   std::string message;
@@ -61,6 +66,10 @@ inline attnStatus succeed(attnError **error) {
 /// have a definition.
 llvm::Expected<std::shared_ptr<const LoadedKernel>>
 loadKernel(KernelPackage package);
+
+/// Options of a compilation; those of libattn alone. NULL means none.
+attnStatus readCompileOptions(const attnCompileOptions *from,
+                              CompileOptions &options, attnError **error);
 
 /// An error where the library can run kernels for no such device at all.
 llvm::Error checkKind(DeviceKind device);

@@ -40,8 +40,9 @@ makeDump(attnDump dump, void *user) {
   };
 }
 
-static attnStatus readOptions(const attnCompileOptions *from,
-                              CompileOptions &options, attnError **error) {
+attnStatus attn::capi::readCompileOptions(const attnCompileOptions *from,
+                                          CompileOptions &options,
+                                          attnError **error) {
   if (!from)
     return ATTN_OK;
   attnCompileOptions given;
@@ -51,11 +52,12 @@ static attnStatus readOptions(const attnCompileOptions *from,
     return fail(error, ATTN_INVALID_ARGUMENT,
                 "expects opt_level to be from -1 to 3, but got " +
                     llvm::Twine(given.opt_level));
-  if (given.reserved != 0)
-    return fail(error, ATTN_UNSUPPORTED,
-                "expects the reserved member of attnCompileOptions to be 0, "
-                "but got " +
-                    llvm::Twine(given.reserved));
+  if (given.tuning != ATTN_TUNING_AUTO && given.tuning != ATTN_TUNING_OFF)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects tuning to be ATTN_TUNING_AUTO or ATTN_TUNING_OFF, but "
+                "got " +
+                    llvm::Twine(given.tuning));
+  options.tuning = given.tuning == ATTN_TUNING_OFF ? Tuning::Off : Tuning::Auto;
   if (given.device != ATTN_DEVICE_CPU && given.device != ATTN_DEVICE_CUDA)
     return fail(error, ATTN_INVALID_ARGUMENT,
                 "expects device to be ATTN_DEVICE_CPU or ATTN_DEVICE_CUDA, but "
@@ -89,7 +91,7 @@ attnStatus attnKernelCompile(const char *program, size_t size,
   if (!program)
     return failNull(error, "a program");
   CompileOptions ours;
-  if (attnStatus status = readOptions(options, ours, error))
+  if (attnStatus status = readCompileOptions(options, ours, error))
     return status;
   llvm::Expected<Kernel> compiled =
       Kernel::compile(llvm::StringRef(program, size), ours);
@@ -110,7 +112,7 @@ attnStatus attnPrintAfter(const char *program, size_t size,
   if (!pass)
     return failNull(error, "a pass");
   CompileOptions ours;
-  if (attnStatus status = readOptions(options, ours, error))
+  if (attnStatus status = readCompileOptions(options, ours, error))
     return status;
   ours.untilAfter = pass;
   llvm::Expected<std::string> printed =

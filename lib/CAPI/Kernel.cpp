@@ -133,11 +133,13 @@ attnStatus attnKernelResultInfo(const attnKernel *kernel, size_t index,
                    error);
 }
 
-/// What the kernels take of a GPU.
-static llvm::json::Array describeKernels(const cuda::CudaProgram &program) {
+/// What the kernels take of a GPU and, if that is known, which variant of each
+/// launch runs.
+static llvm::json::Array describeKernels(const cuda::CudaProgram &program,
+                                         llvm::ArrayRef<size_t> taken = {}) {
   llvm::json::Array kernels;
-  for (const cuda::LaunchInfo &launch : program.launches)
-    for (const cuda::Variant &variant : launch.variants) {
+  for (auto [number, launch] : llvm::enumerate(program.launches))
+    for (auto [index, variant] : llvm::enumerate(launch.variants)) {
       llvm::json::Object kernel{
           {"entry", variant.entry},
           {"schedule", llvm::json::fixUTF8(variant.schedule)},
@@ -155,6 +157,10 @@ static llvm::json::Array describeKernels(const cuda::CudaProgram &program) {
           prologues.push_back(prologue.entry);
         kernel["prologues"] = std::move(prologues);
       }
+      if (number < taken.size())
+        kernel["isTaken"] = index == taken[number];
+      if (variant.resources)
+        kernel["ctasPerSM"] = variant.resources->residentBlocks;
       kernels.push_back(std::move(kernel));
     }
   return kernels;
@@ -190,4 +196,33 @@ attnStatus attnKernelReport(const attnKernel *kernel, attnString **json,
   if (!kernel)
     return failNull(error, "a kernel");
   return succeed(json, llvm::formatv("{0}", makeReport(*kernel)), error);
+}
+
+attnStatus attnKernelExplain(const attnKernel *kernel, const attnTensor *inputs,
+                             size_t num_inputs, attnString **report,
+                             attnError **error) {
+  if (!report)
+    return failNull(error, "a place for the explanation");
+  *report = nullptr;
+  if (!kernel)
+    return failNull(error, "a kernel");
+  TensorViews views;
+  if (attnStatus status = views.read(inputs, num_inputs, "input", error))
+    return status;
+  llvm::Expected<CodeChoice> choice = kernel->kernel->explain(views.get());
+  if (!choice)
+    return fail(error, choice.takeError(), ATTN_INVALID_ARGUMENT);
+  llvm::json::Array rejected;
+  constexpr llvm::StringLiteral remark = "schedule-rejected: ";
+  for (llvm::StringRef line : llvm::split(kernel->report.remarks, '\n'))
+    if (size_t at = line.find(remark); at != line.npos)
+      rejected.push_back(
+          llvm::json::fixUTF8(line.drop_front(at + remark.size())));
+  llvm::json::Object object{{"source", choice->source},
+                            {"choice", llvm::json::fixUTF8(choice->text)},
+                            {"rejected", std::move(rejected)}};
+  if (const auto &program = choice->package->program)
+    object["kernels"] = describeKernels(*program, choice->variants);
+  llvm::json::Value value = std::move(object);
+  return succeed(report, llvm::formatv("{0}", value), error);
 }

@@ -24,7 +24,8 @@ public:
 
   bool isOnHost(size_t input) const override { return usual->isOnHost(input); }
 
-  std::string describeChoice(llvm::ArrayRef<TensorView> inputs) const override;
+  llvm::Expected<CodeChoice>
+  explain(llvm::ArrayRef<TensorView> inputs) const override;
 
 protected:
   llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
@@ -37,8 +38,8 @@ private:
     /// Null for `usual`.
     std::shared_ptr<const LoadedKernel> kernel;
     unsigned threads = 0;
-    /// Why it is that.
-    std::string reason;
+    /// CodeChoice::source, and why it is that.
+    std::string source = "model", reason;
   };
 
   const Choice &choose(llvm::ArrayRef<TensorView> inputs) const;
@@ -95,6 +96,7 @@ TunedKernel::Choice TunedKernel::makeChoice(const tune::Bucket &bucket) const {
       source == tune::Source::Exact ? "" : ", the nearest extents",
       entry->version == version ? "" : ", with " + entry->version,
       1e6 * entry->seconds, 1e6 * entry->untunedSeconds);
+  choice.source = source == tune::Source::Exact ? "exact" : "nearest";
   choice.threads = entry->threads;
   if (entry->schedule.empty()) {
     choice.reason += "; the compiler's choice is best";
@@ -104,6 +106,7 @@ TunedKernel::Choice TunedKernel::makeChoice(const tune::Bucket &bucket) const {
   choice.kernel = getKernel(entry->schedule, failure);
   if (!choice.kernel) {
     choice.threads = 0;
+    choice.source = "model";
     choice.reason = "the model of costs: the tuned schedule " +
                     entry->schedule + " is no longer legal: " +
                     llvm::StringRef(failure).split('\n').first.str();
@@ -132,13 +135,21 @@ TunedKernel::choose(llvm::ArrayRef<TensorView> inputs) const {
   return found->second;
 }
 
-std::string
-TunedKernel::describeChoice(llvm::ArrayRef<TensorView> inputs) const {
+llvm::Expected<CodeChoice>
+TunedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
+  llvm::Expected<CodeChoice> usualChoice = usual->explain(inputs);
+  if (!usualChoice)
+    return usualChoice;
   const Choice &choice = choose(inputs);
-  std::string text = choice.reason;
+  llvm::Expected<CodeChoice> told =
+      choice.kernel ? choice.kernel->explain(inputs) : std::move(usualChoice);
+  if (!told)
+    return told;
+  told->source = choice.source;
+  told->text = choice.reason;
   if (choice.threads != 0)
-    text += llvm::formatv(", {0} threads", choice.threads);
-  return text;
+    told->text += llvm::formatv(", {0} threads", choice.threads);
+  return told;
 }
 
 llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,

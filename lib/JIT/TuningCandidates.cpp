@@ -134,11 +134,13 @@ attn::getHopperCandidates(const CudaForm &form,
            mlir::attn::fitsSharedMemory(target, schedule, op.getQueryKeyDim(),
                                         op.getValueDim(), {});
   };
-  std::vector<TuningCandidate> result;
+  // All rows come first, as each is the best for some extents.
+  std::vector<TuningCandidate> rows, neighbours;
   llvm::SmallDenseSet<mlir::Attribute> known;
-  auto add = [&](hopper::ScheduleAttr schedule, double cost) {
+  auto add = [&](std::vector<TuningCandidate> &to,
+                 hopper::ScheduleAttr schedule, double cost) {
     if (known.insert(schedule).second)
-      result.push_back({print(schedule), cost});
+      to.push_back({print(schedule), cost});
   };
   for (const Candidate &candidate : candidates) {
     auto row = llvm::dyn_cast_or_null<hopper::ScheduleAttr>(candidate.schedule);
@@ -148,7 +150,7 @@ attn::getHopperCandidates(const CudaForm &form,
       continue;
     double pairCost = (candidate.keyCost + candidate.tileCost / 1024) /
                       double(row.getTileM());
-    add(row, pairCost);
+    add(rows, row, pairCost);
     // Gradients have schedules of their own, of which the model knows less.
     if (isGradient)
       continue;
@@ -156,7 +158,7 @@ attn::getHopperCandidates(const CudaForm &form,
       Members members(row);
       change(members);
       if (hopper::ScheduleAttr schedule = members.get(); isLegal(schedule))
-        add(schedule, pairCost * factor);
+        add(neighbours, schedule, pairCost * factor);
     };
     for (int64_t step : {-16, 16, -32, 32})
       addNeighbour([&](Members &m) { m.tileN += step; },
@@ -169,6 +171,8 @@ attn::getHopperCandidates(const CudaForm &form,
     addNeighbour([](Members &m) { m.qInRegisters = !m.qInRegisters; }, 1.07);
     addNeighbour([](Members &m) { m.persistent = !m.persistent; }, 1.08);
   }
-  sortByCost(result);
-  return result;
+  sortByCost(rows);
+  sortByCost(neighbours);
+  llvm::append_range(rows, neighbours);
+  return rows;
 }

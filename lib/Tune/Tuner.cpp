@@ -232,8 +232,13 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
   Race race(std::move(worker), std::move(inputCommands), contenders);
   if (Error error = race.start())
     return std::move(error);
-  race.end = start + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(options.seconds));
+  // What was compiled is measured, however long that took.
+  auto getSpan = [](double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(seconds));
+  };
+  race.end = std::max(start + getSpan(options.seconds),
+                      Clock::now() + getSpan(options.seconds / 2));
   race.progress = tell;
   race.run();
   // Fewer threads are worth a try where there is little work, for the two

@@ -6,9 +6,10 @@ import typing
 import weakref
 
 from . import _native, _streams, _tensors
-from ._errors import InvalidArgument
+from ._errors import CompileError, InvalidArgument
 
 _TARGETS = ("auto", "cpu", "cuda")
+_TUNINGS = ("off", "auto", "full")
 _PROCESSORS = ("baseline", "avx2", "avx512")
 _SPARSITIES = ("auto", "dense", "blocks", "lists", "gathered", "xformers")
 
@@ -68,15 +69,17 @@ class BoundCall:
 class Kernel:
     """Compiled code, which `compile` makes. Threads may call it at once."""
 
-    def __init__(self, handle, target, on_cuda=None, gradient=None):
-        self._handle = handle
+    def __init__(self, handle, target, on_cuda=None, gradient=None, retune=None):
+        self._own(handle)
+        # Tunes the program on host tensors, and gives the handle of a kernel
+        # that knows the result.
+        self._retune = retune
+        # Of each extents of a call that were seen to be tuned, for tune="full".
+        self._tuned = None
         # Makes the same kernel for a GPU.
         self._on_cuda = on_cuda
         # Makes the kernel of gradients with respect to named inputs.
         self._gradient = gradient
-        release = weakref.finalize(self, _native.release, handle)
-        # Threads that outlive the interpreter may still be running it.
-        release.atexit = False
         self.target = target
         self.entry = _native.entry(handle)
         self.inputs = tuple(TensorInfo(*info) for info in _native.inputs(handle))
@@ -108,6 +111,76 @@ class Kernel:
         """
         return self._gradient(wrt)
 
+    def tune(self, *tensors, seconds=30, progress=None):
+        """Measures which schedule is fastest for tensors like these.
+
+        Takes about so many seconds, in child processes, and keeps the result in
+        the tuning database (ATTN_TUNING_DB), where this kernel and later ones
+        of the program find it. `progress` is a function that is told what is
+        going on. Returns a dict: `summary`, `schedule`, `threads`, `seconds`,
+        `untunedSeconds`, `kept`, `note` if it was not kept, and `trials`.
+
+        Raises CompileError where there is nothing to tune, as in a program that
+        has a schedule, and InvalidArgument for a time that is not above 0.
+        """
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+            raise InvalidArgument(
+                f"expects seconds to be a number, but got {type(seconds).__name__}"
+            )
+        views = self._view_inputs(tensors, None)
+        _, device, _ = self._first_tensor(tensors, views)
+        if device[0] == _native.CUDA and self._on_cuda is not None:
+            return self._on_cuda().tune(*tensors, seconds=seconds, progress=progress)
+        if device[0] != _native.CPU:
+            # The worker has memory of its own.
+            tensors = [
+                value.cpu() if hasattr(value, "cpu") else value for value in tensors
+            ]
+            views = self._view_inputs(tensors, None)
+        report, handle = self._retune(views, seconds, progress)
+        self._own(handle)
+        return report
+
+    def explain(self, *tensors):
+        """Which code a call with these tensors runs, and why, as a dict.
+
+        source    "exact" or "nearest" for what a tuning database has for extents
+                  like these or for the nearest ones, "model" for what the
+                  compiler has chosen
+        choice    the same in words
+        kernels   of a GPU: the schedule of each variant, its `registers`,
+                  `spillBytes`, `sharedBytes` and `threads`, and whether calls
+                  with these tensors take it (`isTaken`)
+        rejected  each schedule that the compiler has tried and rejected, and why
+        """
+        views = self._view_inputs(tensors, None)
+        _, device, _ = self._first_tensor(tensors, views)
+        if device[0] == _native.CUDA and self._on_cuda is not None:
+            return self._on_cuda().explain(*tensors)
+        return _native.explain(self._handle, _native.Tensors(views))
+
+    def _tune_once(self, tensors, views):
+        """Tunes for extents that nothing is known of, the first time."""
+        key = tuple(view.shape for view in views)
+        with _slots_lock:
+            if key in self._tuned:
+                return
+            self._tuned.add(key)
+        if self.explain(*tensors)["source"] != "exact":
+            try:
+                self.tune(*tensors)
+            except CompileError:
+                # There is one schedule, and calls run with it.
+                pass
+
+    def _own(self, handle):
+        """Makes a handle the one of calls. Those before stay until the kernel
+        goes, as calls in other threads may be running them."""
+        self._handle = handle
+        release = weakref.finalize(self, _native.release, handle)
+        # Threads that outlive the interpreter may still be running it.
+        release.atexit = False
+
     def result_shapes(self, *tensors):
         """The shapes of the results for these inputs, as a tuple of tuples."""
         inputs = _native.Tensors(self._view_inputs(tensors, None))
@@ -125,6 +198,8 @@ class Kernel:
         stream = _streams.to_handle(stream)
         views = self._view_inputs(tensors, stream)
         first, device, device_name = self._first_tensor(tensors, views)
+        if self._tuned is not None:
+            self._tune_once(tensors, views)
         if device[0] == _native.CUDA and self._on_cuda is not None:
             kernel = self._on_cuda()
             return kernel.bind(
@@ -334,6 +409,7 @@ def compile(
     bounds_check=False,
     opt_level=None,
     name=None,
+    tune="auto",
 ):
     """Compiles an attention program; the same program and options give the
     same kernel.
@@ -353,6 +429,10 @@ def compile(
     bounds_check  whether reads of captures are checked while the kernel runs
     opt_level     effort of LLVM, from 0 to 3
     name          that of the program in messages, by default the path
+    tune          "auto" for schedules that `Kernel.tune` or `attn-run --tune` has
+                  found for extents like those of a call, where there are any, or
+                  "off" for what the compiler chooses; "full" tunes at the first
+                  call with extents of which nothing is known
     """
     text, path = _read_program(program)
     if _expect("target", target, str, "a string") not in _TARGETS:
@@ -368,6 +448,10 @@ def compile(
         raise InvalidArgument(
             f"expects sparsity to be one of {', '.join(_SPARSITIES)}, but got"
             f" {sparsity!r}"
+        )
+    if _expect("tune", tune, str, "a string") not in _TUNINGS:
+        raise InvalidArgument(
+            f"expects tune to be one of {', '.join(_TUNINGS)}, but got {tune!r}"
         )
     _expect_text("entry", entry)
     _expect_text("schedule", schedule)
@@ -388,6 +472,7 @@ def compile(
         "bounds_check": bounds_check,
         # 0 means the usual one there, and -1 none.
         "level": {None: 0, 0: -1}.get(opt_level, opt_level),
+        "tuning": "off" if tune == "off" else "auto",
     }
     same = {
         "processor": processor,
@@ -395,6 +480,7 @@ def compile(
         "bounds_check": bounds_check,
         "opt_level": opt_level,
         "name": options["name"],
+        "tune": tune,
     }
 
     def gradient(wrt):
@@ -411,7 +497,13 @@ def compile(
         def on_cuda():
             return compile(text, entry, "cuda", schedule=schedule, **same)
 
-    key = (text, target, tuple(options.values()))
+    def retune(views, seconds, progress):
+        report = _native.tune(
+            text, first, views, seconds=seconds, progress=progress, **options
+        )
+        return report, _native.compile_kernel(text, first, **options)
+
+    key = (text, target, tune, tuple(options.values()))
     with _slots_lock:
         slot = _slots.setdefault(key, _Slot())
     # Threads that want the same kernel wait for the first; others go on.
@@ -424,5 +516,7 @@ def compile(
                     if _slots.get(key) is slot:
                         del _slots[key]
                 raise
-            slot.kernel = Kernel(handle, first, on_cuda, gradient)
+            slot.kernel = Kernel(handle, first, on_cuda, gradient, retune)
+            if tune == "full" and schedule is None:
+                slot.kernel._tuned = set()
         return slot.kernel

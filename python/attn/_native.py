@@ -6,9 +6,12 @@ to serve needs changes here only: the rest of the package passes the device of
 each tensor and the stream through.
 """
 
+import contextlib
 import ctypes
 import json
+import os
 import struct
+import sys
 import threading
 from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 
@@ -20,6 +23,8 @@ CPU, CUDA = 1, 2
 
 # attnDevice
 _DEVICES = {"cpu": 0, "cuda": 1}
+# attnTuning
+_TUNINGS = {"auto": 0, "off": 1}
 
 
 class _Tensor(ctypes.Structure):
@@ -56,8 +61,23 @@ class _CompileOptions(ctypes.Structure):
         ("dump_llvm", c_void_p),
         ("dump_user", c_void_p),
         ("device", c_int32),
-        ("reserved", c_int32),
+        ("tuning", c_int32),
         ("sparsity", c_char_p),
+    ]
+
+
+_DUMP = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_size_t)
+
+
+class _TuneOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("seconds", ctypes.c_double),
+        ("worker", POINTER(c_char_p)),
+        ("num_worker", c_size_t),
+        ("database", c_char_p),
+        ("progress", _DUMP),
+        ("progress_user", c_void_p),
     ]
 
 
@@ -101,6 +121,20 @@ _FUNCTIONS = {
         _STATUS,
         [c_char_p, c_size_t, POINTER(_DifferentiateOptions), POINTER(c_void_p), _ERROR],
     ),
+    "attnTune": (
+        _STATUS,
+        [
+            c_char_p,
+            c_size_t,
+            POINTER(_CompileOptions),
+            c_void_p,
+            c_size_t,
+            POINTER(_TuneOptions),
+            POINTER(c_void_p),
+            _ERROR,
+        ],
+    ),
+    "attnTuneWorker": (None, []),
     "attnKernelDevice": (c_int32, [c_void_p]),
     "attnKernelRelease": (None, [c_void_p]),
     "attnKernelEntry": (c_char_p, [c_void_p]),
@@ -115,6 +149,10 @@ _FUNCTIONS = {
         [c_void_p, c_size_t, POINTER(_TensorInfo), _ERROR],
     ),
     "attnKernelReport": (_STATUS, [c_void_p, POINTER(c_void_p), _ERROR]),
+    "attnKernelExplain": (
+        _STATUS,
+        [c_void_p, c_void_p, c_size_t, POINTER(c_void_p), _ERROR],
+    ),
     "attnKernelResultShapes": (
         _STATUS,
         [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, _ERROR],
@@ -205,20 +243,20 @@ def differentiate(program, *, entry, name, wrt, joint):
 # ===----------------------------------------------------------------------===
 
 
-def compile_kernel(
-    program,
+def _compile_options(
     target,
     *,
-    entry,
-    name,
-    processor,
-    schedule,
-    sparsity,
-    bounds_check,
-    level,
+    entry=None,
+    name=None,
+    processor=None,
+    schedule=None,
+    sparsity="auto",
+    bounds_check=False,
+    level=0,
+    tuning="auto",
 ):
-    """A handle of a kernel, for `release`; `level` is that of the C struct."""
-    options = _CompileOptions(
+    """attnCompileOptions; `level` is that of the C struct."""
+    return _CompileOptions(
         struct_size=ctypes.sizeof(_CompileOptions),
         entry=_encode(entry),
         buffer_name=_encode(name),
@@ -228,7 +266,13 @@ def compile_kernel(
         bounds_check=bool(bounds_check),
         opt_level=level,
         device=_DEVICES[target],
+        tuning=_TUNINGS[tuning],
     )
+
+
+def compile_kernel(program, target, **options):
+    """A handle of a kernel, for `release`."""
+    options = _compile_options(target, **options)
     kernel, error = c_void_p(), c_void_p()
     _check(
         library().attnKernelCompile(
@@ -311,6 +355,74 @@ class Tensors:
             if view.strides is not None:
                 tensor.strides = at
                 at += 8 * rank
+
+
+def explain(kernel, inputs):
+    string, error = c_void_p(), c_void_p()
+    _check(
+        library().attnKernelExplain(
+            kernel, inputs.array, inputs.count, byref(string), byref(error)
+        ),
+        error,
+    )
+    return json.loads(_take(string))
+
+
+class HostTensor:
+    """What `Tensors` needs of a dense tensor in the memory of the host."""
+
+    strides = None
+
+    def __init__(self, data, dtype, shape):
+        self.data, self.dtype, self.shape = data, dtype, tuple(shape)
+
+
+def tune(program, target, inputs, *, seconds, database=None, progress=None, **options):
+    """The report of a tuning on inputs in the memory of the host."""
+    worker = [sys.executable, "-m", f"{__package__}._tune_worker"]
+    options = _compile_options(target, **options)
+    tensors = Tensors(inputs)
+
+    def tell(_, stage, step, size):
+        progress(step.decode())
+
+    tuning = _TuneOptions(
+        struct_size=ctypes.sizeof(_TuneOptions),
+        seconds=seconds,
+        worker=(c_char_p * len(worker))(*map(_encode, worker)),
+        num_worker=len(worker),
+        database=_encode(database),
+        progress=_DUMP(tell) if progress else _DUMP(),
+    )
+    report, error = c_void_p(), c_void_p()
+    with _on_path():
+        status = library().attnTune(
+            program,
+            len(program),
+            byref(options),
+            tensors.array,
+            tensors.count,
+            byref(tuning),
+            byref(report),
+            byref(error),
+        )
+    _check(status, error)
+    return json.loads(_take(report))
+
+
+@contextlib.contextmanager
+def _on_path():
+    """Lets a child process find this package, wherever it lies."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = folder + (os.pathsep + before if before else "")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def result_shapes(kernel, inputs, ranks):

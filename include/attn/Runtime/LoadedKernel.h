@@ -41,6 +41,20 @@ struct RunOptions {
   bool checkLists = false;
 };
 
+/// Which code a call runs.
+struct CodeChoice {
+  /// "exact" or "nearest" for what a tuning database has for extents like those
+  /// of the call or for the nearest ones, "model" for what the compiler and its
+  /// model of costs choose.
+  std::string source = "model";
+  /// The same in words.
+  std::string text;
+  /// What runs; it lives as long as the kernel.
+  const KernelPackage *package = nullptr;
+  /// Of a GPU that is there, the variant of each launch.
+  std::vector<size_t> variants;
+};
+
 /// A package whose code is ready to run, from any number of threads at once.
 class LoadedKernel {
 public:
@@ -64,11 +78,10 @@ public:
                   llvm::ArrayRef<TensorView> results,
                   const RunOptions &options) const;
 
-  /// What decides on the code that a call with these inputs runs, of which only
-  /// types and extents are read; "" where there is nothing to decide.
-  virtual std::string describeChoice(llvm::ArrayRef<TensorView> inputs) const {
-    return "";
-  }
+  /// Which code a call with these inputs runs, and why; only types and extents
+  /// of the inputs are read.
+  virtual llvm::Expected<CodeChoice>
+  explain(llvm::ArrayRef<TensorView> inputs) const;
 
 protected:
   explicit LoadedKernel(KernelPackage package) : package(std::move(package)) {}

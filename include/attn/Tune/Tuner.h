@@ -19,7 +19,8 @@
 namespace attn::tune {
 
 struct TuneOptions {
-  /// About how long it may take, more than 0.
+  /// About how long it may take, more than 0: up to a half for compilations,
+  /// and at least a half for measurements.
   double seconds = 30;
   /// The program and the arguments of a worker: what calls runWorker(0, 1).
   /// ATTN_TUNE_WORKER names another program.

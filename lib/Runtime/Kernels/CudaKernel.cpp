@@ -14,6 +14,9 @@ public:
 
   bool isOnHost(size_t input) const override { return isScalar[input]; }
 
+  llvm::Expected<CodeChoice>
+  explain(llvm::ArrayRef<TensorView> inputs) const override;
+
 protected:
   llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
                       llvm::ArrayRef<TensorView> results,
@@ -42,6 +45,43 @@ CudaKernel::CudaKernel(KernelPackage package, cuda::Executable executable)
         if (param.kind == cuda::ParamKind::Scalar &&
             static_cast<size_t>(param.operand) < isScalar.size())
           isScalar[param.operand] = true;
+}
+
+llvm::Expected<CodeChoice>
+CudaKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
+  llvm::Expected<CodeChoice> choice = LoadedKernel::explain(inputs);
+  if (!choice)
+    return choice;
+  llvm::Expected<std::vector<Shape>> shapes = getResultShapes(inputs);
+  if (!shapes)
+    return shapes.takeError();
+  llvm::Expected<cuda::Device> device = cuda::Device::current();
+  if (!device) {
+    llvm::consumeError(device.takeError());
+    return choice;
+  }
+  // Results as a caller would allocate them.
+  llvm::SmallVector<TensorView, 16> operands(inputs);
+  std::vector<Shape> strides;
+  strides.reserve(shapes->size());
+  for (auto [info, shape] : llvm::zip_equal(getMetadata().results, *shapes)) {
+    Shape &own = strides.emplace_back(shape.size(), 1);
+    for (size_t dim = shape.size(); dim-- > 1;)
+      own[dim - 1] = own[dim] * std::max<int64_t>(shape[dim], 1);
+    operands.push_back({nullptr, int32_t(info.dtype), int64_t(shape.size()),
+                        shape.data(), own.data()});
+  }
+  for (const cuda::LaunchInfo &launch : getPackage().program->launches) {
+    llvm::Expected<cuda::LaunchExtents> extents =
+        cuda::getLaunchExtents(launch.grid, operands);
+    if (!extents)
+      return extents.takeError();
+    choice->variants.push_back(
+        cuda::pickVariant(launch, *extents, device->getNumSMs(), operands));
+  }
+  choice->text = "the variant that costs least by the model, of those that "
+                 "can copy such tensors";
+  return choice;
 }
 
 llvm::Error CudaKernel::execute(llvm::ArrayRef<TensorView> inputs,

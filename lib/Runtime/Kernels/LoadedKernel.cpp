@@ -28,6 +28,16 @@ LoadedKernel::getResultShapes(llvm::ArrayRef<TensorView> inputs) const {
   return shapes;
 }
 
+llvm::Expected<CodeChoice>
+LoadedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
+  if (llvm::Error error = checkTypes("input", getMetadata().inputs, inputs))
+    return error;
+  CodeChoice choice;
+  choice.text = "what the compiler has chosen";
+  choice.package = &package;
+  return choice;
+}
+
 llvm::Error LoadedKernel::checkSites(llvm::ArrayRef<int64_t> status) const {
   // One read may be compiled to several.
   std::vector<std::string> texts;

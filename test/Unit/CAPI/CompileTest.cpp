@@ -188,9 +188,11 @@ TEST(Structs, MayBeThoseOfTheFirstVersion) {
                 "got -1",
                 attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
   options.device = ATTN_DEVICE_CPU;
-  options.reserved = 7;
-  expectFailure(ATTN_UNSUPPORTED, "reserved member", attnKernelCompile, kMean,
-                sizeof(kMean) - 1, &options, &kernel);
+  options.tuning = 7;
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects tuning to be ATTN_TUNING_AUTO or ATTN_TUNING_OFF, but "
+                "got 7",
+                attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
 }
 
 TEST(Device, NeedsNoGPUToCompile) {

@@ -1,0 +1,140 @@
+"""Tunes a list of programs and shapes:
+
+    python -m attn.tune LIST.json [--seconds=N] [--database=FILE] [--again]
+
+LIST.json is an array of objects:
+
+    program   the path of a program, relative to the list
+    inputs    for each input, its shape; floats are random, and integers 0
+    target    "cpu", the default, or "cuda"
+    entry     the function, by default the only public one
+    seconds   for this one, by default those of the command line
+
+What is tuned goes into the database, and beside the list into LIST.json.done, so
+that a run that was stopped goes on where it stopped; --again begins anew.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+
+from . import _native
+from ._errors import Error
+
+
+def _inputs(infos, shapes, where):
+    """Tensors of these shapes, as dense bytes."""
+    import numpy
+
+    if len(shapes) != len(infos):
+        raise ValueError(
+            f"{where}: expects {len(infos)} shapes, one for each input, but got"
+            f" {len(shapes)}"
+        )
+    random = numpy.random.default_rng(0)
+    tensors = []
+    for (name, dtype, expected), shape in zip(infos, shapes):
+        fits = len(shape) == len(expected) and all(
+            want is None or want == have for want, have in zip(expected, shape)
+        )
+        if not fits:
+            raise ValueError(
+                f"{where}: expects input '{name}' to have shape {expected}, but got"
+                f" {tuple(shape)}"
+            )
+        values = random.standard_normal(shape, numpy.float32)
+        if dtype == "bf16":
+            # The upper half of the bits of an f32.
+            data = (values.view(numpy.uint32) >> 16).astype(numpy.uint16)
+        elif dtype in ("f64", "f32", "f16"):
+            data = values.astype({"f64": "f8", "f32": "f4", "f16": "f2"}[dtype])
+        else:
+            size = {"i1": 1, "i8": 1, "i16": 2, "i32": 4}.get(dtype, 8)
+            data = numpy.zeros(shape, f"i{size}")
+        tensors.append(numpy.ascontiguousarray(data))
+    return tensors
+
+
+def tune_one(item, folder, seconds, database, progress):
+    """Tunes one entry of a list, and returns the report."""
+    path = folder / item["program"]
+    program = path.read_bytes()
+    target = item.get("target", "cpu")
+    options = {"entry": item.get("entry"), "name": str(path)}
+    handle = _native.compile_kernel(program, target, tuning="off", **options)
+    try:
+        infos = _native.inputs(handle)
+    finally:
+        _native.release(handle)
+    arrays = _inputs(infos, item["inputs"], path)
+    inputs = [
+        _native.HostTensor(array.ctypes.data, dtype, array.shape)
+        for array, (_, dtype, _) in zip(arrays, infos)
+    ]
+    return _native.tune(
+        program,
+        target,
+        inputs,
+        seconds=item.get("seconds", seconds),
+        database=database,
+        progress=progress,
+        **options,
+    )
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        prog="python -m attn.tune",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("list", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--database")
+    parser.add_argument("--again", action="store_true")
+    args = parser.parse_args(arguments)
+    try:
+        items = json.loads(args.list.read_text())
+    except (OSError, ValueError) as error:
+        parser.error(f"cannot read the list: {error}")
+    done_path = args.list.with_name(args.list.name + ".done")
+    done = {}
+    if not args.again and done_path.exists():
+        done = json.loads(done_path.read_text())
+    failures = 0
+    for number, item in enumerate(items, 1):
+        key = json.dumps(item, sort_keys=True)
+        title = f"{number} of {len(items)}: {item.get('program')}"
+        if key in done:
+            print(f"{title}: done before, {done[key]}", flush=True)
+            continue
+
+        def progress(step):
+            if sys.stderr.isatty():
+                print(f"\r\033[K{title}: {step}", end="", file=sys.stderr, flush=True)
+
+        try:
+            report = tune_one(
+                item, args.list.parent, args.seconds, args.database, progress
+            )
+        except (Error, OSError, ValueError, KeyError) as error:
+            failures += 1
+            print(f"{title}: failed: {error}", flush=True)
+            continue
+        finally:
+            progress("")
+        kept = "" if report["kept"] else f"; not kept: {report['note']}"
+        print(f"{title}: {report['summary']}{kept}", flush=True)
+        if report["kept"]:
+            done[key] = report["summary"]
+            # Complete or as it was, whenever this is stopped.
+            new = done_path.with_name(done_path.name + ".new")
+            new.write_text(json.dumps(done, indent=1))
+            os.replace(new, done_path)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

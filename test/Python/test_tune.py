@@ -1,0 +1,154 @@
+# RUN: %python %s
+# REQUIRES: numpy
+"""Kernel.tune, Kernel.explain, attn.compile(tune=...) and python -m attn.tune."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import attn
+import numpy as np
+
+PROGRAM = """
+func.func @small(%q: tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32> {
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %q, %c2 : tensor<1x2x?x16xf32>
+  %init = tensor.empty(%n) : tensor<1x2x?x16xf32>
+  %o = attn.attention
+      ins(%q, %q, %q : tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>)
+      outs(%init : tensor<1x2x?x16xf32>)
+  return %o : tensor<1x2x?x16xf32>
+}
+"""
+
+
+def query(length=64):
+    return np.random.default_rng(0).standard_normal((1, 2, length, 16), np.float32)
+
+
+class Tuning(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        # The candidates are the same in each test.
+        cls.cache = folder.name
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        variables = {
+            "ATTN_TUNING_DB": str(self.folder / "tuning.db"),
+            "ATTN_CACHE_DIR": self.cache,
+        }
+        patch = unittest.mock.patch.dict(os.environ, variables)
+        patch.start()
+        self.addCleanup(patch.stop)
+        attn.clear_cache()
+
+    def test_tune(self):
+        kernel = attn.compile(PROGRAM)
+        q = query()
+        before = kernel(q)
+        self.assertEqual(kernel.explain(q)["source"], "model")
+        steps = []
+        report = kernel.tune(q, seconds=1, progress=steps.append)
+        self.assertTrue(report["kept"], report)
+        self.assertGreater(report["seconds"], 0)
+        self.assertEqual(report["trials"][0]["schedule"], "the compiler's choice")
+        self.assertTrue(any("measuring" in step for step in steps), steps)
+        self.assertEqual(kernel.explain(q)["source"], "exact")
+        self.assertEqual(kernel.explain(query(90))["source"], "nearest")
+        self.assertEqual(kernel.explain(query(5000))["source"], "model")
+        np.testing.assert_allclose(kernel(q), before, rtol=1e-5, atol=1e-5)
+        # Another kernel of the program finds it, whatever names are in it.
+        other = attn.compile(PROGRAM.replace("@small", "@large").replace("%q", "%x"))
+        self.assertEqual(other.explain(q)["source"], "exact")
+        off = attn.compile(PROGRAM, tune="off")
+        self.assertEqual(off.explain(q)["source"], "model")
+        np.testing.assert_allclose(off(q), before, rtol=1e-5, atol=1e-5)
+
+    def test_full(self):
+        kernel = attn.compile(PROGRAM, target="cpu", tune="full")
+        # So that this is quick.
+        tune = kernel.tune
+        calls = []
+
+        def quick(*tensors):
+            calls.append(tensors)
+            return tune(*tensors, seconds=0.5)
+
+        kernel.tune = quick
+        kernel(query())
+        kernel(query())
+        self.assertEqual(len(calls), 1)
+        self.assertEqual(kernel.explain(query())["source"], "exact")
+
+    def test_errors(self):
+        kernel = attn.compile(PROGRAM)
+        for seconds in (0, -1, float("nan")):
+            with self.assertRaisesRegex(attn.InvalidArgument, "more than 0 seconds"):
+                kernel.tune(query(), seconds=seconds)
+        with self.assertRaisesRegex(attn.InvalidArgument, "to be a number"):
+            kernel.tune(query(), seconds="1")
+        with self.assertRaisesRegex(attn.InvalidArgument, "1 input"):
+            kernel.tune()
+        with self.assertRaisesRegex(attn.InvalidArgument, "tune to be one of"):
+            attn.compile(PROGRAM, tune="maybe")
+        schedule = (
+            "#attn.schedule<tile_m = 16, tile_n = 16, lanes = 4, unroll_m = 1,"
+            " unroll_n = 4>"
+        )
+        with self.assertRaisesRegex(attn.CompileError, "expects no schedule"):
+            attn.compile(PROGRAM, schedule=schedule).tune(query())
+
+    def test_damaged_database(self):
+        (self.folder / "tuning.db").write_text("this is no database at all, but text")
+        kernel = attn.compile(PROGRAM)
+        self.assertIn("is damaged", kernel.report["warnings"])
+        report = kernel.tune(query(), seconds=0.5)
+        self.assertFalse(report["kept"])
+        self.assertIn("is damaged", report["note"])
+
+    def test_list(self):
+        (self.folder / "small.mlir").write_text(PROGRAM)
+        items = [
+            {"program": "small.mlir", "inputs": [[1, 2, 32, 16]]},
+            {"program": "small.mlir", "inputs": [[1, 3, 32, 16]]},
+            {"program": "none.mlir", "inputs": []},
+            {"program": "small.mlir", "inputs": [[1, 2, 256, 16]], "seconds": 0.5},
+        ]
+        path = self.folder / "list.json"
+        path.write_text(json.dumps(items))
+
+        def run(*options):
+            return subprocess.run(
+                [sys.executable, "-m", "attn.tune", path, "--seconds=0.5", *options],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+        first = run()
+        self.assertEqual(first.returncode, 1, first.stderr)
+        lines = first.stdout.splitlines()
+        self.assertRegex(lines[0], "^1 of 4: small.mlir: .*candidates measured")
+        self.assertRegex(lines[1], r"^2 of 4: .*failed: .*input 'q' to have shape")
+        self.assertRegex(lines[2], "^3 of 4: none.mlir: failed: ")
+        self.assertRegex(lines[3], "^4 of 4: small.mlir: .*candidates measured")
+        # What was done is not done again.
+        second = run()
+        self.assertRegex(second.stdout, "1 of 4: small.mlir: done before")
+        self.assertRegex(second.stdout, "4 of 4: small.mlir: done before")
+        path.write_text("no list")
+        self.assertEqual(run().returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
