@@ -225,23 +225,6 @@ class Autograd(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
             o.sum().backward()
 
-    def test_functional(self):
-        q, k, v = self.tensors
-
-        def loss(q, k, bias):
-            def score_mod(s, b, h, i, j):
-                return s * bias[h]
-
-            return flex_attention(q, k, v.detach(), score_mod).square().sum()
-
-        arguments = q, k, self.bias
-        expected = torch.autograd.grad(loss(*arguments), arguments)
-        detached = [x.detach() for x in arguments]
-        for a, b in zip(torch.func.grad(loss, argnums=(0, 1, 2))(*detached), expected):
-            self.assertTrue(torch.equal(a, b))
-        with self.assertRaisesRegex(attn.Unsupported, "torch.func.vmap"):
-            torch.func.vmap(lambda x: flex_attention(x, x, x))(q.detach()[None])
-
     def test_training(self):
         """A learned bias finds what it has to be."""
         torch.manual_seed(1)

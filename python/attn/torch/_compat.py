@@ -34,13 +34,6 @@ OuterFunction = getattr(
 )
 
 
-def is_batched(value):
-    """Whether a value is a tensor that torch.func.vmap has made."""
-    return isinstance(value, torch.Tensor) and torch._C._functorch.is_batchedtensor(
-        value
-    )
-
-
 def current_stream(device):
     """The stream of CUDA that PyTorch works on, as an integer."""
     return torch._C._cuda_getCurrentRawStream(device.index)

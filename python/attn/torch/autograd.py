@@ -3,7 +3,7 @@
 import torch
 
 from .._errors import Unsupported
-from . import _compat, layout
+from . import _compat, layout, vmap
 
 
 class Attention(_compat.OuterFunction):
@@ -52,13 +52,22 @@ class Transformed(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels, query, key, value, *arguments):
-        return kernels.run(query, key, value, arguments, True)
+        tensors = map(layout.with_unit_stride, (query, key, value))
+        return kernels.run(*tensors, arguments, True)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         Attention.keep(ctx, inputs, output)
 
     backward = staticmethod(Attention.backward)
+
+    @staticmethod
+    def vmap(info, in_dims, kernels, *inputs):
+        size = info.batch_size
+        return (
+            vmap.forward(Transformed.apply, size, in_dims[1:], kernels, inputs),
+            (0, 0),
+        )
 
 
 class _Gradient(torch.autograd.Function):
@@ -67,8 +76,10 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels, wanted, out, lse, d_out, d_lse, *inputs):
-        cotangents = layout.with_unit_stride(d_out), layout.with_unit_stride(d_lse)
-        return kernels.run_gradient(inputs, (out, lse), cotangents, wanted)
+        cotangents = map(layout.with_unit_stride, (d_out, d_lse))
+        tensors = map(layout.with_unit_stride, inputs[:3])
+        inputs = *tensors, *inputs[3:]
+        return kernels.run_gradient(inputs, (out, lse), tuple(cotangents), wanted)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -77,3 +88,11 @@ class _Gradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *_):
         raise Unsupported("expects a first gradient: attention has no second one")
+
+    @staticmethod
+    def vmap(info, in_dims, kernels, wanted, *inputs):
+        size = info.batch_size
+        found = vmap.gradient(
+            _Gradient.apply, size, in_dims[2:], kernels, wanted, inputs
+        )
+        return found, (0,) * len(found)

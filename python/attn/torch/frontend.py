@@ -173,13 +173,6 @@ def arguments(program, query):
 
 def call(found, query, key, value, captured, wants_lse):
     """Runs kernels, with a gradient where one is wanted."""
-    transformed = _compat.is_transformed()
-    if transformed and any(
-        map(_compat.is_batched, (query, key, value, *captured))
-    ):
-        raise Unsupported(
-            "expects no tensors of torch.func.vmap: give them a dimension for the batch"
-        )
     if forward_ad._current_level >= 0 and any(
         isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
         for x in (query, key, value, *captured)
@@ -187,6 +180,8 @@ def call(found, query, key, value, captured, wants_lse):
         raise Unsupported(
             "expects no tangents: attention has no derivative in forward mode"
         )
+    if _compat.is_transformed():
+        return autograd.Transformed.apply(found, query, key, value, *captured)
     query, key, value = map(layout.with_unit_stride, (query, key, value))
     if torch.is_grad_enabled() and any(
         [
@@ -194,8 +189,7 @@ def call(found, query, key, value, captured, wants_lse):
             for x in (query, key, value, *captured)
         ]
     ):
-        function = autograd.Transformed if transformed else autograd.Attention
-        return function.apply(found, query, key, value, *captured)
+        return autograd.Attention.apply(found, query, key, value, *captured)
     return found.run(query, key, value, captured, wants_lse)
 
 

@@ -115,9 +115,11 @@ class _Loaded:
 
 class Kernels:
     """The kernels of a program for tensors of one kind. `texts` are that of the
-    program without the log-sum-exp as a result, and that with it."""
+    program without the log-sum-exp as a result, and that with it.
+    `reads_batch` is whether functions of the program may ask for the batch."""
 
-    def __init__(self, texts, device, compile_options):
+    def __init__(self, texts, device, compile_options, reads_batch=True):
+        self.reads_batch = reads_batch
         self._texts = texts
         self._device = device
         self._options = compile_options
@@ -218,7 +220,7 @@ def lookup(program, query, key, value, scale, compile_options):
         texts = [
             program.to_mlir(Variant(**dict(variant), lse=lse)) for lse in (False, True)
         ]
-        made = Kernels(texts, place, compile_options)
+        made = Kernels(texts, place, compile_options, program.reads(0))
         found = _kernels.setdefault(at, made)
     return found
 

@@ -56,6 +56,7 @@ def operand(recorder, value, position=None, positive=False):
     is_here = type(value).__module__ == "numpy" or (
         getattr(getattr(value, "device", None), "type", None) == "cpu"
         and not value.requires_grad
+        and not _is_batched(value)
     )
     if is_here:
         number = value.item()
@@ -63,6 +64,11 @@ def operand(recorder, value, position=None, positive=False):
             raise TraceError(f"expects real numbers, but got {type(number).__name__}")
         return proxy.Scalar(recorder, recorder.number(number, position, positive))
     return proxy.Table(recorder, value)._element(())
+
+
+def _is_batched(tensor):
+    """Whether this is one of torch.func.vmap, which stands for several."""
+    return sys.modules["torch"]._C._functorch.is_batchedtensor(tensor)
 
 
 def apply(recorder, function, values, positive=None):

@@ -114,6 +114,14 @@ class Program:
             )
         return self._key
 
+    def reads(self, index):
+        """Whether a function asks for an index: 0 is that of the batch, and 1, 2
+        and 3 are those of the head, the query and the key."""
+        return any(
+            region is not None and index - 4 + len(region.arguments) in _reachable(region)
+            for region in (self.score, self.mask)
+        )
+
     def arguments(self, variant=None):
         """What a kernel takes after q, k and v: captures, then scalars. Not the
         scale, where that is an input."""
