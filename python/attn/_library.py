@@ -3,6 +3,7 @@
 The package has no compiled part of its own. It takes, in this order:
 
 * the file that the variable ATTN_LIBRARY names, and no other if it is set;
+* that in the package itself, as a wheel has it;
 * that of an installation, with the package in PREFIX/python/attn and the
   library in PREFIX/lib or PREFIX/lib64;
 * that of a build in the sources of which the package is: the newest of
@@ -13,6 +14,7 @@ import ctypes
 import os
 import pathlib
 
+from . import _assembler
 from ._errors import LibraryNotFound
 
 # The oldest version that has all functions that are called here. Later ones of
@@ -35,8 +37,10 @@ def candidates(package_dir, environ):
     named = environ.get("ATTN_LIBRARY")
     if named:
         return [pathlib.Path(named)]
-    root = pathlib.Path(package_dir).resolve().parent.parent
-    installed = [root / lib / _NAME for lib in ("lib", "lib64")]
+    package = pathlib.Path(package_dir).resolve()
+    root = package.parent.parent
+    installed = [package / _NAME]
+    installed += [root / lib / _NAME for lib in ("lib", "lib64")]
     built = [root / "build" / preset / "lib" / _NAME for preset in _PRESETS]
     return installed + sorted(built, key=_mtime, reverse=True)
 
@@ -71,6 +75,7 @@ def check_version(number, path):
 def open_library():
     """The library, with the GIL released during its functions."""
     path = find()
+    _assembler.provide()
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:

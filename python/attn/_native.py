@@ -135,6 +135,7 @@ _FUNCTIONS = {
         ],
     ),
     "attnTuneWorker": (None, []),
+    "attnDeviceCheck": (_STATUS, [c_int32, _ERROR]),
     "attnKernelDevice": (c_int32, [c_void_p]),
     "attnKernelRelease": (None, [c_void_p]),
     "attnKernelEntry": (c_char_p, [c_void_p]),

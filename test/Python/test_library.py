@@ -7,8 +7,10 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
-from attn import LibraryNotFound, _library
+import attn
+from attn import LibraryNotFound, _assembler, _library, info
 
 
 def touch(path, time=0):
@@ -36,6 +38,11 @@ class Find(unittest.TestCase):
         self.assertEqual(self.find(), installed)
         installed = touch(self.root / "lib/libattn.so")
         self.assertEqual(self.find(), installed)
+
+    def test_in_the_package(self):
+        touch(self.root / "lib/libattn.so")
+        inside = touch(self.package / "libattn.so")
+        self.assertEqual(self.find(), inside)
 
     def test_newest_build(self):
         paths = {
@@ -115,6 +122,76 @@ except attn.LibraryNotFound as error:
                 self.assertIn("is another library", self.run_with(path))
                 return
         self.skipTest("no libc.so.6")
+
+
+class Assembler(unittest.TestCase):
+    """Which ptxas the library is told of."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+
+    def program(self, path):
+        path = touch(self.root / path)
+        path.chmod(0o755)
+        return str(path)
+
+    def find(self, *folders, **environ):
+        # No toolkit of this machine is in reach.
+        with mock.patch.object(
+            _assembler, "_is_program", lambda p: p.startswith(str(self.root)) and os.access(p, os.X_OK)
+        ):
+            return _assembler.find(environ, [str(self.root / f) for f in folders])
+
+    def test_order(self):
+        self.assertEqual(self.find(ATTN_PTXAS="off"), (None, "ATTN_PTXAS is off"))
+        path, why = self.find("a", "b")
+        self.assertIsNone(path)
+        self.assertIn("nvidia-cuda-nvcc and triton", why)
+        packaged = "a Python package"
+        for last in (
+            "b/triton/backends/nvidia/bin/ptxas",
+            "b/nvidia/cuda_nvcc/bin/ptxas",
+            "a/nvidia/cu12/bin/ptxas",
+            "a/nvidia/cu13/bin/ptxas",
+        ):
+            path = self.program(last)
+            self.assertEqual(self.find("a", "b"), (path, packaged))
+        home = str(self.root / "cuda")
+        path = self.program("cuda/bin/ptxas")
+        self.assertEqual(self.find("a", CUDA_HOME=home), (path, home))
+        path = self.program("bin/ptxas")
+        found = self.find("a", CUDA_HOME=home, PATH=str(self.root / "bin"))
+        self.assertEqual(found, (path, "PATH"))
+        found = self.find("a", ATTN_PTXAS="/mine", PATH=str(self.root / "bin"))
+        self.assertEqual(found, ("/mine", "ATTN_PTXAS"))
+
+    def test_provided(self):
+        with mock.patch.dict(os.environ, clear=True):
+            for place, wanted in ("PATH", None), ("a Python package", "/p"):
+                with mock.patch.object(_assembler, "find", return_value=("/p", place)):
+                    _assembler.provide()
+                self.assertEqual(os.environ.get("ATTN_PTXAS"), wanted)
+
+
+class Info(unittest.TestCase):
+    def test_lines(self):
+        found = dict(info.collect({**os.environ, "ATTN_PTXAS": "off"}))
+        self.assertIn(attn.version(), found["library"])
+        self.assertEqual(found["cpu"], "available")
+        self.assertEqual(found["assembler"], "none: ATTN_PTXAS is off")
+        self.assertTrue(found["cuda"].startswith(("available", "not available: ")))
+        found = dict(info.collect({"ATTN_PTXAS": "/none/ptxas", "ATTN_CACHE_DIR": "off"}))
+        self.assertIn("does not run: ", found["assembler"])
+        self.assertEqual(found["cache"], "none: ATTN_CACHE_DIR is off")
+
+    def test_without_a_library(self):
+        environ = {**os.environ, "ATTN_LIBRARY": "/none.so"}
+        run = [sys.executable, "-m", "attn.info"]
+        text = subprocess.run(run, env=environ, capture_output=True, text=True).stdout
+        self.assertRegex(text, "library +not available: cannot find libattn.so")
+        self.assertRegex(text, "torch +")
 
 
 if __name__ == "__main__":
