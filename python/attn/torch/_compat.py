@@ -1,6 +1,8 @@
 """What differs between versions of PyTorch, and what has no public name there."""
 
 import contextlib
+import math
+import sys
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -32,6 +34,45 @@ def is_transformed():
 OuterFunction = getattr(
     torch.autograd.function, "_SingleLevelFunction", torch.autograd.Function
 )
+
+
+def global_offset(tensor):
+    """Where the part of this rank begins in a DTensor, by dimensions."""
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    return compute_local_shape_and_global_offset(
+        tensor.shape, tensor.device_mesh, tensor.placements
+    )[1]
+
+
+def partial():
+    """The placement of a sum of what ranks have."""
+    from torch.distributed.tensor import Partial
+
+    return Partial()
+
+
+def register_flops():
+    """Tells how many operations the operators take, where PyTorch counts them."""
+    counter = sys.modules.get("torch.utils.flop_counter")
+    # Loading it may take long.
+    if counter is None or torch.ops.attn.forward in counter.flop_registry:
+        return
+
+    @counter.register_flop_formula(torch.ops.attn.forward)
+    def forward(query, key, value, *_, **__):
+        # Of all pairs, as PyTorch counts its own attention.
+        pairs = math.prod(query[:3]) * key[2]
+        return 2 * pairs * (query[3] + value[3])
+
+    @counter.register_flop_formula(torch.ops.attn.backward)
+    def backward(query, key, value, *rest, **__):
+        pairs = math.prod(query[:3]) * key[2]
+        wants_query, wants_key, wants_value = rest[-1][:3]
+        # Scores and what comes for probabilities, and a product for each.
+        return 2 * pairs * (
+            query[3] * (1 + wants_query + wants_key) + value[3] * (1 + wants_value)
+        )
 
 
 def current_stream(device):

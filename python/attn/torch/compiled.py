@@ -34,6 +34,7 @@ def _same(score, b, h, q_idx, kv_idx):
 def operator(program, query, key, value, scale, compile_options, numbers=()):
     """The output and the log-sum-exp by attn::forward. `numbers` are (scalar of
     the program, value) where that is a symbol of the graph."""
+    _compat.register_flops()
     # Places in code that PyTorch has generated are of no use.
     program.relocate = None
     variant = kernels.variant_of(query, key, value, scale)

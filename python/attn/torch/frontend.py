@@ -7,7 +7,7 @@ from torch.autograd import forward_ad
 
 from .._errors import Unsupported
 from ..trace.reuse import program_of
-from . import _compat, autograd, compiled, kernels, layout, mask, options
+from . import _compat, autograd, compiled, kernels, layout, mask, options, sharded
 from ._compat import AuxOutput
 from .errors import CaptureError, InvalidArgument
 
@@ -20,12 +20,12 @@ def _name(dtype):
     return str(dtype).rsplit(".", 1)[-1]
 
 
-def check_tensors(query, key, value):
+def check_tensors(query, key, value, may_be_sharded=False):
     """Checks types, devices and ranks."""
     for name, tensor in ("query", query), ("key", key), ("value", value):
         if type(tensor) in _PLAIN and not tensor.is_nested:
             continue
-        if _compat.is_fake(tensor):
+        if _compat.is_fake(tensor) or (may_be_sharded and sharded.is_sharded(tensor)):
             continue
         if not isinstance(tensor, torch.Tensor):
             raise InvalidArgument(
@@ -319,9 +319,20 @@ def flex_attention(
                 " return_aux=AuxRequest(lse=True) is enough"
             )
         wants_lse = return_aux.lse
-    check_tensors(query, key, value)
+    has_parts = type(query) not in _PLAIN and sharded.is_sharded(query)
+    check_tensors(query, key, value, has_parts)
     check_shapes(query, key, value, block_mask, enable_gqa)
     mask_mod = None if block_mask is None else mask.check(block_mask, query, key)
+    if has_parts:
+
+        def part(query, key, value, score_mod, block_mask):
+            return flex_attention(
+                *(query, key, value, score_mod, block_mask, scale, enable_gqa),
+                *(return_lse, kernel_options),
+                return_aux=return_aux,
+            )
+
+        return sharded.call(part, query, key, value, score_mod, mask_mod)
     compile_options = options.NONE
     if not torch.compiler.is_dynamo_compiling():
         if return_lse:
