@@ -165,7 +165,7 @@ class Results(unittest.TestCase):
                     if named:
                         s = score_mod(s, *index).masked_fill(~mask_mod(*index), -torch.inf)
                     torch.testing.assert_close(
-                        got.double(), s.amax(-1).detach(), rtol=bound, atol=1e-9
+                        got.double(), s.amax(-1).detach(), rtol=bound, atol=bound
                     )
 
     def test_numbers_of_closures(self):

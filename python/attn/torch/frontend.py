@@ -220,11 +220,8 @@ def dispatch(
     return call(found, query, key, value, arguments(program, query), wants_lse)
 
 
-# 2 to the power of 40: the product with it is exact.
-_FACTOR = 1099511627776.0
-
-
 def max_scores(
+    lse,
     query,
     key,
     value,
@@ -236,22 +233,28 @@ def max_scores(
 ):
     """The largest score of each query, [B, Hq, L], -inf where there is none.
 
-    Kernels return no maximum, but the log-sum-exp of scores times a great number
-    is the maximum times that: what else is in the sum is below the rounding.
+    Kernels return no maximum, but the log-sum-exp `lse` is above it by no more
+    than the logarithm of the number of keys. That of the differences to it, times
+    a number, is nearer by this number; the second time there is nothing left but
+    rounding. Greater numbers at once are more than exponents can be computed of.
     """
-
-    def score_of(score, b, h, q_idx, kv_idx):
-        if score_mod is not None:
-            score = score_mod(score, b, h, q_idx, kv_idx)
-        return score * _FACTOR
-
+    query, key, value, largest = (x.detach() for x in (query, key, value, lse))
+    steep = 2.0**40 if query.dtype == torch.float64 else 2.0**24
     with torch.no_grad():
-        query, key, value = query.detach(), key.detach(), value.detach()
-        _, lse = dispatch(
-            *(query, key, value, score_of, mask_mod, scale, True),
-            *(compile_options, kernel_options),
-        )
-        return lse / _FACTOR
+        for factor in 2.0**10, steep:
+            near = largest.masked_fill(largest == -torch.inf, 0.0)
+
+            def score_of(score, b, h, q_idx, kv_idx, near=near, factor=factor):
+                if score_mod is not None:
+                    score = score_mod(score, b, h, q_idx, kv_idx)
+                return (score - near[b, h, q_idx]) * factor
+
+            _, lse = dispatch(
+                *(query, key, value, score_of, mask_mod, scale, True),
+                *(compile_options, kernel_options),
+            )
+            largest = near + lse / factor
+    return largest
 
 
 def _warn_of_lse():
@@ -296,7 +299,7 @@ def flex_attention(
                     "ATTN" options of attn.compile: bounds_check, opt_level,
                     processor, schedule, sparsity
     return_aux      an AuxRequest for the log-sum-exp, and for the largest score
-                    of each query, which costs a second launch
+                    of each query, which costs two more launches
 
     Returns [B, Hq, L, Ev], laid out in memory in the order of query; with
     return_lse, also [B, Hq, L] of float32 (float64); with return_aux, also an
@@ -340,10 +343,10 @@ def flex_attention(
         compile_options = options.read(kernel_options)
         query, key, value = cast(query, key, value)
     arguments = query, key, value, score_mod, mask_mod, scale
-    out, lse = dispatch(*arguments, wants_lse, compile_options, kernel_options)
+    wants_max = return_aux is not None and return_aux.max_scores
+    given = compile_options, kernel_options
+    out, lse = dispatch(*arguments, wants_lse or wants_max, *given)
     if return_aux is not None:
-        largest = None
-        if return_aux.max_scores:
-            largest = max_scores(*arguments, compile_options, kernel_options)
+        largest = max_scores(lse, *arguments, *given) if wants_max else None
         return out, AuxOutput(lse=lse if wants_lse else None, max_scores=largest)
     return (out, lse) if return_lse else out

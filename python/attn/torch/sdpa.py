@@ -245,11 +245,12 @@ def varlen(
     query, key, value = frontend.cast(query, key, value)
     wants_lse = return_aux is not None and return_aux.lse
     arguments = query, key, value, score_mod, mask_mod, scale
-    out, lse = frontend.dispatch(*arguments, wants_lse, options.NONE)
+    wants_max = return_aux is not None and return_aux.max_scores
+    out, lse = frontend.dispatch(*arguments, wants_lse or wants_max, options.NONE)
     out = out.squeeze(0).transpose(0, 1)
     if return_aux is None:
         return out
     largest = None
-    if return_aux.max_scores:
-        largest = frontend.max_scores(*arguments, options.NONE).squeeze(0)
+    if wants_max:
+        largest = frontend.max_scores(lse, *arguments, options.NONE).squeeze(0)
     return out, AuxOutput(lse.squeeze(0) if wants_lse else None, largest)
