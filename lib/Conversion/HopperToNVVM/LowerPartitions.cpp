@@ -102,8 +102,7 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
   hopper::PartitionLayout layout(kernel.specialize);
   if (layout.getNumGroups() > 1)
     // Uniform in a warp, which a compiler does not see in a shifted thread id.
-    thread.group =
-        b.broadcast(arith::ShRUIOp::create(b, thread.id, b.i32(7)));
+    thread.group = b.broadcast(arith::ShRUIOp::create(b, thread.id, b.i32(7)));
   else
     thread.group = b.i32(0);
 }

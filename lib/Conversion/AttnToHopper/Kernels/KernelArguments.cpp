@@ -78,7 +78,8 @@ Value KernelArguments::getCounter() {
 }
 
 Value KernelArguments::getMemRef(unsigned operand, ShapedType tensor) {
-  if (operand < function.getNumArguments() && !isa_and_present<MemRefType>(tensor))
+  if (operand < function.getNumArguments() &&
+      !isa_and_present<MemRefType>(tensor))
     tensor = cast<ShapedType>(function.getArgument(operand).getType());
   if (auto buffer = dyn_cast<MemRefType>(tensor)) {
     Value &value = values[{buffer, operand, -1}];
