@@ -1,5 +1,6 @@
 // RUN: attn-opt %s --attn-hopper-assign-schedule --attn-tile-gradients=one-pass --canonicalize --cse | FileCheck %s
 // RUN: attn-opt %s --attn-hopper-assign-schedule --attn-tile-gradients=one-pass --canonicalize --cse --attn-hopper-outline | FileCheck %s --check-prefix=KERNEL
+// RUN: attn-opt %s --attn-hopper-assign-schedule --attn-tile-gradients=one-pass --canonicalize --cse --attn-hopper-outline | attn-opt --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-insert-channels)))' | FileCheck %s --check-prefix=STEPS
 
 !q = tensor<2x4x?x64xbf16>
 !k = tensor<2x2x?x64xbf16>
@@ -128,15 +129,39 @@ func.func @columns(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wid
   return %d : !wide
 }
 
-// Of two partitions, one adds the columns of dq in parts.
+// Of two partitions, both add columns of dq in parts.
 // CHECK-LABEL: func @parts
 // CHECK: memref.alloc(%{{.*}}) : memref<2x4x?x64x256xf32, #hopper.fragment_order<m = 3, n = 4>>
 // KERNEL: gpu.func @parts(
+// KERNEL: hopper.publish {{.*}} stages 1
+// KERNEL: hopper.publish {{.*}} stages 1
 // KERNEL: hopper.reduce_add {{.*}} fragment {{.*}} memref<2x4x?x4x4096xf32>
+
+// Steps are written as they run: dk has the tile of ds that the next ones read.
+// STEPS-LABEL: gpu.func @parts(
+// STEPS: hopper.step "ds" in "second"
+// STEPS: hopper.step "red3" in "second"
+// STEPS: %[[DS:.*]]:2 = hopper.step "dk" in "compute"
+// STEPS: hopper.get
+// STEPS: hopper.step "dq0" in "compute"
+// STEPS: hopper.own_columns %[[DS]]#1
 !widest = tensor<2x4x?x256xbf16>
-func.func @parts(%q: !widest, %k: !widest, %v: !widest, %o: !widest, %l: !l, %do: !widest, %dq: !widest, %dk: !widest) -> (!widest, !widest) {
-  %d:2 = attn.attention_grad wrt(q, k)
+func.func @parts(%q: !widest, %k: !widest, %v: !widest, %o: !widest, %l: !l, %do: !widest, %dq: !widest, %dk: !widest, %dv: !widest) -> (!widest, !widest, !widest) {
+  %d:3 = attn.attention_grad wrt(q, k, v)
     ins(%q, %k, %v, %o, %l, %do : !widest, !widest, !widest, !widest, !l, !widest)
-    outs(%dq, %dk : !widest, !widest) attributes {nondeterministic}
-  return %d#0, %d#1 : !widest, !widest
+    outs(%dq, %dk, %dv : !widest, !widest, !widest) attributes {nondeterministic}
+  return %d#0, %d#1, %d#2 : !widest, !widest, !widest
+}
+
+// That of values needs neither v nor the gradients of scores.
+// CHECK-LABEL: func @values
+// CHECK: attn.step @load_do -> (vector<80x128xf32>) {
+// CHECK-NOT: attn.step @dp
+// CHECK-NOT: attn.step @ds
+// CHECK: attn.step @dv
+func.func @values(%q: !wide, %k: !wide, %v: !wide, %o: !wide, %l: !l, %do: !wide, %dv: !wide) -> !wide {
+  %d = attn.attention_grad wrt(v)
+    ins(%q, %k, %v, %o, %l, %do : !wide, !wide, !wide, !wide, !l, !wide)
+    outs(%dv : !wide)
+  return %d : !wide
 }

@@ -190,12 +190,12 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
     int64_t firstThread = layout.firstWarps[number] * hopper::kWarpThreads;
     thread.isLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                             thread.id, b.i32(firstThread));
-    if (thread.partition.hasWarpgroups())
+    // The number of the only one needs no register.
+    bool isOnly = thread.partition.getReplicas() == 1;
+    thread.warpgroup = isOnly ? b.i32(0) : thread.group;
+    if (!isOnly && thread.firstGroup != 0)
       thread.warpgroup =
-          thread.firstGroup == 0
-              ? thread.group
-              : arith::SubIOp::create(b, thread.group, b.i32(thread.firstGroup))
-                    .getResult();
+          arith::SubIOp::create(b, thread.group, b.i32(thread.firstGroup));
     thread.lane =
         arith::AndIOp::create(b, thread.id, b.i32(hopper::kWarpThreads - 1));
     if (thread.partition.hasWarpgroups()) {
@@ -207,8 +207,7 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
     }
     thread.isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                            thread.lane, b.i32(0));
-    thread.warpgroup = b.i32(0);
-    if (thread.partition.getReplicas() > 1) {
+    if (!isOnly) {
       Value inPartition = arith::ShRUIOp::create(
           b, b.addOffset(thread.id, -firstThread), b.i32(5));
       thread.warpgroup = arith::DivUIOp::create(

@@ -33,9 +33,8 @@
 // CHECK: %[[IS_SECOND:.*]] = arith.cmpi eq, %[[GROUP]], %c1_i32
 // CHECK: scf.if %[[IS_SECOND]] {
 // CHECK-NEXT: nvvm.setmaxregister {{ *}}decrease 104
-// CHECK:      %[[ZERO:.*]] = arith.subi %[[GROUP]], %c1_i32
 // CHECK:      stmatrix
-// CHECK:      %[[OWN:.*]] = arith.addi %[[ZERO]], %c8_i32
+// CHECK:      %[[OWN:.*]] = arith.addi %c0_i32, %c8_i32
 // CHECK:      nvvm.barrier id = %[[OWN]] number_of_threads = %c128_i32
 
 // Two warpgroups start with the turn of the first one, and meet.

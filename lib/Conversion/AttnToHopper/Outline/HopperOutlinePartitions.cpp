@@ -109,9 +109,44 @@ void Outliner::takeFromOthers(StepOp step, StringRef partition) {
   }
 }
 
+/// How many tiles of an output that others read are in shared memory. Where
+/// who reads it gives something back, neither partition is more than a block
+/// ahead, so that one tile does, unless who gives it reads it late.
+int64_t Outliner::getPublishedStages(Value output, StringRef partition) {
+  int64_t stages = schedule.getStages();
+  if (!schedule.getPartitions() || !schedule.getOrder())
+    return stages;
+  auto getUsers = [](Value value) {
+    SmallVector<StringRef> steps;
+    for (Operation *user : value.getUsers())
+      if (auto step = user->getParentOfType<StepOp>())
+        steps.push_back(step.getStepName());
+    return steps;
+  };
+  auto isOwn = [&](StringRef step) { return getPartition(step) == partition; };
+  auto isLate = [&](StringRef step) {
+    return llvm::any_of(
+        schedule.getOrder().getAsRange<hopper::PlaceAttr>(), [&](auto place) {
+          return place.getName() == step && place.getStage() != 0;
+        });
+  };
+  auto givesBack = [&](StringRef reader) {
+    return llvm::any_of(loop.getBody().getOps<StepOp>(), [&](StepOp step) {
+      return getPartition(step.getStepName()) == getPartition(reader) &&
+             llvm::any_of(step.getOutputs(), [&](Value given) {
+               return llvm::any_of(getUsers(given), isOwn);
+             });
+    });
+  };
+  bool isOne = llvm::all_of(getUsers(output), [&](StringRef reader) {
+    return isOwn(reader) ? !isLate(reader) : givesBack(reader);
+  });
+  return isOne ? 1 : stages;
+}
+
 /// What replicas hold as a tile for all of them, or for another partition: with
 /// the rows of the work tile as rows, or as columns.
-Value Outliner::publish(Value vector, bool isTransposed) {
+Value Outliner::publish(Value vector, bool isTransposed, int64_t stages) {
   auto type = cast<VectorType>(vector.getType());
   int64_t rows = schedule.getTileM(), columns = type.getDimSize(0);
   if (isTransposed)
@@ -119,5 +154,5 @@ Value Outliner::publish(Value vector, bool isTransposed) {
   auto tile = hopper::TileType::get(builder.getContext(), rows, columns,
                                     type.getElementType(), rows);
   return hopper::PublishOp::create(builder, loc, tile, vector, isTransposed,
-                                   schedule.getStages());
+                                   stages);
 }

@@ -344,15 +344,18 @@ LogicalResult Outliner::emitOutputs(StepOp step, StringRef partition,
     if (!isOperand && !isElsewhere)
       continue;
     Value rounded = *value;
+    int64_t stages = getPublishedStages(output, partition);
     if (type.getElementType() != element)
       rounded =
           arith::TruncFOp::create(builder, loc, type.clone(element), rounded);
     if (!uses.products.empty())
       add(Output::Operand, output, rounded);
     if (uses.isOwn || isElsewhere)
-      add(Output::Tile, output, publish(rounded, /*isTransposed=*/false));
+      add(Output::Tile, output,
+          publish(rounded, /*isTransposed=*/false, stages));
     if (uses.isAcross)
-      add(Output::Across, output, publish(rounded, /*isTransposed=*/true));
+      add(Output::Across, output,
+          publish(rounded, /*isTransposed=*/true, stages));
   }
   return success();
 }

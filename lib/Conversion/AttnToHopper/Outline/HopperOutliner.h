@@ -157,7 +157,8 @@ private:
   bool isInReach(Value value);
   bool isUsedElsewhere(Value output, StringRef partition);
   void takeFromOthers(StepOp step, StringRef partition);
-  Value publish(Value vector, bool isTransposed);
+  int64_t getPublishedStages(Value output, StringRef partition);
+  Value publish(Value vector, bool isTransposed, int64_t stages);
   LogicalResult matchSplits();
   void declareSplits(gpu::GPUFuncOp kernel);
   void takePart(Value &lower, Value &upper);

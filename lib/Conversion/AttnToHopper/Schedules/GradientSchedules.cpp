@@ -8,25 +8,57 @@
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
+/// Which of the parts of dq that are computed one after the other a place is
+/// for: those of the first warpgroup, those of the second, or all.
+enum class Parts { All, OfFirst, OfSecond };
 /// A step of an iteration, late if it is of the block before.
 struct Place {
   StringRef name;
   bool isLate = false;
+  Parts parts = Parts::All;
 };
 } // namespace
+
+/// Whether gradients of scores are computed: not for those of values alone.
+static bool needsScores(AttentionGradOp op) {
+  return op.getOutOf(kGradQuery) || op.getOutOf(kGradKey);
+}
+
+static int64_t getNumParts(AttentionGradOp op) {
+  AttentionLikeOpInterface attention = op;
+  return attention.getQueryKeyDim() / getColumnsAtOnce(op);
+}
+
+/// How many parts of dq the first of two warpgroups computes, so that both have
+/// about as much to multiply. It has the scores and dk, and dp if derivatives
+/// of scores are computed; the second has dv, or else dp.
+static int64_t getNumPartsOfFirst(AttentionGradOp op) {
+  bool hasScore = !op.getScore().empty();
+  int64_t first = 1 + (op.getOutOf(kGradKey) ? 1 : 0) + hasScore,
+          second = (op.getOutOf(kGradValue) ? 1 : 0) + !hasScore,
+          parts = getNumParts(op);
+  return std::clamp<int64_t>(parts * (second + 1 - first) / 2, 0, parts);
+}
+
+/// The steps that compute and add a part of dq.
+static SmallVector<std::string> getSumSteps(AttentionGradOp op, int64_t part) {
+  std::string suffix =
+      getNumParts(op) == 1 ? std::string() : std::to_string(part);
+  return {"dq" + suffix, "red" + suffix};
+}
 
 /// Without the steps of gradients that are not wanted. Where dq is computed in
 /// parts, each is added before the next one is computed.
 static ArrayAttr getOrder(AttentionGradOp op, ArrayRef<Place> places) {
   Builder builder(op.getContext());
   SmallVector<Attribute> order;
-  AttentionLikeOpInterface attention = op;
-  int64_t parts = attention.getQueryKeyDim() / getColumnsAtOnce(op);
+  int64_t parts = getNumParts(op);
   auto add = [&](const Twine &name, bool isLate) {
     order.push_back(hopper::PlaceAttr::get(builder.getContext(), name.str(),
                                            isLate ? 1 : 0));
@@ -36,26 +68,31 @@ static ArrayAttr getOrder(AttentionGradOp op, ArrayRef<Place> places) {
     bool isWanted =
         llvm::StringSwitch<bool>(place.name)
             .Cases({"dq", "red"}, op.getOutOf(kGradQuery) != nullptr)
+            .Cases({"dp", "ds"}, needsScores(op))
             .Case("dk", op.getOutOf(kGradKey) != nullptr)
             .Case("dv", op.getOutOf(kGradValue) != nullptr)
             .Default(true);
     if (!isWanted)
       continue;
-    if (!isSum || parts == 1) {
+    if (!isSum || (parts == 1 && place.parts == Parts::All)) {
       add(place.name, place.isLate);
       continue;
     }
+    int64_t middle = getNumPartsOfFirst(op);
+    int64_t first = place.parts == Parts::OfSecond ? middle : 0,
+            end = place.parts == Parts::OfFirst ? middle : parts;
     if (place.name == "dq")
-      for (int64_t part = 0; part < parts; ++part)
-        for (StringRef step : {"dq", "red"})
-          add(step + Twine(part), place.isLate);
+      for (int64_t part = first; part < end; ++part)
+        for (const std::string &step : getSumSteps(op, part))
+          add(step, place.isLate);
   }
   return builder.getArrayAttr(order);
 }
 
 /// Of a head dimension for which one warpgroup cannot hold dk and dv: the first
-/// has scores and dk, the second dv and what goes with its operands. Tiles that
-/// cross are rounded, which the argument of a score's derivative is not.
+/// has scores and dk, the second dv and what goes with its operands, and both
+/// have parts of dq. Tiles that cross are rounded, which the argument of a
+/// score's derivative is not.
 static DictionaryAttr getPartitions(AttentionGradOp op) {
   Builder builder(op.getContext());
   SmallVector<NamedAttribute> partitions;
@@ -63,13 +100,16 @@ static DictionaryAttr getPartitions(AttentionGradOp op) {
     partitions.push_back(
         builder.getNamedAttr(step, builder.getStringAttr("second")));
   };
-  bool needsScores = op.getOutOf(kGradQuery) || op.getOutOf(kGradKey);
-  if (needsScores && op.getScore().empty()) {
+  if (needsScores(op) && op.getScore().empty()) {
     add("dp");
     add("ds");
   }
   if (op.getOutOf(kGradValue))
     add("dv");
+  if (op.getOutOf(kGradQuery) && !partitions.empty())
+    for (int64_t part = getNumPartsOfFirst(op); part < getNumParts(op); ++part)
+      for (const std::string &step : getSumSteps(op, part))
+        add(step);
   return builder.getDictionaryAttr(partitions);
 }
 
@@ -108,7 +148,10 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     added.schedule = hopper::ScheduleAttr::get(
         op.getContext(), tileM, tileN, stages, registers, /*headSwizzle=*/1,
         /*headSwizzleKeys=*/0, /*captureStages=*/0, minCtasPerSm,
-        /*inFlight=*/tileM > 64 ? 2 : 1, isOrdered, /*zigzag=*/false,
+        /*inFlight=*/tileM > 64 ? 2
+        : partitions            ? 0
+                                : 1,
+        isOrdered, /*zigzag=*/false,
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
         /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
         /*splitKV=*/false, /*packGQA=*/false, /*overlapTiles=*/false,
@@ -127,17 +170,18 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
                             {"dk"},     {"red", true}};
   const Place plain[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                          {"dv"},     {"ds"}, {"dq"},  {"dk"},      {"red"}};
+  StringRef last = needsScores(gradient) ? "dp" : "dv";
   // Which head a block is of, and scores, take the registers of that.
   bool isPlain = areHeadsAlike(op) && op.getScore().empty();
   if (queryKeyDim == 128 && valueDim <= 128) {
     if (isPlain)
-      add(128, 80, 2, 240, 1, late, {"exp", "dp"}, 5.0, 33.0e-3);
-    add(128, 80, 2, 240, 1, plain, {"exp", "dp"}, 5.0, 35.0e-3);
-    add(128, 64, 2, 240, 1, plain, {"exp", "dp"}, 5.0, 37.0e-3).isLastResort =
+      add(128, 80, 2, 240, 1, late, {"exp", last}, 5.0, 33.0e-3);
+    add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 35.0e-3);
+    add(128, 64, 2, 240, 1, plain, {"exp", last}, 5.0, 37.0e-3).isLastResort =
         true;
   } else if (dim <= 64) {
     if (isPlain && isMasked)
-      add(128, 128, 2, 240, 1, late, {"exp", "dp"}, 5.0, 19.0e-3);
+      add(128, 128, 2, 240, 1, late, {"exp", last}, 5.0, 19.0e-3);
     else if (isPlain)
       add(128, 128, 2, 240, 1, together, {}, 5.0, 19.0e-3);
     add(128, 128, 2, 240, 1, plain, {}, 5.0, 21.0e-3);
@@ -145,8 +189,26 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     // Two CTAs have shared memory for one block of queries each.
     add(64, 64, 1, 216, 2, plain, {}, 3.0, 25.0e-3);
   }
-  if (dim > 128 && !getPartitions(gradient).empty())
-    add(64, 64, 1, 240, 1, plain, {}, 5.0, 40.0e-3, getPartitions(gradient));
+  if (dim > 128 && !getPartitions(gradient).empty()) {
+    // The first warpgroup has dk and its parts of dq of the block before,
+    // beside the probabilities of the next one.
+    const Place crossed[] = {{"load_q"},
+                             {"qk"},
+                             {"dk", true},
+                             {"exp"},
+                             {"dq", true, Parts::OfFirst},
+                             {"load_do"},
+                             {"dp"},
+                             {"dv"},
+                             {"ds"},
+                             {"dq", false, Parts::OfSecond}};
+    const Place split[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
+                           {"dv"},     {"ds"}, {"dk"},  {"dq"},      {"red"}};
+    if (op.getScore().empty())
+      add(64, 64, 2, 240, 1, crossed, {}, 5.0, 36.0e-3,
+          getPartitions(gradient));
+    add(64, 64, 2, 240, 1, split, {}, 5.0, 40.0e-3, getPartitions(gradient));
+  }
   add(64, 64, dim <= 128 ? 2 : 1, 240, 1, plain, {}, 5.0, 40.0e-3)
       .isLastResort = !schedules.empty();
   return schedules;

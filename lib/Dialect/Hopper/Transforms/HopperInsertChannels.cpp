@@ -298,6 +298,19 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
   return success();
 }
 
+/// Writes the steps of a loop in the order in which they run for one block, in
+/// which what one of them gets is there for those behind it.
+static void sortSteps(PipelinedForOp loop) {
+  SmallVector<Operation *> steps;
+  for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
+    steps.push_back(step);
+  if (llvm::is_sorted(steps, runsBefore))
+    return;
+  llvm::sort(steps, runsBefore);
+  for (Operation *step : steps)
+    step->moveBefore(loop.getBlock()->getTerminator());
+}
+
 namespace {
 struct HopperInsertChannels
     : public mlir::attn::impl::HopperInsertChannelsPassBase<
@@ -305,6 +318,7 @@ struct HopperInsertChannels
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     IRRewriter rewriter(&getContext());
+    kernel.walk(sortSteps);
     SmallVector<Operation *> loads;
     kernel.walk([&](Operation *op) {
       if (isa<LoadOp, LoadVectorOp, PublishOp>(op))

@@ -152,9 +152,11 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   auto load = [&](StringRef name, Value tensor, unsigned layout,
                   Value numbers) -> ValueRange {
     auto emit = [&]() -> FailureOr<SmallVector<Value>> {
-      return SmallVector<Value>{
-          readRows(tensor, attention.getLayout(layout), first),
-          readShared(numbers)};
+      SmallVector<Value> loaded = {
+          readRows(tensor, attention.getLayout(layout), first)};
+      if (numbers)
+        loaded.push_back(readShared(numbers));
+      return loaded;
     };
     return *emitStep(builder, loc, name, emit);
   };
@@ -210,17 +212,20 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     }
     Value p = math::Exp2Op::create(builder, loc, mask.getResult());
     SmallVector<Value> results = {round(p)};
-    if (hasScore)
+    if (hasScore && (shared->sums || wanted.products))
       results.push_back(x);
     return results;
   };
   FailureOr<ValueRange> exp = emitStep(builder, loc, "exp", emitProbabilities);
   if (failed(exp))
     return failure();
-  Value p = (*exp)[0], x = hasScore ? (*exp)[1] : Value();
-  ValueRange gradient = load("load_do", op.getOutputGrad(), 3, shared->delta);
-  Value rows = gradient[0], delta = gradient[1];
-  Value dp = multiply("dp", rows, ownSecond);
+  Value p = exp->front(), x = exp->back();
+  // Values have gradients of probabilities alone.
+  bool needsScores = shared->sums || wanted.products;
+  ValueRange gradient = load("load_do", op.getOutputGrad(), 3,
+                             needsScores ? shared->delta : Value());
+  Value rows = gradient[0];
+  Value dp = needsScores ? multiply("dp", rows, ownSecond) : Value();
   SmallVector<Value> next;
   unsigned number = wanted.products;
   Value newValues;
@@ -234,21 +239,24 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
     Value difference = arith::SubFOp::create(
         builder, loc, dp,
-        vectorizer.broadcast({delta, TileKind::Key}, TileKind::Tile));
+        vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
     Value wide = extend(p);
     Value ds = arith::MulFOp::create(builder, loc, wide, difference);
     if (!hasScore)
       return SmallVector<Value>{ds};
     return emitAdjoint(first, x, wide, ds, /*into=*/Value(), nullptr);
   };
-  FailureOr<ValueRange> gradients = emitStep(builder, loc, "ds", emitGradients);
-  if (failed(gradients))
-    return failure();
-  Value dx = (*gradients)[0];
-  if (shared->sums)
-    emitSums(dx);
-  if (wanted.products)
-    next.push_back(sum("dk", queries, dx, carried[0]));
+  if (needsScores) {
+    FailureOr<ValueRange> gradients =
+        emitStep(builder, loc, "ds", emitGradients);
+    if (failed(gradients))
+      return failure();
+    Value dx = (*gradients)[0];
+    if (shared->sums)
+      emitSums(dx);
+    if (wanted.products)
+      next.push_back(sum("dk", queries, dx, carried[0]));
+  }
   if (newValues)
     next.push_back(newValues);
   return next;
