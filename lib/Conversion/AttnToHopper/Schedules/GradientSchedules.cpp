@@ -204,10 +204,14 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
                              {"dq", false, Parts::OfSecond}};
     const Place split[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                            {"dv"},     {"ds"}, {"dk"},  {"dq"},      {"red"}};
-    if (op.getScore().empty())
+    // With a score, the second one gives nothing back, so that tiles that it
+    // gets take the memory of a second stage.
+    bool hasScore = !op.getScore().empty();
+    if (!hasScore)
       add(64, 64, 2, 240, 1, crossed, {}, 5.0, 36.0e-3,
           getPartitions(gradient));
-    add(64, 64, 2, 240, 1, split, {}, 5.0, 40.0e-3, getPartitions(gradient));
+    add(64, 64, hasScore ? 1 : 2, 240, 1, split, {}, 5.0, 40.0e-3,
+        getPartitions(gradient));
   }
   add(64, 64, dim <= 128 ? 2 : 1, 240, 1, plain, {}, 5.0, 40.0e-3)
       .isLastResort = !schedules.empty();
