@@ -200,6 +200,17 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
   std::vector<Shape> shapes;
   for (const Tensor *tensor : inputs)
     shapes.push_back(Shape(tensor->getShape()));
+  bool areOfTypes = inputs.size() == metadata.inputs.size();
+  for (size_t i = 0; areOfTypes && i < inputs.size(); ++i)
+    areOfTypes = inputs[i]->getDType() == metadata.inputs[i].dtype &&
+                 shapes[i].size() == metadata.inputs[i].shape.size();
+  if (!areOfTypes)
+    return llvm::createStringError(
+        std::make_error_code(std::errc::invalid_argument),
+        "expects " + llvm::Twine(metadata.inputs.size()) +
+            " inputs of the types and ranks of the program's to tune, but "
+            "got " +
+            llvm::Twine(inputs.size()));
 
   Folder folder;
   if (Error error = folder.create())

@@ -32,6 +32,11 @@ public:
   /// before each.
   llvm::Expected<std::vector<double>> measure(size_t count);
 
+  /// Which code a run takes.
+  llvm::Expected<CodeChoice> explain() const {
+    return kernel.getLoaded()->explain(inputViews);
+  }
+
   /// The GPU that it runs on, or null.
   const GPU *getGPU() const { return gpu ? &*gpu : nullptr; }
 

@@ -135,6 +135,12 @@ struct CommandLine {
                "where compilations find it. The program runs with\n"
                "the result"),
       cl::cat(category)};
+  cl::opt<std::string> explain{
+      "explain", cl::ValueOptional, cl::value_desc("json"),
+      cl::desc("Tell which code a run on these arguments takes and\n"
+               "why, what each variant of it takes of a GPU, and\n"
+               "which schedules were rejected, and do not run it"),
+      cl::cat(category)};
   cl::opt<bool> tuneWorker{"tune-worker", cl::ReallyHidden,
                            cl::desc("Run what a --tune asks for"),
                            cl::cat(category)};
@@ -310,6 +316,7 @@ static Error readTarget(const CommandLine &line, Options &options) {
       {"check", line.check.getNumOccurrences()},
       {"bench", line.bench.getNumOccurrences()},
       {"tune", line.tune.getNumOccurrences()},
+      {"explain", line.explain.getNumOccurrences()},
       {"check-lists", line.checkLists.getNumOccurrences()},
       {"out", line.out.getNumOccurrences()},
       {"show-mask", line.showMask.getNumOccurrences()},
@@ -428,6 +435,17 @@ static Expected<Options> readOptions(const CommandLine &line) {
     return makeError(llvm::formatv("expects from 1 to {0} runs for --bench, "
                                    "but got '{1}'",
                                    maxRuns, line.bench));
+  options.explain = line.explain.getNumOccurrences();
+  options.explainJSON = line.explain == "json";
+  if (!line.explain.empty() && !options.explainJSON)
+    return makeError("expects --explain or --explain=json, but got '" +
+                     line.explain + "'");
+  for (auto [name, isGiven] :
+       {std::pair("check", options.check), std::pair("bench", options.bench)})
+    if (options.explain && isGiven)
+      return makeError(llvm::formatv("expects --explain without --{0}; ask "
+                                     "for one after the other",
+                                     name));
   options.tune = line.tune.getNumOccurrences();
   if (!line.tune.empty() &&
       (StringRef(line.tune).getAsDouble(options.tuneSeconds) ||

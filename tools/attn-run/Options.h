@@ -52,6 +52,9 @@ struct Options {
   double tuneSeconds = 30;
   /// Whether this is a child process that runs what is tuned.
   bool isTuneWorker = false;
+  /// Whether to tell which code runs and why, instead of a run.
+  bool explain = false;
+  bool explainJSON = false;
   bool bench = false;
   /// Timed runs, 0 for as many as a good median needs.
   int64_t benchRuns = 0;

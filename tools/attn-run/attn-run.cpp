@@ -2,6 +2,7 @@
 
 #include "Baseline.h"
 #include "Emit.h"
+#include "Explain.h"
 #include "MaskPicture.h"
 #include "Program.h"
 #include "Report.h"
@@ -265,6 +266,12 @@ static Error runTool(const Options &options, bool &passed) {
   if (!execution)
     return execution.takeError();
 
+  if (options.explain) {
+    Expected<std::string> text =
+        explain(*kernel, *execution, options.explainJSON);
+    progress.clear();
+    return text ? writeOutput(*text) : text.takeError();
+  }
   if (options.cold && !execution->getGPU())
     return makeError("expects --cold with a GPU, of which it flushes the "
                      "caches, but this runs on the CPU");

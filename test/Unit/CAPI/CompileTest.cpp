@@ -348,3 +348,51 @@ TEST(PipelinePasses, AreNamed) {
                 "expects a place for the names, but got NULL",
                 attnPipelinePasses, nullptr);
 }
+
+TEST(Tune, SaysWhatIsWrong) {
+  attnTuneOptions options = {};
+  options.struct_size = sizeof(options);
+  const char *worker[] = {"/nonexistent/worker"};
+  options.worker = worker;
+  options.num_worker = 1;
+  attnString *report = nullptr;
+  auto expect = [&](attnStatus status, const char *text) {
+    expectFailure(status, text, attnTune, kMean, sizeof(kMean) - 1, nullptr,
+                  nullptr, 0, &options, &report);
+    EXPECT_EQ(report, nullptr);
+  };
+  for (double seconds : {0.0, -1.0}) {
+    options.seconds = seconds;
+    expect(ATTN_INVALID_ARGUMENT, "expects more than 0 seconds to tune");
+  }
+  options.seconds = 1;
+  expect(ATTN_INVALID_ARGUMENT, "expects 3 inputs of the types and ranks of "
+                                "the program's to tune, but got 0");
+  options.num_worker = 0;
+  expect(ATTN_INVALID_ARGUMENT, "expects the command of a worker");
+  options.struct_size = 1;
+  expect(ATTN_INVALID_ARGUMENT, "struct_size of attnTuneOptions");
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects attnTuneOptions, but got NULL",
+                attnTune, kMean, sizeof(kMean) - 1, nullptr, nullptr, 0,
+                nullptr, &report);
+}
+
+TEST(Explain, TellsWhatRuns) {
+  Owner<attnKernel> kernel = compile(kMean);
+  attnString *report = nullptr;
+  expectFailure(ATTN_INVALID_ARGUMENT, "expects a kernel", attnKernelExplain,
+                nullptr, nullptr, 0, &report);
+  expectFailure(ATTN_INVALID_ARGUMENT, "input", attnKernelExplain, kernel.get(),
+                nullptr, 0, &report);
+  std::vector<float> values(4);
+  int64_t narrow[] = {1, 1, 1, 2}, wide[] = {1, 1, 1, 4};
+  auto view = [&](const int64_t *shape) {
+    return attnTensor{
+        sizeof(attnTensor), values.data(), ATTN_F32, 4, shape, nullptr};
+  };
+  attnTensor inputs[] = {view(narrow), view(narrow), view(wide)};
+  expectSuccess(attnKernelExplain, kernel.get(), inputs, 3, &report);
+  Owner<attnString> owner(report);
+  EXPECT_NE(std::string(attnStringData(report)).find("\"source\":\"model\""),
+            std::string::npos);
+}
