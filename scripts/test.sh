@@ -54,6 +54,10 @@ if [ -z "$fast" ] && [ "$wants_torch" ] &&
   step "PyTorch"
   "$python" scripts/torch-cpu
 fi
+if [ -z "$fast" ] && [ "$wants_torch" ]; then
+  step "clients of PyTorch"
+  scripts/clients
+fi
 
 step "tests"
 scripts/build.sh "$preset" check-attn

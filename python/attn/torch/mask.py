@@ -375,8 +375,8 @@ def from_lists(block_mask, query):
 def check(block_mask, query, key):
     """Checks that a mask is one, for such queries and keys, and returns its
     function, None if it allows all."""
-    theirs = isinstance(block_mask, _compat.BlockMask)
-    if not theirs and not isinstance(block_mask, Mask):
+    theirs = not isinstance(block_mask, Mask)
+    if theirs and not isinstance(block_mask, _compat.BlockMask):
         raise InvalidArgument(
             "expects block_mask to be a Mask or a BlockMask, which create_block_mask"
             f" makes, but got {type(block_mask).__name__}"

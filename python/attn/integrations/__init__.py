@@ -1,0 +1,1 @@
+"""attn for other packages, each in a module of its name."""

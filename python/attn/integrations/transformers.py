@@ -1,0 +1,152 @@
+"""Attention for models of Hugging Face's transformers (5 and later).
+
+    import attn.integrations.transformers
+    attn.integrations.transformers.register()
+    model.set_attn_implementation("attn")
+"""
+
+import torch
+
+from ..torch import Mask, flex_attention
+from ..torch._compat import AuxRequest, BlockMask
+from ..torch.errors import InvalidArgument, Unsupported
+
+NAME = "attn"
+
+
+def register(name=NAME):
+    """Makes `name` an attention implementation of transformers: the function
+    and the masks, as without the latter models would silently have none."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+
+    AttentionInterface.register(name, attention)
+    AttentionMaskInterface.register(name, mask)
+
+
+class LayerMask(Mask, BlockMask):
+    """A Mask that transformers takes for one of its own, which it hands from
+    step to step."""
+
+    def contiguous(self):
+        return self
+
+
+def _causal(b, h, q_idx, kv_idx):
+    return kv_idx <= q_idx
+
+
+def mask(
+    batch_size,
+    q_length,
+    kv_length,
+    q_offset=0,
+    kv_offset=0,
+    mask_function=_causal,
+    attention_mask=None,
+    device="cpu",
+    **_,
+):
+    """The Mask of a layer, as transformers asks for it.
+
+    q_offset, kv_offset  where queries and keys begin: numbers, or tensors of one
+    mask_function        (b, h, q_idx, kv_idx) -> bool, of positions
+    attention_mask       bool [batch, positions], False for padding; positions
+                         behind its end are masked, too
+    """
+    padding = attention_mask
+    if padding is not None:
+        missing = kv_offset + kv_length - padding.shape[-1]
+        padding = torch.nn.functional.pad(padding.bool(), (0, max(0, int(missing))))
+
+    def mask_mod(b, h, q_idx, kv_idx):
+        q_idx, kv_idx = q_idx + q_offset, kv_idx + kv_offset
+        allowed = mask_function(b, h, q_idx, kv_idx)
+        return allowed if padding is None else allowed & padding[b, kv_idx]
+
+    shape = batch_size, 1, q_length, kv_length
+    return LayerMask(mask_mod, shape, (128, 128), device)
+
+
+def _of_tensor(given):
+    """Score and mask functions of a tensor that broadcasts to all pairs."""
+    is_bool = given.dtype == torch.bool
+    wide = [extent != 1 for extent in given.shape]
+
+    def element(b, h, q_idx, kv_idx):
+        places = zip((b, h, q_idx, kv_idx), wide)
+        return given[tuple([x if is_wide else x * 0 for x, is_wide in places])]
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return score + element(b, h, q_idx, kv_idx)
+
+    return (None, element) if is_bool else (score_mod, None)
+
+
+def attention(
+    module,
+    query,
+    key,
+    value,
+    attention_mask=None,
+    scaling=None,
+    dropout=0.0,
+    is_causal=None,
+    softcap=None,
+    s_aux=None,
+    position_bias=None,
+    kernel_options=None,
+    **_,
+):
+    """Attention as models of transformers call it.
+
+    query           [batch, heads, length, dim]; key and value may have fewer heads
+    attention_mask  what `mask` makes, a BlockMask, a tensor of bool, or one of
+                    floats to be added; None for all pairs
+    softcap         scores become softcap * tanh(score / softcap)
+    s_aux           [heads]: a sink, a score of a key without a value
+    position_bias   [batch or 1, heads, length, keys], added to scores
+
+    Returns [batch, length, heads, dim], and None for weights.
+    """
+    if dropout:
+        raise Unsupported(f"expects dropout of 0, but got {dropout}")
+    added, block_mask = [], None
+    lengths = query.shape[2], key.shape[2]
+    if isinstance(attention_mask, (Mask, BlockMask)):
+        block_mask = attention_mask
+        if tuple(block_mask.shape[-2:]) != lengths:
+            block_mask = block_mask._adjust(*lengths)
+    elif isinstance(attention_mask, torch.Tensor):
+        score, allowed = _of_tensor(attention_mask[..., : lengths[1]])
+        if score is not None:
+            added.append(score)
+        else:
+            block_mask = Mask(allowed, (query.shape[0], 1, *lengths), (128, 128), query.device)
+    elif attention_mask is not None:
+        raise InvalidArgument(
+            "expects attention_mask to be a mask or a tensor, but got"
+            f" {type(attention_mask).__name__}"
+        )
+    elif is_causal:
+        block_mask = Mask(_causal, (1, 1, *lengths), (128, 128), query.device)
+    if position_bias is not None:
+        added.append(_of_tensor(position_bias)[0])
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        if softcap is not None:
+            score = torch.tanh(score / softcap) * softcap
+        for add in added:
+            score = add(score, b, h, q_idx, kv_idx)
+        return score
+
+    out, aux = flex_attention(
+        *(query, key, value, score_mod if added or softcap is not None else None),
+        *(block_mask, scaling, query.shape[1] != key.shape[1]),
+        kernel_options=kernel_options,
+        return_aux=AuxRequest(lse=s_aux is not None),
+    )
+    if s_aux is not None:
+        # The sink takes its part of the sum of exponentials.
+        part = torch.sigmoid(aux.lse - s_aux.to(aux.lse.dtype)[:, None])
+        out = (out * part[..., None]).to(query.dtype)
+    return out.transpose(1, 2).contiguous(), None

@@ -1,0 +1,215 @@
+# RUN: %python %s
+"""Models of transformers, made from configurations with random weights: attn
+against eager."""
+
+import pathlib
+import sys
+import unittest
+import warnings
+from unittest import mock
+
+# Where scripts/clients has installed it; behind all others, as it brings NumPy.
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "build" / "clients"))
+try:
+    import torch
+    import transformers
+except ImportError:
+    transformers = None
+
+if transformers is not None:
+    import attn
+    from attn.integrations import transformers as ours
+    from attn.torch import options
+    from flex import FAST
+
+    ours.register()
+    SMALL = {
+        "vocab_size": 97,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "max_position_embeddings": 64,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": None,
+    }
+
+
+@unittest.skipIf(transformers is None, "needs transformers")
+class Models(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        warnings.simplefilter("ignore")
+        patch = mock.patch.object(options, "NONE", options.read(FAST))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def make(self, kind, config="Config", **named):
+        config = getattr(transformers, kind + config)(**{**SMALL, **named})
+        model = getattr(transformers, f"{kind}ForCausalLM")(config)
+        return model.eval()
+
+    def each(self, model, function):
+        """What a function returns with eager attention, and with ours."""
+        for name in ("eager", "attn"):
+            model.set_attn_implementation(name)
+            with mock.patch.object(
+                ours, "flex_attention", wraps=ours.flex_attention
+            ) as called:
+                yield function()
+            self.assertEqual(called.called, name == "attn")
+
+    def check(self, model, **inputs):
+        def logits():
+            with torch.no_grad():
+                return model(**inputs).logits
+
+        wanted, got = self.each(model, logits)
+        if "attention_mask" in inputs:
+            # Rows of padding mean nothing.
+            kept = inputs["attention_mask"].bool()
+            wanted, got = wanted[kept], got[kept]
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+    def check_decoder(self, model):
+        tokens = torch.randint(2, 97, (2, 13))
+        self.check(model, input_ids=tokens)
+        padding = torch.ones(2, 13, dtype=torch.long)
+        padding[0, :4] = 0
+        self.check(model, input_ids=tokens, attention_mask=padding)
+        for cache in ("dynamic", "static"):
+            wanted, got = self.each(
+                model,
+                lambda: model.generate(
+                    tokens,
+                    attention_mask=padding,
+                    max_new_tokens=5,
+                    do_sample=False,
+                    cache_implementation=cache,
+                    disable_compile=True,
+                ),
+            )
+            self.assertEqual(got.tolist(), wanted.tolist())
+
+    def test_llama(self):
+        model = self.make("Llama")
+        self.check_decoder(model)
+        # Two sequences in one, told by their positions.
+        tokens = torch.randint(2, 97, (1, 12))
+        places = torch.cat([torch.arange(5), torch.arange(7)])[None]
+        self.check(model, input_ids=tokens, position_ids=places, use_cache=False)
+
+    def test_gradients(self):
+        model = self.make("Llama")
+        tokens = torch.randint(2, 97, (2, 11))
+
+        def gradients():
+            model.zero_grad()
+            model(tokens, labels=tokens).loss.backward()
+            return [x.grad.clone() for x in model.parameters()]
+
+        for a, b in zip(*self.each(model, gradients)):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
+
+    def test_gemma2(self):
+        self.check_decoder(
+            self.make("Gemma2", sliding_window=4, attn_logit_softcapping=2.0)
+        )
+
+    def test_gemma3(self):
+        self.check_decoder(self.make("Gemma3", "TextConfig", sliding_window=4))
+
+    def test_qwen(self):
+        self.check_decoder(self.make("Qwen3"))
+
+    def test_gpt_oss(self):
+        model = self.make(
+            "GptOss", sliding_window=4, num_local_experts=2, num_experts_per_tok=1
+        )
+        for name, x in model.named_parameters():
+            if name.endswith("sinks"):
+                torch.nn.init.normal_(x)
+        self.check_decoder(model)
+
+    def test_t5(self):
+        config = transformers.T5Config(
+            vocab_size=97,
+            d_model=32,
+            d_kv=8,
+            d_ff=48,
+            num_layers=2,
+            num_heads=4,
+            decoder_start_token_id=0,
+        )
+        model = transformers.T5ForConditionalGeneration(config).eval()
+        tokens = torch.randint(2, 97, (2, 9))
+        padding = torch.ones(2, 9, dtype=torch.long)
+        padding[0, 6:] = 0
+
+        def logits():
+            with torch.no_grad():
+                return model(tokens, padding, decoder_input_ids=tokens).logits
+
+        wanted, got = self.each(model, logits)
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+    def test_whisper(self):
+        config = transformers.WhisperConfig(
+            vocab_size=97,
+            num_mel_bins=8,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            encoder_ffn_dim=48,
+            decoder_ffn_dim=48,
+            d_model=32,
+            max_source_positions=20,
+            max_target_positions=20,
+            pad_token_id=0,
+            bos_token_id=1,
+            eos_token_id=2,
+            decoder_start_token_id=1,
+        )
+        model = transformers.WhisperForConditionalGeneration(config).eval()
+        sound, tokens = torch.randn(2, 8, 40), torch.randint(2, 97, (2, 7))
+
+        def logits():
+            with torch.no_grad():
+                return model(sound, decoder_input_ids=tokens).logits
+
+        wanted, got = self.each(model, logits)
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
+
+    def test_errors(self):
+        q = torch.randn(1, 2, 3, 4)
+        with self.assertRaisesRegex(attn.Unsupported, "dropout of 0, but got 0.1"):
+            ours.attention(None, q, q, q, dropout=0.1)
+        with self.assertRaisesRegex(attn.InvalidArgument, "a tensor, but got str"):
+            ours.attention(None, q, q, q, "causal")
+
+    def test_tensors_for_masks(self):
+        q = torch.randn(2, 2, 5, 4)
+        bias = torch.randn(1, 2, 5, 5)
+        allowed = (torch.rand(2, 1, 5, 7) > 0.3) | torch.eye(5, 7, dtype=torch.bool)
+        plain = torch.nn.functional.scaled_dot_product_attention
+        for named, wanted in [
+            ({"attention_mask": allowed}, allowed[..., :5]),
+            ({"attention_mask": bias}, bias),
+            ({"position_bias": bias}, bias),
+            (
+                {"position_bias": bias, "attention_mask": allowed},
+                bias.masked_fill(~allowed[..., :5], -torch.inf),
+            ),
+            ({"is_causal": True}, torch.ones(5, 5, dtype=torch.bool).tril()),
+        ]:
+            got, weights = ours.attention(None, q, q, q, **named)
+            self.assertIsNone(weights)
+            torch.testing.assert_close(got.transpose(1, 2), plain(q, q, q, wanted))
+
+
+if __name__ == "__main__":
+    unittest.main()
