@@ -29,6 +29,8 @@
 // CHECK-COUNT-6: nvvm.mbarrier.init
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK-NEXT: }
+// Kernels of a call run one after the other.
+// CHECK-NEXT: nvvm.griddepcontrol wait
 // CHECK-NEXT: nvvm.barrier
 // CHECK: %[[GROUP:.*]] = arith.shrui %[[TID]], %c7_i32
 // CHECK: nvvm.shfl.sync  idx %{{.*}}, %[[GROUP]]
