@@ -190,8 +190,13 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
     int64_t firstThread = layout.firstWarps[number] * hopper::kWarpThreads;
     thread.isLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                             thread.id, b.i32(firstThread));
-    // The number of the only one needs no register.
-    bool isOnly = thread.partition.getReplicas() == 1;
+    // The number of the only one needs no register. Where one partition
+    // computes it stays a value: as a constant, ptxas 13.0 spills for three
+    // CTAs of an SM.
+    constexpr size_t loadAndCompute = 2;
+    bool isOnly = thread.partition.getReplicas() == 1 &&
+                  (!thread.partition.hasWarpgroups() ||
+                   kernel.specialize.getBodies().size() > loadAndCompute);
     thread.warpgroup = isOnly ? b.i32(0) : thread.group;
     if (!isOnly && thread.firstGroup != 0)
       thread.warpgroup =

@@ -306,8 +306,8 @@ def flex_attention(
     AuxOutput of such. Rows without an allowed key are 0, with a log-sum-exp and a
     largest score of -inf. The latter has no gradient.
 
-    The functions are traced at each call, and kernels compiled when there is
-    none for what they do. Results have gradients with respect to the tensors
+    The functions are traced at each call, but for those that can read nothing
+    else than before, and kernels compiled when there is none for what they do. Results have gradients with respect to the tensors
     and to those that score_mod reads.
 
     Raises ValueError, RuntimeError and NotImplementedError where PyTorch does,

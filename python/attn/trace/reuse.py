@@ -9,6 +9,8 @@ else, such as one that uses an object of a user's class, is traced each time.
 
 import dis
 import functools
+import math
+import sys
 import types
 
 import torch
@@ -43,13 +45,23 @@ _KNOWN = {
 _MODULES = set(
     "attn attn.torch attn.trace math torch torch.nn torch.nn.functional torch.special".split()
 )
+# What names are looked up in when they are attributes.
+_NAMESPACES = (torch, torch.nn.functional, math)
 _BY_VALUE = {bool, int, str, type(None), type(...), torch.dtype, torch.device}
 _CLASSES = {bool, int, float, list, tuple}
 
 # By the id of code, which is kept, as that of another one is not equal then.
 _names = {}
 _programs = {}
-on_clear_cache.append(_programs.clear)
+
+
+def _forget():
+    # The ids of code are in the keys of programs.
+    _programs.clear()
+    _names.clear()
+
+
+on_clear_cache.append(_forget)
 
 
 class _Unfit(Exception):
@@ -99,8 +111,8 @@ class _Reach:
         if kind in _BY_VALUE:
             key += kind, value
         elif kind is float:
-            # 0.0 and -0.0 are equal.
-            key += kind, value or str(value)
+            # 0.0 and -0.0 are equal, and NaN is not.
+            key += kind, value if value and value == value else str(value)
         elif kind is types.FunctionType:
             self._add_function(value)
         elif kind is torch.Tensor or kind is torch.nn.Parameter:
@@ -108,6 +120,8 @@ class _Reach:
         elif kind is types.ModuleType and value.__name__ in _MODULES:
             key.append(value)
         elif kind in (list, tuple, dict) and len(value) < _MOST_VISITED:
+            if not self._is_new(value):
+                return
             key += kind, len(value)
             for item in value:
                 self.add(item)
@@ -120,7 +134,11 @@ class _Reach:
                 self.add(part)
         elif kind is type and value in _CLASSES:
             key.append(value)
-        elif kind is types.BuiltinFunctionType and value.__name__ in FUNCTIONS:
+        elif (
+            kind is types.BuiltinFunctionType
+            and value.__name__ in FUNCTIONS
+            and type(value.__self__) in (types.ModuleType, type, type(None))
+        ):
             key.append(value)
         else:
             raise _Unfit
@@ -152,8 +170,12 @@ class _Reach:
             return
         key, cells = self.key, function.__closure__
         module = function.__module__ or ""
-        if is_library(module) and (
-            function.__name__ in FUNCTIONS or function.__name__ == "noop_mask"
+        # Those of users may have such a module and name, too.
+        known = getattr(sys.modules.get(module), function.__name__, None)
+        if (
+            known is function
+            and is_library(module)
+            and (function.__name__ in FUNCTIONS or function.__name__ == "noop_mask")
         ):
             key.append(function)
             return
@@ -172,7 +194,12 @@ class _Reach:
             if name in scope:
                 self.add(scope[name])
             elif is_known:
+                # Somebody may have put another function there.
                 key.append(name)
+                for space in _NAMESPACES:
+                    found = getattr(space, name, None)
+                    if callable(found):
+                        key.append(found)
             else:
                 raise _Unfit
         if function.__defaults__:

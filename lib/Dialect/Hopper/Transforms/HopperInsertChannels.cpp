@@ -299,12 +299,17 @@ static LogicalResult insertChannel(RewriterBase &rewriter,
 }
 
 /// Writes the steps of a loop in the order in which they run for one block, in
-/// which what one of them gets is there for those behind it.
+/// which what one of them gets is there for those behind it. With one partition
+/// that computes they are in an order of that kind as they are.
 static void sortSteps(PipelinedForOp loop) {
   SmallVector<Operation *> steps;
-  for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
+  llvm::SmallSetVector<StringRef, 4> partitions;
+  for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
     steps.push_back(step);
-  if (llvm::is_sorted(steps, runsBefore))
+    partitions.insert(step.getPartition());
+  }
+  constexpr size_t loadAndCompute = 2;
+  if (partitions.size() <= loadAndCompute || llvm::is_sorted(steps, runsBefore))
     return;
   llvm::sort(steps, runsBefore);
   for (Operation *step : steps)
