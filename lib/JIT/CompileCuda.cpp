@@ -210,7 +210,9 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   };
 
   cuda::CudaProgram program;
-  program.chip = mlir::attn::getTarget(module).getChip().str();
+  mlir::attn::TargetAttr target = mlir::attn::getTarget(module);
+  program.chip = target.getChip().str();
+  program.dependentLaunch = target.getDependentLaunch();
   std::deque<Attempt> attempts;
   auto compileAndStart = [&](size_t number) -> llvm::Error {
     dumpPart(parts[number]);

@@ -54,7 +54,8 @@ static llvm::Error checkCapture(const Driver &driver, void *stream) {
       "waits for what is found; check them in a call before the capture");
 }
 
-llvm::Error Checker::run(const ListChecks &checks, const Device &device,
+llvm::Error Checker::run(const ListChecks &checks, bool areDependent,
+                         const Device &device,
                          llvm::ArrayRef<TensorView> operands,
                          llvm::MutableArrayRef<int64_t> numbers,
                          const LaunchOptions &options) {
@@ -82,7 +83,7 @@ llvm::Error Checker::run(const ListChecks &checks, const Device &device,
     BindingTarget target{device, id, noGrid, words->getOperands(),
                          options.names};
     target.firstTable = checks.words;
-    KernelSequence sequence(driver, stream);
+    KernelSequence sequence(driver, stream, areDependent);
     for (auto [kernel, function] : llvm::zip_equal(checks.kernels, functions)) {
       llvm::Expected<int64_t> lists =
           Tables::getProduct(kernel.extents, operands);

@@ -14,9 +14,9 @@ class Checker {
 public:
   /// Runs the checks as work of the stream and waits for it. `numbers` has two
   /// for each site; those of a site with an error are written. The context is
-  /// current.
-  llvm::Error run(const ListChecks &checks, const Device &device,
-                  llvm::ArrayRef<TensorView> operands,
+  /// current. `areDependent` is CudaProgram::dependentLaunch.
+  llvm::Error run(const ListChecks &checks, bool areDependent,
+                  const Device &device, llvm::ArrayRef<TensorView> operands,
                   llvm::MutableArrayRef<int64_t> numbers,
                   const LaunchOptions &options);
 

@@ -295,7 +295,8 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
       return counter.takeError();
     target.counter = *counter;
   }
-  KernelSequence sequence(device.getDriver(), options.stream);
+  KernelSequence sequence(device.getDriver(), options.stream,
+                          program.dependentLaunch);
   if (LLVM_LIKELY(variant.tables.empty() && variant.loops.empty()))
     return launchVariant(**code, variant, target, *tiles, sequence);
   int64_t parts = getNumSplits(variant, *extents, device.getNumSMs(), operands);
@@ -510,8 +511,8 @@ llvm::Error Executable::checkLists(llvm::ArrayRef<TensorView> operands,
         "expects room for the two numbers of " + llvm::Twine(checks.numSites) +
         " sites, but got room for " + llvm::Twine(numbers.size()));
   return impl->onDevice(operands, options, [&](LoadedProgram &loaded) {
-    return loaded.checker.run(checks, loaded.device, operands, numbers,
-                              options);
+    return loaded.checker.run(checks, impl->program.dependentLaunch,
+                              loaded.device, operands, numbers, options);
   });
 }
 

@@ -171,6 +171,7 @@ static void describe(Archive &archive, LaunchInfo &launch) {
 template <typename Archive>
 static void describe(Archive &archive, CudaProgram &program) {
   archive("chip", program.chip);
+  archive("dependent_launch", program.dependentLaunch);
   archive("first_scratch", program.firstScratch);
   archive("scratch", program.scratch);
   archive("launches", program.launches);

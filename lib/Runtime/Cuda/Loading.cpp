@@ -63,7 +63,7 @@ Result KernelSequence::start(FunctionHandle function, unsigned blocks,
   config.sharedBytes = sharedBytes;
   config.stream = stream;
   config.attributes = &attribute;
-  config.numAttributes = std::exchange(hasStarted, true);
+  config.numAttributes = std::exchange(hasStarted, true) && areDependent;
   return driver.cuLaunchKernelEx(&config, function, values.pointers,
                                  /*extra=*/nullptr);
 }

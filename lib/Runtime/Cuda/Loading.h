@@ -45,13 +45,15 @@ struct WarpFunction {
   int32_t threads;
 };
 
-/// The kernels of a call, in the order in which they run. Blocks of all but the
-/// first may start when those of the kernel before leave them room: they wait
-/// for its end themselves, see emitWaitForKernelBefore.
+/// The kernels of a call, in the order in which they run. If they are dependent
+/// (CudaProgram::dependentLaunch), blocks of all but the first may start when
+/// those of the kernel before leave them room: they wait for its end
+/// themselves, see waitForKernelBefore. Otherwise the driver waits for it.
 class KernelSequence {
 public:
-  KernelSequence(const Driver &driver, void *stream)
-      : driver(driver), stream(static_cast<StreamHandle>(stream)) {}
+  KernelSequence(const Driver &driver, void *stream, bool areDependent)
+      : driver(driver), stream(static_cast<StreamHandle>(stream)),
+        areDependent(areDependent) {}
 
   Result start(FunctionHandle function, unsigned blocks, unsigned threads,
                unsigned sharedBytes, ParamValues &values);
@@ -59,6 +61,7 @@ public:
 private:
   const Driver &driver;
   StreamHandle stream;
+  bool areDependent;
   bool hasStarted = false;
 };
 

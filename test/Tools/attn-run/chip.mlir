@@ -33,6 +33,16 @@
 // RUN: attn-opt %t.mlir --attn-online-softmax --attn-hopper-assign-schedule=list 2>&1 | FileCheck %s --check-prefix=SMALL
 // SMALL-NOT: tile_m = 192, tile_n = 128
 // SMALL: remark: schedule: #hopper.schedule<
+
+// A package says whether its kernels wait for each other: only then may they
+// start early.
+// RUN: env ATTN_PTXAS=off attn-run %t.mlir --target=cuda --emit=package | grep -a -o '"dependent_launch":[a-z]*\|griddepcontrol.wait' | FileCheck %s --check-prefix=ORDERED
+// ORDERED-NOT: griddepcontrol
+// ORDERED: "dependent_launch":false
+// ORDERED-NOT: griddepcontrol
+// RUN: env ATTN_PTXAS=off attn-run %s --target=cuda --chip=h200 --emit=package | grep -a -o '"dependent_launch":[a-z]*\|griddepcontrol.wait' | FileCheck %s --check-prefix=EARLY
+// EARLY: "dependent_launch":true
+// EARLY: griddepcontrol.wait
 module {
   func.func @f(%q: tensor<?x8x?x64xbf16>, %k: tensor<?x8x?x64xbf16>, %v: tensor<?x8x?x64xbf16>, %init: tensor<?x8x?x64xbf16>) -> tensor<?x8x?x64xbf16> {
     %o = attn.attention

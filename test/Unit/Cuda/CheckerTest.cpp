@@ -122,6 +122,19 @@ TEST_F(CheckerTest, OnStreams) {
   EXPECT_STREQ(fakeCudaGetLog(), "");
 }
 
+TEST_F(CheckerTest, StartsEarlyWhatWaits) {
+  for (bool areDependent : {false, true}) {
+    CudaProgram program = makeProgram();
+    program.dependentLaunch = areDependent;
+    program.checks.kernels.push_back(program.checks.kernels.front());
+    Executable executable = get(Executable::load(std::move(program)));
+    fakeCudaClear();
+    EXPECT_EQ(check(executable), "");
+    EXPECT_EQ(fakeCudaGetCount("cuLaunchKernelEx"), 2);
+    EXPECT_EQ(contains(fakeCudaGetLog(), "dependent"), areDependent);
+  }
+}
+
 TEST_F(CheckerTest, OfNoLists) {
   // None that there could be.
   Executable plain = get(Executable::load(ExecutableTest::makeProgram()));

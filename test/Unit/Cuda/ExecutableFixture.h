@@ -85,6 +85,7 @@ protected:
     variant.params[5].bits = 32;
     CudaProgram program;
     program.chip = "sm_90a";
+    program.dependentLaunch = true;
     program.launches.push_back({GridInfo(), /*lists=*/{}, {variant}});
     return program;
   }

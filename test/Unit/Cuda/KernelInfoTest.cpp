@@ -41,6 +41,7 @@ static CudaProgram makeProgram() {
   other.persistent = false;
   CudaProgram program;
   program.chip = "sm_90a";
+  program.dependentLaunch = true;
   program.launches.push_back({GridInfo(), /*lists=*/{}, {variant, other}});
   return program;
 }
@@ -51,6 +52,7 @@ TEST(KernelInfoTest, bytesRoundTrip) {
   CudaProgram copy = get(CudaProgram::fromBytes(program.toBytes()));
   EXPECT_EQ(copy.toBytes(), program.toBytes());
   EXPECT_EQ(copy.chip, "sm_90a");
+  EXPECT_TRUE(copy.dependentLaunch);
   ASSERT_EQ(copy.launches.size(), 1u);
   ASSERT_EQ(copy.launches[0].variants.size(), 2u);
   const Variant &variant = copy.launches[0].variants[0];
@@ -111,7 +113,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 9; }),
-            "expects a GPU program of version 11, but got version 9");
+            "expects a GPU program of version 12, but got version 9");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));

@@ -73,6 +73,17 @@ TEST_F(TablesTest, areFilledBeforeTheKernel) {
   EXPECT_EQ(fakeCudaGetCount("cuMemPoolCreate"), 0);
 }
 
+TEST_F(TablesTest, kernelsThatDoNotWait) {
+  CudaProgram program = makeProgram();
+  program.dependentLaunch = false;
+  Executable executable = get(Executable::load(std::move(program)));
+  EXPECT_EQ(launch(executable), "");
+  // The driver waits for the end of the first one.
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill"));
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "dependent"));
+}
+
 TEST_F(TablesTest, withMoreForEachRow) {
   // As many pages as rows of the first table besides 3, and a block for each
   // row of the first one.

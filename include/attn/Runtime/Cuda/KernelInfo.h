@@ -268,12 +268,16 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 11;
+constexpr int64_t kProgramVersion = 12;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
   /// As ptxas names it: "sm_90a".
   std::string chip;
+  /// Whether each kernel, of variants and of checks, waits for the end of the
+  /// one before it (`griddepcontrol.wait`), so that it may be started while
+  /// that one still runs.
+  bool dependentLaunch = false;
   std::vector<LaunchInfo> launches;
   /// Memory that one launch fills for another, as operands from this number on,
   /// or -1: after those of the caller, and before the tables of launches.
