@@ -51,6 +51,20 @@ uint64_t cuda::takeBindingIds(size_t count) {
   return next.fetch_add(kMaxParams * count);
 }
 
+/// Graphs have edges of that kind since this version.
+static constexpr int kEarlyInGraphsVersion = 12030;
+
+bool KernelSequence::mayStartEarly() const {
+  if (!areDependent || !hasStarted)
+    return false;
+  // The null stream is never captured.
+  if (driver.version >= kEarlyInGraphsVersion || !stream)
+    return true;
+  int status = kCaptureStatusNone;
+  return driver.cuStreamIsCapturing(stream, &status) == kSuccess &&
+         status == kCaptureStatusNone;
+}
+
 Result KernelSequence::start(FunctionHandle function, unsigned blocks,
                              unsigned threads, unsigned sharedBytes,
                              ParamValues &values) {
@@ -63,7 +77,8 @@ Result KernelSequence::start(FunctionHandle function, unsigned blocks,
   config.sharedBytes = sharedBytes;
   config.stream = stream;
   config.attributes = &attribute;
-  config.numAttributes = std::exchange(hasStarted, true) && areDependent;
+  config.numAttributes = mayStartEarly();
+  hasStarted = true;
   return driver.cuLaunchKernelEx(&config, function, values.pointers,
                                  /*extra=*/nullptr);
 }

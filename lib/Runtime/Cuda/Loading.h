@@ -59,6 +59,8 @@ public:
                unsigned sharedBytes, ParamValues &values);
 
 private:
+  bool mayStartEarly() const;
+
   const Driver &driver;
   StreamHandle stream;
   bool areDependent;

@@ -84,6 +84,28 @@ TEST_F(TablesTest, kernelsThatDoNotWait) {
   EXPECT_FALSE(contains(fakeCudaGetLog(), "dependent"));
 }
 
+TEST_F(TablesTest, kernelsInGraphsOfOldDrivers) {
+  Executable executable = get(Executable::load(makeProgram()));
+  Stream stream = get(Stream::create(device));
+  LaunchOptions options;
+  options.stream = stream.getHandle();
+  auto &driver = const_cast<Driver &>(*get(Driver::get()));
+  int version = driver.version;
+  auto startsEarly = [&](int ofVersion, bool isCapturing) {
+    fakeCudaClear();
+    driver.version = ofVersion;
+    fakeCudaSetCapturing(isCapturing);
+    EXPECT_EQ(launch(executable, options), "");
+    fakeCudaSetCapturing(0);
+    driver.version = version;
+    EXPECT_TRUE(contains(fakeCudaGetLog(), "launch kernel"));
+    return contains(fakeCudaGetLog(), "dependent");
+  };
+  EXPECT_TRUE(startsEarly(12020, false));
+  EXPECT_FALSE(startsEarly(12020, true));
+  EXPECT_TRUE(startsEarly(12030, true));
+}
+
 TEST_F(TablesTest, withMoreForEachRow) {
   // As many pages as rows of the first table besides 3, and a block for each
   // row of the first one.
