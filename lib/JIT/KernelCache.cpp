@@ -121,7 +121,7 @@ std::optional<KernelKey> attn::getKernelKey(llvm::StringRef program,
     return std::nullopt;
   KernelKey key;
   auto add = [&](llvm::StringRef name, const llvm::Twine &value) {
-    key.parts.push_back({name.str(), json::fixUTF8(value.str())});
+    key.parts.push_back({name.str(), value.str()});
   };
   auto hash = [](llvm::StringRef text) {
     return llvm::toHex(KeyBuilder().add(text).get(), /*LowerCase=*/true);
@@ -172,11 +172,18 @@ std::optional<KernelKey> attn::getKernelKey(llvm::StringRef program,
 // and what the report says of the compilation.
 static constexpr llvm::StringLiteral kMagic = "attnwhol";
 
+/// What JSON and people can read; other values have other texts.
+static std::string toText(llvm::StringRef value) {
+  return json::isUTF8(value)
+             ? value.str()
+             : "bytes " + llvm::toHex(value, /*LowerCase=*/true);
+}
+
 static std::string toBytes(const KernelKey &key, const CompileReport &report,
                            const KernelPackage &package) {
   json::Array parts;
   for (const KernelKey::Part &part : key.parts)
-    parts.push_back(json::Array{part.name, part.value});
+    parts.push_back(json::Array{part.name, toText(part.value)});
   std::string text;
   llvm::raw_string_ostream(text)
       << json::Value(json::Object{{"key", std::move(parts)},
@@ -259,14 +266,14 @@ static std::string explainMiss(const DiskCache &cache, const KernelKey &key) {
     bool isOfProgram = true;
     for (const KernelKey::Part &part : key.parts) {
       auto found = kept.find(part.name);
-      if (found != kept.end() && found->second == part.value)
+      std::string value = toText(part.value);
+      if (found != kept.end() && found->second == value)
         continue;
       isOfProgram &= part.name != "program";
       differing.push_back(
           part.name == "program" || part.name == "name"
               ? part.name
-              : llvm::formatv("{0} ('{1}', kept is '{2}')", part.name,
-                              part.value,
+              : llvm::formatv("{0} ('{1}', kept is '{2}')", part.name, value,
                               found == kept.end() ? "" : found->second)
                     .str());
     }

@@ -12,6 +12,7 @@ namespace attn {
 /// explained.
 struct KernelKey {
   struct Part {
+    /// The value may be any bytes: names in programs are.
     std::string name, value;
   };
   std::vector<Part> parts;
