@@ -24,6 +24,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -123,9 +124,19 @@ std::string DiskCache::getPath(const CacheKey &key) const {
   return result.str().str();
 }
 
-/// The bytes of an entry whose header is right.
+/// Whether we or root have written a file. In a folder that everybody may write
+/// to, what others have written would run as our code.
+static bool isTrusted(fs::file_t file) {
+  struct stat status;
+  return ::fstat(file, &status) == 0 &&
+         (status.st_uid == 0 || status.st_uid == ::geteuid());
+}
+
+/// The bytes of an entry whose owner and header are right.
 static std::optional<std::string> readEntry(fs::file_t file,
                                             const CacheKey &key) {
+  if (!isTrusted(file))
+    return std::nullopt;
   // Read, not mapped: a file that somebody truncates would end the process.
   auto buffer = llvm::MemoryBuffer::getOpenFile(
       file, "cache entry", /*FileSize=*/-1, /*RequiresNullTerminator=*/false,
@@ -238,6 +249,9 @@ DiskCache::Turn::~Turn() {
   // Who waits for this file gets it, and who comes later makes another one;
   // both look for the entry first.
   ignore(fs::remove(path));
+  // A child that was forked meanwhile has the open file too, and with it the
+  // lock, which closing ours would leave.
+  ::flock(fd, LOCK_UN);
   ::close(fd);
 }
 
@@ -254,10 +268,14 @@ DiskCache::Turn DiskCache::takeTurn(const CacheKey &key,
   // with the process however that ends.
   turn.fd = ::open(turn.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   auto end = std::chrono::steady_clock::now() + limit;
+  unsigned rounds = 0;
   while (turn.fd >= 0 && ::flock(turn.fd, LOCK_EX | LOCK_NB) != 0) {
-    turn.hasWaited = true;
-    if ((errno != EWOULDBLOCK && errno != EINTR) ||
-        std::chrono::steady_clock::now() >= end) {
+    // Who has the lock may hold it long after the entry is there, if a child
+    // of it was stopped.
+    bool isOver = (errno != EWOULDBLOCK && errno != EINTR) ||
+                  std::chrono::steady_clock::now() >= end ||
+                  (++rounds % 16 == 0 && lookup(key));
+    if (isOver) {
       ::close(turn.fd);
       turn.fd = -1;
       break;

@@ -63,7 +63,7 @@ public:
   const std::string &getDirectory() const { return directory; }
 
   /// What was kept under a key. An entry that is damaged, or that another
-  /// version has written, counts as absent.
+  /// version or another user (but root) has written, counts as absent.
   std::optional<std::string> lookup(const CacheKey &key) const;
 
   /// Keeps bytes under a key. Any number of processes may do so at the same
@@ -83,22 +83,19 @@ public:
     Turn &operator=(Turn &&other) {
       std::swap(fd, other.fd);
       std::swap(path, other.path);
-      std::swap(hasWaited, other.hasWaited);
       return *this;
     }
     ~Turn();
-    /// Whether somebody else had it before, and may have kept something.
-    bool hasWaitedForOthers() const { return hasWaited; }
 
   private:
     friend class DiskCache;
     int fd = -1;
     std::string path;
-    bool hasWaited = false;
   };
 
   /// Waits until no other thread or process of this machine has the turn for a
-  /// key, or for so long; a process that ends loses its turn.
+  /// key, until they have kept something under it, or for so long; a process
+  /// that ends loses its turn.
   Turn takeTurn(const CacheKey &key, std::chrono::milliseconds limit) const;
 
   /// Removes the entries that were used least recently until there is room for

@@ -4,6 +4,7 @@
 #include "../Cuda/TestHelpers.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include <atomic>
 #include <csignal>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -267,44 +268,101 @@ TEST(DiskCacheTest, visitsEntries) {
   EXPECT_EQ(visited, 1u);
 }
 
+TEST(DiskCacheTest, entriesOfOthers) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "only root can give files away";
+  ScopedDirectory directory;
+  DiskCache cache(directory.get());
+  ASSERT_TRUE(cache.store(makeKey(1), "bytes"));
+  std::string path = listFiles(directory.get()).front();
+  constexpr uid_t other = 65534;
+  ASSERT_EQ(::chown(path.c_str(), other, -1), 0);
+  EXPECT_EQ(cache.lookup(makeKey(1)), std::nullopt);
+  cache.forEach([](llvm::StringRef bytes) {
+    ADD_FAILURE() << "visits " << bytes.str();
+    return true;
+  });
+  // What is kept then is ours.
+  EXPECT_TRUE(cache.store(makeKey(1), "ours"));
+  EXPECT_EQ(cache.lookup(makeKey(1)), "ours");
+}
+
+static constexpr std::chrono::milliseconds kBrief(50);
+static constexpr std::chrono::milliseconds kLonger(20000);
+
+/// Whether nobody else has a turn, or the wait for it ends early.
+static bool isFree(const DiskCache &cache, int64_t number) {
+  auto start = std::chrono::steady_clock::now();
+  DiskCache::Turn turn = cache.takeTurn(makeKey(number), kLonger);
+  return std::chrono::steady_clock::now() - start < kLonger / 2;
+}
+
+/// Whether waiting for a turn takes as long as it may.
+static bool isTaken(const DiskCache &cache, int64_t number) {
+  auto start = std::chrono::steady_clock::now();
+  DiskCache::Turn turn = cache.takeTurn(makeKey(number), kBrief);
+  return std::chrono::steady_clock::now() - start >= kBrief;
+}
+
 TEST(DiskCacheTest, turns) {
   ScopedDirectory directory;
   DiskCache cache(directory.get());
-  constexpr std::chrono::milliseconds brief(50);
-  constexpr std::chrono::milliseconds longer(20000);
-  std::optional<DiskCache::Turn> first = cache.takeTurn(makeKey(1), longer);
-  EXPECT_FALSE(first->hasWaitedForOthers());
+  std::optional<DiskCache::Turn> first = cache.takeTurn(makeKey(1), kLonger);
   // Another key is free, and this one is not.
-  EXPECT_FALSE(cache.takeTurn(makeKey(2), brief).hasWaitedForOthers());
-  EXPECT_TRUE(cache.takeTurn(makeKey(1), brief).hasWaitedForOthers());
-  EXPECT_TRUE(runInChild(
-      [&] { return cache.takeTurn(makeKey(1), brief).hasWaitedForOthers(); }));
+  EXPECT_TRUE(isFree(cache, 2));
+  EXPECT_TRUE(isTaken(cache, 1));
+  EXPECT_TRUE(runInChild([&] { return isTaken(cache, 1); }));
   first.reset();
-  EXPECT_FALSE(cache.takeTurn(makeKey(1), longer).hasWaitedForOthers());
+  EXPECT_TRUE(isFree(cache, 1));
   EXPECT_EQ(listFiles(directory.get()).size(), 0u);
   // A process that is killed loses its turn.
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   pid_t child = ::fork();
   if (child == 0) {
-    DiskCache::Turn turn = cache.takeTurn(makeKey(1), longer);
+    DiskCache::Turn turn = cache.takeTurn(makeKey(1), kLonger);
     ssize_t written = ::write(ready[1], "x", 1);
     ::pause();
     ::_exit(written != 1);
   }
   char byte;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_TRUE(cache.takeTurn(makeKey(1), brief).hasWaitedForOthers());
+  EXPECT_TRUE(isTaken(cache, 1));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  auto start = std::chrono::steady_clock::now();
-  cache.takeTurn(makeKey(1), longer);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, longer / 2);
+  EXPECT_TRUE(isFree(cache, 1));
   // Without a place for them, nobody waits.
-  EXPECT_FALSE(DiskCache("/proc/attn")
-                   .takeTurn(makeKey(1), longer)
-                   .hasWaitedForOthers());
-  EXPECT_FALSE(DiskCache().takeTurn(makeKey(1), longer).hasWaitedForOthers());
+  EXPECT_TRUE(isFree(DiskCache("/proc/attn"), 1));
+  EXPECT_TRUE(isFree(DiskCache(), 1));
+}
+
+TEST(DiskCacheTest, turnsAndForks) {
+  ScopedDirectory directory;
+  DiskCache cache(directory.get());
+  std::optional<DiskCache::Turn> turn = cache.takeTurn(makeKey(1), kLonger);
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  // Somebody who waits already has the file that the child has, too.
+  std::atomic<bool> wasFree{false};
+  std::thread waiting([&] { wasFree = isFree(cache, 1); });
+  std::this_thread::sleep_for(kBrief);
+  turn.reset();
+  waiting.join();
+  EXPECT_TRUE(wasFree);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(DiskCacheTest, turnsEndWithTheEntry) {
+  ScopedDirectory directory;
+  DiskCache cache(directory.get());
+  DiskCache::Turn turn = cache.takeTurn(makeKey(1), kLonger);
+  EXPECT_TRUE(isTaken(cache, 1));
+  ASSERT_TRUE(cache.store(makeKey(1), "bytes"));
+  EXPECT_TRUE(isFree(cache, 1));
 }
 
 TEST(DiskCacheTest, sizeFromEnvironment) {
