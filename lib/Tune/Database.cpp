@@ -205,38 +205,42 @@ llvm::Error Database::prepare(bool isWritten) {
 }
 
 llvm::Expected<Database> Database::openFile(const std::string &path,
-                                            int flags) {
+                                            bool isWritten,
+                                            std::chrono::milliseconds wait) {
   Database database(path);
   sqlite3 *handle = nullptr;
-  int code = sqlite3_open_v2(path.c_str(), &handle,
-                             flags | SQLITE_OPEN_EXRESCODE, nullptr);
+  // Who reads after a writer was killed has to take back what that one had
+  // begun, for which the file is opened for writing where it can be.
+  int code = sqlite3_open_v2(
+      path.c_str(), &handle,
+      SQLITE_OPEN_READWRITE | (isWritten ? SQLITE_OPEN_CREATE : 0), nullptr);
   database.handle.reset(handle);
-  sqlite3_extended_result_codes(handle, 0);
   if (code != SQLITE_OK)
     return database.makeError();
-  // Of 64 processes that write one entry each, the last one waits for long.
-  sqlite3_busy_timeout(handle, 60000);
-  if (llvm::Error error =
-          database.prepare((flags & SQLITE_OPEN_READWRITE) != 0))
+  sqlite3_busy_timeout(handle, int(wait.count()));
+  if (!isWritten)
+    if (llvm::Error error = database.execute("PRAGMA query_only = 1"))
+      return std::move(error);
+  if (llvm::Error error = database.prepare(isWritten))
     return std::move(error);
   return std::move(database);
 }
 
-llvm::Expected<Database> Database::open(const std::string &path,
-                                        bool isWritten) {
+llvm::Expected<Database> Database::open(const std::string &path, bool isWritten,
+                                        std::chrono::milliseconds wait) {
   if (!isWritten)
-    return openFile(path, SQLITE_OPEN_READONLY);
+    return openFile(path, isWritten, wait);
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
   if (!folder.empty())
     if (std::error_code code = llvm::sys::fs::create_directories(folder))
       return llvm::createStringError(
           "cannot make the folder '" + folder +
           "' of the tuning database: " + code.message());
-  return openFile(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  return openFile(path, isWritten, wait);
 }
 
 llvm::Expected<Database> Database::create() {
-  return openFile(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  return openFile(":memory:", /*isWritten=*/true, kWait);
 }
 
 llvm::Error Database::commit(llvm::function_ref<llvm::Error()> work) {
@@ -478,16 +482,30 @@ llvm::Expected<json::Value> Database::toJSON() const {
   return writeJSON(content, kVersion);
 }
 
-llvm::Expected<Database> Database::fromJSON(const json::Value &value) {
+static llvm::Expected<Content> readContent(const json::Value &value) {
   Content content;
-  if (llvm::Error error =
-          readJSON(value, content, kVersion, "database", "tuning database"))
+  if (llvm::Error error = readJSON(value, content, Database::kVersion,
+                                   "database", "tuning database"))
     return std::move(error);
+  return content;
+}
+
+llvm::Expected<std::vector<Entry>> tune::readEntries(const json::Value &value) {
+  llvm::Expected<Content> content = readContent(value);
+  if (!content)
+    return content.takeError();
+  return std::vector<Entry>(content->entries.begin(), content->entries.end());
+}
+
+llvm::Expected<Database> Database::fromJSON(const json::Value &value) {
+  llvm::Expected<Content> content = readContent(value);
+  if (!content)
+    return content.takeError();
   llvm::Expected<Database> database = create();
   if (!database)
     return database;
   auto work = [&]() -> llvm::Error {
-    for (const Row &row : content.entries)
+    for (const Row &row : content->entries)
       if (llvm::Error error = database->insert(row, row.trials))
         return error;
     return llvm::Error::success();

@@ -37,16 +37,14 @@ static constexpr llvm::StringLiteral kShipped =
 
 const std::vector<Entry> &tune::getShippedEntries() {
   static const std::vector<Entry> entries = [] {
-    auto read = []() -> llvm::Expected<std::vector<Entry>> {
-      llvm::Expected<llvm::json::Value> value = parseJSON(kShipped);
-      if (!value)
-        return value.takeError();
-      llvm::Expected<Database> database = Database::fromJSON(*value);
-      if (!database)
-        return database.takeError();
-      return database->getEntries();
-    };
-    return llvm::cantFail(read());
+    llvm::Expected<llvm::json::Value> value = parseJSON(kShipped);
+    llvm::Expected<std::vector<Entry>> read =
+        value ? readEntries(*value) : value.takeError();
+    if (read)
+      return std::move(*read);
+    // A table that cannot be read is no reason not to compile.
+    llvm::consumeError(read.takeError());
+    return std::vector<Entry>();
   }();
   return entries;
 }
@@ -54,12 +52,14 @@ const std::vector<Entry> &tune::getShippedEntries() {
 std::vector<Entry> tune::findEntries(llvm::StringRef program,
                                      llvm::StringRef device,
                                      std::string &note) {
+  // Each compilation looks here: what it may gain is not worth a long wait.
+  constexpr std::chrono::milliseconds patience(200);
   std::vector<Entry> found;
   std::string file = getUserDatabasePath();
   if (!file.empty() && llvm::sys::fs::exists(file)) {
     auto read = [&]() -> llvm::Expected<std::vector<Entry>> {
       llvm::Expected<Database> database =
-          Database::open(file, /*isWritten=*/false);
+          Database::open(file, /*isWritten=*/false, patience);
       if (!database)
         return database.takeError();
       return database->getEntries(program);

@@ -13,6 +13,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +47,7 @@ struct Entry {
   /// The median time of a run, the spread of the runs between their quartiles,
   /// and the median without tuning, measured in turn.
   double seconds = 0, spread = 0, untunedSeconds = 0;
-  /// How many candidates were measured.
+  /// How many candidates were measured beside the compiler's choice.
   int64_t tried = 0;
   /// For people: the function, and the extents that were measured.
   std::string name, extents;
@@ -69,10 +70,14 @@ class Database {
 public:
   /// The version of files. One of another version is an error to open.
   static constexpr int64_t kVersion = 1;
+  static constexpr std::chrono::milliseconds kWait{60000};
 
   /// Opens a file for reading, or for writing too, which makes it. An error for
-  /// a file that is none of ours, is of another version, or is damaged.
-  static llvm::Expected<Database> open(const std::string &path, bool isWritten);
+  /// a file that is none of ours, is of another version, or is damaged. `wait`
+  /// is how long each use waits for other processes: of 64 that write one entry
+  /// each, the last one waits for long.
+  static llvm::Expected<Database> open(const std::string &path, bool isWritten,
+                                       std::chrono::milliseconds wait = kWait);
   /// A database in memory.
   static llvm::Expected<Database> create();
 
@@ -104,7 +109,9 @@ private:
     void operator()(sqlite3 *handle) const;
   };
   explicit Database(std::string path) : path(std::move(path)) {}
-  static llvm::Expected<Database> openFile(const std::string &path, int flags);
+  static llvm::Expected<Database> openFile(const std::string &path,
+                                           bool isWritten,
+                                           std::chrono::milliseconds wait);
   llvm::Error makeError() const;
   llvm::Error execute(const char *statement) const;
   llvm::Error prepare(bool isWritten);
@@ -114,6 +121,9 @@ private:
   std::string path;
   std::unique_ptr<sqlite3, Closer> handle;
 };
+
+/// The entries of what Database::toJSON has made, without their trials.
+llvm::Expected<std::vector<Entry>> readEntries(const llvm::json::Value &value);
 
 /// The file of the user: ATTN_TUNING_DB, otherwise
 /// $XDG_DATA_HOME/attn/tuning.db, otherwise ~/.local/share/attn/tuning.db. ""
