@@ -59,11 +59,13 @@ Error Race::load(Contender &contender) {
   if (!answer)
     return ++numLoaded, answer.takeError();
   size_t number = numLoaded++;
-  // The first run loads the code.
-  answer = worker->ask(llvm::formatv("run {0}", number), kLoadLimit);
-  if (!answer)
-    return answer.takeError();
-  if (&contender != &contenders[0] && !contender.isChecked) {
+  auto check = [&]() -> Error {
+    // The first run loads the code.
+    answer = worker->ask(llvm::formatv("run {0}", number), kLoadLimit);
+    if (!answer)
+      return answer.takeError();
+    if (&contender == &contenders[0] || contender.isChecked)
+      return Error::success();
     answer = worker->ask(
         llvm::formatv("compare {0} {1}", number, *contenders[0].number),
         kLoadLimit);
@@ -71,8 +73,40 @@ Error Race::load(Contender &contender) {
       return llvm::createStringError("gives other results: " +
                                      llvm::toString(answer.takeError()));
     contender.isChecked = true;
+    return Error::success();
+  };
+  if (Error error = check()) {
+    drop(number);
+    return error;
   }
   contender.number = number;
+  return Error::success();
+}
+
+void Race::drop(size_t number) {
+  if (!worker->isRunning())
+    return;
+  Expected<std::string> answer =
+      worker->ask(llvm::formatv("drop {0}", number), kLoadLimit);
+  if (!answer)
+    llvm::consumeError(answer.takeError());
+}
+
+void Race::retire(Contender &contender, std::string verdict) {
+  contender.verdict = std::move(verdict);
+  if (contender.number)
+    drop(*contender.number);
+  contender.number = std::nullopt;
+}
+
+Error Race::prepare() {
+  if (worker && worker->isRunning() && contenders[0].number)
+    return Error::success();
+  Error error = restart();
+  if (error) {
+    obstacle = "the worker cannot go on: " + llvm::toString(std::move(error));
+    return llvm::createStringError(obstacle);
+  }
   return Error::success();
 }
 
@@ -93,7 +127,7 @@ Expected<std::vector<double>> Race::measure(Contender &contender,
                                             size_t count) {
   std::string question = llvm::formatv("measure {0} {1} {2}", *contender.number,
                                        contender.threads, count);
-  // Before the first time is known, a minute.
+  // Before the first time is known, as long as it may take to load.
   Expected<std::string> answer =
       worker->ask(question, usual > 0 ? getLimit(usual, count) : kLoadLimit);
   if (!answer)
@@ -116,9 +150,8 @@ void Race::takeTurn(Contender &contender) {
   auto count =
       size_t(std::clamp(turnSeconds / std::max(usual, 1e-7), 1.0, 20.0));
   auto turn = [&]() -> Error {
-    if (!worker->isRunning())
-      if (Error error = restart())
-        return error;
+    if (Error error = prepare())
+      return error;
     if (!contender.number)
       if (Error error = load(contender))
         return error;
@@ -135,8 +168,12 @@ void Race::takeTurn(Contender &contender) {
     usual = contenders[0].getMedian();
     return Error::success();
   };
-  if (Error error = turn())
-    contender.verdict = llvm::toString(std::move(error));
+  if (Error error = turn()) {
+    std::string text = llvm::toString(std::move(error));
+    // What was measured counts if there is no worker to go on with.
+    if (obstacle.empty())
+      retire(contender, std::move(text));
+  }
 }
 
 void Race::tell(llvm::StringRef what) {
@@ -171,15 +208,17 @@ void Race::run() {
     while (left.size() > half &&
            contenders[left.back()].getRatio() >
                1.01 * contenders[left.front()].getRatio()) {
-      contenders[left.back()].verdict = "slower";
+      retire(contenders[left.back()], "slower");
       left.pop_back();
     }
     if (turns >= 8)
       break;
   }
   for (Contender &contender : llvm::drop_begin(contenders))
-    if (contender.verdict.empty() && contender.ratios.empty())
-      contender.verdict = "no time to measure it";
+    if (contender.verdict.empty() && contender.ratios.empty()) {
+      contender.lacksTime = true;
+      contender.verdict = obstacle.empty() ? "no time to measure it" : obstacle;
+    }
 }
 
 size_t Race::findBest() const {
@@ -214,18 +253,15 @@ void Race::decide(size_t &best) {
     if (isFaster)
       break;
     if (contender.verdict.empty())
-      contender.verdict = "not surely faster";
+      retire(contender, "not surely faster");
     best = findBest();
   }
   // With no other, the first one has no times yet.
   if (contenders[0].seconds.empty()) {
-    if (!worker->isRunning())
-      if (Error error = restart()) {
-        llvm::consumeError(std::move(error));
-        contenders[0].seconds.push_back(usual);
-        return;
-      }
-    Expected<std::vector<double>> times = measure(contenders[0], 10);
+    Error error = prepare();
+    Expected<std::vector<double>> times =
+        error ? Expected<std::vector<double>>(std::move(error))
+              : measure(contenders[0], 10);
     if (times)
       contenders[0].seconds = std::move(*times);
     else

@@ -22,6 +22,8 @@ struct Contender {
   std::string file;
   /// Why it is out, "" if it is not.
   std::string verdict;
+  /// It is out because the tuning ended before its turn.
+  bool lacksTime = false;
   /// Times of runs, and for each turn how many times as long as the first
   /// contender it took.
   std::vector<double> seconds, ratios;
@@ -59,19 +61,28 @@ public:
 
 private:
   llvm::Error restart();
+  /// Restarts a worker that is gone or has not got the first contender. If that
+  /// fails, the race is over.
+  llvm::Error prepare();
   /// Makes a contender one of the worker, which runs it and compares results.
   llvm::Error load(Contender &contender);
+  /// Frees what a kernel of the worker holds.
+  void drop(size_t number);
+  /// Puts a contender out of the race.
+  void retire(Contender &contender, std::string verdict);
   llvm::Expected<std::vector<double>> measure(Contender &contender,
                                               size_t count);
   /// One turn of the first contender and of another one, which is out if it
   /// fails.
   void takeTurn(Contender &contender);
-  bool hasTime() const { return Clock::now() < end; }
+  bool hasTime() const { return obstacle.empty() && Clock::now() < end; }
   void tell(llvm::StringRef what);
 
   std::vector<std::string> command, inputCommands;
   std::vector<Contender> &contenders;
   std::optional<WorkerProcess> worker;
+  /// Why the race is over before its end, "" if it is not.
+  std::string obstacle;
   /// How many kernels the worker was given.
   size_t numLoaded = 0;
   /// Of a run of the first contender, in seconds.

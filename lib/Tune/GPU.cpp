@@ -4,7 +4,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace attn;
-using namespace attn;
 using llvm::Error;
 using llvm::Expected;
 

@@ -110,13 +110,14 @@ static std::string findFlaw(const KernelPackage &package) {
 static void compileAll(llvm::StringRef program, const CompileOptions &compile,
                        std::vector<Contender> &contenders,
                        const KernelPackage &incumbent, const Folder &folder,
-                       const TuneOptions &options, Clock::time_point start) {
+                       double seconds, Clock::time_point start) {
   std::atomic<size_t> next = 1;
   auto work = [&] {
     for (size_t i; (i = next++) < contenders.size();) {
       Contender &contender = contenders[i];
       std::chrono::duration<double> elapsed = Clock::now() - start;
-      if (elapsed.count() > options.seconds / 2) {
+      if (elapsed.count() > seconds / 2) {
+        contender.lacksTime = true;
         contender.verdict = "no time to compile it";
         continue;
       }
@@ -166,6 +167,22 @@ static std::string describeShapes(llvm::ArrayRef<TensorInfo> infos,
   return text;
 }
 
+/// Puts an entry in a database, but not in place of one that says much more.
+static Error keep(Database &database, const Entry &entry,
+                  llvm::ArrayRef<Trial> trials) {
+  Expected<std::vector<Entry>> known = database.getEntries(entry.program);
+  if (!known)
+    return known.takeError();
+  for (const Entry &old : *known)
+    if (old.hasSameKey(entry) && old.tried > 2 * entry.tried)
+      return llvm::createStringError(
+          llvm::formatv("the database has what won among {0} candidates, and "
+                        "this is of {1}; give it more time",
+                        old.tried, entry.tried)
+              .str());
+  return database.put(entry, trials);
+}
+
 Expected<TuneResult> tune::tune(llvm::StringRef program,
                                 const CompileOptions &compile,
                                 llvm::ArrayRef<const Tensor *> inputs,
@@ -178,6 +195,8 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
             .str());
   if (!compile.schedule.empty())
     return llvm::createStringError("expects no schedule with a tuning");
+  // More than that is no time of a clock.
+  double seconds = std::min(options.seconds, 1e6);
   auto tell = [&](const llvm::Twine &step) {
     if (options.progress)
       options.progress(step.str());
@@ -193,6 +212,10 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
     return llvm::createStringError("nothing to tune: " + space->obstacle);
   CompileOptions untuned = compile;
   untuned.tuning = Tuning::Off;
+  // They are called from one thread, and candidates are compiled on several.
+  untuned.dumpIR = nullptr;
+  untuned.dumpLLVM = nullptr;
+  untuned.dumpPart = nullptr;
   Expected<KernelPackage> incumbent = compileToPackage(program, untuned);
   if (!incumbent)
     return incumbent.takeError();
@@ -235,7 +258,7 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
   if (Error error = writeFile(contenders[0].file, incumbent->toBytes()))
     return std::move(error);
   tell(llvm::formatv("compiling {0} schedules", contenders.size() - 1).str());
-  compileAll(program, untuned, contenders, *incumbent, folder, options, start);
+  compileAll(program, untuned, contenders, *incumbent, folder, seconds, start);
 
   std::vector<std::string> worker = options.worker;
   if (const char *named = std::getenv("ATTN_TUNE_WORKER"))
@@ -248,15 +271,15 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
     return std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(seconds));
   };
-  race.end = std::max(start + getSpan(options.seconds),
-                      Clock::now() + getSpan(options.seconds / 2));
+  race.end =
+      std::max(start + getSpan(seconds), Clock::now() + getSpan(seconds / 2));
   race.progress = tell;
   race.run();
   // Fewer threads are worth a try where there is little work, for the two
   // schedules that are best so far.
-  if (compile.device == DeviceKind::CPU && getNumAvailableCpus() > 1) {
+  if (compile.device == DeviceKind::CPU && getDefaultNumThreads() > 1) {
     size_t best = race.findBest();
-    for (int32_t threads = getNumAvailableCpus() / 2; threads >= 1;
+    for (int32_t threads = getDefaultNumThreads() / 2; threads >= 1;
          threads /= 2) {
       Contender fewer;
       fewer.schedule = contenders[best].schedule;
@@ -296,17 +319,25 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
     trial.verdict = contender.verdict;
     if (!contender.seconds.empty())
       trial.seconds = contender.getMedian();
-    entry.tried += !contender.seconds.empty();
+    // The first is what candidates are measured against.
+    if (&contender != &contenders[0])
+      entry.tried += !contender.seconds.empty();
     result.trials.push_back(std::move(trial));
   }
   if (options.database.empty()) {
     result.note = "there is no database to keep it in";
     return result;
   }
+  if (entry.tried == 0 && llvm::any_of(contenders, [](const Contender &one) {
+        return one.lacksTime;
+      })) {
+    result.note = "there was no time to measure a candidate";
+    return result;
+  }
   Expected<Database> database =
       Database::open(options.database, /*isWritten=*/true);
   Error error =
-      database ? database->put(entry, result.trials) : database.takeError();
+      database ? keep(*database, entry, result.trials) : database.takeError();
   result.isKept = !error;
   result.note = llvm::toString(std::move(error));
   return result;

@@ -157,6 +157,8 @@ Expected<std::string> Worker::compare(Run &a, Run &b) {
     double largest = 0, difference = 0;
     for (int64_t n = 0; n < x.getNumElements(); ++n) {
       double u = x.getAsDouble(n), v = y.getAsDouble(n);
+      if (std::isfinite(v))
+        largest = std::max(largest, std::abs(v));
       if (u == v || (std::isnan(u) && std::isnan(v)))
         continue;
       if (!std::isfinite(u) || !std::isfinite(v))
@@ -165,7 +167,6 @@ Expected<std::string> Worker::compare(Run &a, Run &b) {
                           n, v)
                 .str());
       difference = std::max(difference, std::abs(u - v));
-      largest = std::max(largest, std::abs(v));
     }
     if (difference > getTolerance(x.getDType()) * largest)
       return llvm::createStringError(
