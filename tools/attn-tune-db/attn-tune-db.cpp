@@ -258,7 +258,9 @@ static Error importEntries() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::HideUnrelatedOptions(category, cl::SubCommand::getAll());
+  cl::HideUnrelatedOptions(category);
+  for (cl::SubCommand *command : cl::getRegisteredSubcommands())
+    cl::HideUnrelatedOptions(category, *command);
   cl::ParseCommandLineOptions(argc, argv,
                               "look after the database of tuned schedules\n");
   bool isSame = true;
