@@ -58,6 +58,9 @@ if(ATTN_IS_CLANG)
   add_link_options(-fuse-ld=lld)
 endif()
 add_link_options(-Wl,--gc-sections)
+# What tells builds of the compiler apart: without it no kernel is kept on disk.
+# Not every compiler asks its linker for one.
+add_link_options(-Wl,--build-id=sha1)
 
 if(ATTN_SANITIZE)
   # vptr and function would report every call into the uninstrumented
