@@ -137,6 +137,9 @@ class Kernel:
                 value.cpu() if hasattr(value, "cpu") else value for value in tensors
             ]
             views = self._view_inputs(tensors, None)
+        # What does not fit the program is told before anything is compiled.
+        ranks = [len(info.shape) for info in self.results]
+        _native.result_shapes(self._handle, _native.Tensors(views), ranks)
         report, handle = self._retune(views, seconds, progress)
         self._own(handle)
         return report

@@ -384,8 +384,15 @@ def tune(program, target, inputs, *, seconds, database=None, progress=None, **op
     options = _compile_options(target, **options)
     tensors = Tensors(inputs)
 
+    raised = []
+
     def tell(_, stage, step, size):
-        progress(step.decode())
+        # C cannot pass on what is raised, such as by Ctrl-C.
+        try:
+            if not raised:
+                progress(step.decode())
+        except BaseException as exception:
+            raised.append(exception)
 
     tuning = _TuneOptions(
         struct_size=ctypes.sizeof(_TuneOptions),
@@ -407,6 +414,10 @@ def tune(program, target, inputs, *, seconds, database=None, progress=None, **op
             byref(report),
             byref(error),
         )
+    if raised:
+        if not status:
+            _take(report)
+        raise raised[0]
     _check(status, error)
     return json.loads(_take(report))
 

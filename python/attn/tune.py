@@ -53,7 +53,7 @@ def _inputs(infos, shapes, where):
         else:
             size = {"i1": 1, "i8": 1, "i16": 2, "i32": 4}.get(dtype, 8)
             data = numpy.zeros(shape, f"i{size}")
-        tensors.append(numpy.ascontiguousarray(data))
+        tensors.append(data)
     return tensors
 
 
@@ -84,6 +84,15 @@ def tune_one(item, folder, seconds, database, progress):
     )
 
 
+def _is_item(item):
+    return (
+        isinstance(item, dict)
+        and isinstance(item.get("program"), str)
+        and isinstance(item.get("inputs"), list)
+        and isinstance(item.get("seconds", 0), (int, float))
+    )
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m attn.tune",
@@ -99,10 +108,17 @@ def main(arguments=None):
         items = json.loads(args.list.read_text())
     except (OSError, ValueError) as error:
         parser.error(f"cannot read the list: {error}")
+    if not isinstance(items, list) or not all(map(_is_item, items)):
+        parser.error(
+            "expects a list of objects with program and inputs, and numbers as seconds"
+        )
     done_path = args.list.with_name(args.list.name + ".done")
     done = {}
     if not args.again and done_path.exists():
-        done = json.loads(done_path.read_text())
+        try:
+            done = json.loads(done_path.read_text())
+        except ValueError as error:
+            parser.error(f"cannot read {done_path}, delete it: {error}")
     failures = 0
     for number, item in enumerate(items, 1):
         key = json.dumps(item, sort_keys=True)

@@ -152,6 +152,42 @@ class Reuse(unittest.TestCase):
         for factor.x in 2.0, 3.0:
             self.assertEqual(_program(of_object).scalars[0].value, factor.x)
 
+    def test_functions_with_names_of_others(self):
+        factor = 2.0
+
+        @functools.wraps(F.silu)
+        def act(x):
+            return F.silu(x) * factor
+
+        def score_mod(s, b, h, i, j):
+            return act(s)
+
+        self.check(score_mod, None)
+        factor = 5.0
+        self.check(score_mod, None)
+
+    def test_lists_by_identity(self):
+        first = [1.0]
+        second = first
+
+        def score_mod(s, b, h, i, j):
+            return s * 2 if first is second else s * 3
+
+        self.check(score_mod, None)
+        second = [1.0]
+        self.check(score_mod, None)
+        first.append(first)
+        self.check(score_mod, None)
+
+    def test_functions_that_are_replaced(self):
+        def score_mod(s, b, h, i, j):
+            return F.silu(s)
+
+        self.check(score_mod, None)
+        with mock.patch.object(F, "silu", F.relu):
+            self.check(score_mod, None)
+        self.check(score_mod, None)
+
     def test_contents_of_tensors(self):
         table, number = torch.tensor([1.0, 2.0]), torch.tensor(5.0)
         calls = []

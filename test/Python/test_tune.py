@@ -99,6 +99,14 @@ class Tuning(unittest.TestCase):
             kernel.tune(query(), seconds="1")
         with self.assertRaisesRegex(attn.InvalidArgument, "1 input"):
             kernel.tune()
+        with self.assertRaisesRegex(attn.InvalidArgument, "to have shape"):
+            kernel.tune(np.zeros((1, 3, 32, 16), np.float32))
+
+        def stop(step):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            kernel.tune(query(), seconds=0.5, progress=stop)
         with self.assertRaisesRegex(attn.InvalidArgument, "tune to be one of"):
             attn.compile(PROGRAM, tune="maybe")
         schedule = (
@@ -118,11 +126,14 @@ class Tuning(unittest.TestCase):
 
     def test_list(self):
         (self.folder / "small.mlir").write_text(PROGRAM)
+        scaled = PROGRAM.replace("(%q:", "(%number: index, %q:")
+        (self.folder / "scaled.mlir").write_text(scaled)
         items = [
             {"program": "small.mlir", "inputs": [[1, 2, 32, 16]]},
             {"program": "small.mlir", "inputs": [[1, 3, 32, 16]]},
             {"program": "none.mlir", "inputs": []},
             {"program": "small.mlir", "inputs": [[1, 2, 256, 16]], "seconds": 0.5},
+            {"program": "scaled.mlir", "inputs": [[], [1, 2, 32, 16]]},
         ]
         path = self.folder / "list.json"
         path.write_text(json.dumps(items))
@@ -138,16 +149,21 @@ class Tuning(unittest.TestCase):
         first = run()
         self.assertEqual(first.returncode, 1, first.stderr)
         lines = first.stdout.splitlines()
-        self.assertRegex(lines[0], "^1 of 4: small.mlir: .*candidates measured")
-        self.assertRegex(lines[1], r"^2 of 4: .*failed: .*input 'q' to have shape")
-        self.assertRegex(lines[2], "^3 of 4: none.mlir: failed: ")
-        self.assertRegex(lines[3], "^4 of 4: small.mlir: .*candidates measured")
+        self.assertRegex(lines[0], "^1 of 5: small.mlir: .*candidates measured")
+        self.assertRegex(lines[1], r"^2 of 5: .*failed: .*input 'q' to have shape")
+        self.assertRegex(lines[2], "^3 of 5: none.mlir: failed: ")
+        self.assertRegex(lines[3], "^4 of 5: small.mlir: .*candidates measured")
+        self.assertRegex(lines[4], "^5 of 5: scaled.mlir: .*candidates? measured")
         # What was done is not done again.
         second = run()
-        self.assertRegex(second.stdout, "1 of 4: small.mlir: done before")
-        self.assertRegex(second.stdout, "4 of 4: small.mlir: done before")
-        path.write_text("no list")
-        self.assertEqual(run().returncode, 2)
+        self.assertRegex(second.stdout, "1 of 5: small.mlir: done before")
+        self.assertRegex(second.stdout, "4 of 5: small.mlir: done before")
+        done = path.with_name("list.json.done")
+        done.write_text("{")
+        self.assertRegex(run().stderr, "delete it")
+        for text in "no list", "{}", '[{"program": "a", "inputs": [], "seconds": "x"}]':
+            path.write_text(text)
+            self.assertEqual(run().returncode, 2)
 
 
 if __name__ == "__main__":

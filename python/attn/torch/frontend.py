@@ -166,7 +166,9 @@ def _check_captures(program, query):
 def arguments(program, query):
     """What kernels take behind q, k and v."""
     return [
-        x if isinstance(x, (torch.Tensor, int, float)) else torch.as_tensor(x)
+        x
+        if isinstance(x, (torch.Tensor, int, float))
+        else torch.as_tensor(x, device="cpu")
         for x in program.values("f64" if query.dtype == torch.float64 else "f32")
     ]
 
@@ -304,7 +306,8 @@ def flex_attention(
     Returns [B, Hq, L, Ev], laid out in memory in the order of query; with
     return_lse, also [B, Hq, L] of float32 (float64); with return_aux, also an
     AuxOutput of such. Rows without an allowed key are 0, with a log-sum-exp and a
-    largest score of -inf. The latter has no gradient.
+    largest score of -inf. The latter has no gradient, and is NaN where a score is
+    infinite.
 
     The functions are traced at each call, but for those that can read nothing
     else than before, and kernels compiled when there is none for what they do. Results have gradients with respect to the tensors

@@ -42,7 +42,11 @@ def _check(query, key, value):
         dim = q.dim if q.is_shard() else None
         # What all ranks have serves all queries, and all of what there is one for.
         for_all = dim is None or dim == 2 or (dim in (0, 1) and key.size(dim) == 1)
-        fits = k == v and (for_all if k.is_replicate() else k == q and dim in (0, 1))
+        # A dimension of one cannot be shared out.
+        is_one = dim in (0, 1) and key.size(dim) == 1 and mesh.size(n) > 1
+        fits = k == v and (
+            for_all if k.is_replicate() else k == q and dim in (0, 1) and not is_one
+        )
         even = dim != 1 or not any(
             x.size(1) % mesh.size(n)
             for x in (query, *(() if k.is_replicate() else (key,)))

@@ -73,6 +73,7 @@ class Variant:
             at = (
                 query.dtype,
                 query.device,
+                query.ndim,
                 query.shape[-1],
                 value.shape[-1],
                 key.shape[0] == 1 and query.shape[0] != 1,
