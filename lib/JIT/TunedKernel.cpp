@@ -40,21 +40,29 @@ private:
     unsigned threads = 0;
     /// CodeChoice::source, and why it is that.
     std::string source = "model", reason;
+    std::once_flag made;
+    /// Why the kernel cannot run, which a call has found; kept by `mutex`.
+    std::string failure;
   };
 
-  const Choice &choose(llvm::ArrayRef<TensorView> inputs) const;
-  Choice makeChoice(const tune::Bucket &bucket) const;
+  Choice &choose(llvm::ArrayRef<TensorView> inputs) const;
+  void makeChoice(const tune::Bucket &bucket, Choice &choice) const;
   std::shared_ptr<const LoadedKernel> getKernel(const std::string &schedule,
                                                 std::string &failure) const;
+  /// Choice::failure.
+  std::string getFailure(const Choice &choice) const;
 
   std::string program;
   CompileOptions options;
   std::shared_ptr<const LoadedKernel> usual;
   std::vector<tune::Entry> entries;
   std::string version;
+  /// Of the maps, whose members are made once, and without it: a compilation
+  /// makes no other call wait than those that need it.
   mutable std::mutex mutex;
   mutable std::map<tune::Bucket, Choice> choices;
   struct Made {
+    std::once_flag made;
     std::shared_ptr<const LoadedKernel> kernel;
     std::string failure;
   };
@@ -65,9 +73,11 @@ private:
 std::shared_ptr<const LoadedKernel>
 TunedKernel::getKernel(const std::string &schedule,
                        std::string &failure) const {
-  auto [found, isNew] = kernels.try_emplace(schedule);
-  Made &made = found->second;
-  if (isNew) {
+  auto &made = [&]() -> Made & {
+    std::lock_guard<std::mutex> lock(mutex);
+    return kernels[schedule];
+  }();
+  std::call_once(made.made, [&] {
     CompileOptions own = options;
     own.schedule = schedule;
     llvm::Expected<KernelPackage> package = compileToPackage(program, own);
@@ -77,19 +87,18 @@ TunedKernel::getKernel(const std::string &schedule,
       made.kernel = std::move(*loaded);
     else
       made.failure = llvm::toString(loaded.takeError());
-  }
+  });
   failure = made.failure;
   return made.kernel;
 }
 
-TunedKernel::Choice TunedKernel::makeChoice(const tune::Bucket &bucket) const {
+void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
   tune::Source source;
   const tune::Entry *entry =
       tune::chooseEntry(entries, bucket, version, source);
-  Choice choice;
   if (!entry) {
     choice.reason = "the model of costs: nothing is known of such extents";
-    return choice;
+    return;
   }
   choice.reason = llvm::formatv(
       "tuned for {0}{1}{2}: {3:F1} us, untuned {4:F1} us", entry->extents,
@@ -100,7 +109,7 @@ TunedKernel::Choice TunedKernel::makeChoice(const tune::Bucket &bucket) const {
   choice.threads = entry->threads;
   if (entry->schedule.empty()) {
     choice.reason += "; the compiler's choice is best";
-    return choice;
+    return;
   }
   std::string failure;
   choice.kernel = getKernel(entry->schedule, failure);
@@ -113,10 +122,14 @@ TunedKernel::Choice TunedKernel::makeChoice(const tune::Bucket &bucket) const {
   } else {
     choice.reason = entry->schedule + ", " + choice.reason;
   }
-  return choice;
 }
 
-const TunedKernel::Choice &
+std::string TunedKernel::getFailure(const Choice &choice) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return choice.failure;
+}
+
+TunedKernel::Choice &
 TunedKernel::choose(llvm::ArrayRef<TensorView> inputs) const {
   llvm::SmallVector<int64_t, 16> extents;
   for (auto [info, view] : llvm::zip_equal(getMetadata().inputs, inputs))
@@ -124,15 +137,17 @@ TunedKernel::choose(llvm::ArrayRef<TensorView> inputs) const {
       if (extent < 0)
         extents.push_back(view.shape[dim]);
   tune::Bucket bucket = tune::getBucket(extents);
-  std::lock_guard<std::mutex> lock(mutex);
-  auto [found, isNew] = choices.try_emplace(bucket);
-  if (isNew) {
-    found->second = makeChoice(bucket);
+  auto &choice = [&]() -> Choice & {
+    std::lock_guard<std::mutex> lock(mutex);
+    return choices[bucket];
+  }();
+  std::call_once(choice.made, [&] {
+    makeChoice(bucket, choice);
     if (isLogEnabled("tune"))
       log("tune", "@" + getMetadata().entry + ", bucket " +
-                      tune::formatBucket(bucket) + ": " + found->second.reason);
-  }
-  return found->second;
+                      tune::formatBucket(bucket) + ": " + choice.reason);
+  });
+  return choice;
 }
 
 llvm::Expected<CodeChoice>
@@ -141,6 +156,12 @@ TunedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
   if (!usualChoice)
     return usualChoice;
   const Choice &choice = choose(inputs);
+  std::string failure = getFailure(choice);
+  if (!failure.empty()) {
+    usualChoice->text =
+        "the model of costs: a tuned schedule cannot run: " + failure;
+    return usualChoice;
+  }
   llvm::Expected<CodeChoice> told =
       choice.kernel ? choice.kernel->explain(inputs) : std::move(usualChoice);
   if (!told)
@@ -155,27 +176,39 @@ TunedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
 llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,
                                  llvm::ArrayRef<TensorView> results,
                                  const RunOptions &options) const {
-  const Choice &choice = choose(inputs);
+  Choice &choice = choose(inputs);
+  if (!getFailure(choice).empty())
+    return executeOf(*usual, inputs, results, options);
   RunOptions own = options;
   if (own.threads == 0)
     own.threads = choice.threads;
-  if (choice.kernel) {
-    llvm::Error error = executeOf(*choice.kernel, inputs, results, own);
-    if (!error)
-      return error;
-    // One schedule is not for any strides, which the usual kernel is.
-    bool isArgument = false;
-    error = llvm::handleErrors(std::move(error),
-                               [&](std::unique_ptr<llvm::ErrorInfoBase> info) {
-                                 isArgument = info->convertToErrorCode() ==
-                                              std::errc::invalid_argument;
-                                 return llvm::Error(std::move(info));
-                               });
-    if (!isArgument)
-      return error;
-    llvm::consumeError(std::move(error));
+  if (!choice.kernel)
+    return executeOf(*usual, inputs, results, own);
+  llvm::Error error = executeOf(*choice.kernel, inputs, results, own);
+  if (!error)
+    return error;
+  std::error_code code;
+  error = llvm::handleErrors(std::move(error),
+                             [&](std::unique_ptr<llvm::ErrorInfoBase> info) {
+                               code = info->convertToErrorCode();
+                               return llvm::Error(std::move(info));
+                             });
+  // What the arguments hold is wrong for any schedule.
+  if (code == std::errc::result_out_of_range)
+    return error;
+  std::string text = llvm::toString(std::move(error));
+  // One schedule is not for any strides, which the usual kernel is. Without
+  // memory, or if it cannot be loaded, it is not worth another attempt.
+  if (code != std::errc::invalid_argument) {
+    if (isLogEnabled("tune"))
+      log("tune", "@" + getMetadata().entry +
+                      ": the compiler's choice runs instead of a tuned "
+                      "schedule, which cannot: " +
+                      text);
+    std::lock_guard<std::mutex> lock(mutex);
+    choice.failure = std::move(text);
   }
-  return executeOf(*usual, inputs, results, own);
+  return executeOf(*usual, inputs, results, options);
 }
 
 std::shared_ptr<const LoadedKernel>
@@ -190,16 +223,23 @@ attn::applyTuning(llvm::StringRef program, const CompileOptions &options,
   if (tune::getShippedEntries().empty() &&
       (file.empty() || !llvm::sys::fs::exists(file)))
     return kernel;
-  llvm::Expected<TuningPlace> place = getTuningPlace(options);
-  llvm::Expected<std::string> hash =
-      place ? getProgramHash(program, options) : std::string();
-  if (!place || !hash) {
-    llvm::consumeError(place.takeError());
+  llvm::Expected<std::string> hash = getProgramHash(program, options);
+  if (!hash) {
     llvm::consumeError(hash.takeError());
     return kernel;
   }
-  std::vector<tune::Entry> entries =
-      tune::findEntries(*hash, place->device, note);
+  std::vector<tune::Entry> entries = tune::findEntries(*hash, note);
+  if (entries.empty())
+    return kernel;
+  // To ask a GPU takes memory of it, which is for programs that were tuned.
+  llvm::Expected<TuningPlace> place = getTuningPlace(options);
+  if (!place) {
+    llvm::consumeError(place.takeError());
+    return kernel;
+  }
+  llvm::erase_if(entries, [&](const tune::Entry &entry) {
+    return entry.device != place->device;
+  });
   if (entries.empty())
     return kernel;
   CompileOptions own = options;

@@ -18,7 +18,8 @@ using namespace attn;
 using mlir::attn::AttentionLikeOpInterface;
 
 /// The text of a module, of which names and schedules are no part.
-static std::string getHash(mlir::ModuleOp module, llvm::StringRef sparsity) {
+static std::string getHash(mlir::ModuleOp module,
+                           const CompileOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
   unsigned numFunctions = 0;
   copy->walk([&](mlir::func::FuncOp function) {
@@ -38,9 +39,14 @@ static std::string getHash(mlir::ModuleOp module, llvm::StringRef sparsity) {
   std::string text;
   llvm::raw_string_ostream os(text);
   copy->print(os, mlir::OpPrintingFlags().useLocalScope());
-  return llvm::toHex(
-      KeyBuilder().add("attn program 1").add(sparsity).add(text).get(),
-      /*LowerCase=*/true);
+  return llvm::toHex(KeyBuilder()
+                         .add("attn program 2")
+                         .add(options.sparsity)
+                         .add(options.boundsCheck ? "checked" : "")
+                         .add(std::to_string(options.optLevel))
+                         .add(text)
+                         .get(),
+                     /*LowerCase=*/true);
 }
 
 llvm::Expected<TuningSpace>
@@ -74,7 +80,7 @@ Compilation::getTuningSpace(mlir::ModuleOp module,
           runStages(mlir::attn::getAttnToCPUStages().take_front(2), pipeline,
                     module, diagnostics, tracker))
     return error;
-  space.program = getHash(module, options.sparsity);
+  space.program = getHash(module, options);
   if (!space.obstacle.empty())
     return space;
   llvm::SmallVector<AttentionLikeOpInterface> attentions;
@@ -161,7 +167,7 @@ attn::getTuningPlace(const CompileOptions &options) {
       return target.takeError();
     place.device =
         llvm::formatv("cpu: {0}, vectors of {1} bits, {2} processors",
-                      target->cpu, target->vectorBits, getNumAvailableCpus());
+                      target->cpu, target->vectorBits, getDefaultNumThreads());
     return place;
   }
   llvm::Expected<cuda::Device> device = cuda::Device::current();

@@ -50,7 +50,6 @@ const std::vector<Entry> &tune::getShippedEntries() {
 }
 
 std::vector<Entry> tune::findEntries(llvm::StringRef program,
-                                     llvm::StringRef device,
                                      std::string &note) {
   // Each compilation looks here: what it may gain is not worth a long wait.
   constexpr std::chrono::milliseconds patience(200);
@@ -73,8 +72,6 @@ std::vector<Entry> tune::findEntries(llvm::StringRef program,
   for (const Entry &entry : getShippedEntries())
     if (entry.program == program)
       found.push_back(entry);
-  llvm::erase_if(found,
-                 [&](const Entry &entry) { return entry.device != device; });
   return found;
 }
 

@@ -17,8 +17,8 @@ struct TuningCandidate {
 
 struct TuningSpace {
   /// The hash, in hexadecimal, of the program at the online level without names
-  /// and places: what two programs have in common that compute the same with
-  /// the same types.
+  /// and places, and the options that kernels depend on beside schedules: what
+  /// two programs have in common that compute the same with the same types.
   std::string program;
   /// What is legal on the target, the most promising first. The resource model
   /// has checked them, but not a compilation.

@@ -136,11 +136,10 @@ const std::vector<Entry> &getShippedEntries();
 /// What decides on a schedule.
 enum class Source { Exact, Nearest, Model };
 
-/// The entries of a program on a device that a call may take, the user's before
-/// the shipped ones. What is wrong with the user's file is no error: `note`
-/// tells what, and the rest goes on without it.
-std::vector<Entry> findEntries(llvm::StringRef program, llvm::StringRef device,
-                               std::string &note);
+/// The entries of a program on any device, the user's before the shipped ones.
+/// What is wrong with the user's file is no error: `note` tells what, and the
+/// rest goes on without it.
+std::vector<Entry> findEntries(llvm::StringRef program, std::string &note);
 
 /// The one of these entries for a bucket: that of the same bucket, otherwise
 /// that of the nearest, up to 4 steps away in all; null if there is none. Of

@@ -166,12 +166,12 @@ TEST(TuningDatabaseTest, lockedFile) {
   // Kernels do without rather than wait.
   auto start = std::chrono::steady_clock::now();
   std::string note;
-  EXPECT_TRUE(findEntries(std::string(64, 'a'), "cpu", note).empty());
+  EXPECT_TRUE(findEntries(std::string(64, 'a'), note).empty());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   EXPECT_TRUE(llvm::StringRef(note).contains("is locked by another process"));
   sqlite3_close(handle);
   note.clear();
-  EXPECT_EQ(findEntries(std::string(64, 'a'), "cpu", note).size(), 1u);
+  EXPECT_EQ(findEntries(std::string(64, 'a'), note).size(), 1u);
   EXPECT_EQ(note, "");
 }
 
@@ -278,16 +278,15 @@ TEST(TuningDatabaseTest, findsTheUsersFile) {
   std::string path = directory.get("mine.db");
   ScopedVariable named("ATTN_TUNING_DB", path.c_str());
   std::string program(64, 'a'), note;
-  EXPECT_TRUE(findEntries(program, "cpu", note).empty());
+  EXPECT_TRUE(findEntries(program, note).empty());
   EXPECT_EQ(note, "");
   Database database = get(Database::open(path, true));
   expectSuccess(database.put(makeEntry({1}), {}));
-  EXPECT_EQ(findEntries(program, "cpu", note).size(), 1u);
-  EXPECT_EQ(findEntries(program, "other", note).size(), 0u);
-  EXPECT_EQ(findEntries(std::string(64, 'b'), "cpu", note).size(), 0u);
+  EXPECT_EQ(findEntries(program, note).size(), 1u);
+  EXPECT_EQ(findEntries(std::string(64, 'b'), note).size(), 0u);
   EXPECT_EQ(note, "");
   writeFile(path, "something else that is no database at all");
-  EXPECT_TRUE(findEntries(program, "cpu", note).empty());
+  EXPECT_TRUE(findEntries(program, note).empty());
   EXPECT_TRUE(llvm::StringRef(note).contains(
       "kernels run with what the compiler chooses"));
 }
