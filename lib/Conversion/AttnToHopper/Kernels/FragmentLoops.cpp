@@ -291,17 +291,14 @@ FragmentIteration::emitWrite(Piece &piece,
                     builder.getI64IntegerAttr(bytes));
   AffineMap columns = AffineMap::get(map.getNumDims(), 0, {map.getResult(1)},
                                      builder.getContext());
-  SmallVector<Value> offsets;
-  for (OpFoldResult offset : insert.getMixedOffsets()) {
-    FailureOr<Value> value = values.getScalar(offset);
-    if (failed(value))
-      return failure();
-    offsets.push_back(*value);
-  }
+  FailureOr<SmallVector<Value>> offsets =
+      values.getScalars(insert.getMixedOffsets());
+  if (failed(offsets))
+    return failure();
   Value numThere = ib.fromIndex(*count);
   for (int64_t number : {0, 1}) {
     Value row = ib.add(piece.row, ib.constant(number * piece.nextRow));
-    SmallVector<Value> at = offsets;
+    SmallVector<Value> at = *offsets;
     auto move = [&](unsigned dim, Value by, int64_t unit) {
       at[dim] =
           arith::AddIOp::create(builder, loc, at[dim], ib.toPosition(by, unit));

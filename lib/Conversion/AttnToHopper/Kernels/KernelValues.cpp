@@ -96,6 +96,18 @@ FailureOr<Value> KernelValues::getScalar(OpFoldResult value) {
                                               *getConstantIntValue(value)));
 }
 
+FailureOr<SmallVector<Value>>
+KernelValues::getScalars(ArrayRef<OpFoldResult> list) {
+  SmallVector<Value> scalars;
+  for (OpFoldResult one : list) {
+    FailureOr<Value> scalar = getScalar(one);
+    if (failed(scalar))
+      return failure();
+    scalars.push_back(*scalar);
+  }
+  return scalars;
+}
+
 /// Whether a value can be used where the builder stands.
 static bool isUsable(OpBuilder &builder, Value value) {
   Block *block = builder.getInsertionBlock();

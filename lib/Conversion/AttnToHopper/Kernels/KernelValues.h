@@ -81,6 +81,10 @@ public:
   FailureOr<Value> getExtent(Value tensor, int64_t dim);
   using TileValues::getScalar;
   FailureOr<Value> getScalar(OpFoldResult value);
+  FailureOr<SmallVector<Value>> getScalars(ArrayRef<OpFoldResult> list);
+  FailureOr<SmallVector<Value>> getScalars(ValueRange list) {
+    return getScalars(getAsOpFoldResult(list));
+  }
 
 private:
   FailureOr<Value> get(Value value, VectorKind kind) override;

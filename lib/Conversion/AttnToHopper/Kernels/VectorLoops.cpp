@@ -223,13 +223,9 @@ LogicalResult VectorIteration::emitStore(memref::StoreOp op) {
     return op.emitError("expects a scalar that is written to a buffer that the "
                         "function allocates")
            << otherTarget;
-  SmallVector<Value> position;
-  for (Value index : op.getIndices()) {
-    FailureOr<Value> at = values.getScalar(index);
-    if (failed(at))
-      return failure();
-    position.push_back(*at);
-  }
+  FailureOr<SmallVector<Value>> position = values.getScalars(op.getIndices());
+  if (failed(position))
+    return failure();
   Value buffer = arguments.getMemRef(*operand, op.getMemRefType());
   IntBuilder ib{builder, loc};
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
@@ -238,7 +234,7 @@ LogicalResult VectorIteration::emitStore(memref::StoreOp op) {
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  memref::StoreOp::create(builder, loc, *value, buffer, position);
+  memref::StoreOp::create(builder, loc, *value, buffer, *position);
   return success();
 }
 

@@ -513,13 +513,11 @@ Value Outliner::emitHeadSwizzle() {
 
 LogicalResult Outliner::emitWork(Block *body) {
   builder.setInsertionPointToStart(body);
-  SmallVector<Value> extents;
-  for (OpFoldResult extent : grid.getMixedUpperBound()) {
-    FailureOr<Value> value = values->getScalar(extent);
-    if (failed(value))
-      return failure();
-    extents.push_back(*value);
-  }
+  FailureOr<SmallVector<Value>> scalars =
+      values->getScalars(grid.getMixedUpperBound());
+  if (failed(scalars))
+    return failure();
+  SmallVector<Value> extents = std::move(*scalars);
   // How many rows there are: the extent of a result, or of what is read.
   FailureOr<Value> count =
       results.empty()

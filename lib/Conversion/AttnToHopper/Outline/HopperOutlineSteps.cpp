@@ -32,12 +32,11 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
       return numbers.emitError("expects a list of keys that is a table");
     list = arguments->getMemRef(
         *operand, cast<RankedTensorType>(numbers.getSource().getType()));
-    for (Value index : numbers.getIndices().drop_back()) {
-      FailureOr<Value> value = values->getScalar(index);
-      if (failed(value))
-        return failure();
-      inList.push_back(*value);
-    }
+    FailureOr<SmallVector<Value>> indices =
+        values->getScalars(numbers.getIndices().drop_back());
+    if (failed(indices))
+      return failure();
+    inList = std::move(*indices);
   }
   auto type = hopper::TileType::get(builder.getContext(), rows, access.columns,
                                     access.elementType, rows);
@@ -53,13 +52,9 @@ FailureOr<Value> Outliner::emitLoad(const TileAccess &access, int64_t rows,
 FailureOr<Value> Outliner::emitVector(Value source, ValueRange indices,
                                       VectorType type, int64_t stages,
                                       bool zeroFill, Value condition) {
-  SmallVector<Value> position;
-  for (Value index : indices) {
-    FailureOr<Value> value = values->getScalar(index);
-    if (failed(value))
-      return failure();
-    position.push_back(*value);
-  }
+  FailureOr<SmallVector<Value>> position = values->getScalars(indices);
+  if (failed(position))
+    return failure();
   int64_t length = type.getDimSize(0);
   return hopper::LoadVectorOp::create(
              builder, loc,
@@ -67,7 +62,7 @@ FailureOr<Value> Outliner::emitVector(Value source, ValueRange indices,
                                    type.getElementType(), length),
              arguments->getMemRef(*values->getOperand(source),
                                   cast<ShapedType>(source.getType())),
-             position, zeroFill, condition, stages)
+             *position, zeroFill, condition, stages)
       .getResult();
 }
 

@@ -53,12 +53,11 @@ FailureOr<Outliner::AddingTurn> Outliner::emitTurn(AccumulateOp op) {
                         "allocates on a GPU");
   turn.counters = arguments->getMemRef(
       *counter, cast<ShapedType>(op.getCounters().getType()));
-  for (Value index : op.getCounterIndices()) {
-    FailureOr<Value> value = values->getScalar(index);
-    if (failed(value))
-      return failure();
-    turn.indices.push_back(*value);
-  }
+  FailureOr<SmallVector<Value>> indices =
+      values->getScalars(op.getCounterIndices());
+  if (failed(indices))
+    return failure();
+  turn.indices = std::move(*indices);
   turn.indices.push_back(hopper::WarpgroupIdOp::create(builder, loc));
   FailureOr<Value> before = values->getScalar(op.getAfter()),
                    number = values->getScalar(op.getOwn());
@@ -85,13 +84,10 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
     map = attribute.getValue();
   int64_t dims[2];
   Value ends[2];
-  SmallVector<Value> indices;
-  for (Value index : op.getIndices()) {
-    FailureOr<Value> value = values->getScalar(index);
-    if (failed(value))
-      return failure();
-    indices.push_back(*value);
-  }
+  FailureOr<SmallVector<Value>> starts = values->getScalars(op.getIndices());
+  if (failed(starts))
+    return failure();
+  SmallVector<Value> indices = std::move(*starts);
   for (int64_t number : {0, 1}) {
     int64_t dim = cast<AffineDimExpr>(map.getResult(number)).getPosition();
     dims[number] = dim;
