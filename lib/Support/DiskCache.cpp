@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Support/DiskCache.h"
+#include "attn/Support/Files.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -98,24 +99,9 @@ static DiskCache::Options getDefaultOptions() {
 }
 
 DiskCache DiskCache::getDefault() {
-  if (const char *value = std::getenv("ATTN_CACHE_DIR")) {
-    llvm::StringRef text = value;
-    if (text.empty() || text == "0" || text == "off")
-      return DiskCache();
-    return DiskCache(text.str(), getDefaultOptions());
-  }
-  llvm::SmallString<128> directory;
-  const char *base = std::getenv("XDG_CACHE_HOME");
-  // The standard says to ignore a relative one.
-  if (base && path::is_absolute(base)) {
-    directory = base;
-  } else {
-    if (!path::home_directory(directory) || !path::is_absolute(directory))
-      return DiskCache();
-    path::append(directory, ".cache");
-  }
-  path::append(directory, "attn");
-  return DiskCache(directory.str().str(), getDefaultOptions());
+  // Without a directory it is one that keeps nothing.
+  return DiskCache(getUserPath("ATTN_CACHE_DIR", "XDG_CACHE_HOME", ".cache"),
+                   getDefaultOptions());
 }
 
 std::string DiskCache::getPath(const CacheKey &key) const {

@@ -1,34 +1,17 @@
 //===- Lookup.cpp - Which entry a call takes ------------------------------===//
 
+#include "attn/Support/Files.h"
 #include "attn/Support/JSON.h"
 #include "attn/Tune/Database.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-#include <cstdlib>
 
 using namespace attn;
 using namespace attn::tune;
 
 std::string tune::getUserDatabasePath() {
-  if (const char *value = std::getenv("ATTN_TUNING_DB")) {
-    llvm::StringRef text = value;
-    return text.empty() || text == "0" || text == "off" ? "" : text.str();
-  }
-  namespace path = llvm::sys::path;
-  llvm::SmallString<128> file;
-  const char *base = std::getenv("XDG_DATA_HOME");
-  // The standard says to ignore a relative one.
-  if (base && path::is_absolute(base)) {
-    file = base;
-  } else {
-    if (!path::home_directory(file) || !path::is_absolute(file))
-      return "";
-    path::append(file, ".local", "share");
-  }
-  path::append(file, "attn", "tuning.db");
-  return file.str().str();
+  return getUserPath("ATTN_TUNING_DB", "XDG_DATA_HOME", ".local/share",
+                     "tuning.db");
 }
 
 static constexpr llvm::StringLiteral kShipped =

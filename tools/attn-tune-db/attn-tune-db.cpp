@@ -1,5 +1,6 @@
 //===- attn-tune-db.cpp - Look after tuning databases ---------------------===//
 
+#include "attn/Support/Files.h"
 #include "attn/Support/JSON.h"
 #include "attn/Tune/Database.h"
 #include "llvm/ADT/STLExtras.h"
@@ -226,18 +227,7 @@ static Error exportEntries() {
   Expected<llvm::json::Value> value = database->toJSON();
   if (!value)
     return value.takeError();
-  std::error_code code;
-  llvm::raw_fd_ostream os(exportFile, code);
-  if (!code) {
-    os << llvm::formatv("{0:1}\n", *value);
-    os.close();
-    code = os.error();
-    os.clear_error();
-  }
-  if (code)
-    return llvm::createStringError("cannot write '" + exportFile +
-                                   "': " + code.message());
-  return Error::success();
+  return attn::writeFile(exportFile, llvm::formatv("{0:1}\n", *value).str());
 }
 
 static Error importEntries() {
