@@ -213,11 +213,9 @@ attnStatus attnKernelExplain(const attnKernel *kernel, const attnTensor *inputs,
   if (!choice)
     return fail(error, choice.takeError(), ATTN_INVALID_ARGUMENT);
   llvm::json::Array rejected;
-  constexpr llvm::StringLiteral remark = "schedule-rejected: ";
-  for (llvm::StringRef line : llvm::split(kernel->report.remarks, '\n'))
-    if (size_t at = line.find(remark); at != line.npos)
-      rejected.push_back(
-          llvm::json::fixUTF8(line.drop_front(at + remark.size())));
+  for (const std::string &reason :
+       kernel->report.getRemarks("schedule-rejected"))
+    rejected.push_back(llvm::json::fixUTF8(reason));
   llvm::json::Object object{{"source", choice->source},
                             {"choice", llvm::json::fixUTF8(choice->text)},
                             {"rejected", std::move(rejected)}};

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -41,7 +42,9 @@ private:
     /// CodeChoice::source, and why it is that.
     std::string source = "model", reason;
     std::once_flag made;
-    /// Why the kernel cannot run, which a call has found; kept by `mutex`.
+    /// Whether a call has found that the kernel cannot run, and why; the reason
+    /// is kept by `mutex`.
+    std::atomic<bool> hasFailed = false;
     std::string failure;
   };
 
@@ -49,9 +52,6 @@ private:
   void makeChoice(const tune::Bucket &bucket, Choice &choice) const;
   std::shared_ptr<const LoadedKernel> getKernel(const std::string &schedule,
                                                 std::string &failure) const;
-  /// Choice::failure.
-  std::string getFailure(const Choice &choice) const;
-
   std::string program;
   CompileOptions options;
   std::shared_ptr<const LoadedKernel> usual;
@@ -124,19 +124,12 @@ void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
   }
 }
 
-std::string TunedKernel::getFailure(const Choice &choice) const {
-  std::lock_guard<std::mutex> lock(mutex);
-  return choice.failure;
-}
-
 TunedKernel::Choice &
 TunedKernel::choose(llvm::ArrayRef<TensorView> inputs) const {
-  llvm::SmallVector<int64_t, 16> extents;
-  for (auto [info, view] : llvm::zip_equal(getMetadata().inputs, inputs))
-    for (auto [dim, extent] : llvm::enumerate(info.shape))
-      if (extent < 0)
-        extents.push_back(view.shape[dim]);
-  tune::Bucket bucket = tune::getBucket(extents);
+  tune::Bucket bucket = tune::getBucket(
+      getFreeExtents(getMetadata().inputs, [&](size_t input, size_t dim) {
+        return inputs[input].shape[dim];
+      }));
   auto &choice = [&]() -> Choice & {
     std::lock_guard<std::mutex> lock(mutex);
     return choices[bucket];
@@ -156,10 +149,10 @@ TunedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
   if (!usualChoice)
     return usualChoice;
   const Choice &choice = choose(inputs);
-  std::string failure = getFailure(choice);
-  if (!failure.empty()) {
+  if (choice.hasFailed) {
+    std::lock_guard<std::mutex> lock(mutex);
     usualChoice->text =
-        "the model of costs: a tuned schedule cannot run: " + failure;
+        "the model of costs: a tuned schedule cannot run: " + choice.failure;
     return usualChoice;
   }
   llvm::Expected<CodeChoice> told =
@@ -177,7 +170,7 @@ llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,
                                  llvm::ArrayRef<TensorView> results,
                                  const RunOptions &options) const {
   Choice &choice = choose(inputs);
-  if (!getFailure(choice).empty())
+  if (choice.hasFailed)
     return executeOf(*usual, inputs, results, options);
   RunOptions own = options;
   if (own.threads == 0)
@@ -207,6 +200,7 @@ llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,
                       text);
     std::lock_guard<std::mutex> lock(mutex);
     choice.failure = std::move(text);
+    choice.hasFailed = true;
   }
   return executeOf(*usual, inputs, results, options);
 }

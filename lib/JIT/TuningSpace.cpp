@@ -180,3 +180,14 @@ attn::getTuningPlace(const CompileOptions &options) {
                                 version % 1000 / 10, place.version);
   return place;
 }
+
+llvm::SmallVector<int64_t, 16>
+attn::getFreeExtents(llvm::ArrayRef<TensorInfo> inputs,
+                     llvm::function_ref<int64_t(size_t, size_t)> getExtent) {
+  llvm::SmallVector<int64_t, 16> extents;
+  for (auto [input, info] : llvm::enumerate(inputs))
+    for (auto [dim, extent] : llvm::enumerate(info.shape))
+      if (extent == kDynamicExtent)
+        extents.push_back(getExtent(input, dim));
+  return extents;
+}

@@ -4,13 +4,13 @@
 #include "Contenders.h"
 #include "attn/JIT/TuningSpace.h"
 #include "attn/Runtime/ThreadCount.h"
+#include "attn/Support/Files.h"
 #include "attn/Support/Npy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/raw_ostream.h"
 #include <atomic>
 #include <thread>
 
@@ -18,16 +18,6 @@ using namespace attn;
 using namespace attn::tune;
 using llvm::Error;
 using llvm::Expected;
-
-std::vector<int64_t> tune::getFreeExtents(llvm::ArrayRef<TensorInfo> infos,
-                                          llvm::ArrayRef<Shape> shapes) {
-  std::vector<int64_t> extents;
-  for (auto [info, shape] : llvm::zip(infos, shapes))
-    for (auto [expected, extent] : llvm::zip(info.shape, shape))
-      if (expected < 0)
-        extents.push_back(extent);
-  return extents;
-}
 
 std::string TuneResult::describe() const {
   size_t dropped = llvm::count_if(
@@ -75,21 +65,6 @@ private:
   llvm::SmallString<128> path;
 };
 } // namespace
-
-static Error writeFile(const std::string &path, llvm::StringRef bytes) {
-  std::error_code code;
-  llvm::raw_fd_ostream os(path, code);
-  if (!code) {
-    os << bytes;
-    os.close();
-    code = os.error();
-    os.clear_error();
-  }
-  if (code)
-    return llvm::createStringError("cannot write '" + path +
-                                   "': " + code.message());
-  return Error::success();
-}
 
 //===----------------------------------------------------------------------===//
 // Compilation
@@ -298,7 +273,10 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
   entry.program = space->program;
   entry.device = place->device;
   entry.version = place->version;
-  entry.bucket = getBucket(getFreeExtents(metadata.inputs, shapes));
+  entry.bucket =
+      getBucket(getFreeExtents(metadata.inputs, [&](size_t input, size_t dim) {
+        return shapes[input][dim];
+      }));
   entry.schedule = winner.schedule;
   entry.threads = winner.threads;
   entry.untunedSeconds = contenders[0].getMedian();

@@ -2,7 +2,6 @@
 
 #include "Explain.h"
 #include "Table.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,17 +9,6 @@
 using namespace attn;
 using namespace attn::cli;
 namespace json = llvm::json;
-
-/// The texts of the remarks of a name.
-static std::vector<std::string> getRemarks(llvm::StringRef remarks,
-                                           llvm::StringRef name) {
-  std::vector<std::string> texts;
-  std::string prefix = (" " + name + ": ").str();
-  for (llvm::StringRef line : llvm::split(remarks, '\n'))
-    if (size_t at = line.find(prefix); at != line.npos)
-      texts.push_back(line.drop_front(at + prefix.size()).str());
-  return texts;
-}
 
 static json::Value describeVariant(const cuda::Variant &variant) {
   json::Object object{{"schedule", json::fixUTF8(variant.schedule)},
@@ -60,7 +48,7 @@ cli::explain(const Kernel &kernel, const Execution &execution, bool asJSON) {
   if (!choice)
     return choice.takeError();
   std::vector<std::string> rejected =
-      getRemarks(kernel.report().remarks, "schedule-rejected");
+      kernel.report().getRemarks("schedule-rejected");
   json::Array kernels, reasons;
   std::vector<std::vector<std::string>> rows;
   if (const auto &program = choice->package->program)

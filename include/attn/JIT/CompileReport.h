@@ -3,6 +3,7 @@
 #ifndef ATTN_JIT_COMPILEREPORT_H
 #define ATTN_JIT_COMPILEREPORT_H
 
+#include "llvm/ADT/StringExtras.h"
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -38,6 +39,16 @@ struct CompileReport {
     for (const Stage &stage : stages)
       total += stage.milliseconds;
     return total;
+  }
+
+  /// The texts of the remarks of a name, such as "schedule-rejected".
+  std::vector<std::string> getRemarks(llvm::StringRef name) const {
+    std::vector<std::string> texts;
+    std::string mark = (" " + name + ": ").str();
+    for (llvm::StringRef line : llvm::split(remarks, '\n'))
+      if (size_t at = line.find(mark); at != line.npos)
+        texts.push_back(line.drop_front(at + mark.size()).str());
+    return texts;
   }
 };
 

@@ -4,6 +4,8 @@
 #define ATTN_JIT_TUNINGSPACE_H
 
 #include "attn/JIT/Compiler.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace attn {
 
@@ -35,6 +37,12 @@ llvm::Expected<TuningSpace> getTuningSpace(llvm::StringRef program,
 /// TuningSpace::program alone, which is kept on disk beside the kernels.
 llvm::Expected<std::string> getProgramHash(llvm::StringRef program,
                                            const CompileOptions &options);
+
+/// The extents of inputs that the types of a kernel leave open, of which
+/// buckets of a tuning database are made. `getExtent(input, dim)` has them.
+llvm::SmallVector<int64_t, 16>
+getFreeExtents(llvm::ArrayRef<TensorInfo> inputs,
+               llvm::function_ref<int64_t(size_t, size_t)> getExtent);
 
 /// What kernels of these options run on, and the versions that their times
 /// depend on: Entry::device and Entry::version of a tuning database. An error

@@ -55,11 +55,6 @@ llvm::Expected<TuneResult> tune(llvm::StringRef program,
                                 llvm::ArrayRef<const Tensor *> inputs,
                                 const TuneOptions &options);
 
-/// The extents of inputs that the types of a kernel leave open, of which
-/// buckets are made.
-std::vector<int64_t> getFreeExtents(llvm::ArrayRef<TensorInfo> infos,
-                                    llvm::ArrayRef<Shape> shapes);
-
 } // namespace attn::tune
 
 #endif // ATTN_TUNE_TUNER_H
