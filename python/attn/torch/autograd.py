@@ -47,8 +47,8 @@ class Attention(_compat.OuterFunction):
 
 
 class Transformed(torch.autograd.Function):
-    """The same where torch.func is at work, which wants two steps. As PyTorch asks for the
-    signature of `forward` at each call, it takes longer."""
+    """The same where torch.func is at work, which wants two steps. As PyTorch asks
+    for the signature of `forward` at each call, it takes longer."""
 
     @staticmethod
     def forward(kernels, query, key, value, *arguments):

@@ -310,8 +310,9 @@ def flex_attention(
     infinite.
 
     The functions are traced at each call, but for those that can read nothing
-    else than before, and kernels compiled when there is none for what they do. Results have gradients with respect to the tensors
-    and to those that score_mod reads.
+    else than before, and kernels compiled when there is none for what they do.
+    Results have gradients with respect to the tensors and to those that
+    score_mod reads.
 
     Raises ValueError, RuntimeError and NotImplementedError where PyTorch does,
     all of them attn.Error, and attn.TraceError for a function that cannot be

@@ -23,11 +23,6 @@ _FORMATS = {"i1": "?7x", "i32": "i4x", "i64": "q", "f32": "f4x", "f64": "d"}
 _MOST_PLACES = 512
 
 
-# So many shapes and strides of calls are kept of a kernel; then all are
-# forgotten.
-_MOST_PLACES = 512
-
-
 class _Loaded:
     """A kernel, and how to call it."""
 
