@@ -60,9 +60,8 @@ int64_t hopper::ScheduleAttr::getPartitionRows() const {
   return kWarpgroupRows;
 }
 
-int64_t hopper::ScheduleAttr::getRowAlignment() const {
-  return getShortFirst() ? kWarpgroupRows : getTileM();
-}
+/// Each consumer has rows of its own.
+int64_t hopper::ScheduleAttr::getRowAlignment() const { return kWarpgroupRows; }
 
 std::optional<bool> hopper::ScheduleAttr::startsWithLastTile() const {
   if (getZigzag())

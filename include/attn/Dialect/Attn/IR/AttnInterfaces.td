@@ -91,7 +91,8 @@ def Attn_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
     InterfaceMethod<[{Query rows that find out together which KV blocks they compute with:
       all rows of a tile, unless partitions of a worker have some of them each.}],
       "int64_t", "getPartitionRows", (ins), [{}], [{ return $_attr.getTileM(); }]>,
-    InterfaceMethod<"What the first row of each tile is a multiple of.",
+    InterfaceMethod<[{What the first row of each tile is a multiple of, and of each part of a tile that
+      a partition computes by itself.}],
       "int64_t", "getRowAlignment", (ins), [{}], [{ return $_attr.getTileM(); }]>,
     InterfaceMethod<[{Whether the work tiles of a head are started from the last one on, or from
       the first one on; none where neither is so.}],

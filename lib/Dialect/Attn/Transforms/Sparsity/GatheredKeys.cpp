@@ -212,7 +212,7 @@ FailureOr<TileState> GatheredLoop::emitTile(Value key, TileState state) {
       if (!region->empty())
         vectorizer.setStart(
             region->getArgument(region == &op.getMask() ? 2 : 3), rows.row,
-            numQueries);
+            op.getScheduleAttr().getRowAlignment(), numQueries);
     return emitTileScores(builder, op, form, vectorizer, pairs, products,
                           TileKind::Tile);
   };

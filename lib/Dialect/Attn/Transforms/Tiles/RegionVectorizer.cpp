@@ -179,13 +179,13 @@ static std::optional<int64_t> getModulus(Operation &op) {
 }
 
 /// A quotient that is the same for the tile though what it divides is not.
-bool RegionVectorizer::visitUniformQuotient(Operation &op, Value start,
-                                            int64_t size) {
+bool RegionVectorizer::visitUniformQuotient(Operation &op, const Start &start) {
   std::optional<int64_t> divisor = getDivisor(&op);
-  if (!divisor || *divisor % size != 0)
+  if (!divisor || *divisor % start.alignment != 0 ||
+      start.extent > start.alignment)
     return false;
   IRMapping mapping;
-  mapping.map(op.getOperand(0), start);
+  mapping.map(op.getOperand(0), start.value);
   mapping.map(op.getOperand(1), lookup(op.getOperand(1)).value);
   values[op.getResult(0)] = {builder.clone(op, mapping)->getResult(0)};
   return true;
@@ -197,12 +197,13 @@ bool RegionVectorizer::visitDivisionOfTile(Operation &op) {
   auto found = starts.find(op.getOperand(0));
   if (found == starts.end())
     return false;
-  auto [start, size] = found->second;
-  if (visitUniformQuotient(op, start, size))
+  const Start &start = found->second;
+  if (visitUniformQuotient(op, start))
     return true;
   std::optional<int64_t> divisor = getDivisor(&op), modulus = getModulus(op);
   TileKind kind = lookup(op.getOperand(0)).kind;
-  if ((!divisor && !modulus) || size % divisor.value_or(modulus.value_or(1)) ||
+  if ((!divisor && !modulus) ||
+      start.alignment % divisor.value_or(modulus.value_or(1)) != 0 ||
       divisor == 1 || modulus == 1)
     return false;
   Type index = builder.getIndexType();
@@ -214,7 +215,7 @@ bool RegionVectorizer::visitDivisionOfTile(Operation &op) {
     result = arith::RemUIOp::create(builder, loc, step, by);
   } else {
     Value first = arith::DivUIOp::create(
-        builder, loc, start,
+        builder, loc, start.value,
         arith::ConstantIndexOp::create(builder, loc, *divisor));
     result =
         arith::AddIOp::create(builder, loc, broadcast({first}, kind),

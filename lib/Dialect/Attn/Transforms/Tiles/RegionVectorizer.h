@@ -103,12 +103,15 @@ public:
     return {arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true))};
   }
 
-  /// The values of `argument` are from `start` on, a multiple of `size`, and
-  /// less than the next one: quotients by a multiple of `size` are the same for
-  /// the tile, and by a divisor of it those of the start and of what comes on
-  /// top of it, whose remainder is that of the whole.
-  void setStart(Value argument, Value start, int64_t size) {
-    starts[argument] = {start, size};
+  /// The `extent` values of `argument` start at `start`, a multiple of
+  /// `alignment`, and so do those of each part of the tile that is computed by
+  /// itself. Quotients by a divisor of that are those of the start and of what
+  /// comes on top of it, whose remainder is that of the whole. If no values
+  /// reach the next multiple, quotients by a multiple of it are the same for
+  /// the tile.
+  void setStart(Value argument, Value start, int64_t alignment,
+                int64_t extent) {
+    starts[argument] = {start, alignment, extent};
   }
 
   /// No key from `end` on is asked for, whatever a region says of it.
@@ -124,13 +127,17 @@ public:
   Type getType(Type type, TileKind kind);
 
 private:
+  struct Start {
+    Value value;
+    int64_t alignment, extent;
+  };
   LogicalResult visitBlock(Block &block, TileValue active);
   LogicalResult visit(Operation &op, TileValue active);
   LogicalResult visitIf(Operation &op, TileValue active);
   LogicalResult visitElementwise(Operation &op, TileValue active);
   /// A quotient or a remainder of an argument with a start.
   bool visitDivisionOfTile(Operation &op);
-  bool visitUniformQuotient(Operation &op, Value start, int64_t size);
+  bool visitUniformQuotient(Operation &op, const Start &start);
   void visitExtract(tensor::ExtractOp op, TileValue active);
   /// The map of the box that these indices are, if it has the shape of `kind`,
   /// with where it starts in place of positions. Null if they are none.
@@ -154,7 +161,7 @@ private:
   BoundsCheckSites *sites;
   Contribute contribute;
   DenseMap<Value, TileValue> values;
-  DenseMap<Value, std::pair<Value, int64_t>> starts;
+  DenseMap<Value, Start> starts;
   Value keyEnd;
 };
 

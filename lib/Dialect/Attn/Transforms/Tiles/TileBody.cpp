@@ -290,15 +290,14 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
   // What is read under a predicate is not checked elsewhere.
   pairs.guardReads = sites || !hasFull;
   // Tiles start at multiples of their size, unless they count from elsewhere,
-  // or those of queries from the end.
-  bool areRowsAligned = schedule.getRowAlignment() % numQueries == 0;
+  // and those of queries at those of what is computed by itself.
   for (Region *region : {&op.getMask(), &op.getScore()}) {
     if (region->empty() || !op.getOffsets().empty())
       continue;
     unsigned first = region == &op.getMask() ? 2 : 3;
-    if (areRowsAligned)
-      vectorizer.setStart(region->getArgument(first), rows.row, numQueries);
-    vectorizer.setStart(region->getArgument(first + 1), key, numKeys);
+    vectorizer.setStart(region->getArgument(first), rows.row,
+                        schedule.getRowAlignment(), numQueries);
+    vectorizer.setStart(region->getArgument(first + 1), key, numKeys, numKeys);
   }
   return emitTileScores(builder, op, form, vectorizer, pairs, products,
                         TileKind::Tile);
