@@ -208,9 +208,9 @@ func.func @square(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
 
 // -----
 
-// What changes from block to block is read by key when the step starts, and
-// what does not, before the loop. Conditions on positions are one comparison
-// with a limit of each row.
+// What changes from block to block with an element for each key comes as a
+// vector, and what does not change is read before the loop. Conditions on
+// positions are one comparison with a limit of each row.
 
 #schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 232, head_swizzle = 1,
                              order = [load_k, qk, load_v(1), pv(1), softmax]>
@@ -220,10 +220,11 @@ func.func @square(%q: !t, %k: !t, %v: !t, %o: !t) -> !t {
 // CHECK: attn.gather {{.*}} -> vector<1x64xf32>
 // CHECK: hopper.pipelined_for
 // CHECK-NOT: attn.gather
+// CHECK: %[[KEYS:.*]] = hopper.step "load_vector0" in "load" -> !hopper.tile<64xf32>
+// CHECK-NEXT: hopper.load_vector %{{.*}}[%{{.*}}] zero_fill stages 4 : memref<?xf32, strided<[1]>> -> <64xf32>
+// CHECK-NOT: attn.gather
 // CHECK: hopper.step "softmax" in "compute"
-// CHECK-NOT: mulf
-// CHECK: %[[KEYS:.*]] = attn.gather {{.*}} -> vector<64x1xf32>
-// CHECK: arith.mulf
+// CHECK: hopper.load_fragment %[[KEYS]] : <64xf32> -> vector<64x1xf32>
 // CHECK-NOT: attn.gather
 // CHECK: hopper.mask
 // CHECK:   %[[LAST:.*]] = arith.subi %{{.*}}, %c1{{.*}} : index

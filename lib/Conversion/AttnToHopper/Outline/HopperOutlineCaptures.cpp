@@ -1,9 +1,9 @@
 //===- HopperOutlineCaptures.cpp - Captures that come in tiles ------------===//
 //
 // What scores and masks read of a capture with an element for each row and
-// position is a box for each block, which can be copied at once; what a
-// predicate reads with an element for each position is a vector. A step of its
-// own loads either.
+// position is a box for each block, which can be copied at once; what they
+// read with an element for each position is a vector. A step of its own loads
+// either.
 // Where the order does not name that step it has the stage of the step that
 // reads the capture. One that loads boxes comes right after the first one that
 // loads anything: the first product does not wait for it, and what follows the
@@ -78,14 +78,14 @@ static bool isPerPosition(GatherOp read, TileLoopOp loop) {
 /// no copy waits for that, there are more of them than of tiles.
 static constexpr int64_t kVectorStages = 4;
 
-/// What predicates read by position, as far as there is memory.
+/// What scores and predicates read by position, as far as there is memory.
 void Outliner::matchVectors() {
-  // What a predicate reads comes for partial blocks alone: copies for each
-  // block would cost full ones more than partial ones gain. What else a work
-  // tile has in shared memory is not counted.
-  if (results.empty() || !residents.empty() || !loop.hasNeeded() ||
-      !loop.hasFull())
+  // What else a work tile has in shared memory is not counted.
+  if (results.empty() || !residents.empty())
     return;
+  // What a predicate alone reads comes for partial blocks alone: copies for
+  // each block would cost full ones more than partial ones gain.
+  bool havePredicates = loop.hasNeeded() && loop.hasFull();
   SmallVector<Type> types;
   loop.getBody().walk([&](GatherOp read) {
     if (schedule.getCaptureStages() && getCaptureTile(read, function))
@@ -96,13 +96,12 @@ void Outliner::matchVectors() {
   int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
   loop.getBody().walk([&](GatherOp read) {
     auto mask = read->getParentOfType<MaskTileOp>();
-    if (!mask || !values->getArgument(read.getSource()) ||
+    if ((mask && !havePredicates) || !values->getArgument(read.getSource()) ||
         !isPerPosition(read, loop))
       return;
     auto isSame = [&](const OutlinedVector &other) {
       GatherOp first = other.reads.front();
-      return first->getParentOfType<MaskTileOp>() == mask &&
-             first.getSource() == read.getSource() &&
+      return other.mask == mask && first.getSource() == read.getSource() &&
              first.getIndices() == read.getIndices();
     };
     auto *found = llvm::find_if(vectors, isSame);
@@ -112,6 +111,7 @@ void Outliner::matchVectors() {
       free -= bytes;
       found = &vectors.emplace_back();
       found->step = ("load_vector" + Twine(vectors.size() - 1)).str();
+      found->mask = mask;
     }
     found->reads.push_back(read);
   });
@@ -266,12 +266,14 @@ LogicalResult Outliner::emitCaptureLoads() {
                    hopper::TileType::get(
                        builder.getContext(), type.getDimSize(0), /*columns=*/0,
                        type.getElementType(), type.getDimSize(0)));
-    Value isPartial = arith::XOrIOp::create(
-        builder, loc, isFull,
-        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
+    Value isRead;
+    if (vector.mask)
+      isRead = arith::XOrIOp::create(
+          builder, loc, isFull,
+          arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
     FailureOr<Value> loaded =
         emitVector(read.getSource(), read.getIndices(), type, kVectorStages,
-                   /*zeroFill=*/true, isPartial);
+                   /*zeroFill=*/true, isRead);
     if (failed(loaded))
       return failure();
     hopper::EndOp::create(builder, loc, *loaded);

@@ -40,10 +40,12 @@ struct OutlinedCapture {
 };
 
 /// A capture with an element for each position of a block, which comes as a
-/// vector: what reads it, and the step that loads it.
+/// vector: what reads it, the step that loads it, and the predicate that alone
+/// reads it, if one does, of partial blocks.
 struct OutlinedVector {
   SmallVector<GatherOp> reads;
   std::string step;
+  MaskTileOp mask;
 };
 
 /// The operands of a product over the rows of the work tile: that of which each
