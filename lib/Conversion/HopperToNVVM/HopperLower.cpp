@@ -140,13 +140,13 @@ static LogicalResult convertOps(Kernel &kernel) {
                         populateControlFlowPatterns, populateCopyPatterns,
                         populateElementwisePatterns, populateFragmentPatterns,
                         populateGatherPatterns,      populateIndexPatterns,
-                        populateLimitPatterns,       populateListPatterns,
-                        populateMatrixPatterns,      populateSplitPatterns,
-                        populateReductionPatterns,   populateStorePatterns,
-                        populateSumPatterns,         populateProloguePatterns,
-                        populateTilePatterns,        populatePingPongPatterns,
-                        populateKeyUnionPatterns,    populateVectorPatterns,
-                        populateWorkPatterns})
+                        populateIntervalPatterns,    populateLimitPatterns,
+                        populateListPatterns,        populateMatrixPatterns,
+                        populateSplitPatterns,       populateReductionPatterns,
+                        populateStorePatterns,       populateSumPatterns,
+                        populateProloguePatterns,    populateTilePatterns,
+                        populatePingPongPatterns,    populateKeyUnionPatterns,
+                        populateVectorPatterns,      populateWorkPatterns})
     populate(patterns);
   ConversionConfig config;
   // What is known of values would be lost.

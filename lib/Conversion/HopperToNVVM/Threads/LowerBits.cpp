@@ -35,9 +35,7 @@ static FailureOr<Bit> matchBit(ThreadBuilder &b, Value value) {
   return Bit{shift.getLhs(), amount->front()};
 }
 
-/// ((word >> position) & 1) != 0. The test is written as one instruction of a
-/// constant: LLVM would make it a shift by the constant and a test of bit 0,
-/// and the assembler keeps both.
+/// ((word >> position) & 1) != 0.
 static FailureOr<Elements>
 lowerBitTest(arith::CmpIOp op, Operands<arith::CmpIOp> in, ThreadBuilder &b) {
   if (op.getPredicate() != arith::CmpIPredicate::ne ||
@@ -60,11 +58,7 @@ lowerBitTest(arith::CmpIOp op, Operands<arith::CmpIOp> in, ThreadBuilder &b) {
             b, word, b.toInt(IndexElement{amount.base, 0}, 32));
       word = known;
     }
-    std::string text =
-        ("{ .reg .b32 t; and.b32 t, $1, " +
-         Twine(uint32_t(1) << amount.offset) + "; setp.ne.b32 $0, t, 0; }")
-            .str();
-    list.push_back(b.asmOp(text, "=b,r", word, {b.getI1Type()})[0]);
+    list.push_back(b.testBit(word, amount.offset));
   }
   return list;
 }

@@ -5,9 +5,10 @@
 //
 //   key.base + 8 <= query.base + 1     as     7 <= query.base - key.base
 //
-// Bounds of several conditions that must all hold become one. So each element
-// takes at most two comparisons of 32 bits, in however many bits the bounds are
-// computed: far beyond all positions, any two of them are as good.
+// Bounds of several conditions that must all hold become one, and so do those
+// on one side of which one must hold. So each element takes at most two
+// comparisons of 32 bits, in however many bits the bounds are computed: far
+// beyond all positions, any two of them are as good.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,6 +101,26 @@ static bool areShared(ArrayRef<IndexElement> lhs, ArrayRef<IndexElement> rhs) {
   return bases.size() <= lhs.size() / 4;
 }
 
+/// Bounds that are far from their bases, such as constants or the start of a
+/// window, are bases themselves, if they are few.
+static void makeNear(ThreadBuilder &b, MutableArrayRef<IndexElement> list,
+                     Interval interval) {
+  DenseMap<std::pair<Value, int64_t>, Value> bases;
+  bool isFar = false;
+  for (const IndexElement &element : list) {
+    isFar |= std::abs(element.offset) >= kMostPosition / 2;
+    bases[{element.base, element.offset}] = {};
+  }
+  if (!isFar || bases.size() > std::max<size_t>(2, list.size() / 8))
+    return;
+  for (IndexElement &element : list) {
+    Value &base = bases[{element.base, element.offset}];
+    if (!base)
+      base = b.toInt(element, interval.fitsInt32() ? 32 : 64);
+    element = {base, 0};
+  }
+}
+
 /// Of indices.
 static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
                                            Operands<arith::CmpIOp> in,
@@ -111,6 +132,8 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
                             rhs = b.getIndices(in.getRhs());
   Interval left = b.kernel.ranges.get(op.getLhs()),
            right = b.kernel.ranges.get(op.getRhs());
+  makeNear(b, lhs, left);
+  makeNear(b, rhs, right);
   unsigned bits = left.fitsInt32() && right.fitsInt32() ? 32 : 64;
   Interval difference =
       Interval::combine(left, right, llvm::SubOverflow<int64_t>);
@@ -174,26 +197,29 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
   return list;
 }
 
-static FailureOr<SmallVector<Limits>> getLimits(ThreadBuilder &b,
-                                                ValueRange conditions) {
-  SmallVector<Limits> list;
-  for (Value condition : conditions) {
-    auto it = b.kernel.facts.limits.find(condition);
-    if (it == b.kernel.facts.limits.end())
-      return failure();
-    list.push_back(it->second);
-  }
-  return list;
+static bool haveLimits(ThreadBuilder &b, ValueRange conditions) {
+  return llvm::all_of(conditions, [&](Value condition) {
+    return b.kernel.facts.limits.contains(condition);
+  });
+}
+
+/// What conditions say of positions. Others say nothing of them.
+static SmallVector<Limits> getLimits(ThreadBuilder &b, ValueRange conditions) {
+  if (haveLimits(b, conditions))
+    return llvm::map_to_vector(conditions, [&](Value condition) {
+      return b.kernel.facts.limits.at(condition);
+    });
+  return llvm::map_to_vector(
+      conditions, [](Value condition) { return Limits{0, {}, {}, condition}; });
 }
 
 namespace {
-/// The tighter one of two bounds, the second of positions that are less by
-/// `more`.
+/// One of two bounds, the second of positions that are less by `more`.
 struct JoinedBound {
   Value x, y;
   int64_t more;
-  bool isUpper;
-  auto getKey() const { return std::make_tuple(x, y, more, unsigned(isUpper)); }
+  bool isLess;
+  auto getKey() const { return std::make_tuple(x, y, more, unsigned(isLess)); }
 };
 } // namespace
 
@@ -201,32 +227,50 @@ static Value emitJoined(ThreadBuilder &b, const JoinedBound &bound) {
   Value other = b.addOffset(bound.y, bound.more);
   if (!bound.x)
     return other;
-  if (bound.isUpper)
+  if (bound.isLess)
     return arith::MinSIOp::create(b, bound.x, other);
   return arith::MaxSIOp::create(b, bound.x, other);
 }
 
-/// Both of two conditions, if they are on positions.
-static FailureOr<Elements> lowerConjunction(arith::AndIOp op,
-                                            Operands<arith::AndIOp> in,
-                                            ThreadBuilder &b) {
+/// Whether all conditions bound positions on one side, the same one, and
+/// nothing else.
+static bool areOneSided(ArrayRef<Limits> left, ArrayRef<Limits> right) {
+  bool areLower = bool(left.front().lower);
+  return llvm::all_of(llvm::concat<const Limits>(left, right),
+                      [&](const Limits &limits) {
+                        return bool(limits.lower) == areLower &&
+                               bool(limits.upper) != areLower && !limits.rest;
+                      });
+}
+
+/// Both or one of two conditions, if they are on positions.
+template <typename OpT>
+static FailureOr<Elements> lowerJoint(OpT op, Operands<OpT> in,
+                                      ThreadBuilder &b) {
+  constexpr bool isAnd = std::is_same_v<OpT, arith::AndIOp>;
   if (!getElementTypeOrSelf(op.getType()).isInteger(1))
     return failure();
-  FailureOr<SmallVector<Limits>> left = getLimits(b, in.getLhs()),
-                                 right = getLimits(b, in.getRhs());
-  if (failed(left) || failed(right))
+  SmallVector<Limits> left = getLimits(b, in.getLhs()),
+                      right = getLimits(b, in.getRhs());
+  if (!haveLimits(b, in.getLhs()) && !haveLimits(b, in.getRhs()))
     return failure();
+  if (!isAnd && !areOneSided(left, right))
+    return failure();
+  auto hasBounds = [](const Limits &limits) {
+    return limits.lower || limits.upper;
+  };
+  // The tighter one of both, or the looser one.
   auto getBound = [](const Limits &x, const Limits &y, bool isUpper) {
     return JoinedBound{isUpper ? x.upper : x.lower, isUpper ? y.upper : y.lower,
-                       x.position - y.position, isUpper};
+                       x.position - y.position, isUpper == isAnd};
   };
   DenseMap<std::tuple<Value, Value, int64_t, unsigned>, Value> joined;
-  for (auto [x, y] : llvm::zip_equal(*left, *right))
+  for (auto [x, y] : llvm::zip_equal(left, right))
     for (bool isUpper : {false, true})
-      if (JoinedBound bound = getBound(x, y, isUpper); bound.y)
+      if (JoinedBound bound = getBound(x, y, isUpper); bound.y && hasBounds(x))
         joined[bound.getKey()] = {};
   // As many bounds as elements would need a register each.
-  if (joined.size() > std::max<size_t>(4, left->size() / 8))
+  if (joined.size() > std::max<size_t>(4, left.size() / 8))
     return failure();
   auto join = [&](const Limits &x, const Limits &y, bool isUpper) {
     JoinedBound bound = getBound(x, y, isUpper);
@@ -237,10 +281,17 @@ static FailureOr<Elements> lowerConjunction(arith::AndIOp op,
       known = emitJoined(b, bound);
     return known;
   };
+  auto both = [&](Value x, Value y) -> Value {
+    return x ? arith::AndIOp::create(b, x, y).getResult() : y;
+  };
   SmallVector<Limits> list;
-  for (auto [x, y] : llvm::zip_equal(*left, *right)) {
-    Value lower = join(x, y, false);
-    list.push_back({x.position, lower, join(x, y, true)});
+  for (auto [x, y] : llvm::zip_equal(left, right)) {
+    Limits &limits = list.emplace_back(hasBounds(x) ? x : y);
+    if (hasBounds(x) && hasBounds(y)) {
+      limits.lower = join(x, y, false);
+      limits.upper = join(x, y, true);
+    }
+    limits.rest = y.rest ? both(x.rest, y.rest) : x.rest;
   }
   Elements conditions;
   for (const Limits &limits : list) {
@@ -252,10 +303,10 @@ static FailureOr<Elements> lowerConjunction(arith::AndIOp op,
     if (limits.upper) {
       Value isBelow =
           arith::CmpIOp::create(b, Predicate::sle, position, limits.upper);
-      condition = condition
-                      ? arith::AndIOp::create(b, condition, isBelow).getResult()
-                      : isBelow;
+      condition = both(condition, isBelow);
     }
+    if (limits.rest)
+      condition = both(condition, limits.rest);
     b.kernel.facts.limits[condition] = limits;
     conditions.push_back(condition);
   }
@@ -264,5 +315,6 @@ static FailureOr<Elements> lowerConjunction(arith::AndIOp op,
 
 void mlir::attn::populateLimitPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerComparison, /*benefit=*/3);
-  patterns.add(lowerConjunction, /*benefit=*/3);
+  patterns.add(lowerJoint<arith::AndIOp>, /*benefit=*/3);
+  patterns.add(lowerJoint<arith::OrIOp>, /*benefit=*/3);
 }

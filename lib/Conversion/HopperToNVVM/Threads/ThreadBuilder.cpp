@@ -96,6 +96,15 @@ SmallVector<Value> ThreadBuilder::asmOp(StringRef text, StringRef constraints,
   return list;
 }
 
+Value ThreadBuilder::testBit(Value word, int64_t bit) {
+  // LLVM would make it a shift by the constant and a test of bit 0, and the
+  // assembler keeps both.
+  std::string text = ("{ .reg .b32 t; and.b32 t, $1, " +
+                      Twine(uint32_t(1) << bit) + "; setp.ne.b32 $0, t, 0; }")
+                         .str();
+  return asmOp(text, "=b,r", word, {getI1Type()})[0];
+}
+
 Value ThreadBuilder::packPair(Value low, Value high, Type element) {
   StringRef name =
       element.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";

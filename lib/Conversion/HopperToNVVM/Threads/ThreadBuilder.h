@@ -48,11 +48,14 @@ struct FloatSum {
   double offset = 0;
 };
 
-/// A condition: `lower <= position && position <= upper`, where a bound that is
-/// null does not bound. Bounds are i32 and are the same for many elements.
+/// A condition: `lower <= position && position <= upper && rest`, where a bound
+/// that is null does not bound. Bounds are i32 and are the same for many
+/// elements.
 struct Limits {
   int64_t position = 0;
   Value lower, upper;
+  /// Another condition that must hold, too, or null.
+  Value rest;
 };
 
 /// What values of a thread are, besides what their operations say: it holds
@@ -192,6 +195,8 @@ public:
   /// Instructions that do more than compute their results.
   SmallVector<Value> asmOp(StringRef text, StringRef constraints,
                            ValueRange operands, TypeRange results);
+  /// Whether a bit of a word is set.
+  Value testBit(Value word, int64_t bit);
   /// Two floats of 16 bits in one register, the first in the lower half.
   Value packPair(Value low, Value high, Type element);
 

@@ -82,6 +82,12 @@ def _extract(values, start, length):
     return (values.astype(numpy.uint64) >> start & mask).astype(numpy.uint32)
 
 
+def _make_mask(start, length):
+    start, length = (numpy.minimum(x, 32).astype(numpy.uint64) for x in (start, length))
+    ones = (numpy.uint64(1) << length) - numpy.uint64(1)
+    return (ones << start).astype(numpy.uint32)
+
+
 def _extract_signed(values, start, length):
     """Beyond the field, and beyond the value, is the sign."""
     start, length = ((x & 255).astype(numpy.int64) for x in (start, length))
@@ -171,6 +177,7 @@ def _add_bits(table):
             table[f"shr.{sign}{name[1:]}"] = ((sign + name[1:], "u32"), right)
         table[f"popc.{name}"] = ((name,), _count_bits)
     table["bfe.u32"] = (("u32",) * 3, _extract)
+    table["bmsk.clamp.b32"] = (("u32", "u32"), _make_mask)
     table["bfe.s32"] = (("s32", "u32", "u32"), _extract_signed)
     for name in _BITS + _INTEGERS + ["f32"]:
         choose = lambda a, b, p: numpy.where(p, a, b)
