@@ -419,6 +419,16 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
   return success();
 }
 
+/// Whether a result can be staged in what another one was, some columns at a
+/// time.
+static bool isStagedIn(const TileAccess &result, Value staging) {
+  auto type = cast<hopper::TileType>(staging.getType());
+  return type.getElementType() == result.elementType &&
+         (type.getColumns() == result.columns ||
+          (type.getColumns() == hopper::kChunkColumns &&
+           result.columns > hopper::kChunkColumns));
+}
+
 /// The tile that a result is staged in: memory of its own, for some columns at
 /// a time where there is not enough for all, or that of the queries.
 Value Outliner::emitStaging(const TileAccess &result) {
@@ -481,7 +491,8 @@ LogicalResult Outliner::emitResults() {
       before = partition;
       staging = {};
     }
-    if (result.access && (!staging || residents.empty()))
+    if (result.access && (!staging || residents.empty() ||
+                          !isStagedIn(*result.access, staging)))
       staging = emitStaging(*result.access);
     if (failed(emitResult(result, staging)))
       return failure();

@@ -1,0 +1,19 @@
+// Results of unlike columns that one partition writes have staging of their own.
+
+// RUN: attn-opt %s --attn-to-nvvm --mlir-print-ir-after=attn-hopper-outline -o /dev/null 2>&1 | FileCheck %s
+
+// CHECK-DAG: %[[KEYS:.*]] = hopper.create_tile : <128x24xbf16>
+// CHECK-DAG: %[[VALUES:.*]] = hopper.create_tile : <128x40xbf16>
+// CHECK: hopper.step "store" in "compute"
+// CHECK: %[[OWN:.*]] = hopper.own_rows %[[KEYS]]
+// CHECK: hopper.store %{{.*}}, %[[OWN]], {{.*}} : vector<24x64xbf16>
+// CHECK: %[[OWN:.*]] = hopper.own_rows %[[VALUES]]
+// CHECK: hopper.store %{{.*}}, %[[OWN]], {{.*}} : vector<40x64xbf16>
+!q = tensor<2x4x300x24xbf16>
+!v = tensor<2x4x300x40xbf16>
+!l = tensor<2x4x300xf32>
+func.func @f(%q: !q, %k: !q, %v: !v, %o: !v, %lse: !l, %do: !v, %dq0: !q, %dk0: !q, %dv0: !v) -> (!q, !q, !v) {
+  %dq, %dk, %dv = attn.attention_grad wrt(q, k, v)
+      ins(%q, %k, %v, %o, %lse, %do : !q, !q, !v, !v, !l, !v) outs(%dq0, %dk0, %dv0 : !q, !q, !v)
+  return %dq, %dk, %dv : !q, !q, !v
+}
