@@ -92,3 +92,35 @@ func.func @halves(%q: tensor<1x1x64x64xbf16>, %w: tensor<64x64xbf16>, %o: tensor
       }
   return %r : tensor<1x1x64x64xbf16>
 }
+
+// -----
+
+// Each constant in a branch of a mask is one of the kernel, too.
+
+// CHECK: llvm.func @unneeded(
+// CHECK: nvvm.vote.sync ballot
+func.func @unneeded(%q: tensor<?x1x1x24xbf16>, %k: tensor<1x1x1x24xbf16>, %v: tensor<1x1x1x24xbf16>, %c0: tensor<3xf32>, %c1: tensor<7xf32>) -> tensor<?x1x1x24xbf16> {
+  %nb = arith.constant 0 : index
+  %db = tensor.dim %q, %nb : tensor<?x1x1x24xbf16>
+  %init = tensor.empty(%db) : tensor<?x1x1x24xbf16>
+  %o = attn.attention ins(%q, %k, %v : tensor<?x1x1x24xbf16>, tensor<1x1x1x24xbf16>, tensor<1x1x1x24xbf16>)
+      captures(%c0, %c1 : tensor<3xf32>, tensor<7xf32>) outs(%init : tensor<?x1x1x24xbf16>)
+      mask(%b, %h, %i, %j, %w0, %w1) {
+        %c0i = arith.constant 0 : index
+        %zero = arith.constant 0.0 : f32
+        %false = arith.constant false
+        %x = tensor.extract %w0[%j] : tensor<3xf32>
+        %p = arith.cmpf ogt, %x, %zero : f32
+        %r = scf.if %p -> (i1) {
+          scf.yield %false : i1
+        } else {
+          %y = tensor.extract %w1[%c0i] : tensor<7xf32>
+          %a = arith.cmpf ogt, %y, %zero : f32
+          %c = arith.cmpi sgt, %b, %c0i : index
+          %d = arith.select %a, %false, %c : i1
+          scf.yield %d : i1
+        }
+        attn.yield %r : i1
+      }
+  return %o : tensor<?x1x1x24xbf16>
+}

@@ -173,4 +173,40 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // What a class depends on is computed in front of the search, wherever it was.
+
+  // SPECIALIZE: gpu.func @late_inputs
+  // SPECIALIZE: hopper.work_loop
+  // SPECIALIZE: %[[LIMIT:.*]] = attn.gather
+  // SPECIALIZE: gpu.lane_id
+  // SPECIALIZE: arith.cmpi slt, %{{.*}}, %[[LIMIT]]
+  // SPECIALIZE: hopper.ballot
+  // SPECIALIZE: hopper.step "load_q" in "load"
+  gpu.func @late_inputs(%map: !map, %table: memref<?xindex>, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %c0 = arith.constant 0 : index
+    hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) {
+      %q = hopper.step "load_q" in "load" -> !tile {
+        %x = hopper.load %map[%b, %h, %t] stages 1 : !map -> !tile
+        hopper.end %x : !tile
+      }
+      %true = arith.constant true
+      %limit = attn.gather %table[%t] mask %true : memref<?xindex>, (index), i1 -> index
+      hopper.pipelined_for %j, %full = %c0 to %n step 64 schedule [#hopper.place<"load_k", 0>, #hopper.place<"use", 0>]
+          classes(%c) {
+        %needed = arith.cmpi slt, %c, %limit : index
+        hopper.end %needed, %true : i1, i1
+      } {
+        %k = hopper.step "load_k" in "load" -> !tile {
+          %x = hopper.load %map[%b, %h, %j] stages 2 : !map -> !tile
+          hopper.end %x : !tile
+        }
+        hopper.step "use" in "compute" {
+          %x = hopper.dot %q, %k : !tile, !tile -> vector<64x64xf32>
+          hopper.end
+        }
+      }
+    }
+    gpu.return
+  }
 }

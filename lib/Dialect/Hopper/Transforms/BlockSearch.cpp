@@ -1,9 +1,12 @@
 //===- BlockSearch.cpp - Loops that visit some of their blocks ------------===//
 
 #include "BlockSearch.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -285,6 +288,33 @@ static void replaceCodes(RewriterBase &rewriter, Operation *op,
     rewriter.replaceOp(next, code);
 }
 
+/// Computes what the range and the classes of a loop depend on in front of
+/// `start`. Wherever an equal value was, a pass may have used that instead.
+static LogicalResult hoistInputs(RewriterBase &rewriter, PipelinedForOp loop,
+                                 Operation *start) {
+  SetVector<Value> inputs;
+  getUsedValuesDefinedAbove(loop.getClasses(), inputs);
+  inputs.insert_range(ValueRange{loop.getLower(), loop.getUpper()});
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [&](Operation *op) {
+    return op->getBlock() == start->getBlock() && !op->isBeforeInBlock(start);
+  };
+  for (Value input : inputs)
+    if (failed(getBackwardSlice(input, &slice, options)))
+      return failure();
+  for (Operation *op : topologicalSort(slice)) {
+    if (auto step = dyn_cast<hopper::StepOp>(op))
+      return step.emitOpError("tells which blocks the loop behind it has, but "
+                              "a tile says so no later than this step");
+    rewriter.moveOpBefore(op, start);
+  }
+  return success();
+}
+
 LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
                                              PipelinedForOp loop,
                                              StringRef partition) {
@@ -308,6 +338,8 @@ LogicalResult mlir::attn::hopper::tellBlocks(RewriterBase &rewriter,
               return WalkResult::interrupt();
             }).wasInterrupted())
         start = op;
+    if (failed(hoistInputs(rewriter, loop, start)))
+      return failure();
     rewriter.setInsertionPoint(start);
     BlockSearch search(rewriter, loop);
     SearchState state = search.start();
