@@ -138,7 +138,9 @@ static void setNoise(const AttentionRows::Row &row, ElementType::Kind inputs,
   lse.mean = lse.max / 2;
   double input = getEpsilon(inputs), products = accumulator * row.productScale;
   output.chanceMax = (input + products) * largest;
-  output.chanceMean = (2 * input + products) * average;
+  // A few elements may have the same errors of scores.
+  output.chanceMean =
+      (2 * input + std::max(products, accumulator * scores)) * average;
   lse.chanceMax = products;
   lse.chanceMean = lse.max + products;
 }

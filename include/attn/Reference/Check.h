@@ -27,15 +27,16 @@
 //    element, and eps * (1 + mean |lse|) * a on the mean. The
 //    evaluator computes these; other results get 4 (mean: 1) units in the last
 //    place.
-//  * Chance: for o, (eps(input) + eps * c) * a on the maximum, and 2 eps(input)
-//    in it on the mean, because probabilities may be rounded to the input type
-//    and because scores err in proportion to c = |scale| |q_i| max |k_j|, which
-//    is more than the score where terms cancel; for lse, eps * c, and on the
-//    mean what the maximum gets in addition; half a unit in the last place on
-//    each mean; for gradients, eps(input) * a, twice that on the mean, because
-//    the o that they are computed from is rounded to the input type. Chance
-//    evens out with the number n of elements, so this part is scaled by min(1,
-//    8 / sqrt(n)).
+//  * Chance: for o, (eps(input) + eps * c) * a on the maximum, because
+//    probabilities may be rounded to the input type and because scores err in
+//    proportion to c = |scale| |q_i| max |k_j|, which is more than the score
+//    where terms cancel. On the mean it is (2 eps(input) + eps * d) * a with
+//    the larger d of c and max |score|, as all elements may have the same few
+//    scores. For lse, eps * c, and on the mean what the maximum gets in
+//    addition; half a unit in the last place on each mean; for gradients,
+//    eps(input) * a, twice that on the mean, because the o that they are
+//    computed from is rounded to the input type. Chance evens out with the
+//    number n of elements, so this part is scaled by min(1, 8 / sqrt(n)).
 //
 // No floor grows with the number of keys: for long rows the terms shrink as the
 // probabilities do, so that one key too many or too few stands out.
