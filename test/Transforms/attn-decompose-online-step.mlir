@@ -87,3 +87,53 @@ func.func @never(%s: vector<8x4xf32>, %acc: vector<2x4xf32>, %max: vector<4xf32>
   %0:4 = attn.online_step %s, %acc, %max, %sum rescale(never) factor 0.125 : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>
   return %0#0, %0#1, %0#2, %0#3 : vector<8x4xf32>, vector<2x4xf32>, vector<4xf32>, vector<4xf32>
 }
+
+// -----
+
+// The state before the first key, and what that after the last one stands for.
+
+// CHECK-LABEL: func @start
+// CHECK-DAG: %[[ZEROS:.*]] = arith.constant dense<0.000000e+00> : vector<2x4xf32>
+// CHECK-DAG: %[[NONE:.*]] = arith.constant dense<0xFF800000> : vector<4xf32>
+// CHECK-DAG: %[[BOUND:.*]] = arith.constant dense<2.500000e+01> : vector<4xf32>
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<4xf32>
+// CHECK: return %[[ZEROS]], %[[NONE]], %[[BOUND]], %[[ZERO]]
+func.func @start() -> (vector<2x4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>) {
+  %acc, %m, %l = attn.online_start : vector<2x4xf32>, vector<4xf32>
+  %acc1, %m1, %l1 = attn.online_start from 25.0 : vector<2x4xf32>, vector<4xf32>
+  return %acc, %m, %m1, %l1 : vector<2x4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @normalize
+// CHECK-SAME: %[[ACC:[^ ]*]]: vector<2x4xf32>, %[[MAX:[^ ]*]]: vector<4xf32>, %[[SUM:[^ ]*]]: vector<4xf32>
+// CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00>
+// CHECK-DAG: %[[NONE:.*]] = arith.constant dense<0xFF800000>
+// CHECK-DAG: %[[LN2:.*]] = arith.constant dense<0.693147182>
+// CHECK: %[[EMPTY:.*]] = arith.cmpf oeq, %[[SUM]], %{{.*}}
+// CHECK: %[[DIVISOR:.*]] = arith.select %[[EMPTY]], %[[ONE]], %[[SUM]]
+// CHECK: %[[FACTOR:.*]] = arith.divf %[[ONE]], %[[DIVISOR]]
+// CHECK: %[[FACTORS:.*]] = vector.broadcast %[[FACTOR]]
+// CHECK: %[[O:.*]] = arith.mulf %[[ACC]], %[[FACTORS]]
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[O]]
+// CHECK: %[[LOG:.*]] = math.log2 %[[DIVISOR]]
+// CHECK: %[[LSE2:.*]] = arith.addf %[[MAX]], %[[LOG]]
+// CHECK: %[[LSE:.*]] = arith.mulf %[[LSE2]], %[[LN2]]
+// CHECK: %[[RESULT:.*]] = arith.select %[[EMPTY]], %[[NONE]], %[[LSE]]
+// CHECK: return %[[ROUNDED]], %[[RESULT]]
+func.func @normalize(%acc: vector<2x4xf32>, %m: vector<4xf32>, %l: vector<4xf32>) -> (vector<2x4xbf16>, vector<4xf32>) {
+  %o, %lse = attn.normalize %acc, %m, %l : vector<2x4xf32>, vector<4xf32> -> vector<2x4xbf16>
+  return %o, %lse : vector<2x4xbf16>, vector<4xf32>
+}
+
+// -----
+
+// Without a use, the log-sum-exp is not computed.
+
+// CHECK-LABEL: func @normalize_alone
+// CHECK-NOT: math.log2
+func.func @normalize_alone(%acc: vector<2x4xf64>, %m: vector<4xf64>) -> vector<2x4xf64> {
+  %o, %lse = attn.normalize %acc, %m, %m : vector<2x4xf64>, vector<4xf64> -> vector<2x4xf64>
+  return %o : vector<2x4xf64>
+}

@@ -7,9 +7,10 @@
 // CHECK-LABEL: func @plain
 // CHECK-SAME: %[[Q:[^ ]*]]: tensor<2x4x?x8xf32>, %[[K:[^ ]*]]: tensor<2x2x?x8xf32>, %[[V:[^ ]*]]: tensor<2x2x?x16xf32>, %[[O:[^ ]*]]: tensor<2x4x?x16xf32>
 // CHECK: scf.forall (%[[B:.*]], %[[H:.*]], %[[T:.*]]) in (2, 4, %{{.*}}) shared_outs(%[[OUT:.*]] = %[[O]])
+// CHECK: %acc, %max, %sum = attn.online_start : vector<16x16xf32>, vector<16xf32>
 // CHECK: %[[G:.*]] = arith.divui %[[H]], %c2
 // CHECK: vector.transfer_read %[[Q]][%[[B]], %[[H]], %{{.*}}, %c0], %{{.*}} {in_bounds = [true, false], permutation_map = #{{.*}}} : tensor<2x4x?x8xf32>, vector<8x16xf32>
-// CHECK: scf.for %[[J:.*]] = %c0 to %{{.*}} step %c8 iter_args(%[[ACC:.*]] = %{{.*}}, %[[MAX:.*]] = %{{.*}}, %[[SUM:.*]] = %{{.*}}) -> (vector<16x16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK: %[[S:.*]]:3 = scf.for %[[J:.*]] = %c0 to %{{.*}} step %c8 iter_args(%[[ACC:.*]] = %acc, %[[MAX:.*]] = %max, %[[SUM:.*]] = %sum) -> (vector<16x16xf32>, vector<16xf32>, vector<16xf32>)
 // CHECK: vector.transfer_read %[[K]][%[[B]], %[[G]], %[[J]], %c0], %{{.*}} {in_bounds = [true, true]} : tensor<2x2x?x8xf32>, vector<8x8xf32>
 // CHECK: vector.contract {{.*}} : vector<8x8xf32>, vector<8x16xf32> into vector<8x16xf32>
 // The scale and the change to base 2 are one factor: 1/sqrt(8) * log2(e).
@@ -19,11 +20,11 @@
 // CHECK: %[[V1:.*]] = vector.transfer_read %[[V]][%[[B]], %[[G]], %[[J]], %c0]
 // CHECK: %[[ACC2:.*]] = vector.contract {{.*}} %[[V1]], %[[P]], %[[ACC1]] : vector<8x16xf32>, vector<8x16xf32> into vector<16x16xf32>
 // CHECK: scf.yield %[[ACC2]], %[[MAX1]], %[[SUM1]]
-// CHECK: scf.for
+// CHECK: %[[END:.*]]:3 = scf.for {{.*}} iter_args(%{{.*}} = %[[S]]#0, %{{.*}} = %[[S]]#1, %{{.*}} = %[[S]]#2)
 // CHECK: {in_bounds = [false, true]}
 // CHECK: arith.select %{{.*}} : vector<8x16xi1>, vector<8x16xf32>
 // CHECK: attn.online_step
-// CHECK: arith.divf
+// CHECK: attn.normalize %[[END]]#0, %[[END]]#1, %[[END]]#2 : vector<16x16xf32>, vector<16xf32> -> vector<16x16xf32>
 // CHECK: tensor.extract_slice %[[OUT]]
 // CHECK: vector.transfer_write
 // CHECK: tensor.parallel_insert_slice
@@ -51,7 +52,9 @@ func.func @plain(%q: tensor<2x4x?x8xf32>, %k: tensor<2x2x?x8xf32>, %v: tensor<2x
 // CHECK-NEXT: arith.select
 // CHECK: attn.online_step
 // CHECK-NOT: scf.for %
-// CHECK: math.log2
+// CHECK: %[[O:.*]], %[[LSE:.*]] = attn.normalize
+// CHECK: vector.transfer_write %[[O]]
+// CHECK: vector.transfer_write %[[LSE]]
 // BOUNDS-LABEL: func @causal
 func.func @causal(%q: tensor<1x1x?x8xf32>, %o: tensor<1x1x?x8xf32>, %l: tensor<1x1x?xf32>) -> (tensor<1x1x?x8xf32>, tensor<1x1x?xf32>) {
   %r, %lse = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
@@ -142,7 +145,7 @@ func.func @branches(%q: tensor<1x1x16x8xf32>, %o: tensor<1x1x16x8xf32>) -> tenso
 // CHECK: scf.for %
 // CHECK: scf.forall
 // CHECK: vector.transfer_read %[[S]]#0
-// CHECK: arith.divf
+// CHECK: attn.normalize
 // CHECK: return %{{.*}}, %[[S]]#0, %[[S]]#1
 func.func @apart(%q: tensor<1x1x16x8xf32>, %acc: tensor<1x1x16x8xf32>, %max: tensor<1x1x16xf32>, %sum: tensor<1x1x16xf32>, %o: tensor<1x1x16x8xf32>)
     -> (tensor<1x1x16x8xf32>, tensor<1x1x16x8xf32>, tensor<1x1x16xf32>) {

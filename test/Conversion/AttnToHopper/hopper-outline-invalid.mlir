@@ -103,3 +103,17 @@ func.func @not_merged(%q: !t, %k: !t, %v: !t, %init: !t) -> !t {
   } {attn.schedule = #split, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
   return %r : !t
 }
+
+// -----
+
+// A state that comes from elsewhere.
+
+#from = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
+!t = tensor<1x1x64x64xbf16>
+func.func @state(%q: !t, %acc: tensor<1x1x64x64xf32>, %stat: tensor<1x1x64xf32>, %o: !t) -> !t {
+  // expected-error @+1 {{expects a state that starts as that of no keys on a GPU; the target cpu can run it}}
+  %s:3 = attn.online_attention scale 1.0 schedule #from ins(%q, %q, %q : !t, !t, !t)
+      outs(%acc, %stat, %stat : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) outs(%o : !t) -> !t
+  return %r : !t
+}

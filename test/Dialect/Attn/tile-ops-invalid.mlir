@@ -424,3 +424,55 @@ func.func @rows_mask(%m: memref<4x?x8xf32>, %i: index, %rows: vector<2xindex>, %
   %0 = "attn.gather_rows"(%m, %i, %rows, %p) <{rowDim = 1 : i64, columnDim = 2 : i64}> : (memref<4x?x8xf32>, index, vector<2xindex>, vector<3xi1>) -> vector<2x8xf32>
   return
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// attn.online_start and attn.normalize
+//===----------------------------------------------------------------------===//
+
+func.func @start_from() {
+  // expected-error@+1 {{expects to start from a number or -inf, but got INF}}
+  %a, %m, %l = attn.online_start from 0x7FF0000000000000 : vector<2x4xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @start_ranks() {
+  // expected-error@+1 {{expects acc of rank 2 and max of rank 1, but got 'vector<4xf32>' and 'vector<4xf32>'}}
+  %a, %m, %l = attn.online_start : vector<4xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @start_element() {
+  // expected-error@+1 {{expects element type f32 or f64, but got 'vector<2x4xf16>'}}
+  %a, %m, %l = attn.online_start : vector<2x4xf16>, vector<4xf16>
+  return
+}
+
+// -----
+
+func.func @start_queries() {
+  // expected-error@+1 {{expects acc and max to have the same queries and element type, but got 'vector<2x4xf32>' and 'vector<2xf32>'}}
+  %a, %m, %l = attn.online_start : vector<2x4xf32>, vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @normalized_shape(%a: vector<2x4xf32>, %m: vector<4xf32>) {
+  // expected-error@+1 {{expects o to have the shape of acc, but got 'vector<4x2xf32>' and 'vector<2x4xf32>'}}
+  %o, %lse = attn.normalize %a, %m, %m : vector<2x4xf32>, vector<4xf32> -> vector<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @normalized_element(%a: vector<2x4xf32>, %m: vector<4xf64>) {
+  // expected-error@+1 {{expects acc and max to have the same queries and element type, but got 'vector<2x4xf32>' and 'vector<4xf64>'}}
+  %o, %lse = attn.normalize %a, %m, %m : vector<2x4xf32>, vector<4xf64> -> vector<2x4xf32>
+  return
+}

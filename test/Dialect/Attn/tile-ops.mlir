@@ -108,6 +108,17 @@ func.func @box(%t: tensor<2x?x?xf32>, %m: memref<?xi1>, %i: index, %p: vector<8x
   return %x, %y : vector<8x4xf32>, vector<4xi1>
 }
 
+// CHECK-LABEL: @ends_of_softmax
+// CHECK: %[[ACC:.+]], %[[MAX:.+]], %[[SUM:.+]] = attn.online_start : vector<2x4xf32>, vector<4xf32>
+// CHECK: attn.online_start from 2.500000e+01 : vector<2x4xf64>, vector<4xf64>
+// CHECK: attn.normalize %[[ACC]], %[[MAX]], %[[SUM]] : vector<2x4xf32>, vector<4xf32> -> vector<2x4xbf16>
+func.func @ends_of_softmax() -> (vector<2x4xbf16>, vector<4xf32>, vector<4xf64>) {
+  %acc, %m, %l = attn.online_start : vector<2x4xf32>, vector<4xf32>
+  %acc1, %m1, %l1 = attn.online_start from 25.0 : vector<2x4xf64>, vector<4xf64>
+  %o, %lse = attn.normalize %acc, %m, %l : vector<2x4xf32>, vector<4xf32> -> vector<2x4xbf16>
+  return %o, %lse, %m1 : vector<2x4xbf16>, vector<4xf32>, vector<4xf64>
+}
+
 // CHECK-LABEL: @step_of_softmax
 // CHECK: attn.online_step %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} rescale(lazy) : vector<8x4xf32>
 // CHECK: attn.online_step %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} : vector<8x4xf32>

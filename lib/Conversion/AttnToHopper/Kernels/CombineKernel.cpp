@@ -66,14 +66,6 @@ void mlir::attn::declareSplitResults(gpu::GPUFuncOp kernel,
            builder.getNamedAttr("tables", builder.getArrayAttr(tables))}));
 }
 
-Value mlir::attn::getUnroundedOutput(Value output, Value acc) {
-  if (auto rounding = output.getDefiningOp<arith::TruncFOp>())
-    output = rounding.getIn();
-  auto product = output.getDefiningOp<arith::MulFOp>();
-  return product && llvm::is_contained(product->getOperands(), acc) ? output
-                                                                    : Value();
-}
-
 InFlightDiagnostic mlir::attn::emitNotCombined(Operation *op) {
   return op->emitError(
       "expects the results of attn.finalize with split_kv, which can be "

@@ -36,10 +36,7 @@ SplitResults getSplitResults(const CombinedResults &results,
 /// Declares them as tables of a kernel, after others that it has.
 void declareSplitResults(gpu::GPUFuncOp kernel, const CombinedResults &results);
 
-/// What of a result is shared out: the row of the output before it is rounded,
-/// or null if it is not the accumulator, normalised. Rows of others than the
-/// log-sum-exp cannot be combined.
-Value getUnroundedOutput(Value output, Value acc);
+/// Other results than those of a softmax cannot be combined.
 InFlightDiagnostic emitNotCombined(Operation *op);
 
 /// The log-sum-exp of scores in base 2 by their maximum and sum, as the rows of

@@ -1,6 +1,7 @@
 //===- TileValues.cpp - Values of the tile level in a kernel --------------===//
 
 #include "TileValues.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -90,6 +91,9 @@ FailureOr<Value> TileValues::computePlain(Value value, VectorKind kind) {
         builder, value.getLoc(),
         DenseElementsAttr::get(getType(type, kind),
                                elements.getSplatValue<Attribute>())));
+  if (auto start = dyn_cast<OnlineStartOp>(op))
+    return hopper::createSplat(builder, value.getLoc(), getType(type, kind),
+                               start.getFirst(cast<OpResult>(value)));
   if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
     return getVector(cast.getSource(), VectorKind::Key);
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {

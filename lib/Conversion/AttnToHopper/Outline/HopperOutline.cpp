@@ -122,8 +122,7 @@ LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
   return success();
 }
 
-/// The state of a softmax is carried, and starts as that of no keys, or with a
-/// constant where all scores are in one range.
+/// The state of a softmax is carried from its start on.
 LogicalResult Outliner::matchSoftmax() {
   loop.getBody().walk([&](OnlineStepOp step) { softmax = step; });
   if (!softmax)
@@ -136,18 +135,17 @@ LogicalResult Outliner::matchSoftmax() {
     return isCarried ? loop.getInitArgs()[argument.getArgNumber() - 1]
                      : Value();
   };
-  Value max = getInit(softmax.getMax()), sum = getInit(softmax.getSum());
-  DenseFPElementsAttr start;
-  bool isBounded = softmax.getRescale() == Rescale::Never;
-  if (!max || !sum || !matchPattern(max, m_Constant(&start)) ||
-      !start.isSplat() || !(isBounded || matchPattern(max, m_NegInfFloat())) ||
-      !matchPattern(sum, m_AnyZeroFloat()))
+  Value max = getInit(softmax.getMax());
+  auto start = max ? max.getDefiningOp<OnlineStartOp>() : OnlineStartOp();
+  if (!start || max != start.getMax() ||
+      getInit(softmax.getSum()) != start.getSum() ||
+      getInit(softmax.getAcc()) != start.getAcc())
     return softmax.emitError("expects a state that starts as that of no keys "
                              "on a GPU")
            << otherTarget;
   // Of no keys, minus the maximum is the largest number.
-  firstNegMax = isBounded ? -start.getSplatValue<APFloat>().convertToDouble()
-                          : std::numeric_limits<float>::max();
+  double largest = std::numeric_limits<float>::max();
+  firstNegMax = std::min(-start.getFirstMax(), largest);
   return success();
 }
 
@@ -230,6 +228,7 @@ LogicalResult Outliner::matchResidents() {
 }
 
 LogicalResult Outliner::match() {
+  expandNormalize();
   for (Operation &op : grid.getTerminator().getYieldingOps())
     if (failed(matchResult(cast<tensor::ParallelInsertSliceOp>(op))))
       return failure();

@@ -5,30 +5,35 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The results are the accumulator of a softmax, normalised, and at most its
-/// log-sum-exp.
+/// Writes what the state stands for as arithmetic, which results and the parts
+/// of results have in common.
+void Outliner::expandNormalize() {
+  IRRewriter rewriter(function.getContext());
+  for (NormalizeOp op :
+       llvm::make_early_inc_range(grid.getOps<NormalizeOp>())) {
+    normalized.max = op.getMax();
+    normalized.sum = op.getSum();
+    normalized.tile = attn::expandNormalize(rewriter, op);
+  }
+}
+
+/// The results are what the state of all keys stands for.
 LogicalResult Outliner::matchSplits() {
   if (!schedule.getSplitKV())
     return success();
   combined.function = function;
-  bool isCombined = softmax != nullptr;
+  bool hasOutput = false, isCombined = softmax != nullptr;
   for (const OutlinedResult &result : results) {
-    if (!result.access) {
-      isCombined &= !combined.lse;
+    if (result.access && result.vector == normalized.tile.o && !hasOutput) {
+      combined.output = *result.access;
+      hasOutput = true;
+    } else if (result.vector == normalized.tile.lse && !combined.lse) {
       combined.lse = result.argument;
-      continue;
+    } else {
+      isCombined = false;
     }
-    auto acc = softmax ? dyn_cast<BlockArgument>(softmax.getAcc()) : nullptr;
-    isCombined &= !unrounded && acc && acc.getArgNumber() > 0 &&
-                  acc.getOwner() == &loop.getBody().front();
-    if (!isCombined)
-      break;
-    unrounded = getUnroundedOutput(result.vector,
-                                   loop.getResult(acc.getArgNumber() - 1));
-    combined.output = *result.access;
-    isCombined &= unrounded != nullptr;
   }
-  if (!isCombined || !unrounded)
+  if (!isCombined || !hasOutput)
     return emitNotCombined(grid);
   return success();
 }
@@ -88,13 +93,8 @@ LogicalResult Outliner::emitSplitResults() {
                                 builder.getI64IntegerAttr(rowDim), end, packed,
                                 heads);
   };
-  auto getState = [&](Value argument) {
-    return values->getVector(
-        loop.getResult(cast<BlockArgument>(argument).getArgNumber() - 1),
-        VectorKind::Query);
-  };
-  FailureOr<Value> max = getState(softmax.getMax()),
-                   sum = getState(softmax.getSum());
+  FailureOr<Value> max = values->getVector(normalized.max, VectorKind::Query),
+                   sum = values->getVector(normalized.sum, VectorKind::Query);
   if (failed(max) || failed(sum))
     return failure();
   store(emitLse(builder, loc, *max, *sum), parts->lses);
@@ -102,7 +102,8 @@ LogicalResult Outliner::emitSplitResults() {
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  FailureOr<Value> rows = values->getVector(unrounded, VectorKind::Query);
+  FailureOr<Value> rows =
+      values->getVector(normalized.tile.unrounded, VectorKind::Query);
   if (failed(rows))
     return failure();
   store(*rows, parts->rows);

@@ -7,6 +7,7 @@
 #include "Kernels/KernelValues.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::attn {
@@ -161,6 +162,7 @@ private:
   void takeFromOthers(StepOp step, StringRef partition);
   int64_t getPublishedStages(Value output, StringRef partition);
   Value publish(Value vector, bool isTransposed, int64_t stages);
+  void expandNormalize();
   LogicalResult matchSplits();
   void declareSplits(gpu::GPUFuncOp kernel);
   void takePart(Value &lower, Value &upper);
@@ -226,11 +228,15 @@ private:
   Value first, end;
   /// The bounds of the loop.
   Value lower, upper;
-  /// Where keys are shared out to parts: what is combined, the row of the
-  /// output before it is rounded, where the results of parts go, which part a
-  /// work tile is, and whether that has keys.
+  /// What the state of the softmax stands for in the end, if anything asks for
+  /// that: the state, the results, and the output before it is rounded.
+  struct {
+    Value max, sum;
+    NormalizedTile tile;
+  } normalized;
+  /// Where keys are shared out to parts: what is combined, where the results of
+  /// parts go, which part a work tile is, and whether that has keys.
   CombinedResults combined;
-  Value unrounded;
   std::optional<SplitResults> parts;
   Value part, hasKeys;
   /// Whether a block is full, where there are classes.

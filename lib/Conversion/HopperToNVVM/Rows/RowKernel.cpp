@@ -4,6 +4,7 @@
 #include "DependentLaunch.h"
 #include "ScalarMath.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -198,7 +199,7 @@ LogicalResult RowKernel::emitOp(Operation &op) {
   // What is done to results, when they are written.
   if (isa<tensor::ExtractSliceOp, vector::TransferWriteOp, tensor::CastOp,
           tensor::EmptyOp, bufferization::MaterializeInDestinationOp,
-          func::ReturnOp, scf::ForallOp>(op))
+          func::ReturnOp, scf::ForallOp, OnlineStartOp>(op))
     return success();
   // What has an element for each column is computed where it is used.
   auto type = op.getNumResults() == 1
@@ -469,6 +470,9 @@ void RowKernel::mapScalars() {
 LogicalResult RowKernel::emit() {
   if (failed(checkFunction()))
     return failure();
+  IRRewriter rewriter(b);
+  for (NormalizeOp op : llvm::make_early_inc_range(grid.getOps<NormalizeOp>()))
+    expandNormalize(rewriter, op);
   auto module =
       gpu::GPUModuleOp::create(b, (function.getName() + ".cuda").str());
   b.setInsertionPointToStart(module.getBody());

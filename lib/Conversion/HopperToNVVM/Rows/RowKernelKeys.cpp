@@ -396,13 +396,9 @@ FailureOr<SmallVector<Value>> RowKernel::emitKeyLoop(scf::ForOp op,
 
 LogicalResult RowKernel::emitKeys(scf::ForOp op) {
   // Where the maximum may start as a number, it is that of the scores here.
-  bool isBounded = llvm::any_of(op.getOps<OnlineStepOp>(), [](OnlineStepOp s) {
-    return s.getRescale() == Rescale::Never;
-  });
   if (op.getNumRegionIterArgs() != 3 ||
-      !matchPattern(op.getInitArgs()[0], m_AnyZeroFloat()) ||
-      !(isBounded || matchPattern(op.getInitArgs()[1], m_NegInfFloat())) ||
-      !matchPattern(op.getInitArgs()[2], m_AnyZeroFloat()))
+      !op.getInitArgs()[0].getDefiningOp<OnlineStartOp>() ||
+      op.getInitArgs() != op.getInitArgs()[0].getDefiningOp()->getResults())
     return op.emitError("expects a loop over a list of keys that starts from "
                         "the neutral state on a GPU")
            << otherTarget;

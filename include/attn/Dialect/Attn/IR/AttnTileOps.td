@@ -375,4 +375,74 @@ def Attn_AccumulateOp : Attn_Op<"accumulate", [
   let hasVerifier = 1;
 }
 
+//===----------------------------------------------------------------------===//
+// The ends of an online softmax
+//===----------------------------------------------------------------------===//
+
+def Attn_OnlineStartOp : Attn_Op<"online_start", [Pure,
+    AllTypesMatch<["max", "sum"]>]> {
+  let summary = "the state of an online softmax before the first key";
+  let description = [{
+    What a loop of `attn.online_step` carries into its first tile: `acc` and `sum` are 0, and `max` is `from` for each query, -inf if it is
+    not given. Another number than -inf is for steps with `rescale(never)`, which look for no maximum.
+
+    The results are `vector<Dv x M>` and twice `vector<M>`, all of f32 or f64, as of `attn.online_step`.
+
+    Example:
+
+    ```mlir
+    %acc, %max, %sum = attn.online_start : vector<128x32xf32>, vector<32xf32>
+    %acc1, %max1, %sum1 = attn.online_start from 2.885390e+01 : vector<128x32xf32>, vector<32xf32>
+    ```
+
+    Errors: ranks, numbers of queries or element types that differ; a `from` that is NaN or +inf.
+  }];
+  let arguments = (ins OptionalAttr<F64Attr>:$from);
+  let results = (outs AnyFixedVectorOfNonZeroRank:$acc, AnyFixedVectorOfNonZeroRank:$max,
+    AnyFixedVectorOfNonZeroRank:$sum);
+  let assemblyFormat = "(`from` $from^)? attr-dict `:` type($acc) `,` type($max)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The number that the maximum starts as.
+    double getFirstMax();
+    /// That which all elements of a result are.
+    double getFirst(::mlir::OpResult result);
+  }];
+}
+
+def Attn_NormalizeOp : Attn_Op<"normalize", [Pure,
+    AllTypesMatch<["max", "sum", "lse"]>]> {
+  let summary = "what the state of an online softmax after the last key stands for";
+  let description = [{
+    For query `i`, where `isEmpty = sum[i] == 0`, which is a query without an allowed key, whose `acc` is 0:
+
+    ```
+    o[e,i] = acc[e,i] * (1 / (isEmpty ? 1 : sum[i]))
+    lse[i] = isEmpty ? -inf : ln(2) * (max[i] + log2(sum[i]))
+    ```
+
+    `o` is rounded to its element type once.
+
+    Operands: `acc` is `vector<Dv x M>`, `max` and `sum` are `vector<M>`, all of f32 or f64. The results are `o`, of the shape of `acc` and any
+    type of floats, and `lse`, of the type of `max`.
+
+    Example:
+
+    ```mlir
+    %o, %lse = attn.normalize %acc, %max, %sum
+        : vector<128x32xf32>, vector<32xf32> -> vector<128x32xbf16>
+    ```
+
+    Errors: ranks, shapes, numbers of queries or element types that differ.
+  }];
+  let arguments = (ins AnyFixedVectorOfNonZeroRank:$acc,
+    AnyFixedVectorOfNonZeroRank:$max, AnyFixedVectorOfNonZeroRank:$sum);
+  let results = (outs FixedVectorOfNonZeroRankOf<[AnyFloat]>:$o,
+    AnyFixedVectorOfNonZeroRank:$lse);
+  let assemblyFormat = [{
+    $acc `,` $max `,` $sum attr-dict `:` type($acc) `,` type($max) `->` type($o)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNTILEOPS_TD

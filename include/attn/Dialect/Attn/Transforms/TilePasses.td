@@ -143,7 +143,9 @@ def AttnDecomposeOnlineStepPass : Pass<"attn-decompose-online-step"> {
 
     Powers of two have `fastmath<afn>`: those below the normal numbers may be 0.
 
-    Postcondition: no `attn.online_step` is left.
+    `attn.online_start` becomes constants, and `attn.normalize` the arithmetic that it documents; a log-sum-exp without a use is not computed.
+
+    Postcondition: no `attn.online_start`, `attn.online_step` or `attn.normalize` is left.
 
     Before:
 

@@ -7,7 +7,7 @@
 #ifndef ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H
 #define ATTN_DIALECT_ATTN_TRANSFORMS_TRANSFORMS_H
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace mlir::attn {
@@ -29,8 +29,17 @@ void populateBranchToSelectPatterns(RewritePatternSet &patterns);
 /// such as the addition of a finite bias.
 void populateSinkInfinityPatterns(RewritePatternSet &patterns);
 
-/// `attn.online_step` becomes arithmetic on vectors.
+/// `attn.online_step` and the ends of an online softmax become arithmetic on
+/// vectors.
 void populateDecomposeOnlineStepPatterns(RewritePatternSet &patterns);
+
+/// The results of an `attn.normalize`, the second one null if it had no use,
+/// and the first one before it is rounded.
+struct NormalizedTile {
+  Value o, lse, unrounded;
+};
+/// Replaces `op` by arithmetic on vectors.
+NormalizedTile expandNormalize(RewriterBase &rewriter, NormalizeOp op);
 
 /// Folds and simplifies all regions of `op`: the patterns above, upstream's
 /// canonical forms, and common subexpressions.

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 namespace mlir::attn {
@@ -117,9 +118,66 @@ static LogicalResult decomposeOnlineStep(OnlineStepOp op,
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// The ends
+//===----------------------------------------------------------------------===//
+
+static LogicalResult decomposeOnlineStart(OnlineStartOp op,
+                                          PatternRewriter &rewriter) {
+  SmallVector<Value> state;
+  for (OpResult result : op->getResults())
+    state.push_back(createFloat(rewriter, op.getLoc(), result.getType(),
+                                op.getFirst(result)));
+  rewriter.replaceOp(op, state);
+  return success();
+}
+
+NormalizedTile mlir::attn::expandNormalize(RewriterBase &builder,
+                                           NormalizeOp op) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  Type rowType = op.getSum().getType();
+  Value zero = createFloat(builder, loc, rowType, 0.0);
+  Value one = createFloat(builder, loc, rowType, 1.0);
+  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                        op.getSum(), zero);
+  // Rows without an allowed key: acc is 0, so any finite factor gives 0.
+  Value divisor =
+      arith::SelectOp::create(builder, loc, isEmpty, one, op.getSum());
+  Value factor = arith::DivFOp::create(builder, loc, one, divisor);
+  Value factors =
+      vector::BroadcastOp::create(builder, loc, op.getAcc().getType(), factor);
+  NormalizedTile tile;
+  tile.unrounded = arith::MulFOp::create(builder, loc, op.getAcc(), factors);
+  tile.o = convertTile(builder, loc, tile.unrounded,
+                       getElementTypeOrSelf(op.getO().getType()));
+  builder.replaceAllUsesWith(op.getO(), tile.o);
+  if (!op.getLse().use_empty()) {
+    Value log = math::Log2Op::create(builder, loc, divisor);
+    Value lse = arith::MulFOp::create(
+        builder, loc, arith::AddFOp::create(builder, loc, op.getMax(), log),
+        createFloat(builder, loc, rowType, llvm::numbers::ln2));
+    tile.lse = arith::SelectOp::create(
+        builder, loc, isEmpty, createFloat(builder, loc, rowType, -INFINITY),
+        lse);
+    builder.replaceAllUsesWith(op.getLse(), tile.lse);
+  }
+  builder.eraseOp(op);
+  return tile;
+}
+
+static LogicalResult decomposeNormalize(NormalizeOp op,
+                                        PatternRewriter &rewriter) {
+  expandNormalize(rewriter, op);
+  return success();
+}
+
 void mlir::attn::populateDecomposeOnlineStepPatterns(
     RewritePatternSet &patterns) {
   patterns.add(decomposeOnlineStep);
+  patterns.add(decomposeOnlineStart);
+  patterns.add(decomposeNormalize);
 }
 
 namespace {

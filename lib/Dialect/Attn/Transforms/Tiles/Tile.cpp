@@ -278,9 +278,12 @@ static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
                     readRows(builder, loc, op.getSum(), layout, rows, tileM)};
     if (failed(state))
       return failure();
-    return emitFinalize(builder, loc, *state,
-                        getElementTypeOrSelf(op.getOuts()[0].getType()),
-                        /*wantLse=*/op.getLseInit() != nullptr);
+    Type element = getElementTypeOrSelf(op.getOuts()[0].getType());
+    auto normalized = NormalizeOp::create(
+        builder, loc, cast<VectorType>(state->acc.getType()).clone(element),
+        state->max.getType(), state->acc, state->max, state->sum);
+    return SmallVector<Value>(
+        normalized->getResults().take_front(op.getOuts().size()));
   };
   FailureOr<SmallVector<Value>> results = emitGrid(
       rewriter, loc, op.getOuts()[0], layout, op.getOuts(),

@@ -19,19 +19,15 @@ using namespace mlir::attn;
 // Constants
 //===----------------------------------------------------------------------===//
 
-static Value createNegativeInfinity(OpBuilder &builder, Location loc,
-                                    Type type) {
-  return createFloat(builder, loc, type, -INFINITY);
-}
-
 TileState mlir::attn::createFirstState(OpBuilder &builder, Location loc,
                                        FloatType type, int64_t valueDim,
                                        int64_t numQueries, double max) {
   auto rowType = VectorType::get({numQueries}, type);
-  return {createFloat(builder, loc,
-                      VectorType::get({valueDim, numQueries}, type), 0.0),
-          createFloat(builder, loc, rowType, max),
-          createFloat(builder, loc, rowType, 0.0)};
+  FloatAttr from = std::isinf(max) ? FloatAttr() : builder.getF64FloatAttr(max);
+  auto start = OnlineStartOp::create(
+      builder, loc, VectorType::get({valueDim, numQueries}, type), rowType,
+      rowType, from);
+  return {start.getAcc(), start.getMax(), start.getSum()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -311,36 +307,4 @@ FailureOr<TileState> mlir::attn::emitKeyLoops(
   if (isa<RowScheduleAttr>(op.getScheduleAttr()))
     return emitKeyListLoop(builder, op, rows, state, sites);
   return KeyLoops(builder, op, rows, metadata, sites).emit(state);
-}
-
-//===----------------------------------------------------------------------===//
-// Finalize
-//===----------------------------------------------------------------------===//
-
-SmallVector<Value> mlir::attn::emitFinalize(OpBuilder &builder, Location loc,
-                                            TileState state, Type elementType,
-                                            bool wantLse) {
-  Type rowType = state.sum.getType();
-  Value zero = createFloat(builder, loc, rowType, 0.0);
-  Value one = createFloat(builder, loc, rowType, 1.0);
-  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                        state.sum, zero);
-  // Rows without an allowed key: acc is 0, so any finite factor gives 0.
-  Value divisor =
-      arith::SelectOp::create(builder, loc, isEmpty, one, state.sum);
-  Value factor = arith::DivFOp::create(builder, loc, one, divisor);
-  Value factors =
-      vector::BroadcastOp::create(builder, loc, state.acc.getType(), factor);
-  Value o = arith::MulFOp::create(builder, loc, state.acc, factors);
-  SmallVector<Value> results = {convertTile(builder, loc, o, elementType)};
-  if (wantLse) {
-    Value log = math::Log2Op::create(builder, loc, divisor);
-    Value lse = arith::MulFOp::create(
-        builder, loc, arith::AddFOp::create(builder, loc, state.max, log),
-        createFloat(builder, loc, rowType, llvm::numbers::ln2));
-    results.push_back(arith::SelectOp::create(
-        builder, loc, isEmpty, createNegativeInfinity(builder, loc, rowType),
-        lse));
-  }
-  return results;
 }

@@ -33,12 +33,6 @@ FailureOr<TileState> emitKeyLoops(OpBuilder &builder, OnlineAttentionOp op,
 /// partition of the rows needs; `op` has bounds, or no mask.
 bool isLastAlonePartial(OnlineAttentionOp op, const TileRows &rows);
 
-/// Emits o as vector<Dv x M> of `elementType` and, if `wantLse`, lse as
-/// vector<M>.
-SmallVector<Value> emitFinalize(OpBuilder &builder, Location loc,
-                                TileState state, Type elementType,
-                                bool wantLse);
-
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILES_TILEBODY_H
