@@ -65,10 +65,16 @@ struct Errors {
 };
 } // namespace
 
+/// How many of some numbers differ.
+static size_t countDifferent(std::vector<double> &values) {
+  llvm::sort(values);
+  return std::distance(values.begin(), llvm::unique(values));
+}
+
 /// Sets the floors, for elements of which `magnitudes` holds the absolute
-/// values.
+/// values, so many of which differ.
 static void setFloors(CheckResult &check, const EvaluatedTensor &reference,
-                      const Errors &magnitudes) {
+                      const Errors &magnitudes, size_t numDifferent) {
   ElementType::Kind kind = getElementType(reference.dtype).kind;
   if (magnitudes.count == 0)
     return;
@@ -80,7 +86,7 @@ static void setFloors(CheckResult &check, const EvaluatedTensor &reference,
     noise.mean = meanUnit;
   }
   double chance =
-      std::min(1.0, 8 / std::sqrt(static_cast<double>(magnitudes.count)));
+      std::min(1.0, 8 / std::sqrt(static_cast<double>(numDifferent)));
   check.maxFloor = maxUnit + noise.max + chance * noise.chanceMax;
   check.meanFloor = noise.mean + chance * (meanUnit / 2 + noise.chanceMean);
 }
@@ -90,6 +96,7 @@ static void checkFloats(CheckResult &check, const Tensor &result,
                         const EvaluatedTensor &eager) {
   ElementType::Kind kind = getElementType(reference.dtype).kind;
   Errors errors, eagerErrors, magnitudes;
+  std::vector<double> values;
   int64_t firstMismatch = -1;
   for (int64_t index = 0; index < reference.getNumElements(); ++index) {
     if (!reference.isEvaluated(index))
@@ -109,6 +116,7 @@ static void checkFloats(CheckResult &check, const Tensor &result,
       continue;
     }
     magnitudes.add(index, std::fabs(expected));
+    values.push_back(expected);
     errors.add(index, std::fabs(got - expected));
     double eagerError = std::fabs(eager.floats[index] - expected);
     if (std::isfinite(eagerError))
@@ -122,7 +130,7 @@ static void checkFloats(CheckResult &check, const Tensor &result,
   check.eagerMean = eagerErrors.mean();
   check.maxRatio = getRatio(check.maxError, check.eagerMax);
   check.meanRatio = getRatio(check.meanError, check.eagerMean);
-  setFloors(check, reference, magnitudes);
+  setFloors(check, reference, magnitudes, countDifferent(values));
   check.maxBound = kMaxFactor * check.eagerMax + check.maxFloor;
   check.meanBound = kMeanFactor * check.eagerMean + check.meanFloor;
   check.worstIndex = firstMismatch >= 0 ? firstMismatch : errors.worst;

@@ -36,7 +36,8 @@
 //    addition; half a unit in the last place on each mean; for gradients,
 //    eps(input) * a, twice that on the mean, because the o that they are
 //    computed from is rounded to the input type. Chance evens out with the
-//    number n of elements, so this part is scaled by min(1, 8 / sqrt(n)).
+//    number n of different elements, as equal ones are as a rule rounded alike,
+//    so this part is scaled by min(1, 8 / sqrt(n)).
 //
 // No floor grows with the number of keys: for long rows the terms shrink as the
 // probabilities do, so that one key too many or too few stands out.

@@ -59,7 +59,7 @@ TEST(CheckTest, ErrorsAreComparedWithThoseOfEagerEvaluation) {
                       makeEager());
   EXPECT_FALSE(check.pass);
   EXPECT_EQ(check.reason, "mean error 0.00115, 1.149 x eager (0.001001), is "
-                          "above 1.1 x eager + 1.24e-07");
+                          "above 1.1 x eager + 1.788e-07");
 
   result = makeTensor(DType::F32, {kSize}, 1.0);
   result.setFromDouble(77, 1.0199);
