@@ -2,7 +2,8 @@
 
 Usage: compare.py TARGET DIM [FAMILY...]
 
-TARGET is `cpu` for the program after attn-tile, or `cuda` for PTX.
+TARGET is `cpu` for the program after attn-tile, `cuda` for PTX, or `cuda-grad`
+for that of gradients.
 """
 
 import os
@@ -51,6 +52,10 @@ def compile_program(target, text):
         options = {
             "cpu": ["attn-run", file.name, "--until-after=attn-tile"],
             "cuda": ["attn-run", file.name, "--target=cuda", "--emit=ptx"],
+            "cuda-grad": [
+                *["attn-run", file.name, "--target=cuda", "--emit=ptx"],
+                "--grad=q,k,v",
+            ],
         }[target]
         done = subprocess.run(
             options,
