@@ -9,6 +9,8 @@
 #ifndef ATTN_DIALECT_HOPPER_IR_HOPPERPIPELINEOPS_TD
 #define ATTN_DIALECT_HOPPER_IR_HOPPERPIPELINEOPS_TD
 
+include "attn/Dialect/Hopper/IR/HopperOpBase.td"
+
 //===----------------------------------------------------------------------===//
 // Work tiles
 //===----------------------------------------------------------------------===//

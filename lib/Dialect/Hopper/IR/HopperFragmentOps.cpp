@@ -1,0 +1,177 @@
+//===- HopperFragmentOps.cpp - Fragments and results ----------------------===//
+
+#include "Verify.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+LogicalResult IotaOp::verify() {
+  ShapedType type = getResult().getType();
+  int64_t keys = type.getDimSize(0), queries = type.getDimSize(1);
+  if ((keys != 1 || queries != kWarpgroupRows) &&
+      (keys % 8 != 0 || queries != 1))
+    return emitOpError("expects positions of a multiple of 8 keys or of ")
+           << kWarpgroupRows << " queries, but got " << type;
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  ShapedType source = getSource().getType(), result = getResult().getType();
+  if (getKind() != "max" && getKind() != "add")
+    return emitOpError("expects max or add, but got ") << getKind();
+  int64_t rows = result.getDimSize(0), sourceRows = source.getDimSize(0);
+  bool isOfParts = sourceRows == 4 && rows == 1 && getKind() == "add";
+  if (source.getDimSize(1) != kWarpgroupRows ||
+      (sourceRows % 8 != 0 && !isOfParts))
+    return emitOpError("expects a multiple of 8 rows of ")
+           << kWarpgroupRows << " queries, or the parts of a sum, but got "
+           << source;
+  if (result.getDimSize(1) != source.getDimSize(1) ||
+      (rows != 1 && (rows != 4 || getKind() != "add")))
+    return emitOpError("expects a result with one row, or four for add, but "
+                       "got ")
+           << result;
+  return success();
+}
+
+LogicalResult DrainOp::verify() { return verifyInWarpgroups(*this); }
+
+LogicalResult StoreOp::verify() {
+  ShapedType vector = getVector().getType();
+  TileType tile = getStaging().getType();
+  MapType map = getMap().getType();
+  if (tile.isVector())
+    return emitOpError("expects a tile with columns, but got ") << tile;
+  if (map.getStrided() && getColumn())
+    return emitOpError("expects no column of a strided map");
+  // A part of the columns at a time is in units that copies have.
+  bool isPart = tile.getColumns() < vector.getDimSize(0) &&
+                tile.getColumns() % kChunkColumns == 0 && !map.getStrided();
+  int64_t tileColumns = isPart ? vector.getDimSize(0) : tile.getColumns();
+  for (auto [rows, columns, element] :
+       {std::tuple{vector.getDimSize(1), vector.getDimSize(0),
+                   vector.getElementType()},
+        {tile.getRows(), tileColumns, tile.getElementType()},
+        {map.getRows(), map.getColumns(), map.getElementType()}})
+    if (rows != kWarpgroupRows || columns != vector.getDimSize(0) ||
+        element != vector.getElementType())
+      return emitOpError("expects vector, tile and map to agree, but got ")
+             << vector << ", " << tile << " and " << map;
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult StoreRowsOp::verify() {
+  auto type = cast<MemRefType>(getMemref().getType());
+  int64_t rows = getVector().getType().getDimSize(0);
+  bool hasColumns = rows > 1 && type.getRank() > 0 &&
+                    !ShapedType::isDynamic(type.getShape().back());
+  auto expected =
+      VectorType::get({hasColumns ? type.getShape().back() : 1, kWarpgroupRows},
+                      Float32Type::get(getContext()));
+  int64_t numIndices = type.getRank() - (hasColumns ? 1 : 0);
+  if (!type.getElementType().isF32())
+    return emitOpError("expects a buffer of f32, but got ") << type;
+  if (!isLike(getVector().getType(), expected) || (hasColumns && rows % 8 != 0))
+    return emitOpError("expects the vector to be ")
+           << expected << ", but got " << getVector().getType();
+  if (static_cast<int64_t>(getIndices().size()) != numIndices)
+    return emitOpError("expects ")
+           << numIndices << " indices, but got " << getIndices().size();
+  if (int64_t dim = getDim(); dim < 0 || dim >= numIndices)
+    return emitOpError("expects a dimension of the memref, but got ") << dim;
+  if (static_cast<bool>(getPacked()) != getHeads().has_value())
+    return emitOpError("expects packed heads and their dimension together");
+  if (std::optional<uint64_t> heads = getHeads();
+      heads &&
+      (*heads == getDim() || *heads >= static_cast<uint64_t>(type.getRank())))
+    return emitOpError("expects a dimension of heads of the memref beside that "
+                       "of rows, but got ")
+           << *heads;
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult ReduceAddOp::verify() {
+  ShapedType vector = getVector().getType();
+  auto memref = cast<MemRefType>(getMemref().getType());
+  int64_t rank = memref.getRank(), width = getWidth();
+  if (vector.getDimSize(1) != kWarpgroupRows || vector.getDimSize(0) % 8 != 0)
+    return emitOpError("expects a multiple of 8 rows of ")
+           << kWarpgroupRows << " elements, but got " << vector;
+  if (!memref.getElementType().isF32())
+    return emitOpError("expects a buffer of f32, but got ") << memref;
+  if (rank < 1 || static_cast<int64_t>(getIndices().size()) !=
+                      rank - (isFragment() ? 1 : 0))
+    return emitOpError("expects ")
+           << std::max<int64_t>(rank - (isFragment() ? 1 : 0), 1)
+           << " indices, but got " << getIndices().size();
+  if (width != 1 && width != 2 && width != 4)
+    return emitOpError("expects 1, 2 or 4 floats at a time, but got ") << width;
+  bool hasCounters = getCounters() != nullptr;
+  if (hasCounters != (getAfter() != nullptr) ||
+      hasCounters != (getOwn() != nullptr) ||
+      (!hasCounters && !getCounterIndices().empty()))
+    return emitOpError("expects the numbers of two workers, and indices, with "
+                       "counters and not without");
+  if (hasCounters) {
+    auto counters = cast<MemRefType>(getCounters().getType());
+    if (!counters.getElementType().isInteger(32))
+      return emitOpError("expects counters of i32, but got ") << counters;
+    if (static_cast<int64_t>(getCounterIndices().size()) != counters.getRank())
+      return emitOpError("expects ")
+             << counters.getRank() << " indices of the counters, but got "
+             << getCounterIndices().size();
+  }
+  if (isFragment()) {
+    if (getN() || getEndM() || getEndN() || width != 1)
+      return emitOpError("expects no dimensions, ends or width with fragment");
+    if (memref.getShape().back() != vector.getNumElements() ||
+        failed(verifyContiguous(memref)))
+      return emitOpError("expects a last dimension of ")
+             << vector.getNumElements() << " contiguous elements, but got "
+             << memref;
+    return verifyInWarpgroups(*this);
+  }
+  if (!getN())
+    return emitOpError("expects both dimensions, m and n");
+  for (uint64_t dim : {*getM(), *getN()})
+    if (dim >= static_cast<uint64_t>(rank))
+      return emitOpError("expects a dimension of the memref, but got ")
+             << static_cast<int64_t>(dim);
+  if (*getM() == *getN())
+    return emitOpError("expects two dimensions, but got ") << *getM();
+  if (width != 1 && (static_cast<int64_t>(*getN()) != rank - 1 ||
+                     failed(verifyContiguous(memref))))
+    return emitOpError("expects floats that are added at a time to be along a "
+                       "contiguous last dimension, but got dimension ")
+           << *getN() << " of " << memref;
+  if (width != 1 && getEndN())
+    return emitOpError("expects no end_n where several floats are added at a "
+                       "time");
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult CombineOp::verify() {
+  auto parts = cast<MemRefType>(getParts().getType());
+  auto into = cast<MemRefType>(getInto().getType());
+  auto verifyIndices = [&](ValueRange indices, int64_t count) -> LogicalResult {
+    if (static_cast<int64_t>(indices.size()) == count)
+      return success();
+    return emitOpError("expects ")
+           << count << " indices, but got " << indices.size();
+  };
+  if (failed(verifyIndices(getRow(), 3)) ||
+      failed(verifyIndices(getIndices(), into.getRank())) ||
+      failed(verifyIndices(getLseIndices(), getLse() ? 3 : 0)))
+    return failure();
+  int64_t dim = getDim();
+  if (dim < 0 || dim >= into.getRank())
+    return emitOpError("expects a dimension of the memref, but got ") << dim;
+  int64_t columns = parts.getShape().back();
+  if (ShapedType::isDynamic(columns) || columns % 8 != 0 ||
+      columns != into.getDimSize(dim))
+    return emitOpError("expects rows of a multiple of 8 columns in parts and "
+                       "result, but got ")
+           << parts << " and " << into;
+  return success();
+}

@@ -1,0 +1,56 @@
+//===- Verify.cpp - What verifiers of the hopper dialect share ------------===//
+
+#include "Verify.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+FailureOr<PartitionAttr> hopper::verifyInPartition(Operation *op) {
+  if (PartitionAttr partition = getPartition(op))
+    return partition;
+  // Before partitions are cut, a step says which one it is in.
+  if (auto step = op->getParentOfType<hopper::StepOp>())
+    return PartitionAttr::get(op->getContext(), step.getPartition(),
+                              /*replicas=*/1, /*threads=*/128,
+                              /*registers=*/0);
+  return op->emitOpError(
+      "expects to be in a partition of hopper.warp_specialize");
+}
+
+FailureOr<PartitionAttr> hopper::verifyInWarpgroups(Operation *op) {
+  FailureOr<PartitionAttr> partition = verifyInPartition(op);
+  if (failed(partition) || partition->hasWarpgroups())
+    return partition;
+  return op->emitOpError("expects a partition whose replicas have ")
+         << 4 * kWarpThreads << " threads, but got " << partition->getThreads();
+}
+
+FailureOr<PartitionAttr> hopper::verifyInOneReplica(Operation *op) {
+  FailureOr<PartitionAttr> partition = verifyInPartition(op);
+  if (failed(partition) || partition->getReplicas() == 1)
+    return partition;
+  return op->emitOpError("expects a partition of one replica, but got ")
+         << partition->getReplicas();
+}
+
+FailureOr<PartitionAttr> hopper::verifyInOneWarp(Operation *op) {
+  FailureOr<PartitionAttr> partition = verifyInOneReplica(op);
+  if (failed(partition) || partition->getThreads() <= kWarpThreads)
+    return partition;
+  return op->emitOpError("expects a partition of one thread or one warp, but "
+                         "got ")
+         << partition->getThreads() << " threads";
+}
+
+LogicalResult hopper::verifyContiguous(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return failure(failed(type.getStridesAndOffset(strides, offset)) ||
+                 strides.empty() || strides.back() != 1);
+}
+
+bool hopper::isLike(ShapedType fragment, VectorType vector) {
+  return fragment.getShape() == vector.getShape() &&
+         fragment.getElementType() == vector.getElementType();
+}
