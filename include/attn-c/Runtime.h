@@ -240,6 +240,10 @@ ATTN_C_API attnStatus attnKernelExplain(const attnKernel *kernel,
 /** Threads that kernels run on; see Attn.h. */
 typedef struct attnThreadPool attnThreadPool;
 
+/** What a kernel has found from the inputs that masks and sparsities read, for
+ *  runs that share these; see attnKernelPrepare. */
+typedef struct attnPrepared attnPrepared;
+
 /** All members but struct_size may be 0. */
 typedef struct attnRunOptions {
   size_t struct_size;
@@ -257,6 +261,9 @@ typedef struct attnRunOptions {
   int32_t check_lists;
   /** 0, for a later member. */
   int32_t reserved;
+  /** What attnKernelPrepare has made of the same kernel, or NULL. Keep it as
+   *  long as the run takes on its device, and graphs that have captured it. */
+  const attnPrepared *prepared;
 } attnRunOptions;
 
 /** The extents of all results for these inputs, of which types and extents are
@@ -278,6 +285,30 @@ ATTN_C_API attnStatus attnKernelRun(const attnKernel *kernel,
                                     size_t num_results,
                                     const attnRunOptions *options,
                                     attnError **error);
+
+/** Computes what depends on nothing but extents and the inputs that masks and
+ *  sparsities read, such as which tiles are needed, once for many runs. Runs
+ *  with it leave that out; their results have the same bits. Of a kernel that
+ *  computes nothing ahead, it is empty. It is the caller's, who destroys it; it
+ *  keeps the kernel.
+ *
+ *  The inputs of such runs have the same extents, and those that were read hold
+ *  what they held: otherwise results are undefined. Extents and scalars are
+ *  compared, and with ATTN_CHECK_PREPARED=1 in the environment when it was
+ *  prepared, all that was read: ATTN_INVALID_ARGUMENT. The comparison of
+ * tensors waits for the stream.
+ *
+ *  On a GPU it is work of the stream of `options`, which may not be captured;
+ *  runs on other streams wait for it, and runs may be captured. */
+ATTN_C_API attnStatus attnKernelPrepare(
+    const attnKernel *kernel, const attnTensor *inputs, size_t num_inputs,
+    const attnRunOptions *options, attnPrepared **prepared, attnError **error);
+
+/** The bytes of memory that it takes on its device; 0 for NULL. */
+ATTN_C_API size_t attnPreparedSize(const attnPrepared *prepared);
+
+/** Ignores NULL. */
+ATTN_C_API void attnPreparedDestroy(attnPrepared *prepared);
 
 #ifdef __cplusplus
 }

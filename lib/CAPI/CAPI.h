@@ -40,6 +40,10 @@ struct attnKernel {
   std::atomic<size_t> references{1};
 };
 
+struct attnPrepared {
+  std::shared_ptr<const attn::Prepared> prepared;
+};
+
 struct attnThreadPool {
   explicit attnThreadPool(int32_t numThreads) : pool(numThreads) {}
 

@@ -47,12 +47,10 @@ attnStatus attnKernelResultShapes(const attnKernel *kernel,
   return succeed(error);
 }
 
-attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
-                         size_t num_inputs, const attnTensor *results,
-                         size_t num_results, const attnRunOptions *options,
-                         attnError **error) {
-  if (!kernel)
-    return fail(error, ATTN_INVALID_ARGUMENT, "expects a kernel, but got NULL");
+/// Options of a run, which live as long as `executor`.
+static attnStatus readRunOptions(const attnRunOptions *options,
+                                 Executor &executor, RunOptions &ours,
+                                 attnError **error) {
   attnRunOptions given = {};
   if (options)
     if (attnStatus status = readStruct(options, given, "attnRunOptions", error))
@@ -66,24 +64,65 @@ attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
                 "expects the reserved member of attnRunOptions to be 0, but "
                 "got " +
                     llvm::Twine(given.reserved));
+  ours.threads = given.threads;
+  ours.stream = given.stream;
+  ours.checkLists = given.check_lists != 0;
+  if (given.prepared)
+    ours.prepared = given.prepared->prepared.get();
+  if (given.pool) {
+    executor.pool = &given.pool->pool;
+    ours.executor = &executor;
+  }
+  return ATTN_OK;
+}
+
+attnStatus attnKernelRun(const attnKernel *kernel, const attnTensor *inputs,
+                         size_t num_inputs, const attnTensor *results,
+                         size_t num_results, const attnRunOptions *options,
+                         attnError **error) {
+  if (!kernel)
+    return failNull(error, "a kernel");
+  Executor executor;
+  RunOptions ours;
+  if (attnStatus status = readRunOptions(options, executor, ours, error))
+    return status;
   TensorViews inputViews, resultViews;
   if (attnStatus status = inputViews.read(inputs, num_inputs, "input", error))
     return status;
   if (attnStatus status =
           resultViews.read(results, num_results, "result", error))
     return status;
-
-  Executor executor;
-  RunOptions ours;
-  ours.threads = given.threads;
-  ours.stream = given.stream;
-  ours.checkLists = given.check_lists != 0;
-  if (given.pool) {
-    executor.pool = &given.pool->pool;
-    ours.executor = &executor;
-  }
   if (llvm::Error failed =
           kernel->kernel->run(inputViews.get(), resultViews.get(), ours))
     return fail(error, std::move(failed), ATTN_INVALID_ARGUMENT);
   return succeed(error);
 }
+
+attnStatus attnKernelPrepare(const attnKernel *kernel, const attnTensor *inputs,
+                             size_t num_inputs, const attnRunOptions *options,
+                             attnPrepared **prepared, attnError **error) {
+  if (!prepared)
+    return failNull(error, "a place for what is prepared");
+  *prepared = nullptr;
+  if (!kernel)
+    return failNull(error, "a kernel");
+  Executor executor;
+  RunOptions ours;
+  if (attnStatus status = readRunOptions(options, executor, ours, error))
+    return status;
+  TensorViews views;
+  if (attnStatus status = views.read(inputs, num_inputs, "input", error))
+    return status;
+  llvm::Expected<std::shared_ptr<const Prepared>> made =
+      kernel->kernel->prepare(views.get(), ours);
+  if (!made)
+    return fail(error, made.takeError(), ATTN_INVALID_ARGUMENT);
+  *prepared = new attnPrepared{std::move(*made)};
+  return succeed(error);
+}
+
+size_t attnPreparedSize(const attnPrepared *prepared) {
+  return prepared ? prepared->prepared->getBytes() : 0;
+}
+
+void attnPreparedDestroy(attnPrepared *prepared) { delete prepared; }

@@ -231,6 +231,7 @@ static bool readTables(mlir::DictionaryAttr from, int32_t &firstTable,
     cuda::TableInfo &info = infos.emplace_back();
     info.elementBytes = *bytes;
     info.isZero = table.contains("zero");
+    info.isPrepared = table.contains("prepared");
     if (!readExtents(extents, info.extents))
       return false;
   }

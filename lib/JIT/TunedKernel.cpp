@@ -28,10 +28,19 @@ public:
   llvm::Expected<CodeChoice>
   explain(llvm::ArrayRef<TensorView> inputs) const override;
 
+  std::vector<size_t> getPreparedInputs() const override {
+    return usual->getPreparedInputs();
+  }
+
 protected:
   llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
                       llvm::ArrayRef<TensorView> results,
                       const RunOptions &options) const override;
+  llvm::Expected<std::shared_ptr<Prepared>>
+  computePrepared(llvm::ArrayRef<TensorView> inputs,
+                  const RunOptions &options) const override;
+  bool owns(const Prepared &prepared,
+            llvm::ArrayRef<TensorView> inputs) const override;
 
 private:
   /// What calls with extents of a bucket run.
@@ -166,9 +175,31 @@ TunedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
   return told;
 }
 
+bool TunedKernel::owns(const Prepared &prepared,
+                       llvm::ArrayRef<TensorView> inputs) const {
+  const LoadedKernel *owner = &getKernelOf(prepared);
+  return owner == usual.get() || owner == choose(inputs).kernel.get();
+}
+
+llvm::Expected<std::shared_ptr<Prepared>>
+TunedKernel::computePrepared(llvm::ArrayRef<TensorView> inputs,
+                             const RunOptions &options) const {
+  const Choice &choice = choose(inputs);
+  const LoadedKernel &kernel =
+      choice.kernel && !choice.hasFailed ? *choice.kernel : *usual;
+  llvm::Expected<std::shared_ptr<const Prepared>> made =
+      kernel.prepare(inputs, options);
+  if (!made)
+    return made.takeError();
+  return std::const_pointer_cast<Prepared>(*made);
+}
+
 llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,
                                  llvm::ArrayRef<TensorView> results,
                                  const RunOptions &options) const {
+  // Another kernel has no use for its tables.
+  if (options.prepared)
+    return executeOf(getKernelOf(*options.prepared), inputs, results, options);
   Choice &choice = choose(inputs);
   if (choice.hasFailed)
     return executeOf(*usual, inputs, results, options);

@@ -85,7 +85,7 @@ func.func @shared(%bits: tensor<1x?x?x?xi1>, %q: tensor<2x4x?x8xf32>) -> tensor<
 // CHECK: attn.report site 3
 // CHECK: tensor.insert %true
 // CHECK: tensor.parallel_insert_slice %[[FILLED]]#0 into %[[TABLE]][%[[B]], %[[H]], %[[I]], 0] [1, 1, 1, 2]
-// CHECK: {mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
+// CHECK: {attn.preparation, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>]}
 // CHECK: captures(%[[BITS]] : tensor<1x4x4x2xi1>)
 
 // Or by a loop over bits, each of which looks for itself.
@@ -110,7 +110,7 @@ func.func @shared(%bits: tensor<1x?x?x?xi1>, %q: tensor<2x4x?x8xf32>) -> tensor<
 // EACH: %[[BIT:.*]] = tensor.insert %[[FOUND]] into %[[SLICE]]
 // EACH: tensor.parallel_insert_slice %[[BIT]] into %[[TABLE]][%[[B]], %[[H]], %[[I]], %[[J]]] [1, 1, 1, 1]
 // EACH-NOT: attn.report
-// EACH: {mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>, #attn.worker<3>]}
+// EACH: {attn.preparation, mapping = [#attn.worker<0>, #attn.worker<1>, #attn.worker<2>, #attn.worker<3>]}
 // EACH: captures(%[[BITS]] : tensor<1x4x4x2xi1>)
 func.func @lists(%rows: tensor<4x5xi32>, %columns: tensor<?xi64>, %q: tensor<2x4x256x8xf32>) -> tensor<2x4x256x8xf32> {
   %o = attn.attention

@@ -65,6 +65,14 @@ public:
     return loaded->run(inputs, results, options);
   }
 
+  /// Computes what depends on masks, sparsities and extents alone, once for
+  /// many runs that have it in their options; see LoadedKernel.
+  llvm::Expected<std::shared_ptr<const Prepared>>
+  prepare(llvm::ArrayRef<TensorView> inputs,
+          const RunOptions &options = {}) const {
+    return loaded->prepare(inputs, options);
+  }
+
   /// Empty but for the size of the object and the stage "load", for a kernel
   /// that was loaded.
   const CompileReport &report() const { return *compileReport; }

@@ -25,6 +25,27 @@
 namespace attn {
 
 struct Executor;
+class LoadedKernel;
+
+/// What a kernel has found from the inputs that masks and sparsities read, for
+/// calls with inputs of the same extents, of which these hold the same: see
+/// LoadedKernel::prepare. It keeps the kernel.
+class Prepared {
+public:
+  virtual ~Prepared();
+  /// The memory that its tables take, on the kernel's device.
+  virtual size_t getBytes() const = 0;
+
+private:
+  friend class LoadedKernel;
+
+  std::shared_ptr<const LoadedKernel> kernel;
+  std::vector<Shape> shapes;
+  /// Of inputs that were read, by their number: scalars, and where changes are
+  /// looked for a hash of the elements.
+  std::vector<std::pair<size_t, std::string>> scalars;
+  std::vector<std::pair<size_t, uint64_t>> hashes;
+};
 
 struct RunOptions {
   /// The threads to run on; if null, the process's shared ones.
@@ -39,6 +60,9 @@ struct RunOptions {
   /// checks, and the stream may not be captured. On a CPU lists are always
   /// checked.
   bool checkLists = false;
+  /// What LoadedKernel::prepare of the same kernel has made, or null. It lives
+  /// as long as the call runs.
+  const Prepared *prepared = nullptr;
 };
 
 /// Which code a call runs.
@@ -56,7 +80,7 @@ struct CodeChoice {
 };
 
 /// A package whose code is ready to run, from any number of threads at once.
-class LoadedKernel {
+class LoadedKernel : public std::enable_shared_from_this<LoadedKernel> {
 public:
   virtual ~LoadedKernel();
 
@@ -78,6 +102,24 @@ public:
                   llvm::ArrayRef<TensorView> results,
                   const RunOptions &options) const;
 
+  /// Computes what depends on nothing but extents and the inputs of
+  /// getPreparedInputs: which tiles a mask needs, bits of lists. The calls that
+  /// are given the result leave that out, and their results have the same bits.
+  ///
+  /// Whoever calls with it says that these inputs hold what they held: other
+  /// contents are results of no program. With ATTN_CHECK_PREPARED=1 in the
+  /// environment when it was prepared, calls compare a hash of the contents;
+  /// they wait for the stream then, which may not be captured. Scalars and
+  /// extents are always compared. What differs is std::errc::invalid_argument.
+  ///
+  /// On a GPU this is work of the stream, and calls on other streams wait for
+  /// it. Of a kernel that computes nothing ahead it is empty.
+  llvm::Expected<std::shared_ptr<const Prepared>>
+  prepare(llvm::ArrayRef<TensorView> inputs, const RunOptions &options) const;
+
+  /// The inputs whose contents prepare reads, in their order.
+  virtual std::vector<size_t> getPreparedInputs() const { return {}; }
+
   /// Which code a call with these inputs runs, and why; only types and extents
   /// of the inputs are read.
   virtual llvm::Expected<CodeChoice>
@@ -90,6 +132,25 @@ protected:
   virtual llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
                               llvm::ArrayRef<TensorView> results,
                               const RunOptions &options) const = 0;
+
+  /// What prepare computes, from inputs that fit; by default nothing.
+  virtual llvm::Expected<std::shared_ptr<Prepared>>
+  computePrepared(llvm::ArrayRef<TensorView> inputs,
+                  const RunOptions &options) const;
+
+  /// Whether something was prepared by this kernel for such inputs.
+  virtual bool owns(const Prepared &prepared,
+                    llvm::ArrayRef<TensorView> inputs) const {
+    return &getKernelOf(prepared) == this;
+  }
+  static const LoadedKernel &getKernelOf(const Prepared &prepared) {
+    return *prepared.kernel;
+  }
+
+  /// The bytes of an input's elements in their order; those of memory that is
+  /// not the host's when the stream has come to that.
+  virtual llvm::Expected<std::string>
+  readElements(const TensorView &input, const RunOptions &options) const;
 
   /// The same of another kernel with the same inputs and results.
   static llvm::Error executeOf(const LoadedKernel &kernel,
@@ -107,6 +168,8 @@ protected:
   llvm::Error checkSites(llvm::ArrayRef<int64_t> status) const;
 
 private:
+  llvm::Error checkPrepared(llvm::ArrayRef<TensorView> inputs,
+                            const RunOptions &options) const;
   llvm::Error checkCall(llvm::ArrayRef<TensorView> inputs,
                         llvm::ArrayRef<TensorView> results) const;
 

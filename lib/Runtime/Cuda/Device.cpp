@@ -358,6 +358,17 @@ llvm::Error Event::synchronize() const {
   });
 }
 
+bool Event::isReached() const {
+  return device.getDriver().cuEventQuery(handle) == kSuccess;
+}
+
+llvm::Error Event::holdUp(void *stream) const {
+  return runOn(device, "waiting for an event", [&](const Driver &driver) {
+    return driver.cuStreamWaitEvent(static_cast<StreamHandle>(stream), handle,
+                                    /*flags=*/0);
+  });
+}
+
 llvm::Expected<double> Event::getMillisecondsSince(const Event &start) const {
   float milliseconds = 0;
   if (llvm::Error error =

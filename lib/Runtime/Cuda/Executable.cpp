@@ -1,93 +1,13 @@
 //===- Executable.cpp - GPU kernels, ready to launch ----------------------===//
 
-#include "attn/Runtime/Cuda/Executable.h"
-#include "Binding.h"
-#include "Checker.h"
-#include "Counters.h"
-#include "Loading.h"
+#include "ExecutableImpl.h"
+#include "Preparation.h"
 #include "Tables.h"
 #include "attn/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
-#include <algorithm>
-#include <atomic>
-#include <limits>
-#include <mutex>
 
 using namespace attn;
 using namespace attn::cuda;
-
-//===----------------------------------------------------------------------===//
-// What is loaded
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A variant in a context. `isReady` guards the rest.
-struct LoadedVariant {
-  std::atomic<bool> isReady{false};
-  ModuleHandle module = nullptr;
-  FunctionHandle function = nullptr;
-  std::vector<FunctionHandle> prologues, loops;
-  FunctionHandle combine = nullptr;
-  /// Blocks that a multiprocessor runs at the same time.
-  int occupancy = 0;
-  /// See BindingTarget.
-  uint64_t id = 0;
-  /// If the kernel has a counter.
-  Counters *counters = nullptr;
-};
-
-/// The variants of all launches in a context. The list of them only grows.
-struct LoadedProgram {
-  LoadedProgram(Device device, size_t numVariants)
-      : device(device), variants(numVariants) {}
-
-  Device device;
-  std::vector<LoadedVariant> variants;
-  Checker checker;
-  LoadedProgram *next = nullptr;
-};
-} // namespace
-
-struct Executable::Impl {
-  CudaProgram program;
-  size_t numOperands = 0;
-  /// The index of each launch's first variant in LoadedProgram.
-  std::vector<size_t> firstVariants;
-  size_t numVariants = 0;
-
-  std::atomic<LoadedProgram *> firstLoaded{nullptr};
-  /// Held while something is loaded.
-  std::mutex mutex;
-
-  ~Impl();
-  LoadedProgram *find(Device device) const;
-  /// Fails where the device does not run the program's code.
-  llvm::Expected<LoadedProgram *> getLoaded(Device device);
-  llvm::Error load(const Variant &variant, Device device,
-                   LoadedVariant &loaded);
-  llvm::Expected<LoadedVariant *> getVariant(LoadedProgram &loaded,
-                                             size_t launch, size_t variant);
-  /// Checks what all launches want of operands and stream, and does some work
-  /// with the context current.
-  llvm::Error onDevice(llvm::ArrayRef<TensorView> operands,
-                       const LaunchOptions &options,
-                       llvm::function_ref<llvm::Error(LoadedProgram &)> work);
-  llvm::Error launch(LoadedProgram &loaded, size_t index,
-                     llvm::ArrayRef<TensorView> operands,
-                     const LaunchOptions &options);
-  llvm::Error launchPrologues(const LoadedVariant &code, const Variant &variant,
-                              BindingTarget target, KernelSequence &sequence);
-  llvm::Error launchLoops(const LoadedVariant &code, const Variant &variant,
-                          BindingTarget target, bool isBehind,
-                          KernelSequence &sequence);
-  llvm::Error launchVariant(const LoadedVariant &code, const Variant &variant,
-                            BindingTarget target, int64_t tiles,
-                            KernelSequence &sequence);
-  llvm::Error launchCombine(const LoadedVariant &code, const Variant &variant,
-                            BindingTarget target, const LaunchExtents &extents,
-                            KernelSequence &sequence);
-};
 
 Executable::Impl::~Impl() {
   LoadedProgram *loaded = firstLoaded.load();
@@ -250,175 +170,8 @@ Executable::Impl::getVariant(LoadedProgram &loaded, size_t launch,
 }
 
 //===----------------------------------------------------------------------===//
-// Launching
+// Calls
 //===----------------------------------------------------------------------===//
-
-/// The blocks of a grid.
-static unsigned getNumBlocks(const Variant &variant, int64_t tiles, int numSMs,
-                             int occupancy) {
-  int64_t most = variant.persistent ? int64_t(numSMs) * occupancy : tiles;
-  return static_cast<unsigned>(std::min(tiles, most));
-}
-
-llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
-                                     llvm::ArrayRef<TensorView> operands,
-                                     const LaunchOptions &options) {
-  const LaunchInfo &info = program.launches[index];
-  Device device = loaded.device;
-  llvm::Expected<LaunchExtents> extents = getLaunchExtents(info.grid, operands);
-  if (!extents)
-    return extents.takeError();
-  size_t which = options.variant < 0
-                     ? pickVariant(info, *extents, device.getNumSMs(), operands)
-                     : options.variant;
-  if (which >= info.variants.size())
-    return makeArgumentError("expects a variant from 0 to " +
-                             llvm::Twine(info.variants.size() - 1) +
-                             ", but got " + llvm::Twine(which));
-  const Variant &variant = info.variants[which];
-  llvm::Expected<int64_t> tiles = getNumTiles(*extents, variant);
-  if (!tiles)
-    return tiles.takeError();
-  if (*tiles == 0 && variant.loops.empty())
-    return llvm::Error::success();
-
-  llvm::Expected<LoadedVariant *> code = getVariant(loaded, index, which);
-  if (!code)
-    return code.takeError();
-  BindingTarget target{device, (*code)->id, info.grid, operands, options.names};
-  target.packedHeads = countPackedHeads(*extents, variant.mostPackedHeads);
-  if (!program.scratch.empty())
-    target.firstTable = program.firstScratch;
-  if (Counters *counters = (*code)->counters) {
-    llvm::Expected<DevicePtr> counter = counters->take(options.stream);
-    if (!counter)
-      return counter.takeError();
-    target.counter = *counter;
-  }
-  KernelSequence sequence(device.getDriver(), options.stream,
-                          program.dependentLaunch);
-  if (LLVM_LIKELY(variant.tables.empty() && variant.loops.empty()))
-    return launchVariant(**code, variant, target, *tiles, sequence);
-  int64_t parts = getNumSplits(variant, *extents, device.getNumSMs(), operands);
-  llvm::Expected<Tables> tables =
-      Tables::allocate(device, options.stream, variant.firstTable,
-                       variant.tables, operands, parts);
-  if (!tables)
-    return tables.takeError();
-  target.operands = tables->getOperands();
-  target.firstTable = std::min(target.firstTable, variant.firstTable);
-  if (llvm::Error error = launchPrologues(**code, variant, target, sequence))
-    return error;
-  if (llvm::Error error = launchLoops(**code, variant, target,
-                                      /*isBehind=*/false, sequence))
-    return error;
-  if (*tiles != 0)
-    if (llvm::Error error =
-            launchVariant(**code, variant, target, *tiles * parts, sequence))
-      return error;
-  if (llvm::Error error = launchLoops(**code, variant, target,
-                                      /*isBehind=*/true, sequence))
-    return error;
-  if (variant.combine)
-    if (llvm::Error error =
-            launchCombine(**code, variant, target, *extents, sequence))
-      return error;
-  return tables->release();
-}
-
-/// Starts the kernels that fill tables, a warp or a block for each element or
-/// row.
-llvm::Error Executable::Impl::launchPrologues(const LoadedVariant &code,
-                                              const Variant &variant,
-                                              BindingTarget target,
-                                              KernelSequence &sequence) {
-  for (auto [prologue, function] :
-       llvm::zip_equal(variant.prologues, code.prologues)) {
-    target.id += kMaxParams;
-    const TensorView &table = target.operands[prologue.elements];
-    int64_t warps = Tables::getNumElements(table);
-    if (warps == 0)
-      continue;
-    if (prologue.byRow)
-      warps /= table.shape[table.rank - 1];
-    if (prologue.byBlock)
-      warps *= prologue.threads / kWarpThreads;
-    if (llvm::Error error =
-            launchWarps(target, {prologue.entry, function, prologue.threads},
-                        prologue.params, warps, sequence))
-      return error;
-  }
-  return llvm::Error::success();
-}
-
-/// Starts the kernels of loops before the variant's or behind it.
-llvm::Error Executable::Impl::launchLoops(const LoadedVariant &code,
-                                          const Variant &variant,
-                                          BindingTarget target, bool isBehind,
-                                          KernelSequence &sequence) {
-  target.id += kMaxParams * (1 + variant.prologues.size());
-  for (auto [loop, function] : llvm::zip_equal(variant.loops, code.loops)) {
-    target.id += kMaxParams;
-    if (loop.isBehind != isBehind)
-      continue;
-    llvm::Expected<int64_t> warps =
-        Tables::getProduct(loop.extents, target.operands);
-    if (!warps)
-      return warps.takeError();
-    if (*warps == 0)
-      continue;
-    // Threads compute the numbers of warps in 32 bits.
-    if (*warps > INT32_MAX)
-      return makeArgumentError("expects @" + loop.entry + " to need at most " +
-                               llvm::Twine(INT32_MAX) + " warps, but got " +
-                               llvm::Twine(*warps) +
-                               "; run a part of the batch at a time");
-    if (llvm::Error error =
-            launchWarps(target, {loop.entry, function, loop.threads},
-                        loop.params, *warps, sequence))
-      return error;
-  }
-  return llvm::Error::success();
-}
-
-/// Starts the kernel that combines the results of parts.
-llvm::Error Executable::Impl::launchCombine(const LoadedVariant &code,
-                                            const Variant &variant,
-                                            BindingTarget target,
-                                            const LaunchExtents &extents,
-                                            KernelSequence &sequence) {
-  target.id += kMaxParams * (1 + variant.prologues.size());
-  int64_t warps = 0;
-  if (llvm::MulOverflow(extents.batch * extents.heads,
-                        extents.rows * variant.combine->warpsPerRow, warps))
-    warps = std::numeric_limits<int64_t>::max();
-  // Threads compute the numbers of warps in 32 bits.
-  if (warps > INT32_MAX)
-    return makeArgumentError("expects @" + variant.combine->entry +
-                             " to need at most " + llvm::Twine(INT32_MAX) +
-                             " warps, but got " + llvm::Twine(warps) +
-                             "; run a part of the batch at a time");
-  return launchWarps(
-      target, {variant.combine->entry, code.combine, variant.combine->threads},
-      variant.combine->params, warps, sequence);
-}
-
-llvm::Error Executable::Impl::launchVariant(const LoadedVariant &code,
-                                            const Variant &variant,
-                                            BindingTarget target, int64_t tiles,
-                                            KernelSequence &sequence) {
-  ParamValues values;
-  if (llvm::Error error = bindParams(target, variant.params, values))
-    return error;
-  const Driver &driver = target.device.getDriver();
-  unsigned blocks =
-      getNumBlocks(variant, tiles, target.device.getNumSMs(), code.occupancy);
-  Result result = sequence.start(code.function, blocks, variant.threads,
-                                 variant.dynamicSharedBytes, values);
-  if (LLVM_LIKELY(result == kSuccess))
-    return llvm::Error::success();
-  return driver.check(result, "launching @" + variant.entry);
-}
 
 static llvm::Error checkOperands(llvm::ArrayRef<TensorView> operands,
                                  size_t numOperands) {
@@ -486,6 +239,10 @@ llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
   };
   auto launchAll = [&](LoadedProgram &loaded) -> llvm::Error {
     const CudaProgram &program = impl->program;
+    if (options.preparation)
+      if (llvm::Error error = OwnedPreparation::get(options).check(
+              impl.get(), loaded.device, options.stream))
+        return error;
     if (LLVM_LIKELY(program.scratch.empty()))
       return launchEach(loaded, operands);
     llvm::Expected<Tables> scratch =
@@ -498,6 +255,23 @@ llvm::Error Executable::launch(llvm::ArrayRef<TensorView> operands,
     return scratch->release();
   };
   return impl->onDevice(operands, options, launchAll);
+}
+
+llvm::Expected<std::unique_ptr<Preparation>>
+Executable::prepareTables(llvm::ArrayRef<TensorView> operands,
+                          const LaunchOptions &options) const {
+  std::unique_ptr<Preparation> made;
+  auto prepare = [&](LoadedProgram &loaded) -> llvm::Error {
+    llvm::Expected<std::unique_ptr<Preparation>> preparation =
+        impl->prepare(loaded, operands, options);
+    if (!preparation)
+      return preparation.takeError();
+    made = std::move(*preparation);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = impl->onDevice(operands, options, prepare))
+    return std::move(error);
+  return std::move(made);
 }
 
 llvm::Error Executable::checkLists(llvm::ArrayRef<TensorView> operands,

@@ -171,6 +171,56 @@ static llvm::Error checkWarpKernel(const std::string &entry, int32_t threads,
   return llvm::Error::success();
 }
 
+/// Whether a kernel reads contents by a parameter, and not only an extent.
+static bool isContent(const Param &param) {
+  return param.kind == ParamKind::Pointer || param.kind == ParamKind::Scalar;
+}
+
+/// Kernels fill tables in their order, and preparation reads nothing that is
+/// not there when tables are shared.
+static llvm::Error checkPreparation(const Variant &variant) {
+  ptrdiff_t numFilled = 0;
+  for (size_t i = 0; i < variant.prologues.size(); ++i) {
+    const PrologueKernel &prologue = variant.prologues[i];
+    size_t first = prologue.elements - variant.firstTable,
+           end = variant.tables.size();
+    if (i + 1 < variant.prologues.size()) {
+      end = variant.prologues[i + 1].elements - variant.firstTable;
+      if (end <= first)
+        return makeArgumentError("expects kernels to fill tables in their "
+                                 "order, but got @" +
+                                 prologue.entry + " before @" +
+                                 variant.prologues[i + 1].entry);
+    }
+    if (!variant.isPreparation(prologue))
+      continue;
+    for (const Param &param : prologue.params) {
+      size_t table = param.operand - variant.firstTable;
+      if (isContent(param) && param.operand >= variant.firstTable &&
+          (table >= end || !variant.tables[table].isPrepared))
+        return makeArgumentError("expects @" + prologue.entry +
+                                 " to read inputs and tables that are prepared "
+                                 "before, but got operand " +
+                                 llvm::Twine(param.operand));
+    }
+    for (; first < end && variant.tables[first].isPrepared;
+         ++first, ++numFilled)
+      if (variant.tables[first].isZero ||
+          llvm::any_of(variant.tables[first].extents,
+                       [](const TableExtent &e) { return e.isNumSplits; }))
+        return makeArgumentError(
+            "expects tables of @" + prologue.entry +
+            ", which are prepared, to be filled by it, and "
+            "for any number of parts");
+  }
+  if (numFilled != llvm::count_if(variant.tables, [](const TableInfo &table) {
+        return table.isPrepared;
+      }))
+    return makeArgumentError("expects each table that is prepared to be filled "
+                             "by preparation");
+  return llvm::Error::success();
+}
+
 static llvm::Error checkTables(const Variant &variant) {
   if (llvm::Error error = checkRange("the first table", variant.firstTable, 0,
                                      kMaxOperands - 1))
@@ -226,6 +276,8 @@ static llvm::Error checkTables(const Variant &variant) {
   for (const PrologueKernel &prologue : variant.prologues)
     if (llvm::Error error = check(prologue.params))
       return error;
+  if (llvm::Error error = checkPreparation(variant))
+    return error;
   for (const LoopKernel &loop : variant.loops)
     if (llvm::Error error = check(loop.params))
       return error;
@@ -342,6 +394,11 @@ llvm::Error CudaProgram::validate() const {
       if (llvm::Error error = checkVariant(variant))
         return error;
   }
+  if (std::vector<int32_t> read = getPreparedOperands();
+      !scratch.empty() && !read.empty() && read.back() >= firstScratch)
+    return makeArgumentError("expects preparation to read inputs, but got "
+                             "operand " +
+                             llvm::Twine(read.back()));
   for (const TableInfo &table : scratch)
     if (llvm::Error error =
             checkTable(table, firstScratch, firstScratch, /*hasSplits=*/false))
@@ -386,4 +443,18 @@ int64_t CudaProgram::getNumOperands() const {
   if (!checks.kernels.empty())
     last = std::max<int64_t>(last, checks.words - 1);
   return last + 1;
+}
+
+std::vector<int32_t> CudaProgram::getPreparedOperands() const {
+  std::vector<int32_t> operands;
+  for (const LaunchInfo &launch : launches)
+    for (const Variant &variant : launch.variants)
+      for (const PrologueKernel &prologue : variant.prologues)
+        for (const Param &param : prologue.params)
+          if (variant.isPreparation(prologue) && isContent(param) &&
+              param.operand < variant.firstTable)
+            operands.push_back(param.operand);
+  llvm::sort(operands);
+  operands.erase(llvm::unique(operands), operands.end());
+  return operands;
 }

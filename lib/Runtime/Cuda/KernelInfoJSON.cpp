@@ -64,6 +64,7 @@ static void describe(Archive &archive, TableInfo &table) {
   archive("element_bytes", table.elementBytes);
   archive("extents", table.extents);
   archive("is_zero", table.isZero);
+  archive("is_prepared", table.isPrepared);
 }
 
 template <typename Archive>

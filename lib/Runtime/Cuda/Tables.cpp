@@ -44,9 +44,9 @@ static llvm::Expected<MemPoolHandle> getPool(const Device &device) {
 }
 
 Tables::Tables(Tables &&other) noexcept
-    : driver(other.driver), stream(other.stream),
+    : driver(other.driver), stream(other.stream), firstTable(other.firstTable),
       memory(std::exchange(other.memory, 0)), extents(std::move(other.extents)),
-      operands(std::move(other.operands)) {}
+      bytes(std::move(other.bytes)), operands(std::move(other.operands)) {}
 
 Tables::~Tables() { llvm::consumeError(release()); }
 
@@ -122,15 +122,14 @@ static DType getTableType(int32_t bytes) {
   }
 }
 
-llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
-                                        int32_t firstTable,
-                                        llvm::ArrayRef<TableInfo> infos,
-                                        llvm::ArrayRef<TensorView> operands,
-                                        int64_t parts) {
-  Tables tables(device.getDriver(), stream);
+llvm::Expected<Tables> Tables::layOut(const Device &device, void *stream,
+                                      int32_t firstTable,
+                                      llvm::ArrayRef<TableInfo> infos,
+                                      llvm::ArrayRef<TensorView> operands,
+                                      int64_t parts) {
+  Tables tables(device.getDriver(), stream, firstTable);
   tables.operands.assign(operands.begin(), operands.begin() + firstTable);
-  int64_t total = 0;
-  std::vector<int64_t> offsets, numRows;
+  std::vector<int64_t> numRows;
   for (const TableInfo &table : infos) {
     size_t first = tables.extents.size(), rank = table.extents.size();
     tables.extents.resize(first + 2 * rank);
@@ -151,39 +150,73 @@ llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
     for (size_t dim = 0; dim + 1 < rank; ++dim)
       rows *= tables.extents[first + dim];
     numRows.push_back(rows);
-    offsets.push_back(total);
-    total += llvm::alignTo(bytes, kAlignment);
-  }
-  if (total != 0) {
-    llvm::Expected<MemPoolHandle> pool = getPool(device);
-    if (!pool)
-      return pool.takeError();
-    const Driver &driver = device.getDriver();
-    if (llvm::Error error = driver.check(
-            driver.cuMemAllocFromPoolAsync(&tables.memory, total, *pool,
-                                           static_cast<StreamHandle>(stream)),
-            "taking " + llvm::Twine(total) + " bytes for tables of a launch"))
-      return std::move(error);
+    tables.bytes.push_back(bytes);
   }
   // The numbers stay where they are from here on.
   const int64_t *next = tables.extents.data();
-  for (auto [table, offset] : llvm::zip_equal(infos, offsets)) {
+  for (const TableInfo &table : infos) {
     auto rank = static_cast<int64_t>(table.extents.size());
     tables.operands.push_back(
-        {reinterpret_cast<void *>(tables.memory + offset),
-         static_cast<int32_t>(getTableType(table.elementBytes)), rank, next,
-         next + rank});
+        {nullptr, static_cast<int32_t>(getTableType(table.elementBytes)), rank,
+         next, next + rank});
     next += 2 * rank;
   }
-  for (auto [table, view] : llvm::zip_equal(
-           infos, llvm::ArrayRef(tables.operands).drop_front(firstTable)))
-    if (int64_t bytes = getNumElements(view) * table.elementBytes;
-        table.isZero && bytes != 0)
-      if (llvm::Error error = device.getDriver().check(
-              device.getDriver().cuMemsetD8Async(
-                  reinterpret_cast<DevicePtr>(view.data), 0, bytes,
-                  static_cast<StreamHandle>(stream)),
-              "clearing a table of a launch"))
-        return std::move(error);
   return std::move(tables);
+}
+
+int64_t Tables::getRoom(size_t table) const {
+  return static_cast<int64_t>(llvm::alignTo(bytes[table], kAlignment));
+}
+
+llvm::Error Tables::takeMemory(const Device &device) {
+  int64_t total = 0;
+  for (size_t table = 0; table < bytes.size(); ++table)
+    if (!operands[firstTable + table].data)
+      total += getRoom(table);
+  if (total == 0)
+    return llvm::Error::success();
+  llvm::Expected<MemPoolHandle> pool = getPool(device);
+  if (!pool)
+    return pool.takeError();
+  if (llvm::Error error = driver->check(
+          driver->cuMemAllocFromPoolAsync(&memory, total, *pool,
+                                          static_cast<StreamHandle>(stream)),
+          "taking " + llvm::Twine(total) + " bytes for tables of a launch"))
+    return error;
+  DevicePtr next = memory;
+  for (size_t table = 0; table < bytes.size(); ++table)
+    if (!operands[firstTable + table].data) {
+      place(table, next);
+      next += getRoom(table);
+    }
+  return llvm::Error::success();
+}
+
+llvm::Error Tables::clear(llvm::ArrayRef<TableInfo> infos) {
+  for (auto [table, view] :
+       llvm::zip_equal(infos, llvm::ArrayRef(operands).drop_front(firstTable)))
+    if (int64_t size = getNumElements(view) * table.elementBytes;
+        table.isZero && size != 0)
+      if (llvm::Error error = driver->check(
+              driver->cuMemsetD8Async(reinterpret_cast<DevicePtr>(view.data), 0,
+                                      size, static_cast<StreamHandle>(stream)),
+              "clearing a table of a launch"))
+        return error;
+  return llvm::Error::success();
+}
+
+llvm::Expected<Tables> Tables::allocate(const Device &device, void *stream,
+                                        int32_t firstTable,
+                                        llvm::ArrayRef<TableInfo> infos,
+                                        llvm::ArrayRef<TensorView> operands,
+                                        int64_t parts) {
+  llvm::Expected<Tables> tables =
+      layOut(device, stream, firstTable, infos, operands, parts);
+  if (!tables)
+    return tables;
+  if (llvm::Error error = tables->takeMemory(device))
+    return error;
+  if (llvm::Error error = tables->clear(infos))
+    return error;
+  return tables;
 }

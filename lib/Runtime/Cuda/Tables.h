@@ -19,7 +19,16 @@ namespace attn::cuda {
 class Tables {
 public:
   /// `operands` are those of the caller, in host memory, and the first table is
-  /// operand `firstTable`. The keys of a tile have so many parts.
+  /// operand `firstTable`. The keys of a tile have so many parts. Tables have
+  /// no memory yet.
+  static llvm::Expected<Tables> layOut(const Device &device, void *stream,
+                                       int32_t firstTable,
+                                       llvm::ArrayRef<TableInfo> infos,
+                                       llvm::ArrayRef<TensorView> operands,
+                                       int64_t parts = 1);
+  /// Takes memory for those that have none.
+  llvm::Error takeMemory(const Device &device);
+  /// Both, with zeros where tables are to have them.
   static llvm::Expected<Tables> allocate(const Device &device, void *stream,
                                          int32_t firstTable,
                                          llvm::ArrayRef<TableInfo> infos,
@@ -38,18 +47,28 @@ public:
   static llvm::Expected<int64_t>
   getProduct(llvm::ArrayRef<TableExtent> extents,
              llvm::ArrayRef<TensorView> operands);
+  /// The bytes of a table, and those up to the next one.
+  int64_t getBytes(size_t table) const { return bytes[table]; }
+  int64_t getRoom(size_t table) const;
+  /// Tells where a table lies that somebody else has memory for.
+  void place(size_t table, DevicePtr address) {
+    operands[firstTable + table].data = reinterpret_cast<void *>(address);
+  }
+  /// Sets those to zero that `infos` says start with zeros.
+  llvm::Error clear(llvm::ArrayRef<TableInfo> infos);
   /// Gives the memory back once what the stream has so far is done.
   llvm::Error release();
 
 private:
-  Tables(const Driver &driver, void *stream)
-      : driver(&driver), stream(stream) {}
+  Tables(const Driver &driver, void *stream, int32_t firstTable)
+      : driver(&driver), stream(stream), firstTable(firstTable) {}
 
   const Driver *driver;
   void *stream;
+  int32_t firstTable;
   DevicePtr memory = 0;
-  /// Shapes and strides of the tables.
-  std::vector<int64_t> extents;
+  /// Shapes and strides of the tables, and their bytes.
+  std::vector<int64_t> extents, bytes;
   llvm::SmallVector<TensorView, 12> operands;
 };
 

@@ -1,5 +1,6 @@
 //===- CudaKernel.cpp - Kernel packages on a GPU --------------------------===//
 
+#include "Views.h"
 #include "attn/Runtime/Cuda/Device.h"
 #include "attn/Runtime/Cuda/Executable.h"
 #include "attn/Runtime/LoadedKernel.h"
@@ -8,6 +9,38 @@
 using namespace attn;
 
 namespace {
+/// Results as a caller would allocate them, without memory.
+class FutureResults {
+public:
+  FutureResults(const KernelMetadata &metadata, std::vector<Shape> sizes)
+      : shapes(std::move(sizes)) {
+    strides.reserve(shapes.size());
+    for (auto [info, shape] : llvm::zip_equal(metadata.results, shapes)) {
+      Shape &own = strides.emplace_back(shape.size(), 1);
+      for (size_t dim = shape.size(); dim-- > 1;)
+        own[dim - 1] = own[dim] * std::max<int64_t>(shape[dim], 1);
+      views.push_back({nullptr, int32_t(info.dtype), int64_t(shape.size()),
+                       shape.data(), own.data()});
+    }
+  }
+
+  llvm::ArrayRef<TensorView> getViews() const { return views; }
+
+private:
+  std::vector<Shape> shapes, strides;
+  llvm::SmallVector<TensorView, 4> views;
+};
+
+class CudaPrepared final : public Prepared {
+public:
+  explicit CudaPrepared(std::unique_ptr<cuda::Preparation> tables)
+      : tables(std::move(tables)) {}
+
+  size_t getBytes() const override { return tables->getBytes(); }
+
+  std::unique_ptr<cuda::Preparation> tables;
+};
+
 class CudaKernel : public LoadedKernel {
 public:
   CudaKernel(KernelPackage package, cuda::Executable executable);
@@ -17,10 +50,18 @@ public:
   llvm::Expected<CodeChoice>
   explain(llvm::ArrayRef<TensorView> inputs) const override;
 
+  std::vector<size_t> getPreparedInputs() const override;
+
 protected:
   llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
                       llvm::ArrayRef<TensorView> results,
                       const RunOptions &options) const override;
+  llvm::Expected<std::shared_ptr<Prepared>>
+  computePrepared(llvm::ArrayRef<TensorView> inputs,
+                  const RunOptions &options) const override;
+  llvm::Expected<std::string>
+  readElements(const TensorView &input,
+               const RunOptions &options) const override;
 
 private:
   cuda::Executable executable;
@@ -60,17 +101,9 @@ CudaKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
     llvm::consumeError(device.takeError());
     return choice;
   }
-  // Results as a caller would allocate them.
+  FutureResults results(getMetadata(), std::move(*shapes));
   llvm::SmallVector<TensorView, 16> operands(inputs);
-  std::vector<Shape> strides;
-  strides.reserve(shapes->size());
-  for (auto [info, shape] : llvm::zip_equal(getMetadata().results, *shapes)) {
-    Shape &own = strides.emplace_back(shape.size(), 1);
-    for (size_t dim = shape.size(); dim-- > 1;)
-      own[dim - 1] = own[dim] * std::max<int64_t>(shape[dim], 1);
-    operands.push_back({nullptr, int32_t(info.dtype), int64_t(shape.size()),
-                        shape.data(), own.data()});
-  }
+  llvm::append_range(operands, results.getViews());
   for (const cuda::LaunchInfo &launch : getPackage().program->launches) {
     llvm::Expected<cuda::LaunchExtents> extents =
         cuda::getLaunchExtents(launch.grid, operands);
@@ -92,6 +125,9 @@ llvm::Error CudaKernel::execute(llvm::ArrayRef<TensorView> inputs,
   cuda::LaunchOptions launch;
   launch.stream = options.stream;
   launch.names = names;
+  if (options.prepared)
+    launch.preparation =
+        static_cast<const CudaPrepared *>(options.prepared)->tables.get();
   if (options.checkLists) {
     llvm::SmallVector<int64_t, 0> status(2 * getMetadata().sites.size(),
                                          kNoIndex);
@@ -101,6 +137,60 @@ llvm::Error CudaKernel::execute(llvm::ArrayRef<TensorView> inputs,
       return error;
   }
   return executable.launch(operands, launch);
+}
+
+std::vector<size_t> CudaKernel::getPreparedInputs() const {
+  std::vector<int32_t> operands = executable.getProgram().getPreparedOperands();
+  return {operands.begin(), operands.end()};
+}
+
+llvm::Expected<std::shared_ptr<Prepared>>
+CudaKernel::computePrepared(llvm::ArrayRef<TensorView> inputs,
+                            const RunOptions &options) const {
+  llvm::Expected<std::vector<Shape>> shapes = getResultShapes(inputs);
+  if (!shapes)
+    return shapes.takeError();
+  FutureResults results(getMetadata(), std::move(*shapes));
+  llvm::SmallVector<TensorView, 16> operands(inputs);
+  llvm::append_range(operands, results.getViews());
+  cuda::LaunchOptions launch;
+  launch.stream = options.stream;
+  launch.names = names;
+  llvm::Expected<std::unique_ptr<cuda::Preparation>> tables =
+      executable.prepareTables(operands, launch);
+  if (!tables)
+    return tables.takeError();
+  return std::make_shared<CudaPrepared>(std::move(*tables));
+}
+
+llvm::Expected<std::string>
+CudaKernel::readElements(const TensorView &input,
+                         const RunOptions &options) const {
+  std::optional<Span> span = getSpan(input);
+  // Known from the check of the call.
+  if (!span || span->last == span->first)
+    return std::string();
+  llvm::Expected<cuda::Device> device = cuda::Device::current();
+  if (!device)
+    return device.takeError();
+  const cuda::Driver &driver = device->getDriver();
+  cuda::ContextScope scope(driver, device->getContext());
+  if (llvm::Error error = scope.takeError())
+    return std::move(error);
+  auto *stream = static_cast<cuda::StreamHandle>(options.stream);
+  std::string bytes(span->last - span->first, '\0');
+  if (llvm::Error error =
+          driver.check(driver.cuMemcpyDtoHAsync(bytes.data(), span->first,
+                                                bytes.size(), stream),
+                       "reading an input to see whether it has changed"))
+    return std::move(error);
+  if (llvm::Error error = driver.check(driver.cuStreamSynchronize(stream),
+                                       "waiting for a stream"))
+    return std::move(error);
+  TensorView copy = input;
+  copy.data =
+      bytes.data() + (reinterpret_cast<uintptr_t>(input.data) - span->first);
+  return LoadedKernel::readElements(copy, options);
 }
 
 llvm::Expected<std::shared_ptr<const LoadedKernel>>
@@ -116,6 +206,12 @@ attn::loadCudaKernel(KernelPackage package) {
         "expects a GPU program of at most " + llvm::Twine(numTensors) +
         " inputs and results, but got one of " +
         llvm::Twine(package.program->getNumOperands()));
+  auto numInputs = static_cast<int64_t>(metadata.inputs.size());
+  for (int32_t operand : package.program->getPreparedOperands())
+    if (operand >= numInputs)
+      return llvm::createStringError(
+          "expects preparation to read inputs, but got operand " +
+          llvm::Twine(operand) + " of " + llvm::Twine(numInputs) + " inputs");
   llvm::Expected<cuda::Executable> executable =
       cuda::Executable::load(*package.program);
   if (!executable)

@@ -88,5 +88,8 @@ llvm::Error LoadedKernel::run(llvm::ArrayRef<TensorView> inputs,
                               const RunOptions &options) const {
   if (llvm::Error error = checkCall(inputs, results))
     return error;
+  if (options.prepared)
+    if (llvm::Error error = checkPrepared(inputs, options))
+      return error;
   return execute(inputs, results, options);
 }

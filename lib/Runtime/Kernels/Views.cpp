@@ -63,16 +63,7 @@ llvm::Error attn::checkTypes(llvm::StringRef what,
 // Memory
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The bytes of a tensor: `last` is the one past the end. Both are null for a
-/// tensor without elements.
-struct Span {
-  uintptr_t first = 0, last = 0;
-};
-} // namespace
-
-/// Fails if the bytes do not fit the address space.
-static std::optional<Span> getSpan(const TensorView &view) {
+std::optional<Span> attn::getSpan(const TensorView &view) {
   if (llvm::is_contained(getShape(view), 0))
     return Span();
   // Distances of the first and the last element from the origin.

@@ -19,6 +19,14 @@ llvm::Error checkTypes(llvm::StringRef what,
                        llvm::ArrayRef<TensorInfo> expected,
                        llvm::ArrayRef<TensorView> views);
 
+/// The bytes from the first of a tensor's elements to behind the last one.
+struct Span {
+  uintptr_t first = 0, last = 0;
+};
+/// Both ends are 0 for a tensor without elements. Fails if the bytes do not fit
+/// the address space.
+std::optional<Span> getSpan(const TensorView &view);
+
 /// Checks addresses and strides. To be called after checkTypes.
 llvm::Error checkMemory(llvm::StringRef what,
                         llvm::ArrayRef<TensorInfo> expected,

@@ -15,6 +15,7 @@
 // CHECK: gpu.func @documents_prologue2(
 // CHECK: gpu.func @documents(
 // CHECK-SAME: hopper.tables = {first = 6 : i64, tables = [
+// CHECK-SAME: prepared}
 // CHECK: hopper.work_loop (%[[B:.*]], %{{.*}}, %{{.*}}, %{{.*}}) in
 // CHECK-COUNT-4: attn.gather %{{.*}}[%[[B]], %{{.*}}, %{{.*}}] mask %{{.*}} -> i32
 // CHECK: hopper.step "load_q" in "load"
@@ -75,6 +76,30 @@ func.func @in_order(%q: !q, %k: !k, %v: !k, %o: !q, %doc: tensor<2x?xi32>) -> !q
         %x = tensor.extract %d[%b, %i] : tensor<2x?xi32>
         %y = tensor.extract %d[%b, %j] : tensor<2x?xi32>
         %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %r : !q
+}
+
+// What reads the queries is no preparation, whatever else reads them.
+
+// CHECK-LABEL: gpu.func @queries_are_read_by_the_mask(
+// CHECK-SAME: hopper.tables = {first = 6 : i64
+// CHECK-NOT: prepared
+// CHECK: gpu.return
+func.func @queries_are_read_by_the_mask(%q: !q, %k: !k, %v: !k, %o: !q, %doc: tensor<2x?xi32>) -> !q {
+  %r = attn.attention schedule #schedule ins(%q, %k, %v : !q, !k, !k)
+      captures(%doc, %q : tensor<2x?xi32>, !q)
+      outs(%o : !q)
+      mask(%b, %h, %i, %j, %d, %w) {
+        %x = tensor.extract %d[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %d[%b, %j] : tensor<2x?xi32>
+        %c0 = arith.constant 0 : index
+        %zero = arith.constant 0.0 : bf16
+        %f = tensor.extract %w[%b, %h, %i, %c0] : !q
+        %same = arith.cmpi eq, %x, %y : i32
+        %large = arith.cmpf ogt, %f, %zero : bf16
+        %p = arith.andi %same, %large : i1
         attn.yield %p : i1
       }
   return %r : !q

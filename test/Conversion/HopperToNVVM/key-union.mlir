@@ -25,9 +25,9 @@
 // LAUNCH-SAME: nvvm.maxntid = array<i32: 256>, nvvm.minctasm = 4 : i32
 // LAUNCH: {alignment = 16 : i64, kind = "pointer", operand = 1 : i64}, {alignment = 16 : i64, dim = 0 : i64, kind = "stride", operand = 1 : i64}
 // LAUNCH-SAME: hopper.tables = {first = 6 : i64, tables = [
-// LAUNCH-SAME: {bytes = 4 : i64, extents = [{extent = 1 : i64}, {dim = 0 : i64, divisor = 1 : i64, operand = 3 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 0 : i64}, {extent = 2 : i64}]}
-// LAUNCH-SAME: {bytes = 4 : i64, extents = [{dim = 0 : i64, divisor = 64 : i64, operand = 4 : i64, plus_rows = 6 : i64}, {extent = 64 : i64}]}
-// LAUNCH-SAME: {bytes = 4 : i64, extents = [{dim = 0 : i64, divisor = 64 : i64, operand = 4 : i64, plus_rows = 6 : i64}, {extent = 2 : i64}, {extent = 64 : i64}]}
+// LAUNCH-SAME: {bytes = 4 : i64, extents = [{extent = 1 : i64}, {dim = 0 : i64, divisor = 1 : i64, operand = 3 : i64}, {dim = 2 : i64, divisor = 64 : i64, operand = 0 : i64}, {extent = 2 : i64}], prepared}
+// LAUNCH-SAME: {bytes = 4 : i64, extents = [{dim = 0 : i64, divisor = 64 : i64, operand = 4 : i64, plus_rows = 6 : i64}, {extent = 64 : i64}], prepared}
+// LAUNCH-SAME: {bytes = 4 : i64, extents = [{dim = 0 : i64, divisor = 64 : i64, operand = 4 : i64, plus_rows = 6 : i64}, {extent = 2 : i64}, {extent = 64 : i64}], prepared}
 
 // Lists are read twice. Whether a bit is set is looked up while others set more.
 // CHECK: .visible .entry f_prologue0(

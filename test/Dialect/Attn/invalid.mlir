@@ -933,3 +933,21 @@ func.func private @result_name_type() -> (tensor<f32> {attn.name})
 
 // expected-error@+1 {{expects names of results to be unique, but got 'x' for results 0 and 1}}
 func.func private @result_name_twice() -> (tensor<f32> {attn.name = "x"}, tensor<f32> {attn.name = "x"})
+
+// -----
+
+func.func @preparation_has_no_value(%n: index) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expects 'attn.preparation' to have no value, but got 1 : i32}}
+  scf.for %i = %c0 to %n step %n {
+  } {attn.preparation = 1 : i32}
+  return
+}
+
+// -----
+
+func.func @preparation_is_a_loop(%n: index) {
+  // expected-error @below {{expects 'attn.preparation' to be of a loop that fills tables}}
+  %x = arith.addi %n, %n {attn.preparation} : index
+  return
+}

@@ -197,6 +197,61 @@ TEST(Run, TakesThreadsAndPools) {
             std::string::npos);
 }
 
+TEST(Run, TakesWhatWasPrepared) {
+  Owner<attnKernel> kernel = compile(kMean), other = compile(kMean);
+  MeanTensors tensors;
+  attnPrepared *prepared = nullptr;
+  expectSuccess(attnKernelPrepare, kernel.get(), tensors.inputs, size_t(3),
+                static_cast<const attnRunOptions *>(nullptr), &prepared);
+  ASSERT_NE(prepared, nullptr);
+  // There are no tables on a CPU.
+  EXPECT_EQ(attnPreparedSize(prepared), 0u);
+  attnRunOptions options = {};
+  options.struct_size = sizeof(options);
+  options.prepared = prepared;
+  EXPECT_EQ(run(kernel, tensors, &options).status, ATTN_OK);
+  tensors.expectMeans();
+  // Of another kernel, and for other extents.
+  Outcome outcome = run(other, tensors, &options);
+  EXPECT_EQ(outcome.status, ATTN_INVALID_ARGUMENT);
+  EXPECT_NE(outcome.message.find("itself has prepared"), std::string::npos);
+  Floats longer{{1, 2, 5, 2}, 1.0f}, o{{1, 2, 5, 4}, 0}, lse{{1, 2, 5}, 0};
+  tensors.inputs[0] = longer.view();
+  tensors.results[0] = o.view();
+  tensors.results[1] = lse.view();
+  outcome = run(kernel, tensors, &options);
+  EXPECT_EQ(outcome.status, ATTN_INVALID_ARGUMENT);
+  EXPECT_NE(outcome.message.find("which it was prepared for, but got 1x2x5x2"),
+            std::string::npos);
+  // It keeps the kernel.
+  kernel.reset();
+  attnPreparedDestroy(prepared);
+  attnPreparedDestroy(nullptr);
+  EXPECT_EQ(attnPreparedSize(nullptr), 0u);
+}
+
+TEST(Run, PreparesNothingOfNothing) {
+  Owner<attnKernel> kernel = compile(kMean);
+  MeanTensors tensors;
+  const attnRunOptions *none = nullptr;
+  attnPrepared *prepared = nullptr;
+  auto prepare = [&](const attnKernel *of, size_t count,
+                     const attnRunOptions *options, attnPrepared **out) {
+    return call(attnKernelPrepare, of, tensors.inputs, count, options, out);
+  };
+  EXPECT_EQ(prepare(nullptr, 3, none, &prepared).status, ATTN_INVALID_ARGUMENT);
+  EXPECT_EQ(prepare(kernel.get(), 3, none, nullptr).status,
+            ATTN_INVALID_ARGUMENT);
+  EXPECT_EQ(prepare(kernel.get(), 2, none, &prepared).message,
+            "expects 3 inputs, but got 2");
+  attnRunOptions options = {};
+  options.struct_size = sizeof(options);
+  options.threads = -1;
+  EXPECT_EQ(prepare(kernel.get(), 3, &options, &prepared).message,
+            "expects 0 or more threads, but got -1");
+  EXPECT_EQ(prepared, nullptr);
+}
+
 TEST(Run, WorksInSeveralThreads) {
   Owner<attnKernel> kernel = compile(kMean);
   std::vector<std::thread> threads;

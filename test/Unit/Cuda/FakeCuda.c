@@ -663,8 +663,21 @@ API int cuEventRecord(struct Event *event, struct Stream *stream) {
   return SUCCESS;
 }
 
+API int cuEventQuery(struct Event *event) {
+  ENTER();
+  return SUCCESS;
+}
+
+API int cuStreamWaitEvent(struct Stream *stream, struct Event *event,
+                          unsigned flags) {
+  ENTER();
+  note("wait for event%s\n", stream ? " stream" : "");
+  return SUCCESS;
+}
+
 API int cuEventSynchronize(struct Event *event) {
   ENTER();
+  note("reach event\n");
   return SUCCESS;
 }
 

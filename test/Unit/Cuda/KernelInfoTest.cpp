@@ -113,7 +113,7 @@ static json::Object &getFirst(json::Object &object, llvm::StringRef field) {
 TEST(KernelInfoTest, otherJSON) {
   EXPECT_EQ(getErrorOf([](json::Object &) {}), "");
   EXPECT_EQ(getErrorOf([](json::Object &program) { program["version"] = 9; }),
-            "expects a GPU program of version 12, but got version 9");
+            "expects a GPU program of version 13, but got version 9");
   EXPECT_TRUE(
       contains(getErrorOf([](json::Object &program) { program.erase("chip"); }),
                "chip"));
@@ -315,6 +315,55 @@ TEST(KernelInfoTest, validateTables) {
   EXPECT_EQ(
       getErrorWith([](Variant &v) { v.prologues[0].params[0].alignment = 3; }),
       "expects the alignment of a parameter to be 1, 2, 4, 8 or 16, but got 3");
+}
+
+TEST(KernelInfoTest, validatePreparation) {
+  auto getErrorWith = [](const std::function<void(CudaProgram &)> &edit) {
+    CudaProgram program = makeProgramWithTables();
+    program.scratch.clear();
+    Variant &variant = program.launches[0].variants[0];
+    variant.tables[0].isPrepared = true;
+    edit(program);
+    return getText(program.validate());
+  };
+  auto variantOf = [](CudaProgram &program) -> Variant & {
+    return program.launches[0].variants[0];
+  };
+  EXPECT_EQ(getErrorWith([](CudaProgram &p) {
+              EXPECT_EQ(p.getPreparedOperands(), std::vector<int32_t>{4});
+              CudaProgram copy = get(CudaProgram::fromBytes(p.toBytes()));
+              EXPECT_TRUE(copy.launches[0].variants[0].tables[0].isPrepared);
+              EXPECT_FALSE(copy.launches[0].variants[0].tables[1].isPrepared);
+            }),
+            "");
+  // What is not there when tables are shared.
+  EXPECT_EQ(getErrorWith([&](CudaProgram &p) {
+              variantOf(p).prologues[0].params[0].operand = 6;
+            }),
+            "expects @fill to read inputs and tables that are prepared before, "
+            "but got operand 6");
+  EXPECT_EQ(getErrorWith([](CudaProgram &p) {
+              p.firstScratch = 4;
+              p.scratch.resize(1);
+              p.scratch[0].extents.resize(1);
+            }),
+            "expects preparation to read inputs, but got operand 4");
+  // Who fills them.
+  EXPECT_EQ(getErrorWith(
+                [&](CudaProgram &p) { variantOf(p).tables[0].isZero = true; }),
+            "expects tables of @fill, which are prepared, to be filled by it, "
+            "and for any number of parts");
+  EXPECT_EQ(getErrorWith([&](CudaProgram &p) {
+              variantOf(p).prologues[0].elements = 6;
+              variantOf(p).prologues[0].params[1].operand = 6;
+            }),
+            "expects each table that is prepared to be filled by preparation");
+  EXPECT_EQ(getErrorWith([&](CudaProgram &p) {
+              variantOf(p).prologues.push_back(variantOf(p).prologues[0]);
+              variantOf(p).prologues[1].entry = "again";
+            }),
+            "expects kernels to fill tables in their order, but got @fill "
+            "before @again");
 }
 
 TEST(KernelInfoTest, partsAsBytes) {

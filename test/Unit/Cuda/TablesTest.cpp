@@ -179,6 +179,142 @@ TEST_F(TablesTest, areSharedByLaunches) {
   EXPECT_EQ(executable.getProgram().getNumOperands(), 2);
 }
 
+//===----------------------------------------------------------------------===//
+// Tables that launches share
+//===----------------------------------------------------------------------===//
+
+/// The table is prepared, from an input in device memory.
+static CudaProgram prepare(CudaProgram program) {
+  Variant &variant = program.launches[0].variants[0];
+  variant.tables[0].isPrepared = true;
+  variant.prologues[0].params[0].operand = 2;
+  return program;
+}
+
+TEST_F(TablesTest, areFilledOnceForManyLaunches) {
+  Executable executable = get(Executable::load(prepare(makeProgram())));
+  EXPECT_EQ(executable.getProgram().getPreparedOperands(),
+            std::vector<int32_t>{2});
+  auto preparation = get(executable.prepareTables(getViews()));
+  EXPECT_EQ(preparation->getBytes(), 256u);
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill on 0 grid 2,1,1"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch kernel"));
+  LaunchOptions options;
+  options.preparation = preparation.get();
+  for (int i = 0; i < 2; ++i) {
+    fakeCudaClear();
+    EXPECT_EQ(launch(executable, options), "");
+    EXPECT_STREQ(
+        fakeCudaGetLog(),
+        i == 0 ? "capture mode 2\n"
+                 "capture mode 0\n"
+                 "launch kernel on 0 grid 18,1,1 block 384,1,1 shared 200000\n"
+               : "launch kernel on 0 grid 18,1,1 block 384,1,1 shared "
+                 "200000\n");
+    EXPECT_NE(getValue<DevicePtr>(2), 0u);
+  }
+  // Without it they are filled each time.
+  fakeCudaClear();
+  EXPECT_EQ(launch(executable), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill"));
+}
+
+TEST_F(TablesTest, ofWhichSomeAreShared) {
+  // A second table, of parts of q, k or v, which each launch fills.
+  CudaProgram program = prepare(makeProgram());
+  Variant &variant = getVariant(program);
+  variant.tables.push_back(variant.tables[0]);
+  variant.tables[1].isPrepared = false;
+  variant.prologues.push_back(variant.prologues[0]);
+  variant.prologues[1].entry = "own";
+  variant.prologues[1].elements = 5;
+  Executable executable = get(Executable::load(std::move(program)));
+  auto preparation = get(executable.prepareTables(getViews()));
+  EXPECT_EQ(preparation->getBytes(), 256u);
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch own"));
+  LaunchOptions options;
+  options.preparation = preparation.get();
+  fakeCudaClear();
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "take 256 on 0\nlaunch own"));
+  EXPECT_FALSE(contains(fakeCudaGetLog(), "launch fill"));
+}
+
+TEST_F(TablesTest, sharedOnStreamsAndInGraphs) {
+  Executable executable = get(Executable::load(prepare(makeProgram())));
+  Stream stream = get(Stream::create(device));
+  auto preparation = get(executable.prepareTables(getViews()));
+  LaunchOptions options;
+  options.stream = stream.getHandle();
+  options.preparation = preparation.get();
+  // Not yet filled: the stream waits, or for a graph the host.
+  fakeCudaClear();
+  fakeCudaFail("cuEventQuery", 600);
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "wait for event stream\n"));
+  fakeCudaClear();
+  fakeCudaFail("cuEventQuery", 600);
+  fakeCudaSetCapturing(true);
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "reach event\n"));
+  EXPECT_EQ(getText(executable.prepareTables(getViews(), options)),
+            "expects a stream that is not captured: prepare before the graph");
+  fakeCudaSetCapturing(false);
+  // It is known from then on.
+  fakeCudaClear();
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_EQ(fakeCudaGetCount("cuEventQuery"), 0);
+}
+
+TEST_F(TablesTest, thatAreOfAnotherLaunch) {
+  Executable executable = get(Executable::load(prepare(makeProgram())));
+  Executable other = get(Executable::load(prepare(makeProgram())));
+  auto preparation = get(executable.prepareTables(getViews()));
+  LaunchOptions options;
+  options.preparation = preparation.get();
+  EXPECT_EQ(launch(other, options),
+            "expects tables that the same kernel has prepared, but got those "
+            "of another one");
+  Operand longer{device, {2, 1, 5000, 64}};
+  std::vector<TensorView> views = getViews();
+  views[1] = longer.getView();
+  EXPECT_EQ(getText(executable.launch(views, options)),
+            "expects tensors with the extents that tables were prepared for");
+  // Memory that cannot be had, and a kernel that cannot be started.
+  fakeCudaFail("cuMemAlloc_v2", 2);
+  EXPECT_TRUE(
+      contains(getText(executable.prepareTables(getViews())), "memory"));
+  fakeCudaClear();
+  fakeCudaFail("cuLaunchKernelEx", 2);
+  EXPECT_TRUE(contains(getText(executable.prepareTables(getViews())),
+                       "launching @fill"));
+  fakeCudaClear();
+  // A variant with other tiles.
+  CudaProgram program = prepare(makeProgram());
+  program.launches[0].variants.push_back(getVariant(program));
+  Executable two = get(Executable::load(std::move(program)));
+  preparation = get(two.prepareTables(getViews()));
+  options.preparation = preparation.get();
+  options.variant = 1;
+  EXPECT_TRUE(contains(launch(two, options), "laid out like those"));
+  // There is only one device of this kind of code that is current.
+  Device second = get(Device::get(2));
+  options.variant = -1;
+  options.device = &second;
+  EXPECT_TRUE(contains(launch(two, options), "prepared on device 2"));
+}
+
+TEST_F(TablesTest, ofAProgramWithNothingToPrepare) {
+  Executable executable = get(Executable::load(makeProgram()));
+  auto preparation = get(executable.prepareTables(getViews()));
+  EXPECT_EQ(preparation->getBytes(), 0u);
+  LaunchOptions options;
+  options.preparation = preparation.get();
+  fakeCudaClear();
+  EXPECT_EQ(launch(executable, options), "");
+  EXPECT_TRUE(contains(fakeCudaGetLog(), "launch fill"));
+}
+
 TEST_F(TablesTest, ofNothing) {
   Executable executable = get(Executable::load(makeProgram()));
   Operand none{device, {2, 1, 0, 64}};

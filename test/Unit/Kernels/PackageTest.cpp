@@ -126,6 +126,19 @@ TEST(PackageTest, errors) {
       getText(loadCudaKernel(get(KernelPackage::fromBytes(many.toBytes())))),
       "expects a GPU program of at most 2 inputs and results, but got one of "
       "3");
+  // Preparation that reads a result.
+  cuda::Variant &variant = many.program->launches[0].variants[0];
+  variant.firstTable = 2;
+  variant.tables[0].isPrepared = true;
+  cuda::PrologueKernel &prologue = variant.prologues.emplace_back();
+  prologue.entry = "fill";
+  prologue.threads = 32;
+  prologue.elements = 2;
+  prologue.params.resize(1);
+  prologue.params[0].operand = 1;
+  EXPECT_EQ(
+      getText(loadCudaKernel(get(KernelPackage::fromBytes(many.toBytes())))),
+      "expects preparation to read inputs, but got operand 1 of 1 inputs");
   // So deep that a parser that calls itself would not return.
   std::string deep =
       "attnkern" + std::string(16, '\0') + std::string(size_t(1) << 22, '[');

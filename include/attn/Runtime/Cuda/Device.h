@@ -139,6 +139,10 @@ public:
   /// Is reached when the work that is now in the stream is done.
   llvm::Error record(void *stream);
   llvm::Error synchronize() const;
+  /// Whether it is reached; not for an event that a graph has captured.
+  bool isReached() const;
+  /// Lets the work that a stream gets from now on wait for it.
+  llvm::Error holdUp(void *stream) const;
   /// The time from another event to this one. Both must be reached.
   llvm::Expected<double> getMillisecondsSince(const Event &start) const;
 

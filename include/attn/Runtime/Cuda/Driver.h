@@ -199,6 +199,9 @@ struct LaunchConfig {
     (int *mode))                                                               \
   X(cuEventCreate, "cuEventCreate", (EventHandle * event, unsigned flags))     \
   X(cuEventRecord, "cuEventRecord", (EventHandle event, StreamHandle stream))  \
+  X(cuEventQuery, "cuEventQuery", (EventHandle event))                         \
+  X(cuStreamWaitEvent, "cuStreamWaitEvent",                                    \
+    (StreamHandle stream, EventHandle event, unsigned flags))                  \
   X(cuEventSynchronize, "cuEventSynchronize", (EventHandle event))             \
   X(cuEventElapsedTime, "cuEventElapsedTime",                                  \
     (float *milliseconds, EventHandle from, EventHandle to))                   \

@@ -11,6 +11,16 @@
 
 namespace attn::cuda {
 
+/// Tables of a program that its launches share; see Executable::prepareTables.
+/// Whoever has it owns their memory, and keeps it as long as launches that were
+/// given it run, and as graphs that have captured them.
+class Preparation {
+public:
+  virtual ~Preparation();
+  /// The memory that it takes on the device.
+  virtual size_t getBytes() const = 0;
+};
+
 struct LaunchOptions {
   /// A CUstream; null is the default stream of the device's context.
   void *stream = nullptr;
@@ -20,6 +30,9 @@ struct LaunchOptions {
   int32_t variant = -1;
   /// What errors call the operands, if not "operand 0" and so on.
   llvm::ArrayRef<std::string> names;
+  /// If not null, what prepareTables of the executable has made with operands
+  /// of the same extents: kernels whose tables are there do not run.
+  const Preparation *preparation = nullptr;
 };
 
 /// A program of the GPU. Its functions may be called from any number of threads
@@ -69,6 +82,17 @@ public:
   /// takes no lock and no memory from the heap. It may be captured in a graph.
   llvm::Error launch(llvm::ArrayRef<TensorView> operands,
                      const LaunchOptions &options = {}) const;
+
+  /// Runs what is preparation (TableInfo::isPrepared), as work of the stream,
+  /// and keeps its tables. Operands are those of a launch; the data of results
+  /// may be null. Later launches with it read what it has found, whatever the
+  /// operands hold that CudaProgram::getPreparedOperands names. Launches on
+  /// other streams wait for the tables. In a graph that is captured, launches
+  /// are with tables that were prepared before: the host waits for them, and
+  /// a stream that is captured is an error here.
+  llvm::Expected<std::unique_ptr<Preparation>>
+  prepareTables(llvm::ArrayRef<TensorView> operands,
+                const LaunchOptions &options = {}) const;
 
   /// Looks for errors in lists, with the operands of a launch, and waits for
   /// what is found: the stream may not be captured. `numbers` has two for each

@@ -131,9 +131,14 @@ struct TableInfo {
   llvm::SmallVector<TableExtent, 4> extents;
   /// Whether it is all zeros before the first kernel.
   bool isZero = false;
+  /// Whether calls may share it: the kernel that fills it is preparation, which
+  /// reads inputs that a mask or a sparsity reads, tables of preparation before
+  /// it, and extents.
+  bool isPrepared = false;
 };
 
-/// A kernel that runs before that of a variant.
+/// A kernel that runs before that of a variant. It fills the tables from
+/// `elements` to that of the next such kernel, all of them prepared or none.
 struct PrologueKernel {
   std::string entry;
   /// Threads of a block, whole warps.
@@ -210,6 +215,11 @@ struct Variant : Costs {
   std::string ptx;
   std::string cubin;
   std::optional<Resources> resources;
+
+  /// Whether such a kernel is preparation; see TableInfo::isPrepared.
+  bool isPreparation(const PrologueKernel &prologue) const {
+    return tables[prologue.elements - firstTable].isPrepared;
+  }
 };
 
 /// Where the number of tiles comes from: B * H * ceil(S / tileRows). A
@@ -268,7 +278,7 @@ struct ListChecks {
 constexpr int64_t kWordsOfSite = 3;
 
 /// The version that programs are written with.
-constexpr int64_t kProgramVersion = 12;
+constexpr int64_t kProgramVersion = 13;
 
 /// Launches in their order. All have the same operands.
 struct CudaProgram {
@@ -304,6 +314,10 @@ struct CudaProgram {
 
   /// The number of operands of the caller that launches look at.
   int64_t getNumOperands() const;
+
+  /// The operands of the caller whose contents preparation reads, in their
+  /// order.
+  std::vector<int32_t> getPreparedOperands() const;
 };
 
 /// The extents that decide the grid and the variant.

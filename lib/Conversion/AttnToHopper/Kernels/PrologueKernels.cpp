@@ -5,6 +5,8 @@
 #include "IntBuilder.h"
 #include "WarpLoops.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/Attn/IR/Preparation.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -116,7 +118,9 @@ static LogicalResult describeUnions(Builder &builder, TileProgram &program,
   return success();
 }
 
-FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
+FailureOr<DictionaryAttr>
+mlir::attn::describeTables(TileProgram &program,
+                           const DenseSet<int64_t> &prepared) {
   if (program.tables.empty())
     return DictionaryAttr();
   Builder builder(program.function.getContext());
@@ -174,6 +178,13 @@ FailureOr<DictionaryAttr> mlir::attn::describeTables(TileProgram &program) {
     if (program.zeroed.contains(alloc))
       table.set("zero", builder.getUnitAttr());
     tables.push_back(table.getDictionary(builder.getContext()));
+  }
+  for (auto [number, table] : llvm::enumerate(tables)) {
+    if (!prepared.contains(number))
+      continue;
+    NamedAttrList with(cast<DictionaryAttr>(table));
+    with.set("prepared", builder.getUnitAttr());
+    table = with.getDictionary(builder.getContext());
   }
   return builder.getDictionaryAttr(
       {builder.getNamedAttr("first", builder.getI64IntegerAttr(
@@ -259,9 +270,48 @@ static LogicalResult emitElement(OpBuilder &builder, TileProgram &program,
   return success();
 }
 
+/// Whether a kernel that has all its arguments reads the contents of nothing
+/// but inputs of the function and tables that are its own or prepared.
+static bool readsPrepared(gpu::GPUFuncOp kernel, func::FuncOp function,
+                          llvm::iota_range<int64_t> own,
+                          const DenseSet<int64_t> &prepared) {
+  StringRef writable = bufferization::BufferizationDialect::kWritableAttrName;
+  int64_t firstTable = function.getNumArguments();
+  for (unsigned number = 0; number < kernel.getNumArguments(); ++number) {
+    auto operand =
+        kernel.getArgAttrOfType<IntegerAttr>(number, hopper::kOperandAttrName);
+    if (!operand || kernel.getArgAttr(number, hopper::kDimAttrName))
+      continue;
+    int64_t which = operand.getInt(), table = which - firstTable;
+    if (table >= 0) {
+      if (!llvm::is_contained(own, table) && !prepared.contains(table))
+        return false;
+      continue;
+    }
+    auto isResult = function.getArgAttrOfType<BoolAttr>(which, writable);
+    if (isResult && isResult.getValue())
+      return false;
+  }
+  return true;
+}
+
+/// Says which operand is the first table that a kernel fills. `own` are the
+/// numbers of these tables, which become prepared if they can be.
+static void addTables(gpu::GPUFuncOp kernel, func::FuncOp function,
+                      llvm::iota_range<int64_t> own, bool isPreparation,
+                      DenseSet<int64_t> &prepared) {
+  Builder builder(kernel.getContext());
+  kernel->setAttr(
+      hopper::kElementsAttrName,
+      builder.getI64IntegerAttr(function.getNumArguments() + *own.begin()));
+  if (isPreparation && readsPrepared(kernel, function, own, prepared))
+    prepared.insert(own.begin(), own.end());
+}
+
 /// The kernel that finds the keys of Q blocks, a CTA for each.
 static LogicalResult emitUnions(OpBuilder &builder, TileProgram &program,
-                                unsigned firstTable) {
+                                int64_t firstTable,
+                                DenseSet<int64_t> &prepared) {
   KeyUnionOp unions = program.unions;
   if (!unions)
     return success();
@@ -272,8 +322,6 @@ static LogicalResult emitUnions(OpBuilder &builder, TileProgram &program,
                        program.function.getName() + "_prologue" +
                            Twine(program.prologues.size()),
                        kUnionThreads);
-  kernel->setAttr(hopper::kElementsAttrName,
-                  builder.getI64IntegerAttr(firstTable));
   kernel->setAttr(hopper::kRowsAttrName, builder.getUnitAttr());
   kernel->setAttr(hopper::kBlocksAttrName, builder.getUnitAttr());
   KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
@@ -291,30 +339,32 @@ static LogicalResult emitUnions(OpBuilder &builder, TileProgram &program,
   SmallVector<Value> tables;
   for (auto [number, table] : llvm::enumerate(unions.getTables()))
     tables.push_back(arguments.getMemRef(
-        firstTable + number, cast<RankedTensorType>(table.getType())));
+        program.function.getNumArguments() + firstTable + number,
+        cast<RankedTensorType>(table.getType())));
   KeyUnionOp::create(builder, loc, TypeRange(), arguments.getMemRef(*rows),
                      arguments.getMemRef(*columns), *queries, *keys, tables,
                      unions.getTileQueries(), unions.getTileKeys());
   gpu::ReturnOp::create(builder, loc);
+  int64_t end = firstTable + int64_t(unions.getTables().size());
+  addTables(kernel, program.function, llvm::seq(firstTable, end),
+            /*isPreparation=*/true, prepared);
   return success();
 }
 
 LogicalResult mlir::attn::emitPrologueKernels(OpBuilder &builder,
-                                              TileProgram &program) {
-  unsigned firstTable = program.function.getNumArguments();
+                                              TileProgram &program,
+                                              DenseSet<int64_t> &prepared) {
+  int64_t firstTable = 0;
   for (auto [number, loop] : llvm::enumerate(program.prologues)) {
     OpBuilder::InsertionGuard guard(builder);
     Location loc = loop.getLoc();
     gpu::GPUFuncOp kernel = createWarpKernel(
         builder, loc, program.function.getName() + "_prologue" + Twine(number));
-    kernel->setAttr(hopper::kElementsAttrName,
-                    builder.getI64IntegerAttr(firstTable));
     FailureOr<SmallVector<TableElement>> elements = matchElements(loop);
     if (failed(elements))
       return failure();
     if (isOfRows(*elements))
       kernel->setAttr(hopper::kRowsAttrName, builder.getUnitAttr());
-    firstTable += loop.getNumResults();
     KernelArguments arguments(program.function, kernel, /*isStrided=*/false);
     builder.setInsertionPointToStart(&kernel.getBody().front());
     Value lane =
@@ -323,6 +373,10 @@ LogicalResult mlir::attn::emitPrologueKernels(OpBuilder &builder,
       return failure();
     builder.setInsertionPointToEnd(&kernel.getBody().front());
     gpu::ReturnOp::create(builder, loc);
+    int64_t end = firstTable + loop.getNumResults();
+    addTables(kernel, program.function, llvm::seq(firstTable, end),
+              loop->hasAttr(kPreparationAttrName), prepared);
+    firstTable = end;
   }
-  return emitUnions(builder, program, firstTable);
+  return emitUnions(builder, program, firstTable, prepared);
 }

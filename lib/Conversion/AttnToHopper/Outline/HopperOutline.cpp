@@ -592,9 +592,12 @@ LogicalResult Outliner::run() {
   auto module = gpu::GPUModuleOp::create(builder, loc,
                                          (function.getName() + ".cuda").str());
   builder.setInsertionPointToStart(module.getBody());
-  FailureOr<DictionaryAttr> tables = describeTables(program);
-  if (failed(tables) || failed(emitPrologueKernels(builder, program)) ||
+  DenseSet<int64_t> prepared;
+  if (failed(emitPrologueKernels(builder, program, prepared)) ||
       failed(emitVectorKernels(builder, program)))
+    return failure();
+  FailureOr<DictionaryAttr> tables = describeTables(program, prepared);
+  if (failed(tables))
     return failure();
   auto kernel =
       gpu::GPUFuncOp::create(builder, loc, function.getName(),

@@ -4,12 +4,14 @@
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
+#include "attn/Dialect/Attn/IR/Preparation.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -103,13 +105,17 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
            << kTargetAttrName << "' to be a target, but got "
            << attribute.getValue();
   }
-  for (StringRef name : {kWholeAttrName, kGatheredAttrName}) {
+  for (StringRef name :
+       {kWholeAttrName, kGatheredAttrName, kPreparationAttrName}) {
     if (attribute.getName() != name)
       continue;
-    if (isa<UnitAttr>(attribute.getValue()))
-      return success();
-    return op->emitError("expects '")
-           << name << "' to have no value, but got " << attribute.getValue();
+    if (!isa<UnitAttr>(attribute.getValue()))
+      return op->emitError("expects '")
+             << name << "' to have no value, but got " << attribute.getValue();
+    if (name == kPreparationAttrName && !isa<LoopLikeOpInterface>(op))
+      return op->emitError("expects '")
+             << name << "' to be of a loop that fills tables";
+    return success();
   }
   return op->emitError("unknown attribute '")
          << attribute.getName().getValue() << "' of the attn dialect";

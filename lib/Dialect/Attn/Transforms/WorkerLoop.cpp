@@ -1,6 +1,8 @@
 //===- WorkerLoop.cpp - Loops that workers share --------------------------===//
 
 #include "WorkerLoop.h"
+#include "attn/Dialect/Attn/IR/Preparation.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -17,4 +19,29 @@ scf::ForallOp mlir::attn::createWorkerLoop(OpBuilder &builder, Location loc,
   if (schedule)
     loop->setDiscardableAttr(kScheduleAttrName, schedule);
   return loop;
+}
+
+/// What a value is a cast of.
+static Value getSource(Value value) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
+  return value;
+}
+
+void mlir::attn::markPreparation(scf::ForallOp loop,
+                                 AttentionLikeOpInterface op) {
+  SmallPtrSet<Value, 8> read;
+  SmallPtrSet<OpOperand *, 8> captured;
+  for (MutableOperandRange range :
+       {op.getCapturesMutable(), op.getSparsityOperandsMutable()})
+    for (OpOperand &operand : range) {
+      read.insert(getSource(operand.get()));
+      captured.insert(&operand);
+    }
+  if (llvm::none_of(op->getOpOperands(), [&](OpOperand &operand) {
+        return !captured.contains(&operand) &&
+               read.contains(getSource(operand.get()));
+      }))
+    loop->setDiscardableAttr(kPreparationAttrName,
+                             UnitAttr::get(loop.getContext()));
 }

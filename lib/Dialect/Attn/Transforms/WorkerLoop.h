@@ -15,6 +15,11 @@ scf::ForallOp createWorkerLoop(OpBuilder &builder, Location loc,
                                ArrayRef<OpFoldResult> extents, ValueRange outs,
                                ScheduleAttrInterface schedule = {});
 
+/// Says of a loop that fills tables with what the mask and the sparsity of `op`
+/// alone decide that it is preparation (kPreparationAttrName), unless these
+/// read what is also another operand of `op`.
+void markPreparation(scf::ForallOp loop, AttentionLikeOpInterface op);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_WORKERLOOP_H

@@ -122,6 +122,7 @@ FailureOr<AddingOrder> mlir::attn::emitAddingOrder(RewriterBase &rewriter,
       tensor::EmptyOp::create(rewriter, loc, sizes, rewriter.getI32Type());
   scf::ForallOp forall =
       createWorkerLoop(rewriter, loc, sizes, empty, schedule);
+  markPreparation(forall, op);
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());

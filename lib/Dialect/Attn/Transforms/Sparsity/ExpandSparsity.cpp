@@ -144,7 +144,7 @@ Value ListsToBits::emit() {
   else if (isZeroInteger(numBlocks))
     extent = one;
   return emitTable(
-      builder, loc, grid, extent, builder.getI1Type(),
+      builder, op, loc, grid, extent, builder.getI1Type(),
       [&](Value row, ValueRange ids) { return emitRow(row, ids); });
 }
 
@@ -182,7 +182,7 @@ Value ListsToBits::emitByElement() {
       getNumBlocks(op.getQuery(), op.getLayout(0).s, sparsity.getBlockRows()));
   grid.push_back(
       getNumBlocks(op.getKey(), op.getLayout(1).s, sparsity.getBlockColumns()));
-  return emitTable(builder, loc, grid, /*rowSizes=*/{}, builder.getI1Type(),
+  return emitTable(builder, op, loc, grid, /*rowSizes=*/{}, builder.getI1Type(),
                    [&](Value slice, ValueRange ids) {
                      return tensor::InsertOp::create(
                                 builder, loc, findColumn(ids), slice,

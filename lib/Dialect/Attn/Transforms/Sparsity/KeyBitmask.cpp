@@ -108,7 +108,7 @@ Value ListsToWords::emit(bool asOperation) {
   OpFoldResult numWords = affine::makeComposedFoldedAffineApply(
       builder, loc, builder.getAffineSymbolExpr(0).ceilDiv(kWordKeys),
       {tensor::getMixedSize(builder, loc, op.getKey(), op.getLayout(1).s)});
-  return emitTable(builder, loc, grid, numWords, builder.getI32Type(),
+  return emitTable(builder, op, loc, grid, numWords, builder.getI32Type(),
                    [&](Value row, ValueRange ids) -> Value {
                      auto [begin, end] = readEnds(ids);
                      if (!asOperation)

@@ -38,13 +38,14 @@ SmallVector<OpFoldResult> mlir::attn::getListGrid(OpBuilder &builder,
 }
 
 Value mlir::attn::emitTable(
-    RewriterBase &builder, Location loc, ArrayRef<OpFoldResult> grid,
-    ArrayRef<OpFoldResult> rowSizes, Type element,
+    RewriterBase &builder, AttentionLikeOpInterface op, Location loc,
+    ArrayRef<OpFoldResult> grid, ArrayRef<OpFoldResult> rowSizes, Type element,
     function_ref<Value(Value slice, ValueRange ids)> fill) {
   SmallVector<OpFoldResult> sizes(grid);
   llvm::append_range(sizes, rowSizes);
   Value empty = tensor::EmptyOp::create(builder, loc, sizes, element);
   scf::ForallOp forall = createWorkerLoop(builder, loc, grid, empty);
+  markPreparation(forall, op);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> ids(forall.getInductionVars());

@@ -27,11 +27,11 @@ SmallVector<OpFoldResult> getListGrid(OpBuilder &builder, Location loc,
                                       Value rows);
 
 /// Makes a table of `grid`, and of `rowSizes` for each of its points, in a loop
-/// over the points that workers share. `fill` gives what a slice of one point
-/// becomes.
-Value emitTable(RewriterBase &builder, Location loc,
-                ArrayRef<OpFoldResult> grid, ArrayRef<OpFoldResult> rowSizes,
-                Type element,
+/// over the points that workers share, for the sparsity of `op`. `fill` gives
+/// what a slice of one point becomes.
+Value emitTable(RewriterBase &builder, AttentionLikeOpInterface op,
+                Location loc, ArrayRef<OpFoldResult> grid,
+                ArrayRef<OpFoldResult> rowSizes, Type element,
                 function_ref<Value(Value slice, ValueRange ids)> fill);
 
 } // namespace mlir::attn

@@ -251,6 +251,7 @@ FailureOr<BlockMinMax> mlir::attn::emitTable(RewriterBase &rewriter,
   int64_t rank = sizes.size();
   scf::ForallOp forall =
       createWorkerLoop(rewriter, loc, sizes, tables, schedule);
+  markPreparation(forall, op);
 
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(forall.getTerminator());
