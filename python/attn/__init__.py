@@ -19,6 +19,7 @@ from ._errors import (
 )
 from ._kernel import BoundCall, Kernel, TensorInfo, clear_cache, compile, differentiate
 from ._native import version
+from ._prepared import Prepared
 from ._tensors import Bitcast, bitcast
 
 __version__ = "0.1.0"

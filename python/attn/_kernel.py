@@ -7,6 +7,7 @@ import weakref
 
 from . import _native, _streams, _tensors
 from ._errors import CompileError, InvalidArgument
+from ._prepared import Prepared
 
 _TARGETS = ("auto", "cpu", "cuda")
 _TUNINGS = ("off", "auto", "full")
@@ -38,6 +39,15 @@ def _kinds(count, kind):
     return f"{count} {kind}" + ("" if count == 1 else "s")
 
 
+def _check_threads(threads):
+    if isinstance(threads, bool) or not isinstance(threads, int):
+        raise InvalidArgument(
+            f"expects threads to be an int, but got {type(threads).__name__}"
+        )
+    if not 0 <= threads < 2**31:
+        raise InvalidArgument(f"expects 0 or more threads, but got {threads}")
+
+
 class BoundCall:
     """A kernel with the tensors of a call, which calling it runs.
 
@@ -45,13 +55,16 @@ class BoundCall:
     what it returns.
     """
 
-    def __init__(self, kernel, inputs, results, out, stream, threads, check_lists):
+    def __init__(
+        self, kernel, inputs, results, out, stream, threads, check_lists, prepared
+    ):
         self._kernel = kernel
         self._inputs = inputs
         self._results = results
         self._stream = stream
         self._threads = threads
         self._check_lists = check_lists
+        self._prepared = prepared
         self.out = out
 
     def __call__(self):
@@ -62,6 +75,7 @@ class BoundCall:
             stream=self._stream,
             threads=self._threads,
             check_lists=self._check_lists,
+            prepared=self._prepared and self._prepared._handle,
         )
         return self.out
 
@@ -190,14 +204,49 @@ class Kernel:
         ranks = [len(info.shape) for info in self.results]
         return _native.result_shapes(self._handle, inputs, ranks)
 
-    def bind(self, *tensors, out=None, stream=None, threads=0, check_lists=False):
+    def prepare(self, *tensors, stream=None, threads=0):
+        """Finds out once what many calls share, as a `Prepared` for their
+        `prepared`: which tiles the mask needs, and bits of lists. Calls with it
+        leave that out, and give the same bits.
+
+        The inputs of such calls have the shapes of these, and those that masks
+        and sparsities read hold what these hold: results are undefined otherwise.
+        Shapes and numbers are compared, and with ATTN_CHECK_PREPARED=1 in the
+        environment when it was prepared, what the tensors hold: InvalidArgument.
+        That comparison waits for the stream.
+
+        On a GPU it is work of `stream`, which may not be captured; calls on other
+        streams wait for it, and a graph may capture them. A kernel for a CPU
+        finds out as it goes, and shares nothing.
+        """
+        _check_threads(threads)
+        stream = _streams.to_handle(stream)
+        views = self._view_inputs(tensors, stream)
+        _, device, _ = self._first_tensor(tensors, views)
+        if device[0] == _native.CUDA and self._on_cuda is not None:
+            return self._on_cuda().prepare(*tensors, stream=stream)
+        if stream is None and device[0] != _native.CPU:
+            stream = _streams.current(device)
+        inputs = _native.Tensors(views)
+        handle = _native.prepare(self._handle, inputs, stream, threads)
+        return Prepared(self, handle)
+
+    def bind(
+        self,
+        *tensors,
+        out=None,
+        stream=None,
+        threads=0,
+        check_lists=False,
+        prepared=None,
+    ):
         """Checks and converts the arguments of a call once, for many runs."""
-        if isinstance(threads, bool) or not isinstance(threads, int):
+        _check_threads(threads)
+        if prepared is not None and not isinstance(prepared, Prepared):
             raise InvalidArgument(
-                f"expects threads to be an int, but got {type(threads).__name__}"
+                "expects prepared to be what Kernel.prepare makes, but got"
+                f" {type(prepared).__name__}"
             )
-        if not 0 <= threads < 2**31:
-            raise InvalidArgument(f"expects 0 or more threads, but got {threads}")
         stream = _streams.to_handle(stream)
         views = self._view_inputs(tensors, stream)
         first, device, device_name = self._first_tensor(tensors, views)
@@ -211,6 +260,7 @@ class Kernel:
                 stream=stream,
                 threads=threads,
                 check_lists=check_lists,
+                prepared=prepared,
             )
         if stream is None and device[0] != _native.CPU:
             stream = _streams.current(device)
@@ -232,9 +282,19 @@ class Kernel:
         for view in views:
             self._check_device(view, device, device_name)
         results = _native.Tensors(views)
-        return BoundCall(self, inputs, results, out, stream, threads, check_lists)
+        return BoundCall(
+            self, inputs, results, out, stream, threads, check_lists, prepared
+        )
 
-    def __call__(self, *tensors, out=None, stream=None, threads=0, check_lists=False):
+    def __call__(
+        self,
+        *tensors,
+        out=None,
+        stream=None,
+        threads=0,
+        check_lists=False,
+        prepared=None,
+    ):
         """Runs the kernel on one argument for each input.
 
         Returns the result, or a tuple if there are several: new tensors like
@@ -243,10 +303,15 @@ class Kernel:
         current one of PyTorch. With `check_lists` a GPU looks for errors in the
         lists of a sparsity before it runs, as a CPU always does: the call then
         waits for the stream, which may not be captured, and lists that are none
-        raise OutOfRange.
+        raise OutOfRange. `prepared` is what `prepare` has made of such inputs.
         """
         return self.bind(
-            *tensors, out=out, stream=stream, threads=threads, check_lists=check_lists
+            *tensors,
+            out=out,
+            stream=stream,
+            threads=threads,
+            check_lists=check_lists,
+            prepared=prepared,
         )()
 
     def _view_inputs(self, tensors, stream):

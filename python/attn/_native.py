@@ -101,6 +101,7 @@ class _RunOptions(ctypes.Structure):
         ("stream", c_void_p),
         ("check_lists", c_int32),
         ("reserved", c_int32),
+        ("prepared", c_void_p),
     ]
 
 
@@ -170,6 +171,19 @@ _FUNCTIONS = {
             _ERROR,
         ],
     ),
+    "attnKernelPrepare": (
+        _STATUS,
+        [
+            c_void_p,
+            c_void_p,
+            c_size_t,
+            POINTER(_RunOptions),
+            POINTER(c_void_p),
+            _ERROR,
+        ],
+    ),
+    "attnPreparedSize": (c_size_t, [c_void_p]),
+    "attnPreparedDestroy": (None, [c_void_p]),
 }
 
 _lock = threading.Lock()
@@ -453,16 +467,11 @@ def result_shapes(kernel, inputs, ranks):
     return tuple(shapes)
 
 
-def run(kernel, inputs, results, stream=None, threads=0, check_lists=False):
-    """Runs a kernel on `Tensors`.
-
-    On a CPU the results are written when it returns. On a GPU they are when its
-    stream, an integer or None for the default one, has come to that; with
-    `check_lists` it waits for the stream and for a check of lists first.
-    """
+def _check_places(kernel, stream, *lists):
+    """Checks that `Tensors` are where a kernel runs."""
     is_cuda = library().attnKernelDevice(kernel) == _DEVICES["cuda"]
     wanted = CUDA if is_cuda else CPU
-    for tensors in (inputs, results):
+    for tensors in lists:
         for view in tensors.views:
             # Kernels for a GPU take scalars from the memory of the CPU.
             if view.device[0] != wanted and (view.shape or not is_cuda):
@@ -475,8 +484,57 @@ def run(kernel, inputs, results, stream=None, threads=0, check_lists=False):
                 )
     if stream is not None and not is_cuda:
         raise Unsupported("expects no stream, as kernels for a CPU have none")
+
+
+def _run_options(stream=None, threads=0, check_lists=False, prepared=None):
     size = ctypes.sizeof(_RunOptions)
-    options = _RunOptions(size, threads, None, stream, bool(check_lists), 0)
+    return _RunOptions(size, threads, None, stream, bool(check_lists), 0, prepared)
+
+
+def prepare(kernel, inputs, stream=None, threads=0):
+    """The handle of what calls with `inputs`, which are `Tensors`, share."""
+    _check_places(kernel, stream, inputs)
+    return _prepare(kernel, inputs.array, inputs.count, stream, threads)
+
+
+def _prepare(kernel, array, count, stream, threads=0):
+    prepared, error = c_void_p(), c_void_p()
+    _check(
+        library().attnKernelPrepare(
+            kernel,
+            array,
+            count,
+            byref(_run_options(stream, threads)),
+            byref(prepared),
+            byref(error),
+        ),
+        error,
+    )
+    return prepared.value
+
+
+def prepared_size(prepared):
+    """The bytes of memory that it takes."""
+    return library().attnPreparedSize(prepared)
+
+
+def destroy_prepared(prepared):
+    """Ends the life of what `prepare` has made."""
+    library().attnPreparedDestroy(prepared)
+
+
+def run(
+    kernel, inputs, results, stream=None, threads=0, check_lists=False, prepared=None
+):
+    """Runs a kernel on `Tensors`.
+
+    On a CPU the results are written when it returns. On a GPU they are when its
+    stream, an integer or None for the default one, has come to that; with
+    `check_lists` it waits for the stream and for a check of lists first.
+    `prepared` is a handle that `prepare` has made with such inputs.
+    """
+    _check_places(kernel, stream, inputs, results)
+    options = _run_options(stream, threads, check_lists, prepared)
     error = c_void_p()
     _check(
         library().attnKernelRun(
@@ -521,18 +579,24 @@ class Places:
             pack = struct.Struct(f"={len(words)}q").pack
             self._arrays.append((words, pack, len(tensors)))
 
-    def run(self, kernel, inputs, results, stream=None):
-        """Runs a kernel on tensors at these addresses."""
+    def prepare(self, kernel, inputs, stream=None):
+        """The handle of what calls with inputs at these addresses share."""
+        (words, pack, count), _ = self._arrays
+        words = words[:]
+        words[1::_TENSOR_WORDS] = inputs
+        return _prepare(kernel, pack(*words), count, stream)
+
+    def run(self, kernel, inputs, results, stream=None, prepared=None):
+        """Runs a kernel on tensors at these addresses, with the handle of what
+        was prepared or None."""
         (words, pack, count), (result_words, result_pack, result_count) = self._arrays
         # Of this call alone, as other threads may be in another.
         words, result_words = words[:], result_words[:]
         words[1::_TENSOR_WORDS] = inputs
         result_words[1::_TENSOR_WORDS] = results
         options = None
-        if stream is not None:
-            options = byref(
-                _RunOptions(ctypes.sizeof(_RunOptions), 0, None, stream, 0, 0)
-            )
+        if stream is not None or prepared is not None:
+            options = byref(_run_options(stream, prepared=prepared))
         error = c_void_p()
         status = library().attnKernelRun(
             kernel,

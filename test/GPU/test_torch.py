@@ -188,6 +188,53 @@ def test_streams_and_graphs(seed):
     assert torch.equal(out, variant(q, k, v, slopes, 70))
 
 
+@pytest.mark.parametrize("evaluates", [False, True])
+def test_masks_that_layers_share(seed, evaluates):
+    q, k, v = _qkv(seed, torch.bfloat16, lengths=(300, 300), grad=True)
+    documents = torch.arange(300, device="cuda") // 70
+    sees = torch.rand(5, 5, device="cuda") < 0.4
+
+    def mask_mod(b, h, i, j):
+        if evaluates:
+            return sees[documents[i], documents[j]]
+        return documents[i] == documents[j]
+
+    def call(block_mask, query=q):
+        out = ours.flex_attention(
+            query, k, v, block_mask=block_mask, enable_gqa=True
+        )
+        grads = torch.autograd.grad(out.float().square().sum(), (query, k, v))
+        return out.detach(), *grads
+
+    mask = ours.create_block_mask(mask_mod, None, None, 300, 300)
+    other = (q.detach() * 2).requires_grad_()
+    expected = call(mask), call(mask, other)
+    mask.prepare()
+    for _ in range(2):
+        for query, results in zip((q, other), expected):
+            assert all(map(torch.equal, call(mask, query), results))
+    # On another stream, and in a graph.
+    with torch.no_grad():
+        out = ours.flex_attention(q, k, v, block_mask=mask, enable_gqa=True)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            out = ours.flex_attention(q, k, v, block_mask=mask, enable_gqa=True)
+        torch.cuda.current_stream().wait_stream(stream)
+        assert torch.equal(out, expected[0][0])
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = ours.flex_attention(q, k, v, block_mask=mask, enable_gqa=True)
+        out.fill_(torch.nan)
+        graph.replay()
+        assert torch.equal(out, expected[0][0])
+    documents.fill_(0)
+    mask.prepare()
+    found = call(mask)
+    plain = call(ours.create_block_mask(mask_mod, None, None, 300, 300))
+    assert all(map(torch.equal, found, plain))
+
+
 def test_compiled(seed):
     tensors = _qkv(seed, torch.bfloat16, grad=True)
     slopes = torch.rand(4, device="cuda")

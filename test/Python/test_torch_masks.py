@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Masks of attn.torch, and those of PyTorch that it takes."""
 
+import concurrent.futures
 import unittest
 
 try:
@@ -233,6 +234,62 @@ class BlockMasks(unittest.TestCase):
         q, k, _ = qkv((2, 4, 20, 8))
         empty = theirs._create_empty_block_mask(q, k)
         self.check(empty, None)
+
+
+@unittest.skipIf(torch is None, "needs PyTorch")
+class Prepared(unittest.TestCase):
+    def setUp(self):
+        self.documents = torch.arange(60) // 25
+        self.mask = ours.create_block_mask(
+            lambda b, h, i, j: self.documents[i] == self.documents[j],
+            *(None, None, 60, 60),
+            device="cpu",
+        )
+        self.tensors = qkv((2, 2, 60, 16), grad=True)
+
+    def results(self, tensors=None):
+        """The output and gradients."""
+        tensors = tensors or self.tensors
+        out = ours.flex_attention(*tensors, block_mask=self.mask)
+        return [out, *torch.autograd.grad(out.square().sum(), tensors)]
+
+    def test_results_are_the_same(self):
+        expected = self.results()
+        self.assertIs(self.mask.prepare(), self.mask)
+        for _ in range(3):
+            for x, y in zip(self.results(), expected):
+                self.assertTrue(torch.equal(x, y))
+        # One for the forward, and one for the gradient.
+        self.assertEqual(len(self.mask.shared._found), 2)
+        with torch.no_grad():
+            ours.flex_attention(*self.tensors, block_mask=self.mask)
+        self.assertEqual(len(self.mask.shared._found), 3)
+
+    def test_again_after_a_change(self):
+        self.mask.prepare()
+        before = self.results()[0]
+        self.documents.copy_(torch.arange(60) // 10)
+        self.mask.prepare()
+        self.assertEqual(len(self.mask.shared._found), 0)
+        after = self.results()[0]
+        self.assertFalse(torch.equal(before, after))
+        self.assertLess(
+            (after - eager(*self.tensors, None, self.mask.mask_mod)[0]).abs().max(), 1e-9
+        )
+
+    def test_other_masks_of_it_are_not(self):
+        self.mask.prepare()
+        self.assertIsNone(self.mask[:, :, :].shared)
+        self.assertIsNone(self.mask._adjust(30, 30).shared)
+        self.assertIsNone(self.mask.to("cpu").shared)
+
+    def test_threads(self):
+        expected = self.results()
+        self.mask.prepare()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for found in pool.map(lambda _: self.results(), range(8)):
+                self.assertTrue(torch.equal(found[0], expected[0]))
+        self.assertEqual(len(self.mask.shared._found), 2)
 
 
 if __name__ == "__main__":

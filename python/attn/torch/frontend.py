@@ -205,9 +205,12 @@ def dispatch(
     wants_lse,
     compile_options,
     kernel_options=None,
+    shared=None,
 ):
     """The output and the log-sum-exp, which may be None if it is not wanted.
-    `kernel_options` are `compile_options` where these cannot be read yet."""
+    `kernel_options` are `compile_options` where these cannot be read yet;
+    `shared` is what calls with the mask have prepared, which graphs that are
+    traced have no use for."""
     if torch.compiler.is_dynamo_compiling():
         return compiled.dispatch(
             query, key, value, score_mod, mask_mod, scale, kernel_options
@@ -219,6 +222,8 @@ def dispatch(
     if _compat.is_fake(query) or torch._C._len_torch_dispatch_stack():
         return compiled.operator(program, query, key, value, scale, compile_options)
     found = kernels.lookup(program, query, key, value, scale, compile_options)
+    if shared is not None:
+        found = found.sharing(shared)
     return call(found, query, key, value, arguments(program, query), wants_lse)
 
 
@@ -340,8 +345,9 @@ def flex_attention(
             )
 
         return sharded.call(part, query, key, value, score_mod, mask_mod)
-    compile_options = options.NONE
+    compile_options, shared = options.NONE, None
     if not torch.compiler.is_dynamo_compiling():
+        shared = getattr(block_mask, "shared", None)
         if return_lse:
             _warn_of_lse()
         compile_options = options.read(kernel_options)
@@ -349,7 +355,7 @@ def flex_attention(
     arguments = query, key, value, score_mod, mask_mod, scale
     wants_max = return_aux is not None and return_aux.max_scores
     given = compile_options, kernel_options
-    out, lse = dispatch(*arguments, wants_lse or wants_max, *given)
+    out, lse = dispatch(*arguments, wants_lse or wants_max, *given, shared)
     if return_aux is not None:
         largest = max_scores(lse, *arguments, *given) if wants_max else None
         return out, AuxOutput(lse=lse if wants_lse else None, max_scores=largest)

@@ -1,6 +1,7 @@
 """Kernels of traced programs, each compiled when it is first needed, and their
 calls on tensors of PyTorch."""
 
+import copy
 import ctypes
 import struct
 import threading
@@ -12,6 +13,7 @@ from .._dtypes import CODES, LONG_NAMES, pack_scalar
 from .._errors import Unsupported
 from .._kernel import compile as compile_program
 from .._kernel import on_clear_cache
+from .._prepared import Prepared
 from ..trace import Variant
 from . import _compat, layout, options
 
@@ -21,6 +23,24 @@ _CODES = {dtype: CODES[name] for dtype, name in NAMES.items()}
 _FORMATS = {"i1": "?7x", "i32": "i4x", "i64": "q", "f32": "f4x", "f64": "d"}
 # Of so many shapes and strides of calls a kernel knows; then all are forgotten.
 _MOST_PLACES = 512
+
+
+class Shared:
+    """What kernels have prepared for calls with one mask."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._found = {}
+
+    def find(self, at, prepare):
+        """What there is for a kind of call, which the first one prepares."""
+        found = self._found.get(at)
+        if found is None:
+            with self._lock:
+                found = self._found.get(at)
+                if found is None:
+                    found = self._found[at] = prepare()
+        return found
 
 
 class _Loaded:
@@ -40,8 +60,9 @@ class _Loaded:
         ).pack
         self._places = {}
 
-    def __call__(self, inputs, results):
-        """Runs it on tensors and numbers. That they fit is known."""
+    def __call__(self, inputs, results, shared=None):
+        """Runs it on tensors and numbers. That they fit is known. `shared` has
+        what calls with the same mask have prepared."""
         at, read, kept, is_cuda = [], [], [], self._is_cuda
         for value in inputs:
             if not isinstance(value, torch.Tensor):
@@ -66,13 +87,25 @@ class _Loaded:
         places = self._places.get(at)
         if places is None:
             places = self._make_places(at, inputs, results)
-        handle = self.kernel._handle
         if not is_cuda:
-            places.run(handle, read, written)
+            self._run(places, at, read, written, None, shared)
             return
         device = results[0].device
         with _compat.on_device(device):
-            places.run(handle, read, written, _compat.current_stream(device))
+            stream = _compat.current_stream(device)
+            self._run(places, (device, *at), read, written, stream, shared)
+
+    def _run(self, places, at, read, written, stream, shared):
+        handle = self.kernel._handle
+        if shared is None:
+            places.run(handle, read, written, stream)
+            return
+        # What decides which tiles run.
+        at = self, handle, at, tuple(address % 16 for address in read + written)
+        prepared = shared.find(
+            at, lambda: Prepared(self.kernel, places.prepare(handle, read, stream))
+        )
+        places.run(handle, read, written, stream, prepared._handle)
 
     def _in_memory(self, inputs):
         """The bytes of numbers as kernels take them from the memory of the CPU."""
@@ -121,6 +154,13 @@ class Kernels:
         self._lock = threading.Lock()
         self._forward = {}
         self._gradients = {}
+        self._shared = None
+
+    def sharing(self, shared):
+        """The same kernels, whose calls prepare once for all that share this."""
+        same = copy.copy(self)
+        same._shared = shared
+        return same
 
     def _compile(self, make):
         if self._device == "cuda" and torch.cuda.is_current_stream_capturing():
@@ -167,7 +207,7 @@ class Kernels:
         if lse:
             dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
             results.append(query.new_empty(shape[:3], dtype=dtype))
-        self.forward(lse)((query, key, value, *arguments), results)
+        self.forward(lse)((query, key, value, *arguments), results, self._shared)
         return out, results[1] if lse else None
 
     def run_gradient(self, inputs, saved, cotangents, wanted):
@@ -184,7 +224,8 @@ class Kernels:
                 results.append(layout.empty_like(x, x.shape))
             else:
                 results.append(torch.empty(x.shape, dtype=x.dtype, device=x.device))
-        self.gradient(tuple(wrt))((*inputs, *saved, *cotangents), results)
+        given = *inputs, *saved, *cotangents
+        self.gradient(tuple(wrt))(given, results, self._shared)
         return tuple(results)
 
 

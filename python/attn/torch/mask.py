@@ -6,7 +6,7 @@ import weakref
 import torch
 
 from .._errors import Unsupported
-from . import _compat
+from . import _compat, kernels
 from .errors import InvalidArgument, MaskMismatch
 
 # Pairs that are looked at at once, where a mask is evaluated.
@@ -81,6 +81,7 @@ class Mask:
         self._shape = tuple(shape)
         self.BLOCK_SIZE = block_size
         self.device = torch.device(device)
+        self.shared = None
 
     @property
     def shape(self):
@@ -94,6 +95,17 @@ class Mask:
         """Pairs of a query and a key, for all heads and batches."""
         batch, heads, queries, keys = self._shape
         return batch * heads * queries * keys
+
+    def prepare(self):
+        """Says that what the function reads stays as it is, and returns the mask:
+        calls with it find out once for all layers which tiles they need, and
+        results have the same bits. After a change of what the function reads, call
+        it again. The first call of each kind, with such shapes, prepares; that one
+        may not be captured in a CUDA graph, and graphs that have captured others
+        need the mask. `torch.compile` has no use for it, nor have CPUs.
+        """
+        self.shared = kernels.Shared()
+        return self
 
     def _classes(self):
         """Which blocks have an allowed pair, and which have only such, as two

@@ -1,0 +1,25 @@
+"""What calls of a kernel share."""
+
+import weakref
+
+from . import _native
+
+
+class Prepared:
+    """What a kernel has found of its masks and sparsities, for calls whose inputs
+    have the same shapes and hold the same where these read them: `Kernel.prepare`
+    makes it, and calls take it. Keep it as long as they run on a GPU, and as CUDA
+    graphs that have captured them.
+
+    nbytes  the memory that its tables take, on the device of the kernel
+    """
+
+    def __init__(self, kernel, handle):
+        self._kernel = kernel
+        self._handle = handle
+        self.nbytes = _native.prepared_size(handle)
+        # Of a process that ends, nothing is given back one by one.
+        weakref.finalize(self, _native.destroy_prepared, handle).atexit = False
+
+    def __repr__(self):
+        return f"<attn.Prepared @{self._kernel.entry}, {self.nbytes} bytes>"
