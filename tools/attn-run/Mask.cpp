@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <chrono>
 
@@ -87,21 +88,50 @@ static Error setTiles(MaskTilesOptions &tiles, Program &program,
 // Survey
 //===----------------------------------------------------------------------===//
 
+/// How the class of a tile is found, by the regions of an attention.
+static std::string describeWay(mlir::Operation *op) {
+  auto online = mlir::dyn_cast<mlir::attn::OnlineAttentionOp>(op);
+  if (!online || online.getMask().empty())
+    return "there is no mask";
+  std::vector<std::string> ways;
+  if (!online.getBlocks().empty())
+    ways.push_back("the condition solved for keys");
+  if (!online.getTiles().empty()) {
+    size_t ranges = 0, lines = 0, pairs = 0;
+    for (mlir::Operation &inner : online.getTiles().front()) {
+      auto over = mlir::dyn_cast<mlir::attn::RangeOverOp>(inner);
+      ranges += mlir::isa<mlir::attn::RangeOp>(inner);
+      lines += over && over.getLows().size() == 1;
+      pairs += over && over.getLows().size() > 1;
+    }
+    auto count = [](size_t number, const char *what) {
+      return llvm::formatv("{0} {1}{2}", number, what, number == 1 ? "" : "s")
+          .str();
+    };
+    if (ranges)
+      ways.push_back(count(ranges, "range") + " of captures");
+    if (lines)
+      ways.push_back(count(lines, "value") + " computed for each query or key");
+    if (pairs)
+      ways.push_back("the mask evaluated on pairs");
+    if (ranges + lines + pairs == 0)
+      ways.push_back("positions of the tile");
+  }
+  return ways.empty() ? "nothing is known of a tile" : llvm::join(ways, ", ");
+}
+
 /// Runs the passes that find the bounds of blocks and the classes of tiles on a
-/// copy of the program, and counts what they leave.
+/// copy of the program, and counts what they leave. `ways` says how they do.
 static Expected<std::vector<BlocksTiles>>
-countVisits(Program &program, const Kernel &kernel,
-            llvm::ArrayRef<const Tensor *> inputs,
-            const MaskTilesOptions &options) {
+countVisits(Program &program, llvm::ArrayRef<const Tensor *> inputs,
+            const MaskTilesOptions &options, std::vector<std::string> &ways) {
   mlir::OwningOpRef<mlir::ModuleOp> module = program.module->clone();
   mlir::PassManager passes(program.context.get());
   passes.addPass(mlir::attn::createAttnExpandSparsityPass());
   passes.addPass(mlir::attn::createAttnCanonicalizeScorePass());
   passes.addPass(mlir::attn::createAttnOnlineSoftmaxPass());
   passes.addPass(mlir::attn::createAttnClassifyBlocksPass());
-  // Kernels for GPUs have no use for it.
-  if (!kernel.package().program)
-    passes.addPass(mlir::attn::createAttnLiftMaskPass());
+  passes.addPass(mlir::attn::createAttnLiftMaskPass());
   // Remarks of this are not news: the compiler has made them before.
   std::string text;
   mlir::ScopedDiagnosticHandler handler(
@@ -117,8 +147,10 @@ countVisits(Program &program, const Kernel &kernel,
   Expected<std::vector<BlocksTiles>> blocks =
       evaluateBlocks(function, inputs, options);
   if (blocks)
-    for (BlocksTiles &tiles : *blocks)
+    for (BlocksTiles &tiles : *blocks) {
+      ways.push_back(describeWay(tiles.op));
       tiles.op = nullptr; // It goes with the copy.
+    }
   return blocks;
 }
 
@@ -160,8 +192,9 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
   MaskReport report;
   report.masks = std::move(*masks);
 
+  std::vector<std::string> ways;
   Expected<std::vector<BlocksTiles>> blocks =
-      countVisits(program, kernel, inputs, tiles);
+      countVisits(program, inputs, tiles, ways);
   if (!blocks) {
     report.whyNoBlocks = llvm::toString(blocks.takeError());
     return std::move(report);
@@ -174,6 +207,7 @@ Expected<MaskReport> cli::surveyMasks(Program &program, const Kernel &kernel,
       break;
     }
     report.blocks.push_back((*blocks)[mask.number]);
+    report.ways.push_back(ways[mask.number]);
   }
   return std::move(report);
 }

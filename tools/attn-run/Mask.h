@@ -18,6 +18,8 @@ struct MaskReport {
   /// that is not known, and then the reason.
   std::vector<BlocksTiles> blocks;
   std::string whyNoBlocks;
+  /// How the compiler finds the class of a tile, for each of `blocks`.
+  std::vector<std::string> ways;
   /// The file of --show-mask=png and its size in pixels, or "".
   std::string file;
   int64_t width = 0;

@@ -125,6 +125,10 @@ static void printVisits(raw_ostream &os, const MaskReport &report,
   os << formatv("  the compiler visits {0} of {1} tiles, {2} of them without "
                 "asking the mask: {3}\n",
                 blocks.numVisited, blocks.numTiles, blocks.numFull, predicted);
+  const MaskTiles &mask = report.masks[number];
+  os << formatv("  {0} are needed; how it knows: {1}\n",
+                mask.getNumTiles() - mask.count(TileClass::Empty),
+                report.ways[number]);
 }
 
 static void printDrawings(raw_ostream &os, const MaskTiles &mask) {
@@ -237,6 +241,9 @@ static void printMask(OStream &json, const MaskReport &report, size_t number) {
     json.attributeObject("compiler", [&] {
       json.attribute("visited", report.blocks[number].numVisited);
       json.attribute("full", report.blocks[number].numFull);
+      json.attribute("needed",
+                     mask.getNumTiles() - mask.count(TileClass::Empty));
+      json.attribute("classes", report.ways[number]);
     });
   }
   json.attribute("predicted_speedup",

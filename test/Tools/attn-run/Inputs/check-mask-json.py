@@ -38,4 +38,6 @@ assert {name: mask[name] for name in sums} == sums
 visited = mask["compiler"]["visited"]
 assert mask["all"] - mask["empty"] <= visited <= mask["all"]
 assert mask["compiler"]["full"] <= mask["full"]
+assert mask["compiler"]["needed"] == mask["all"] - mask["empty"]
+assert mask["compiler"]["classes"]
 assert abs(mask["predicted_speedup"] - mask["all"] / visited) < 1e-12
