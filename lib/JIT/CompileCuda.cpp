@@ -173,6 +173,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   cuda::ListsInfo lists = describeLists(module, options.sparsity);
   auto stages = mlir::attn::getAttnToNVVMStages();
   mlir::attn::AttnToNVVMOptions pipeline;
+  pipeline.launch = launch;
   if (llvm::Error error = runStages(stages.take_front(kNumProgramStages),
                                     pipeline, module, diagnostics, tracker))
     return error;

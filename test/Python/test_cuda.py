@@ -179,6 +179,29 @@ class PreparedCalls(unittest.TestCase):
         ):
             self.call(prepared=prepared)
 
+    def test_gradients(self):
+        # Two launches with memory that one fills for the other.
+        text = (support.EXAMPLES / "document-mask.mlir").read_text()
+        program = attn.differentiate(text, wrt=["q", "k", "v"], joint=True)
+        kernel = attn.compile(program, target="cuda")
+        q, k, v, ids, o = self.tensors
+        inputs = q, k, v, ids, gpu_tensor((1, 8, 300, 64), type=BFLOAT)
+        out = o, *(gpu_tensor(x._shape, type=BFLOAT) for x in (q, k, v))
+        prepared = kernel.prepare(*inputs)
+        self.assertGreater(prepared.nbytes, 0)
+        cuda.fakeCudaClear()
+        kernel(*inputs, out=out, prepared=prepared)
+        # What the sums of the gradient need depends on q, k and v.
+        self.assertEqual(
+            self.launches(),
+            [
+                "documents_grad",
+                "documents_grad_before0",
+                "documents_grad",
+                "documents_grad_behind0",
+            ],
+        )
+
     def test_numbers_are_compared(self):
         # Where the window ends is a number that no table depends on.
         kernel = attn.compile(WINDOW)

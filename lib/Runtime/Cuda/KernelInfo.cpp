@@ -414,7 +414,8 @@ int64_t CudaProgram::getNumOperands() const {
     last = std::max<int64_t>(
         {last, launch.lists.rowsOperand, launch.lists.columnsOperand});
     for (const Variant &variant : launch.variants) {
-      if (!variant.tables.empty())
+      // Scratch comes before tables.
+      if (!variant.tables.empty() && scratch.empty())
         last = std::max<int64_t>(last, variant.firstTable - 1);
       auto add = [&](int64_t operand) {
         if ((variant.tables.empty() || operand < variant.firstTable) &&

@@ -265,6 +265,23 @@ TEST(KernelInfoTest, tablesAsBytes) {
   EXPECT_EQ(copy.getNumOperands(), 5);
 }
 
+TEST(KernelInfoTest, scratchIsNoOperandOfTheCaller) {
+  CudaProgram program;
+  program.chip = "sm_90a";
+  program.firstScratch = 4;
+  program.scratch.resize(2);
+  Variant &variant =
+      program.launches.emplace_back(LaunchInfo{{}, {}, {Variant()}})
+          .variants[0];
+  // After both.
+  variant.firstTable = 6;
+  variant.tables.resize(1);
+  variant.params.resize(1);
+  variant.params[0].operand = 5;
+  // Those of the grid.
+  EXPECT_EQ(program.getNumOperands(), 2);
+}
+
 TEST(KernelInfoTest, validateTables) {
   auto getErrorWith = [](const std::function<void(Variant &)> &edit) {
     CudaProgram program = makeProgramWithTables();
