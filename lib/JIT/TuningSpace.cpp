@@ -55,13 +55,6 @@ Compilation::getTuningSpace(mlir::ModuleOp module,
   PassTracker tracker(module->getContext(), options);
   RemarkCollector remarks(module->getContext(), report.remarks);
   TuningSpace space;
-  if (module
-          .walk([](AttentionLikeOpInterface op) {
-            return op->hasAttr("schedule") ? mlir::WalkResult::interrupt()
-                                           : mlir::WalkResult::advance();
-          })
-          .wasInterrupted())
-    space.obstacle = "the program has a schedule";
   mlir::OwningOpRef<mlir::ModuleOp> original = module.clone();
   // The online level of a CPU names a program for each target.
   CompileOptions cpuOptions;
@@ -76,9 +69,21 @@ Compilation::getTuningSpace(mlir::ModuleOp module,
   pipeline.vectorRegisters = target.vectorRegisters;
   pipeline.l1Bytes = target.l1Bytes;
   pipeline.sparsity = options.sparsity;
-  if (llvm::Error error =
-          runStages(mlir::attn::getAttnToCPUStages().take_front(2), pipeline,
-                    module, diagnostics, tracker))
+  llvm::ArrayRef<mlir::attn::PipelineStage> cpuStages =
+      mlir::attn::getAttnToCPUStages();
+  if (llvm::Error error = runStages(cpuStages.take_front(1), pipeline, module,
+                                    diagnostics, tracker))
+    return error;
+  // Other functions of the text are gone by now.
+  if (module
+          .walk([](AttentionLikeOpInterface op) {
+            return op->hasAttr("schedule") ? mlir::WalkResult::interrupt()
+                                           : mlir::WalkResult::advance();
+          })
+          .wasInterrupted())
+    space.obstacle = "the program has a schedule";
+  if (llvm::Error error = runStages(cpuStages.slice(1, 1), pipeline, module,
+                                    diagnostics, tracker))
     return error;
   space.program = getHash(module, options);
   if (!space.obstacle.empty())

@@ -1,6 +1,7 @@
 //===- Database.cpp - What was measured to be fastest ---------------------===//
 
 #include "attn/Tune/Database.h"
+#include "attn/Support/JSON.h"
 #include "attn/Support/JSONFields.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -8,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
 #include <sqlite3.h>
@@ -512,5 +514,23 @@ llvm::Expected<Database> Database::fromJSON(const json::Value &value) {
   };
   if (llvm::Error error = database->commit(work))
     return std::move(error);
+  return database;
+}
+
+llvm::Expected<Database> Database::read(const std::string &path) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file)
+    return llvm::createStringError("cannot read '" + path +
+                                   "': " + file.getError().message());
+  if (!(*file)->getBuffer().ltrim().starts_with("{"))
+    return open(path, /*isWritten=*/false);
+  llvm::Expected<json::Value> value = parseJSON((*file)->getBuffer());
+  if (!value)
+    return llvm::createStringError("cannot read '" + path +
+                                   "': " + llvm::toString(value.takeError()));
+  llvm::Expected<Database> database = fromJSON(*value);
+  if (!database)
+    return llvm::createStringError(
+        "cannot read '" + path + "': " + llvm::toString(database.takeError()));
   return database;
 }

@@ -8,6 +8,7 @@
 #include "attn/Pipelines/AttnToCPU.h"
 #include "attn/Pipelines/RegisterDialects.h"
 #include "attn/Pipelines/RegisterPasses.h"
+#include "attn/Tune/Passes.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
@@ -28,6 +29,7 @@ int main(int argc, char **argv) {
   mlir::attn::registerAttnToHopperPasses();
   mlir::attn::registerHopperTransformsPasses();
   mlir::attn::registerHopperToNVVMPasses();
+  mlir::attn::registerAttnTunePasses();
   mlir::attn::registerAttnPipelines();
   mlir::attn::registerUpstreamPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(

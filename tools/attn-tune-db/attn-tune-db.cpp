@@ -1,14 +1,12 @@
 //===- attn-tune-db.cpp - Look after tuning databases ---------------------===//
 
 #include "attn/Support/Files.h"
-#include "attn/Support/JSON.h"
 #include "attn/Tune/Database.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 
@@ -76,20 +74,6 @@ static Expected<Database> openDatabase(bool isWritten) {
     return llvm::createStringError("there is no tuning database '" + path +
                                    "'");
   return Database::open(path, isWritten);
-}
-
-/// A database, or the export of one.
-static Expected<Database> openOther(const std::string &path) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return llvm::createStringError("cannot read '" + path +
-                                   "': " + file.getError().message());
-  if (!(*file)->getBuffer().ltrim().starts_with("{"))
-    return Database::open(path, /*isWritten=*/false);
-  Expected<llvm::json::Value> value = attn::parseJSON((*file)->getBuffer());
-  if (!value)
-    return value.takeError();
-  return Database::fromJSON(*value);
 }
 
 static std::string describe(const Entry &entry) {
@@ -177,7 +161,7 @@ static Error diff(bool &isSame) {
   Expected<Database> ours = openDatabase(/*isWritten=*/false);
   if (!ours)
     return ours.takeError();
-  Expected<Database> theirs = openOther(otherFile);
+  Expected<Database> theirs = Database::read(otherFile);
   if (!theirs)
     return theirs.takeError();
   Expected<std::vector<Entry>> a = ours->getEntries(), b = theirs->getEntries();
@@ -231,7 +215,7 @@ static Error exportEntries() {
 }
 
 static Error importEntries() {
-  Expected<Database> theirs = openOther(otherFile);
+  Expected<Database> theirs = Database::read(otherFile);
   if (!theirs)
     return theirs.takeError();
   if (Error error = theirs->verify())

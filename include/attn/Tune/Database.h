@@ -80,6 +80,8 @@ public:
                                        std::chrono::milliseconds wait = kWait);
   /// A database in memory.
   static llvm::Expected<Database> create();
+  /// Reads a file that is a database, or the text that toJSON has made of one.
+  static llvm::Expected<Database> read(const std::string &path);
 
   /// Adds an entry, or replaces that of the same key, with the trials that have
   /// led to it: all or nothing.
