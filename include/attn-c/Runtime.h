@@ -215,9 +215,10 @@ ATTN_C_API attnStatus attnKernelResultInfo(const attnKernel *kernel,
  *     "remarks": ["location: remark: name: text", ...], "warnings": "..."}
  *
  *  A kernel for a GPU also has "kernels": [{"entry": "...", "schedule": "...",
- *  "threads": 384, "sharedBytes": 181248, "registers": 168, "spillBytes": 0}],
- *  without the last two where there was no ptxas, and with "prologues": ["..."]
- *  where kernels fill tables before.
+ *  "threads": 384, "sharedBytes": 181248, "ptxBytes": 61234, "cubinBytes": 0,
+ *  "registers": 168, "spillBytes": 0, "stackBytes": 0, "ctasPerSm": 1}],
+ * without the last four where there was no ptxas, and with "prologues": ["..."]
+ * where kernels fill tables before.
  */
 ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
                                        attnString **json, attnError **error);
@@ -226,8 +227,11 @@ ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
  *  are read, as JSON: "source", which is "exact" or "nearest" for what a tuning
  *  database has for such extents or the nearest ones and otherwise "model";
  *  "choice", the same in words; "rejected", the schedules that the compiler has
- *  rejected, and why; and of a GPU "kernels", with "isTaken" where there is
- *  one. */
+ *  rejected, and why; "measuredSeconds" where it was tuned for such extents;
+ * and of a GPU "kernels" as above, with "isTaken" where there is one, and where
+ *  that is known "predictedSeconds" by the model of costs, "measuredSeconds",
+ *  and "rooflineShare": what part of the time, of that which was measured if it
+ *  is there, the GPU needs at least for products and memory. */
 ATTN_C_API attnStatus attnKernelExplain(const attnKernel *kernel,
                                         const attnTensor *inputs,
                                         size_t num_inputs, attnString **report,

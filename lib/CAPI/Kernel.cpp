@@ -133,36 +133,17 @@ attnStatus attnKernelResultInfo(const attnKernel *kernel, size_t index,
                    error);
 }
 
-/// What the kernels take of a GPU and, if that is known, which variant of each
-/// launch runs.
+/// The variants of a program, of a call that has made a choice, with names as
+/// all of this interface are.
 static llvm::json::Array describeKernels(const cuda::CudaProgram &program,
-                                         llvm::ArrayRef<size_t> taken = {}) {
+                                         const CodeChoice *choice = nullptr) {
   llvm::json::Array kernels;
-  for (auto [number, launch] : llvm::enumerate(program.launches))
-    for (auto [index, variant] : llvm::enumerate(launch.variants)) {
-      llvm::json::Object kernel{
-          {"entry", variant.entry},
-          {"schedule", llvm::json::fixUTF8(variant.schedule)},
-          {"threads", variant.threads},
-          {"sharedBytes", variant.dynamicSharedBytes}};
-      if (const std::optional<cuda::Resources> &resources = variant.resources) {
-        kernel["sharedBytes"] =
-            variant.dynamicSharedBytes + resources->sharedBytes;
-        kernel["registers"] = resources->registers;
-        kernel["spillBytes"] = resources->spillBytes;
-      }
-      if (!variant.prologues.empty()) {
-        llvm::json::Array prologues;
-        for (const cuda::PrologueKernel &prologue : variant.prologues)
-          prologues.push_back(prologue.entry);
-        kernel["prologues"] = std::move(prologues);
-      }
-      if (number < taken.size())
-        kernel["isTaken"] = index == taken[number];
-      if (variant.resources)
-        kernel["ctasPerSM"] = variant.resources->residentBlocks;
-      kernels.push_back(std::move(kernel));
-    }
+  for (const VariantReport &variant : describeVariants(program, choice)) {
+    llvm::json::Object kernel;
+    for (auto &[name, value] : variant.toJSON())
+      kernel[llvm::convertToCamelFromSnakeCase(name)] = std::move(value);
+    kernels.push_back(std::move(kernel));
+  }
   return kernels;
 }
 
@@ -219,8 +200,10 @@ attnStatus attnKernelExplain(const attnKernel *kernel, const attnTensor *inputs,
   llvm::json::Object object{{"source", choice->source},
                             {"choice", llvm::json::fixUTF8(choice->text)},
                             {"rejected", std::move(rejected)}};
+  if (choice->measured)
+    object["measuredSeconds"] = *choice->measured;
   if (const auto &program = choice->package->program)
-    object["kernels"] = describeKernels(*program, choice->variants);
+    object["kernels"] = describeKernels(*program, &*choice);
   llvm::json::Value value = std::move(object);
   return succeed(report, llvm::formatv("{0}", value), error);
 }

@@ -12,9 +12,6 @@
 
 using namespace attn;
 
-/// The cost of a tile of the variant for any strides.
-static constexpr double kAnyStridesCost = 1e9;
-
 /// The stages that are the same for all schedules: of the program, and of a
 /// form of its sparse structures.
 static constexpr size_t kNumProgramStages = 1, kNumSharedStages = 2;
@@ -214,6 +211,8 @@ Compilation::compileLaunch(mlir::ModuleOp module,
   mlir::attn::TargetAttr target = mlir::attn::getTarget(module);
   program.chip = target.getChip().str();
   program.dependentLaunch = target.getDependentLaunch();
+  program.productRate = 1e12 * double(target.getProductTflops());
+  program.memoryRate = 1e9 * double(target.getMemoryGbs());
   std::deque<Attempt> attempts;
   auto compileAndStart = [&](size_t number) -> llvm::Error {
     dumpPart(parts[number]);
@@ -272,7 +271,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
                  "the driver will compile the PTX, unchecked: " + attempt.note);
     if (candidate.kind == Kind::AnyStrides) {
       // More than any other, which is taken where it can be.
-      variant.tileCost = kAnyStridesCost;
+      variant.tileCost = cuda::Costs::kLastTileCost;
       strided = std::move(variant);
       return;
     }

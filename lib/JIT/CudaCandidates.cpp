@@ -91,6 +91,10 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     Candidate &candidate = candidates.emplace_back();
     static_cast<cuda::Costs &>(candidate) = form.costs;
     candidate.form = &form;
+    if (attentions.size() == 1 && !form.areRows &&
+        mlir::attn::haveTiles(attentions[0]))
+      candidate.pairOperations = mlir::attn::getPairOperations(
+          attentions[0], table, /*hasTypicalKeys=*/false);
     return mlir::success();
   }
   AttentionLikeOpInterface attention = attentions[0];
@@ -114,6 +118,8 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
       continue;
     Candidate &candidate = candidates.emplace_back();
     static_cast<cuda::Costs &>(candidate) = schedule;
+    candidate.pairOperations = mlir::attn::getPairOperations(
+        attention, table, schedule.typicalKeys > 0);
     candidate.entryCost = form.costs.entryCost;
     candidate.tableCost = form.costs.tableCost;
     candidate.form = &form;

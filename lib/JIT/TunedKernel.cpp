@@ -19,7 +19,7 @@ public:
   TunedKernel(std::string program, CompileOptions options,
               std::shared_ptr<const LoadedKernel> usual,
               std::vector<tune::Entry> entries, std::string version)
-      : LoadedKernel(usual->getPackage()), program(std::move(program)),
+      : LoadedKernel(*usual), program(std::move(program)),
         options(std::move(options)), usual(std::move(usual)),
         entries(std::move(entries)), version(std::move(version)) {}
 
@@ -50,6 +50,7 @@ private:
     unsigned threads = 0;
     /// CodeChoice::source, and why it is that.
     std::string source = "model", reason;
+    std::optional<double> measured;
     std::once_flag made;
     /// Whether a call has found that the kernel cannot run, and why; the reason
     /// is kept by `mutex`.
@@ -115,6 +116,8 @@ void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
       entry->version == version ? "" : ", with " + entry->version,
       1e6 * entry->seconds, 1e6 * entry->untunedSeconds);
   choice.source = source == tune::Source::Exact ? "exact" : "nearest";
+  if (source == tune::Source::Exact)
+    choice.measured = entry->seconds;
   choice.threads = entry->threads;
   if (entry->schedule.empty()) {
     choice.reason += "; the compiler's choice is best";
@@ -124,6 +127,7 @@ void TunedKernel::makeChoice(const tune::Bucket &bucket, Choice &choice) const {
   choice.kernel = getKernel(entry->schedule, failure);
   if (!choice.kernel) {
     choice.threads = 0;
+    choice.measured = std::nullopt;
     choice.source = "model";
     choice.reason = "the model of costs: the tuned schedule " +
                     entry->schedule + " is no longer legal: " +
@@ -170,6 +174,7 @@ TunedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
     return told;
   told->source = choice.source;
   told->text = choice.reason;
+  told->measured = choice.measured;
   if (choice.threads != 0)
     told->text += llvm::formatv(", {0} threads", choice.threads);
   return told;

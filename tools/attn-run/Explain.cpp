@@ -1,7 +1,7 @@
 //===- Explain.cpp - Which code runs, and why -----------------------------===//
 
 #include "Explain.h"
-#include "Table.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,36 +10,64 @@ using namespace attn;
 using namespace attn::cli;
 namespace json = llvm::json;
 
-static json::Value describeVariant(const cuda::Variant &variant) {
-  json::Object object{{"schedule", json::fixUTF8(variant.schedule)},
-                      {"threads", variant.threads},
-                      {"shared_bytes", variant.dynamicSharedBytes}};
-  if (const auto &resources = variant.resources) {
-    object["shared_bytes"] =
-        variant.dynamicSharedBytes + resources->sharedBytes;
-    object["registers"] = resources->registers;
-    object["spill_bytes"] = resources->spillBytes;
-    object["ctas_per_sm"] = resources->residentBlocks;
+Table cli::makeVariantTable(llvm::ArrayRef<VariantReport> reports) {
+  Table table;
+  auto format = [](auto number, const llvm::Twine &unit) {
+    return (llvm::formatv("{0}", number) + unit).str();
+  };
+  auto formatTime = [](llvm::StringRef what, std::optional<double> seconds) {
+    return seconds ? llvm::formatv("{0} {1:F1} us", what, 1e6 * *seconds).str()
+                   : "";
+  };
+  // A column that nothing is in is left out.
+  bool areTimes = llvm::any_of(reports, [](const VariantReport &report) {
+    return report.predicted || report.measured || report.least;
+  });
+  for (const VariantReport &report : reports) {
+    const cuda::Variant &variant = *report.variant;
+    std::vector<std::string> &row = table.emplace_back();
+    if (report.isTaken)
+      row.push_back(*report.isTaken ? "runs" : "");
+    row.insert(row.end(), {variant.entry, format(variant.threads, " threads")});
+    const std::optional<cuda::Resources> &resources = variant.resources;
+    if (resources)
+      row.insert(row.end(),
+                 {format(resources->registers, " registers"),
+                  format(resources->spillBytes, " bytes of spills")});
+    else
+      row.insert(row.end(), {"registers not known", "spills not known"});
+    row.push_back(format(report.getSharedBytes(), " bytes of shared memory"));
+    row.push_back(resources
+                      ? format(resources->residentBlocks,
+                               resources->residentBlocks == 1 ? " CTA per SM"
+                                                              : " CTAs per SM")
+                      : "CTAs not known");
+    if (areTimes) {
+      std::optional<double> share = report.getRooflineShare();
+      row.insert(
+          row.end(),
+          {formatTime("predicted", report.predicted),
+           formatTime("measured", report.measured),
+           share ? llvm::formatv("{0:F0} % of the roofline", 100 * *share).str()
+                 : ""});
+    }
+    row.push_back(variant.schedule);
+    auto addOther = [&](llvm::StringRef entry, int64_t threads,
+                        llvm::StringRef what) {
+      size_t first = report.isTaken ? 1 : 0, count = table.back().size();
+      std::vector<std::string> other(count);
+      other[first] = entry.str();
+      other[first + 1] = format(threads, " threads");
+      other.back() = what.str();
+      table.push_back(std::move(other));
+    };
+    for (const cuda::PrologueKernel &prologue : variant.prologues)
+      addOther(prologue.entry, prologue.threads, "fills tables before");
+    for (const cuda::LoopKernel &loop : variant.loops)
+      addOther(loop.entry, loop.threads,
+               loop.isBehind ? "runs behind" : "runs before");
   }
-  return object;
-}
-
-static std::vector<std::string> formatVariant(const cuda::Variant &variant,
-                                              bool isTaken) {
-  std::vector<std::string> row = {
-      isTaken ? "runs" : "", llvm::formatv("{0} threads", variant.threads)};
-  if (const auto &resources = variant.resources) {
-    row.push_back(llvm::formatv("{0} registers", resources->registers));
-    row.push_back(llvm::formatv("{0} bytes of spills", resources->spillBytes));
-    row.push_back(
-        llvm::formatv("{0} bytes shared",
-                      variant.dynamicSharedBytes + resources->sharedBytes));
-    row.push_back(llvm::formatv("{0} CTAs per SM", resources->residentBlocks));
-  } else {
-    row.insert(row.end(), {"registers not known", "", "", ""});
-  }
-  row.push_back(variant.schedule);
-  return row;
+  return table;
 }
 
 llvm::Expected<std::string>
@@ -49,21 +77,15 @@ cli::explain(const Kernel &kernel, const Execution &execution, bool asJSON) {
     return choice.takeError();
   std::vector<std::string> rejected =
       kernel.report().getRemarks("schedule-rejected");
-  json::Array kernels, reasons;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<VariantReport> variants;
   if (const auto &program = choice->package->program)
-    for (auto [number, launch] : llvm::enumerate(program->launches))
-      for (auto [index, variant] : llvm::enumerate(launch.variants)) {
-        bool isTaken = number < choice->variants.size() &&
-                       choice->variants[number] == index;
-        json::Value described = describeVariant(variant);
-        described.getAsObject()->insert({"taken", isTaken});
-        kernels.push_back(std::move(described));
-        rows.push_back(formatVariant(variant, isTaken));
-      }
+    variants = describeVariants(*program, &*choice);
   std::string text;
   llvm::raw_string_ostream os(text);
   if (asJSON) {
+    json::Array kernels, reasons;
+    for (const VariantReport &report : variants)
+      kernels.push_back(report.toJSON());
     for (const std::string &reason : rejected)
       reasons.push_back(json::fixUTF8(reason));
     json::Object object{{"entry", choice->package->metadata.entry},
@@ -72,14 +94,16 @@ cli::explain(const Kernel &kernel, const Execution &execution, bool asJSON) {
                         {"choice", json::fixUTF8(choice->text)},
                         {"kernels", std::move(kernels)},
                         {"rejected", std::move(reasons)}};
+    if (choice->measured)
+      object["measured_seconds"] = *choice->measured;
     os << llvm::formatv("{0:2}\n", json::Value(std::move(object)));
     return text;
   }
   os << "@" << choice->package->metadata.entry << " on "
      << kernel.report().target << "\nchoice\n  " << choice->text << '\n';
-  if (!rows.empty()) {
+  if (!variants.empty()) {
     os << "kernels\n";
-    printTable(os, rows);
+    printTable(os, makeVariantTable(variants));
   }
   if (!rejected.empty())
     os << "rejected\n";

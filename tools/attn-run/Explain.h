@@ -4,8 +4,12 @@
 #define ATTN_TOOLS_ATTNRUN_EXPLAIN_H
 
 #include "Execution.h"
+#include "Table.h"
 
 namespace attn::cli {
+
+/// A row for each variant, and for each kernel that runs beside it.
+Table makeVariantTable(llvm::ArrayRef<VariantReport> reports);
 
 /// Which code a run takes and why, what each variant of it takes of a GPU, and
 /// which schedules were rejected; as text or as a JSON object.

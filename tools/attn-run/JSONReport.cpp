@@ -153,36 +153,6 @@ static void printCompile(OStream &json, const CompileReport &compile) {
   });
 }
 
-/// What the kernels take of a GPU.
-static void printKernels(OStream &json, const cuda::CudaProgram &program) {
-  json.attributeArray("kernels", [&] {
-    for (const cuda::LaunchInfo &launch : program.launches)
-      for (const cuda::Variant &variant : launch.variants)
-        json.object([&] {
-          json.attribute("entry", variant.entry);
-          json.attribute("schedule", variant.schedule);
-          json.attribute("threads", variant.threads);
-          int64_t shared = variant.dynamicSharedBytes;
-          if (const auto &resources = variant.resources) {
-            shared += resources->sharedBytes;
-            json.attribute("registers", resources->registers);
-            json.attribute("spill_bytes", resources->spillBytes);
-            json.attribute("stack_bytes", resources->stackBytes);
-            json.attribute("blocks_per_multiprocessor",
-                           resources->residentBlocks);
-          }
-          json.attribute("shared_bytes", shared);
-          if (!variant.prologues.empty())
-            json.attributeArray("prologues", [&] {
-              for (const cuda::PrologueKernel &prologue : variant.prologues)
-                json.value(prologue.entry);
-            });
-          json.attribute("ptx_bytes", int64_t(variant.ptx.size()));
-          json.attribute("cubin_bytes", int64_t(variant.cubin.size()));
-        });
-  });
-}
-
 static void printTuning(OStream &json, const tune::TuneResult &tuned) {
   json.attributeObject("tuning", [&] {
     const tune::Entry &entry = tuned.entry;
@@ -221,7 +191,10 @@ std::string cli::formatJSON(const Report &report) {
     if (const GPU *gpu = report.execution.getGPU())
       json.attribute("gpu", gpu->getName());
     if (const auto &program = report.kernel.package().program)
-      printKernels(json, *program);
+      json.attributeArray("kernels", [&] {
+        for (const VariantReport &variant : describeVariants(*program))
+          json.value(variant.toJSON());
+      });
     json.attribute("seed", report.options.seed);
     json.attribute("threads", int64_t(report.options.threads));
     printArguments(json, report.execution);

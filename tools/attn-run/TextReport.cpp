@@ -1,8 +1,8 @@
 //===- TextReport.cpp - A run as text -------------------------------------===//
 
+#include "Explain.h"
 #include "Report.h"
 #include "Summary.h"
-#include "Table.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -11,44 +11,6 @@ using namespace attn;
 using namespace attn::cli;
 using llvm::formatv;
 using llvm::raw_ostream;
-
-/// What the kernels take of a GPU.
-static void printKernels(raw_ostream &os, const cuda::CudaProgram &program) {
-  std::vector<std::vector<std::string>> rows;
-  for (const cuda::LaunchInfo &launch : program.launches)
-    for (const cuda::Variant &variant : launch.variants) {
-      std::vector<std::string> row = {variant.entry,
-                                      formatv("{0} threads", variant.threads)};
-      int64_t shared = variant.dynamicSharedBytes;
-      if (const std::optional<cuda::Resources> &resources = variant.resources) {
-        shared += resources->sharedBytes;
-        row.push_back(formatv("{0} registers", resources->registers));
-        row.push_back(formatv("{0} bytes of spills", resources->spillBytes));
-      } else {
-        row.insert(row.end(), {"registers not known", "spills not known"});
-      }
-      row.push_back(formatv("{0} bytes of shared memory", shared));
-      if (variant.resources)
-        row.push_back(
-            formatv("{0} block{1} per multiprocessor",
-                    variant.resources->residentBlocks,
-                    variant.resources->residentBlocks == 1 ? "" : "s"));
-      else
-        row.push_back("blocks not known");
-      row.push_back(variant.schedule);
-      rows.push_back(row);
-      for (const cuda::PrologueKernel &prologue : variant.prologues)
-        rows.push_back({prologue.entry,
-                        formatv("{0} threads", prologue.threads), "", "", "",
-                        "", "fills tables before"});
-      for (const cuda::LoopKernel &loop : variant.loops)
-        rows.push_back({loop.entry, formatv("{0} threads", loop.threads), "",
-                        "", "", "",
-                        loop.isBehind ? "runs behind" : "runs before"});
-    }
-  os << "kernels\n";
-  printTable(os, rows);
-}
 
 static void printArguments(raw_ostream &os, const Execution &execution) {
   std::vector<std::vector<std::string>> rows;
@@ -195,8 +157,10 @@ std::string cli::formatText(const Report &report) {
   if (const GPU *gpu = report.execution.getGPU())
     os << ", " << gpu->getName();
   os << '\n';
-  if (const auto &program = report.kernel.package().program)
-    printKernels(os, *program);
+  if (const auto &program = report.kernel.package().program) {
+    os << "kernels\n";
+    printTable(os, makeVariantTable(describeVariants(*program)));
+  }
   if (!report.execution.getArguments().empty())
     printArguments(os, report.execution);
   for (const SparsityReport &sparsity : report.sparsity)

@@ -75,17 +75,46 @@ struct CodeChoice {
   std::string text;
   /// What runs; it lives as long as the kernel.
   const KernelPackage *package = nullptr;
-  /// Of a GPU that is there, the variant of each launch.
-  std::vector<size_t> variants;
+  /// How long it took where it was tuned for such extents, in seconds.
+  std::optional<double> measured;
+  /// Of a launch of a GPU that is there, the variant that it takes; and for
+  /// each of them the time by the model of costs and the least time that the
+  /// GPU allows, in seconds, 0 where that is not known.
+  struct Launch {
+    size_t taken = 0;
+    std::vector<double> predicted, least;
+  };
+  std::vector<Launch> launches;
 };
+
+/// What is known of a variant of a kernel for a GPU, for all who print it.
+struct VariantReport {
+  const cuda::Variant *variant = nullptr;
+  /// Of a call: whether it takes this one, and the times of CodeChoice.
+  std::optional<bool> isTaken;
+  std::optional<double> predicted, measured, least;
+
+  /// The bytes of shared memory of a block, as far as known.
+  int64_t getSharedBytes() const;
+  /// What part of the time is the least one that the GPU allows, of the time
+  /// that was measured if it is known and otherwise of the predicted one.
+  std::optional<double> getRooflineShare() const;
+  /// All of it, with names in snake case. What is not known is left out.
+  llvm::json::Object toJSON() const;
+};
+
+/// The variants of all launches of a program in their order, and of a call that
+/// has made a choice.
+std::vector<VariantReport> describeVariants(const cuda::CudaProgram &program,
+                                            const CodeChoice *choice = nullptr);
 
 /// A package whose code is ready to run, from any number of threads at once.
 class LoadedKernel : public std::enable_shared_from_this<LoadedKernel> {
 public:
   virtual ~LoadedKernel();
 
-  const KernelPackage &getPackage() const { return package; }
-  const KernelMetadata &getMetadata() const { return package.metadata; }
+  const KernelPackage &getPackage() const { return *package; }
+  const KernelMetadata &getMetadata() const { return package->metadata; }
 
   /// Whether the data of an input are in the memory of the host: all on a CPU,
   /// the scalars on a GPU. A tensor of rank 0 is no scalar.
@@ -126,7 +155,11 @@ public:
   explain(llvm::ArrayRef<TensorView> inputs) const;
 
 protected:
-  explicit LoadedKernel(KernelPackage package) : package(std::move(package)) {}
+  explicit LoadedKernel(KernelPackage package)
+      : package(std::make_shared<const KernelPackage>(std::move(package))) {}
+  /// For calls that another kernel runs, or may run, with the same inputs and
+  /// results, whose package it has.
+  LoadedKernel(const LoadedKernel &other) = default;
 
   /// Runs with tensors that fit.
   virtual llvm::Error execute(llvm::ArrayRef<TensorView> inputs,
@@ -173,7 +206,7 @@ private:
   llvm::Error checkCall(llvm::ArrayRef<TensorView> inputs,
                         llvm::ArrayRef<TensorView> results) const;
 
-  const KernelPackage package;
+  const std::shared_ptr<const KernelPackage> package;
 };
 
 /// Loads a package for a GPU, which needs no GPU yet; the first run loads the

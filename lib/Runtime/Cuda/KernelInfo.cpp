@@ -380,6 +380,11 @@ static llvm::Error checkGrid(const GridInfo &grid) {
 llvm::Error CudaProgram::validate() const {
   if (chip.empty())
     return makeArgumentError("expects a program to name its chip");
+  for (double rate : {productRate, memoryRate})
+    if (!std::isfinite(rate) || rate < 0)
+      return makeArgumentError(
+          "expects rates of a GPU to be finite and not negative, but got " +
+          std::to_string(rate));
   for (const LaunchInfo &launch : launches) {
     if (launch.variants.empty())
       return makeArgumentError("expects a launch to have a variant");

@@ -173,6 +173,8 @@ template <typename Archive>
 static void describe(Archive &archive, CudaProgram &program) {
   archive("chip", program.chip);
   archive("dependent_launch", program.dependentLaunch);
+  archive("product_rate", program.productRate);
+  archive("memory_rate", program.memoryRate);
   archive("first_scratch", program.firstScratch);
   archive("scratch", program.scratch);
   archive("launches", program.launches);

@@ -2,7 +2,9 @@
 
 #include "attn/Runtime/Cuda/Driver.h"
 #include "attn/Runtime/Cuda/KernelInfo.h"
+#include "attn/Support/DType.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -212,6 +214,61 @@ static double getSplitCost(const Variant &variant, const LaunchExtents &extents,
          variant.splitRowCost * rowsOfSplits;
 }
 
+std::optional<double> cuda::getCost(const LaunchInfo &launch,
+                                    const Variant &variant,
+                                    const LaunchExtents &extents,
+                                    int32_t numSMs,
+                                    llvm::ArrayRef<TensorView> operands) {
+  std::optional<int64_t> tiles = countTiles(extents, variant);
+  if (!tiles)
+    return std::nullopt;
+  int64_t parts = getNumSplits(variant, extents, numSMs, operands);
+  int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
+  double cost = 0;
+  if (variant.combine)
+    cost = getSplitCost(variant, extents, *tiles, parts, numSMs);
+  else
+    cost = static_cast<double>(llvm::divideCeil(*tiles, std::max(numSMs, 1))) *
+           (variant.tileCost + variant.keyCost * static_cast<double>(keys));
+  ListExtents lists = getListExtents(launch.lists, extents, operands);
+  double rows =
+      double(extents.batch) * double(extents.heads) * double(extents.rows);
+  return cost + variant.rowCost * rows + variant.pairCost * lists.pairs +
+         variant.entryCost * lists.entries +
+         variant.tableCost * countTableBytes(variant, parts, operands);
+}
+
+double cuda::getLeastTime(const CudaProgram &program, const LaunchInfo &launch,
+                          const Variant &variant, const LaunchExtents &extents,
+                          llvm::ArrayRef<TensorView> operands) {
+  double pairs = double(extents.batch) * double(extents.heads) *
+                 double(extents.rows) *
+                 getTypicalKeys(variant, double(extents.keys));
+  if (variant.ofLists)
+    pairs = getListExtents(launch.lists, extents, operands).pairs;
+  llvm::SmallSet<int32_t, 16> used;
+  for (const Param &param : variant.params)
+    if (param.kind == ParamKind::TensorMap || param.kind == ParamKind::Pointer)
+      used.insert(param.operand);
+  double bytes = 0;
+  for (auto [number, operand] : llvm::enumerate(operands)) {
+    if (!used.contains(static_cast<int32_t>(number)))
+      continue;
+    double size = double(getSize(static_cast<DType>(operand.dtype)));
+    // What is the same for all indices is there once.
+    for (int64_t dim = 0; dim < operand.rank; ++dim)
+      if (operand.strides[dim] != 0 || operand.shape[dim] == 0)
+        size *= double(operand.shape[dim]);
+    bytes += size;
+  }
+  double least = 0;
+  if (program.productRate > 0)
+    least = pairs * variant.pairOperations / program.productRate;
+  if (program.memoryRate > 0)
+    least = std::max(least, bytes / program.memoryRate);
+  return least;
+}
+
 size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
                          int32_t numSMs, llvm::ArrayRef<TensorView> operands) {
   struct {
@@ -221,33 +278,22 @@ size_t cuda::pickVariant(const LaunchInfo &launch, const LaunchExtents &extents,
   } best;
   ListExtents lists = getListExtents(launch.lists, extents, operands);
   double maxDensity = launch.lists.maxDensity;
-  double allRows =
-      double(extents.batch) * double(extents.heads) * double(extents.rows);
   auto consider = [&](size_t index) {
     const Variant &variant = launch.variants[index];
-    std::optional<int64_t> tiles = countTiles(extents, variant);
-    if (!tiles)
+    std::optional<double> cost =
+        getCost(launch, variant, extents, numSMs, operands);
+    if (!cost)
       return;
-    int64_t parts = getNumSplits(variant, extents, numSMs, operands);
-    int64_t keys = llvm::alignTo(extents.keys, variant.tileKeys);
-    double cost = 0;
-    if (variant.combine)
-      cost = getSplitCost(variant, extents, *tiles, parts, numSMs);
-    else
-      cost =
-          static_cast<double>(llvm::divideCeil(*tiles, std::max(numSMs, 1))) *
-          (variant.tileCost + variant.keyCost * static_cast<double>(keys));
-    double tableBytes = countTableBytes(variant, parts, operands);
-    cost += variant.rowCost * allRows + variant.pairCost * lists.pairs +
-            variant.entryCost * lists.entries + variant.tableCost * tableBytes;
+    double tableBytes = countTableBytes(
+        variant, getNumSplits(variant, extents, numSMs, operands), operands);
     // Whether it can run, should have the memory that it needs, and is what the
     // density is for, in this order.
     bool isForDensity =
         maxDensity < 0 || variant.ofLists == (lists.density < maxDensity);
     int rank = 4 * canMap(variant, operands) +
                2 * (tableBytes <= double(kMaxTableBytes)) + isForDensity;
-    if (rank == best.rank ? cost < best.cost : rank > best.rank)
-      best = {index, cost, rank};
+    if (rank == best.rank ? *cost < best.cost : rank > best.rank)
+      best = {index, *cost, rank};
   };
   for (size_t i = 0; i < launch.variants.size(); ++i)
     if (!launch.variants[i].combine)

@@ -109,8 +109,18 @@ CudaKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
         cuda::getLaunchExtents(launch.grid, operands);
     if (!extents)
       return extents.takeError();
-    choice->variants.push_back(
-        cuda::pickVariant(launch, *extents, device->getNumSMs(), operands));
+    CodeChoice::Launch &told = choice->launches.emplace_back();
+    int32_t numSMs = device->getNumSMs();
+    told.taken = cuda::pickVariant(launch, *extents, numSMs, operands);
+    constexpr double microsecond = 1e-6;
+    for (const cuda::Variant &variant : launch.variants) {
+      bool isKnown = variant.tileCost < cuda::Costs::kLastTileCost;
+      std::optional<double> cost =
+          cuda::getCost(launch, variant, *extents, numSMs, operands);
+      told.predicted.push_back(isKnown ? microsecond * cost.value_or(0) : 0);
+      told.least.push_back(cuda::getLeastTime(*getPackage().program, launch,
+                                              variant, *extents, operands));
+    }
   }
   choice->text = "the variant that costs least by the model, of those that "
                  "can copy such tensors";

@@ -34,7 +34,7 @@ LoadedKernel::explain(llvm::ArrayRef<TensorView> inputs) const {
     return error;
   CodeChoice choice;
   choice.text = "what the compiler has chosen";
-  choice.package = &package;
+  choice.package = package.get();
   return choice;
 }
 

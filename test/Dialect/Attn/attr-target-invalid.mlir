@@ -50,6 +50,16 @@
 
 // -----
 
+// expected-error@+1 {{expects memory_gbs not to be negative, but got -1}}
+#t = #attn.target<"sm", sms = 1, sm_shared = 2048, cta_shared = 1024, reserved_shared = 1024, sm_registers = 65536, thread_registers = 255, sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80, memory_gbs = -1>
+
+// -----
+
+// expected-error@+1 {{expects product_tflops not to be negative, but got -2}}
+#t = #attn.target<"sm", sms = 1, sm_shared = 2048, cta_shared = 1024, reserved_shared = 1024, sm_registers = 65536, thread_registers = 255, sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80, product_tflops = -2>
+
+// -----
+
 // expected-error@+1 {{expects reserved_shared not to be negative, but got -1}}
 #t = #attn.target<"sm", sms = 1, sm_shared = 2048, cta_shared = 1024, reserved_shared = -1, sm_registers = 65536, thread_registers = 255, sm_threads = 2048, cta_threads = 1024, sm_ctas = 32, ptx = 80>
 

@@ -22,7 +22,7 @@
 // RUN: FileCheck %s --input-file=%t.txt
 // CHECK:      @prefix on cuda: sm_90a, Fake 0
 // CHECK-NEXT: kernels
-// CHECK-NEXT:   prefix  {{[0-9]+}} threads  registers not known  spills not known  {{[0-9]+}} bytes of shared memory  blocks not known  #hopper.schedule<tile_m =
+// CHECK-NEXT:   prefix  {{[0-9]+}} threads  registers not known  spills not known  {{[0-9]+}} bytes of shared memory  CTAs not known  #hopper.schedule<tile_m =
 // CHECK:      arguments
 // CHECK:        length  i64
 // CHECK:      results

@@ -11,7 +11,7 @@
 // of it is kept, too.
 // RUN: ls %t.cache | count 2
 // RUN: env ATTN_LIBCUDA=%fake_cuda ATTN_CACHE_DIR=%t.cache attn-run %s --entry=plain --target=cuda | FileCheck %s
-// CHECK: plain  384 threads  168 registers  0 bytes of spills  {{[0-9]+}} bytes of shared memory  1 block per multiprocessor  #hopper.schedule<tile_m = 128, tile_n = 64,
+// CHECK: plain  384 threads  168 registers  0 bytes of spills  {{[0-9]+}} bytes of shared memory  1 CTA per SM  #hopper.schedule<tile_m = 128, tile_n = 64,
 
 // A schedule that spills runs if there is no other.
 // RUN: attn-run %s --entry=greedy --emit=cubin --emit-to=%t.greedy 2>&1 | count 0

@@ -42,6 +42,8 @@ static CudaProgram makeProgram() {
   CudaProgram program;
   program.chip = "sm_90a";
   program.dependentLaunch = true;
+  program.productRate = 9.89e14;
+  program.memoryRate = 4.8e12;
   program.launches.push_back({GridInfo(), /*lists=*/{}, {variant, other}});
   return program;
 }
@@ -53,6 +55,8 @@ TEST(KernelInfoTest, bytesRoundTrip) {
   EXPECT_EQ(copy.toBytes(), program.toBytes());
   EXPECT_EQ(copy.chip, "sm_90a");
   EXPECT_TRUE(copy.dependentLaunch);
+  EXPECT_EQ(copy.productRate, 9.89e14);
+  EXPECT_EQ(copy.memoryRate, 4.8e12);
   ASSERT_EQ(copy.launches.size(), 1u);
   ASSERT_EQ(copy.launches[0].variants.size(), 2u);
   const Variant &variant = copy.launches[0].variants[0];
@@ -160,6 +164,8 @@ TEST(KernelInfoTest, validate) {
   EXPECT_EQ(
       getErrorWith([](CudaProgram &p) { p.launches[0].grid.rowDim = -2; }),
       "expects a dimension of the grid to be from -1 to 63, but got -2");
+  EXPECT_TRUE(contains(getErrorWith([](CudaProgram &p) { p.memoryRate = -1; }),
+                       "expects rates of a GPU to be finite and not negative"));
   EXPECT_EQ(getErrorWithVariant([](Variant &v) { v.entry.clear(); }),
             "expects a kernel to have a name");
   EXPECT_EQ(getErrorWithVariant([](Variant &v) {

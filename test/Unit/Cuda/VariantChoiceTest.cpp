@@ -222,6 +222,54 @@ TEST(VariantChoiceTest, pickVariant) {
   EXPECT_EQ(pickVariant(launch, {2, 1, 1024, 600}, 16), 0u);
 }
 
+TEST(VariantChoiceTest, getCost) {
+  LaunchInfo launch;
+  Variant variant;
+  variant.tileRows = 64;
+  variant.tileCost = 60;
+  variant.keyCost = 1.5;
+  variant.rowCost = 0.25;
+  auto get = [&](const LaunchExtents &extents) {
+    return getCost(launch, variant, extents, 16);
+  };
+  // One wave and two, and a part of each row.
+  EXPECT_EQ(get({1, 1, 1024, 1000}), 60 + 1500 + 256);
+  EXPECT_EQ(get({2, 1, 1024, 1000}), 2 * (60 + 1500 + 256));
+  EXPECT_EQ(get({1, 1, 0, 1000}), 0);
+  EXPECT_EQ(get({1 << 30, 1 << 30, 64, 1}), std::nullopt);
+}
+
+TEST(VariantChoiceTest, getLeastTime) {
+  CudaProgram program;
+  LaunchInfo launch;
+  Variant variant;
+  variant.tileRows = 64;
+  variant.pairOperations = 256;
+  Param param;
+  param.kind = ParamKind::TensorMap;
+  variant.params.push_back(param);
+  int64_t shape[] = {2, 4, 1024, 64}, strides[] = {262144, 65536, 64, 1};
+  TensorView view{nullptr, static_cast<int32_t>(DType::BF16), 4, shape,
+                  strides};
+  auto get = [&] {
+    return getLeastTime(program, launch, variant, {2, 4, 1024, 512}, {view});
+  };
+  EXPECT_EQ(get(), 0);
+  // Products of all pairs take longer than the megabyte.
+  program.memoryRate = 1048576;
+  EXPECT_EQ(get(), 1);
+  program.productRate = 256.0 * 8 * 1024 * 64;
+  EXPECT_EQ(get(), 8);
+  variant.typicalKeys = 128;
+  EXPECT_EQ(get(), 2);
+  // What all batches share is read once, and scalars are no memory.
+  variant.typicalKeys = 1;
+  strides[0] = 0;
+  EXPECT_EQ(get(), 0.5);
+  variant.params[0].kind = ParamKind::Scalar;
+  EXPECT_EQ(get(), 1.0 / 64);
+}
+
 TEST(VariantChoiceTest, pickVariantOfLists) {
   LaunchInfo launch;
   launch.lists.rowsOperand = 0;

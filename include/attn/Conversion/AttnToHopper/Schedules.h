@@ -53,6 +53,13 @@ FailureOr<SmallVector<HopperSchedule>>
 getHopperSchedules(AttentionLikeOpInterface op,
                    const ScheduleTable &table = *ScheduleTable::getDefault());
 
+/// Costs::pairOperations of the tiles of an attention at the online level, by
+/// what `table` takes for the part of keys that a mask leaves. Of masks that
+/// leave windows or documents that part is told by Costs::typicalKeys, and the
+/// result is 0 if `hasTypicalKeys` is not set.
+double getPairOperations(AttentionLikeOpInterface op,
+                         const ScheduleTable &table, bool hasTypicalKeys);
+
 /// The schedules that may serve the gradients of an attention in one pass,
 /// whose head dimensions are multiples of 8 up to 256, in the same order. Rows
 /// are keys, and the others queries.

@@ -288,6 +288,10 @@ struct CudaProgram {
   /// one before it (`griddepcontrol.wait`), so that it may be started while
   /// that one still runs.
   bool dependentLaunch = false;
+  /// What the GPU that it was compiled for does at most: floating-point
+  /// operations of products of elements of 16 bits, and bytes of its memory, a
+  /// second; 0 where it is not known.
+  double productRate = 0, memoryRate = 0;
   std::vector<LaunchInfo> launches;
   /// Memory that one launch fills for another, as operands from this number on,
   /// or -1: after those of the caller, and before the tables of launches.
@@ -370,6 +374,20 @@ constexpr int64_t kMinSplitBlocks = 4;
 /// depends on the extents alone, and so do the bits of results.
 int64_t getNumSplits(const Variant &variant, const LaunchExtents &extents,
                      int32_t numSMs, llvm::ArrayRef<TensorView> operands = {});
+
+/// What a launch with a variant costs by the sum below; none if it has more
+/// tiles than a grid can have.
+std::optional<double> getCost(const LaunchInfo &launch, const Variant &variant,
+                              const LaunchExtents &extents, int32_t numSMs,
+                              llvm::ArrayRef<TensorView> operands = {});
+
+/// The time in seconds that a launch with a variant takes at least on the GPU
+/// that `program` was compiled for: that of its products as a rule, or that of
+/// reading and writing each element of its operands once. 0 if neither is
+/// known.
+double getLeastTime(const CudaProgram &program, const LaunchInfo &launch,
+                    const Variant &variant, const LaunchExtents &extents,
+                    llvm::ArrayRef<TensorView> operands);
 
 /// The variant with the least
 ///

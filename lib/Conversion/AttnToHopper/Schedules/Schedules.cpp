@@ -181,6 +181,24 @@ mlir::attn::getHopperSchedules(AttentionLikeOpInterface op,
   return Chooser(op, table).choose();
 }
 
+double mlir::attn::getPairOperations(AttentionLikeOpInterface op,
+                                     const ScheduleTable &table,
+                                     bool hasTypicalKeys) {
+  auto queryKeyDim = double(op.getQueryKeyDim());
+  auto valueDim = double(op.getValueDim());
+  // Scores and results; or scores, and the gradients of probabilities, of
+  // values, of queries and of keys.
+  double operations = isa<AttentionGradOp>(*op)
+                          ? 2 * (3 * queryKeyDim + 2 * valueDim)
+                          : 2 * (queryKeyDim + valueDim);
+  ProgramFacts facts(op);
+  if (facts.words || !facts.masked)
+    return operations;
+  if (!facts.classes && !facts.window)
+    return operations * table.model.maskedPart;
+  return hasTypicalKeys ? operations : 0;
+}
+
 RowScheduleAttr mlir::attn::getRowSchedule(AttentionLikeOpInterface op) {
   // As many lanes for a row as read it at once, 16 bytes each; more than eight
   // would read fewer rows at a time and exchange more.

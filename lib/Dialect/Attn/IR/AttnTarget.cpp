@@ -14,7 +14,8 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t smThreads, int64_t ctaThreads,
                                  int64_t smCtas, int64_t ptx, bool wgmma,
                                  bool tma, bool cpAsync, bool dependentLaunch,
-                                 int64_t warpThreads) {
+                                 int64_t warpThreads, int64_t productTflops,
+                                 int64_t memoryGbs) {
   if (chip.empty())
     return emitError() << "expects the name of a chip";
   for (auto [name, value] :
@@ -32,9 +33,14 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value <= 0)
       return emitError() << "expects " << name << " to be positive, but got "
                          << value;
-  if (reservedShared < 0)
-    return emitError() << "expects reserved_shared not to be negative, but got "
-                       << reservedShared;
+  for (auto [name, value] :
+       std::initializer_list<std::pair<StringRef, int64_t>>{
+           {"reserved_shared", reservedShared},
+           {"product_tflops", productTflops},
+           {"memory_gbs", memoryGbs}})
+    if (value < 0)
+      return emitError() << "expects " << name
+                         << " not to be negative, but got " << value;
   auto checkMost = [&](StringRef part, int64_t number, StringRef whole,
                        int64_t most) -> LogicalResult {
     if (number <= most)

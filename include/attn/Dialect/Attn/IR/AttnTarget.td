@@ -26,6 +26,9 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
     * `cp_async`: whether threads copy up to 16 bytes at a time in the background.
     * `dependent_launch`: whether a kernel may be started while the one before it runs, and wait for its end (`griddepcontrol`).
 
+    * `product_tflops`: products of matrices with elements of 16 bits, dense, at most, in 10^12 floating-point operations a second; 0 where it is not known.
+    * `memory_gbs`: what its memory gives at most, in 10^9 bytes a second; 0 where it is not known. Both are for explanations of what was measured.
+
     Example:
 
     ```mlir
@@ -44,12 +47,14 @@ def Attn_TargetAttr : AttrDef<Attn_Dialect, "Target"> {
       DefaultValuedParameter<"bool", "false">:$tma,
       DefaultValuedParameter<"bool", "false">:$cp_async,
       DefaultValuedParameter<"bool", "false">:$dependent_launch,
-      DefaultValuedParameter<"int64_t", "32">:$warp_threads);
+      DefaultValuedParameter<"int64_t", "32">:$warp_threads,
+      DefaultValuedParameter<"int64_t", "0">:$product_tflops,
+      DefaultValuedParameter<"int64_t", "0">:$memory_gbs);
   let assemblyFormat = [{
     `<` $chip `,` struct($sms, $sm_shared, $cta_shared, $reserved_shared,
         $sm_registers, $thread_registers, $sm_threads, $cta_threads, $sm_ctas,
         $ptx, $wgmma, $tma, $cp_async, $dependent_launch,
-        $warp_threads) `>`
+        $warp_threads, $product_tflops, $memory_gbs) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
