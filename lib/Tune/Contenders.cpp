@@ -1,6 +1,7 @@
 //===- Contenders.cpp - Kernels that are measured in turn -----------------===//
 
 #include "Contenders.h"
+#include "attn/Support/Npy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
@@ -66,12 +67,9 @@ Error Race::load(Contender &contender) {
       return answer.takeError();
     if (&contender == &contenders[0] || contender.isChecked)
       return Error::success();
-    answer = worker->ask(
-        llvm::formatv("compare {0} {1}", number, *contenders[0].number),
-        kLoadLimit);
-    if (!answer)
+    if (Error error = this->check(number))
       return llvm::createStringError("gives other results: " +
-                                     llvm::toString(answer.takeError()));
+                                     llvm::toString(std::move(error)));
     contender.isChecked = true;
     return Error::success();
   };
@@ -81,6 +79,41 @@ Error Race::load(Contender &contender) {
   }
   contender.number = number;
   return Error::success();
+}
+
+Error Race::check(size_t number) {
+  Expected<std::string> answer = worker->ask(
+      llvm::formatv("compare {0} {1}", number, *contenders[0].number),
+      kLoadLimit);
+  if (!answer)
+    return answer.takeError();
+  if (*answer == "same")
+    return Error::success();
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::StringRef(*answer).split(words, ' ', -1, /*KeepEmpty=*/false);
+  std::vector<Difference> differences(resultTypes.size());
+  bool isRead = words.size() == 1 + 2 * differences.size();
+  for (size_t i = 0; isRead && i < differences.size(); ++i)
+    isRead = !words[2 * i + 1].getAsDouble(differences[i].difference) &&
+             !words[2 * i + 2].getAsDouble(differences[i].magnitude);
+  if (!isRead)
+    return llvm::createStringError("expects differences, but got '" + *answer +
+                                   "'");
+  answer =
+      worker->ask(llvm::formatv("save {0} {1}", number, scratch), kLoadLimit);
+  if (!answer)
+    return answer.takeError();
+  std::vector<Tensor> results;
+  for (auto [i, type] : llvm::enumerate(resultTypes)) {
+    NpyExpectation expected;
+    expected.dtype = type;
+    Expected<Tensor> result =
+        readNpy(scratch + std::to_string(i) + ".npy", expected);
+    if (!result)
+      return result.takeError();
+    results.push_back(std::move(*result));
+  }
+  return judge.check(results, differences);
 }
 
 void Race::drop(size_t number) {

@@ -3,6 +3,7 @@
 #ifndef ATTN_LIB_TUNE_CONTENDERS_H
 #define ATTN_LIB_TUNE_CONTENDERS_H
 
+#include "Judge.h"
 #include "attn/Tune/Worker.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -42,9 +43,11 @@ struct Contender {
 class Race {
 public:
   Race(std::vector<std::string> command, std::vector<std::string> inputCommands,
-       std::vector<Contender> &contenders)
+       std::vector<Contender> &contenders, Judge &judge,
+       llvm::ArrayRef<DType> resultTypes, std::string scratch)
       : command(std::move(command)), inputCommands(std::move(inputCommands)),
-        contenders(contenders) {}
+        contenders(contenders), judge(judge), resultTypes(resultTypes),
+        scratch(std::move(scratch)) {}
 
   /// Starts a worker with the first contender, and checks that it runs.
   llvm::Error start();
@@ -66,6 +69,8 @@ private:
   llvm::Error prepare();
   /// Makes a contender one of the worker, which runs it and compares results.
   llvm::Error load(Contender &contender);
+  /// Whether the results of a kernel of the worker are right.
+  llvm::Error check(size_t number);
   /// Frees what a kernel of the worker holds.
   void drop(size_t number);
   /// Puts a contender out of the race.
@@ -80,6 +85,10 @@ private:
 
   std::vector<std::string> command, inputCommands;
   std::vector<Contender> &contenders;
+  Judge &judge;
+  llvm::ArrayRef<DType> resultTypes;
+  /// How names of files for results begin.
+  std::string scratch;
   std::optional<WorkerProcess> worker;
   /// Why the race is over before its end, "" if it is not.
   std::string obstacle;

@@ -2,14 +2,12 @@
 
 #include "attn/Tune/Tuner.h"
 #include "Contenders.h"
+#include "Folder.h"
 #include "attn/JIT/TuningSpace.h"
 #include "attn/Runtime/ThreadCount.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/Npy.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <atomic>
 #include <thread>
@@ -37,34 +35,6 @@ std::string TuneResult::describe() const {
                        what, 1e6 * entry.seconds, 1e6 * entry.untunedSeconds,
                        getSpeedup(), counts);
 }
-
-//===----------------------------------------------------------------------===//
-// Files of a tuning
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A folder that goes with what is in it.
-class Folder {
-public:
-  Error create() {
-    if (std::error_code code =
-            llvm::sys::fs::createUniqueDirectory("attn-tune", path))
-      return llvm::createStringError("cannot make a folder to tune in: " +
-                                     code.message());
-    return Error::success();
-  }
-  ~Folder() {
-    if (!path.empty())
-      llvm::sys::fs::remove_directories(path);
-  }
-  std::string get(const llvm::Twine &name) const {
-    return (path + "/" + name).str();
-  }
-
-private:
-  llvm::SmallString<128> path;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Compilation
@@ -170,6 +140,10 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
             .str());
   if (!compile.schedule.empty())
     return llvm::createStringError("expects no schedule with a tuning");
+  if (!compile.schedules.empty())
+    return llvm::createStringError(
+        "expects no table of schedules with a tuning, which tries what is "
+        "around the compiler's own");
   // More than that is no time of a clock.
   double seconds = std::min(options.seconds, 1e6);
   auto tell = [&](const llvm::Twine &step) {
@@ -238,7 +212,11 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
   std::vector<std::string> worker = options.worker;
   if (const char *named = std::getenv("ATTN_TUNE_WORKER"))
     worker = {named};
-  Race race(std::move(worker), std::move(inputCommands), contenders);
+  Judge judge(program, compile, inputs);
+  llvm::SmallVector<DType> resultTypes = llvm::map_to_vector(
+      metadata.results, [](const TensorInfo &info) { return info.dtype; });
+  Race race(std::move(worker), std::move(inputCommands), contenders, judge,
+            resultTypes, folder.get("result"));
   if (Error error = race.start())
     return std::move(error);
   // What was compiled is measured, however long that took.

@@ -9,9 +9,11 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 using namespace attn;
@@ -41,6 +43,7 @@ private:
   Expected<Run *> find(llvm::StringRef number);
   Error run(Run &run);
   Expected<std::string> compare(Run &a, Run &b);
+  Error save(Run &run, llvm::StringRef prefix);
   Expected<std::string> measure(Run &run, unsigned threads, size_t count);
 
   std::deque<Tensor> inputs;
@@ -127,54 +130,41 @@ Error Worker::run(Run &run) {
   return run.kernel.run(views, run.views);
 }
 
-/// How far results of two schedules may be apart, as a part of the largest one:
-/// they add the same numbers in another order, and round probabilities to the
-/// type of the values, each of which is off by half a unit in the last place.
-static double getTolerance(DType type) {
-  switch (type) {
-  case DType::BF16:
-    return 8 * 0x1p-8;
-  case DType::F16:
-    return 8 * 0x1p-11;
-  case DType::F32:
-    return 256 * 0x1p-24;
-  case DType::F64:
-    return 256 * 0x1p-53;
-  default:
-    return 0;
-  }
-}
-
 Expected<std::string> Worker::compare(Run &a, Run &b) {
   if (!a.hasRun || !b.hasRun)
     return llvm::createStringError("expects kernels that have run");
   bool isSame = true;
+  std::string answer = "differ";
   for (size_t i = 0; i < a.results.size(); ++i) {
     const Tensor &x = a.results[i], &y = b.results[i];
-    if (std::memcmp(x.getData(), y.getData(), x.getSizeInBytes()) == 0)
-      continue;
-    isSame = false;
     double largest = 0, difference = 0;
-    for (int64_t n = 0; n < x.getNumElements(); ++n) {
-      double u = x.getAsDouble(n), v = y.getAsDouble(n);
-      if (std::isfinite(v))
-        largest = std::max(largest, std::abs(v));
-      if (u == v || (std::isnan(u) && std::isnan(v)))
-        continue;
-      if (!std::isfinite(u) || !std::isfinite(v))
-        return llvm::createStringError(
-            llvm::formatv("result {0} is {1} at element {2}, and not {3}", i, u,
-                          n, v)
-                .str());
-      difference = std::max(difference, std::abs(u - v));
+    if (std::memcmp(x.getData(), y.getData(), x.getSizeInBytes()) != 0) {
+      isSame = false;
+      for (int64_t n = 0; n < x.getNumElements(); ++n) {
+        double u = x.getAsDouble(n), v = y.getAsDouble(n);
+        if (std::isfinite(v))
+          largest = std::max(largest, std::abs(v));
+        if (u == v || (std::isnan(u) && std::isnan(v)))
+          continue;
+        if (!std::isfinite(u) || !std::isfinite(v))
+          return llvm::createStringError(
+              llvm::formatv("result {0} is {1} at element {2}, and not {3}", i,
+                            u, n, v)
+                  .str());
+        difference = std::max(difference, std::abs(u - v));
+      }
     }
-    if (difference > getTolerance(x.getDType()) * largest)
-      return llvm::createStringError(
-          llvm::formatv("result {0} is off by {1:e} of at most {2:e}", i,
-                        difference, largest)
-              .str());
+    answer += llvm::formatv(" {0:e9} {1:e9}", difference, largest);
   }
-  return isSame ? "same" : "close";
+  return isSame ? "same" : answer;
+}
+
+Error Worker::save(Run &run, llvm::StringRef prefix) {
+  for (auto [i, result] : llvm::enumerate(run.results))
+    if (Error error =
+            writeNpy((prefix + llvm::Twine(i) + ".npy").str(), result))
+      return error;
+  return Error::success();
 }
 
 Expected<std::string> Worker::measure(Run &run, unsigned threads,
@@ -235,6 +225,10 @@ Expected<std::string> Worker::handle(llvm::StringRef command) {
   }
   if (name == "run")
     return answer(run(**first));
+  if (name == "save") {
+    // The name of a file may have spaces.
+    return answer(save(**first, rest.split(' ').second));
+  }
   if (name == "compare" && arguments.size() == 2) {
     Expected<Run *> second = find(arguments[1]);
     return second ? compare(**first, **second) : second.takeError();
@@ -250,6 +244,8 @@ Expected<std::string> Worker::handle(llvm::StringRef command) {
 }
 
 void tune::runWorker(int in, int out) {
+  // A run that hangs does not outlive who asked for it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // What a driver or a library prints is no answer.
   if (out == STDOUT_FILENO) {
     out = ::dup(STDOUT_FILENO);

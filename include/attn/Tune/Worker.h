@@ -10,7 +10,10 @@
 //   drop N                forgets a kernel, whose number stays taken
 //   run N                 runs a kernel once, on results of NaNs
 //   compare N M           whether the results of two kernels that have run are
-//                         equal: "ok same", "ok close", or an error
+//                         equal: "ok same", or "ok differ" with the largest
+//                         difference and the largest element of each; an error
+//                         where one is not finite and the other is
+//   save N PREFIX         writes the results to PREFIX0.npy, PREFIX1.npy, ...
 //   measure N T COUNT     the seconds of up to COUNT runs on T threads, 0 for
 //                         all
 //

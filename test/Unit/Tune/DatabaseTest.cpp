@@ -7,6 +7,7 @@
 #include <csignal>
 #include <sqlite3.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -173,6 +174,31 @@ TEST(TuningDatabaseTest, lockedFile) {
   note.clear();
   EXPECT_EQ(findEntries(std::string(64, 'a'), note).size(), 1u);
   EXPECT_EQ(note, "");
+}
+
+TEST(TuningDatabaseTest, readOnlyFile) {
+  ScopedDirectory directory;
+  std::string path = directory.get("tuning.db");
+  ScopedVariable named("ATTN_TUNING_DB", path.c_str());
+  expectSuccess(get(Database::open(path, true)).put(makeEntry({1}), {}));
+  ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
+  ASSERT_EQ(::chmod(directory.get().c_str(), 0555), 0);
+  EXPECT_EQ(waitFor(startChild([&] {
+              // The superuser may write whatever a file says.
+              if (::geteuid() == 0 && ::setuid(65534) != 0)
+                return false;
+              std::string note;
+              if (findEntries(std::string(64, 'a'), note).size() != 1 ||
+                  !note.empty())
+                return false;
+              llvm::Expected<Database> database = Database::open(path, true);
+              return database
+                         ? !getText(database->put(makeEntry({2}), {})).empty()
+                         : !getText(database.takeError()).empty();
+            })),
+            0);
+  ASSERT_EQ(::chmod(directory.get().c_str(), 0755), 0);
+  EXPECT_EQ(get(get(Database::open(path, false)).getEntries()).size(), 1u);
 }
 
 TEST(TuningDatabaseTest, fullDisk) {
