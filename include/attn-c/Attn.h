@@ -29,6 +29,16 @@ typedef void (*attnDump)(void *user, const char *stage, const char *text,
 typedef int32_t attnTuning;
 enum { ATTN_TUNING_AUTO = 0, ATTN_TUNING_OFF = 1 };
 
+/** Whether the same inputs give the same bits run after run: as the program
+ *  says of each of its gradients, always, or not where gradients on a GPU are
+ *  faster if they add to dq in any order. */
+typedef int32_t attnDeterminism;
+enum {
+  ATTN_DETERMINISM_AS_WRITTEN = 0,
+  ATTN_DETERMINISTIC = 1,
+  ATTN_NONDETERMINISTIC = 2
+};
+
 /** All members but struct_size may be 0. */
 typedef struct attnCompileOptions {
   size_t struct_size;
@@ -58,11 +68,17 @@ typedef struct attnCompileOptions {
   /** What the kernel runs on, an attnDevice. Compiling for a GPU needs none. */
   attnDevice device;
   /** Whether calls take schedules that were measured to be fast for extents
-   *  like theirs; without effect with a schedule. */
+   *  like theirs; without effect with a schedule or a table of them. */
   attnTuning tuning;
   /** How sparse structures run: "auto", "dense", "blocks", "lists", "gathered"
    *  or "xformers"; NULL for "auto", what a model of their costs says. */
   const char *sparsity;
+  /** For a GPU, a file with another table of schedules than the compiler's own,
+   *  by which it chooses (docs/gpu.md); NULL for its own. */
+  const char *schedules;
+  attnDeterminism deterministic;
+  /** 0, for a later member. */
+  int32_t reserved;
 } attnCompileOptions;
 
 /** Compiles `size` bytes of MLIR text or bytecode. `options` may be NULL. The
@@ -99,6 +115,9 @@ typedef struct attnTuneOptions {
   attnDump progress;
   /** Its first argument. */
   void *progress_user;
+  /** The most candidates that are compiled, the most promising ones by a model;
+   *  0 for 32. */
+  size_t max_candidates;
 } attnTuneOptions;
 
 /** Measures which schedule is fastest for a program on tensors like these, all

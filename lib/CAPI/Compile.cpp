@@ -57,6 +57,21 @@ attnStatus attn::capi::readCompileOptions(const attnCompileOptions *from,
                 "expects tuning to be ATTN_TUNING_AUTO or ATTN_TUNING_OFF, but "
                 "got " +
                     llvm::Twine(given.tuning));
+  if (given.deterministic < ATTN_DETERMINISM_AS_WRITTEN ||
+      given.deterministic > ATTN_NONDETERMINISTIC)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects deterministic to be ATTN_DETERMINISM_AS_WRITTEN, "
+                "ATTN_DETERMINISTIC or ATTN_NONDETERMINISTIC, but got " +
+                    llvm::Twine(given.deterministic));
+  if (given.reserved != 0)
+    return fail(error, ATTN_UNSUPPORTED,
+                "expects the reserved member of attnCompileOptions to be 0, "
+                "but got " +
+                    llvm::Twine(given.reserved));
+  if (given.deterministic != ATTN_DETERMINISM_AS_WRITTEN)
+    options.deterministic = given.deterministic == ATTN_DETERMINISTIC;
+  if (given.schedules)
+    options.schedules = given.schedules;
   options.tuning = given.tuning == ATTN_TUNING_OFF ? Tuning::Off : Tuning::Auto;
   if (given.device != ATTN_DEVICE_CPU && given.device != ATTN_DEVICE_CUDA)
     return fail(error, ATTN_INVALID_ARGUMENT,

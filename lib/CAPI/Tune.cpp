@@ -109,6 +109,8 @@ attnStatus attnTune(const char *program, size_t size,
       return failNull(error, "the command of a worker");
     tuning.worker.push_back(given.worker[i]);
   }
+  if (given.max_candidates != 0)
+    tuning.maxCandidates = given.max_candidates;
   if (given.database)
     tuning.database = given.database;
   if (given.progress)

@@ -133,6 +133,9 @@ std::optional<KernelKey> attn::getKernelKey(llvm::StringRef program,
   add("optimisation", llvm::Twine(options.optLevel));
   add("schedule", options.schedule);
   add("sparsity", options.sparsity);
+  add("determinism", !options.deterministic   ? "as written"
+                     : *options.deterministic ? "1"
+                                              : "0");
   if (options.device == DeviceKind::Cuda) {
     add("target", "cuda " + options.chip);
     add("assembler", describePtxas());

@@ -3,6 +3,7 @@
 #include "Program.h"
 #include "Symbols.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -214,6 +215,14 @@ static LogicalResult freeReservedNames(ModuleOp module) {
   return success();
 }
 
+static void applyDeterminism(ModuleOp module,
+                             std::optional<bool> deterministic) {
+  if (deterministic)
+    module.walk([&](::mlir::attn::AttentionGradOp op) {
+      op.setNondeterministic(!*deterministic);
+    });
+}
+
 static LogicalResult applySchedule(ModuleOp module, StringRef text) {
   if (text.empty())
     return success();
@@ -260,6 +269,7 @@ LogicalResult prepareProgram(ModuleOp module, const CompileOptions &options,
   if (failed(freeReservedNames(module)))
     return failure();
   entryPoint.function = entry.getName().str();
+  applyDeterminism(module, options.deterministic);
   return applySchedule(module, options.schedule);
 }
 

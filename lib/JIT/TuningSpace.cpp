@@ -60,6 +60,7 @@ Compilation::getTuningSpace(mlir::ModuleOp module,
   CompileOptions cpuOptions;
   cpuOptions.entry = options.entry;
   cpuOptions.sparsity = options.sparsity;
+  cpuOptions.deterministic = options.deterministic;
   if (options.device == DeviceKind::CPU)
     cpuOptions.target = options.target;
   if (llvm::Error error = prepare(module, cpuOptions, diagnostics))

@@ -165,9 +165,12 @@ class Kernel:
                   like these or for the nearest ones, "model" for what the
                   compiler has chosen
         choice    the same in words
+        measuredSeconds  where it was tuned for extents like these
         kernels   of a GPU: the schedule of each variant, its `registers`,
-                  `spillBytes`, `sharedBytes` and `threads`, and whether calls
-                  with these tensors take it (`isTaken`)
+                  `spillBytes`, `sharedBytes`, `ctasPerSm` and `threads`, whether
+                  calls with these tensors take it (`isTaken`), and where known
+                  `predictedSeconds` by the model of costs, `measuredSeconds` and
+                  `rooflineShare`, what part of the time the GPU needs at least
         rejected  each schedule that the compiler has tried and rejected, and why
         """
         views = self._view_inputs(tensors, None)
@@ -473,8 +476,10 @@ def compile(
     *,
     processor=None,
     schedule=None,
+    schedules=None,
     sparsity="auto",
     bounds_check=False,
+    deterministic=None,
     opt_level=None,
     name=None,
     tune="auto",
@@ -489,12 +494,17 @@ def compile(
     processor     "baseline", "avx2" or "avx512" instead of this CPU
     schedule      one for all attentions, such as "#attn.schedule<tile_m = ...>",
                   or for a GPU "#hopper.schedule<tile_m = ...>"
+    schedules     for a GPU, the path of another table of schedules than the
+                  compiler's own, by which it chooses
     sparsity      how sparse structures run: "auto" for what a model of their
                   costs says, "dense" with a predicate, "blocks" of which tiles
                   are passed over, "lists" of single keys, "gathered", tiles of
                   the keys in such lists, on a GPU, or "xformers", lists below
                   30 % of all pairs
     bounds_check  whether reads of captures are checked while the kernel runs
+    deterministic  whether gradients have the same bits run after run, or, if
+                  False, may add to dq in any order, where that is faster on a
+                  GPU; by default as the program says of each
     opt_level     effort of LLVM, from 0 to 3
     name          that of the program in messages, by default the path
     tune          "auto" for schedules that `Kernel.tune` or `attn-run --tune` has
@@ -524,7 +534,12 @@ def compile(
     _expect_text("entry", entry)
     _expect_text("schedule", schedule)
     _expect_text("name", name)
+    if schedules is not None:
+        _expect("schedules", schedules, (str, os.PathLike), "a path")
+        schedules = _expect_text("schedules", os.fspath(schedules))
     _expect("bounds_check", bounds_check, bool, "a bool")
+    if deterministic is not None:
+        _expect("deterministic", deterministic, bool, "a bool")
     if opt_level is not None:
         _expect("opt_level", opt_level, int, "an int")
         if not 0 <= opt_level <= 3:
@@ -536,6 +551,8 @@ def compile(
         "name": path if name is None else name,
         "processor": processor,
         "schedule": schedule,
+        "schedules": schedules,
+        "deterministic": deterministic,
         "sparsity": sparsity,
         "bounds_check": bounds_check,
         # 0 means the usual one there, and -1 none.
@@ -544,8 +561,10 @@ def compile(
     }
     same = {
         "processor": processor,
+        "schedules": schedules,
         "sparsity": sparsity,
         "bounds_check": bounds_check,
+        "deterministic": deterministic,
         "opt_level": opt_level,
         "name": options["name"],
         "tune": tune,

@@ -63,6 +63,9 @@ class _CompileOptions(ctypes.Structure):
         ("device", c_int32),
         ("tuning", c_int32),
         ("sparsity", c_char_p),
+        ("schedules", c_char_p),
+        ("deterministic", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -78,6 +81,7 @@ class _TuneOptions(ctypes.Structure):
         ("database", c_char_p),
         ("progress", _DUMP),
         ("progress_user", c_void_p),
+        ("max_candidates", c_size_t),
     ]
 
 
@@ -265,8 +269,10 @@ def _compile_options(
     name=None,
     processor=None,
     schedule=None,
+    schedules=None,
     sparsity="auto",
     bounds_check=False,
+    deterministic=None,
     level=0,
     tuning="auto",
 ):
@@ -282,6 +288,8 @@ def _compile_options(
         opt_level=level,
         device=_DEVICES[target],
         tuning=_TUNINGS[tuning],
+        schedules=_encode(schedules),
+        deterministic={None: 0, True: 1, False: 2}[deterministic],
     )
 
 
@@ -392,8 +400,19 @@ class HostTensor:
         self.data, self.dtype, self.shape = data, dtype, tuple(shape)
 
 
-def tune(program, target, inputs, *, seconds, database=None, progress=None, **options):
-    """The report of a tuning on inputs in the memory of the host."""
+def tune(
+    program,
+    target,
+    inputs,
+    *,
+    seconds,
+    database=None,
+    progress=None,
+    candidates=0,
+    **options,
+):
+    """The report of a tuning on inputs in the memory of the host, of at most so
+    many candidates, 0 for the usual number."""
     worker = [sys.executable, "-m", f"{__package__}._tune_worker"]
     options = _compile_options(target, **options)
     tensors = Tensors(inputs)
@@ -415,6 +434,7 @@ def tune(program, target, inputs, *, seconds, database=None, progress=None, **op
         num_worker=len(worker),
         database=_encode(database),
         progress=_DUMP(tell) if progress else _DUMP(),
+        max_candidates=candidates,
     )
     report, error = c_void_p(), c_void_p()
     with _on_path():

@@ -13,6 +13,7 @@
 #include "attn/JIT/CompileReport.h"
 #include "attn/Runtime/KernelPackage.h"
 #include <functional>
+#include <optional>
 
 namespace mlir {
 class ModuleOp;
@@ -53,6 +54,9 @@ struct CompileOptions {
   /// For a GPU, a file with another table of schedules than the compiler's own,
   /// by which it chooses; docs/gpu.md says what is in it.
   std::string schedules;
+  /// Whether gradients have the same bits run after run, or may add in any
+  /// order where that is faster; without a value each as the program says.
+  std::optional<bool> deterministic;
   /// For kernels that are loaded; a package has what the compiler chooses. With
   /// a schedule or a table of them, tuning is off.
   Tuning tuning = Tuning::Auto;

@@ -195,6 +195,69 @@ TEST(Structs, MayBeThoseOfTheFirstVersion) {
                 attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
 }
 
+TEST(Options, Determinism) {
+  const std::string program = R"mlir(
+func.func @loss(%q: tensor<1x2x128x64xbf16>) -> tensor<1x2x128x64xbf16> {
+  %o = attn.attention
+      ins(%q, %q, %q : tensor<1x2x128x64xbf16>, tensor<1x2x128x64xbf16>,
+                       tensor<1x2x128x64xbf16>)
+      outs(%q : tensor<1x2x128x64xbf16>)
+  return %o : tensor<1x2x128x64xbf16>
+}
+)mlir";
+  attnString *out = nullptr;
+  expectSuccess(attnDifferentiate, program.data(), program.size(), nullptr,
+                &out);
+  Owner<attnString> gradient(out);
+  auto print = [&](attnDeterminism determinism) {
+    attnCompileOptions options = {};
+    options.struct_size = sizeof(options);
+    options.device = ATTN_DEVICE_CUDA;
+    options.deterministic = determinism;
+    attnString *text = nullptr;
+    expectSuccess(attnPrintAfter, attnStringData(gradient.get()),
+                  attnStringSize(gradient.get()), &options,
+                  "attn-shape-function", &text);
+    Owner<attnString> owner(text);
+    return std::string(attnStringData(text), attnStringSize(text));
+  };
+  EXPECT_EQ(print(ATTN_DETERMINISM_AS_WRITTEN).find("nondeterministic"),
+            std::string::npos);
+  EXPECT_EQ(print(ATTN_DETERMINISTIC).find("nondeterministic"),
+            std::string::npos);
+  EXPECT_NE(print(ATTN_NONDETERMINISTIC).find("nondeterministic"),
+            std::string::npos);
+  attnCompileOptions options = {};
+  options.struct_size = sizeof(options);
+  options.deterministic = 3;
+  attnKernel *kernel = nullptr;
+  expectFailure(ATTN_INVALID_ARGUMENT,
+                "expects deterministic to be ATTN_DETERMINISM_AS_WRITTEN, "
+                "ATTN_DETERMINISTIC or ATTN_NONDETERMINISTIC, but got 3",
+                attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+  options.deterministic = 0;
+  options.reserved = 1;
+  expectFailure(ATTN_UNSUPPORTED,
+                "expects the reserved member of attnCompileOptions to be 0",
+                attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+}
+
+TEST(Options, Schedules) {
+  attnCompileOptions options = {};
+  options.struct_size = sizeof(options);
+  options.device = ATTN_DEVICE_CUDA;
+  options.schedules = "/nonexistent/schedules.json";
+  attnKernel *kernel = nullptr;
+  expectFailure(
+      ATTN_COMPILE_ERROR,
+      "cannot read the schedules of '/nonexistent/schedules.json': No such",
+      attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+  // They mean nothing on a CPU.
+  options.device = ATTN_DEVICE_CPU;
+  expectSuccess(attnKernelCompile, kMean, sizeof(kMean) - 1, &options, &kernel);
+  Owner<attnKernel> owner(kernel);
+}
+
 TEST(Device, NeedsNoGPUToCompile) {
   attnCompileOptions options = {};
   options.struct_size = sizeof(options);
@@ -227,7 +290,7 @@ func.func @wide(%q: tensor<1x2x?x64xf16>, %k: tensor<1x2x?x64xf16>)
   attnString *out = nullptr;
   expectSuccess(attnKernelReport, kernel, &out);
   Owner<attnString> json(out);
-  for (const char *part : {"\"kernels\":[{", "\"entry\":", "\"ctasPerSM\":"})
+  for (const char *part : {"\"kernels\":[{", "\"entry\":", "\"ctasPerSm\":"})
     EXPECT_NE(std::strstr(attnStringData(out), part), nullptr);
   EXPECT_EQ(std::strstr(attnStringData(out), "prologues"), nullptr);
   // Saved and loaded, it gives shapes still.
