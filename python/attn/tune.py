@@ -1,6 +1,7 @@
 """Tunes a list of programs and shapes:
 
     python -m attn.tune LIST.json [--seconds=N] [--database=FILE] [--again]
+                        [--plot=FILE.svg|FILE.png]
 
 LIST.json is an array of objects:
 
@@ -11,7 +12,10 @@ LIST.json is an array of objects:
     seconds   for this one, by default those of the command line
 
 What is tuned goes into the database, and beside the list into LIST.json.done, so
-that a run that was stopped goes on where it stopped; --again begins anew.
+that a run that was stopped goes on where it stopped; --again begins anew. --plot
+draws what this run has tried: the time of each candidate and the best so far. Of
+an export (attn-tune-db export) in place of a list, nothing is tuned, and all that
+was tried is drawn.
 """
 
 import argparse
@@ -20,7 +24,7 @@ import os
 import pathlib
 import sys
 
-from . import _native
+from . import _native, _tune_plot
 from ._errors import Error
 
 
@@ -93,6 +97,15 @@ def _is_item(item):
     )
 
 
+def _read_searches(export):
+    """What `_tune_plot.plot` draws of an export of a database."""
+    return [
+        (f"{entry['name']} {entry['extents']}\n{entry['device']}", entry["trials"])
+        for entry in export["entries"]
+        if entry["trials"]
+    ]
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m attn.tune",
@@ -103,11 +116,27 @@ def main(arguments=None):
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--database")
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--plot", type=pathlib.Path, metavar="FILE")
     args = parser.parse_args(arguments)
     try:
         items = json.loads(args.list.read_text())
     except (OSError, ValueError) as error:
         parser.error(f"cannot read the list: {error}")
+    searches = []
+
+    def draw():
+        try:
+            _tune_plot.plot(searches, args.plot)
+        except (Error, OSError) as error:
+            parser.error(f"cannot draw: {error}")
+
+    if args.plot and isinstance(items, dict) and "entries" in items:
+        try:
+            searches += _read_searches(items)
+        except (KeyError, TypeError) as error:
+            parser.error(f"cannot read the export: {error!r}")
+        draw()
+        return 0
     if not isinstance(items, list) or not all(map(_is_item, items)):
         parser.error(
             "expects a list of objects with program and inputs, and numbers as seconds"
@@ -143,12 +172,15 @@ def main(arguments=None):
             progress("")
         kept = "" if report["kept"] else f"; not kept: {report['note']}"
         print(f"{title}: {report['summary']}{kept}", flush=True)
+        searches.append((title, report["trials"]))
         if report["kept"]:
             done[key] = report["summary"]
             # Complete or as it was, whenever this is stopped.
             new = done_path.with_name(done_path.name + ".new")
             new.write_text(json.dumps(done, indent=1))
             os.replace(new, done_path)
+    if args.plot:
+        draw()
     return 1 if failures else 0
 
 

@@ -2,6 +2,7 @@
 # REQUIRES: numpy
 """Kernel.tune, Kernel.explain, attn.compile(tune=...) and python -m attn.tune."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import unittest.mock
 
 import attn
 import numpy as np
+from attn import _tune_plot
 
 PROGRAM = """
 func.func @small(%q: tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32> {
@@ -164,6 +166,53 @@ class Tuning(unittest.TestCase):
         for text in "no list", "{}", '[{"program": "a", "inputs": [], "seconds": "x"}]':
             path.write_text(text)
             self.assertEqual(run().returncode, 2)
+
+    def test_options(self):
+        with self.assertRaisesRegex(attn.CompileError, "cannot read the schedules"):
+            attn.compile(PROGRAM, target="cuda", schedules=self.folder / "none.json")
+        for keyword in {"schedules": 3}, {"deterministic": 1}:
+            with self.assertRaises(attn.InvalidArgument):
+                attn.compile(PROGRAM, **keyword)
+        kernel = attn.compile(PROGRAM, deterministic=False)
+        self.assertIsNot(kernel, attn.compile(PROGRAM))
+        np.testing.assert_array_equal(kernel(query()), attn.compile(PROGRAM)(query()))
+
+    def test_best_so_far(self):
+        times = [(3.0, ""), (0.0, "crashed"), (2.0, "slower"), (1.0, "wrong"), (2.5, "")]
+        trials = [dict(schedule="", seconds=s, verdict=v) for s, v in times]
+        self.assertEqual(_tune_plot.best_so_far(trials), [3, 3, 2, 2, 2])
+
+    def test_plot(self):
+        (self.folder / "small.mlir").write_text(PROGRAM)
+        path = self.folder / "list.json"
+        path.write_text('[{"program": "small.mlir", "inputs": [[1, 2, 32, 16]]}]')
+        export = self.folder / "export.json"
+        trials = [{"schedule": "", "seconds": 1e-3, "verdict": ""}]
+        entry = {"name": "small", "extents": "q=1", "device": "cpu", "trials": trials}
+        export.write_text(json.dumps({"version": 1, "entries": [entry]}))
+
+        def run(file, picture):
+            return subprocess.run(
+                [sys.executable, "-m", "attn.tune", file, "--seconds=0.5"]
+                + [f"--plot={self.folder / picture}"],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+        self.assertRegex(run(export, "a.gif").stderr, "end in .svg or .png, but got")
+        export_of_none = self.folder / "none.json"
+        export_of_none.write_text('{"version": 1, "entries": []}')
+        self.assertRegex(run(export_of_none, "a.svg").stderr, "but there is none")
+        if importlib.util.find_spec("matplotlib") is None:
+            self.assertRegex(run(export, "a.svg").stderr, "needs Matplotlib")
+            return
+        for file, picture, start in (
+            (path, "list.svg", b"<?xml"),
+            (export, "export.png", b"\x89PNG"),
+        ):
+            done = run(file, picture)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue((self.folder / picture).read_bytes().startswith(start))
 
 
 if __name__ == "__main__":
