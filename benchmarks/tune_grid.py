@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Tunes the grid of docs/benchmarks.md, and measures what that gives.
+
+    benchmarks/tune_grid.py --bin=build/release/bin --out=FOLDER [--seconds=240]
+
+Each cell, a head dimension, a mask and a length, is tuned into FOLDER/tuning.db
+in its share of the seconds that are left; FOLDER/tuned.json is the export. Then
+the tuned program runs in turn with the untuned one, in one process, on inputs of
+its own: what a cell shows is no part of what its schedule was chosen by. Only
+the tools of the compiler are needed, and the standard library. A cell that fails
+is told, and the others go on.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+
+from attn.bench import variants
+
+
+class Tools:
+    """The programs of the compiler, of which none uses a database unless told."""
+
+    def __init__(self, folder, target):
+        self.folder = folder
+        self.target = target
+
+    def run(self, tool, *arguments, database="off"):
+        command = [str(self.folder / tool), *map(str, arguments)]
+        environment = {**os.environ, "ATTN_TUNING_DB": str(database)}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            lines = done.stderr.strip().splitlines() or ["it has failed"]
+            raise RuntimeError(lines[-1])
+        return done.stdout
+
+
+def shapes(case, seed, names=("q", "k", "v")):
+    """Arguments of attn-run."""
+    shape = f"{case.batch}x{case.heads}x{case.length}x{case.dim}"
+    return [f"--arg={name}=randn:{shape}" for name in names] + [f"--seed={seed}"]
+
+
+def tune(tools, case, program, database, seconds):
+    """The schedule of a cell, "" for the compiler's choice, and how many
+    candidates were measured."""
+    options = [f"--target={tools.target}", f"--tune={seconds:.2f}", "--format=json"]
+    report = json.loads(
+        tools.run(
+            "attn-run", program, *options, *shapes(case, seed=0), database=database
+        )
+    )["tuning"]
+    if not report["kept"]:
+        raise RuntimeError(f"not kept: {report['note']}")
+    tried = sum(trial["seconds"] > 0 for trial in report["trials"][1:])
+    return report["schedule"], tried
+
+
+def compare(tools, case, program, database, runs):
+    """The median times in seconds of the tuned and of the untuned program."""
+    tuned = program.with_suffix(".tuned.mlir")
+    extents = ",".join(map(str, (case.batch, case.heads, case.length) * 3))
+    device = "cuda" if tools.target == "cuda" else "cpu"
+    what = f"file={database} extents={extents} device={device}"
+    tools.run("attn-opt", program, f"--attn-apply-tuning={what}", "-o", tuned)
+    if "schedule" not in tuned.read_text():
+        return None
+    report = json.loads(
+        tools.run(
+            "attn-run",
+            tuned,
+            f"--target={tools.target}",
+            f"--bench={runs}",
+            f"--baseline={program}",
+            "--format=json",
+            # What attn-opt prints has no names of arguments.
+            *shapes(case, 1, names=("arg0", "arg1", "arg2")),
+        )
+    )["bench"]
+    return report["median_s"], report["baseline"]["median_s"]
+
+
+def make_cases(args):
+    for dim in args.dims:
+        for mask in args.masks:
+            for length in args.lengths:
+                yield variants.Case(
+                    variant="none",
+                    mask=mask,
+                    dtype=args.dtype,
+                    batch=max(1, args.tokens // length),
+                    heads=max(1, args.columns // dim),
+                    length=length,
+                    dim=dim,
+                )
+
+
+def main(arguments=None):
+    def numbers(text):
+        return [int(number) for number in text.split(",")]
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--target", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--seconds", type=float, default=240, help="for all cells")
+    parser.add_argument("--dims", type=numbers, default=[64, 128, 256])
+    parser.add_argument(
+        "--masks", type=lambda t: t.split(","), default=["full", "causal", "window"]
+    )
+    parser.add_argument("--lengths", type=numbers, default=[1024, 2048, 4096, 8192])
+    parser.add_argument("--tokens", type=int, default=16384)
+    parser.add_argument("--columns", type=int, default=2048, help="heads times D")
+    parser.add_argument("--dtype", default="bf16")
+    parser.add_argument("--runs", type=int, default=30, help="of each comparison")
+    args = parser.parse_args(arguments)
+    if not args.seconds > 0:
+        parser.error("expects more than 0 seconds")
+    args.out.mkdir(parents=True, exist_ok=True)
+    tools = Tools(args.bin, args.target)
+    database = args.out / "tuning.db"
+    cases = list(make_cases(args))
+    end = time.monotonic() + args.seconds
+    # What a cell takes beside its tuning: starts, inputs, the comparison.
+    besides = 0.0
+    ratios, failures = [], 0
+    print("| D | mask | S | untuned ms | tuned ms | untuned / tuned | tried | schedule |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    for number, case in enumerate(cases):
+        start = time.monotonic()
+        share = (end - start) / (len(cases) - number)
+        budget = max(share - besides, 1.0)
+        program = args.out / f"{case.mask}-{case.dim}.mlir"
+        program.write_text(variants.program(case))
+        name = f"| {case.dim} | {case.mask} | {case.length} |"
+        try:
+            schedule, tried = tune(tools, case, program, database, budget)
+            times = compare(tools, case, program, database, args.runs)
+        except (RuntimeError, OSError, ValueError, KeyError) as error:
+            failures += 1
+            print(f"{name} | | | | failed: {error} |", flush=True)
+            continue
+        if times:
+            ratios.append(times[1] / times[0])
+            ms = f"{1e3 * times[1]:.4f} | {1e3 * times[0]:.4f} | {ratios[-1]:.3f}"
+        else:
+            ratios.append(1.0)
+            ms = "| | 1"
+        print(f"{name} {ms} | {tried} | `{schedule or 'as chosen'}` |", flush=True)
+        besides = max(time.monotonic() - start - budget, 0.0)
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(
+            f"\n{len(ratios)} cells, geometric mean {mean:.3f}, least"
+            f" {min(ratios):.3f}, most {max(ratios):.3f}"
+        )
+        export = args.out / "tuned.json"
+        tools.run("attn-tune-db", "export", f"--db={database}", export)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
