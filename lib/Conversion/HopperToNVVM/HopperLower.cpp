@@ -143,10 +143,11 @@ static LogicalResult convertOps(Kernel &kernel) {
                         populateIntervalPatterns,    populateLimitPatterns,
                         populateListPatterns,        populateMatrixPatterns,
                         populateSplitPatterns,       populateReductionPatterns,
-                        populateStorePatterns,       populateSumPatterns,
-                        populateProloguePatterns,    populateTilePatterns,
-                        populatePingPongPatterns,    populateKeyUnionPatterns,
-                        populateVectorPatterns,      populateWorkPatterns})
+                        populateScatterPatterns,     populateStorePatterns,
+                        populateSumPatterns,         populateProloguePatterns,
+                        populateTilePatterns,        populatePingPongPatterns,
+                        populateKeyUnionPatterns,    populateVectorPatterns,
+                        populateWorkPatterns})
     populate(patterns);
   ConversionConfig config;
   // What is known of values would be lost.

@@ -24,3 +24,18 @@ func.func @on_buffer(%x: vector<8x4xf32>, %p: vector<8x4xi1>, %h: index, %m: mem
   attn.scatter %x into %m[%h] mask %p : vector<8x4xf32>, memref<?xf32>, (index), vector<8x4xi1>
   return
 }
+
+// Exact sums, whose indices may be the same along a dimension, and elements that no two share.
+// CHECK-LABEL: func.func @shared
+// CHECK: attn.scatter exact %{{.+}} into %{{.+}}[%{{.+}}, %{{.+}}] mask %{{.+}} : vector<8x4xf32>, memref<10x8x?xi64>, (index, vector<8x1xindex>), vector<8x4xi1>
+// CHECK: attn.scatter disjoint %{{.+}} into %{{.+}}[%{{.+}}, %{{.+}}] mask %{{.+}} : vector<8x4xf32>, memref<8x?xf32>, (vector<1x4xindex>, vector<8x1xindex>), vector<8x4xi1>
+// CHECK: attn.exact_sum %{{.+}}[%{{.+}}, %{{.+}}] : memref<10x8x?xi64>
+// KEPT-LABEL: func.func @shared
+// KEPT: attn.scatter exact
+// KEPT: attn.scatter disjoint
+func.func @shared(%x: vector<8x4xf32>, %p: vector<8x4xi1>, %h: index, %i: vector<8x1xindex>, %j: vector<1x4xindex>, %w: memref<10x8x?xi64>, %m: memref<8x?xf32>) -> f32 {
+  attn.scatter exact %x into %w[%h, %i] mask %p : vector<8x4xf32>, memref<10x8x?xi64>, (index, vector<8x1xindex>), vector<8x4xi1>
+  attn.scatter disjoint %x into %m[%j, %i] mask %p : vector<8x4xf32>, memref<8x?xf32>, (vector<1x4xindex>, vector<8x1xindex>), vector<8x4xi1>
+  %s = attn.exact_sum %w[%h, %h] : memref<10x8x?xi64>
+  return %s : f32
+}

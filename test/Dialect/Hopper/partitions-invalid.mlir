@@ -645,3 +645,63 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?x?xi32>
   }
   return
 }
+
+// -----
+
+func.func @f(%v: vector<64x32xf32>, %p: vector<64x32xi1>, %m: memref<10xi64>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.scatter_add' op expects a multiple of 8 rows of 64 elements, but got 'vector<64x32xf32>'}}
+    hopper.scatter_add %v into %m[] if %p : vector<64x32xf32>, memref<10xi64>, vector<64x32xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %p: vector<64x64xi1>, %m: memref<9xi64>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects a buffer of f32, or of i64 with a first dimension of 10, but got 'memref<9xi64>'}}
+    hopper.scatter_add %v into %m[] if %p : vector<64x64xf32>, memref<9xi64>, vector<64x64xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %p: vector<64x64xi1>, %m: memref<10x?xi64>, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects 1 indices, but got 2}}
+    hopper.scatter_add %v into %m[%x, %x] if %p : vector<64x64xf32>, memref<10x?xi64>, (index, index), vector<64x64xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %p: vector<64x64xi1>, %m: memref<10x?xi64>, %x: vector<32x1xindex>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects indices with the extents of the vector or 1, but got 'vector<32x1xindex>' for 'vector<64x64xf32>'}}
+    hopper.scatter_add %v into %m[%x] if %p : vector<64x64xf32>, memref<10x?xi64>, (vector<32x1xindex>), vector<64x64xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %p: vector<32x64xi1>, %m: memref<10xi64>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects a mask of the shape of the vector, but got 'vector<32x64xi1>' for 'vector<64x64xf32>'}}
+    hopper.scatter_add %v into %m[] if %p : vector<64x64xf32>, memref<10xi64>, vector<32x64xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %p: vector<64x64xi1>, %m: memref<10xi64>) {
+  hopper.warp_specialize partition @load threads(1) {
+    // expected-error@+1 {{'hopper.scatter_add' op expects a partition whose replicas have 128 threads, but got 1}}
+    hopper.scatter_add %v into %m[] if %p : vector<64x64xf32>, memref<10xi64>, vector<64x64xi1>
+  }
+  return
+}

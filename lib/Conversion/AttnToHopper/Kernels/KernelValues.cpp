@@ -4,6 +4,7 @@
 #include "PackedHeads.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -240,6 +241,14 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
   auto result = cast<OpResult>(value);
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
     return computeExtract(extract);
+  if (auto sum = dyn_cast<ExactSumOp>(op))
+    return computeSum(sum);
+  if (auto load = dyn_cast<memref::LoadOp>(op)) {
+    FailureOr<SmallVector<Value>> indices = getScalars(load.getIndices());
+    if (failed(indices))
+      return failure();
+    return computeElement(load.getMemRef(), *indices, load.getLoc());
+  }
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return computeLoop(loop, result.getResultNumber());
   if (auto branch = dyn_cast<scf::IfOp>(op);

@@ -10,6 +10,7 @@
 
 #include "KernelArguments.h"
 #include "TileValues.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 
 namespace mlir::attn {
 
@@ -93,6 +94,9 @@ private:
   FailureOr<SmallVector<Value>> computeIndices(GatherOp gather,
                                                VectorKind kind);
   FailureOr<Value> computeGather(GatherOp gather, VectorKind kind);
+  FailureOr<Value> computeSum(ExactSumOp op);
+  FailureOr<Value> computeElement(Value buffer, ArrayRef<Value> indices,
+                                  Location loc);
   Value skipDestination(Value tensor);
 
   func::FuncOp function;

@@ -1,6 +1,7 @@
 //===- TileProgram.cpp - The parts of a loop over tiles -------------------===//
 
 #include "TileProgram.h"
+#include "ElementLoops.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -143,7 +144,7 @@ LogicalResult mlir::attn::matchGrids(TileProgram &program) {
       llvm::append_range(program.tables, grid.getResults());
       continue;
     }
-    if (!grid.getMapping()) {
+    if (!grid.getMapping() || isElementLoop(grid)) {
       (program.grid ? program.behind : program.before).push_back(grid);
       continue;
     }

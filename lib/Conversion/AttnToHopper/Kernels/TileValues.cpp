@@ -95,7 +95,10 @@ FailureOr<Value> TileValues::computePlain(Value value, VectorKind kind) {
     return hopper::createSplat(builder, value.getLoc(), getType(type, kind),
                                start.getFirst(cast<OpResult>(value)));
   if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
-    return getVector(cast.getSource(), VectorKind::Key);
+    return getVector(cast.getSource(),
+                     cast.getResultVectorType().getDimSize(1) == 1
+                         ? VectorKind::Key
+                         : VectorKind::Query);
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
     FailureOr<SmallVector<Value>> source =
         getAll(broadcast.getSource(), VectorKind::Query);

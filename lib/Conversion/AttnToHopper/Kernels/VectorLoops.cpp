@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorLoops.h"
+#include "ElementLoops.h"
 #include "FragmentLoops.h"
 #include "IntBuilder.h"
 #include "WarpLoops.h"
@@ -286,9 +287,14 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
   OpBuilder::InsertionGuard guard(builder);
   Location loc = loop.getLoc();
   SmallVector<Attribute> extents;
-  for (OpFoldResult bound : loop.getMixedUpperBound()) {
+  // A launch counts warps.
+  bool isOfElements = isElementLoop(loop);
+  for (auto [number, bound] : llvm::enumerate(loop.getMixedUpperBound())) {
+    bool isShared =
+        isOfElements && static_cast<int64_t>(number) + 1 == loop.getRank();
     FailureOr<DictionaryAttr> extent =
-        describeExtent(builder, program.function, bound, loop);
+        describeExtent(builder, program.function, bound, loop,
+                       isShared ? hopper::kWarpThreads : 1);
     if (failed(extent))
       return failure();
     extents.push_back(*extent);
@@ -307,13 +313,17 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
                       program.tables);
   {
     OpBuilder::InsertionGuard inBranch(builder);
-    if (failed(emitWarpIteration(builder, loop, values)))
+    LogicalResult result = success();
+    if (isOfElements)
+      result = emitElementIteration(builder, loop, arguments, values);
+    else if (failed(emitWarpIteration(builder, loop, values)))
       return failure();
-    vector::TransferReadOp read = findTileRead(loop);
-    if (failed(read ? emitFragmentIteration(builder, loop, read, kernel,
-                                            arguments, values)
-                    : VectorIteration(builder, loop, kernel, arguments, values)
-                          .emit()))
+    else if (vector::TransferReadOp read = findTileRead(loop))
+      result =
+          emitFragmentIteration(builder, loop, read, kernel, arguments, values);
+    else
+      result = VectorIteration(builder, loop, kernel, arguments, values).emit();
+    if (failed(result))
       return failure();
   }
   builder.setInsertionPointToEnd(&kernel.getBody().front());

@@ -100,11 +100,9 @@ SmallVector<Value> mlir::attn::emitIteration(OpBuilder &builder, Location loc,
   return indices;
 }
 
-FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
-                                                       scf::ForallOp loop,
-                                                       KernelValues &values) {
-  Location loc = loop.getLoc();
-  IntBuilder ib{builder, loc};
+static FailureOr<SmallVector<Value>>
+emitExtents(OpBuilder &builder, scf::ForallOp loop, KernelValues &values) {
+  IntBuilder ib{builder, loop.getLoc()};
   SmallVector<Value> extents;
   for (OpFoldResult bound : loop.getMixedUpperBound()) {
     FailureOr<Value> extent = values.getScalar(bound);
@@ -112,11 +110,55 @@ FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
       return failure();
     extents.push_back(ib.fromIndex(*extent));
   }
+  return extents;
+}
+
+static void mapIndices(scf::ForallOp loop, ArrayRef<Value> indices,
+                       KernelValues &values) {
+  for (auto [from, to] : llvm::zip_equal(loop.getInductionVars(), indices))
+    values.map(from, to);
+}
+
+FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
+                                                       scf::ForallOp loop,
+                                                       KernelValues &values) {
+  Location loc = loop.getLoc();
+  FailureOr<SmallVector<Value>> extents = emitExtents(builder, loop, values);
+  if (failed(extents))
+    return failure();
   WarpIteration result;
   result.number = emitWarpNumber(builder, loc);
-  result.indices = emitIteration(builder, loc, result.number, extents);
-  for (auto [from, to] :
-       llvm::zip_equal(loop.getInductionVars(), result.indices))
-    values.map(from, to);
+  result.indices = emitIteration(builder, loc, result.number, *extents);
+  mapIndices(loop, result.indices, values);
   return std::move(result);
+}
+
+LogicalResult mlir::attn::emitThreadIteration(OpBuilder &builder,
+                                              scf::ForallOp loop,
+                                              KernelValues &values) {
+  Location loc = loop.getLoc();
+  IntBuilder ib{builder, loc};
+  FailureOr<SmallVector<Value>> extents = emitExtents(builder, loop, values);
+  if (failed(extents))
+    return failure();
+  Value last = extents->back();
+  extents->back() = ib.div(ib.add(last, ib.constant(hopper::kWarpThreads - 1)),
+                           ib.constant(hopper::kWarpThreads));
+  SmallVector<Value> indices =
+      emitIteration(builder, loc, emitWarpNumber(builder, loc), *extents);
+  Value lane =
+      gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
+  indices.back() = arith::AddIOp::create(
+      builder, loc,
+      arith::MulIOp::create(
+          builder, loc, indices.back(),
+          arith::ConstantIndexOp::create(builder, loc, hopper::kWarpThreads)),
+      lane);
+  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                        ib.fromIndex(indices.back()), last);
+  builder.setInsertionPointToStart(
+      scf::IfOp::create(builder, loc, isThere, /*withElseRegion=*/false)
+          .thenBlock());
+  mapIndices(loop, indices, values);
+  return success();
 }

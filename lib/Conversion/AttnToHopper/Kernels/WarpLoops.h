@@ -48,6 +48,11 @@ struct WarpIteration {
 FailureOr<WarpIteration>
 emitWarpIteration(OpBuilder &builder, scf::ForallOp loop, KernelValues &values);
 
+/// The same for a thread: a warp has iterations that follow each other in the
+/// last dimension. Threads beyond its end have none.
+LogicalResult emitThreadIteration(OpBuilder &builder, scf::ForallOp loop,
+                                  KernelValues &values);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_CONVERSION_ATTNTOHOPPER_KERNELS_WARPLOOPS_H

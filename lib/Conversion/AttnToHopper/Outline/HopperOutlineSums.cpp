@@ -149,3 +149,30 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
          isAligned ? most : 1);
   return success();
 }
+
+/// Elements of a tile are added to those of a buffer that work tiles share.
+LogicalResult Outliner::emitScatter(ScatterOp op) {
+  auto into = dyn_cast<MemRefType>(op.getInto().getType());
+  std::optional<unsigned> argument = values->getOperand(op.getInto());
+  if (!into || !argument || op.getMode() == ScatterMode::InOrder)
+    return op.emitError("expects elements that are added exactly, or to "
+                        "disjoint elements, to a buffer that the function "
+                        "allocates on a GPU");
+  FailureOr<Value> vector = values->getVector(op.getValues(), VectorKind::Both),
+                   mask = values->getVector(op.getMask(), VectorKind::Both);
+  if (failed(vector) || failed(mask))
+    return failure();
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices()) {
+    FailureOr<Value> mapped = isa<VectorType>(index.getType())
+                                  ? values->getVector(index, VectorKind::Both)
+                                  : values->getScalar(index);
+    if (failed(mapped))
+      return failure();
+    indices.push_back(*mapped);
+  }
+  hopper::ScatterAddOp::create(builder, loc, *vector,
+                               arguments->getMemRef(*argument, into), indices,
+                               *mask);
+  return success();
+}

@@ -6,6 +6,7 @@
 #include "Kernels/CombineKernel.h"
 #include "Kernels/KernelValues.h"
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "llvm/ADT/MapVector.h"
@@ -141,6 +142,7 @@ private:
   };
   FailureOr<AddingTurn> emitTurn(AccumulateOp op);
   LogicalResult emitAccumulate(AccumulateOp op);
+  LogicalResult emitScatter(ScatterOp op);
   LogicalResult matchResidents();
   LogicalResult emitStepOps(StepOp step);
   LogicalResult emitOutputs(StepOp step, StringRef partition,

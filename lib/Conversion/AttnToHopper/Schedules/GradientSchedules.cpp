@@ -25,9 +25,14 @@ struct Place {
 };
 } // namespace
 
+static bool hasCaptures(AttentionGradOp op) {
+  return llvm::any_of(op.getWrt(),
+                      [](int64_t input) { return input >= kGradCapture; });
+}
+
 /// Whether gradients of scores are computed: not for those of values alone.
 static bool needsScores(AttentionGradOp op) {
-  return op.getOutOf(kGradQuery) || op.getOutOf(kGradKey);
+  return op.getOutOf(kGradQuery) || op.getOutOf(kGradKey) || hasCaptures(op);
 }
 
 static int64_t getNumParts(AttentionGradOp op) {
@@ -170,6 +175,12 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
                             {"dk"},     {"red", true}};
   const Place plain[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                          {"dv"},     {"ds"}, {"dq"},  {"dk"},      {"red"}};
+  // Where pairs add to gradients of captures takes registers.
+  if (hasCaptures(gradient) && dim <= 128) {
+    add(64, 64, 1, 216, 2, plain, {}, 3.0, 50.0e-3);
+    add(64, 64, 2, 240, 1, plain, {}, 5.0, 60.0e-3).isLastResort = true;
+    return schedules;
+  }
   StringRef last = needsScores(gradient) ? "dp" : "dv";
   // Which head a block is of, and scores, take the registers of that.
   bool isPlain = areHeadsAlike(op) && op.getScore().empty();

@@ -154,21 +154,53 @@ void ScatterOp::getEffects(
   getSumEffects(getIntoMutable(), getResult(), effects);
 }
 
+/// That a buffer has the words of exact sums with so many indices.
+static LogicalResult verifyWords(Operation *op, Type type, size_t numIndices) {
+  auto words = dyn_cast<MemRefType>(type);
+  if (!words || !words.getElementType().isInteger(64) || words.getRank() < 1 ||
+      words.getDimSize(0) != kExactSumWords)
+    return op->emitOpError("expects a buffer of i64 with a first dimension of ")
+           << kExactSumWords << " for exact sums, but got " << type;
+  if (static_cast<int64_t>(numIndices) != words.getRank() - 1)
+    return op->emitOpError("expects one index for each of ")
+           << words.getRank() - 1 << " dimensions behind the words, but got "
+           << numIndices;
+  return success();
+}
+
 LogicalResult ScatterOp::verify() {
   auto tile = cast<VectorType>(getValues().getType());
   auto into = cast<ShapedType>(getInto().getType());
-  if (failed(verifyElements(*this, tile, into, getIndices())))
+  bool isExact = getMode() == ScatterMode::Exact;
+  if (isExact && !tile.getElementType().isF32())
+    return emitOpError("expects a tile of f32 for exact sums, but got ")
+           << tile;
+  if (failed(isExact ? verifyWords(*this, into, getIndices().size())
+                     : verifyElements(*this, tile, into, getIndices())))
     return failure();
+  auto fits = [&](VectorType type, bool mayBeOne) {
+    return type.getRank() == tile.getRank() &&
+           llvm::all_of(llvm::zip_equal(type.getShape(), tile.getShape()),
+                        [&](auto extents) {
+                          auto [own, all] = extents;
+                          return own == all || (mayBeOne && own == 1);
+                        });
+  };
   SmallVector<Value> shaped(getIndices());
   shaped.push_back(getMask());
   for (Value operand : shaped) {
     auto type = dyn_cast<VectorType>(operand.getType());
-    if (type && type.getShape() != tile.getShape())
+    bool mayBeOne = getMode() != ScatterMode::InOrder && operand != getMask();
+    if (type && !fits(type, mayBeOne))
       return emitOpError("expects indices and mask to have the shape of the "
                          "tile, ")
              << tile << ", but got " << type;
   }
   return verifySumResult(*this, into, getResult());
+}
+
+LogicalResult ExactSumOp::verify() {
+  return verifyWords(*this, getWords().getType(), getIndices().size());
 }
 
 //===----------------------------------------------------------------------===//

@@ -70,8 +70,9 @@ struct ScatterOpInterface
         getBuffer(rewriter, scatter.getInto(), options, state);
     if (failed(buffer))
       return failure();
-    ScatterOp::create(rewriter, op->getLoc(), Type(), scatter.getValues(),
-                      *buffer, scatter.getIndices(), scatter.getMask());
+    ScatterOp::create(rewriter, op->getLoc(), Type(), scatter.getMode(),
+                      scatter.getValues(), *buffer, scatter.getIndices(),
+                      scatter.getMask());
     bufferization::replaceOpWithBufferizedValues(rewriter, op, *buffer);
     return success();
   }

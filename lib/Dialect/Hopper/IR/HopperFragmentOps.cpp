@@ -1,6 +1,7 @@
 //===- HopperFragmentOps.cpp - Fragments and results ----------------------===//
 
 #include "Verify.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -148,6 +149,39 @@ LogicalResult ReduceAddOp::verify() {
   if (width != 1 && getEndN())
     return emitOpError("expects no end_n where several floats are added at a "
                        "time");
+  return verifyInWarpgroups(*this);
+}
+
+LogicalResult ScatterAddOp::verify() {
+  ShapedType vector = getVector().getType();
+  auto memref = cast<MemRefType>(getMemref().getType());
+  int64_t rows = vector.getDimSize(0);
+  if (vector.getDimSize(1) != kWarpgroupRows || rows % 8 != 0)
+    return emitOpError("expects a multiple of 8 rows of ")
+           << kWarpgroupRows << " elements, but got " << vector;
+  bool hasWords = isExact() && memref.getRank() > 0 &&
+                  memref.getDimSize(0) == kExactSumWords;
+  if (!memref.getElementType().isF32() && !hasWords)
+    return emitOpError("expects a buffer of f32, or of i64 with a first "
+                       "dimension of ")
+           << kExactSumWords << ", but got " << memref;
+  int64_t rank = memref.getRank() - (isExact() ? 1 : 0);
+  if (static_cast<int64_t>(getIndices().size()) != rank)
+    return emitOpError("expects ")
+           << rank << " indices, but got " << getIndices().size();
+  for (Value index : getIndices()) {
+    auto type = dyn_cast<ShapedType>(index.getType());
+    if (type &&
+        ((type.getDimSize(0) != 1 && type.getDimSize(0) != rows) ||
+         (type.getDimSize(1) != 1 && type.getDimSize(1) != kWarpgroupRows)))
+      return emitOpError("expects indices with the extents of the vector or 1, "
+                         "but got ")
+             << type << " for " << vector;
+  }
+  ShapedType mask = getMask().getType();
+  if (mask.getShape() != vector.getShape())
+    return emitOpError("expects a mask of the shape of the vector, but got ")
+           << mask << " for " << vector;
   return verifyInWarpgroups(*this);
 }
 

@@ -195,6 +195,13 @@ FragmentLayout ReduceOp::getLayout(Value fragment) {
   return getLayoutOfRows(getResult().getType(), FragmentLayout::Partial);
 }
 
+FragmentLayout ScatterAddOp::getLayout(Value fragment) {
+  ArrayRef<int64_t> shape = cast<ShapedType>(fragment.getType()).getShape();
+  return shape[0] == 1   ? FragmentLayout::Rows
+         : shape[1] == 1 ? FragmentLayout::Columns
+                         : FragmentLayout::Accumulator;
+}
+
 FragmentLayout AnyOp::getLayout(Value) { return FragmentLayout::Rows; }
 
 FragmentLayout StoreRowsOp::getLayout(Value) {

@@ -11,6 +11,7 @@ import numpy
 
 _TYPES = {
     "pred": numpy.bool_,
+    "f64": numpy.float64,
     "f32": numpy.float32,
     "f16": numpy.float16,
     # As bits.
@@ -219,6 +220,8 @@ def _add_floats(table):
         ("f32",) * 3,
         lambda a, b, c: (a.astype(numpy.float64) * b + c).astype(numpy.float32),
     )
+    # Of powers of two, products are exact.
+    table["fma.rn.f64"] = (("f64",) * 3, lambda a, b, c: a * b + c)
     unary = {
         "neg": numpy.negative,
         "abs": numpy.abs,
@@ -240,6 +243,9 @@ def _add_conversions(table):
     for to in integers:
         for of in integers:
             table[f"cvt.{to}.{of}"] = ((of,), lambda a, to=to: a.astype(_TYPES[to]))
+    table["cvt.rn.f64.s64"] = (("s64",), lambda a: a.astype(numpy.float64))
+    table["cvt.rn.f32.f64"] = (("f64",), lambda a: a.astype(numpy.float32))
+    table["cvt.f64.f32"] = (("f32",), lambda a: a.astype(numpy.float64))
     table["cvt.f32.bf16"] = (("bf16",), from_bf16)
     table["cvt.f32.f16"] = (("f16",), lambda a: a.astype(numpy.float32))
     table["cvt.rn.bf16.f32"] = (("f32",), to_bf16)

@@ -101,6 +101,14 @@ def Attn_AccumulateMode : I32EnumAttr<"AccumulateMode",
   let cppNamespace = "::mlir::attn";
 }
 
+def Attn_ScatterMode : I32EnumAttr<"ScatterMode",
+    "how elements of tiles are added to elements that they may share", [
+      I32EnumAttrCase<"InOrder", 0, "in_order">,
+      I32EnumAttrCase<"Exact", 1, "exact">,
+      I32EnumAttrCase<"Disjoint", 2, "disjoint">]> {
+  let cppNamespace = "::mlir::attn";
+}
+
 def Attn_SparsityFormat : I32EnumAttr<"SparsityFormat",
     "how an explicit layout of blocks is written", [
       I32EnumAttrCase<"Bits", 0, "bits">,

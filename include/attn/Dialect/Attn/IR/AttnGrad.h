@@ -13,6 +13,17 @@ enum GradInput : int64_t { kGradQuery, kGradKey, kGradValue, kGradCapture };
 /// Leading arguments of the region `adjoint`: (s, ds, b, h, i, j).
 inline constexpr unsigned kNumAdjointArgs = 6;
 
+/// Words of an exact sum (attn.scatter): bits of each but the last one, the
+/// exponent of the first one, and the number of the word of flags.
+inline constexpr int64_t kExactSumWords = 10, kExactSumBits = 32,
+                         kExactSumExponent = -149, kExactSumFlags = 9;
+/// Flags of an exact sum.
+enum ExactSumFlag : int64_t {
+  kExactSumNaN = 1,
+  kExactSumPosInf = 2,
+  kExactSumNegInf = 4
+};
+
 } // namespace mlir::attn
 
 #define GET_OP_CLASSES

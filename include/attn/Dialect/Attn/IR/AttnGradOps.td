@@ -160,13 +160,25 @@ def Attn_ScatterOp : Attn_Op<"scatter", [
     into[indices_0[x], indices_1[x], ...] += values[x]
     ```
 
-    one after the other, the last dimension of the tile the fastest. So sums are the same each time the program runs.
+    Sums are the same each time the program runs, which the mode is a way to:
+
+    * without one, a worker has `into` for itself, and adds one after the other, the last dimension of the tile the fastest;
+    * `exact`: many workers add to `into`, in any order. An element is an exact sum, `into[0][...]` to `into[9][...]`, each of which starts as 0:
+
+      ```
+      into[0] * 2^-149 + into[1] * 2^(32-149) + ... + into[8] * 2^(8*32-149)
+      ```
+
+      An f32 is added to two of these words by atomic operations on integers, so that nothing is rounded and no order differs. Bits 0, 1 and 2 of `into[9]` say that some
+      value was NaN, +inf, -inf. A word takes 2^31 additions. `attn.exact_sum` reads the sum. Before values are added they may be summed within the tile, in f32 and in a fixed order, where they go to the same element: the
+      shapes of indices tell.
+    * `disjoint`: many workers add to `into`, but no two positions of tiles to the same element.
 
     Operands:
 
-    * `values`: the tile, of the element type of `into`.
-    * `into`: a tensor or its buffer.
-    * `indices`: one for each dimension of `into`, each an index or a vector of index of the tile's shape.
+    * `values`: the tile, of the element type of `into`, or f32 with `exact`.
+    * `into`: a tensor or its buffer. With `exact` it is a buffer of i64, with a first dimension of 10.
+    * `indices`: one for each dimension of `into`, but for the first one with `exact`. Each is an index or a vector of index of the tile's shape; with a mode, it may have extent 1 in a dimension along which it is the same.
     * `mask`: a vector of i1 of the tile's shape.
 
     The result is `into` with the sums, if it is a tensor; a buffer is written, and there is no result.
@@ -176,18 +188,47 @@ def Attn_ScatterOp : Attn_Op<"scatter", [
     ```mlir
     %t = attn.scatter %x into %sum[%h, %i] mask %p
         : vector<64x32xf32>, tensor<8x?xf32>, (index, vector<64x32xindex>), vector<64x32xi1> -> tensor<8x?xf32>
+    attn.scatter exact %x into %words[%h, %i] mask %p
+        : vector<64x32xf32>, memref<10x8x?xi64>, (index, vector<64x1xindex>), vector<64x32xi1>
     ```
 
-    Errors: a number of indices other than the rank of `into`; shapes or element types that differ; a result that is not there for a tensor, or there for a buffer.
+    Errors: a number of indices other than the rank of `into`, or with `exact` than that less one; shapes or element types that differ; with `exact`, a tensor, or other words than ten of i64; a result that is not there for a tensor, or there for a buffer.
   }];
-  let arguments = (ins VectorOfAnyRankOf<[AnyFloat]>:$values,
+  let arguments = (ins DefaultValuedAttr<Attn_ScatterMode, "::mlir::attn::ScatterMode::InOrder">:$mode,
+    VectorOfAnyRankOf<[AnyFloat]>:$values,
     AnyTypeOf<[AnyRankedTensor, AnyMemRef]>:$into,
     Variadic<AnyTypeOf<[Index, VectorOfAnyRankOf<[Index]>]>>:$indices,
     VectorOfAnyRankOf<[I1]>:$mask);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
-    $values `into` $into `[` $indices `]` `mask` $mask attr-dict
+    ($mode^)? $values `into` $into `[` $indices `]` `mask` $mask attr-dict
     `:` type($values) `,` type($into) `,` (`(` type($indices)^ `)` `,`)? type($mask) (`->` type($result)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_ExactSumOp : Attn_Op<"exact_sum", [MemoryEffects<[MemRead]>]> {
+  let summary = "read a sum that attn.scatter exact has made";
+  let description = [{
+    The sum of all values that `attn.scatter exact` has added to an element, rounded to f32. NaN where one of them was NaN, or where there were both infinities; otherwise the infinity, if there was one.
+
+    Operands:
+
+    * `words`: the buffer, of ten words for each element.
+    * `indices`: one for each dimension of the buffer but the first one.
+
+    Example:
+
+    ```mlir
+    %x = attn.exact_sum %words[%h, %i] : memref<10x8x?xi64>
+    ```
+
+    Errors: a buffer of other words than ten of i64; a number of indices other than its rank less one.
+  }];
+  let arguments = (ins AnyMemRef:$words, Variadic<Index>:$indices);
+  let results = (outs F32:$sum);
+  let assemblyFormat = [{
+    $words `[` $indices `]` attr-dict `:` type($words)
   }];
   let hasVerifier = 1;
 }

@@ -63,7 +63,9 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
 
     Precondition: each gradient has a schedule. Postcondition: there is no `attn.attention_grad` left.
 
-    Errors: a gradient without a schedule, or with a sparsity; an operation in a region that has no form on tiles; the gradient of a capture with `one-pass`.
+    Gradients of captures are added to buffers that work tiles share as well (`attn.scatter`), as exact sums, or where pairs have elements of their own as floats; a remark `capture-gradient` says which.
+
+    Errors: a gradient without a schedule, or with a sparsity; an operation in a region that has no form on tiles.
   }];
   let options = [
     Option<"onePass", "one-pass", "bool", /*default=*/"false",

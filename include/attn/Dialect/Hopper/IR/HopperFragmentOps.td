@@ -233,6 +233,41 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
   let hasVerifier = 1;
 }
 
+def Hopper_ScatterAddOp : Hopper_Op<"scatter_add", [
+    Hopper_OwnLayouts, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "add each element that a warpgroup holds to one of a buffer";
+  let description = [{
+    Where `mask[n, m]` holds and each index is inside of its dimension,
+
+    `memref[i_0[n, m], i_1[n, m], ...] += vector[n, m]`
+
+    An index is a number, or a fragment with an extent of 1 along what it does not depend on. Where no index depends on `n`, or on `m`, the elements along that are summed
+    first, in registers and by shuffles, in f32 and in a fixed order: one addition is left for 64 `m`, for each `n` and warp, or for a warp.
+
+    A buffer of i64 has the words of exact sums, as `attn.scatter exact` has them, without an index for its first dimension: integers are added atomically, in any order.
+    One of f32 is added to by atomic operations as well, so that its sums are the same each time only where no two elements go to the same one.
+
+    ```mlir
+    hopper.scatter_add %v into %words[%h, %i] if %p : vector<64x64xf32>, memref<10x8x?xi64>, (index, vector<64x1xindex>), vector<64x64xi1>
+    hopper.scatter_add %v into %sums[%i, %j] if %p : vector<64x64xf32>, memref<?x?xf32>, (vector<64x1xindex>, vector<1x64xindex>), vector<64x64xi1>
+    ```
+
+    Errors: a vector of other than 64 columns, or of a number of rows that is not a multiple of 8; indices or a mask of other shapes; a buffer of other elements than f32 and
+    words; a number of indices other than its rank, or than that less one; outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref,
+      Variadic<AnyTypeOf<[Index, Hopper_FragmentOf<[Index]>]>>:$indices, Hopper_FragmentOf<[I1]>:$mask);
+  let assemblyFormat = [{
+    $vector `into` $memref `[` $indices `]` `if` $mask attr-dict
+    `:` type($vector) `,` type($memref) `,` (`(` type($indices)^ `)` `,`)? type($mask)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether the buffer has exact sums.
+    bool isExact() { return ::llvm::cast<::mlir::MemRefType>(getMemref().getType()).getElementType().isInteger(64); }
+  }];
+  let hasVerifier = 1;
+}
+
 def Hopper_CombineOp : Hopper_Op<"combine", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "combine the parts of a row of a result";
   let description = [{

@@ -167,11 +167,9 @@ Value GradientLoop::sum(StringRef name, Value rows, Value columns, Value acc) {
   });
 }
 
-/// dx, and what contributions make of `into`, unless that is null.
-FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
-                                                        Value p, Value ds,
-                                                        Value into,
-                                                        Scatter scatter) {
+/// dx.
+FailureOr<Value> GradientLoop::emitAdjoint(Value first, Value x, Value p,
+                                           Value ds, Contribution contribute) {
   // A pair of probability 0 adds nothing, whatever is not a number there. So do
   // those that are not allowed.
   Type type = p.getType();
@@ -182,7 +180,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
     return arith::SelectOp::create(builder, loc, isNone, zero, value);
   };
   if (op.getScore().empty())
-    return SmallVector<Value>{unlessNone(ds)};
+    return unlessNone(ds);
   Value ones = arith::ConstantOp::create(
       builder, loc,
       DenseElementsAttr::get(cast<VectorType>(isNone.getType()),
@@ -193,22 +191,15 @@ FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
   SmallVector<TileValue> arguments = {{x, TileKind::Tile},
                                       {ds, TileKind::Tile}};
   llvm::append_range(arguments, getArguments(first));
-  if (into)
+  if (contribute)
     reverse.setContribute([&](ContributeOp contribution, TileValue active) {
-      if (contribution.getCaptureNumber() != wanted.capture)
-        return;
-      TileValue value = reverse.get(contribution.getValue());
-      into = scatter(contribution, value, active, into, reverse);
+      contribute(contribution, active, reverse);
     });
   FailureOr<TileValue> adjoint =
       reverse.run(op.getAdjoint(), arguments, isSome);
   if (failed(adjoint))
     return failure();
-  SmallVector<Value> results = {
-      unlessNone(reverse.broadcast(*adjoint, TileKind::Tile))};
-  if (into)
-    results.push_back(into);
-  return results;
+  return unlessNone(reverse.broadcast(*adjoint, TileKind::Tile));
 }
 
 FailureOr<SmallVector<Value>>
@@ -293,7 +284,19 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
           builder, loc, dp, vectorizer.broadcast(ofRow, TileKind::Tile));
       Value ds = arith::MulFOp::create(builder, loc, p, difference);
       Value into = wanted.capture < 0 ? Value() : carried[number];
-      return emitAdjoint(first, x, p, ds, into, scatter);
+      auto contribute = [&](ContributeOp contribution, TileValue active,
+                            RegionVectorizer &reverse) {
+        if (into && contribution.getCaptureNumber() == wanted.capture)
+          into = scatter(contribution, reverse.get(contribution.getValue()),
+                         active, into, reverse);
+      };
+      FailureOr<Value> dx = emitAdjoint(first, x, p, ds, contribute);
+      if (failed(dx))
+        return failure();
+      SmallVector<Value> results = {*dx};
+      if (into)
+        results.push_back(into);
+      return results;
     };
     FailureOr<ValueRange> gradients =
         emitStep(builder, loc, "ds", emitGradients);
@@ -301,7 +304,7 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       return failure();
     dx = (*gradients)[0];
     if (wanted.capture >= 0)
-      newCapture = gradients->size() > 1 ? (*gradients)[1] : carried[number];
+      newCapture = (*gradients)[1];
   }
   if (wanted.products)
     next.push_back(sum(isOverKeys() ? "dq" : "dk", firstRows, dx, carried[0]));

@@ -11,6 +11,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTLOOP_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_GRADIENTLOOP_H
 
+#include "CaptureSums.h"
 #include "GradientBounds.h"
 #include "GradientOrder.h"
 #include "Tiles/RegionVectorizer.h"
@@ -32,6 +33,7 @@ struct SharedSums {
   /// null for any order.
   Value counters;
   AddingOrder order;
+  SmallVector<CaptureSum> captures;
 };
 
 /// Pairs of a batch and a head whose queries a work tile of keys meets: so
@@ -91,9 +93,11 @@ public:
 private:
   FailureOr<SmallVector<Value>> emitTile(Value first, ValueRange carried,
                                          Scatter scatter);
-  FailureOr<SmallVector<Value>> emitAdjoint(Value first, Value x, Value p,
-                                            Value ds, Value into,
-                                            Scatter scatter);
+  /// What becomes of a contribution where `active` holds.
+  using Contribution = llvm::function_ref<void(
+      ContributeOp op, TileValue active, RegionVectorizer &vectorizer)>;
+  FailureOr<Value> emitAdjoint(Value first, Value x, Value p, Value ds,
+                               Contribution contribute = nullptr);
   FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer,
                                    ArrayRef<TileValue> arguments);
   Value emitIsWhole();

@@ -1,7 +1,7 @@
 //===- GradientPass.cpp - Gradients in one pass over all pairs ------------===//
 //
-// Work tiles of keys meet all queries once. What a Q block gets from
-// each of them is added to memory that they share.
+// Work tiles of keys meet all queries once. What a Q block gets from each of
+// them, and captures, is added to memory that they share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -149,6 +149,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   auto tileType = VectorType::get({numOther, numOwn}, accType);
   Type rounded = attention.getQueryType().getElementType();
   bool hasScore = !op.getScore().empty();
+  // Values have gradients of probabilities alone.
+  bool needsProducts = shared->sums || wanted.products;
+  bool needsScores = needsProducts || !shared->captures.empty();
   auto load = [&](StringRef name, Value tensor, unsigned layout,
                   Value numbers) -> ValueRange {
     auto emit = [&]() -> FailureOr<SmallVector<Value>> {
@@ -212,7 +215,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     }
     Value p = math::Exp2Op::create(builder, loc, mask.getResult());
     SmallVector<Value> results = {round(p)};
-    if (hasScore && (shared->sums || wanted.products))
+    if (hasScore && needsScores)
       results.push_back(x);
     return results;
   };
@@ -220,8 +223,6 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   if (failed(exp))
     return failure();
   Value p = exp->front(), x = exp->back();
-  // Values have gradients of probabilities alone.
-  bool needsScores = shared->sums || wanted.products;
   ValueRange gradient = load("load_do", op.getOutputGrad(), 3,
                              needsScores ? shared->delta : Value());
   Value rows = gradient[0];
@@ -244,18 +245,27 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     Value ds = arith::MulFOp::create(builder, loc, wide, difference);
     if (!hasScore)
       return SmallVector<Value>{ds};
-    return emitAdjoint(first, x, wide, ds, /*into=*/Value(), nullptr);
+    auto contribute = [&](ContributeOp contribution, TileValue active,
+                          RegionVectorizer &reverse) {
+      for (const CaptureSum &sum : shared->captures)
+        if (sum.capture == contribution.getCaptureNumber())
+          emitScatter(builder, sum, contribution, active, reverse, numOther,
+                      numOwn);
+    };
+    FailureOr<Value> dx = emitAdjoint(first, x, wide, ds, contribute);
+    if (failed(dx))
+      return failure();
+    return needsProducts ? SmallVector<Value>{*dx} : SmallVector<Value>();
   };
   if (needsScores) {
     FailureOr<ValueRange> gradients =
         emitStep(builder, loc, "ds", emitGradients);
     if (failed(gradients))
       return failure();
-    Value dx = (*gradients)[0];
     if (shared->sums)
-      emitSums(dx);
+      emitSums(gradients->front());
     if (wanted.products)
-      next.push_back(sum("dk", queries, dx, carried[0]));
+      next.push_back(sum("dk", queries, gradients->front(), carried[0]));
   }
   if (newValues)
     next.push_back(newValues);

@@ -10,7 +10,6 @@
 #include "TileGradients.h"
 #include "Tiles/TileGrid.h"
 #include "Tiles/TileScores.h"
-#include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -287,12 +286,6 @@ emitSharing(OpBuilder &builder, AttentionGradOp op, const TileRows &rows) {
 
 FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
                                                         AttentionGradOp op) {
-  for (int64_t input : op.getWrt())
-    if (input >= kGradCapture)
-      return op.emitError("expects gradients of q, k and v for one pass, but "
-                          "got that of capture ")
-             << input - kGradCapture << ", "
-             << describeCaptureSum(op, input - kGradCapture) << otherTarget;
   AttentionLikeOpInterface attention = op;
   Location loc = op.getLoc();
   QueryLoops loops(rewriter, op);
@@ -304,6 +297,7 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
       return failure();
     shared.order = *order;
   }
+  shared.captures = emitCaptureSums(rewriter, op);
   KeyGradients gradients(op);
   ArrayRef<Value> outs = gradients.outs;
   auto emitTile = [&](OpBuilder &builder, const TileRows &rows,
@@ -339,11 +333,14 @@ FailureOr<SmallVector<Value>> mlir::attn::tileInOnePass(RewriterBase &rewriter,
     return failure();
   SmallVector<Value> results;
   unsigned number = 0;
+  const CaptureSum *capture = shared.captures.begin();
   for (int64_t input : op.getWrt()) {
     if (input == kGradQuery)
       results.push_back(loops.emitBehind(shared, op.getOutOf(kGradQuery)));
-    else
+    else if (input < kGradCapture)
       results.push_back((*sums)[number++]);
+    else
+      results.push_back(emitCaptureGradient(rewriter, op, *capture++));
   }
   return results;
 }

@@ -8,13 +8,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CaptureSums.h"
 #include "GradientLoop.h"
 #include "TileGradients.h"
 #include "WorkerLoop.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -27,35 +27,6 @@ using OwnDims = std::array<int64_t, 3>;
 
 /// Elements of all copies of a gradient.
 static constexpr int64_t kMostCopied = int64_t(1) << 22;
-
-/// What the adjoint adds to the gradient of a capture.
-static SmallVector<ContributeOp> getContributions(AttentionGradOp op,
-                                                  int64_t capture) {
-  SmallVector<ContributeOp> contributions;
-  op.getAdjoint().walk([&](ContributeOp contribution) {
-    if (contribution.getCaptureNumber() == capture)
-      contributions.push_back(contribution);
-  });
-  return contributions;
-}
-
-std::string mlir::attn::describeCaptureSum(AttentionGradOp op,
-                                           int64_t capture) {
-  SmallVector<ContributeOp> contributions = getContributions(op, capture);
-  if (contributions.empty())
-    return "no sum";
-  SmallVector<std::string> indices;
-  for (Value index : contributions.front().getIndices()) {
-    auto *argument = llvm::find(op.getAdjoint().getArguments(), index);
-    auto number = argument - op.getAdjoint().args_begin();
-    bool isPosition = number >= 2 && number < kNumAdjointArgs;
-    indices.push_back(isPosition ? std::string(1, "bhij"[number - 2])
-                                 : "a computed index");
-  }
-  if (indices.empty())
-    return "one sum of all pairs";
-  return "a sum for each (" + llvm::join(indices, ", ") + ")";
-}
 
 static OwnDims getOwnDims(AttentionGradOp op, ArrayRef<ContributeOp> ops,
                           int64_t rank) {
@@ -192,7 +163,7 @@ FailureOr<Value> CaptureTiles::emitTile(std::array<Value, 3> ids, Value into) {
                             ? at.value
                             : vectorizer.broadcast(at, TileKind::Tile));
     }
-    return ScatterOp::create(builder, loc, sums.getType(),
+    return ScatterOp::create(builder, loc, sums.getType(), ScatterMode::InOrder,
                              vectorizer.broadcast(value, TileKind::Tile), sums,
                              indices,
                              vectorizer.broadcast(mask, TileKind::Tile))

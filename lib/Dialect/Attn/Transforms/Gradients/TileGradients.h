@@ -19,12 +19,8 @@ emitFor(OpBuilder &builder, Location loc, Value lower, Value upper,
 FailureOr<Value> tileCapture(RewriterBase &rewriter, AttentionGradOp op,
                              int64_t capture, Value delta);
 
-/// What the gradient of a capture is a sum of, by its indices: "a sum for each
-/// (h, i)".
-std::string describeCaptureSum(AttentionGradOp op, int64_t capture);
-
-/// The gradients of queries, keys and values by one loop over all pairs, whose
-/// work tiles of keys add the first ones to memory that they share.
+/// All gradients by one loop over all pairs, whose work tiles of keys add those
+/// of queries and of captures to memory that they share.
 FailureOr<SmallVector<Value>> tileInOnePass(RewriterBase &rewriter,
                                             AttentionGradOp op);
 

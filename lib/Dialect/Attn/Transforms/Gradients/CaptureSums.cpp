@@ -1,0 +1,167 @@
+//===- CaptureSums.cpp - Gradients of captures that workers share ---------===//
+
+#include "CaptureSums.h"
+#include "Adjoints.h"
+#include "Tiles/TileOps.h"
+#include "WorkerLoop.h"
+#include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+SmallVector<ContributeOp> mlir::attn::getContributions(AttentionGradOp op,
+                                                       int64_t capture) {
+  SmallVector<ContributeOp> contributions;
+  op.getAdjoint().walk([&](ContributeOp contribution) {
+    if (contribution.getCaptureNumber() == capture)
+      contributions.push_back(contribution);
+  });
+  return contributions;
+}
+
+/// Whether no two pairs add to one element: all contributions have the same
+/// indices, and among them are all of b, h, i and j of which there are several.
+static bool areDisjoint(AttentionGradOp op,
+                        ArrayRef<ContributeOp> contributions) {
+  if (contributions.empty())
+    return false;
+  constexpr unsigned firstIndex = 2;
+  AttentionLikeOpInterface attention = op;
+  Layout query = attention.getLayout(0);
+  RankedTensorType type = attention.getQueryType();
+  auto isThere = [&](unsigned position) {
+    return llvm::is_contained(
+        ContributeOp(contributions.front()).getIndices(),
+        op.getAdjoint().getArgument(firstIndex + position));
+  };
+  bool areSame = llvm::all_of(contributions, [&](ContributeOp contribution) {
+    return llvm::equal(contribution.getIndices(),
+                       ContributeOp(contributions.front()).getIndices());
+  });
+  return areSame && (isThere(0) || type.getDimSize(query.b) == 1) &&
+         (isThere(1) || type.getDimSize(query.h) == 1) && isThere(2) &&
+         isThere(3);
+}
+
+SmallVector<CaptureSum> mlir::attn::emitCaptureSums(OpBuilder &builder,
+                                                    AttentionGradOp op) {
+  Location loc = op.getLoc();
+  SmallVector<CaptureSum> sums;
+  for (int64_t input : op.getWrt()) {
+    if (input < kGradCapture)
+      continue;
+    int64_t capture = input - kGradCapture;
+    bool isDisjoint = areDisjoint(op, getContributions(op, capture));
+    Type element =
+        isDisjoint ? Type(builder.getF32Type()) : Type(builder.getI64Type());
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(builder, loc, op.getOutOf(input));
+    if (!isDisjoint)
+      sizes.insert(sizes.begin(), builder.getIndexAttr(kExactSumWords));
+    auto [shape, dynamic] = decomposeMixedValues(sizes);
+    Value buffer = memref::AllocOp::create(
+        builder, loc, MemRefType::get(shape, element), dynamic);
+    Value zero =
+        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+    linalg::FillOp::create(builder, loc, zero, buffer);
+    sums.push_back({capture,
+                    isDisjoint ? ScatterMode::Disjoint : ScatterMode::Exact,
+                    buffer});
+  }
+  return sums;
+}
+
+/// What is left to add of a tile, for the mode and the dimensions along which
+/// indices vary.
+static StringRef describeForm(ScatterMode mode, TileKind kind) {
+  if (mode == ScatterMode::Disjoint)
+    return "one addition for each pair, to an element of its own";
+  switch (kind) {
+  case TileKind::Uniform:
+    return "an exact sum of one number for each tile and warp";
+  case TileKind::Query:
+    return "an exact sum of one number for each tile and key";
+  case TileKind::Key:
+    return "an exact sum of one number for each tile, query and warp";
+  case TileKind::Tile:
+    return "an exact sum of all pairs";
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+void mlir::attn::emitScatter(OpBuilder &builder, const CaptureSum &sum,
+                             ContributeOp op, TileValue active,
+                             RegionVectorizer &vectorizer, int64_t numRows,
+                             int64_t numColumns) {
+  Location loc = op.getLoc();
+  SmallVector<Value> indices;
+  TileKind all = TileKind::Uniform;
+  for (Value operand : op.getIndices()) {
+    TileValue index = vectorizer.get(operand);
+    all = join(all, index.kind);
+    Value value = index.value;
+    // Along what it does not depend on, there is one.
+    if (index.kind == TileKind::Query || index.kind == TileKind::Key) {
+      bool isOfRows = index.kind == TileKind::Key;
+      auto type =
+          VectorType::get({isOfRows ? numRows : 1, isOfRows ? 1 : numColumns},
+                          builder.getIndexType());
+      value = vector::ShapeCastOp::create(builder, loc, type, value);
+    }
+    indices.push_back(value);
+  }
+  remark::passed(op.getLoc(), remark::RemarkOpts::name("capture-gradient")
+                                  .category(kRemarkCategory)
+                                  .function(getFunctionName(
+                                      op->getParentOfType<AttentionGradOp>())))
+      << remark::add("gradient of capture {0}: {1}", sum.capture,
+                     describeForm(sum.mode, all).str());
+  ScatterOp::create(
+      builder, loc, Type(), sum.mode,
+      vectorizer.broadcast(vectorizer.get(op.getValue()), TileKind::Tile),
+      sum.buffer, indices, vectorizer.broadcast(active, TileKind::Tile));
+}
+
+Value mlir::attn::emitCaptureGradient(OpBuilder &builder, AttentionGradOp op,
+                                      const CaptureSum &sum) {
+  Location loc = op.getLoc();
+  Value out = op.getOutOf(kGradCapture + sum.capture);
+  auto type = cast<RankedTensorType>(out.getType());
+  OpFoldResult one = builder.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, out);
+  // Of a scalar, too, there is one.
+  SmallVector<OpFoldResult> bounds = sizes;
+  if (bounds.empty())
+    bounds.push_back(one);
+  // Workers share it, so that it stays a loop whatever its extents.
+  scf::ForallOp loop =
+      createWorkerLoop(builder, loc, bounds, out, /*schedule=*/{});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getTerminator());
+  SmallVector<Value> place(loop.getInductionVars());
+  place.resize(type.getRank());
+  Value value =
+      sum.mode == ScatterMode::Exact
+          ? ExactSumOp::create(builder, loc, builder.getF32Type(), sum.buffer,
+                               place)
+                .getResult()
+          : memref::LoadOp::create(builder, loc, sum.buffer, place).getResult();
+  value = convertFloats(builder, loc, value, type.getElementType());
+  Value argument = loop.getRegionIterArgs()[0];
+  SmallVector<OpFoldResult> offsets(place.begin(), place.end()),
+      ones(type.getRank(), one);
+  Value slice = tensor::ExtractSliceOp::create(builder, loc, argument, offsets,
+                                               ones, ones);
+  SmallVector<Value> zeros(type.getRank(), createIndex(builder, loc, 0));
+  Value written = tensor::InsertOp::create(builder, loc, value, slice, zeros);
+  builder.setInsertionPointToEnd(loop.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(builder, loc, written, argument,
+                                        offsets, ones, ones);
+  return loop.getResult(0);
+}

@@ -1,0 +1,43 @@
+//===- CaptureSums.h - Gradients of captures that workers share -*- C++ -*-===//
+//
+// Where one pass over all pairs gives all gradients, work tiles add to those of
+// captures in memory that they share, in an order that varies. So sums are
+// exact, or there is one addition to each element.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_CAPTURESUMS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_CAPTURESUMS_H
+
+#include "Tiles/RegionVectorizer.h"
+#include "attn/Dialect/Attn/IR/AttnGrad.h"
+
+namespace mlir::attn {
+
+/// What the adjoint adds to the gradient of a capture.
+SmallVector<ContributeOp> getContributions(AttentionGradOp op, int64_t capture);
+
+/// The gradient of a capture before it is rounded.
+struct CaptureSum {
+  int64_t capture;
+  ScatterMode mode;
+  /// A buffer, with the words of exact sums or f32, which is 0 at first.
+  Value buffer;
+};
+
+/// Emits the buffers of all captures whose gradients are wanted.
+SmallVector<CaptureSum> emitCaptureSums(OpBuilder &builder, AttentionGradOp op);
+
+/// Adds what a contribution is on a tile of `numRows` by `numColumns` where
+/// `active` holds.
+void emitScatter(OpBuilder &builder, const CaptureSum &sum, ContributeOp op,
+                 TileValue active, RegionVectorizer &vectorizer,
+                 int64_t numRows, int64_t numColumns);
+
+/// Emits the loop that makes a gradient of its sums.
+Value emitCaptureGradient(OpBuilder &builder, AttentionGradOp op,
+                          const CaptureSum &sum);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_GRADIENTS_CAPTURESUMS_H

@@ -1,0 +1,68 @@
+// Elements that go each to one of a buffer: what no index depends on is summed first.
+
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
+
+gpu.module @m {
+  // Of 8 x 64 elements a thread has four. Words of an exact sum are 8 bytes: the lower and the upper half of a mantissa, and flags of what is not finite.
+  // CHECK-LABEL: llvm.func @pairs
+  // CHECK-NOT: nvvm.shfl
+  // CHECK-COUNT-4: red.global.or.b64
+  // CHECK-NOT: red.global
+  gpu.func @pairs(%words: memref<10x?x?xi64> {hopper.operand = 0 : i64}, %h: index {hopper.operand = 1 : i64}) kernel {
+    hopper.warp_specialize partition @compute registers(240) {
+      %v = arith.constant dense<1.0> : vector<8x64xf32>
+      %p = arith.constant dense<true> : vector<8x64xi1>
+      %i = hopper.iota : vector<8x1xindex>
+      %j = hopper.iota : vector<1x64xindex>
+      hopper.scatter_add %v into %words[%i, %j] if %p : vector<8x64xf32>, memref<10x?x?xi64>, (vector<8x1xindex>, vector<1x64xindex>), vector<8x64xi1>
+    }
+    gpu.return
+  }
+
+  // Two rows, over the four threads of a quad.
+  // CHECK-LABEL: llvm.func @rows
+  // CHECK-COUNT-4: nvvm.shfl
+  // CHECK-NOT: nvvm.shfl
+  // CHECK-COUNT-2: red.global.or.b64
+  // CHECK-NOT: red.global
+  gpu.func @rows(%words: memref<10x?xi64> {hopper.operand = 0 : i64}) kernel {
+    hopper.warp_specialize partition @compute registers(240) {
+      %v = arith.constant dense<1.0> : vector<8x64xf32>
+      %p = arith.constant dense<true> : vector<8x64xi1>
+      %j = hopper.iota : vector<1x64xindex>
+      hopper.scatter_add %v into %words[%j] if %p : vector<8x64xf32>, memref<10x?xi64>, (vector<1x64xindex>), vector<8x64xi1>
+    }
+    gpu.return
+  }
+
+  // Two columns, over the eight threads of a warp with the same ones.
+  // CHECK-LABEL: llvm.func @columns
+  // CHECK-COUNT-6: nvvm.shfl
+  // CHECK-NOT: nvvm.shfl
+  // CHECK-COUNT-2: red.global.or.b64
+  // CHECK-NOT: red.global
+  gpu.func @columns(%words: memref<10x?xi64> {hopper.operand = 0 : i64}) kernel {
+    hopper.warp_specialize partition @compute registers(240) {
+      %v = arith.constant dense<1.0> : vector<8x64xf32>
+      %p = arith.constant dense<true> : vector<8x64xi1>
+      %i = hopper.iota : vector<8x1xindex>
+      hopper.scatter_add %v into %words[%i] if %p : vector<8x64xf32>, memref<10x?xi64>, (vector<8x1xindex>), vector<8x64xi1>
+    }
+    gpu.return
+  }
+
+  // One number for a warp, and floats that are added to as they are.
+  // CHECK-LABEL: llvm.func @one
+  // CHECK-COUNT-5: nvvm.shfl
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: red.global.add.f32
+  // CHECK-NOT: red.global
+  gpu.func @one(%floats: memref<?xf32> {hopper.operand = 0 : i64}, %h: index {hopper.operand = 1 : i64}) kernel {
+    hopper.warp_specialize partition @compute registers(240) {
+      %v = arith.constant dense<1.0> : vector<8x64xf32>
+      %p = arith.constant dense<true> : vector<8x64xi1>
+      hopper.scatter_add %v into %floats[%h] if %p : vector<8x64xf32>, memref<?xf32>, (index), vector<8x64xi1>
+    }
+    gpu.return
+  }
+}

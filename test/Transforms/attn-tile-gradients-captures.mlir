@@ -1,0 +1,73 @@
+// Gradients of captures in one pass over all pairs, which work tiles add to memory that they share.
+
+// RUN: attn-opt %s --attn-hopper-assign-schedule --attn-tile-gradients=one-pass --canonicalize --cse --remarks-filter=attn --remark-format=emitRemark 2>&1 | FileCheck %s
+// RUN: attn-opt %s --attn-hopper-assign-schedule --attn-tile-gradients=one-pass --canonicalize --cse --attn-hopper-outline | FileCheck %s --check-prefix=KERNEL
+
+!q = tensor<?x4x?x64xbf16>
+!l = tensor<?x4x?xf32>
+
+// CHECK-DAG: gradient of capture 0: one addition for each pair, to an element of its own
+// CHECK-DAG: gradient of capture 1: an exact sum of one number for each tile, query and warp
+// CHECK-DAG: gradient of capture 2: an exact sum of one number for each tile and key
+// CHECK-DAG: gradient of capture 3: an exact sum of one number for each tile and warp
+// CHECK-DAG: gradient of capture 4: an exact sum of all pairs
+
+// Sums start as zeros, and the words of an exact one are its first dimension.
+// CHECK-LABEL: func @captures
+// CHECK: %[[DENSE:.*]] = memref.alloc({{.*}}) : memref<?x4x?x?xf32>
+// CHECK: linalg.fill {{.*}} outs(%[[DENSE]]
+// CHECK: %[[ROWS:.*]] = memref.alloc({{.*}}) : memref<10x4x?xi64>
+// CHECK: linalg.fill {{.*}} outs(%[[ROWS]]
+// CHECK: %[[COLUMNS:.*]] = memref.alloc({{.*}}) : memref<10x?xi64>
+// CHECK: %[[SCALAR:.*]] = memref.alloc() : memref<10xi64>
+// CHECK: %[[TABLE:.*]] = memref.alloc({{.*}}) : memref<10x?xi64>
+
+// Scores are not multiplied with anything: nothing but captures is wanted.
+// CHECK: attn.step @ds
+// CHECK: attn.scatter disjoint %{{.*}} into %[[DENSE]][%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] {{.*}} (index, index, vector<64x1xindex>, vector<1x64xindex>)
+// CHECK: attn.scatter exact %{{.*}} into %[[ROWS]][%{{.*}}, %{{.*}}] {{.*}} (index, vector<64x1xindex>)
+// CHECK: attn.scatter exact %{{.*}} into %[[COLUMNS]][%{{.*}}] {{.*}} (vector<1x64xindex>)
+// CHECK: attn.scatter exact %{{.*}} into %[[SCALAR]][]
+// CHECK: attn.scatter exact %{{.*}} into %[[TABLE]][%{{.*}}] {{.*}} (vector<64x64xindex>)
+// CHECK-NOT: attn.step
+// CHECK: scf.forall
+// CHECK: memref.load %[[DENSE]]
+// CHECK: scf.forall
+// CHECK: attn.exact_sum %[[ROWS]]
+// CHECK: arith.truncf {{.*}} : f32 to bf16
+// CHECK: scf.forall
+// CHECK: attn.exact_sum %[[COLUMNS]]
+// A loop, though it has one iteration.
+// CHECK: scf.forall {{.*}} in (1)
+// CHECK: attn.exact_sum %[[SCALAR]]
+// CHECK: scf.forall
+// CHECK: attn.exact_sum %[[TABLE]]
+
+// KERNEL: gpu.func @captures_behind0
+// KERNEL: gpu.func @captures_behind4
+// KERNEL: gpu.func @captures(
+// KERNEL-COUNT-5: hopper.scatter_add
+
+func.func @captures(%q: !q, %l: !l, %dense: tensor<?x4x?x?xf32>, %rows: tensor<4x?xbf16>, %columns: tensor<?xf32>, %scalar: f32, %table: tensor<?xf32>,
+                    %d0: tensor<?x4x?x?xf32>, %d1: tensor<4x?xbf16>, %d2: tensor<?xf32>, %d3: tensor<f32>, %d4: tensor<?xf32>)
+    -> (tensor<?x4x?x?xf32>, tensor<4x?xbf16>, tensor<?xf32>, tensor<f32>, tensor<?xf32>) {
+  %d:5 = attn.attention_grad wrt(0, 1, 2, 3, 4)
+      ins(%q, %q, %q, %q, %l, %q : !q, !q, !q, !q, !l, !q)
+      captures(%dense, %rows, %columns, %scalar, %table : tensor<?x4x?x?xf32>, tensor<4x?xbf16>, tensor<?xf32>, f32, tensor<?xf32>)
+      outs(%d0, %d1, %d2, %d3, %d4 : tensor<?x4x?x?xf32>, tensor<4x?xbf16>, tensor<?xf32>, tensor<f32>, tensor<?xf32>)
+      score(%s, %b, %h, %i, %j, %w0, %w1, %w2, %w3, %w4) {
+        %e = tensor.extract %w0[%b, %h, %i, %j] : tensor<?x4x?x?xf32>
+        %y = arith.addf %s, %e : f32
+        attn.yield %y : f32
+      }
+      adjoint(%s, %ds, %b, %h, %i, %j, %w0, %w1, %w2, %w3, %w4) {
+        attn.contribute %ds to %w0[%b, %h, %i, %j] : f32, tensor<?x4x?x?xf32>
+        attn.contribute %ds to %w1[%h, %i] : f32, tensor<4x?xbf16>
+        attn.contribute %ds to %w2[%j] : f32, tensor<?xf32>
+        attn.contribute %ds to %w3 : f32, f32
+        %n = arith.subi %i, %j : index
+        attn.contribute %ds to %w4[%n] : f32, tensor<?xf32>
+        attn.yield %ds : f32
+      }
+  return %d#0, %d#1, %d#2, %d#3, %d#4 : tensor<?x4x?x?xf32>, tensor<4x?xbf16>, tensor<?xf32>, tensor<f32>, tensor<?xf32>
+}
