@@ -17,7 +17,15 @@ from ._errors import (
     OutOfRange,
     Unsupported,
 )
-from ._kernel import BoundCall, Kernel, TensorInfo, clear_cache, compile, differentiate
+from ._kernel import (
+    BoundCall,
+    Kernel,
+    TensorInfo,
+    clear_cache,
+    compile,
+    differentiate,
+    load,
+)
 from ._native import version
 from ._prepared import Prepared
 from ._tensors import Bitcast, bitcast
@@ -42,6 +50,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "differentiate",
+    "load",
     "trace",
     "version",
 ]

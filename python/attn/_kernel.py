@@ -1,12 +1,13 @@
 """Compilation and kernels."""
 
+import contextlib
 import os
 import threading
 import typing
 import weakref
 
 from . import _native, _streams, _tensors
-from ._errors import CompileError, InvalidArgument
+from ._errors import CompileError, InvalidArgument, Unsupported
 from ._prepared import Prepared
 
 _TARGETS = ("auto", "cpu", "cuda")
@@ -81,7 +82,7 @@ class BoundCall:
 
 
 class Kernel:
-    """Compiled code, which `compile` makes. Threads may call it at once."""
+    """Compiled code, which `compile` and `load` make. Threads may call it at once."""
 
     def __init__(self, handle, target, on_cuda=None, gradient=None, retune=None):
         self._own(handle)
@@ -98,6 +99,36 @@ class Kernel:
         self.entry = _native.entry(handle)
         self.inputs = tuple(TensorInfo(*info) for info in _native.inputs(handle))
         self.results = tuple(TensorInfo(*info) for info in _native.results(handle))
+
+    def save(self, path=None):
+        """The kernel as a package: bytes that `load` makes the same kernel of, in
+        another process or on another machine of the kind, without compiling. One
+        for a CPU is for its processor, one for a GPU for any host. Of a kernel
+        with the target "auto" it is the one for the CPU.
+
+        Writes them to the file `path` if that is given, and returns None.
+        """
+        package = _native.save(self._handle)
+        if path is None:
+            return package
+        # Complete or as it was, for those who read it meanwhile.
+        new = f"{os.fspath(path)}.{os.getpid()}.new"
+        try:
+            with open(new, "wb") as file:
+                file.write(package)
+            os.replace(new, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(new)
+            raise
+
+    def _expect_program(self, function, what):
+        if function is None:
+            raise Unsupported(
+                f"expects a kernel that attn.compile has made for {what}, but got one"
+                " of a package, which has no program"
+            )
+        return function
 
     @property
     def report(self):
@@ -121,9 +152,9 @@ class Kernel:
         the order of the inputs, and that of "q" is "dq".
 
         Raises CompileError for a name that no input of floats has, and for an
-        operation without a derivative.
+        operation without a derivative, and Unsupported for a kernel of a package.
         """
-        return self._gradient(wrt)
+        return self._expect_program(self._gradient, "gradients")(wrt)
 
     def tune(self, *tensors, seconds=30, progress=None):
         """Measures which schedule is fastest for tensors like these.
@@ -135,12 +166,14 @@ class Kernel:
         `untunedSeconds`, `kept`, `note` if it was not kept, and `trials`.
 
         Raises CompileError where there is nothing to tune, as in a program that
-        has a schedule, and InvalidArgument for a time that is not above 0.
+        has a schedule, InvalidArgument for a time that is not above 0, and
+        Unsupported for a kernel of a package.
         """
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
             raise InvalidArgument(
                 f"expects seconds to be a number, but got {type(seconds).__name__}"
             )
+        self._expect_program(self._retune, "tuning")
         views = self._view_inputs(tensors, None)
         _, device, _ = self._first_tensor(tensors, views)
         if device[0] == _native.CUDA and self._on_cuda is not None:
@@ -510,7 +543,8 @@ def compile(
     tune          "auto" for schedules that `Kernel.tune` or `attn-run --tune` has
                   found for extents like those of a call, where there are any, or
                   "off" for what the compiler chooses; "full" tunes at the first
-                  call with extents of which nothing is known
+                  call with extents of which nothing is known, for about 30 s, and
+                  needs a tuning database to keep that in
     """
     text, path = _read_program(program)
     if _expect("target", target, str, "a string") not in _TARGETS:
@@ -530,6 +564,11 @@ def compile(
     if _expect("tune", tune, str, "a string") not in _TUNINGS:
         raise InvalidArgument(
             f"expects tune to be one of {', '.join(_TUNINGS)}, but got {tune!r}"
+        )
+    if tune == "full" and os.environ.get("ATTN_TUNING_DB") in ("", "0", "off"):
+        raise InvalidArgument(
+            'expects a tuning database for tune="full", but ATTN_TUNING_DB is'
+            f" {os.environ['ATTN_TUNING_DB']!r}: what is found would be lost"
         )
     _expect_text("entry", entry)
     _expect_text("schedule", schedule)
@@ -607,3 +646,24 @@ def compile(
             if tune == "full" and schedule is None:
                 slot.kernel._tuned = set()
         return slot.kernel
+
+
+def load(package):
+    """The kernel of a package that `Kernel.save` has made.
+
+    package  its bytes, or the path of a file
+
+    The kernel has no program, so that it has no gradients and is not tuned.
+    Raises Unsupported for bytes that are no package, or one of another version or
+    processor.
+    """
+    if not isinstance(package, (bytes, bytearray, memoryview)):
+        if not isinstance(package, (str, os.PathLike)):
+            raise InvalidArgument(
+                "expects a package to be bytes or a path, but got"
+                f" {type(package).__name__}"
+            )
+        with open(package, "rb") as file:
+            package = file.read()
+    handle = _native.load(bytes(package))
+    return Kernel(handle, _native.target(handle))

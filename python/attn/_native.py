@@ -6,7 +6,6 @@ to serve needs changes here only: the rest of the package passes the device of
 each tensor and the stream through.
 """
 
-import contextlib
 import ctypes
 import json
 import os
@@ -154,6 +153,8 @@ _FUNCTIONS = {
         _STATUS,
         [c_void_p, c_size_t, POINTER(_TensorInfo), _ERROR],
     ),
+    "attnKernelSave": (_STATUS, [c_void_p, POINTER(c_void_p), _ERROR]),
+    "attnKernelLoad": (_STATUS, [c_void_p, c_size_t, POINTER(c_void_p), _ERROR]),
     "attnKernelReport": (_STATUS, [c_void_p, POINTER(c_void_p), _ERROR]),
     "attnKernelExplain": (
         _STATUS,
@@ -306,6 +307,29 @@ def compile_kernel(program, target, **options):
     return kernel.value
 
 
+def save(kernel):
+    """The bytes of a package."""
+    string, error = c_void_p(), c_void_p()
+    _check(library().attnKernelSave(kernel, byref(string), byref(error)), error)
+    return _take(string)
+
+
+def load(package):
+    """A handle of the kernel in the bytes of a package, for `release`."""
+    kernel, error = c_void_p(), c_void_p()
+    _check(
+        library().attnKernelLoad(package, len(package), byref(kernel), byref(error)),
+        error,
+    )
+    return kernel.value
+
+
+def target(kernel):
+    """What a kernel runs on, "cpu" or "cuda"."""
+    device = library().attnKernelDevice(kernel)
+    return next(name for name, number in _DEVICES.items() if number == device)
+
+
 def release(kernel):
     library().attnKernelRelease(kernel)
 
@@ -400,6 +424,15 @@ class HostTensor:
         self.data, self.dtype, self.shape = data, dtype, tuple(shape)
 
 
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The program of a child process, which runs what a tuning measures. It finds this
+# package wherever that lies.
+_WORKER = """import sys
+sys.path.insert(0, {folder!r})
+from attn import _native
+_native.library().attnTuneWorker()"""
+
+
 def tune(
     program,
     target,
@@ -413,7 +446,7 @@ def tune(
 ):
     """The report of a tuning on inputs in the memory of the host, of at most so
     many candidates, 0 for the usual number."""
-    worker = [sys.executable, "-m", f"{__package__}._tune_worker"]
+    worker = [sys.executable, "-c", _WORKER.format(folder=_FOLDER)]
     options = _compile_options(target, **options)
     tensors = Tensors(inputs)
 
@@ -437,38 +470,22 @@ def tune(
         max_candidates=candidates,
     )
     report, error = c_void_p(), c_void_p()
-    with _on_path():
-        status = library().attnTune(
-            program,
-            len(program),
-            byref(options),
-            tensors.array,
-            tensors.count,
-            byref(tuning),
-            byref(report),
-            byref(error),
-        )
+    status = library().attnTune(
+        program,
+        len(program),
+        byref(options),
+        tensors.array,
+        tensors.count,
+        byref(tuning),
+        byref(report),
+        byref(error),
+    )
     if raised:
         if not status:
             _take(report)
         raise raised[0]
     _check(status, error)
     return json.loads(_take(report))
-
-
-@contextlib.contextmanager
-def _on_path():
-    """Lets a child process find this package, wherever it lies."""
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = folder + (os.pathsep + before if before else "")
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
 
 
 def result_shapes(kernel, inputs, ranks):

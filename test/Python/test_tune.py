@@ -91,6 +91,25 @@ class Tuning(unittest.TestCase):
         kernel(query())
         self.assertEqual(len(calls), 1)
         self.assertEqual(kernel.explain(query())["source"], "exact")
+        for value in "off", "0", "":
+            with unittest.mock.patch.dict(os.environ, ATTN_TUNING_DB=value):
+                with self.assertRaisesRegex(attn.InvalidArgument, "a tuning database"):
+                    attn.compile(PROGRAM, tune="full")
+
+    def test_that_workers_find_the_package(self):
+        """Wherever it lies, without a change to the environment of this process."""
+        before = dict(os.environ)
+        seen = []
+        with unittest.mock.patch.dict(os.environ):
+            os.environ.pop("PYTHONPATH", None)
+            without = dict(os.environ)
+            report = attn.compile(PROGRAM).tune(
+                query(), seconds=0.5, progress=lambda _: seen.append(dict(os.environ))
+            )
+        self.assertTrue(report["kept"], report)
+        self.assertGreater(len(seen), 0)
+        self.assertTrue(all(found == without for found in seen))
+        self.assertEqual(dict(os.environ), before)
 
     def test_errors(self):
         kernel = attn.compile(PROGRAM)
