@@ -323,6 +323,9 @@ class Errors(unittest.TestCase):
         )
         nested = torch.nested.nested_tensor([q[0], q[1]])
         self.reject(NotImplementedError, "nested", nested, nested, nested)
+        sparse, blocked = q.to_sparse(), q.float().to_mkldnn()
+        self.reject(NotImplementedError, "layout sparse_coo", sparse, k, v)
+        self.reject(NotImplementedError, "layout _mkldnn", blocked, blocked, blocked)
 
     def test_what_to_return(self):
         q, k, v = qkv()

@@ -162,6 +162,24 @@ class Func(unittest.TestCase):
             torch.func.grad(lambda q: first(q).sum())(q)
         with self.assertRaisesRegex(attn.Unsupported, "no tangents"):
             torch.func.jvp(lambda q: flex_attention(q, k, v), (q,), (q,))
+        with self.assertRaisesRegex(attn.Unsupported, "no tangents"):
+            torch.func.hessian(lambda q: flex_attention(q, k, v).sum())(q)
+
+    def test_no_elements(self):
+        table = torch.randn(3, 5, dtype=torch.float64)
+        none = torch.randn(0, 2, 3, 5, 8, dtype=torch.float64)
+
+        def call(q, scale):
+            return flex_attention(q, q, q, lambda s, b, h, i, j: s + scale * b)
+
+        o = torch.func.vmap(call)(none, torch.randn(0))
+        self.assertEqual(o.shape, none.shape)
+        inner = torch.func.vmap(call, in_dims=(1, None))(none[0:0], torch.tensor(2.0))
+        self.assertEqual(inner.shape, (2, 0, 3, 5, 8))
+        grads = torch.func.vmap(
+            torch.func.grad(self.loss, argnums=(0, 3)), in_dims=(0, 0, 0, None)
+        )(none, none, none, table)
+        self.assertEqual([x.shape for x in grads], [none.shape, (0, 3, 5)])
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import torch
 from .._errors import Unsupported
 from . import _compat, layout, vmap
 
+NO_TANGENTS = "expects no tangents: attention has no derivative in forward mode"
+
 
 class Attention(_compat.OuterFunction):
     """`apply(kernels, query, key, value, *arguments)` returns the output and the
@@ -62,6 +64,10 @@ class Transformed(torch.autograd.Function):
     backward = staticmethod(Attention.backward)
 
     @staticmethod
+    def jvp(ctx, *_):
+        raise Unsupported(NO_TANGENTS)
+
+    @staticmethod
     def vmap(info, in_dims, kernels, *inputs):
         size = info.batch_size
         return (
@@ -87,6 +93,10 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *_):
+        raise Unsupported("expects a first gradient: attention has no second one")
+
+    @staticmethod
+    def jvp(ctx, *_):
         raise Unsupported("expects a first gradient: attention has no second one")
 
     @staticmethod

@@ -23,7 +23,11 @@ def _name(dtype):
 def check_tensors(query, key, value, may_be_sharded=False):
     """Checks types, devices and ranks."""
     for name, tensor in ("query", query), ("key", key), ("value", value):
-        if type(tensor) in _PLAIN and not tensor.is_nested:
+        if (
+            type(tensor) in _PLAIN
+            and not tensor.is_nested
+            and tensor.layout is torch.strided
+        ):
             continue
         if _compat.is_fake(tensor) or (may_be_sharded and sharded.is_sharded(tensor)):
             continue
@@ -37,9 +41,10 @@ def check_tensors(query, key, value, may_be_sharded=False):
                 f"expects {name} to be a dense tensor, but got a nested one:"
                 " attn.torch.varlen takes sequences of several lengths"
             )
-        raise Unsupported(
-            f"expects {name} to be a plain tensor, but got {type(tensor).__name__}"
-        )
+        what = type(tensor).__name__
+        if tensor.layout is not torch.strided:
+            what = f"one of the layout {str(tensor.layout).removeprefix('torch.')}"
+        raise Unsupported(f"expects {name} to be a plain tensor, but got {what}")
     if not query.dtype == key.dtype == value.dtype:
         raise InvalidArgument(
             "expects query, key and value to have one dtype, but got"
@@ -179,9 +184,7 @@ def call(found, query, key, value, captured, wants_lse):
         isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
         for x in (query, key, value, *captured)
     ):
-        raise Unsupported(
-            "expects no tangents: attention has no derivative in forward mode"
-        )
+        raise Unsupported(autograd.NO_TANGENTS)
     if _compat.is_transformed():
         return autograd.Transformed.apply(found, query, key, value, *captured)
     query, key, value = map(layout.with_unit_stride, (query, key, value))

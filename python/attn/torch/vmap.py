@@ -16,6 +16,13 @@ def _pick(value, dim, number):
 
 def _loop(function, size, in_dims, arguments):
     """The results of each element, next to each other."""
+    if size == 0:
+        # An element that is not there tells the shapes.
+        shaped = [
+            x if d is None else x.new_zeros((*x.shape[:d], *x.shape[d + 1 :]))
+            for x, d in zip(arguments, in_dims)
+        ]
+        return tuple(x.new_empty((0, *x.shape)) for x in function(*shaped))
     results = [
         function(*[_pick(x, d, n) for x, d in zip(arguments, in_dims)])
         for n in range(size)
