@@ -206,6 +206,56 @@ class Tools(unittest.TestCase):
             self.assertEqual(found[torch.ops.attn.forward], 2 * pairs * (8 + 3))
             self.assertEqual(found[torch.ops.attn.backward], 2 * pairs * backward)
 
+    def test_profile(self):
+        tensors = qkv((1, 2, 9, 8), grad=True)
+        flex_attention(*tensors).sum().backward()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            flex_attention(*tensors).sum().backward()
+        names = [event.name for event in profile.events()]
+        for name in "attn::forward", "attn::backward":
+            self.assertEqual(names.count(name), 1, name)
+
+    def test_modes_and_subclasses(self):
+        """Modes and classes of tensors see calls, with all arguments."""
+        q, k, v = qkv((1, 2, 9, 8))
+        ends = torch.tensor([0, 9])
+        packed = q[0].transpose(0, 1)
+        calls = []
+
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                if function in (ours.flex_attention, ours.sdpa, ours.varlen):
+                    calls.append(function.__name__)
+                return function(*args, **(kwargs or {}))
+
+        class Named(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                if function is ours.flex_attention:
+                    calls.append("Named")
+                    args = [x.as_subclass(torch.Tensor) if type(x) is cls else x for x in args]
+                    return function(*args, **(kwargs or {}))
+                return super().__torch_function__(function, types, args, kwargs)
+
+        each = [
+            lambda: flex_attention(q, k, v, lambda s, b, h, i, j: s + j, scale=0.5),
+            lambda: flex_attention(q, k, v, return_aux=ours.AuxRequest(lse=True))[1].lse,
+            lambda: ours.sdpa(q, k, v, is_causal=True),
+            lambda: ours.varlen(packed, packed, packed, ends, ends, window_size=(2, 0)),
+        ]
+        wanted = [call() for call in each]
+        with Mode():
+            found = [call() for call in each]
+        self.assertEqual(calls, ["flex_attention"] * 2 + ["sdpa", "varlen"])
+        for a, b in zip(found, wanted):
+            self.assertTrue(torch.equal(a, b))
+        o = flex_attention(q.as_subclass(Named), k, v)
+        self.assertEqual(calls[4:], ["Named"])
+        self.assertTrue(torch.equal(o, flex_attention(q, k, v)))
+        # A mode that PyTorch has itself.
+        with torch.device("cpu"):
+            self.assertTrue(torch.equal(each[0](), wanted[0]))
+
     def test_gradcheck(self):
         slopes = torch.randn(2, dtype=torch.float64, requires_grad=True)
         table = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)

@@ -25,9 +25,46 @@ def is_fake(tensor):
     return isinstance(tensor, (FakeTensor, FunctionalTensor))
 
 
+def is_overridden(tensors):
+    """Whether a mode or a class of one of the tensors takes calls of functions."""
+    return (
+        torch.overrides.has_torch_function(tensors)
+        and not torch.compiler.is_dynamo_compiling()
+    )
+
+
 def is_transformed():
     """Whether a function of torch.func is at work."""
     return torch._C._are_functorch_transforms_active()
+
+
+def of_all_pairs(function, indices, *scores):
+    """A score function of the scores of all pairs, or a mask function: what it is
+    for indices of batches, heads, queries and keys, which are vectors."""
+    mapped = flex._vmap_for_bhqkv(function, prefix=(0,) * len(scores))
+    with _IndexByTensors():
+        return mapped(*scores, *indices)
+
+
+class _IndexByTensors(torch.overrides.TorchFunctionMode):
+    """Lets `table[i, j]` be an operation on the tensors i and j, and not on what
+    is in them, which torch.func.vmap does not allow."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.__getitem__:
+            table, at = args
+            at = at if isinstance(at, tuple) else (at,)
+            if all(isinstance(x, (int, torch.Tensor)) for x in at):
+                at = [torch.as_tensor(x, device=table.device) for x in at]
+                return torch.ops.aten.index(table, at)
+        return function(*args, **(kwargs or {}))
+
+
+def profiled(name):
+    """A context that is an entry of this name, where a profile is made."""
+    if torch.autograd.profiler._is_profiler_enabled:
+        return torch.profiler.record_function(name)
+    return _here
 
 
 # torch.autograd.Function without what torch.func needs, which takes a while.

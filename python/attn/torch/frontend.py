@@ -3,11 +3,22 @@
 import warnings
 
 import torch
+from torch import overrides
 from torch.autograd import forward_ad
 
 from .._errors import Unsupported
 from ..trace.reuse import program_of
-from . import _compat, autograd, compiled, kernels, layout, mask, options, sharded
+from . import (
+    _compat,
+    autograd,
+    compiled,
+    kernels,
+    layout,
+    mask,
+    options,
+    reference,
+    sharded,
+)
 from ._compat import AuxOutput
 from .errors import CaptureError, InvalidArgument
 
@@ -218,6 +229,29 @@ def dispatch(
         return compiled.dispatch(
             query, key, value, score_mod, mask_mod, scale, kernel_options
         )
+    what = query, key, value, score_mod, mask_mod, scale
+    if compile_options.fallback is None:
+        return _run(*what, wants_lse, compile_options)
+    try:
+        return _run(*what, wants_lse, compile_options._replace(fallback=None), True)
+    except reference.REASONS as error:
+        reference.warn(error)
+        return reference.attention(*what)
+
+
+def _run(
+    query,
+    key,
+    value,
+    score_mod,
+    mask_mod,
+    scale,
+    wants_lse,
+    compile_options,
+    gradients_at_once=False,
+):
+    """The same by kernels. With `gradients_at_once`, those that gradients need are
+    compiled before anything runs, so that what they cannot do is an error here."""
     program = program_of(score_mod, mask_mod, query.device)
     if program.captures:
         _check_captures(program, query)
@@ -227,7 +261,10 @@ def dispatch(
     found = kernels.lookup(program, query, key, value, scale, compile_options)
     if shared is not None:
         found = found.sharing(shared)
-    return call(found, query, key, value, arguments(program, query), wants_lse)
+    captured = arguments(program, query)
+    if gradients_at_once and torch.is_grad_enabled():
+        found.prepare_gradient((query, key, value, *captured))
+    return call(found, query, key, value, captured, wants_lse)
 
 
 def max_scores(
@@ -307,7 +344,9 @@ def flex_attention(
     return_lse      whether to return the log-sum-exp, too
     kernel_options  those of FlexAttention, which mean nothing here; and under
                     "ATTN" options of attn.compile: bounds_check, opt_level,
-                    processor, schedule, sparsity
+                    processor, schedule, sparsity; and fallback="reference",
+                    which computes by PyTorch's own operations, with a warning,
+                    what there is no kernel for
     return_aux      an AuxRequest for the log-sum-exp, and for the largest score
                     of each query, which costs two more launches
 
@@ -326,6 +365,14 @@ def flex_attention(
     all of them attn.Error, and attn.TraceError for a function that cannot be
     traced.
     """
+    if _compat.is_overridden((query, key, value)):
+        return overrides.handle_torch_function(
+            flex_attention,
+            (query, key, value),
+            *(query, key, value, score_mod, block_mask, scale, enable_gqa),
+            *(return_lse, kernel_options),
+            return_aux=return_aux,
+        )
     wants_lse = return_lse
     if return_aux is not None:
         if return_lse:
@@ -353,7 +400,7 @@ def flex_attention(
         shared = getattr(block_mask, "shared", None)
         if return_lse:
             _warn_of_lse()
-        compile_options = options.read(kernel_options)
+        compile_options = options.read(kernel_options, may_fall_back=True)
         query, key, value = cast(query, key, value)
     arguments = query, key, value, score_mod, mask_mod, scale
     wants_max = return_aux is not None and return_aux.max_scores

@@ -198,6 +198,17 @@ class Kernels:
             self._gradients[wrt] = _Loaded(kernel)
         return self._gradients[wrt]
 
+    def prepare_gradient(self, inputs):
+        """Compiles what gradients with respect to those of the inputs need that
+        require one."""
+        wrt = tuple(
+            info.name
+            for info, x in zip(self.forward(True).kernel.inputs, inputs)
+            if isinstance(x, torch.Tensor) and x.requires_grad
+        )
+        if wrt:
+            self.gradient(wrt)
+
     def run(self, query, key, value, arguments, lse, like=None):
         """The output, and the log-sum-exp or None. The output is laid out as
         `like` is, or as the query."""
@@ -207,7 +218,9 @@ class Kernels:
         if lse:
             dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
             results.append(query.new_empty(shape[:3], dtype=dtype))
-        self.forward(lse)((query, key, value, *arguments), results, self._shared)
+        kernel = self.forward(lse)
+        with _compat.profiled("attn::forward"):
+            kernel((query, key, value, *arguments), results, self._shared)
         return out, results[1] if lse else None
 
     def run_gradient(self, inputs, saved, cotangents, wanted):
@@ -224,8 +237,10 @@ class Kernels:
                 results.append(layout.empty_like(x, x.shape))
             else:
                 results.append(torch.empty(x.shape, dtype=x.dtype, device=x.device))
+        kernel = self.gradient(tuple(wrt))
         given = *inputs, *saved, *cotangents
-        self.gradient(tuple(wrt))(given, results, self._shared)
+        with _compat.profiled("attn::backward"):
+            kernel(given, results, self._shared)
         return tuple(results)
 
 

@@ -17,15 +17,19 @@ _KNOWN = {p + name for name in _THEIRS for p in ("", "fwd_", "bwd_")}
 _BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")
 
 # Ours, under the key "ATTN": options of attn.compile.
-_OURS = ("bounds_check", "opt_level", "processor", "schedule", "sparsity")
+_OURS = ("bounds_check", "fallback", "opt_level", "processor", "schedule", "sparsity")
+# What computes what no kernel does, besides an error.
+_FALLBACKS = (None, "reference")
 
 
 class CompileOptions(typing.NamedTuple):
     """Options of attn.compile as a key of a cache; those of `forward` alone are
-    for the forward kernel."""
+    for the forward kernel. `fallback` is none of them: what computes what no
+    kernel does, "reference" or None."""
 
     forward: tuple = ()
     common: tuple = ()
+    fallback: str = None
 
 
 NONE = CompileOptions()
@@ -41,7 +45,7 @@ def _reject_unknown(what, given, known):
         )
 
 
-def read(kernel_options):
+def read(kernel_options, may_fall_back=False):
     """The CompileOptions in a dictionary of kernel options, or in None."""
     global _warned
     if not kernel_options:
@@ -75,16 +79,28 @@ def read(kernel_options):
             f" {type(ours).__name__}"
         )
     _reject_unknown("'ATTN' in kernel_options", ours, _OURS)
+    ours = dict(ours)
+    fallback = ours.pop("fallback", None)
+    if fallback not in _FALLBACKS:
+        raise InvalidArgument(
+            f"expects fallback to be 'reference' or None, but got {fallback!r}"
+        )
+    if fallback and not may_fall_back:
+        raise InvalidArgument(
+            "expects no fallback in a Variant or a graph of torch.compile: it is for"
+            " calls of flex_attention"
+        )
     # A schedule is one of forward kernels.
     return CompileOptions(
         forward=tuple((k, v) for k, v in sorted(ours.items()) if k == "schedule"),
         common=tuple((k, v) for k, v in sorted(ours.items()) if k != "schedule"),
+        fallback=fallback,
     )
 
 
 def encode(compile_options):
     """CompileOptions as JSON."""
-    return json.dumps([dict(part) for part in compile_options])
+    return json.dumps([dict(part) for part in compile_options[:2]])
 
 
 def decode(text):

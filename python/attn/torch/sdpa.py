@@ -1,9 +1,10 @@
 """Attention under the names of torch.nn.functional and of packed sequences."""
 
 import torch
+from torch import overrides
 
 from .._errors import Unsupported
-from . import frontend, options
+from . import _compat, frontend, options
 from ._compat import AuxOutput
 from .errors import InvalidArgument, OptionConflict
 
@@ -97,6 +98,12 @@ def sdpa(
     Returns [..., Hq, L, Ev], laid out as query is. A query whose keys are all
     masked gives 0.
     """
+    if _compat.is_overridden((query, key, value, attn_mask)):
+        return overrides.handle_torch_function(
+            sdpa,
+            (query, key, value, attn_mask),
+            *(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa),
+        )
     if dropout_p:
         raise Unsupported(f"expects dropout_p to be 0, but got {dropout_p}")
     if attn_mask is not None and is_causal:
@@ -222,6 +229,18 @@ def varlen(
     Returns [total of queries, Hq, Ev], and with return_aux an AuxOutput, whose
     tensors are [Hq, total of queries].
     """
+    tensors = query, key, value, cu_seq_q, cu_seq_k
+    if _compat.is_overridden(tensors):
+        return overrides.handle_torch_function(
+            varlen,
+            tensors,
+            *(*tensors, max_q, max_k),
+            return_aux=return_aux,
+            scale=scale,
+            window_size=window_size,
+            enable_gqa=enable_gqa,
+            score_mod=score_mod,
+        )
     frontend.check_tensors(query, key, value)
     if not query.dim() == key.dim() == value.dim() == 3:
         raise InvalidArgument(
