@@ -51,12 +51,18 @@ __all__ = [
     "compile",
     "differentiate",
     "load",
+    "show_mask",
     "trace",
     "version",
 ]
 
 # What needs the trace, which is not loaded before it is asked for.
-_TRACED = {"attention": "_attention", "trace": "trace", "TraceError": "trace"}
+_TRACED = {
+    "attention": "_attention",
+    "show_mask": "_show",
+    "trace": "trace",
+    "TraceError": "trace",
+}
 
 
 def __getattr__(name):

@@ -365,13 +365,13 @@ def _repeat(count, wanted):
     return (lambda x: x) if count >= wanted else (lambda x: x % count)
 
 
-def from_lists(block_mask, query):
-    """The mask function of a BlockMask: what its lists say, and its function
-    where they say that a block is not full."""
+def from_lists(block_mask, shape):
+    """The mask function of a BlockMask for so many batches and heads: what its
+    lists say, and its function where they say that a block is not full."""
     mask_mod = block_mask.mask_mod
     asks = mask_mod is not _compat.noop_mask
     part, full = _find_tables(block_mask, asks)
-    to_b, to_h = map(_repeat, part.shape[:2], query.shape[:2])
+    to_b, to_h = map(_repeat, part.shape[:2], shape)
     rows, columns = block_mask.BLOCK_SIZE
 
     def blocks(b, h, q_idx, kv_idx):
@@ -382,6 +382,13 @@ def from_lists(block_mask, query):
         return allowed if full is None else full[at] | allowed
 
     return blocks
+
+
+def function_of(block_mask, shape):
+    """The function of a Mask or a BlockMask, for so many batches and heads."""
+    if isinstance(block_mask, Mask):
+        return block_mask.mask_mod
+    return from_lists(block_mask, shape)
 
 
 def check(block_mask, query, key):
@@ -409,7 +416,7 @@ def check(block_mask, query, key):
             mask_mod = block_mask.mask_mod
             return None if mask_mod is _compat.noop_mask else mask_mod
     _check_lengths(block_mask.shape, query.size(-2), key.size(-2))
-    return from_lists(block_mask, query) if theirs else block_mask.mask_mod
+    return function_of(block_mask, query.shape[:2])
 
 
 def _check_lengths(shape, queries, keys):
