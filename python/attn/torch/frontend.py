@@ -23,7 +23,8 @@ from ._compat import AuxOutput
 from .errors import CaptureError, InvalidArgument
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
-_TYPES = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
+DEVICES = ("cpu", "cuda")
+TYPES = {torch.float64, torch.float32, torch.float16, torch.bfloat16}
 _warned = False
 
 
@@ -31,16 +32,19 @@ def _name(dtype):
     return str(dtype).rsplit(".", 1)[-1]
 
 
+def is_plain(tensor):
+    """Whether it is a dense tensor of PyTorch's own class, or one without contents."""
+    return (
+        (type(tensor) in _PLAIN or _compat.is_fake(tensor))
+        and not tensor.is_nested
+        and tensor.layout is torch.strided
+    )
+
+
 def check_tensors(query, key, value, may_be_sharded=False):
     """Checks types, devices and ranks."""
     for name, tensor in ("query", query), ("key", key), ("value", value):
-        if (
-            type(tensor) in _PLAIN
-            and not tensor.is_nested
-            and tensor.layout is torch.strided
-        ):
-            continue
-        if _compat.is_fake(tensor) or (may_be_sharded and sharded.is_sharded(tensor)):
+        if is_plain(tensor) or (may_be_sharded and sharded.is_sharded(tensor)):
             continue
         if not isinstance(tensor, torch.Tensor):
             raise InvalidArgument(
@@ -76,11 +80,11 @@ def check_tensors(query, key, value, may_be_sharded=False):
             "expects query and key to have the same head dimension, but got"
             f" {query.size(-1)} and {key.size(-1)}"
         )
-    if query.device.type not in ("cpu", "cuda"):
+    if query.device.type not in DEVICES:
         raise InvalidArgument(
             f"expects tensors on a CPU or a GPU of CUDA, but got {query.device}"
         )
-    if query.dtype not in _TYPES:
+    if query.dtype not in TYPES:
         raise InvalidArgument(
             "expects query, key and value of float64, float32, float16 or bfloat16,"
             f" but got {_name(query.dtype)}"

@@ -23,8 +23,8 @@ def _reader(attn_mask):
     return read
 
 
-def _functions(attn_mask, is_causal):
-    """The score function and the mask function."""
+def functions(attn_mask, is_causal):
+    """The score function and the mask function, of a mask of 4 dimensions or None."""
     if attn_mask is None:
         return None, _causal if is_causal else None
     read = _reader(attn_mask)
@@ -148,7 +148,7 @@ def sdpa(
             )
     frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
     query, key, value = frontend.cast(query, key, value)
-    score_mod, mask_mod = _functions(attn_mask, is_causal)
+    score_mod, mask_mod = functions(attn_mask, is_causal)
     out, _ = frontend.dispatch(
         query, key, value, score_mod, mask_mod, scale, False, options.NONE
     )

@@ -1,0 +1,129 @@
+"""PyTorch's names of attention as names of ours."""
+
+import sys
+import warnings
+
+import torch
+from torch.nn.attention import flex_attention as flex
+
+from . import frontend
+from .sdpa import sdpa
+
+_sdpa = torch.nn.functional.scaled_dot_product_attention
+_flex_attention = flex.flex_attention
+_told = set()
+
+
+def _why_not(query, key, value, attn_mask=None, dropout_p=0.0):
+    """Why a call is PyTorch's own, or None."""
+    if dropout_p:
+        return f"dropout_p is {dropout_p}"
+    tensors = query, key, value
+    for tensor in tensors:
+        if not frontend.is_plain(tensor):
+            return f"there is a {type(tensor).__name__} that is no plain tensor"
+    if query.device.type not in frontend.DEVICES:
+        return f"tensors are on {query.device.type}"
+    if not query.dtype == key.dtype == value.dtype or query.dtype not in frontend.TYPES:
+        return "of the dtypes"
+    if query.is_cuda:
+        if query.dtype == torch.float64:
+            return "a GPU has no float64 here"
+        needs = [x is not None and x.requires_grad for x in (*tensors, attn_mask)]
+        if torch.is_grad_enabled() and any(needs):
+            if needs[3] or query.dtype == torch.float32:
+                return "on a GPU there are gradients of q, k and v of 16 bits alone"
+    return None
+
+
+def _keep(reason):
+    """Says once why PyTorch's own attention runs."""
+    if reason not in _told and not torch.compiler.is_dynamo_compiling():
+        _told.add(reason)
+        warnings.warn(
+            f"attention is PyTorch's own where {reason}", UserWarning, stacklevel=3
+        )
+
+
+def scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    scale=None,
+    enable_gqa=False,
+):
+    """attn.torch.sdpa, and PyTorch's own function for what that has not."""
+    reason = _why_not(query, key, value, attn_mask, dropout_p)
+    if reason is None:
+        function = sdpa
+    else:
+        _keep(reason)
+        function = _sdpa
+    return function(
+        *(query, key, value, attn_mask, dropout_p, is_causal),
+        scale=scale,
+        enable_gqa=enable_gqa,
+    )
+
+
+def flex_attention(query, key, value, *arguments, **named):
+    """attn.torch.flex_attention, and PyTorch's own for what that has not."""
+    reason = _why_not(query, key, value)
+    if reason is None:
+        function = frontend.flex_attention
+    else:
+        _keep(reason)
+        function = _flex_attention
+    return function(query, key, value, *arguments, **named)
+
+
+_REPLACEMENTS = ((_sdpa, scaled_dot_product_attention), (_flex_attention, flex_attention))
+# Where PyTorch refers to what is called, and not to how it is called; and ours.
+_SKIPPED = ("torch._", "attn.")
+
+
+class use:
+    """Lets what is written for PyTorch run attn:
+
+        with attn.torch.use():
+            model(x)
+
+    Inside, `torch.nn.functional.scaled_dot_product_attention` and PyTorch's
+    `flex_attention` are ours, under these names and under those that loaded
+    modules have imported them by; in all threads. What we have not, such as
+    dropout, runs as before, with one warning for each reason. References that are
+    elsewhere stay: in objects, and in what torch.compile has compiled before.
+
+    `use().start()` is for the rest of the process, or until `stop()`.
+    """
+
+    def __init__(self):
+        self._replaced = []
+
+    def start(self):
+        """Replaces the names, and returns this object."""
+        for name, module in list(sys.modules.items()):
+            if name.startswith(_SKIPPED):
+                continue
+            names = getattr(module, "__dict__", None) or {}
+            for theirs, ours in _REPLACEMENTS:
+                for key in [k for k, value in list(names.items()) if value is theirs]:
+                    names[key] = ours
+                    self._replaced.append((names, key, theirs, ours))
+        return self
+
+    def stop(self):
+        """Puts back what `start` has replaced, and nobody else since."""
+        while self._replaced:
+            names, key, theirs, ours = self._replaced.pop()
+            if names.get(key) is ours:
+                names[key] = theirs
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
