@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 import threading
 import typing
 import weakref
@@ -476,6 +477,17 @@ def _names(wrt):
     return names
 
 
+def _log_program(text):
+    """Writes a program that is about to be compiled to stderr: ATTN_LOG=mlir."""
+    if "mlir" not in os.environ.get("ATTN_LOG", "").split(","):
+        return
+    if text.startswith(b"ML\xefR"):
+        lines = [f"{len(text)} bytes of bytecode"]
+    else:
+        lines = text.decode(errors="replace").splitlines()
+    sys.stderr.write("".join(f"attn.mlir: {line}\n" for line in lines))
+
+
 def differentiate(program, entry=None, wrt=None, joint=False):
     """The program, as text, that computes the gradients of another one.
 
@@ -635,6 +647,7 @@ def compile(
     # Threads that want the same kernel wait for the first; others go on.
     with slot.lock:
         if slot.kernel is None:
+            _log_program(text)
             try:
                 handle = _native.compile_kernel(text, first, **options)
             except BaseException:

@@ -1,13 +1,16 @@
 # RUN: %python %s
 """attn.compile: programs, options, kernels, errors and the cache."""
 
+import contextlib
 import gc
+import io
 import os
 import pathlib
 import tempfile
 import threading
 import unittest
 import weakref
+from unittest import mock
 
 import attn
 import support
@@ -17,6 +20,19 @@ WINDOW = support.EXAMPLES / "sliding-window.mlir"
 
 
 class Programs(unittest.TestCase):
+    def test_log(self):
+        """ATTN_LOG=mlir prints what is compiled, once."""
+        text = CAUSAL.read_text() + "// of this test"
+        lines = "".join(f"attn.mlir: {line}\n" for line in text.splitlines())
+        log = io.StringIO()
+        with mock.patch.dict(os.environ, ATTN_LOG="trace,mlir"):
+            with contextlib.redirect_stderr(log):
+                attn.compile(text)
+                attn.compile(text)
+                with self.assertRaises(attn.CompileError):
+                    attn.compile(b"ML\xefR no bytecode")
+        self.assertEqual(log.getvalue(), lines + "attn.mlir: 16 bytes of bytecode\n")
+
     def test_text_bytes_and_paths(self):
         text = CAUSAL.read_text()
         programs = [text, text.encode(), bytearray(text.encode()), CAUSAL, str(CAUSAL)]
