@@ -5,9 +5,11 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <chrono>
 #include <csignal>
+#include <linux/capability.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -183,20 +185,23 @@ TEST(TuningDatabaseTest, readOnlyFile) {
   expectSuccess(get(Database::open(path, true)).put(makeEntry({1}), {}));
   ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
   ASSERT_EQ(::chmod(directory.get().c_str(), 0555), 0);
-  EXPECT_EQ(waitFor(startChild([&] {
-              // The superuser may write whatever a file says.
-              if (::geteuid() == 0 && ::setuid(65534) != 0)
-                return false;
-              std::string note;
-              if (findEntries(std::string(64, 'a'), note).size() != 1 ||
-                  !note.empty())
-                return false;
-              llvm::Expected<Database> database = Database::open(path, true);
-              return database
-                         ? !getText(database->put(makeEntry({2}), {})).empty()
-                         : !getText(database.takeError()).empty();
-            })),
-            0);
+  EXPECT_EQ(
+      waitFor(startChild([&] {
+        // The superuser may write whatever a file says, unless he gives
+        // his capabilities up.
+        __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+        __user_cap_data_struct none[2] = {};
+        if (::syscall(SYS_capset, &header, none) != 0)
+          return false;
+        std::string note;
+        if (findEntries(std::string(64, 'a'), note).size() != 1 ||
+            !note.empty())
+          return false;
+        llvm::Expected<Database> database = Database::open(path, true);
+        return database ? !getText(database->put(makeEntry({2}), {})).empty()
+                        : !getText(database.takeError()).empty();
+      })),
+      0);
   ASSERT_EQ(::chmod(directory.get().c_str(), 0755), 0);
   EXPECT_EQ(get(get(Database::open(path, false)).getEntries()).size(), 1u);
 }
