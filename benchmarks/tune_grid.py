@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tunes the grid of docs/benchmarks.md, and measures what that gives.
 
-    benchmarks/tune_grid.py --bin=build/release/bin --out=FOLDER [--seconds=240]
+    benchmarks/tune_grid.py --out=FOLDER [--bin=build/release/bin] [--seconds=240]
 
 Each cell, a head dimension, a mask and a length, is tuned into FOLDER/tuning.db
 in its share of the seconds that are left; FOLDER/tuned.json is the export. Then
@@ -33,7 +33,9 @@ class Tools:
         self.target = target
 
     def run(self, tool, *arguments, database="off"):
-        command = [str(self.folder / tool), *map(str, arguments)]
+        if self.folder:
+            tool = self.folder / tool
+        command = list(map(str, (tool, *arguments)))
         environment = {**os.environ, "ATTN_TUNING_DB": str(database)}
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=False
@@ -111,7 +113,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--bin", type=pathlib.Path, help="by default those on PATH")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--target", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--seconds", type=float, default=240, help="for all cells")
