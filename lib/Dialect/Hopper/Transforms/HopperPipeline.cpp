@@ -1,6 +1,7 @@
 //===- HopperPipeline.cpp - Steps of later stages run beside the next block
 //===//
 
+#include "CarryPlaces.h"
 #include "SkewLoop.h"
 #include "VisitBlocks.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
@@ -34,7 +35,7 @@ public:
             bool overlapTiles)
       : rewriter(rewriter), loop(loop), loc(loop.getLoc()),
         pingPong(loop.getExclusive().empty() ? Value() : pingPong),
-        isSkewed(!loop.isWhile() && canSkew(loop)),
+        isSkewed(!loop.isWhile() && canSkew(loop)), places(rewriter, loop),
         staysInParts(overlapTiles && getPartition(loop).hasWarpgroups()) {}
 
   LogicalResult run();
@@ -75,6 +76,7 @@ private:
   Value pingPong;
   /// Whether late steps have no prologue.
   bool isSkewed;
+  CarriedPlaces places;
   /// Whether parts of the loop will run beside those of another work tile.
   bool staysInParts;
 };
@@ -445,10 +447,14 @@ FailureOr<scf::ForOp> Pipeliner::pipelineBody(scf::ForOp result) {
     rewriter.eraseOp(body->getTerminator());
   rewriter.eraseOp(end);
   // The loop's variable has no use any more.
-  rewriter.replaceAllUsesWith(loop.getCarried(), result.getRegionIterArgs());
+  ValueRange carried = result.getRegionIterArgs();
+  size_t numCarried = values.size();
+  rewriter.replaceAllUsesWith(loop.getCarried(),
+                              carried.take_front(numCarried));
   source->eraseArguments(0, source->getNumArguments());
   rewriter.inlineBlockBefore(source, body, body->end());
   rewriter.setInsertionPointToEnd(body);
+  llvm::append_range(values, places.emitNext(carried.drop_front(numCarried)));
   scf::YieldOp::create(rewriter, loc, values);
   // The body of the loop is gone; its schedule is needed until the end.
   rewriter.createBlock(&loop.getBody());
@@ -517,6 +523,8 @@ LogicalResult Pipeliner::run() {
   if (failed(checkTiles()) || failed(checkPredicates()) || failed(checkParts()))
     return failure();
   sinkScalars();
+  if (!loop.isWhile() && failed(places.match()))
+    return failure();
   if (loop.isWhile())
     return runWhile();
   rewriter.setInsertionPoint(loop);
@@ -541,10 +549,19 @@ LogicalResult Pipeliner::run() {
   }
   emitPingPong();
   rewriter.setInsertionPointToStart(branch.thenBlock());
-  auto result = scf::ForOp::create(rewriter, loc, range.first, range.end,
-                                   i32(1), loop.getInits());
+  auto getPosition = [&](Value number) {
+    Value back = emit<arith::SubIOp>(range.last, number);
+    return emit<arith::AddIOp>(range.lower,
+                               emit<arith::MulIOp>(back, i32(loop.getStep())));
+  };
+  SmallVector<Value> inits(loop.getInits());
+  if (places.exist())
+    llvm::append_range(inits, places.emitFirst(getPosition(range.first)));
+  auto result =
+      scf::ForOp::create(rewriter, loc, range.first, range.end, i32(1), inits);
   if (branch.getNumResults() != 0)
-    scf::YieldOp::create(rewriter, loc, result.getResults());
+    scf::YieldOp::create(
+        rewriter, loc, result.getResults().take_front(branch.getNumResults()));
   // The position of a block is computed in each step.
   for (auto step : loop.getBlock()->getOps<hopper::StepOp>()) {
     auto isInStep = [&](OpOperand &use) {
@@ -553,9 +570,7 @@ LogicalResult Pipeliner::run() {
     if (llvm::none_of(loop.getInductionVar().getUses(), isInStep))
       continue;
     rewriter.setInsertionPointToStart(step.getBlock());
-    Value back = emit<arith::SubIOp>(range.last, result.getInductionVar());
-    Value position = emit<arith::AddIOp>(
-        range.lower, emit<arith::MulIOp>(back, i32(loop.getStep())));
+    Value position = getPosition(result.getInductionVar());
     rewriter.replaceUsesWithIf(loop.getInductionVar(),
                                PositionOp::create(rewriter, loc, position),
                                isInStep);

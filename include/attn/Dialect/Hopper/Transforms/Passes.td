@@ -158,7 +158,10 @@ def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
 
     With `overlap_tiles` in the schedule, prologue, loop and epilogue of a partition that computes become the parts of `hopper.visit_blocks`.
 
-    Errors: stages other than 0 and 1, where a loop is told its blocks; with `overlap_tiles`, a loop that is, or one without steps of stage 1.
+    A loop over the blocks of several heads delinearizes its position (`affine.delinearize_index`). The loop carries these indices then, and counts them down from block to block with a comparison each, so that no thread divides in it:
+    a late step has those of the block before.
+
+    Errors: stages other than 0 and 1, where a loop is told its blocks; with `overlap_tiles`, a loop that is, or one without steps of stage 1; an innermost extent of the position that is not known to be a multiple of the loop's step.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
     "::mlir::attn::hopper::HopperDialect"];
