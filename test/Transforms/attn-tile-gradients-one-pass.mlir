@@ -29,7 +29,7 @@
 // CHECK: scf.forall {{.*}} -> (tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>) {
 // CHECK: attn.tile_loop
 // CHECK: full(
-// CHECK: arith.divui %{{.*}} : i32
+// CHECK: affine.delinearize_index %{{.*}} into (%{{.*}}) : index, index
 // CHECK: attn.step @load_q
 // CHECK: vector.transfer_read %[[LSE]]
 // CHECK: attn.step @qk

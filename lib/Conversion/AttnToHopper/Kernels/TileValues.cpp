@@ -65,8 +65,9 @@ FailureOr<SmallVector<Value>> TileValues::getAll(ValueRange values,
   return result;
 }
 
-FailureOr<Value> TileValues::computeElementwise(Operation *op,
+FailureOr<Value> TileValues::computeElementwise(OpResult result,
                                                 VectorKind kind) {
+  Operation *op = result.getOwner();
   FailureOr<SmallVector<Value>> operands = getAll(op->getOperands(), kind);
   if (failed(operands))
     return failure();
@@ -79,7 +80,7 @@ FailureOr<Value> TileValues::computeElementwise(Operation *op,
   state.attributes = NamedAttrList(op->getDiscardableAttrDictionary());
   if (op->getPropertiesStorage())
     state.propertiesAttr = op->getPropertiesAsAttribute();
-  return builder.create(state)->getResult(0);
+  return builder.create(state)->getResult(result.getResultNumber());
 }
 
 FailureOr<Value> TileValues::computePlain(Value value, VectorKind kind) {
@@ -109,9 +110,8 @@ FailureOr<Value> TileValues::computePlain(Value value, VectorKind kind) {
   }
   bool isScalar =
       !type && llvm::none_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>);
-  if (op->getNumRegions() == 0 && op->getNumResults() == 1 &&
-      isMemoryEffectFree(op) &&
+  if (op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
       (isScalar || OpTrait::hasElementwiseMappableTraits(op)))
-    return computeElementwise(op, kind);
+    return computeElementwise(cast<OpResult>(value), kind);
   return Value();
 }

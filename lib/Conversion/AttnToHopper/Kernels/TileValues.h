@@ -93,7 +93,7 @@ protected:
   DenseMap<std::pair<Value, VectorKind>, Value> values;
 
 private:
-  FailureOr<Value> computeElementwise(Operation *op, VectorKind kind);
+  FailureOr<Value> computeElementwise(OpResult result, VectorKind kind);
   LogicalResult yieldScalars(ValueRange from);
 
   TileLoopOp loop;

@@ -115,7 +115,7 @@ private:
   FailureOr<SmallVector<Value>> emitSharedTile(Value first, ValueRange carried);
   FailureOr<SmallVector<Value>> emitSharedLoop(const MetQueries &met,
                                                ValueRange carried);
-  Value emitOther(Value position, Value lower, Value tiles);
+  Value emitOther(Value position, Value lower, Value positions);
   Value multiplySums(StringRef name, Value dx, int64_t column, int64_t columns);
   void emitSums(Value dx);
   Value readShared(Value numbers);

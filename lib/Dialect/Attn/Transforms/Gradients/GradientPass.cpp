@@ -9,6 +9,7 @@
 #include "GradientLoop.h"
 #include "Tiles/TileScores.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -33,39 +34,27 @@ void GradientLoop::setOthers(const SharingHeads &heads) {
 }
 
 /// Sets which tile of which head is at a position of the loop, and gives its
-/// first row. Of a head there are so many tiles, from `lower` on.
-Value GradientLoop::emitOther(Value position, Value lower, Value tiles) {
+/// first row. Of a head there are so many positions, from `lower` on.
+Value GradientLoop::emitOther(Value position, Value lower, Value positions) {
   Value size = createIndex(builder, loc, numOther);
-  Value block = arith::DivUIOp::create(builder, loc, position, size);
-  if (!sharing) {
-    otherTile = block;
-    return position;
+  Value first = position;
+  if (sharing) {
+    SmallVector<Value> extents = {positions};
+    if (sharing->heads != sharing->count)
+      extents.insert(extents.begin(), sharing->heads);
+    auto place = affine::AffineDelinearizeIndexOp::create(
+        builder, loc, position, extents, /*hasOuterBound=*/false);
+    unsigned number = 0;
+    otherBatch = sharing->firstBatch;
+    if (extents.size() > 1)
+      otherBatch = arith::AddIOp::create(builder, loc, otherBatch,
+                                         place.getResult(number++));
+    otherHead = arith::AddIOp::create(builder, loc, sharing->firstHead,
+                                      place.getResult(number++));
+    first = arith::AddIOp::create(builder, loc, lower, place.getResult(number));
   }
-  // Each tile has a row of some bytes, so that these numbers have 32 bits, in
-  // which a GPU divides much faster.
-  Type i32 = builder.getI32Type();
-  auto toInt = [&](Value index) -> Value {
-    return arith::IndexCastUIOp::create(builder, loc, i32, index);
-  };
-  auto toIndex = [&](Value number) -> Value {
-    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
-                                        number);
-  };
-  Value number = toInt(block), perHead = toInt(tiles);
-  Value pair = arith::DivUIOp::create(builder, loc, number, perHead);
-  Value inHead = arith::SubIOp::create(
-      builder, loc, number, arith::MulIOp::create(builder, loc, pair, perHead));
-  Value heads = toInt(sharing->heads);
-  otherBatch = arith::AddIOp::create(
-      builder, loc, sharing->firstBatch,
-      toIndex(arith::DivUIOp::create(builder, loc, pair, heads)));
-  otherHead = arith::AddIOp::create(
-      builder, loc, sharing->firstHead,
-      toIndex(arith::RemUIOp::create(builder, loc, pair, heads)));
-  otherTile = arith::AddIOp::create(
-      builder, loc, arith::DivUIOp::create(builder, loc, lower, size),
-      toIndex(inHead));
-  return arith::MulIOp::create(builder, loc, otherTile, size);
+  otherTile = arith::DivUIOp::create(builder, loc, first, size);
+  return first;
 }
 
 /// Numbers of a Q block.
@@ -280,15 +269,14 @@ GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
   Value numOthers = createIndex(builder, loc, numOther);
   Value lower = met.lower, upper = met.upper;
   std::optional<Value> fullLower = met.fullLower, fullUpper = met.fullUpper;
-  Value begin = lower, end = upper, tiles;
+  Value begin = lower, end = upper, positions;
   if (sharing) {
-    tiles = arith::CeilDivUIOp::create(
+    Value tiles = arith::CeilDivUIOp::create(
         builder, loc, arith::SubIOp::create(builder, loc, upper, lower),
         numOthers);
+    positions = arith::MulIOp::create(builder, loc, tiles, numOthers);
     begin = zero;
-    end = arith::MulIOp::create(
-        builder, loc,
-        arith::MulIOp::create(builder, loc, sharing->count, tiles), numOthers);
+    end = arith::MulIOp::create(builder, loc, sharing->count, positions);
   }
   Value isWhole = emitIsWhole();
   auto loop = TileLoopOp::create(builder, loc, begin, end, numOther, carried);
@@ -298,7 +286,7 @@ GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
     Value isFull = isWhole;
     bool hasScore = !op.getScore().empty();
     if (!op.getMask().empty() || hasScore) {
-      Value first = emitOther(loop.getFull().getArgument(0), lower, tiles);
+      Value first = emitOther(loop.getFull().getArgument(0), lower, positions);
       Value isBehind = arith::CmpIOp::create(
           builder, loc, arith::CmpIPredicate::sge, first, *fullLower);
       Value last = arith::AddIOp::create(builder, loc, first,
@@ -319,7 +307,7 @@ GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
     YieldOp::create(builder, loc, isFull);
   }
   builder.setInsertionPointToStart(&loop.getBody().front());
-  Value first = emitOther(loop.getInductionVar(), lower, tiles);
+  Value first = emitOther(loop.getInductionVar(), lower, positions);
   FailureOr<SmallVector<Value>> next =
       emitSharedTile(first, loop.getBody().getArguments().drop_front());
   if (failed(next))
