@@ -56,11 +56,6 @@ static Value getDescriptor(ThreadBuilder &b, TileView tile,
   return result;
 }
 
-/// The accumulator is an operand and a result of each text, of which there may
-/// be one for all steps: that costs LLVM much less. With more steps than these,
-/// ptxas would hold the descriptors of all of them in registers.
-static constexpr int64_t kMostStepsOfText = 8;
-
 static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
                          ThreadBuilder &b) {
   hopper::TileType rhs = op.getRhs().getType();
@@ -99,9 +94,6 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
                         : step / kStepsInChunk * rows * kRowBytes +
                               step % kStepsInChunk * kStepBytes;
   };
-  auto addBytes = [&](Value descriptor, int64_t bytes) {
-    return b.addOffset(descriptor, bytes >> 4);
-  };
   auto getList = [](int64_t first, int64_t count) {
     std::string list = "{";
     for (int64_t i = first; i < first + count; ++i)
@@ -112,58 +104,55 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
   std::string instruction = llvm::formatv(
       "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} ", outer, type);
   SmallVector<Type> results(numAcc, b.getF32Type());
-  int64_t stepsOfText = numSteps <= kMostStepsOfText ? numSteps : 1;
-  for (int64_t first = 0; first < numSteps; first += stepsOfText) {
-    int64_t end = first + stepsOfText;
-    std::string text, constraints;
-    llvm::raw_string_ostream os(text), constraint(constraints);
-    for (int64_t e = 0; e < numAcc; ++e)
-      constraint << (e ? ",=f" : "=f");
-    SmallVector<Value> operands;
-    /// Adds an operand, and returns its number in the text.
-    auto add = [&](Value value, StringRef kind) {
-      operands.push_back(value);
-      constraint << "," << kind;
-      return numAcc + static_cast<int64_t>(operands.size()) - 1;
-    };
-    os << "{ .reg .pred p; setp." << (acc.empty() ? "ne" : "eq")
-       << ".b32 p, 0, 0; ";
-    if (first == 0)
-      os << "wgmma.fence.sync.aligned; ";
-    for (int64_t step = first; step < end; ++step) {
-      int64_t right =
-          add(addBytes(rhsDescriptor,
-                       getOffset(step, rhs.getParentRows(), isTransposed)),
-              "l");
-      os << instruction << getList(0, numAcc) << ", ";
-      if (lhsTile) {
-        os << "$"
-           << add(addBytes(lhsDescriptor,
-                           getOffset(step, lhsTile.getParentRows(),
-                                     isLhsTransposed)),
-                  "l");
-      } else {
-        os << getList(right + 1, 4);
-        for (int64_t e = 0; e < 4; ++e)
-          add(lhs[4 * step + e], "r");
-      }
-      os << ", $" << right << ", p, 1, 1, ";
-      if (lhsTile)
-        os << (isLhsTransposed ? 1 : 0) << ", ";
-      os << (isTransposed ? 1 : 0) << "; ";
-      // Without an accumulator only the first product does not add to one.
-      if (acc.empty() && step == 0 && end > 1)
-        os << "setp.eq.b32 p, 0, 0; ";
+  // One text for all steps: the accumulator is an operand and a result of it.
+  std::string text, constraints;
+  llvm::raw_string_ostream os(text), constraint(constraints);
+  for (int64_t e = 0; e < numAcc; ++e)
+    constraint << (e ? ",=f" : "=f");
+  SmallVector<Value> operands;
+  /// Adds an operand, and returns its number in the text.
+  auto add = [&](Value value, StringRef kind) {
+    operands.push_back(value);
+    constraint << "," << kind;
+    return numAcc + static_cast<int64_t>(operands.size()) - 1;
+  };
+  os << "{ .reg .pred p; .reg .b64 a, b; setp." << (acc.empty() ? "ne" : "eq")
+     << ".b32 p, 0, 0; wgmma.fence.sync.aligned; ";
+  // The offsets of steps are added in the text: all operands of a text are
+  // there at its start, each in a uniform register.
+  int64_t right = add(rhsDescriptor, "l");
+  int64_t left = lhsTile ? add(lhsDescriptor, "l") : 0;
+  auto addDescriptor = [&](StringRef name, int64_t operand, int64_t bytes) {
+    os << "add.s64 " << name << ", $" << operand << ", " << (bytes >> 4)
+       << "; ";
+  };
+  for (int64_t step = 0; step < numSteps; ++step) {
+    addDescriptor("b", right,
+                  getOffset(step, rhs.getParentRows(), isTransposed));
+    if (lhsTile)
+      addDescriptor("a", left,
+                    getOffset(step, lhsTile.getParentRows(), isLhsTransposed));
+    os << instruction << getList(0, numAcc) << ", ";
+    if (lhsTile) {
+      os << "a";
+    } else {
+      os << getList(numAcc + static_cast<int64_t>(operands.size()), 4);
+      for (int64_t e = 0; e < 4; ++e)
+        add(lhs[4 * step + e], "r");
     }
-    if (end == numSteps)
-      os << "wgmma.commit_group.sync.aligned; ";
-    os << "}";
-    // Accumulators stay where they are.
-    for (auto [e, value] : llvm::enumerate(acc))
-      add(value, std::to_string(e));
-    acc = b.asmOp(text, constraints, operands, results);
+    os << ", b, p, 1, 1, ";
+    if (lhsTile)
+      os << (isLhsTransposed ? 1 : 0) << ", ";
+    os << (isTransposed ? 1 : 0) << "; ";
+    // Without an accumulator only the first product does not add to one.
+    if (acc.empty() && step == 0 && numSteps > 1)
+      os << "setp.eq.b32 p, 0, 0; ";
   }
-  return acc;
+  os << "wgmma.commit_group.sync.aligned; }";
+  // Accumulators stay where they are.
+  for (auto [e, value] : llvm::enumerate(acc))
+    add(value, std::to_string(e));
+  return b.asmOp(text, constraints, operands, results);
 }
 
 static Results lowerWait(hopper::WaitOp op, Operands<hopper::WaitOp> in,
