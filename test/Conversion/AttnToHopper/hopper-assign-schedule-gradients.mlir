@@ -17,7 +17,7 @@ func.func @d128(%x: !t, %l: !l) -> (!t, !t, !t) {
 !t = tensor<2x4x?x64xbf16>
 !l = tensor<2x4x?xf32>
 func.func @nondeterministic(%x: !t, %l: !l) -> !t {
-  // expected-remark @below {{in_flight = 2, order = [load_q, qk, load_do, dp, exp, ds, dq(1), red(1)]>}}
+  // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq(1), red(1)], exclusive = [exp, dp]>}}
   // expected-remark @below {{in_flight = 2, order = [load_q, qk, exp, load_do, dp, ds, dq, red]>}}
   // expected-remark @below {{last resort: #hopper.schedule<tile_m = 64, tile_n = 64,}}
   %d = attn.attention_grad wrt(q) ins(%x, %x, %x, %x, %l, %x : !t, !t, !t, !t, !l, !t) outs(%x : !t) attributes {nondeterministic}

@@ -118,18 +118,6 @@ static DictionaryAttr getPartitions(AttentionGradOp op) {
   return builder.getDictionaryAttr(partitions);
 }
 
-/// Whether each head of keys is known to be for one head of queries.
-static bool areHeadsAlike(AttentionLikeOpInterface op) {
-  Layout query = op.getLayout(0), key = op.getLayout(1);
-  auto isEqual = [&](unsigned ofQuery, unsigned ofKey) {
-    int64_t extent = op.getQueryType().getDimSize(ofQuery);
-    return !ShapedType::isDynamic(extent) &&
-           extent == op.getKeyType().getDimSize(ofKey);
-  };
-  return isEqual(query.h, key.h) &&
-         (isEqual(query.b, key.b) || op.getKeyType().getDimSize(key.b) > 1);
-}
-
 SmallVector<HopperSchedule>
 mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   AttentionLikeOpInterface op = gradient;
@@ -141,6 +129,9 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   // otherwise the first block of a work tile waits for all those before.
   bool isOrdered =
       gradient.getOutOf(kGradQuery) && !gradient.getNondeterministic();
+  // The longest work tiles of several heads first, where none waits for another
+  // one of its head.
+  int64_t headSwizzle = isMasked && !isOrdered ? 8 : 1;
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t stages,
                  int64_t registers, int64_t minCtasPerSm, ArrayRef<Place> order,
@@ -151,7 +142,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
       names.push_back(builder.getStringAttr(name));
     HopperSchedule &added = schedules.emplace_back();
     added.schedule = hopper::ScheduleAttr::get(
-        op.getContext(), tileM, tileN, stages, registers, /*headSwizzle=*/1,
+        op.getContext(), tileM, tileN, stages, registers, headSwizzle,
         /*headSwizzleKeys=*/0, /*captureStages=*/0, minCtasPerSm,
         /*inFlight=*/tileM > 64 ? 2
         : partitions            ? 0
@@ -170,9 +161,6 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   const Place late[] = {{"load_q"}, {"qk"},       {"exp"}, {"load_do"},
                         {"dp"},     {"dv"},       {"ds"},  {"dq", true},
                         {"dk"},     {"red", true}};
-  const Place together[] = {{"load_q"}, {"qk"},       {"load_do"}, {"dp"},
-                            {"exp"},    {"dv"},       {"ds"},      {"dq", true},
-                            {"dk"},     {"red", true}};
   const Place plain[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                          {"dv"},     {"ds"}, {"dq"},  {"dk"},      {"red"}};
   // Where pairs add to gradients of captures takes registers.
@@ -182,19 +170,17 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
     return schedules;
   }
   StringRef last = needsScores(gradient) ? "dp" : "dv";
-  // Which head a block is of, and scores, take the registers of that.
-  bool isPlain = areHeadsAlike(op) && op.getScore().empty();
+  // Scores take the registers of that.
+  bool isLate = op.getScore().empty() && gradient.getOutOf(kGradQuery);
   if (queryKeyDim == 128 && valueDim <= 128) {
-    if (isPlain)
+    if (isLate)
       add(128, 80, 2, 240, 1, late, {"exp", last}, 5.0, 33.0e-3);
     add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 35.0e-3);
     add(128, 64, 2, 240, 1, plain, {"exp", last}, 5.0, 37.0e-3).isLastResort =
         true;
   } else if (dim <= 64) {
-    if (isPlain && isMasked)
+    if (isLate)
       add(128, 128, 2, 240, 1, late, {"exp", last}, 5.0, 19.0e-3);
-    else if (isPlain)
-      add(128, 128, 2, 240, 1, together, {}, 5.0, 19.0e-3);
     add(128, 128, 2, 240, 1, plain, {}, 5.0, 21.0e-3);
   } else if (dim <= 128) {
     // Two CTAs have shared memory for one block of queries each.
