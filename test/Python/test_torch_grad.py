@@ -65,6 +65,34 @@ class Gradients(unittest.TestCase):
         lengths = torch.tensor([13, 2, 0])
         self.check(tensors, None, lambda b, h, i, j: j < lengths[b], enable_gqa=True)
 
+    def test_sink(self):
+        # A score of a key without a value, learnt for each head: it takes its
+        # part of the sum of exponentials, which the log-sum-exp tells.
+        q, k, v = qkv((2, 3, 11, 8), grad=True)
+        sinks = torch.randn(3, dtype=torch.float64, requires_grad=True)
+        mask = ours.create_block_mask(
+            lambda b, h, i, j: j < i, 2, None, 11, 11, device="cpu"
+        )
+        out, aux = flex_attention(q, k, v, block_mask=mask, return_aux=LSE)
+        part = torch.sigmoid(aux.lse - sinks[:, None])
+        lse = torch.logaddexp(aux.lse, sinks[:, None].expand_as(aux.lse))
+        ones = torch.ones(11, 11, dtype=torch.bool).tril(-1)
+        scores = (q @ k.mT * 8**-0.5).masked_fill(~ones, -torch.inf)
+        column = sinks[:, None, None].expand(2, 3, 11, 1)
+        scores = torch.cat((scores, column), -1)
+        weights = torch.randn_like(out), torch.randn_like(lse)
+        found, expected = (
+            torch.autograd.grad(
+                (o * weights[0]).sum() + (sums * weights[1]).sum(), (q, k, v, sinks)
+            )
+            for o, sums in (
+                (out * part[..., None], lse),
+                (scores.softmax(-1)[..., :-1] @ v, scores.logsumexp(-1)),
+            )
+        )
+        for a, b in zip(found, expected):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
     def test_captures(self):
         tensors = qkv((2, 3, 11, 8), grad=True)
         # One table read twice, a number, a part of a parameter, a computed

@@ -29,7 +29,7 @@ _PROGRAM = """
 func.func @gradients({arguments}) -> ({results}) {{
 {inits}
   %d:{count} = attn.attention_grad wrt({wrt})
-    ins(%q, %k, %v, %o, %lse, %do : !q, !k, !k, !q, !l, !q)
+    ins(%q, %k, %v, %o, %lse, %do{dlse} : !q, !k, !k, !q, !l, !q{ofdlse})
     captures({names} : {types})
     outs({outs} : {results})
     score(%x0, %b, %h, %i, %j, {names}) {{
@@ -253,6 +253,8 @@ def _program(options):
         names.append("%bucket")
         types.append("tensor<?xi32>")
     inputs = {"q": "!q", "k": "!k", "v": "!k", "o": "!q", "lse": "!l", "do": "!q"}
+    if options.dlse:
+        inputs["dlse"] = "!l"
     inputs.update((name[1:], type_) for name, type_ in zip(names, types))
     wrt = list(options.wrt) + [str(n) for n in range(len(options.forms))]
     outs = {f"d{x}": inputs[x] for x in options.wrt}
@@ -281,6 +283,8 @@ def _program(options):
         dim=options.dim,
         arguments=", ".join(arguments),
         inits="\n".join(inits),
+        dlse=", %dlse" if options.dlse else "",
+        ofdlse=", !l" if options.dlse else "",
         results=results,
         count=len(outs),
         wrt=", ".join(wrt),
@@ -295,7 +299,7 @@ def _program(options):
     )
 
 
-def _gradients(options, q, k, v, do, captures, buckets):
+def _gradients(options, q, k, v, do, dlse, captures, buckets):
     """In float64: o, lse, and the gradients."""
     batches, heads, queries, dim = q.shape
     group = heads // k.shape[1]
@@ -328,7 +332,7 @@ def _gradients(options, q, k, v, do, captures, buckets):
     with numpy.errstate(divide="ignore"):
         lse = (largest + numpy.log(sums))[..., 0]
     o = p @ vv
-    delta = (do * o).sum(-1, keepdims=True)
+    delta = (do * o).sum(-1, keepdims=True) - dlse[..., None]
     ds = p * (do @ vv.swapaxes(2, 3) - delta)
     dx = ds * slope
 
@@ -386,9 +390,12 @@ def _execute(program, options, sizes, seed):
     }
     captures = {form: _unpack(x, options.type) for form, x in stored.items()}
     buckets = draw.integers(0, _BUCKETS, (max(z.queries, 1),)).astype("i4")
+    dlse = numpy.zeros((z.batches, z.heads, z.queries), "f4")
+    if options.dlse:
+        dlse = draw.standard_normal(dlse.shape).astype("f4")
     exact = {name: operations.from_bf16(x).astype("f8") for name, x in packed.items()}
     o, lse, expected = _gradients(
-        options, exact["q"], exact["k"], exact["v"], exact["do"], captures, buckets
+        options, *(exact[name] for name in ("q", "k", "v", "do")), dlse, captures, buckets
     )
     expected = {x: expected[x] for x in [*options.wrt, *options.forms]}
     arrays = {
@@ -398,6 +405,7 @@ def _execute(program, options, sizes, seed):
         "o": operations.to_bf16(o.astype("f4")),
         "lse": lse.astype("f4"),
         "do": packed["do"],
+        **({"dlse": dlse} if options.dlse else {}),
         **stored,
     }
     if "composed" in options.forms:
@@ -457,6 +465,7 @@ def main():
     parser.add_argument("--key-heads", type=int)
     parser.add_argument("--dynamic", action="store_true", help="numbers of heads")
     parser.add_argument("--type", default="f32", choices=sorted(_STORED))
+    parser.add_argument("--dlse", action="store_true", help="of a loss of lse, too")
     parser.add_argument("--wrt", default="q,k,v", help="besides captures")
     parser.add_argument("--schedule")
     parser.add_argument("--sizes", action="append", default=[])
