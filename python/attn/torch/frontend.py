@@ -235,9 +235,10 @@ def dispatch(
         )
     what = query, key, value, score_mod, mask_mod, scale
     if compile_options.fallback is None:
-        return _run(*what, wants_lse, compile_options)
+        return _run(*what, wants_lse, compile_options, shared)
+    without = compile_options._replace(fallback=None)
     try:
-        return _run(*what, wants_lse, compile_options._replace(fallback=None), True)
+        return _run(*what, wants_lse, without, shared, gradients_at_once=True)
     except reference.REASONS as error:
         reference.warn(error)
         return reference.attention(*what)
@@ -252,6 +253,7 @@ def _run(
     scale,
     wants_lse,
     compile_options,
+    shared,
     gradients_at_once=False,
 ):
     """The same by kernels. With `gradients_at_once`, those that gradients need are
