@@ -17,7 +17,7 @@
 // CHECK-SAME: nvvm.kernel
 // CHECK-DAG: wgmma.mma_async.sync.aligned
 // CHECK-DAG: tanh.approx.f32
-// CHECK-DAG: ld.global.nc.b32
+// CHECK-DAG: cp.async.shared.global
 // CHECK: func.func @bias.shapes(
 // CHECK-SAME: attn.constraints =
 // CHECK-NOT: func.func @attend

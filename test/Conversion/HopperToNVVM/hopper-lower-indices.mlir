@@ -86,3 +86,31 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// Positions have 32 bits: divisors beyond them all are as good as the largest
+// number, so that no division has 64 bits. One of the other kind does where the
+// dividend may be negative.
+
+// CHECK: llvm.func @divisors(
+// CHECK: %[[LEAST:.*]] = arith.minui %{{.*}}, %c2147483647_i64{{.*}} : i64
+// CHECK: %[[BY:.*]] = arith.trunci %[[LEAST]] : i64 to i32
+// CHECK: arith.divui %[[P:.*]], %[[BY]] : i32
+// CHECK: arith.maxsi %{{.*}}, %c-2147483647_i64{{.*}} : i64
+// CHECK: arith.minsi %{{.*}}, %c2147483647_i64{{.*}} : i64
+// CHECK: arith.remsi %{{.*}}, %{{.*}} : i32
+// CHECK: arith.remui %{{.*}}, %{{.*}} : i64
+gpu.module @o {
+  gpu.func @divisors(%by: index {hopper.operand = 1 : i64}, %n: i32 {hopper.operand = 2 : i64}) kernel
+      attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %position = hopper.position %n
+      %c5 = arith.constant 5 : index
+      %0 = arith.divui %position, %by : index
+      %1 = arith.subi %c5, %position : index
+      %2 = arith.remsi %1, %by : index
+      %3 = arith.remui %1, %by : index
+    }
+    gpu.return
+  }
+}

@@ -24,12 +24,13 @@
 // JSON-NEXT:   "documents_prologue0",
 // JSON-NEXT:   "documents_prologue1"
 // JSON-NEXT: ]
-// JSON:      tile_m = 128, tile_n = 64
+// JSON:      tile_m =
 // JSON:      "prologues": [
 // JSON-NEXT:   "documents_prologue0",
 // JSON-NEXT:   "documents_prologue1",
 // JSON-NEXT:   "documents_prologue2"
 // JSON-NEXT: ]
+// JSON:      tile_m = 128, tile_n = 64
 
 func.func @documents(%q: tensor<1x2x300x64xbf16>, %doc: tensor<300xi32>)
     -> (tensor<1x2x300x64xbf16> {attn.name = "o"}) {

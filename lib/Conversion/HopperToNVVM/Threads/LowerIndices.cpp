@@ -217,6 +217,37 @@ static FailureOr<Elements> lowerIndexSum(OpT op, Operands<OpT> in,
   return b.toIndices(list);
 }
 
+static bool isUnsignedDivision(Operation *op) {
+  return isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op);
+}
+
+/// Whether the dividend is less than the largest number of 32 bits, and so are
+/// the quotient and the remainder, whatever the divisor is.
+static bool isNarrowDivision(ThreadBuilder &b, Operation *op) {
+  return isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
+             arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op) &&
+         isIndex(op->getResult(0)) &&
+         b.kernel.ranges.get(op->getOperand(0)).isWithin(INT32_MAX - 1) &&
+         (!isUnsignedDivision(op) ||
+          b.kernel.ranges.get(op->getOperand(0)).lo >= 0);
+}
+
+/// A divisor of 32 bits in place of any other. What is beyond all dividends is
+/// as good as the largest number.
+static Value narrowDivisor(ThreadBuilder &b, Operation *op, Value element) {
+  Value divisor = b.toInt(b.getIndex(element), 64);
+  auto limit = [&](int64_t number) {
+    return arith::ConstantIntOp::create(b, number, 64);
+  };
+  if (isUnsignedDivision(op))
+    divisor = arith::MinUIOp::create(b, divisor, limit(INT32_MAX));
+  else
+    divisor = arith::MinSIOp::create(
+        b, arith::MaxSIOp::create(b, divisor, limit(-INT32_MAX)),
+        limit(INT32_MAX));
+  return arith::TruncIOp::create(b, b.getI32Type(), divisor);
+}
+
 /// Everything else on plain integers.
 static FailureOr<Elements>
 lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
@@ -227,6 +258,9 @@ lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
     return failure();
   bool isIndexResult = isIndex(op->getResult(0));
   unsigned bits = getBits(b, op);
+  bool narrows = bits == 64 && isNarrowDivision(b, op);
+  if (narrows)
+    bits = 32;
   Type type = isIndexResult ? Type(b.getIntegerType(bits))
                             : getElementTypeOrSelf(op->getResult(0).getType());
   size_t count = 1;
@@ -238,8 +272,11 @@ lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
     for (auto [value, elements] :
          llvm::zip_equal(op->getOperands(), operands)) {
       Value element = elements.size() == 1 ? elements[0] : elements[e];
-      own.push_back(isIndex(value) ? b.toInt(b.getIndex(element), bits)
-                                   : element);
+      if (narrows && own.size() == 1)
+        own.push_back(narrowDivisor(b, op, element));
+      else
+        own.push_back(isIndex(value) ? b.toInt(b.getIndex(element), bits)
+                                     : element);
     }
     Value value = emitScalarOp(b, *op, own, type, b.kernel.accurateTanh);
     list.push_back(isIndexResult ? b.toIndex({value, 0}) : value);
