@@ -79,6 +79,27 @@ class Func(unittest.TestCase):
         self.check(call, (many, tables[:, 0], factors), (0, None, 0), 4)
         self.check(lambda q, t: call(q, t, 2.0), (many, tables[:, 0]), (0, None), 1)
 
+    def test_prepared_masks(self):
+        """What a mask has prepared is for one of the elements."""
+        q, k, v = qkv((2, 3, 9, 8))
+        documents = torch.stack([torch.arange(9) // n for n in (2, 3, 5)])
+        masks = []
+
+        def call(q, documents):
+            mask = ours.create_block_mask(
+                lambda b, h, i, j: documents[i] == documents[j], None, None, 9, 9, "cpu"
+            )
+            masks.append(mask.prepare())
+            return flex_attention(q, k, v, block_mask=mask)
+
+        many = torch.stack([q, q + 1, q * 2])
+        self.check(call, (many, documents), (0, 0), 3)
+        self.assertEqual([len(mask.shared._found) for mask in masks], [1, 1, 1, 0])
+        masks.clear()
+        grad = torch.func.grad(lambda q, documents: call(q, documents).square().sum())
+        self.check(grad, (many, documents), (0, 0), 6)
+        self.assertEqual([len(mask.shared._found) for mask in masks], [2, 2, 2, 0])
+
     def test_shared_keys(self):
         q, k, v = qkv((3, 4, 5, 8), (1, 2, 6))
         many = [torch.stack([x, -x]) for x in (q, k, v)]

@@ -59,6 +59,8 @@ def forward(apply, size, in_dims, kernels, arguments):
         or any(d is not None for d in in_dims[3:])
         or (shared and dims[1:] != (None, None))
     ):
+        # What functions read may differ, and what a mask has prepared does not.
+        kernels = kernels.sharing(None)
         return _loop(one, size, in_dims, arguments)
     folded = [
         x if shared and n > 0 else _fold(x, d, size)
@@ -82,6 +84,7 @@ def gradient(apply, size, in_dims, kernels, wanted, arguments):
         or any(wanted[3:])
         or any(d is not None for d in in_dims[7:])
     ):
+        kernels = kernels.sharing(None)
         return _loop(one, size, in_dims, arguments)
     folded = [_fold(x, d, size) for x, d in zip(arguments[:7], in_dims)]
     results = one(*folded, *arguments[7:])
