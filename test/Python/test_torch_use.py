@@ -83,7 +83,7 @@ class Use(unittest.TestCase):
     def test_what_stays(self):
         q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)
         with ours.use():
-            with self.assertWarnsRegex(UserWarning, "PyTorch's own where dropout_p is 0.5"):
+            with self.assertWarnsRegex(UserWarning, "PyTorch's own: dropout_p is 0.5"):
                 _, count = self.count(
                     lambda: F.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
                 )
@@ -101,6 +101,46 @@ class Use(unittest.TestCase):
             self.assertIs(type(o), Named)
             with self.assertWarnsRegex(UserWarning, "tensors are on meta"):
                 F.scaled_dot_product_attention(*[q.to("meta")] * 3)
+            with self.assertRaisesRegex(RuntimeError, "dtype"):
+                F.scaled_dot_product_attention(q, k.double(), v)
+
+    def test_what_ours_refuse(self):
+        """An error says what is missing, and PyTorch's own runs."""
+        q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)
+
+        def score_mod(s, b, h, i, j):
+            return s + torch.lgamma(i + 1.0)
+
+        wanted = flex_attention(q, k, v, score_mod)
+        with ours.use():
+            with self.assertWarnsRegex(UserWarning, "PyTorch's own: .*lgamma") as told:
+                o = flex_attention(q, k, v, score_mod)
+            self.assertEqual(told.filename, __file__)
+            with self.assertWarnsRegex(UserWarning, "PyTorch's own: .*head dimensions"):
+                nothing = F.scaled_dot_product_attention(q[..., :0], k[..., :0], v)
+            # What is wrong for both stays an error, and nothing is told.
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with self.assertRaises(RuntimeError):
+                    F.scaled_dot_product_attention(q, k[..., :3], v)
+        self.assertTrue(torch.equal(o, wanted))
+        torch.testing.assert_close(nothing, v.mean(2, keepdim=True).expand(-1, -1, 9, -1))
+
+    def test_autocast(self):
+        """The dtypes that count are those of the region."""
+        q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)
+        calls = [
+            lambda: F.scaled_dot_product_attention(q, k.bfloat16(), v),
+            lambda: F.scaled_dot_product_attention(q, k.half(), v.bfloat16()),
+        ]
+        for call in calls:
+            with torch.autocast("cpu", torch.bfloat16):
+                wanted = call()
+                with ours.use(), warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    o, count = self.count(call)
+            self.assertEqual((count, o.dtype), (1, torch.bfloat16))
+            torch.testing.assert_close(o, wanted, rtol=0.02, atol=0.02)
 
     def test_compiled(self):
         q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)

@@ -142,12 +142,19 @@ def check_shapes(query, key, value, block_mask, enable_gqa, any_batch=False):
             )
 
 
+def dtype_of_cast(query):
+    """The dtype that an autocast region casts to, or None where it does not."""
+    device = query.device.type
+    if query.dtype == torch.float64 or not torch.is_autocast_enabled(device):
+        return None
+    return torch.get_autocast_dtype(device)
+
+
 def cast(query, key, value):
     """The tensors in the dtype of an autocast region, if they are in one."""
-    device = query.device.type
-    if not torch.is_autocast_enabled(device) or query.dtype == torch.float64:
+    dtype = dtype_of_cast(query)
+    if dtype is None:
         return query, key, value
-    dtype = torch.get_autocast_dtype(device)
     return query.to(dtype), key.to(dtype), value.to(dtype)
 
 

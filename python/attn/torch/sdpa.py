@@ -108,6 +108,9 @@ def sdpa(
         raise Unsupported(f"expects dropout_p to be 0, but got {dropout_p}")
     if attn_mask is not None and is_causal:
         raise OptionConflict("expects attn_mask or is_causal, but got both")
+    tensors = query, key, value
+    if all(frontend.is_plain(x) and x.device.type in frontend.DEVICES for x in tensors):
+        query, key, value = frontend.cast(*tensors)
     frontend.check_tensors(query, key, value)
     if attn_mask is not None:
         _check_mask(attn_mask, query, key)
@@ -147,7 +150,6 @@ def sdpa(
                 f" {tuple(attn_mask.shape)}"
             )
     frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
-    query, key, value = frontend.cast(query, key, value)
     score_mod, mask_mod = functions(attn_mask, is_causal)
     out, _ = frontend.dispatch(
         query, key, value, score_mod, mask_mod, scale, False, options.NONE

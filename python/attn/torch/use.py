@@ -6,7 +6,8 @@ import warnings
 import torch
 from torch.nn.attention import flex_attention as flex
 
-from . import frontend
+from .._errors import InvalidArgument
+from . import frontend, reference
 from .sdpa import sdpa
 
 _sdpa = torch.nn.functional.scaled_dot_product_attention
@@ -24,15 +25,21 @@ def _why_not(query, key, value, attn_mask=None, dropout_p=0.0):
             return f"there is a {type(tensor).__name__} that is no plain tensor"
     if query.device.type not in frontend.DEVICES:
         return f"tensors are on {query.device.type}"
-    if not query.dtype == key.dtype == value.dtype or query.dtype not in frontend.TYPES:
-        return "of the dtypes"
+    dtypes = [x.dtype for x in tensors]
+    if not frontend.TYPES.issuperset(dtypes):
+        names = ", ".join(str(x).removeprefix("torch.") for x in dtypes)
+        return f"query, key and value are of {names}"
+    dtype = frontend.dtype_of_cast(query)
+    if dtype is None:
+        dtype = query.dtype
+        if not dtype == key.dtype == value.dtype:
+            return "query, key and value are of several dtypes"
     if query.is_cuda:
-        if query.dtype == torch.float64:
+        if dtype == torch.float64:
             return "a GPU has no float64 here"
         needs = [x is not None and x.requires_grad for x in (*tensors, attn_mask)]
-        if torch.is_grad_enabled() and any(needs):
-            if needs[3] or query.dtype == torch.float32:
-                return "on a GPU there are gradients of q, k and v of 16 bits alone"
+        if torch.is_grad_enabled() and any(needs) and dtype == torch.float32:
+            return "on a GPU there are gradients where q, k and v have 16 bits alone"
     return None
 
 
@@ -41,8 +48,25 @@ def _keep(reason):
     if reason not in _told and not torch.compiler.is_dynamo_compiling():
         _told.add(reason)
         warnings.warn(
-            f"attention is PyTorch's own where {reason}", UserWarning, stacklevel=3
+            f"attention is PyTorch's own: {reason}", UserWarning, stacklevel=4
         )
+
+
+def _run(ours, theirs, missing, reason, arguments, named):
+    """Ours, or PyTorch's own for a `reason` or after an error that says what is
+    `missing`."""
+    if reason is None:
+        # A graph that is traced has no way back.
+        if torch.compiler.is_dynamo_compiling():
+            return ours(*arguments, **named)
+        try:
+            return ours(*arguments, **named)
+        except missing as error:
+            result = theirs(*arguments, **named)
+            _keep(str(error))
+            return result
+    _keep(reason)
+    return theirs(*arguments, **named)
 
 
 def scaled_dot_product_attention(
@@ -56,28 +80,22 @@ def scaled_dot_product_attention(
     enable_gqa=False,
 ):
     """attn.torch.sdpa, and PyTorch's own function for what that has not."""
-    reason = _why_not(query, key, value, attn_mask, dropout_p)
-    if reason is None:
-        function = sdpa
-    else:
-        _keep(reason)
-        function = _sdpa
-    return function(
-        *(query, key, value, attn_mask, dropout_p, is_causal),
-        scale=scale,
-        enable_gqa=enable_gqa,
+    return _run(
+        *(sdpa, _sdpa, (*reference.REASONS, InvalidArgument)),
+        _why_not(query, key, value, attn_mask, dropout_p),
+        (query, key, value, attn_mask, dropout_p, is_causal),
+        {"scale": scale, "enable_gqa": enable_gqa},
     )
 
 
 def flex_attention(query, key, value, *arguments, **named):
     """attn.torch.flex_attention, and PyTorch's own for what that has not."""
-    reason = _why_not(query, key, value)
-    if reason is None:
-        function = frontend.flex_attention
-    else:
-        _keep(reason)
-        function = _flex_attention
-    return function(query, key, value, *arguments, **named)
+    return _run(
+        *(frontend.flex_attention, _flex_attention, reference.REASONS),
+        _why_not(query, key, value),
+        (query, key, value, *arguments),
+        named,
+    )
 
 
 _REPLACEMENTS = ((_sdpa, scaled_dot_product_attention), (_flex_attention, flex_attention))
