@@ -94,6 +94,21 @@ class Reference(unittest.TestCase):
                     error = {torch.float64: 1e-9, torch.float32: 1e-5}.get(dtype, 0.05)
                     torch.testing.assert_close(a, b, rtol=error, atol=error)
 
+    def test_autocast(self):
+        """Scores are those of the tensors in 16 bits, in float32 as in a kernel."""
+        q, k, v = qkv((1, 2, 9, 8), dtype=torch.float32)
+        q = q * 20
+        plain = [x.bfloat16() for x in (q, k, v)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call = {"return_lse": True, "kernel_options": OPTIONS}
+            wanted = ours.flex_attention(*plain, too_long, **call)
+            with torch.autocast("cpu", torch.bfloat16):
+                found = ours.flex_attention(q, k, v, too_long, **call)
+        self.assertEqual(found[0].dtype, torch.bfloat16)
+        for a, b in zip(found, wanted):
+            self.assertTrue(torch.equal(a, b))
+
     def test_gradients_that_no_kernel_computes(self):
         """The forward kernel does not run in vain."""
         q, k, v = qkv((1, 2, 9, 8), grad=True)

@@ -28,7 +28,13 @@ def warn(error):
 
 def attention(query, key, value, score_mod, mask_mod, scale):
     """The output and the log-sum-exp, as the kernels have them. The functions
-    run as PyTorch's, under torch.func.vmap."""
+    run as PyTorch's, under torch.func.vmap, and in the dtypes of the kernels, whatever
+    autocast says."""
+    with torch.autocast(query.device.type, enabled=False):
+        return _attention(query, key, value, score_mod, mask_mod, scale)
+
+
+def _attention(query, key, value, score_mod, mask_mod, scale):
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
     shape = (*query.shape[:3], key.shape[2])
     heads = query.shape[1] // max(1, key.shape[1])
