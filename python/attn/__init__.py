@@ -42,6 +42,7 @@ __all__ = [
     "LibraryNotFound",
     "OutOfMemory",
     "OutOfRange",
+    "Prepared",
     "TensorInfo",
     "TraceError",
     "Unsupported",

@@ -70,8 +70,12 @@ class BoundCall:
         self.out = out
 
     def __call__(self):
+        handle = self._kernel._handle
+        if self._prepared is not None and self._prepared._kernel is self._kernel:
+            # That was tuned since, maybe.
+            handle = self._prepared._code
         _native.run(
-            self._kernel._handle,
+            handle,
             self._inputs,
             self._results,
             stream=self._stream,
@@ -113,9 +117,9 @@ class Kernel:
         if path is None:
             return package
         # Complete or as it was, for those who read it meanwhile.
-        new = f"{os.fspath(path)}.{os.getpid()}.new"
+        new = f"{os.fsdecode(path)}.{os.urandom(8).hex()}.new"
         try:
-            with open(new, "wb") as file:
+            with open(new, "xb") as file:
                 file.write(package)
             os.replace(new, path)
         except BaseException:
@@ -248,6 +252,7 @@ class Kernel:
 
         The inputs of such calls have the shapes of these, and those that masks
         and sparsities read hold what these hold: results are undefined otherwise.
+        They run the code of this moment, whatever tuning finds later.
         Shapes and numbers are compared, and with ATTN_CHECK_PREPARED=1 in the
         environment when it was prepared, what the tensors hold: InvalidArgument.
         That comparison waits for the stream.
@@ -260,13 +265,15 @@ class Kernel:
         stream = _streams.to_handle(stream)
         views = self._view_inputs(tensors, stream)
         _, device, _ = self._first_tensor(tensors, views)
+        if self._tuned is not None:
+            self._tune_once(tensors, views)
         if device[0] == _native.CUDA and self._on_cuda is not None:
             return self._on_cuda().prepare(*tensors, stream=stream)
         if stream is None and device[0] != _native.CPU:
             stream = _streams.current(device)
         inputs = _native.Tensors(views)
-        handle = _native.prepare(self._handle, inputs, stream, threads)
-        return Prepared(self, handle)
+        code = self._handle
+        return Prepared(self, code, _native.prepare(code, inputs, stream, threads))
 
     def bind(
         self,
@@ -588,6 +595,11 @@ def compile(
     if schedules is not None:
         _expect("schedules", schedules, (str, os.PathLike), "a path")
         schedules = _expect_text("schedules", os.fspath(schedules))
+        if tune == "full":
+            raise InvalidArgument(
+                'expects tune="full" or schedules, but got both: kernels by a table of'
+                " schedules take none of what tuning finds"
+            )
     _expect("bounds_check", bounds_check, bool, "a bool")
     if deterministic is not None:
         _expect("deterministic", deterministic, bool, "a bool")

@@ -14,8 +14,11 @@ class Prepared:
     nbytes  the memory that its tables take, on the device of the kernel
     """
 
-    def __init__(self, kernel, handle):
+    def __init__(self, kernel, code, handle):
         self._kernel = kernel
+        # The handle of the kernel that has prepared it: tuning gives the kernel
+        # another one, whose tables are others.
+        self._code = code
         self._handle = handle
         self.nbytes = _native.prepared_size(handle)
         # Of a process that ends, nothing is given back one by one.

@@ -2,6 +2,7 @@
 # REQUIRES: numpy
 """Kernel.save and attn.load."""
 
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -47,6 +48,15 @@ class Packages(unittest.TestCase):
     def test_files_and_processes(self):
         package, q, o = (self.folder / name for name in ("causal.attn", "q.npy", "o.npy"))
         self.assertIsNone(self.kernel.save(package))
+        self.assertEqual([x.name for x in self.folder.iterdir()], ["causal.attn"])
+        self.assertEqual(package.read_bytes(), self.kernel.save())
+        name = os.fsencode(self.folder / "bytes")
+        self.kernel.save(name)
+        self.assertEqual(package.read_bytes(), pathlib.Path(os.fsdecode(name)).read_bytes())
+        os.remove(name)
+        # Threads that write the same file leave one of their packages.
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(self.kernel.save, [package] * 16))
         self.assertEqual([x.name for x in self.folder.iterdir()], ["causal.attn"])
         self.assertEqual(package.read_bytes(), self.kernel.save())
         np.save(q, self.q)

@@ -2,7 +2,10 @@
 """Masks of attn.torch, and those of PyTorch that it takes."""
 
 import concurrent.futures
+import copy
+import gc
 import unittest
+import weakref
 
 try:
     import torch
@@ -12,6 +15,7 @@ except ImportError:
 if torch is not None:
     import torch.nn.attention.flex_attention as theirs
 
+    import attn
     import attn.torch as ours
     from flex import causal, eager, flex_attention, qkv
 
@@ -282,6 +286,22 @@ class Prepared(unittest.TestCase):
         self.assertIsNone(self.mask[:, :, :].shared)
         self.assertIsNone(self.mask._adjust(30, 30).shared)
         self.assertIsNone(self.mask.to("cpu").shared)
+        self.assertIsNone(copy.deepcopy(self.mask).shared)
+        self.assertIsNone(copy.copy(self.mask).shared)
+        self.assertIsNotNone(self.mask.shared)
+
+    def test_clear_cache(self):
+        self.mask.prepare()
+        # Graphs keep kernels for their gradient.
+        expected = [x.detach() for x in self.results()]
+        kernels = [weakref.ref(at[0]) for at in self.mask.shared._found]
+        self.assertEqual(len(kernels), 2)
+        attn.clear_cache()
+        gc.collect()
+        self.assertEqual(len(self.mask.shared._found), 0)
+        self.assertEqual([kernel() for kernel in kernels], [None, None])
+        for x, y in zip(self.results(), expected):
+            self.assertTrue(torch.equal(x, y))
 
     def test_threads(self):
         expected = self.results()

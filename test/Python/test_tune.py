@@ -95,6 +95,26 @@ class Tuning(unittest.TestCase):
             with unittest.mock.patch.dict(os.environ, ATTN_TUNING_DB=value):
                 with self.assertRaisesRegex(attn.InvalidArgument, "a tuning database"):
                     attn.compile(PROGRAM, tune="full")
+        with self.assertRaisesRegex(attn.InvalidArgument, "or schedules, but got both"):
+            attn.compile(PROGRAM, target="cuda", tune="full", schedules="table.json")
+
+    def test_prepared_and_tuned(self):
+        """What was prepared runs the code that prepared it, before and after."""
+        kernel = attn.compile(PROGRAM, target="cpu", tune="full")
+        tune = kernel.tune
+        with unittest.mock.patch.object(
+            kernel, "tune", side_effect=lambda *x: tune(*x, seconds=0.5)
+        ) as calls:
+            prepared = kernel.prepare(query())
+            before = kernel(query(), prepared=prepared)
+            self.assertEqual(calls.call_count, 1)
+        bound = kernel.bind(query(), prepared=prepared)
+        tune(query(), seconds=0.5)
+        np.testing.assert_array_equal(bound(), before)
+        np.testing.assert_array_equal(kernel(query(), prepared=prepared), before)
+        other = attn.compile(PROGRAM, target="cpu", tune="off")
+        with self.assertRaisesRegex(attn.InvalidArgument, "itself has prepared"):
+            other(query(), prepared=prepared)
 
     def test_that_workers_find_the_package(self):
         """Wherever it lies, without a change to the environment of this process."""

@@ -5,6 +5,7 @@ import copy
 import ctypes
 import struct
 import threading
+import weakref
 
 import torch
 
@@ -23,6 +24,7 @@ _CODES = {dtype: CODES[name] for dtype, name in NAMES.items()}
 _FORMATS = {"i1": "?7x", "i32": "i4x", "i64": "q", "f32": "f4x", "f64": "d"}
 # Of so many shapes and strides of calls a kernel knows; then all are forgotten.
 _MOST_PLACES = 512
+_all_shared = weakref.WeakSet()
 
 
 class Shared:
@@ -31,6 +33,12 @@ class Shared:
     def __init__(self):
         self._lock = threading.Lock()
         self._found = {}
+        _all_shared.add(self)
+
+    def clear(self):
+        """Forgets it; calls prepare again."""
+        with self._lock:
+            self._found.clear()
 
     def find(self, at, prepare):
         """What there is for a kind of call, which the first one prepares."""
@@ -103,7 +111,10 @@ class _Loaded:
         # What decides which tiles run.
         at = self, handle, at, tuple(address % 16 for address in read + written)
         prepared = shared.find(
-            at, lambda: Prepared(self.kernel, places.prepare(handle, read, stream))
+            at,
+            lambda: Prepared(
+                self.kernel, handle, places.prepare(handle, read, stream)
+            ),
         )
         places.run(handle, read, written, stream, prepared._handle)
 
@@ -245,7 +256,15 @@ class Kernels:
 
 
 _kernels = {}
-on_clear_cache.append(_kernels.clear)
+
+
+def _clear():
+    _kernels.clear()
+    for shared in list(_all_shared):
+        shared.clear()
+
+
+on_clear_cache.append(_clear)
 
 
 def variant_of(query, key, value, scale):

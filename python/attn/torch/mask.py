@@ -83,6 +83,10 @@ class Mask:
         self.device = torch.device(device)
         self.shared = None
 
+    def __getstate__(self):
+        # A copy has a function that reads tensors of its own.
+        return {**self.__dict__, "shared": None}
+
     @property
     def shape(self):
         return self._shape
