@@ -180,6 +180,8 @@ class Processes(unittest.TestCase):
                 subprocess.Popen([sys.executable, "-c", RANK, kind, str(n), store, file])
                 for n, file in enumerate(files)
             ]
+            for process in processes:
+                self.addCleanup(process.kill)
             self.assertEqual([p.wait(timeout=120) for p in processes], [0] * count)
             return [torch.load(file) for file in files]
 
