@@ -220,51 +220,27 @@ def call(found, query, key, value, captured, wants_lse):
     return found.run(query, key, value, captured, wants_lse)
 
 
-def dispatch(
-    query,
-    key,
-    value,
-    score_mod,
-    mask_mod,
-    scale,
-    wants_lse,
-    compile_options,
-    kernel_options=None,
-    shared=None,
-):
+def dispatch(what, wants_lse, compile_options, kernel_options=None, shared=None):
     """The output and the log-sum-exp, which may be None if it is not wanted.
-    `kernel_options` are `compile_options` where these cannot be read yet;
-    `shared` is what calls with the mask have prepared, which graphs that are
-    traced have no use for."""
+    `what` is (query, key, value, score_mod, mask_mod, scale). `kernel_options` are
+    `compile_options` where these cannot be read yet; `shared` is what calls with
+    the mask have prepared, which graphs that are traced have no use for."""
     if torch.compiler.is_dynamo_compiling():
-        return compiled.dispatch(
-            query, key, value, score_mod, mask_mod, scale, kernel_options
-        )
-    what = query, key, value, score_mod, mask_mod, scale
+        return compiled.dispatch(*what, kernel_options)
     if compile_options.fallback is None:
-        return _run(*what, wants_lse, compile_options, shared)
+        return _run(what, wants_lse, compile_options, shared)
     without = compile_options._replace(fallback=None)
     try:
-        return _run(*what, wants_lse, without, shared, gradients_at_once=True)
+        return _run(what, wants_lse, without, shared, gradients_at_once=True)
     except reference.REASONS as error:
         reference.warn(error)
         return reference.attention(*what)
 
 
-def _run(
-    query,
-    key,
-    value,
-    score_mod,
-    mask_mod,
-    scale,
-    wants_lse,
-    compile_options,
-    shared,
-    gradients_at_once=False,
-):
+def _run(what, wants_lse, compile_options, shared, gradients_at_once=False):
     """The same by kernels. With `gradients_at_once`, those that gradients need are
     compiled before anything runs, so that what they cannot do is an error here."""
+    query, key, value, score_mod, mask_mod, scale = what
     program = program_of(score_mod, mask_mod, query.device)
     if program.captures:
         _check_captures(program, query)
@@ -309,10 +285,8 @@ def max_scores(
                     score = score_mod(score, b, h, q_idx, kv_idx)
                 return (score - near[b, h, q_idx]) * factor
 
-            _, lse = dispatch(
-                *(query, key, value, score_of, mask_mod, scale, True),
-                *(compile_options, kernel_options),
-            )
+            what = query, key, value, score_of, mask_mod, scale
+            _, lse = dispatch(what, True, compile_options, kernel_options)
             largest = near + lse / factor
     return largest
 
@@ -418,7 +392,7 @@ def flex_attention(
     arguments = query, key, value, score_mod, mask_mod, scale
     wants_max = return_aux is not None and return_aux.max_scores
     given = compile_options, kernel_options
-    out, lse = dispatch(*arguments, wants_lse or wants_max, *given, shared)
+    out, lse = dispatch(arguments, wants_lse or wants_max, *given, shared)
     if return_aux is not None:
         largest = max_scores(lse, *arguments, *given) if wants_max else None
         return out, AuxOutput(lse=lse if wants_lse else None, max_scores=largest)

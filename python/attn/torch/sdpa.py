@@ -151,9 +151,8 @@ def sdpa(
             )
     frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
     score_mod, mask_mod = functions(attn_mask, is_causal)
-    out, _ = frontend.dispatch(
-        query, key, value, score_mod, mask_mod, scale, False, options.NONE
-    )
+    what = query, key, value, score_mod, mask_mod, scale
+    out, _ = frontend.dispatch(what, False, options.NONE)
     return out.view(*lead, *out.shape[-2:]) if out.shape[:-2] != lead else out
 
 
@@ -267,7 +266,7 @@ def varlen(
     wants_lse = return_aux is not None and return_aux.lse
     arguments = query, key, value, score_mod, mask_mod, scale
     wants_max = return_aux is not None and return_aux.max_scores
-    out, lse = frontend.dispatch(*arguments, wants_lse or wants_max, options.NONE)
+    out, lse = frontend.dispatch(arguments, wants_lse or wants_max, options.NONE)
     out = out.squeeze(0).transpose(0, 1)
     if return_aux is None:
         return out
