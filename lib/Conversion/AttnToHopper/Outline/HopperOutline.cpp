@@ -490,8 +490,8 @@ LogicalResult Outliner::emitResults() {
       before = partition;
       staging = {};
     }
-    if (result.access && (!staging || residents.empty() ||
-                          !isStagedIn(*result.access, staging)))
+    if (result.access &&
+        (!staging || residents.empty() || !isStagedIn(*result.access, staging)))
       staging = emitStaging(*result.access);
     if (failed(emitResult(result, staging)))
       return failure();
