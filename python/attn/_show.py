@@ -3,6 +3,7 @@ tiles of them."""
 
 import base64
 import html
+import operator
 import os
 import struct
 import zlib
@@ -126,12 +127,21 @@ class MaskPicture:
         )
 
 
+def _index(value):
+    """An integer, of NumPy or whatever is one, as an int; -1 for all else."""
+    try:
+        return -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return -1
+
+
 def _length(name, given, known):
     if given is None and known is None:
         raise InvalidArgument(f"expects {name} for a mask that has no lengths of its own")
-    length = known if given is None else given
-    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-        raise InvalidArgument(f"expects {name} to be 1 or more, but got {length!r}")
+    given = known if given is None else given
+    length = _index(given)
+    if length < 1:
+        raise InvalidArgument(f"expects {name} to be 1 or more, but got {given!r}")
     return length
 
 
@@ -141,12 +151,13 @@ def _tile(tile, known, lengths):
     if tile is None:
         # Such that there are 8 to 16 of them, as far as kernels have such.
         tile = min(128, max(8, (1 << max(lengths).bit_length()) >> 4))
-    tile = (tile, tile) if isinstance(tile, int) else tuple(tile)
-    if len(tile) != 2 or not all(isinstance(x, int) and x > 0 for x in tile):
+    pair = tile if isinstance(tile, (tuple, list)) else (tile, tile)
+    sizes = tuple(map(_index, pair))
+    if len(sizes) != 2 or min(sizes) < 1:
         raise InvalidArgument(
-            f"expects tile to be one or two numbers of 1 or more, but got {tile}"
+            f"expects tile to be one or two numbers of 1 or more, but got {tile!r}"
         )
-    return tile
+    return sizes
 
 
 def _ask(call, lengths, dim, numpy):
@@ -280,8 +291,9 @@ def show_mask(
             " by q_len and kv_len"
         )
     for what, number in ("batch", batch), ("head", head):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        if _index(number) < 0:
             raise InvalidArgument(f"expects {what} to be 0 or more, but got {number!r}")
+    batch, head = _index(batch), _index(head)
     if is_program:
         if layout not in ("bhsd", "bshd"):
             raise InvalidArgument(
@@ -297,6 +309,11 @@ def show_mask(
             from .torch.mask import function_of
 
             # A batch or a head of 1 is for all.
+            if any(n != 1 and at >= n for n, at in zip(shape, (batch, head))):
+                raise InvalidArgument(
+                    f"expects a batch and a head of {tuple(shape[:2])}, but got {batch},"
+                    f" {head}"
+                )
             mask = function_of(mask, (batch + 1, head + 1))
         pairs = _of_function(mask, lengths, batch, head, numpy)
     return MaskPicture(pairs, tile, name)

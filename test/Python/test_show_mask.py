@@ -97,6 +97,8 @@ class Pictures(unittest.TestCase):
         large = attn.show_mask(lambda b, h, i, j: (j <= i) & (i - j < 100), 2000)
         self.assertEqual(large.tile, (128, 128))
         self.assertEqual(decode(large.png()).shape, (669, 669, 3))
+        of_numpy = attn.show_mask(causal, np.int64(9), tile=np.int32(4), head=np.int8(1))
+        self.assertEqual((of_numpy.pairs.shape, of_numpy.tile), ((9, 9), (4, 4)))
         small = attn.show_mask(causal, 1)
         self.assertEqual((small.tiles.tolist(), small.tile), ([[2]], (8, 8)))
 
@@ -122,6 +124,9 @@ class Pictures(unittest.TestCase):
             ("kv_len to be 1 or more, but got 1.5", (causal, 8, 1.5), {}),
             ("tile to be one or two", (causal, 8), {"tile": (1, 2, 3)}),
             ("tile to be one or two", (causal, 8), {"tile": 0}),
+            ("tile to be one or two .* True", (causal, 8), {"tile": True}),
+            ("tile to be one or two .* 3.5", (causal, 8), {"tile": 3.5}),
+            ("head to be 0 or more, but got 1.0", (causal, 8), {"head": 1.0}),
             ("pairs, but got 20000 x 20000", (causal, 20000), {}),
             ("batch to be 0 or more, but got -1", (causal, 8), {"batch": -1}),
             ("inputs for a program alone", (causal, 8), {"inputs": {"window": 1}}),
@@ -154,6 +159,10 @@ class Pictures(unittest.TestCase):
             self.assertEqual((picture.name, picture.tile), ("padded", (32, 32)))
             np.testing.assert_array_equal(picture.pairs, (J <= I) & (J < 20))
             self.assertEqual(attn.show_mask(mask, 32, 64, tile=8).tiles.shape, (4, 8))
+            # A number of heads of 1 is for any.
+            self.assertTrue((attn.show_mask(mask, head=7).pairs[:, :50] == (J <= I)[:, :50]).all())
+            with self.assertRaisesRegex(attn.InvalidArgument, r"of \(2, 1.*, but got 2, 0"):
+                attn.show_mask(mask, batch=2)
 
 
 if __name__ == "__main__":
