@@ -122,20 +122,18 @@ def main(arguments=None):
         items = json.loads(args.list.read_text())
     except (OSError, ValueError) as error:
         parser.error(f"cannot read the list: {error}")
-    searches = []
-
-    def draw():
+    if args.plot:
         try:
-            _tune_plot.plot(searches, args.plot)
-        except (Error, OSError) as error:
+            _tune_plot.expect_drawable(args.plot)
+        except Error as error:
             parser.error(f"cannot draw: {error}")
-
     if args.plot and isinstance(items, dict) and "entries" in items:
         try:
-            searches += _read_searches(items)
+            _tune_plot.plot(_read_searches(items), args.plot)
         except (KeyError, TypeError) as error:
             parser.error(f"cannot read the export: {error!r}")
-        draw()
+        except (Error, OSError) as error:
+            parser.error(f"cannot draw: {error}")
         return 0
     if not isinstance(items, list) or not all(map(_is_item, items)):
         parser.error(
@@ -148,7 +146,7 @@ def main(arguments=None):
             done = json.loads(done_path.read_text())
         except ValueError as error:
             parser.error(f"cannot read {done_path}, delete it: {error}")
-    failures = 0
+    searches, failures = [], 0
     for number, item in enumerate(items, 1):
         key = json.dumps(item, sort_keys=True)
         title = f"{number} of {len(items)}: {item.get('program')}"
@@ -179,8 +177,14 @@ def main(arguments=None):
             new = done_path.with_name(done_path.name + ".new")
             new.write_text(json.dumps(done, indent=1))
             os.replace(new, done_path)
-    if args.plot:
-        draw()
+    if args.plot and searches:
+        try:
+            _tune_plot.plot(searches, args.plot)
+        except OSError as error:
+            failures += 1
+            print(f"cannot draw: {error}", flush=True)
+    elif args.plot:
+        print("nothing was tuned, and there is nothing to draw", flush=True)
     return 1 if failures else 0
 
 

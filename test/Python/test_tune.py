@@ -234,6 +234,7 @@ class Tuning(unittest.TestCase):
             return subprocess.run(
                 [sys.executable, "-m", "attn.tune", file, "--seconds=0.5"]
                 + [f"--plot={self.folder / picture}"],
+                stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
             )
@@ -241,10 +242,14 @@ class Tuning(unittest.TestCase):
         self.assertRegex(run(export, "a.gif").stderr, "end in .svg or .png, but got")
         export_of_none = self.folder / "none.json"
         export_of_none.write_text('{"version": 1, "entries": []}')
-        self.assertRegex(run(export_of_none, "a.svg").stderr, "but there is none")
+        # What is wrong is told before anything is tuned.
+        wrong = run(path, "a.gif")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertRegex(wrong.stderr, "end in .svg or .png, but got")
         if importlib.util.find_spec("matplotlib") is None:
             self.assertRegex(run(export, "a.svg").stderr, "needs Matplotlib")
             return
+        self.assertRegex(run(export_of_none, "a.svg").stderr, "but there is none")
         for file, picture, start in (
             (path, "list.svg", b"<?xml"),
             (export, "export.png", b"\x89PNG"),
@@ -252,6 +257,14 @@ class Tuning(unittest.TestCase):
             done = run(file, picture)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue((self.folder / picture).read_bytes().startswith(start))
+        again = run(path, "again.svg")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertIn("nothing to draw", again.stdout)
+        path.write_text('[{"program": "none.mlir", "inputs": []}]')
+        self.assertEqual(run(path, "failed.svg").returncode, 1)
+        # A tuning of which no candidate ran.
+        _tune_plot.plot([("none", [{**trials[0], "seconds": 0}])], self.folder / "b.svg")
+        self.assertTrue((self.folder / "b.svg").read_bytes().startswith(b"<?xml"))
 
 
 if __name__ == "__main__":
