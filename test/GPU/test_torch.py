@@ -254,20 +254,89 @@ def test_compiled(seed):
         torch.testing.assert_close(a, b, rtol=0.02, atol=0.02)
 
 
-def test_gradients_that_a_gpu_has_not(seed):
-    """Of captures: an error that says so, and no wrong number."""
+def test_gradients_of_captures(seed):
     q, k, v = _qkv(seed, torch.bfloat16)
     bias = torch.zeros(4, device="cuda", requires_grad=True)
     out = ours.flex_attention(
         q, k, v, lambda s, b, h, i, j: s + bias[h], enable_gqa=True
     )
-    try:
-        out.float().square().sum().backward()
-    except attn.Unsupported as error:
-        assert "capture" in str(error)
-        return
+    out.float().square().sum().backward()
     wide = [x.double() for x in (q, k, v)]
     learned = bias.detach().double().requires_grad_()
     exact = _eager(*wide, lambda s, b, h, i, j: s + learned[h], None, torch.float64)[0]
     exact.square().sum().backward()
     torch.testing.assert_close(bias.grad.double(), learned.grad, rtol=0.1, atol=0.5)
+
+
+def _by_sdpa(tensors, **named):
+    """The output and gradients of PyTorch's name, by flash attention."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        out = torch.nn.functional.scaled_dot_product_attention(
+            *tensors, is_causal=True, enable_gqa=True, **named
+        )
+        return out, *torch.autograd.grad(out.float().square().sum(), tensors)
+
+
+def _counted(monkeypatch):
+    """Names of what is called of our kernels from now on."""
+    from attn.torch import kernels
+
+    calls = []
+    for name in "run", "run_gradient":
+
+        def call(*arguments, _name=name, _run=getattr(kernels.Kernels, name)):
+            calls.append(_name)
+            return _run(*arguments)
+
+        monkeypatch.setattr(kernels.Kernels, name, call)
+    return calls
+
+
+def _assert_near(found, expected):
+    for a, b, error in zip(found, expected, (0.01, 0.06, 0.06, 0.06)):
+        assert a.dtype == b.dtype
+        torch.testing.assert_close(a, b, rtol=0.02, atol=error)
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.nn.attention, "activate_flash_attention_impl"),
+    reason="needs PyTorch 2.10",
+)
+@pytest.mark.filterwarnings("ignore")
+def test_as_flash_attention(seed, monkeypatch):
+    from torch.nn import attention
+
+    tensors = _qkv(seed, torch.bfloat16, lengths=(300, 300), grad=True)
+    expected = _by_sdpa(tensors)
+    calls = _counted(monkeypatch)
+    attention.activate_flash_attention_impl("attn")
+    try:
+        found = _by_sdpa(tensors)
+        assert calls == ["run", "run_gradient"]
+        with pytest.raises(attn.Unsupported, match="dropout_p"):
+            _by_sdpa(tensors, dropout_p=0.5)
+    finally:
+        attention.restore_flash_attention_impl()
+    _assert_near(found, expected)
+    _by_sdpa(tensors)
+    assert calls == ["run", "run_gradient"]
+
+
+def test_use(seed, monkeypatch):
+    tensors = _qkv(seed, torch.bfloat16, lengths=(300, 300), grad=True)
+    expected = _by_sdpa(tensors)
+    calls = _counted(monkeypatch)
+    with ours.use():
+        found = _by_sdpa(tensors)
+        assert calls == ["run", "run_gradient"]
+        # Gradients of float32 are PyTorch's own.
+        wide = [x.detach().float().requires_grad_() for x in tensors]
+        with pytest.warns(UserWarning, match="16 bits alone"):
+            out = torch.nn.functional.scaled_dot_product_attention(
+                *wide, is_causal=True, enable_gqa=True
+            )
+        out.sum().backward()
+    assert calls == ["run", "run_gradient"]
+    _assert_near(found, expected)
