@@ -4,8 +4,8 @@
     ATTN_LIBRARY=.../libattn.so PYTHONPATH=python benchmarks/tune_regret.py \\
         [--seconds=60] [--search=600] [--length=1024] [--dim=64]
 
-For six programs on the CPU: full, causal and window masks, without a score and
-with a soft-cap. The usual tuning compiles the 32 most promising candidates in its
+For six programs on the CPU: full, causal and window masks (--masks), without a score
+and with a soft-cap. The usual tuning compiles the 32 most promising candidates in its
 seconds; the search compiles all that are legal, in its own. Both results then run
 in turn in this process: regret is how many per cent longer the first one takes.
 """
@@ -58,6 +58,9 @@ def main(arguments=None):
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--dim", type=int, default=64)
     parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument(
+        "--masks", type=lambda text: text.split(","), default=list(variants.MASKS)
+    )
     parser.add_argument("--rounds", type=int, default=41)
     args = parser.parse_args(arguments)
     shape = (1, args.heads, args.length, args.dim)
@@ -66,7 +69,7 @@ def main(arguments=None):
     print("|---|---|---|---|---|---|", flush=True)
     regrets = []
     for variant in "none", "softcap":
-        for mask in variants.MASKS:
+        for mask in args.masks:
             case = variants.Case(
                 variant, mask, "f32", 1, args.heads, args.length, args.dim
             )
