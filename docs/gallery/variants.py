@@ -128,7 +128,8 @@ def documents(n, heads, device):
 
 @variant("Padding", r"j < \ell_b")
 def padding(n, heads, device):
-    """Sequences of a batch have lengths of their own. The picture is of the first."""
+    """Sequences of a batch, here of 2, have lengths of their own. The picture is of the
+    first."""
     lengths = torch.tensor([n * 5 // 8, n], device=device)
 
     def mask_mod(b, h, i, j):
