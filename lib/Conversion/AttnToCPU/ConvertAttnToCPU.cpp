@@ -27,10 +27,26 @@ static LogicalResult verifyOnBuffers(scf::ForallOp loop) {
   return failure(walk.wasInterrupted());
 }
 
+/// Sums in words are those of many threads; a CPU adds in order.
+static LogicalResult verifyNoExactSums(Operation *root) {
+  WalkResult walk = root->walk([](Operation *op) {
+    auto scatter = dyn_cast<ScatterOp>(op);
+    if (!isa<ExactSumOp>(op) &&
+        !(scatter && scatter.getMode() == ScatterMode::Exact))
+      return WalkResult::advance();
+    op->emitError("expects sums in order, but got exact ones, which are for a "
+                  "GPU");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 namespace {
 struct ConvertAttnToCPU
     : public mlir::attn::impl::ConvertAttnToCPUPassBase<ConvertAttnToCPU> {
   void runOnOperation() override {
+    if (failed(verifyNoExactSums(getOperation())))
+      return signalPassFailure();
     SmallVector<scf::ForallOp> loops;
     getOperation()->walk([&](scf::ForallOp loop) {
       if (loop->hasAttr(kScheduleAttrName))

@@ -41,3 +41,23 @@ func.func @rank(%x: vector<4xf32>, %p: vector<4xi1>, %into: memref<f32>) {
   } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 16, lanes = 8, unroll_m = 1, unroll_n = 4>}
   return
 }
+
+// -----
+
+// Exact sums, which CPUs need not, and reads of them.
+
+func.func @exact(%x: vector<16x8xf32>, %p: vector<16x8xi1>, %at: vector<16x8xindex>, %words: memref<10x?xi64>) {
+  scf.forall (%w) in (1) {
+    // expected-error @below {{expects sums in order, but got exact ones, which are for a GPU}}
+    attn.scatter exact %x into %words[%at] mask %p : vector<16x8xf32>, memref<10x?xi64>, (vector<16x8xindex>), vector<16x8xi1>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 16, lanes = 8, unroll_m = 1, unroll_n = 4>}
+  return
+}
+
+// -----
+
+func.func @exact_sum(%words: memref<10x?xi64>, %i: index) -> f32 {
+  // expected-error @below {{expects sums in order, but got exact ones, which are for a GPU}}
+  %x = attn.exact_sum %words[%i] : memref<10x?xi64>
+  return %x : f32
+}
