@@ -439,6 +439,14 @@ func.func @start_from() {
 
 // -----
 
+func.func @start_from_beyond_f32() {
+  // expected-error@+1 {{expects to start from a number or -inf, but got INF}}
+  %a, %m, %l = attn.online_start from 1.0e300 : vector<2x4xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
 func.func @start_ranks() {
   // expected-error@+1 {{expects acc of rank 2 and max of rank 1, but got 'vector<4xf32>' and 'vector<4xf32>'}}
   %a, %m, %l = attn.online_start : vector<4xf32>, vector<4xf32>

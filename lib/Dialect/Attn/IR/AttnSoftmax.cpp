@@ -35,10 +35,15 @@ double OnlineStartOp::getFirst(OpResult result) {
 }
 
 LogicalResult OnlineStartOp::verify() {
-  if (double from = getFirstMax(); std::isnan(from) || from == INFINITY)
+  if (failed(verifyState(*this, getAcc().getType(), getMax().getType())))
+    return failure();
+  // As the element type has it.
+  bool isF32 = cast<VectorType>(getMax().getType()).getElementType().isF32();
+  double from = isF32 ? double(float(getFirstMax())) : getFirstMax();
+  if (std::isnan(from) || from == INFINITY)
     return emitOpError("expects to start from a number or -inf, but got ")
            << from;
-  return verifyState(*this, getAcc().getType(), getMax().getType());
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
