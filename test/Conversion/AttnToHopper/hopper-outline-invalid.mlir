@@ -15,6 +15,19 @@ func.func @around(%q: !t, %o: !t) -> (!t, tensor<4xf32>) {
 
 // -----
 
+// A gradient of a number is one, too, which is computed of what is in memory.
+
+#schedule = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1, order = [load_k, qk, softmax, load_v, pv]>
+!t = tensor<2x8x?x64xbf16>
+// expected-error @+1 {{expects a function for a GPU to return tensors, but its result 1 is a scalar of type 'f32'}}
+func.func @scalar(%q: !t, %x: tensor<f32>, %o: !t) -> (!t, f32) {
+  %s = tensor.extract %x[] : tensor<f32>
+  %r = attn.attention schedule #schedule ins(%q, %q, %q : !t, !t, !t) outs(%o : !t)
+  return %r, %s : !t, f32
+}
+
+// -----
+
 // A schedule that does not name a step of the program, or names one that is not
 // there.
 

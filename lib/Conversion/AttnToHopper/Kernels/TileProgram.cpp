@@ -129,6 +129,14 @@ LogicalResult mlir::attn::requireNothingAround(func::FuncOp function) {
         isa_and_nonnull<affine::AffineDialect, arith::ArithDialect>(
             op.getDialect()))
       continue;
+    // What computes a scalar result stores it into a tensor of no dimensions.
+    for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          tensor && tensor.getRank() == 0)
+        return function.emitError("expects a function for a GPU to return "
+                                  "tensors, but its result ")
+               << number << " is a scalar of type " << tensor.getElementType()
+               << otherTarget;
     return op.emitError("expects nothing but attention in a function for a "
                         "GPU, but got '")
            << op.getName() << "'" << otherTarget;
