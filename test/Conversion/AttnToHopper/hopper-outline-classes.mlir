@@ -104,3 +104,33 @@ func.func @queries_are_read_by_the_mask(%q: !q, %k: !k, %v: !k, %o: !q, %doc: te
       }
   return %r : !q
 }
+
+// What a score reads by key, too, is copied once, for all blocks.
+
+// CHECK-LABEL: gpu.func @shared(
+// CHECK: hopper.pipelined_for
+// CHECK: %[[IDS:.*]] = hopper.step "load_vector0" in "load" -> !hopper.tile<64xi32>
+// CHECK-NEXT: hopper.load_vector %{{.*}}[%{{.*}}, %{{.*}}] zero_fill stages 4
+// CHECK-NOT: hopper.load_vector
+// CHECK: hopper.load_fragment %[[IDS]]
+// CHECK: hopper.mask
+// CHECK-NOT: attn.gather
+// CHECK: gpu.return
+func.func @shared(%q: !q, %k: !k, %v: !k, %o: !q, %doc: tensor<2x?xi32>) -> !q {
+  %r = attn.attention schedule #schedule ins(%q, %k, %v : !q, !k, !k)
+      captures(%doc : tensor<2x?xi32>)
+      outs(%o : !q)
+      score(%s, %b, %h, %i, %j, %d) {
+        %y = tensor.extract %d[%b, %j] : tensor<2x?xi32>
+        %f = arith.sitofp %y : i32 to f32
+        %t = arith.addf %s, %f : f32
+        attn.yield %t : f32
+      }
+      mask(%b, %h, %i, %j, %d) {
+        %x = tensor.extract %d[%b, %i] : tensor<2x?xi32>
+        %y = tensor.extract %d[%b, %j] : tensor<2x?xi32>
+        %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %r : !q
+}

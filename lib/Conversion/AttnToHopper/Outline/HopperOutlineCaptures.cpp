@@ -94,14 +94,15 @@ void Outliner::matchVectors() {
   int64_t free = getFreeSharedBytes(getTarget(function), schedule,
                                     query.columns, getResultColumns(), types);
   int64_t bytes = kVectorStages * llvm::alignTo(loop.getStep() * 4, 16);
-  loop.getBody().walk([&](GatherOp read) {
-    auto mask = read->getParentOfType<MaskTileOp>();
+  auto match = [&](GatherOp read, MaskTileOp mask) {
     if ((mask && !havePredicates) || !values->getArgument(read.getSource()) ||
         !isPerPosition(read, loop))
       return;
     auto isSame = [&](const OutlinedVector &other) {
       GatherOp first = other.reads.front();
-      return other.mask == mask && first.getSource() == read.getSource() &&
+      // What comes for all blocks is there for partial ones.
+      return (!other.mask || other.mask == mask) &&
+             first.getSource() == read.getSource() &&
              first.getIndices() == read.getIndices();
     };
     auto *found = llvm::find_if(vectors, isSame);
@@ -114,7 +115,13 @@ void Outliner::matchVectors() {
       found->mask = mask;
     }
     found->reads.push_back(read);
-  });
+  };
+  for (bool ofMask : {false, true})
+    loop.getBody().walk([&](GatherOp read) {
+      auto mask = read->getParentOfType<MaskTileOp>();
+      if (static_cast<bool>(mask) == ofMask)
+        match(read, mask);
+    });
 }
 
 /// Whether a step loads what is read.
