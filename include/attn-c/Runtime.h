@@ -66,10 +66,10 @@ enum {
   /** Memory could not be had. */
   ATTN_OUT_OF_MEMORY = 3,
   /** A read of a capture left its tensor, in a kernel that checks bounds, or
-   * lists of blocks or keys are none. */
+   *  lists of blocks or keys are none. */
   ATTN_OUT_OF_RANGE = 4,
   /** The bytes of a kernel are none, or not for this version or processor; or
-   * the program is right, but not for this target. */
+   *  the program is right, but not for this target. */
   ATTN_UNSUPPORTED = 5
 };
 
@@ -217,8 +217,8 @@ ATTN_C_API attnStatus attnKernelResultInfo(const attnKernel *kernel,
  *  A kernel for a GPU also has "kernels": [{"entry": "...", "schedule": "...",
  *  "threads": 384, "sharedBytes": 181248, "ptxBytes": 61234, "cubinBytes": 0,
  *  "registers": 168, "spillBytes": 0, "stackBytes": 0, "ctasPerSm": 1}],
- * without the last four where there was no ptxas, and with "prologues": ["..."]
- * where kernels fill tables before.
+ *  without the last four where there was no ptxas, and with
+ *  "prologues": ["..."] where kernels fill tables before.
  */
 ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
                                        attnString **json, attnError **error);
@@ -228,10 +228,11 @@ ATTN_C_API attnStatus attnKernelReport(const attnKernel *kernel,
  *  database has for such extents or the nearest ones and otherwise "model";
  *  "choice", the same in words; "rejected", the schedules that the compiler has
  *  rejected, and why; "measuredSeconds" where it was tuned for such extents;
- * and of a GPU "kernels" as above, with "isTaken" where there is one, and where
- *  that is known "predictedSeconds" by the model of costs, "measuredSeconds",
- *  and "rooflineShare": what part of the time, of that which was measured if it
- *  is there, the GPU needs at least for products and memory. */
+ *  and of a GPU "kernels" as above, with "isTaken" where there is one, and
+ *  where that is known "predictedSeconds" by the model of costs,
+ *  "measuredSeconds", and "rooflineShare": what part of the time, of that which
+ *  was measured if it is there, the GPU needs at least for products and
+ *  memory. */
 ATTN_C_API attnStatus attnKernelExplain(const attnKernel *kernel,
                                         const attnTensor *inputs,
                                         size_t num_inputs, attnString **report,
@@ -294,13 +295,14 @@ ATTN_C_API attnStatus attnKernelRun(const attnKernel *kernel,
  *  sparsities read, such as which tiles are needed, once for many runs. Runs
  *  with it leave that out; their results have the same bits. Of a kernel that
  *  computes nothing ahead, it is empty. It is the caller's, who destroys it; it
- *  keeps the kernel.
+ *  keeps the kernel. `options` may be NULL; with check_lists or `prepared` set
+ *  it is ATTN_INVALID_ARGUMENT.
  *
  *  The inputs of such runs have the same extents, and those that were read hold
  *  what they held: otherwise results are undefined. Extents and scalars are
  *  compared, and with ATTN_CHECK_PREPARED=1 in the environment when it was
  *  prepared, all that was read: ATTN_INVALID_ARGUMENT. The comparison of
- * tensors waits for the stream.
+ *  tensors waits for the stream.
  *
  *  On a GPU it is work of the stream of `options`, which may not be captured;
  *  runs on other streams wait for it, and runs may be captured. */

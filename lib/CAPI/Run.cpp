@@ -110,6 +110,10 @@ attnStatus attnKernelPrepare(const attnKernel *kernel, const attnTensor *inputs,
   RunOptions ours;
   if (attnStatus status = readRunOptions(options, executor, ours, error))
     return status;
+  if (ours.checkLists || ours.prepared)
+    return fail(error, ATTN_INVALID_ARGUMENT,
+                "expects no check_lists and no prepared to prepare, which are "
+                "for runs");
   TensorViews views;
   if (attnStatus status = views.read(inputs, num_inputs, "input", error))
     return status;

@@ -250,6 +250,22 @@ TEST(Run, PreparesNothingOfNothing) {
   EXPECT_EQ(prepare(kernel.get(), 3, &options, &prepared).message,
             "expects 0 or more threads, but got -1");
   EXPECT_EQ(prepared, nullptr);
+  options.threads = 0;
+  ASSERT_EQ(prepare(kernel.get(), 3, &options, &prepared).status, ATTN_OK);
+  options.prepared = prepared;
+  attnPrepared *again = nullptr;
+  const char *const text =
+      "expects no check_lists and no prepared to prepare, which are for runs";
+  Outcome outcome = prepare(kernel.get(), 3, &options, &again);
+  EXPECT_EQ(outcome.status, ATTN_INVALID_ARGUMENT);
+  EXPECT_EQ(outcome.message, text);
+  options.prepared = nullptr;
+  options.check_lists = 1;
+  outcome = prepare(kernel.get(), 3, &options, &again);
+  EXPECT_EQ(outcome.status, ATTN_INVALID_ARGUMENT);
+  EXPECT_EQ(outcome.message, text);
+  EXPECT_EQ(again, nullptr);
+  attnPreparedDestroy(prepared);
 }
 
 TEST(Run, WorksInSeveralThreads) {
