@@ -60,6 +60,9 @@ private:
 
   Choice &choose(llvm::ArrayRef<TensorView> inputs) const;
   void makeChoice(const tune::Bucket &bucket, Choice &choice) const;
+  /// What came of a choice's kernel, whose error is the call's if it is wrong
+  /// for any schedule. After another one, which this takes, `usual` is to run.
+  llvm::Error takeFailure(Choice &choice, llvm::Error error) const;
   std::shared_ptr<const LoadedKernel> getKernel(const std::string &schedule,
                                                 std::string &failure) const;
   std::string program;
@@ -186,36 +189,7 @@ bool TunedKernel::owns(const Prepared &prepared,
   return owner == usual.get() || owner == choose(inputs).kernel.get();
 }
 
-llvm::Expected<std::shared_ptr<Prepared>>
-TunedKernel::computePrepared(llvm::ArrayRef<TensorView> inputs,
-                             const RunOptions &options) const {
-  const Choice &choice = choose(inputs);
-  const LoadedKernel &kernel =
-      choice.kernel && !choice.hasFailed ? *choice.kernel : *usual;
-  llvm::Expected<std::shared_ptr<const Prepared>> made =
-      kernel.prepare(inputs, options);
-  if (!made)
-    return made.takeError();
-  return std::const_pointer_cast<Prepared>(*made);
-}
-
-llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,
-                                 llvm::ArrayRef<TensorView> results,
-                                 const RunOptions &options) const {
-  // Another kernel has no use for its tables.
-  if (options.prepared)
-    return executeOf(getKernelOf(*options.prepared), inputs, results, options);
-  Choice &choice = choose(inputs);
-  if (choice.hasFailed)
-    return executeOf(*usual, inputs, results, options);
-  RunOptions own = options;
-  if (own.threads == 0)
-    own.threads = choice.threads;
-  if (!choice.kernel)
-    return executeOf(*usual, inputs, results, own);
-  llvm::Error error = executeOf(*choice.kernel, inputs, results, own);
-  if (!error)
-    return error;
+llvm::Error TunedKernel::takeFailure(Choice &choice, llvm::Error error) const {
   std::error_code code;
   error = llvm::handleErrors(std::move(error),
                              [&](std::unique_ptr<llvm::ErrorInfoBase> info) {
@@ -238,7 +212,56 @@ llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,
     choice.failure = std::move(text);
     choice.hasFailed = true;
   }
-  return executeOf(*usual, inputs, results, options);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::shared_ptr<Prepared>>
+TunedKernel::computePrepared(llvm::ArrayRef<TensorView> inputs,
+                             const RunOptions &options) const {
+  Choice &choice = choose(inputs);
+  auto prepare = [&](const LoadedKernel &kernel)
+      -> llvm::Expected<std::shared_ptr<Prepared>> {
+    llvm::Expected<std::shared_ptr<const Prepared>> made =
+        kernel.prepare(inputs, options);
+    if (!made)
+      return made.takeError();
+    return std::const_pointer_cast<Prepared>(*made);
+  };
+  if (choice.kernel && !choice.hasFailed) {
+    llvm::Expected<std::shared_ptr<Prepared>> made = prepare(*choice.kernel);
+    if (made)
+      return made;
+    if (llvm::Error error = takeFailure(choice, made.takeError()))
+      return std::move(error);
+  }
+  return prepare(*usual);
+}
+
+llvm::Error TunedKernel::execute(llvm::ArrayRef<TensorView> inputs,
+                                 llvm::ArrayRef<TensorView> results,
+                                 const RunOptions &options) const {
+  Choice &choice = choose(inputs);
+  // What `usual` has prepared, before or after the choice has failed.
+  bool isOfUsual =
+      options.prepared && &getKernelOf(*options.prepared) == usual.get();
+  if (!choice.hasFailed) {
+    RunOptions own = options;
+    if (own.threads == 0)
+      own.threads = choice.threads;
+    if (!choice.kernel || isOfUsual)
+      return executeOf(*usual, inputs, results, own);
+    llvm::Error error = executeOf(*choice.kernel, inputs, results, own);
+    if (!error)
+      return error;
+    error = takeFailure(choice, std::move(error));
+    if (error)
+      return error;
+  }
+  // It has no use for the tables of another kernel.
+  RunOptions own = options;
+  if (!isOfUsual)
+    own.prepared = nullptr;
+  return executeOf(*usual, inputs, results, own);
 }
 
 std::shared_ptr<const LoadedKernel>

@@ -166,6 +166,14 @@ protected:
                               llvm::ArrayRef<TensorView> results,
                               const RunOptions &options) const = 0;
 
+  /// The same of another kernel with the same inputs and results.
+  static llvm::Error executeOf(const LoadedKernel &kernel,
+                               llvm::ArrayRef<TensorView> inputs,
+                               llvm::ArrayRef<TensorView> results,
+                               const RunOptions &options) {
+    return kernel.execute(inputs, results, options);
+  }
+
   /// What prepare computes, from inputs that fit; by default nothing.
   virtual llvm::Expected<std::shared_ptr<Prepared>>
   computePrepared(llvm::ArrayRef<TensorView> inputs,
@@ -184,14 +192,6 @@ protected:
   /// not the host's when the stream has come to that.
   virtual llvm::Expected<std::string>
   readElements(const TensorView &input, const RunOptions &options) const;
-
-  /// The same of another kernel with the same inputs and results.
-  static llvm::Error executeOf(const LoadedKernel &kernel,
-                               llvm::ArrayRef<TensorView> inputs,
-                               llvm::ArrayRef<TensorView> results,
-                               const RunOptions &options) {
-    return kernel.execute(inputs, results, options);
-  }
 
   /// What a checked read leaves in its slots if all is well; no index is that.
   static constexpr int64_t kNoIndex = std::numeric_limits<int64_t>::min();

@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/xxhash.h"
 #include <cstdlib>
+#include <cstring>
 
 using namespace attn;
 
@@ -113,7 +114,10 @@ llvm::Error LoadedKernel::checkPrepared(llvm::ArrayRef<TensorView> inputs,
     if (std::memcmp(inputs[input].data, bytes.data(), bytes.size()) != 0)
       return reject(input);
   for (const auto &[input, hash] : prepared.hashes) {
-    llvm::Expected<std::string> bytes = readElements(inputs[input], options);
+    // By the kernel that has prepared: another one that runs it may not know
+    // what memory it is.
+    llvm::Expected<std::string> bytes =
+        prepared.kernel->readElements(inputs[input], options);
     if (!bytes)
       return bytes.takeError();
     if (llvm::xxh3_64bits(*bytes) != hash)

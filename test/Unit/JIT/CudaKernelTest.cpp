@@ -4,8 +4,12 @@
 #include "../Cuda/TestHelpers.h"
 #include "TestTensor.h"
 #include "attn/JIT/Kernel.h"
+#include "attn/JIT/TuningSpace.h"
 #include "attn/Runtime/Cuda/Device.h"
+#include "attn/Tune/Database.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
 #include <random>
 #include <thread>
@@ -261,6 +265,100 @@ TEST_F(CudaKernel, ChecksLists) {
               "not less");
   });
   EXPECT_FALSE(llvm::StringRef(fakeCudaGetLog()).contains("launch attn on"));
+}
+
+// Tokens see those of their document, for which a table is prepared.
+static const char *const kDocuments = R"mlir(
+!q = tensor<2x?x4x64xbf16>
+!k = tensor<2x?x2x64xbf16>
+!d = tensor<?xi32>
+func.func @attn(%q: !q, %k: !k, %v: !k, %rows: !d, %columns: !d) -> !q {
+  %c1 = arith.constant 1 : index
+  %s = tensor.dim %q, %c1 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention layout(bshd) ins(%q, %k, %v : !q, !k, !k)
+      captures(%rows, %columns : !d, !d) outs(%init : !q)
+      mask(%b, %h, %i, %j, %r, %c) {
+        %x = tensor.extract %r[%i] : !d
+        %y = tensor.extract %c[%j] : !d
+        %p = arith.cmpi eq, %x, %y : i32
+        attn.yield %p : i1
+      }
+  return %o : !q
+})mlir";
+
+/// A kernel that was tuned for inputs, in the database of the environment.
+static Kernel makeTuned(const CompileOptions &options,
+                        llvm::ArrayRef<TensorView> inputs,
+                        const std::string &file) {
+  TuningSpace space = get(getTuningSpace(kDocuments, options));
+  TuningPlace place = get(getTuningPlace(options));
+  KernelPackage package = get(compileToPackage(kDocuments, options));
+  tune::Entry entry;
+  entry.program = space.program;
+  entry.device = place.device;
+  entry.version = place.version;
+  entry.bucket = tune::getBucket(
+      getFreeExtents(package.metadata.inputs, [&](size_t input, size_t dim) {
+        return inputs[input].shape[dim];
+      }));
+  entry.schedule = space.candidates.front().schedule;
+  entry.seconds = entry.untunedSeconds = 1e-6;
+  tune::Database database = get(tune::Database::open(file, true));
+  EXPECT_EQ(getText(database.put(entry, {})), "");
+  return get(Kernel::compile(kDocuments, options));
+}
+
+TEST_F(CudaKernel, PreparesWhatIsTuned) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("attn-tuned", folder));
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  std::string file = (folder + "/tuning.db").str();
+  cuda::ScopedVariable database("ATTN_TUNING_DB", file.c_str());
+  cuda::ScopedVariable check("ATTN_CHECK_PREPARED", "1");
+  DeviceTensor rows(device, DType::I32, {300}),
+      columns(device, DType::I32, {500});
+  std::memset(rows.buffer.getData(), 0, 300 * 4);
+  std::memset(columns.buffer.getData(), 0, 500 * 4);
+  std::vector<TensorView> inputs = {q.view(), k.view(), v.view(), rows.view(),
+                                    columns.view()};
+  Kernel kernel = makeTuned(getOptions(), inputs, file);
+  EXPECT_EQ(get(kernel.getLoaded()->explain(inputs)).source, "exact");
+
+  // The host reads no memory of the device, but copies it.
+  RunOptions options;
+  auto prepared = get(kernel.prepare(inputs, options));
+  EXPECT_GT(prepared->getBytes(), 0u);
+  options.prepared = prepared.get();
+  int before = fakeCudaGetCount("cuMemcpyDtoHAsync_v2");
+  EXPECT_EQ(getText(kernel.run(inputs, {o.view()}, options)), "");
+  EXPECT_EQ(fakeCudaGetCount("cuMemcpyDtoHAsync_v2"), before + 2);
+  static_cast<int32_t *>(columns.buffer.getData())[499] = 1;
+  EXPECT_NE(getText(kernel.run(inputs, {o.view()}, options))
+                .find("prepare again after a change"),
+            std::string::npos);
+  static_cast<int32_t *>(columns.buffer.getData())[499] = 0;
+
+  // After a failure the compiler's choice runs, for which nothing is prepared.
+  fakeCudaFail("cuLaunchKernelEx", 2);
+  EXPECT_NE(getText(kernel.run(inputs, {o.view()}, options)), "");
+  fakeCudaClear();
+  EXPECT_EQ(get(kernel.getLoaded()->explain(inputs)).source, "model");
+  EXPECT_EQ(getText(kernel.run(inputs, {o.view()}, options)), "");
+  auto again = get(kernel.prepare(inputs, RunOptions()));
+  options.prepared = again.get();
+  EXPECT_EQ(getText(kernel.run(inputs, {o.view()}, options)), "");
+
+  // The same where it is prepared.
+  kernel = get(Kernel::compile(kDocuments, getOptions()));
+  EXPECT_EQ(get(kernel.getLoaded()->explain(inputs)).source, "exact");
+  fakeCudaFail("cuLaunchKernelEx", 2);
+  EXPECT_NE(getText(kernel.prepare(inputs, RunOptions())), "");
+  fakeCudaClear();
+  EXPECT_EQ(get(kernel.getLoaded()->explain(inputs)).source, "model");
+  again = get(kernel.prepare(inputs, RunOptions()));
+  options.prepared = again.get();
+  EXPECT_EQ(getText(kernel.run(inputs, {o.view()}, options)), "");
 }
 
 TEST_F(CudaKernel, ChecksCalls) {
