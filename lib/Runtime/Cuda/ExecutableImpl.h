@@ -62,10 +62,14 @@ struct Executable::Impl {
   llvm::Error onDevice(llvm::ArrayRef<TensorView> operands,
                        const LaunchOptions &options,
                        llvm::function_ref<llvm::Error(LoadedProgram &)> work);
-  /// The variant of a launch that options or the extents say.
-  static llvm::Expected<size_t>
-  chooseVariant(const LaunchInfo &info, const LaunchExtents &extents,
-                const Device &device, llvm::ArrayRef<TensorView> operands,
+  /// The extents of a launch, and the variant that options or these say.
+  struct LaunchChoice {
+    LaunchExtents extents;
+    size_t variant = 0;
+  };
+  static llvm::Expected<LaunchChoice>
+  chooseVariant(const LaunchInfo &info, const Device &device,
+                llvm::ArrayRef<TensorView> operands,
                 const LaunchOptions &options);
   llvm::Error launch(LoadedProgram &loaded, size_t index,
                      llvm::ArrayRef<TensorView> operands,

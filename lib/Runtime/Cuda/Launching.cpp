@@ -18,14 +18,18 @@ static unsigned getNumBlocks(const Variant &variant, int64_t tiles, int numSMs,
   return static_cast<unsigned>(std::min(tiles, most));
 }
 
-llvm::Expected<size_t> Executable::Impl::chooseVariant(
-    const LaunchInfo &info, const LaunchExtents &extents, const Device &device,
-    llvm::ArrayRef<TensorView> operands, const LaunchOptions &options) {
+llvm::Expected<Executable::Impl::LaunchChoice>
+Executable::Impl::chooseVariant(const LaunchInfo &info, const Device &device,
+                                llvm::ArrayRef<TensorView> operands,
+                                const LaunchOptions &options) {
+  llvm::Expected<LaunchExtents> extents = getLaunchExtents(info.grid, operands);
+  if (!extents)
+    return extents.takeError();
   size_t which = options.variant < 0
-                     ? pickVariant(info, extents, device.getNumSMs(), operands)
+                     ? pickVariant(info, *extents, device.getNumSMs(), operands)
                      : options.variant;
   if (which < info.variants.size())
-    return which;
+    return LaunchChoice{*extents, which};
   return makeArgumentError("expects a variant from 0 to " +
                            llvm::Twine(info.variants.size() - 1) +
                            ", but got " + llvm::Twine(which));
@@ -36,33 +40,32 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
                                      const LaunchOptions &options) {
   const LaunchInfo &info = program.launches[index];
   Device device = loaded.device;
-  llvm::Expected<LaunchExtents> extents = getLaunchExtents(info.grid, operands);
-  if (!extents)
-    return extents.takeError();
-  llvm::Expected<size_t> which =
-      chooseVariant(info, *extents, device, operands, options);
-  if (!which)
-    return which.takeError();
-  const Variant &variant = info.variants[*which];
+  llvm::Expected<LaunchChoice> choice =
+      chooseVariant(info, device, operands, options);
+  if (!choice)
+    return choice.takeError();
+  const LaunchExtents &extents = choice->extents;
+  const Variant &variant = info.variants[choice->variant];
   const PreparedLaunch *prepared =
       options.preparation ? &OwnedPreparation::get(options).launches[index]
                           : nullptr;
-  if (prepared && prepared->variant != *which)
+  if (prepared && prepared->variant != choice->variant)
     return makeArgumentError(
         "expects tensors that are laid out like those that tables were "
         "prepared for: a kernel with other tiles runs with these strides and "
         "addresses");
-  llvm::Expected<int64_t> tiles = getNumTiles(*extents, variant);
+  llvm::Expected<int64_t> tiles = getNumTiles(extents, variant);
   if (!tiles)
     return tiles.takeError();
   if (*tiles == 0 && variant.loops.empty())
     return llvm::Error::success();
 
-  llvm::Expected<LoadedVariant *> code = getVariant(loaded, index, *which);
+  llvm::Expected<LoadedVariant *> code =
+      getVariant(loaded, index, choice->variant);
   if (!code)
     return code.takeError();
   BindingTarget target{device, (*code)->id, info.grid, operands, options.names};
-  target.packedHeads = countPackedHeads(*extents, variant.mostPackedHeads);
+  target.packedHeads = countPackedHeads(extents, variant.mostPackedHeads);
   if (!program.scratch.empty())
     target.firstTable = program.firstScratch;
   if (Counters *counters = (*code)->counters) {
@@ -75,7 +78,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
                           program.dependentLaunch);
   if (LLVM_LIKELY(variant.tables.empty() && variant.loops.empty()))
     return launchVariant(**code, variant, target, *tiles, sequence);
-  int64_t parts = getNumSplits(variant, *extents, device.getNumSMs(), operands);
+  int64_t parts = getNumSplits(variant, extents, device.getNumSMs(), operands);
   llvm::Expected<Tables> tables =
       Tables::layOut(device, options.stream, variant.firstTable, variant.tables,
                      operands, parts);
@@ -105,7 +108,7 @@ llvm::Error Executable::Impl::launch(LoadedProgram &loaded, size_t index,
     return error;
   if (variant.combine)
     if (llvm::Error error =
-            launchCombine(**code, variant, target, *extents, sequence))
+            launchCombine(**code, variant, target, extents, sequence))
       return error;
   return tables->release();
 }

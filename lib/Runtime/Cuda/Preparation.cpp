@@ -86,27 +86,25 @@ Executable::Impl::prepare(LoadedProgram &loaded,
   struct Work {
     const Variant *variant;
     LoadedVariant *code;
+    int32_t packedHeads;
     Tables tables;
   };
   std::vector<Work> work;
   std::vector<PreparedLaunch> launches;
   int64_t total = 0;
   for (auto [index, info] : llvm::enumerate(program.launches)) {
-    llvm::Expected<LaunchExtents> extents =
-        getLaunchExtents(info.grid, operands);
-    if (!extents)
-      return extents.takeError();
-    llvm::Expected<size_t> which =
-        chooseVariant(info, *extents, device, operands, options);
-    if (!which)
-      return which.takeError();
-    const Variant &variant = info.variants[*which];
+    llvm::Expected<LaunchChoice> choice =
+        chooseVariant(info, device, operands, options);
+    if (!choice)
+      return choice.takeError();
+    const Variant &variant = info.variants[choice->variant];
     PreparedLaunch &launch = launches.emplace_back();
-    launch.variant = *which;
+    launch.variant = choice->variant;
     if (llvm::none_of(variant.tables,
                       [](const TableInfo &info) { return info.isPrepared; }))
       continue;
-    llvm::Expected<LoadedVariant *> code = getVariant(loaded, index, *which);
+    llvm::Expected<LoadedVariant *> code =
+        getVariant(loaded, index, choice->variant);
     if (!code)
       return code.takeError();
     llvm::Expected<Tables> tables = Tables::layOut(
@@ -119,7 +117,9 @@ Executable::Impl::prepare(LoadedProgram &loaded,
             {number, tables->getBytes(number), DevicePtr(total)});
         total += tables->getRoom(number);
       }
-    work.push_back({&variant, *code, std::move(*tables)});
+    work.push_back({&variant, *code,
+                    countPackedHeads(choice->extents, variant.mostPackedHeads),
+                    std::move(*tables)});
   }
   RelaxedCapture relaxed(driver);
   llvm::Expected<DeviceBuffer> memory = DeviceBuffer::allocate(device, total);
@@ -142,6 +142,7 @@ Executable::Impl::prepare(LoadedProgram &loaded,
     BindingTarget target{device, own.code->id,
                          program.launches[launch - launches.begin()].grid,
                          own.tables.getOperands(), options.names};
+    target.packedHeads = own.packedHeads;
     target.firstTable = own.variant->firstTable;
     if (!program.scratch.empty())
       target.firstTable = std::min(target.firstTable, program.firstScratch);
