@@ -2,10 +2,13 @@
 
 #include "Folder.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace attn::tune;
@@ -13,19 +16,25 @@ namespace fs = llvm::sys::fs;
 
 static constexpr llvm::StringLiteral kPrefix = "attn-tune-";
 
-/// A descriptor of a folder that nobody else has locked, or -1.
-static int lock(const llvm::Twine &path) {
-  int fd = ::open(path.str().c_str(),
-                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+static int openFolder(const llvm::Twine &path) {
+  return ::open(path.str().c_str(),
+                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/// A descriptor of a folder of this user that nobody else has locked, or -1.
+static int lockOwn(const llvm::Twine &path) {
+  int fd = openFolder(path);
+  struct stat status;
+  if (fd >= 0 && (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid() ||
+                  ::flock(fd, LOCK_EX | LOCK_NB) != 0)) {
     ::close(fd);
     return -1;
   }
   return fd;
 }
 
-/// Removes the folders of processes that were killed. What cannot be removed,
-/// such as those of other users, stays.
+/// Removes the folders of processes of this user that were killed. What cannot
+/// be removed stays.
 static void removeStale(llvm::StringRef parent) {
   std::error_code code;
   for (fs::directory_iterator at(parent, code), end; !code && at != end;
@@ -33,7 +42,7 @@ static void removeStale(llvm::StringRef parent) {
     llvm::StringRef path = at->path();
     if (!llvm::sys::path::filename(path).starts_with(kPrefix))
       continue;
-    int fd = lock(path);
+    int fd = lockOwn(path);
     if (fd < 0)
       continue;
     // Between its making and its lock a folder is empty.
@@ -54,7 +63,15 @@ llvm::Error Folder::create() {
           fs::createUniqueDirectory(kPrefix.drop_back(), path))
     return llvm::createStringError("cannot make a folder to tune in: " +
                                    code.message());
-  fd = lock(path);
+  // Another tuning may have locked it for the moment in which it sees that the
+  // folder is empty.
+  fd = openFolder(path);
+  int code = -1;
+  while (fd >= 0 && (code = ::flock(fd, LOCK_EX)) != 0 && errno == EINTR)
+    ;
+  if (code != 0)
+    return llvm::createStringError("cannot lock the folder to tune in: " +
+                                   llvm::sys::StrError(errno));
   return llvm::Error::success();
 }
 

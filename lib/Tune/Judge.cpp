@@ -40,9 +40,9 @@ chooseRows(mlir::func::FuncOp function, llvm::ArrayRef<const Tensor *> inputs) {
   });
   bool isSampled =
       !walk.wasInterrupted() && function.getOps<mlir::func::CallOp>().empty();
-  if (!isSampled)
+  if (!isSampled || least * perElement * elements > kBudget)
     return std::nullopt;
-  return int64_t(std::max(least, kBudget / (perElement * elements)));
+  return int64_t(kBudget / (perElement * elements));
 }
 
 Error Judge::evaluate() {

@@ -13,7 +13,10 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <poll.h>
+#ifdef __linux__
 #include <sys/prctl.h>
+#endif
 #include <unistd.h>
 
 using namespace attn;
@@ -245,7 +248,13 @@ Expected<std::string> Worker::handle(llvm::StringRef command) {
 
 void tune::runWorker(int in, int out) {
   // A run that hangs does not outlive who asked for it.
+#ifdef __linux__
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  // Nor one whose answers nobody reads any more: who asked died before that.
+  pollfd reader = {out, 0, 0};
+  if (::poll(&reader, 1, 0) > 0 && (reader.revents & (POLLERR | POLLHUP)))
+    return;
   // What a driver or a library prints is no answer.
   if (out == STDOUT_FILENO) {
     out = ::dup(STDOUT_FILENO);
