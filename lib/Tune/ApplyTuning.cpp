@@ -11,6 +11,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNAPPLYTUNINGPASS
@@ -116,6 +117,10 @@ struct AttnApplyTuning
       getOperation().emitError("expects a tuning database as the option file");
       return signalPassFailure();
     }
+    if (llvm::any_of(extents, [](int64_t extent) { return extent < 0; })) {
+      getOperation().emitError("expects extents of 0 or more");
+      return signalPassFailure();
+    }
     llvm::Expected<tune::Database> database = tune::Database::read(file);
     auto entries =
         database
@@ -177,10 +182,19 @@ private:
       return entry.program != *hash;
     });
     for (const tune::Entry &entry : entries)
+      if (!extents.empty() && extents.size() != entry.bucket.size())
+        return function.emitError("expects ")
+               << entry.bucket.size() << " extents, but got " << extents.size();
+    for (const tune::Entry &entry : entries)
       if (entry.device != entries[0].device)
         return function.emitError("expects entries of one device, but got '")
                << entries[0].device << "' and '" << entry.device
                << "'; name one with the option device";
+    // Those of older versions tell nothing of other extents.
+    std::set<tune::Bucket> buckets;
+    llvm::erase_if(entries, [&](const tune::Entry &entry) {
+      return !buckets.insert(entry.bucket).second;
+    });
     std::string reason;
     const tune::Entry *entry =
         choose(entries, extents, !extents.empty(), reason);

@@ -24,6 +24,12 @@
 // PASS: PASS
 // USER: schedule<tile_m = 8, tile_n = 16, lanes = 4, unroll_m = 1, unroll_n = 4>
 
+// What an older version has found for the same extents is no other schedule.
+
+// RUN: cp %t/a.json %t/older.json
+// RUN: %python %S/Inputs/more_buckets.py %t/older.json older
+// RUN: attn-opt %s --attn-apply-tuning=file=%t/older.json | FileCheck %s
+
 // Where schedules differ, that for extents like those of the option, or the nearest.
 
 // RUN: %python %S/Inputs/more_buckets.py %t/a.json
@@ -33,6 +39,10 @@
 // RUN: attn-opt %s --attn-apply-tuning="file=%t/a.json extents=8" | FileCheck %s
 // RUN: attn-opt %s --attn-apply-tuning="file=%t/a.json extents=99999" --remarks-filter=attn --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=FAR
 // RUN: attn-opt %s --attn-apply-tuning="file=%t/a.json extents=8 device=cuda" --remarks-filter=attn --remark-format=emitRemark 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: not attn-opt %s --attn-apply-tuning="file=%t/a.json extents=8,128" 2>&1 | FileCheck %s --check-prefix=COUNT
+// RUN: not attn-opt %s --attn-apply-tuning="file=%t/a.json extents=-8" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// COUNT: error: expects 1 extents, but got 2
+// NEGATIVE: error: expects extents of 0 or more
 // DIFFER: Function=causal | Remark="schedules differ with the extents, which no option tells
 // LONG-LABEL: func private @inner
 // LONG: schedule<tile_m = 32, tile_n = 64, lanes = 4, unroll_m = 2, unroll_n = 4>

@@ -1,4 +1,5 @@
-"""Adds to an export an entry for 128 open extents, or one of another device."""
+"""Adds to an export an entry for 128 open extents, or one of another device; or
+with "older", one of the same extents and an older version."""
 
 import json
 import sys
@@ -7,7 +8,11 @@ path, *device = sys.argv[1:]
 with open(path) as file:
     content = json.load(file)
 more = dict(content["entries"][0])
-if device:
+if device == ["older"]:
+    more["version"] += ", older"
+    more["time"] -= 1
+    more["schedule"] = ""
+elif device:
     more["device"] = device[0]
 else:
     more["bucket"] = [14]
