@@ -266,6 +266,7 @@ Compilation::compileLaunch(mlir::ModuleOp module,
     cuda::Variant &variant = attempt.kernel.variant;
     static_cast<cuda::Costs &>(variant) = candidate;
     variant.ofLists = candidate.form->areRows;
+    variant.partlyRead = candidate.partlyRead;
     if (!attempt.note.empty())
       emitRemark(module.getLoc(), "no-ptxas", metadata.entry,
                  "the driver will compile the PTX, unchecked: " + attempt.note);

@@ -82,6 +82,34 @@ std::vector<CudaForm> attn::getCudaForms(mlir::ModuleOp module,
 // Schedules
 //===----------------------------------------------------------------------===//
 
+/// The argument of the function that an operand is, or -1.
+static int32_t getArgumentNumber(mlir::Value operand) {
+  while (auto cast = operand.getDefiningOp<mlir::tensor::CastOp>())
+    operand = cast.getSource();
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(operand);
+  return argument ? static_cast<int32_t>(argument.getArgNumber()) : -1;
+}
+
+/// What attentions read for the pairs that a mask or lists leave: keys, values
+/// and captures; gradients, which are sums over queries, the queries, too.
+static std::vector<int32_t>
+getPartlyRead(llvm::ArrayRef<AttentionLikeOpInterface> attentions) {
+  std::vector<int32_t> numbers;
+  for (AttentionLikeOpInterface op : attentions) {
+    if (op.getMask().empty() && !op.getSparsityAttr())
+      continue;
+    bool isGradient = llvm::isa<mlir::attn::AttentionGradOp>(*op);
+    auto style = llvm::cast<mlir::DestinationStyleOpInterface>(*op);
+    for (mlir::OpOperand *operand : style.getDpsInputOperands())
+      if (int32_t number = getArgumentNumber(operand->get());
+          number >= 0 && (isGradient || operand->get() != op->getOperand(0)))
+        numbers.push_back(number);
+  }
+  llvm::sort(numbers);
+  numbers.erase(llvm::unique(numbers), numbers.end());
+  return numbers;
+}
+
 /// The schedules of one form.
 static mlir::LogicalResult addCandidates(const CudaForm &form,
                                          const ScheduleTable &table,
@@ -91,6 +119,7 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     Candidate &candidate = candidates.emplace_back();
     static_cast<cuda::Costs &>(candidate) = form.costs;
     candidate.form = &form;
+    candidate.partlyRead = getPartlyRead(attentions);
     if (attentions.size() == 1 && !form.areRows &&
         mlir::attn::haveTiles(attentions[0]))
       candidate.pairOperations = mlir::attn::getPairOperations(
@@ -123,6 +152,7 @@ static mlir::LogicalResult addCandidates(const CudaForm &form,
     candidate.entryCost = form.costs.entryCost;
     candidate.tableCost = form.costs.tableCost;
     candidate.form = &form;
+    candidate.partlyRead = getPartlyRead(attention);
     candidate.schedule = schedule.schedule;
     // Small tiles are assembled last, as others take longer.
     candidate.registers =
@@ -169,14 +199,8 @@ cuda::ListsInfo attn::describeLists(mlir::ModuleOp module,
   module.walk([&](AttentionLikeOpInterface op) {
     if (!mlir::attn::hasKeyLists(op))
       return;
-    auto getNumber = [](mlir::Value operand) -> int32_t {
-      while (auto cast = operand.getDefiningOp<mlir::tensor::CastOp>())
-        operand = cast.getSource();
-      auto argument = llvm::dyn_cast<mlir::BlockArgument>(operand);
-      return argument ? static_cast<int32_t>(argument.getArgNumber()) : -1;
-    };
-    lists.rowsOperand = getNumber(op.getSparsityOperands()[0]);
-    lists.columnsOperand = getNumber(op.getSparsityOperands()[1]);
+    lists.rowsOperand = getArgumentNumber(op.getSparsityOperands()[0]);
+    lists.columnsOperand = getArgumentNumber(op.getSparsityOperands()[1]);
   });
   if (sparsity == mlir::attn::getSparsityFormName(SparsityForm::XFormers))
     lists.maxDensity = mlir::attn::kXFormersDensity;

@@ -130,6 +130,7 @@ static void describe(Archive &archive, Variant &variant) {
   archive("most_packed_heads", variant.mostPackedHeads);
   archive("persistent", variant.persistent);
   archive("of_lists", variant.ofLists);
+  archive("partly_read", variant.partlyRead);
   archive("params", variant.params);
   archive("first_table", variant.firstTable);
   archive("tables", variant.tables);

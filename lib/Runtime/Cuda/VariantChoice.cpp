@@ -252,7 +252,8 @@ double cuda::getLeastTime(const CudaProgram &program, const LaunchInfo &launch,
       used.insert(param.operand);
   double bytes = 0;
   for (auto [number, operand] : llvm::enumerate(operands)) {
-    if (!used.contains(static_cast<int32_t>(number)))
+    if (!used.contains(static_cast<int32_t>(number)) ||
+        llvm::is_contained(variant.partlyRead, static_cast<int32_t>(number)))
       continue;
     double size = double(getSize(static_cast<DType>(operand.dtype)));
     // What is the same for all indices is there once.

@@ -266,6 +266,11 @@ TEST(VariantChoiceTest, getLeastTime) {
   variant.typicalKeys = 1;
   strides[0] = 0;
   EXPECT_EQ(get(), 0.5);
+  // Nor is what a mask may leave unread.
+  variant.partlyRead = {0};
+  EXPECT_EQ(get(), 1.0 / 64);
+  variant.partlyRead = {};
+  EXPECT_EQ(get(), 0.5);
   variant.params[0].kind = ParamKind::Scalar;
   EXPECT_EQ(get(), 1.0 / 64);
 }

@@ -97,10 +97,10 @@ TEST(PackageTest, shapes) {
 TEST(PackageTest, errors) {
   EXPECT_EQ(getText(KernelPackage::fromBytes("")),
             "expects a kernel package, but got 0 bytes of something else");
-  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 2; }),
-            "expects a kernel package of version 3, but got version 2");
-  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 4; }),
-            "expects a kernel package of version 3, but got version 4");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 3; }),
+            "expects a kernel package of version 4, but got version 3");
+  EXPECT_EQ(getErrorOf([](json::Object &object) { object["version"] = 5; }),
+            "expects a kernel package of version 4, but got version 5");
   EXPECT_EQ(getErrorOf([](json::Object &object) { object.erase("shapes"); }),
             "missing value at metadata.shapes");
   EXPECT_EQ(getErrorOf([](json::Object &object) {

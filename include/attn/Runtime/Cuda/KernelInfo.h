@@ -199,6 +199,9 @@ struct Variant : Costs {
   bool persistent = false;
   /// Whether rows meet the keys of their lists, and no other.
   bool ofLists = false;
+  /// The operands of which a launch may leave elements unread, as a mask or
+  /// lists leave keys out.
+  std::vector<int32_t> partlyRead;
   std::vector<Param> params;
   /// Tables are operands too: the first one is operand `firstTable`, and no
   /// operand of the caller has its number or a greater one.
@@ -383,8 +386,8 @@ std::optional<double> getCost(const LaunchInfo &launch, const Variant &variant,
 
 /// The time in seconds that a launch with a variant takes at least on the GPU
 /// that `program` was compiled for: that of its products as a rule, or that of
-/// reading and writing each element of its operands once. 0 if neither is
-/// known.
+/// reading and writing each element of its operands once, but for those that
+/// it may read in part. 0 if neither is known.
 double getLeastTime(const CudaProgram &program, const LaunchInfo &launch,
                     const Variant &variant, const LaunchExtents &extents,
                     llvm::ArrayRef<TensorView> operands);

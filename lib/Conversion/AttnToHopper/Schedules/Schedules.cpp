@@ -186,11 +186,21 @@ double mlir::attn::getPairOperations(AttentionLikeOpInterface op,
                                      bool hasTypicalKeys) {
   auto queryKeyDim = double(op.getQueryKeyDim());
   auto valueDim = double(op.getValueDim());
-  // Scores and results; or scores, and the gradients of probabilities, of
-  // values, of queries and of keys.
-  double operations = isa<AttentionGradOp>(*op)
-                          ? 2 * (3 * queryKeyDim + 2 * valueDim)
-                          : 2 * (queryKeyDim + valueDim);
+  // Scores and results; or scores, the gradients of probabilities, and those
+  // that are asked for.
+  double operations = 2 * (queryKeyDim + valueDim);
+  if (auto gradient = dyn_cast<AttentionGradOp>(*op)) {
+    bool ofValuesAlone = llvm::all_of(
+        gradient.getWrt(), [](int64_t input) { return input == kGradValue; });
+    operations = 2 * queryKeyDim;
+    if (!ofValuesAlone)
+      operations += 2 * valueDim;
+    if (gradient.getOutOf(kGradValue))
+      operations += 2 * valueDim;
+    for (int64_t input : {kGradQuery, kGradKey})
+      if (gradient.getOutOf(input))
+        operations += 2 * queryKeyDim;
+  }
   ProgramFacts facts(op);
   if (facts.words || !facts.masked)
     return operations;
