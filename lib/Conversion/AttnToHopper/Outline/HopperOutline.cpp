@@ -418,28 +418,23 @@ LogicalResult Outliner::emitResult(const OutlinedResult &result,
   return success();
 }
 
-/// Whether a result can be staged in what another one was, some columns at a
-/// time.
-static bool isStagedIn(const TileAccess &result, Value staging) {
-  auto type = cast<hopper::TileType>(staging.getType());
-  return type.getElementType() == result.elementType &&
-         (type.getColumns() == result.columns ||
-          (type.getColumns() == hopper::kChunkColumns &&
-           result.columns > hopper::kChunkColumns));
+/// How many columns of a result are staged at a time, in memory of their own; 0
+/// for all, where there is not enough for that.
+int64_t Outliner::getStagedColumns(const TileAccess &result) {
+  // Where others than those that write read the queries, they may not have.
+  if (!residents.empty())
+    return schedule.getStrided()
+               ? result.columns
+               : std::min(result.columns, hopper::kChunkColumns);
+  return getStagingColumns(getTarget(function), schedule, query.columns,
+                           result.columns, getCaptureTypes());
 }
 
 /// The tile that a result is staged in: memory of its own, for some columns at
 /// a time where there is not enough for all, or that of the queries.
 Value Outliner::emitStaging(const TileAccess &result) {
-  int64_t columns =
-      getStagingColumns(getTarget(function), schedule, query.columns,
-                        result.columns, getCaptureTypes());
+  int64_t columns = getStagedColumns(result);
   auto type = cast<hopper::TileType>(queryTile.getType());
-  // Where others than those that write read the queries, they may not have.
-  if (!residents.empty() && schedule.getStrided())
-    columns = result.columns;
-  else if (!residents.empty())
-    columns = std::min(result.columns, hopper::kChunkColumns);
   if (columns == 0 && type.getColumns() == result.columns &&
       type.getElementType() == result.elementType &&
       getQueryPartition() == getResultPartition())
@@ -454,6 +449,15 @@ Value Outliner::emitStaging(const TileAccess &result) {
       hopper::TileType::get(builder.getContext(), schedule.getTileM(),
                             columns ? columns : result.columns,
                             result.elementType, schedule.getTileM()));
+}
+
+/// Whether the memory in which another result was staged serves this one.
+bool Outliner::isStagedIn(const TileAccess &result, Value staging) {
+  if (!staging || residents.empty())
+    return false;
+  auto type = cast<hopper::TileType>(staging.getType());
+  return type.getElementType() == result.elementType &&
+         type.getColumns() == getStagedColumns(result);
 }
 
 /// What becomes of a work tile is written.
@@ -490,8 +494,7 @@ LogicalResult Outliner::emitResults() {
       before = partition;
       staging = {};
     }
-    if (result.access &&
-        (!staging || residents.empty() || !isStagedIn(*result.access, staging)))
+    if (result.access && !isStagedIn(*result.access, staging))
       staging = emitStaging(*result.access);
     if (failed(emitResult(result, staging)))
       return failure();

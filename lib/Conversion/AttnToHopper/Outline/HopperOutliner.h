@@ -149,6 +149,8 @@ private:
                             SmallVectorImpl<Value> &ends);
   LogicalResult emitOnlineStep(OnlineStepOp step);
   FailureOr<Value> emitMask(MaskTileOp mask, Value scores);
+  int64_t getStagedColumns(const TileAccess &result);
+  bool isStagedIn(const TileAccess &result, Value staging);
   Value emitStaging(const TileAccess &result);
   FailureOr<Value> emitMask(Value scores, Value full,
                             function_ref<FailureOr<Value>()> emitPredicate);
