@@ -231,6 +231,15 @@ class Kernel:
                 # There is one schedule, and calls run with it.
                 pass
 
+    def _view_call(self, tensors, stream):
+        """The views of the inputs of a call, and the first tensor, its device and
+        the name of that. Tunes first where that is due."""
+        views = self._view_inputs(tensors, stream)
+        first = self._first_tensor(tensors, views)
+        if self._tuned is not None:
+            self._tune_once(tensors, views)
+        return views, *first
+
     def _own(self, handle):
         """Makes a handle the one of calls. Those before stay until the kernel
         goes, as calls in other threads may be running them."""
@@ -263,10 +272,7 @@ class Kernel:
         """
         _check_threads(threads)
         stream = _streams.to_handle(stream)
-        views = self._view_inputs(tensors, stream)
-        _, device, _ = self._first_tensor(tensors, views)
-        if self._tuned is not None:
-            self._tune_once(tensors, views)
+        views, _, device, _ = self._view_call(tensors, stream)
         if device[0] == _native.CUDA and self._on_cuda is not None:
             return self._on_cuda().prepare(*tensors, stream=stream)
         if stream is None and device[0] != _native.CPU:
@@ -292,10 +298,7 @@ class Kernel:
                 f" {type(prepared).__name__}"
             )
         stream = _streams.to_handle(stream)
-        views = self._view_inputs(tensors, stream)
-        first, device, device_name = self._first_tensor(tensors, views)
-        if self._tuned is not None:
-            self._tune_once(tensors, views)
+        views, first, device, device_name = self._view_call(tensors, stream)
         if device[0] == _native.CUDA and self._on_cuda is not None:
             kernel = self._on_cuda()
             return kernel.bind(
