@@ -17,6 +17,7 @@ import sys
 
 import numpy
 
+import gradients
 import grid
 import launch as launches
 import operations
@@ -301,50 +302,25 @@ def _program(options):
 
 def _gradients(options, q, k, v, do, dlse, captures, buckets):
     """In float64: o, lse, and the gradients."""
-    batches, heads, queries, dim = q.shape
-    group = heads // k.shape[1]
-    kk, vv = (
-        numpy.broadcast_to(numpy.repeat(t, group, 1), (batches, heads, *t.shape[2:]))
-        for t in (k, v)
-    )
-    scale = dim**-0.5
-    x = scale * q @ kk.swapaxes(2, 3)
-    b, h, i, j = numpy.indices(x.shape)
-    scores, slope = x, 1.0
+    b, h, i, j = numpy.indices((*q.shape[:3], k.shape[2]))
     reads = {form: _FORMS[form][3](b, h, i, j, buckets) for form in options.forms}
-    for form in options.forms:
-        for index in reads[form]:
-            value = captures[form][index]
-            if form == "temperature":
-                scores, slope = scores * value, value
-            elif form in _SLOPES:
-                scores = scores + value * (j & 7) / 4
-            elif form == "branch":
-                scores = scores + numpy.where(j < i, value, 0)
-            else:
-                scores = scores + value
-    allowed = _ALLOWED[options.mask](i, j)
-    scores = numpy.where(allowed, scores, -numpy.inf)
-    largest = scores.max(-1, keepdims=True, initial=-1e30)
-    p = numpy.exp(scores - largest)
-    sums = p.sum(-1, keepdims=True)
-    p = numpy.where(sums > 0, p / numpy.where(sums > 0, sums, 1), 0)
-    with numpy.errstate(divide="ignore"):
-        lse = (largest + numpy.log(sums))[..., 0]
-    o = p @ vv
-    delta = (do * o).sum(-1, keepdims=True) - dlse[..., None]
-    ds = p * (do @ vv.swapaxes(2, 3) - delta)
-    dx = ds * slope
 
-    def shared(t):
-        t = t.reshape(batches, k.shape[1], group, *t.shape[2:]).sum(2)
-        return t.sum(0, keepdims=True) if k.shape[0] != batches else t
+    def score(x):
+        scores, slope = x, 1.0
+        for form in options.forms:
+            for index in reads[form]:
+                value = captures[form][index]
+                if form == "temperature":
+                    scores, slope = scores * value, value
+                elif form in _SLOPES:
+                    scores = scores + value * (j & 7) / 4
+                elif form == "branch":
+                    scores = scores + numpy.where(j < i, value, 0)
+                else:
+                    scores = scores + value
+        return numpy.where(_ALLOWED[options.mask](i, j), scores, -numpy.inf), slope
 
-    found = {
-        "q": scale * dx @ kk,
-        "k": shared(scale * dx.swapaxes(2, 3) @ q),
-        "v": shared(p.swapaxes(2, 3) @ do),
-    }
+    o, lse, found, x, ds = gradients.differentiate(q, k, v, do, score, dlse)
     for form in options.forms:
         gradient = numpy.zeros(captures[form].shape)
         add = ds * x if form == "temperature" else ds

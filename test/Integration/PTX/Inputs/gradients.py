@@ -178,21 +178,19 @@ def _scores(variant, x, b, h, i, j, captures):
     return x, numpy.ones(x.shape), allowed
 
 
-def _gradients(variant, q, k, v, do, captures):
-    """In float64: o, lse, and the gradients."""
+def differentiate(q, k, v, do, score, dlse=None):
+    """The maths in float64: o, lse, the gradients of q, k and v, the scaled
+    products, and the gradients of scores. `score` makes of the products scores,
+    -inf for pairs that are not allowed, and their derivatives."""
     batches, heads, queries, dim = q.shape
     group = heads // k.shape[1]
     kk, vv = (
-        numpy.broadcast_to(
-            numpy.repeat(t, group, 1), (batches, heads, *t.shape[2:])
-        )
+        numpy.broadcast_to(numpy.repeat(t, group, 1), (batches, heads, *t.shape[2:]))
         for t in (k, v)
     )
     scale = dim**-0.5
     x = scale * q @ kk.swapaxes(2, 3)
-    b, h, i, j = numpy.indices(x.shape, sparse=True)
-    scores, slope, allowed = _scores(variant, x, b, h, i, j, captures)
-    scores = numpy.where(allowed, scores, -numpy.inf)
+    scores, slope = score(x)
     largest = scores.max(-1, keepdims=True, initial=-1e30)
     p = numpy.exp(scores - largest)
     sums = p.sum(-1, keepdims=True)
@@ -201,15 +199,32 @@ def _gradients(variant, q, k, v, do, captures):
         lse = (largest + numpy.log(sums))[..., 0]
     o = p @ vv
     delta = (do * o).sum(-1, keepdims=True)
-    dx = p * (do @ vv.swapaxes(2, 3) - delta) * slope
+    if dlse is not None:
+        delta = delta - dlse[..., None]
+    ds = p * (do @ vv.swapaxes(2, 3) - delta)
+    dx = ds * slope
 
     def shared(t):
         t = t.reshape(batches, k.shape[1], group, *t.shape[2:]).sum(2)
         return t.sum(0, keepdims=True) if k.shape[0] != batches else t
 
-    dq = scale * dx @ kk
-    dk = shared(scale * dx.swapaxes(2, 3) @ q)
-    return o, lse, {"q": dq, "k": dk, "v": shared(p.swapaxes(2, 3) @ do)}
+    found = {
+        "q": scale * dx @ kk,
+        "k": shared(scale * dx.swapaxes(2, 3) @ q),
+        "v": shared(p.swapaxes(2, 3) @ do),
+    }
+    return o, lse, found, x, ds
+
+
+def _gradients(variant, q, k, v, do, captures):
+    """In float64: o, lse, and the gradients."""
+
+    def score(x):
+        b, h, i, j = numpy.indices(x.shape, sparse=True)
+        scores, slope, allowed = _scores(variant, x, b, h, i, j, captures)
+        return numpy.where(allowed, scores, -numpy.inf), slope
+
+    return differentiate(q, k, v, do, score)[:3]
 
 
 def _check(name, found, expected):
