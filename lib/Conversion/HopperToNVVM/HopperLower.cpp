@@ -147,7 +147,7 @@ static LogicalResult convertOps(Kernel &kernel) {
                         populateSumPatterns,         populateProloguePatterns,
                         populateTilePatterns,        populatePingPongPatterns,
                         populateKeyUnionPatterns,    populateVectorPatterns,
-                        populateWorkPatterns})
+                        populateWorkPatterns,        populateDiagonalPatterns})
     populate(patterns);
   ConversionConfig config;
   // What is known of values would be lost.

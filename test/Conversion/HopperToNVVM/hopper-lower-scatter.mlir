@@ -4,9 +4,17 @@
 
 gpu.module @m {
   // Of 8 x 64 elements a thread has four. Words of an exact sum are 8 bytes: the lower and the upper half of a mantissa, and flags of what is not finite.
+  // What all threads of a warp that add would add to one address is summed first, which they find out by comparing with the first of them.
   // CHECK-LABEL: llvm.func @pairs
-  // CHECK-NOT: nvvm.shfl
-  // CHECK-COUNT-4: red.global.or.b64
+  // CHECK: %[[ADDING:.*]] = nvvm.vote.sync ballot
+  // CHECK: %[[FIRST:.*]] = llvm.call_intrinsic "llvm.cttz.i32"(%[[ADDING]]
+  // CHECK-COUNT-2: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[FIRST]]
+  // CHECK: %[[ALIKE:.*]] = nvvm.vote.sync all
+  // CHECK: scf.if %[[ALIKE]] -> (f32, i1)
+  // CHECK-COUNT-5: nvvm.shfl.sync bfly
+  // CHECK: red.global.or.b64
+  // CHECK-COUNT-3: nvvm.vote.sync all
+  // CHECK: red.global.or.b64
   // CHECK-NOT: red.global
   gpu.func @pairs(%words: memref<10x?x?xi64> {hopper.operand = 0 : i64}, %h: index {hopper.operand = 1 : i64}) kernel {
     hopper.warp_specialize partition @compute registers(240) {
@@ -62,6 +70,29 @@ gpu.module @m {
       %v = arith.constant dense<1.0> : vector<8x64xf32>
       %p = arith.constant dense<true> : vector<8x64xi1>
       hopper.scatter_add %v into %floats[%h] if %p : vector<8x64xf32>, memref<?xf32>, (index), vector<8x64xi1>
+    }
+    gpu.return
+  }
+
+  // A thread has four pairs of neighbours for each of two rows, and writes each at once; then it adds up a diagonal, 16 elements in an iteration.
+  // CHECK-LABEL: llvm.func @diagonals
+  // CHECK: nvvm.barrier
+  // CHECK-COUNT-16: llvm.store {{.*}} {alignment = 8 : i64} : vector<2xf32>
+  // CHECK-NOT: llvm.store
+  // CHECK: nvvm.barrier
+  // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32)
+  // CHECK-COUNT-16: llvm.load {{.*}} -> f32
+  // CHECK-NOT: llvm.load
+  // CHECK: nvvm.vote.sync all
+  // CHECK: red.global.add.u64
+  gpu.func @diagonals(%words: memref<10x?xi64> {hopper.operand = 0 : i64}) kernel {
+    %t = hopper.create_tile : !hopper.tile<4608xf32>
+    hopper.warp_specialize partition @compute registers(240) {
+      %v = arith.constant dense<1.0> : vector<64x64xf32>
+      %s = hopper.diagonal_sums %v via %t : vector<64x64xf32>, !hopper.tile<4608xf32> -> vector<1x128xf32>
+      %p = arith.constant dense<true> : vector<1x128xi1>
+      %i = hopper.iota : vector<1x128xindex>
+      hopper.scatter_add %s into %words[%i] if %p : vector<1x128xf32>, memref<10x?xi64>, (vector<1x128xindex>), vector<1x128xi1>
     }
     gpu.return
   }

@@ -93,3 +93,11 @@ func.func @sum(%m: memref<10x?xf32>, %i: index) -> f32 {
   %s = attn.exact_sum %m[%i] : memref<10x?xf32>
   return %s : f32
 }
+
+// -----
+
+func.func @diagonals(%x: vector<8x4xf32>) {
+  // expected-error @below {{'attn.sum_diagonals' op expects 12 sums of 'vector<8x4xf32>', but got 'vector<11xf32>'}}
+  %s = attn.sum_diagonals %x : vector<8x4xf32> -> vector<11xf32>
+  return
+}

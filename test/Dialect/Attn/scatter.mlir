@@ -39,3 +39,13 @@ func.func @shared(%x: vector<8x4xf32>, %p: vector<8x4xi1>, %h: index, %i: vector
   %s = attn.exact_sum %w[%h, %h] : memref<10x8x?xi64>
   return %s : f32
 }
+
+// One number for each diagonal, and one index.
+// CHECK-LABEL: func.func @diagonals
+// CHECK: %[[S:.+]] = attn.sum_diagonals %{{.+}} : vector<8x4xf32> -> vector<12xf32>
+// CHECK: attn.scatter exact %[[S]] into %{{.+}}[%{{.+}}] mask %{{.+}} : vector<12xf32>, memref<10x?xi64>, (vector<12xindex>), vector<12xi1>
+func.func @diagonals(%x: vector<8x4xf32>, %p: vector<12xi1>, %i: vector<12xindex>, %w: memref<10x?xi64>) {
+  %s = attn.sum_diagonals %x : vector<8x4xf32> -> vector<12xf32>
+  attn.scatter exact %s into %w[%i] mask %p : vector<12xf32>, memref<10x?xi64>, (vector<12xindex>), vector<12xi1>
+  return
+}

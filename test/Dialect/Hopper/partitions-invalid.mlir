@@ -650,7 +650,7 @@ func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: memref<?x?xi32>
 
 func.func @f(%v: vector<64x32xf32>, %p: vector<64x32xi1>, %m: memref<10xi64>) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{'hopper.scatter_add' op expects a multiple of 8 rows of 64 elements, but got 'vector<64x32xf32>'}}
+    // expected-error@+1 {{'hopper.scatter_add' op expects a multiple of 8 rows of 64 elements, or one of 128, but got 'vector<64x32xf32>'}}
     hopper.scatter_add %v into %m[] if %p : vector<64x32xf32>, memref<10xi64>, vector<64x32xi1>
   }
   return
@@ -702,6 +702,46 @@ func.func @f(%v: vector<64x64xf32>, %p: vector<64x64xi1>, %m: memref<10xi64>) {
   hopper.warp_specialize partition @load threads(1) {
     // expected-error@+1 {{'hopper.scatter_add' op expects a partition whose replicas have 128 threads, but got 1}}
     hopper.scatter_add %v into %m[] if %p : vector<64x64xf32>, memref<10xi64>, vector<64x64xi1>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<32x64xf32>, %t: !hopper.tile<4608xf32>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.diagonal_sums' op expects a vector of 64x64, but got 'vector<32x64xf32>'}}
+    %s = hopper.diagonal_sums %v via %t : vector<32x64xf32>, !hopper.tile<4608xf32> -> vector<1x128xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %t: !hopper.tile<4096xf32>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects a tile of 4608 f32, but got '!hopper.tile<4096xf32>'}}
+    %s = hopper.diagonal_sums %v via %t : vector<64x64xf32>, !hopper.tile<4096xf32> -> vector<1x128xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %t: !hopper.tile<4608xf32>) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects sums of 1x128, but got 'vector<1x64xf32>'}}
+    %s = hopper.diagonal_sums %v via %t : vector<64x64xf32>, !hopper.tile<4608xf32> -> vector<1x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %t: !hopper.tile<4608xf32>) {
+  hopper.warp_specialize partition @load threads(1) {
+    // expected-error@+1 {{'hopper.diagonal_sums' op expects a partition whose replicas have 128 threads, but got 1}}
+    %s = hopper.diagonal_sums %v via %t : vector<64x64xf32>, !hopper.tile<4608xf32> -> vector<1x128xf32>
   }
   return
 }

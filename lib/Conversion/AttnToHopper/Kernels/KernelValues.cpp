@@ -136,15 +136,29 @@ FailureOr<Value> KernelValues::computeStep(vector::StepOp step,
   Location loc = step.getLoc();
   VectorType type = getType(step.getType(), kind);
   Value iota = hopper::IotaOp::create(builder, loc, type);
-  // What is added to it is the first row of the warpgroup, but where there is
-  // one work tile, whose first row is 0.
-  if (kind == VectorKind::Key || (rowValue && !isWithinTile))
+  if (kind == VectorKind::Key)
     return iota;
-  Value size = arith::ConstantIndexOp::create(builder, loc, tileSize);
-  Value before = arith::SubIOp::create(
-      builder, loc, first, arith::MulIOp::create(builder, loc, tile, size));
-  Value rows = vector::BroadcastOp::create(builder, loc, type, before);
-  return arith::AddIOp::create(builder, loc, rows, iota).getResult();
+  Value start;
+  // What is added to positions is the first row of the warpgroup, but where
+  // there is one work tile, whose first row is 0.
+  if (!rowValue || isWithinTile) {
+    Value size = arith::ConstantIndexOp::create(builder, loc, tileSize);
+    start = arith::SubIOp::create(
+        builder, loc, first, arith::MulIOp::create(builder, loc, tile, size));
+  }
+  // Diagonals are counted from the last column on, which has the first ones.
+  if (kind == VectorKind::Diagonal) {
+    int64_t count = step.getType().getDimSize(0);
+    Value last = arith::ConstantIndexOp::create(
+        builder, loc, count - hopper::kWarpgroupThreads);
+    start = start ? arith::SubIOp::create(builder, loc, last, start) : last;
+  }
+  if (!start)
+    return iota;
+  return arith::AddIOp::create(
+             builder, loc,
+             vector::BroadcastOp::create(builder, loc, type, start), iota)
+      .getResult();
 }
 
 Value KernelValues::readTile(Value tile) {

@@ -42,8 +42,9 @@ VectorType TileValues::getType(VectorType type, VectorKind kind) {
   Type element = type.getElementType();
   constexpr int64_t queries = hopper::kWarpgroupRows;
   if (type.getRank() == 1)
-    return kind == VectorKind::Query
-               ? VectorType::get({1, queries}, element)
+    return kind == VectorKind::Query ? VectorType::get({1, queries}, element)
+           : kind == VectorKind::Diagonal
+               ? VectorType::get({1, hopper::kWarpgroupThreads}, element)
                : VectorType::get({type.getDimSize(0), 1}, element);
   // A column of keys stays one.
   if (type.getDimSize(1) == 1)

@@ -13,8 +13,10 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::attn {
-/// What a vector of rank 1 is along; those of rank 2 are along both.
-enum class VectorKind { Query, Key, Both };
+/// What a vector of rank 1 is along; those of rank 2 are along both. Of the
+/// diagonals of a tile, each thread of a warpgroup has one of those that its
+/// columns are in.
+enum class VectorKind { Query, Key, Both, Diagonal };
 } // namespace mlir::attn
 
 namespace llvm {

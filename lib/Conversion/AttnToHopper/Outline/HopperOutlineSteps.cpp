@@ -292,6 +292,8 @@ LogicalResult Outliner::emitStepOps(StepOp step) {
       result = emitOnlineStep(online);
     } else if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
       result = emitAccumulate(accumulate);
+    } else if (auto diagonals = dyn_cast<SumDiagonalsOp>(op)) {
+      result = emitSumDiagonals(diagonals);
     } else if (auto scatter = dyn_cast<ScatterOp>(op)) {
       result = emitScatter(scatter);
     } else if (auto mask = dyn_cast<MaskTileOp>(op);

@@ -150,6 +150,45 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
   return success();
 }
 
+/// Each warpgroup sums the diagonals of its own columns, through memory of its
+/// own.
+FailureOr<Value> Outliner::emitSumDiagonals(SumDiagonalsOp op) {
+  constexpr int64_t rows = hopper::kWarpgroupRows,
+                    floats = rows * hopper::kDiagonalStride;
+  ArrayRef<int64_t> shape = op.getTile().getType().getShape();
+  if (shape[0] != rows || shape[1] != schedule.getTileM())
+    return op.emitError("expects the diagonals of a tile of ")
+           << rows << "x" << schedule.getTileM() << " on a GPU";
+  FailureOr<Value> tile = values->getVector(op.getTile(), VectorKind::Both);
+  if (failed(tile))
+    return failure();
+  auto getType = [&](int64_t count) {
+    return hopper::TileType::get(builder.getContext(), floats, /*columns=*/0,
+                                 builder.getF32Type(), count * floats);
+  };
+  int64_t count = shape[1] / rows;
+  if (!diagonalTile) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&queryTile.getDefiningOp()
+                                          ->getParentOfType<gpu::GPUFuncOp>()
+                                          .getBody()
+                                          .front());
+    diagonalTile = hopper::CreateTileOp::create(
+        builder, loc,
+        hopper::TileType::get(builder.getContext(), count * floats,
+                              /*columns=*/0, builder.getF32Type(),
+                              count * floats));
+  }
+  Value own =
+      hopper::RowsOp::create(builder, loc, getType(count), diagonalTile,
+                             hopper::WarpgroupIdOp::create(builder, loc));
+  auto type =
+      VectorType::get({1, hopper::kWarpgroupThreads}, builder.getF32Type());
+  Value sums = hopper::DiagonalSumsOp::create(builder, loc, type, *tile, own);
+  values->map(op.getSums(), VectorKind::Diagonal, sums);
+  return sums;
+}
+
 /// Elements of a tile are added to those of a buffer that work tiles share.
 LogicalResult Outliner::emitScatter(ScatterOp op) {
   auto into = dyn_cast<MemRefType>(op.getInto().getType());
@@ -158,14 +197,16 @@ LogicalResult Outliner::emitScatter(ScatterOp op) {
     return op.emitError("expects elements that are added exactly, or to "
                         "disjoint elements, to a buffer that the function "
                         "allocates on a GPU");
-  FailureOr<Value> vector = values->getVector(op.getValues(), VectorKind::Both),
-                   mask = values->getVector(op.getMask(), VectorKind::Both);
+  // What is not a tile is of its diagonals.
+  VectorKind kind = VectorKind::Diagonal;
+  FailureOr<Value> vector = values->getVector(op.getValues(), kind),
+                   mask = values->getVector(op.getMask(), kind);
   if (failed(vector) || failed(mask))
     return failure();
   SmallVector<Value> indices;
   for (Value index : op.getIndices()) {
     FailureOr<Value> mapped = isa<VectorType>(index.getType())
-                                  ? values->getVector(index, VectorKind::Both)
+                                  ? values->getVector(index, kind)
                                   : values->getScalar(index);
     if (failed(mapped))
       return failure();

@@ -142,6 +142,7 @@ private:
   };
   FailureOr<AddingTurn> emitTurn(AccumulateOp op);
   LogicalResult emitAccumulate(AccumulateOp op);
+  FailureOr<Value> emitSumDiagonals(SumDiagonalsOp op);
   LogicalResult emitScatter(ScatterOp op);
   LogicalResult matchResidents();
   LogicalResult emitStepOps(StepOp step);
@@ -207,6 +208,8 @@ private:
   /// of the loop, and that of a work tile, which is a tile of the kernel, too.
   llvm::MapVector<Value, TileAccess> blocks;
   Value queries, queryTile;
+  /// What sums of diagonals go through, or null.
+  Value diagonalTile;
   TileAccess query;
   /// Other tiles of a work tile, and floats of a block.
   llvm::MapVector<Value, TileAccess> residents;

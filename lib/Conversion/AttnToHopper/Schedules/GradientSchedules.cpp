@@ -163,13 +163,23 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
                         {"dk"},     {"red", true}};
   const Place plain[] = {{"load_q"}, {"qk"}, {"exp"}, {"load_do"}, {"dp"},
                          {"dv"},     {"ds"}, {"dq"},  {"dk"},      {"red"}};
+  StringRef last = needsScores(gradient) ? "dp" : "dv";
   // Where pairs add to gradients of captures takes registers.
   if (hasCaptures(gradient) && dim <= 128) {
-    add(64, 64, 1, 216, 2, plain, {}, 3.0, 50.0e-3);
-    add(64, 64, 2, 240, 1, plain, {}, 5.0, 60.0e-3).isLastResort = true;
+    bool ofDiagonals = hasSumsOfDiagonals(gradient);
+    if (queryKeyDim == 128) {
+      if (!ofDiagonals)
+        add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 38.0e-3);
+      add(128, kDiagonalRows, 2, 240, 1, plain, {"exp", last}, 5.0, 42.0e-3);
+    } else {
+      if (dim <= 64 && !ofDiagonals)
+        add(128, 128, 2, 240, 1, plain, {}, 5.0, 24.0e-3);
+      add(64, kDiagonalRows, 1, 216, 2, plain, {}, 3.0, 30.0e-3);
+    }
+    add(64, kDiagonalRows, 2, 240, 1, plain, {}, 5.0, 60.0e-3).isLastResort =
+        true;
     return schedules;
   }
-  StringRef last = needsScores(gradient) ? "dp" : "dv";
   // Scores take the registers of that.
   bool isLate = op.getScore().empty() && gradient.getOutOf(kGradQuery);
   if (queryKeyDim == 128 && valueDim <= 128) {

@@ -65,6 +65,8 @@ static Elements lowerIota(hopper::IotaOp op, Operands<hopper::IotaOp>,
   SmallVector<IndexElement> list;
   if (fragment.layout == hopper::FragmentLayout::Rows) {
     list = {{b.thread.row, 0}, {b.thread.row, 8}};
+  } else if (fragment.layout == hopper::FragmentLayout::Threads) {
+    list = {{b.thread.inGroup, 0}};
   } else {
     Value first = arith::ShLIOp::create(b, b.thread.quad, b.i32(1));
     b.kernel.facts.bases[first] = {0, 6};

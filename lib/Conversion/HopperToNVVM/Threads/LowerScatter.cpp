@@ -1,8 +1,9 @@
 //===- LowerScatter.cpp - Elements that go each to one of a buffer --------===//
 //
 // Elements that go to one place, as no index depends on their row or column,
-// are summed first. Exact sums are integers: whoever adds first, the bits are
-// the same.
+// are summed first, and so are those of a warp that turn out to go to one.
+// Additions to one address take turns, and are what a kernel would wait for.
+// Exact sums are integers: whoever adds first, the bits are the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,8 @@ namespace {
 struct Addend {
   Value value, active;
   int64_t element;
+  /// Whether all threads of a warp add one.
+  bool isOfAll = false;
 };
 
 class Scatter {
@@ -48,7 +51,9 @@ private:
   SmallVector<Addend> getAddends();
   IndexElement getIndex(unsigned dim, int64_t element);
   void emitAdd(const Addend &addend);
+  void emitAdd(Value value, Value address);
   void emitExactAdd(Value value, Value address);
+  std::pair<Value, Value> joinWarp(Value value, Value active, Value address);
   Value getWord(Value address, Value number);
 
   hopper::ScatterAddOp op;
@@ -77,6 +82,8 @@ Scatter::sumElements(function_ref<bool(int64_t)> isIn) {
 /// column, an n, with the eight threads of a warp that have one place in quads.
 SmallVector<Addend> Scatter::getAddends() {
   bool ofRows = false, ofColumns = false;
+  if (type.layout == hopper::FragmentLayout::Threads)
+    return {{in.getVector()[0], in.getMask()[0], 0, /*isOfAll=*/true}};
   for (Value index : op.getIndices())
     if (auto shape = dyn_cast<ShapedType>(index.getType())) {
       ofRows |= shape.getDimSize(1) != 1;
@@ -85,7 +92,8 @@ SmallVector<Addend> Scatter::getAddends() {
   SmallVector<Addend> addends;
   if (ofRows && ofColumns) {
     for (auto [e, value, mask] : llvm::enumerate(in.getVector(), in.getMask()))
-      addends.push_back({value, mask, static_cast<int64_t>(e)});
+      addends.push_back(
+          {value, mask, static_cast<int64_t>(e), /*isOfAll=*/true});
   } else if (ofRows) {
     for (int64_t r : {0, 1}) {
       auto [sum, first] =
@@ -190,6 +198,53 @@ void Scatter::emitExactAdd(Value value, Value address) {
   });
 }
 
+/// What a thread adds if all those of a warp which do would add to one address:
+/// the first of them has the sum.
+std::pair<Value, Value> Scatter::joinWarp(Value value, Value active,
+                                          Value address) {
+  Type i32 = b.getI32Type();
+  Value lanes = b.i32(-1);
+  Value adding = NVVM::VoteSyncOp::create(b, i32, lanes, active,
+                                          NVVM::VoteSyncKind::ballot);
+  Value first = b.intrinsic(
+      "llvm.cttz.i32", {adding, arith::ConstantIntOp::create(b, 0, 1)}, i32);
+  Value number = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
+  Value isFirst = arith::ConstantIntOp::create(b, 1, 1);
+  for (int64_t shift : {0, 32}) {
+    Value half = arith::TruncIOp::create(
+        b, i32, arith::ShRUIOp::create(b, number, b.i64(shift)));
+    Value other = NVVM::ShflOp::create(b, i32, lanes, half, first, b.i32(31),
+                                       NVVM::ShflKind::idx, UnitAttr());
+    isFirst = arith::AndIOp::create(
+        b, isFirst,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, half, other));
+  }
+  Value isNone =
+      arith::XOrIOp::create(b, active, arith::ConstantIntOp::create(b, 1, 1));
+  Value areAlike = NVVM::VoteSyncOp::create(
+      b, b.getI1Type(), lanes, arith::OrIOp::create(b, isFirst, isNone),
+      NVVM::VoteSyncKind::all);
+  auto join = scf::IfOp::create(b, TypeRange{value.getType(), active.getType()},
+                                areAlike, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(join.thenBlock());
+  Value sum = sumOfLanes(arith::SelectOp::create(b, active, value, b.f32(0)),
+                         {1, 2, 4, 8, 16});
+  Value adds = arith::AndIOp::create(
+      b, active,
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.lane, first));
+  scf::YieldOp::create(b, ValueRange{sum, adds});
+  b.setInsertionPointToStart(join.elseBlock());
+  scf::YieldOp::create(b, ValueRange{value, active});
+  return {join.getResult(0), join.getResult(1)};
+}
+
+void Scatter::emitAdd(Value value, Value address) {
+  if (op.isExact())
+    return emitExactAdd(value, address);
+  b.asmOp("red.global.add.f32 [$0], $1;", "l,f", {address, value}, {});
+}
+
 void Scatter::emitAdd(const Addend &addend) {
   constexpr unsigned wordBytes = 8, floatBytes = 4;
   unsigned leading = op.isExact() ? 1 : 0;
@@ -208,13 +263,13 @@ void Scatter::emitAdd(const Addend &addend) {
     active = arith::AndIOp::create(b, active, isInside);
     position.push_back(at);
   }
-  b.ifThen(active, [&] {
-    if (op.isExact())
-      emitExactAdd(addend.value, b.getAddress(buffer, position, wordBytes));
-    else
-      b.asmOp("red.global.add.f32 [$0], $1;", "l,f",
-              {b.getAddress(buffer, position, floatBytes), addend.value}, {});
-  });
+  Value value = addend.value,
+        address = b.getAddress(buffer, position,
+                               op.isExact() ? wordBytes : floatBytes);
+  // Where elements are disjoint, threads have different ones anyway.
+  if (addend.isOfAll && op.isExact())
+    std::tie(value, active) = joinWarp(value, active, address);
+  b.ifThen(active, [&] { emitAdd(value, address); });
 }
 
 void Scatter::emit() {

@@ -133,6 +133,7 @@ void populateListPatterns(ThreadPatterns &patterns);
 void populateMatrixPatterns(ThreadPatterns &patterns);
 void populateSplitPatterns(ThreadPatterns &patterns);
 void populateReductionPatterns(ThreadPatterns &patterns);
+void populateDiagonalPatterns(ThreadPatterns &patterns);
 void populateScatterPatterns(ThreadPatterns &patterns);
 void populateStorePatterns(ThreadPatterns &patterns);
 void populateSumPatterns(ThreadPatterns &patterns);

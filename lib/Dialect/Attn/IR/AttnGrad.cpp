@@ -199,6 +199,15 @@ LogicalResult ScatterOp::verify() {
   return verifySumResult(*this, into, getResult());
 }
 
+LogicalResult SumDiagonalsOp::verify() {
+  ArrayRef<int64_t> shape = getTile().getType().getShape();
+  int64_t count = shape[0] + shape[1];
+  if (getSums().getType().getDimSize(0) == count)
+    return success();
+  return emitOpError("expects ") << count << " sums of " << getTile().getType()
+                                 << ", but got " << getSums().getType();
+}
+
 LogicalResult ExactSumOp::verify() {
   return verifyWords(*this, getWords().getType(), getIndices().size());
 }

@@ -10,10 +10,11 @@ using namespace mlir::attn::hopper;
 LogicalResult IotaOp::verify() {
   ShapedType type = getResult().getType();
   int64_t keys = type.getDimSize(0), queries = type.getDimSize(1);
-  if ((keys != 1 || queries != kWarpgroupRows) &&
-      (keys % 8 != 0 || queries != 1))
-    return emitOpError("expects positions of a multiple of 8 keys or of ")
-           << kWarpgroupRows << " queries, but got " << type;
+  bool isOne = queries == kWarpgroupRows || queries == kWarpgroupThreads;
+  if ((keys != 1 || !isOne) && (keys % 8 != 0 || queries != 1))
+    return emitOpError("expects positions of a multiple of 8 keys, of ")
+           << kWarpgroupRows << " queries, or of " << kWarpgroupThreads
+           << " threads, but got " << type;
   return success();
 }
 
@@ -152,13 +153,33 @@ LogicalResult ReduceAddOp::verify() {
   return verifyInWarpgroups(*this);
 }
 
+LogicalResult DiagonalSumsOp::verify() {
+  if (getVector().getType().getShape() !=
+      ArrayRef<int64_t>{kWarpgroupRows, kWarpgroupRows})
+    return emitOpError("expects a vector of ")
+           << kWarpgroupRows << "x" << kWarpgroupRows << ", but got "
+           << getVector().getType();
+  TileType tile = getTile().getType();
+  constexpr int64_t floats = kWarpgroupRows * kDiagonalStride;
+  if (!tile.isVector() || tile.getRows() != floats ||
+      !tile.getElementType().isF32())
+    return emitOpError("expects a tile of ")
+           << floats << " f32, but got " << tile;
+  if (getSums().getType().getShape() != ArrayRef<int64_t>{1, kWarpgroupThreads})
+    return emitOpError("expects sums of 1x")
+           << kWarpgroupThreads << ", but got " << getSums().getType();
+  return verifyInWarpgroups(*this);
+}
+
 LogicalResult ScatterAddOp::verify() {
   ShapedType vector = getVector().getType();
   auto memref = cast<MemRefType>(getMemref().getType());
-  int64_t rows = vector.getDimSize(0);
-  if (vector.getDimSize(1) != kWarpgroupRows || rows % 8 != 0)
+  int64_t rows = vector.getDimSize(0), columns = vector.getDimSize(1);
+  bool isOfThreads = rows == 1 && columns == kWarpgroupThreads;
+  if (!isOfThreads && (columns != kWarpgroupRows || rows % 8 != 0))
     return emitOpError("expects a multiple of 8 rows of ")
-           << kWarpgroupRows << " elements, but got " << vector;
+           << kWarpgroupRows << " elements, or one of " << kWarpgroupThreads
+           << ", but got " << vector;
   bool hasWords = isExact() && memref.getRank() > 0 &&
                   memref.getDimSize(0) == kExactSumWords;
   if (!memref.getElementType().isF32() && !hasWords)
@@ -171,9 +192,8 @@ LogicalResult ScatterAddOp::verify() {
            << rank << " indices, but got " << getIndices().size();
   for (Value index : getIndices()) {
     auto type = dyn_cast<ShapedType>(index.getType());
-    if (type &&
-        ((type.getDimSize(0) != 1 && type.getDimSize(0) != rows) ||
-         (type.getDimSize(1) != 1 && type.getDimSize(1) != kWarpgroupRows)))
+    if (type && ((type.getDimSize(0) != 1 && type.getDimSize(0) != rows) ||
+                 (type.getDimSize(1) != 1 && type.getDimSize(1) != columns)))
       return emitOpError("expects indices with the extents of the vector or 1, "
                          "but got ")
              << type << " for " << vector;

@@ -30,6 +30,8 @@ bool LayoutAttr::fits(ArrayRef<int64_t> shape) const {
     return n % columns == 0 && m == 1;
   case FragmentLayout::Partial:
     return n == parts && m == kWarpgroupRows;
+  case FragmentLayout::Threads:
+    return n == 1 && m == kWarpgroupThreads;
   }
   llvm_unreachable("all layouts are handled");
 }
@@ -183,8 +185,17 @@ FragmentLayout SplitBF16x3Op::getLayout(Value fragment) {
                                  : FragmentLayout::Accumulator;
 }
 
+/// Of one element for each thread, each m, or each n, or of a tile.
+static FragmentLayout getLayoutOfShape(ShapedType type) {
+  if (type.getDimSize(0) == 1)
+    return type.getDimSize(1) == kWarpgroupThreads ? FragmentLayout::Threads
+                                                   : FragmentLayout::Rows;
+  return type.getDimSize(1) == 1 ? FragmentLayout::Columns
+                                 : FragmentLayout::Accumulator;
+}
+
 FragmentLayout IotaOp::getLayout(Value) {
-  return getLayoutOfRows(getResult().getType(), FragmentLayout::Columns);
+  return getLayoutOfShape(getResult().getType());
 }
 
 FragmentLayout ReduceOp::getLayout(Value fragment) {
@@ -196,10 +207,11 @@ FragmentLayout ReduceOp::getLayout(Value fragment) {
 }
 
 FragmentLayout ScatterAddOp::getLayout(Value fragment) {
-  ArrayRef<int64_t> shape = cast<ShapedType>(fragment.getType()).getShape();
-  return shape[0] == 1   ? FragmentLayout::Rows
-         : shape[1] == 1 ? FragmentLayout::Columns
-                         : FragmentLayout::Accumulator;
+  return getLayoutOfShape(cast<ShapedType>(fragment.getType()));
+}
+
+FragmentLayout DiagonalSumsOp::getLayout(Value fragment) {
+  return getLayoutOfShape(cast<ShapedType>(fragment.getType()));
 }
 
 FragmentLayout AnyOp::getLayout(Value) { return FragmentLayout::Rows; }

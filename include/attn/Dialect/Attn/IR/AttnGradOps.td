@@ -207,6 +207,31 @@ def Attn_ScatterOp : Attn_Op<"scatter", [
   let hasVerifier = 1;
 }
 
+def Attn_SumDiagonalsOp : Attn_Op<"sum_diagonals", [Pure]> {
+  let summary = "the sums over the diagonals of a tile";
+  let description = [{
+    Of a tile of N x M elements the N + M sums
+
+    ```
+    result[d] = sum of tile[n, m] over all n, m with n - m + M = d
+    ```
+
+    in a fixed order; no element has `d = 0`. Elements that go to one place where their row and column differ by the same are added to memory as one number.
+
+    Example:
+
+    ```mlir
+    %s = attn.sum_diagonals %x : vector<64x64xf32> -> vector<128xf32>
+    ```
+
+    Errors: a tile of other than two dimensions; a result of other elements, or of another extent.
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [F32]>:$tile);
+  let results = (outs VectorOfRankAndType<[1], [F32]>:$sums);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($sums)";
+  let hasVerifier = 1;
+}
+
 def Attn_ExactSumOp : Attn_Op<"exact_sum", [MemoryEffects<[MemRead]>]> {
   let summary = "read a sum that attn.scatter exact has made";
   let description = [{

@@ -1,4 +1,4 @@
-//===- GradientSteps.h - Steps of gradients that come in parts --*- C++ -*-===//
+//===- GradientSteps.h - What schedules of gradients depend on -*- C++ -*-===//
 
 #ifndef ATTN_DIALECT_ATTN_TRANSFORMS_GRADIENTSTEPS_H
 #define ATTN_DIALECT_ATTN_TRANSFORMS_GRADIENTSTEPS_H
@@ -11,6 +11,14 @@ namespace mlir::attn {
 /// them where they are more than registers hold besides dk or dv. The steps
 /// `dq` and `red` are `dq0`, `red0`, `dq1` and so on then.
 int64_t getColumnsAtOnce(AttentionGradOp op);
+
+/// How many queries a tile has where what it adds to the gradient of a capture
+/// is summed by diagonals first.
+inline constexpr int64_t kDiagonalRows = 64;
+
+/// Whether an index of what the adjoint adds varies, but is the same for all
+/// pairs whose distance is.
+bool hasSumsOfDiagonals(AttentionGradOp op);
 
 } // namespace mlir::attn
 

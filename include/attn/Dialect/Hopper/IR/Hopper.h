@@ -29,6 +29,10 @@ inline constexpr int64_t kMaxPosition = int64_t(1) << 30;
 /// The queries of a warpgroup: the rows of one matrix instruction.
 inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kWarpThreads = 32;
+inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
+/// Floats of a row of the tile that hopper.diagonal_sums uses: pairs of eight
+/// rows are in banks of their own.
+inline constexpr int64_t kDiagonalStride = kWarpgroupRows + 8;
 /// Products that may be under way behind one that is waited for.
 inline constexpr int64_t kMostInFlight = 7;
 /// Blocks that have codes start at multiples of this.

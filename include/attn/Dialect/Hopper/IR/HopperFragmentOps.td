@@ -30,7 +30,7 @@ def Hopper_BroadcastOp : Hopper_Op<"broadcast", [Pure]> {
 def Hopper_IotaOp : Hopper_Op<"iota", [Hopper_OwnLayouts, Pure]> {
   let summary = "positions within a vector";
   let description = [{
-    `0, 1, ...` along the keys for `vector<N x 1 x index>`, along the queries for `vector<1 x 64 x index>`.
+    `0, 1, ...` along the keys for `vector<N x 1 x index>`, along the queries for `vector<1 x 64 x index>`, and over the threads for `vector<1 x 128 x index>`.
 
     ```mlir
     %i = hopper.iota : vector<128x1xindex>
@@ -233,6 +233,26 @@ def Hopper_ReduceAddOp : Hopper_Op<"reduce_add", [
   let hasVerifier = 1;
 }
 
+def Hopper_DiagonalSumsOp : Hopper_Op<"diagonal_sums", [
+    Hopper_OwnLayouts, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the sums over the diagonals of what a warpgroup holds";
+  let description = [{
+    `result[0, d] = sum of vector[n, m] over all n, m with n - m + 64 = d`, which thread d has, in a fixed order. The vector goes through the tile, of 64 rows of 72 floats, which no other warpgroup uses.
+
+    ```mlir
+    %s = hopper.diagonal_sums %v via %t : vector<64x64xf32>, !hopper.tile<4608xf32> -> vector<1x128xf32>
+    ```
+
+    Errors: another vector than one of 64 x 64; another tile or result; outside of a partition of warpgroups.
+  }];
+  let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, Hopper_TileType:$tile);
+  let results = (outs Hopper_FragmentOf<[F32]>:$sums);
+  let assemblyFormat = [{
+    $vector `via` $tile attr-dict `:` type($vector) `,` type($tile) `->` type($sums)
+  }];
+  let hasVerifier = 1;
+}
+
 def Hopper_ScatterAddOp : Hopper_Op<"scatter_add", [
     Hopper_OwnLayouts, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "add each element that a warpgroup holds to one of a buffer";
@@ -242,7 +262,8 @@ def Hopper_ScatterAddOp : Hopper_Op<"scatter_add", [
     `memref[i_0[n, m], i_1[n, m], ...] += vector[n, m]`
 
     An index is a number, or a fragment with an extent of 1 along what it does not depend on. Where no index depends on `n`, or on `m`, the elements along that are summed
-    first, in registers and by shuffles, in f32 and in a fixed order: one addition is left for 64 `m`, for each `n` and warp, or for a warp.
+    first, in registers and by shuffles, in f32 and in a fixed order: one addition is left for 64 `m`, for each `n` and warp, or for a warp. Of 128 numbers, each thread adds its own.
+    What all threads of a warp add to one element at run time is summed first as well.
 
     A buffer of i64 has the words of exact sums, as `attn.scatter exact` has them, without an index for its first dimension: integers are added atomically, in any order.
     One of f32 is added to by atomic operations as well, so that its sums are the same each time only where no two elements go to the same one.
@@ -252,7 +273,7 @@ def Hopper_ScatterAddOp : Hopper_Op<"scatter_add", [
     hopper.scatter_add %v into %sums[%i, %j] if %p : vector<64x64xf32>, memref<?x?xf32>, (vector<64x1xindex>, vector<1x64xindex>), vector<64x64xi1>
     ```
 
-    Errors: a vector of other than 64 columns, or of a number of rows that is not a multiple of 8; indices or a mask of other shapes; a buffer of other elements than f32 and
+    Errors: a vector of other than 64 columns and a multiple of 8 rows, or 128 columns and one row; indices or a mask of other shapes; a buffer of other elements than f32 and
     words; a number of indices other than its rank, or than that less one; outside of a partition of warpgroups.
   }];
   let arguments = (ins Hopper_FragmentOf<[F32]>:$vector, AnyMemRef:$memref,

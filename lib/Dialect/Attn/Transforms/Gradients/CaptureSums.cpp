@@ -2,8 +2,10 @@
 
 #include "CaptureSums.h"
 #include "Adjoints.h"
+#include "Diagonals.h"
 #include "Tiles/TileOps.h"
 #include "WorkerLoop.h"
+#include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -79,9 +81,12 @@ SmallVector<CaptureSum> mlir::attn::emitCaptureSums(OpBuilder &builder,
 
 /// What is left to add of a tile, for the mode and the dimensions along which
 /// indices vary.
-static StringRef describeForm(ScatterMode mode, TileKind kind) {
+static StringRef describeForm(ScatterMode mode, TileKind kind,
+                              bool isOfDiagonals) {
   if (mode == ScatterMode::Disjoint)
     return "one addition for each pair, to an element of its own";
+  if (isOfDiagonals)
+    return "an exact sum of one number for each tile and diagonal";
   switch (kind) {
   case TileKind::Uniform:
     return "an exact sum of one number for each tile and warp";
@@ -95,37 +100,68 @@ static StringRef describeForm(ScatterMode mode, TileKind kind) {
   llvm_unreachable("all kinds are handled");
 }
 
-void mlir::attn::emitScatter(OpBuilder &builder, const CaptureSum &sum,
-                             ContributeOp op, TileValue active,
-                             RegionVectorizer &vectorizer, int64_t numRows,
-                             int64_t numColumns) {
+/// The sums of diagonals.
+static LogicalResult emitScatterOfDiagonals(OpBuilder &builder,
+                                            const CaptureSum &sum,
+                                            ContributeOp op, Value values,
+                                            Value active,
+                                            const ContributingTile &tile) {
   Location loc = op.getLoc();
-  SmallVector<Value> indices;
+  int64_t count = tile.numRows + tile.numColumns;
+  FailureOr<SmallVector<Value>> indices =
+      emitDiagonalIndices(builder, op, count, tile.getDiagonals());
+  if (failed(indices))
+    return failure();
+  Value counted =
+      arith::SelectOp::create(builder, loc, active, values,
+                              createFloat(builder, loc, values.getType(), 0));
+  Value sums = SumDiagonalsOp::create(
+      builder, loc, VectorType::get({count}, builder.getF32Type()), counted);
+  auto all = DenseElementsAttr::get(
+      VectorType::get({count}, builder.getI1Type()), /*value=*/true);
+  ScatterOp::create(builder, loc, Type(), sum.mode, sums, sum.buffer, *indices,
+                    arith::ConstantOp::create(builder, loc, all));
+  return success();
+}
+
+LogicalResult mlir::attn::emitScatter(OpBuilder &builder, const CaptureSum &sum,
+                                      ContributeOp op, TileValue active,
+                                      RegionVectorizer &vectorizer,
+                                      const ContributingTile &tile) {
+  Location loc = op.getLoc();
   TileKind all = TileKind::Uniform;
-  for (Value operand : op.getIndices()) {
-    TileValue index = vectorizer.get(operand);
-    all = join(all, index.kind);
-    Value value = index.value;
-    // Along what it does not depend on, there is one.
-    if (index.kind == TileKind::Query || index.kind == TileKind::Key) {
-      bool isOfRows = index.kind == TileKind::Key;
-      auto type =
-          VectorType::get({isOfRows ? numRows : 1, isOfRows ? 1 : numColumns},
-                          builder.getIndexType());
-      value = vector::ShapeCastOp::create(builder, loc, type, value);
-    }
-    indices.push_back(value);
-  }
+  for (Value operand : op.getIndices())
+    all = join(all, vectorizer.get(operand).kind);
+  bool isOfDiagonals = sum.mode == ScatterMode::Exact &&
+                       tile.numRows == kDiagonalRows && isByDiagonal(op);
   remark::passed(op.getLoc(), remark::RemarkOpts::name("capture-gradient")
                                   .category(kRemarkCategory)
                                   .function(getFunctionName(
                                       op->getParentOfType<AttentionGradOp>())))
       << remark::add("gradient of capture {0}: {1}", sum.capture,
-                     describeForm(sum.mode, all).str());
-  ScatterOp::create(
-      builder, loc, Type(), sum.mode,
-      vectorizer.broadcast(vectorizer.get(op.getValue()), TileKind::Tile),
-      sum.buffer, indices, vectorizer.broadcast(active, TileKind::Tile));
+                     describeForm(sum.mode, all, isOfDiagonals).str());
+  Value values =
+            vectorizer.broadcast(vectorizer.get(op.getValue()), TileKind::Tile),
+        mask = vectorizer.broadcast(active, TileKind::Tile);
+  if (isOfDiagonals)
+    return emitScatterOfDiagonals(builder, sum, op, values, mask, tile);
+  SmallVector<Value> indices;
+  for (Value operand : op.getIndices()) {
+    TileValue index = vectorizer.get(operand);
+    Value value = index.value;
+    // Along what it does not depend on, there is one.
+    if (index.kind == TileKind::Query || index.kind == TileKind::Key) {
+      bool isOfRows = index.kind == TileKind::Key;
+      auto type = VectorType::get(
+          {isOfRows ? tile.numRows : 1, isOfRows ? 1 : tile.numColumns},
+          builder.getIndexType());
+      value = vector::ShapeCastOp::create(builder, loc, type, value);
+    }
+    indices.push_back(value);
+  }
+  ScatterOp::create(builder, loc, Type(), sum.mode, values, sum.buffer, indices,
+                    mask);
+  return success();
 }
 
 Value mlir::attn::emitCaptureGradient(OpBuilder &builder, AttentionGradOp op,

@@ -28,11 +28,19 @@ struct CaptureSum {
 /// Emits the buffers of all captures whose gradients are wanted.
 SmallVector<CaptureSum> emitCaptureSums(OpBuilder &builder, AttentionGradOp op);
 
-/// Adds what a contribution is on a tile of `numRows` by `numColumns` where
-/// `active` holds.
-void emitScatter(OpBuilder &builder, const CaptureSum &sum, ContributeOp op,
-                 TileValue active, RegionVectorizer &vectorizer,
-                 int64_t numRows, int64_t numColumns);
+/// A tile of queries by keys.
+struct ContributingTile {
+  int64_t numRows, numColumns;
+  /// The arguments of the adjoint for each diagonal, with i where it begins at
+  /// the first key; without the score and its gradient.
+  function_ref<SmallVector<TileValue>()> getDiagonals;
+};
+
+/// Adds what a contribution is on a tile where `active` holds.
+LogicalResult emitScatter(OpBuilder &builder, const CaptureSum &sum,
+                          ContributeOp op, TileValue active,
+                          RegionVectorizer &vectorizer,
+                          const ContributingTile &tile);
 
 /// Emits the loop that makes a gradient of its sums.
 Value emitCaptureGradient(OpBuilder &builder, AttentionGradOp op,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Adjoints.h"
+#include "Diagonals.h"
 #include "GradientLoop.h"
 #include "Tiles/TileScores.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
@@ -234,15 +235,28 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
     Value ds = arith::MulFOp::create(builder, loc, wide, difference);
     if (!hasScore)
       return SmallVector<Value>{ds};
+    // Diagonal d has the queries that are d - numOwn behind their keys.
+    auto getDiagonals = [&]() {
+      SmallVector<TileValue> arguments = {{}, {}};
+      llvm::append_range(arguments, getArguments(first));
+      Value begin = arith::SubIOp::create(builder, loc, first,
+                                          createIndex(builder, loc, numOwn));
+      arguments[kAdjointQueries] = {emitPositions(begin, 2, numOther + numOwn),
+                                    TileKind::Key};
+      arguments[kAdjointKeys] = {withOffset(own.row, 3)};
+      return arguments;
+    };
+    LogicalResult contributed = success();
     auto contribute = [&](ContributeOp contribution, TileValue active,
                           RegionVectorizer &reverse) {
       for (const CaptureSum &sum : shared->captures)
-        if (sum.capture == contribution.getCaptureNumber())
-          emitScatter(builder, sum, contribution, active, reverse, numOther,
-                      numOwn);
+        if (sum.capture == contribution.getCaptureNumber() &&
+            failed(emitScatter(builder, sum, contribution, active, reverse,
+                               {numOther, numOwn, getDiagonals})))
+          contributed = failure();
     };
     FailureOr<Value> dx = emitAdjoint(first, x, wide, ds, contribute);
-    if (failed(dx))
+    if (failed(dx) || failed(contributed))
       return failure();
     return needsProducts ? SmallVector<Value>{*dx} : SmallVector<Value>();
   };
