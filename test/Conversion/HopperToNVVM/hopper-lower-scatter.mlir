@@ -27,11 +27,11 @@ gpu.module @m {
     gpu.return
   }
 
-  // Two rows, over the four threads of a quad.
+  // Two rows, over the four threads of a quad, of which each takes one half of what the other has: two add.
   // CHECK-LABEL: llvm.func @rows
-  // CHECK-COUNT-4: nvvm.shfl
+  // CHECK-COUNT-2: nvvm.shfl
   // CHECK-NOT: nvvm.shfl
-  // CHECK-COUNT-2: red.global.or.b64
+  // CHECK: red.global.or.b64
   // CHECK-NOT: red.global
   gpu.func @rows(%words: memref<10x?xi64> {hopper.operand = 0 : i64}) kernel {
     hopper.warp_specialize partition @compute registers(240) {
@@ -45,9 +45,9 @@ gpu.module @m {
 
   // Two columns, over the eight threads of a warp with the same ones.
   // CHECK-LABEL: llvm.func @columns
-  // CHECK-COUNT-6: nvvm.shfl
+  // CHECK-COUNT-3: nvvm.shfl
   // CHECK-NOT: nvvm.shfl
-  // CHECK-COUNT-2: red.global.or.b64
+  // CHECK: red.global.or.b64
   // CHECK-NOT: red.global
   gpu.func @columns(%words: memref<10x?xi64> {hopper.operand = 0 : i64}) kernel {
     hopper.warp_specialize partition @compute registers(240) {

@@ -15,11 +15,10 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-/// What a thread adds, where a condition holds, to where its element of number
-/// `element` goes.
+/// What a thread adds, where a condition holds, at these indices.
 struct Addend {
   Value value, active;
-  int64_t element;
+  SmallVector<IndexElement> indices;
   /// Whether all threads of a warp add one.
   bool isOfAll = false;
 };
@@ -35,9 +34,14 @@ public:
 
 private:
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value isEqual(Value number, int64_t other) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
-                                 b.i32(other));
+  Value hasLaneBit(int64_t bit) {
+    return arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne,
+        arith::AndIOp::create(b, b.thread.lane, b.i32(bit)), b.i32(0));
+  }
+  Value hasNoLaneBit(int64_t bit) {
+    return arith::XOrIOp::create(b, hasLaneBit(bit),
+                                 arith::ConstantIntOp::create(b, 1, 1));
   }
   /// The sum over lanes whose numbers differ in these bits.
   Value sumOfLanes(Value value, ArrayRef<int64_t> bits) {
@@ -45,11 +49,14 @@ private:
       value = add(value, b.shuffle(value, lanes));
     return value;
   }
-  /// The sum of those elements of a thread for which `isIn` holds, with the
-  /// number of the first one.
-  std::pair<Value, int64_t> sumElements(function_ref<bool(int64_t)> isIn);
+  Value takeOwn(SmallVector<Value> values, ArrayRef<int64_t> bits,
+                bool areSummed);
+  /// The sum of those elements of a thread for which `isIn` holds.
+  Value sumElements(function_ref<bool(int64_t)> isIn);
   SmallVector<Addend> getAddends();
-  IndexElement getIndex(unsigned dim, int64_t element);
+  SmallVector<IndexElement> getIndices(int64_t element);
+  SmallVector<IndexElement> getIndices(int64_t first, int64_t count,
+                                       ArrayRef<int64_t> bits);
   void emitAdd(const Addend &addend);
   void emitAdd(Value value, Value address);
   void emitExactAdd(Value value, Value address);
@@ -64,18 +71,41 @@ private:
 };
 } // namespace
 
-std::pair<Value, int64_t>
-Scatter::sumElements(function_ref<bool(int64_t)> isIn) {
+Value Scatter::sumElements(function_ref<bool(int64_t)> isIn) {
   Value sum, zero = b.f32(0);
-  int64_t first = -1;
   for (auto [e, value, mask] : llvm::enumerate(in.getVector(), in.getMask())) {
     if (!isIn(e))
       continue;
     Value counted = arith::SelectOp::create(b, mask, value, zero);
     sum = sum ? add(sum, counted) : counted;
-    first = first < 0 ? e : first;
   }
-  return {sum, first};
+  return sum;
+}
+
+/// Of a power of two of values that one whose number is that of the lane in
+/// `bits`, the first of which is the lowest; sums over all lanes that differ in
+/// these, each half of whose values the other one takes.
+Value Scatter::takeOwn(SmallVector<Value> values, ArrayRef<int64_t> bits,
+                       bool areSummed) {
+  for (int64_t bit : bits) {
+    if (values.size() == 1) {
+      if (areSummed)
+        values = {sumOfLanes(values.front(), bit)};
+      continue;
+    }
+    Value isOdd = hasLaneBit(bit);
+    SmallVector<Value> own;
+    for (size_t number = 0; number < values.size(); number += 2) {
+      Value even = values[number], odd = values[number + 1];
+      Value kept = arith::SelectOp::create(b, isOdd, odd, even);
+      if (areSummed)
+        kept = add(
+            kept, b.shuffle(arith::SelectOp::create(b, isOdd, even, odd), bit));
+      own.push_back(kept);
+    }
+    values = std::move(own);
+  }
+  return values.front();
 }
 
 /// A row of the matrix instruction, an m, is with the four threads of a quad; a
@@ -83,7 +113,8 @@ Scatter::sumElements(function_ref<bool(int64_t)> isIn) {
 SmallVector<Addend> Scatter::getAddends() {
   bool ofRows = false, ofColumns = false;
   if (type.layout == hopper::FragmentLayout::Threads)
-    return {{in.getVector()[0], in.getMask()[0], 0, /*isOfAll=*/true}};
+    return {{in.getVector()[0], in.getMask()[0], getIndices(0),
+             /*isOfAll=*/true}};
   for (Value index : op.getIndices())
     if (auto shape = dyn_cast<ShapedType>(index.getType())) {
       ofRows |= shape.getDimSize(1) != 1;
@@ -92,46 +123,74 @@ SmallVector<Addend> Scatter::getAddends() {
   SmallVector<Addend> addends;
   if (ofRows && ofColumns) {
     for (auto [e, value, mask] : llvm::enumerate(in.getVector(), in.getMask()))
-      addends.push_back(
-          {value, mask, static_cast<int64_t>(e), /*isOfAll=*/true});
+      addends.push_back({value, mask, getIndices(e), /*isOfAll=*/true});
   } else if (ofRows) {
-    for (int64_t r : {0, 1}) {
-      auto [sum, first] =
-          sumElements([&](int64_t e) { return type.getRow(e) == r; });
-      addends.push_back(
-          {sumOfLanes(sum, {1, 2}), isEqual(b.thread.quad, r), first});
-    }
+    // Two of four threads have a row each.
+    SmallVector<Value> sums;
+    for (int64_t r : {0, 1})
+      sums.push_back(
+          sumElements([&](int64_t e) { return type.getRow(e) == r; }));
+    constexpr int64_t bits[] = {1, 2}, second = 2;
+    addends.push_back({takeOwn(sums, bits, /*areSummed=*/true),
+                       hasNoLaneBit(bits[1]), getIndices(0, second, bits)});
   } else if (ofColumns) {
-    Value inWarp = arith::ShRUIOp::create(b, b.thread.lane, b.i32(2));
-    constexpr int64_t numRows = 8;
-    for (int64_t c = 0, count = type.getNumRegisters() / 2; c < count; ++c) {
-      auto [sum, first] =
-          sumElements([&](int64_t e) { return type.getColumn(e) == c; });
-      addends.push_back(
-          {sumOfLanes(sum, {4, 8, 16}), isEqual(inWarp, c % numRows), first});
+    constexpr int64_t numLanes = 8, bits[] = {4, 8, 16};
+    int64_t count = type.getNumRegisters() / 2;
+    for (int64_t first = 0; first < count; first += numLanes) {
+      int64_t number = std::min(numLanes, count - first);
+      // What makes a power of two of them are zeros, which are not added.
+      SmallVector<Value> sums(llvm::PowerOf2Ceil(number), b.f32(0));
+      for (int64_t c = 0; c < number; ++c)
+        sums[c] = sumElements(
+            [&](int64_t e) { return type.getColumn(e) == first + c; });
+      Value isOne = arith::ConstantIntOp::create(b, 1, 1);
+      for (auto [place, bit] : llvm::enumerate(bits))
+        if ((size_t(1) << place) >= sums.size())
+          isOne = arith::AndIOp::create(b, isOne, hasNoLaneBit(bit));
+      addends.push_back({takeOwn(sums, bits, /*areSummed=*/true), isOne,
+                         getIndices(first, number, bits)});
     }
   } else {
-    auto [sum, first] = sumElements([](int64_t) { return true; });
-    addends.push_back(
-        {sumOfLanes(sum, {1, 2, 4, 8, 16}), isEqual(b.thread.lane, 0), first});
+    Value sum = sumElements([](int64_t) { return true; });
+    addends.push_back({sumOfLanes(sum, {1, 2, 4, 8, 16}),
+                       arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                             b.thread.lane, b.i32(0)),
+                       getIndices(0)});
   }
   return addends;
 }
 
-IndexElement Scatter::getIndex(unsigned dim, int64_t element) {
-  ValueRange registers = in.getIndices()[dim];
-  std::optional<Fragment> fragment =
-      Fragment::get(op.getIndices()[dim].getType());
-  if (!fragment)
-    return b.getIndex(registers.front());
-  switch (fragment->layout) {
-  case hopper::FragmentLayout::Rows:
-    return b.getIndex(registers[type.getRow(element)]);
-  case hopper::FragmentLayout::Columns:
-    return b.getIndex(registers[type.getColumn(element)]);
-  default:
-    return b.getIndex(registers[element]);
+/// Those of an element.
+SmallVector<IndexElement> Scatter::getIndices(int64_t element) {
+  SmallVector<IndexElement> indices;
+  for (auto [value, registers] : llvm::zip(op.getIndices(), in.getIndices())) {
+    std::optional<Fragment> fragment = Fragment::get(value.getType());
+    int64_t number = !fragment ? 0
+                     : fragment->layout == hopper::FragmentLayout::Rows
+                         ? type.getRow(element)
+                     : fragment->layout == hopper::FragmentLayout::Columns
+                         ? type.getColumn(element)
+                         : element;
+    indices.push_back(b.getIndex(registers[number]));
   }
+  return indices;
+}
+
+/// Those of the row or the column that the lane has, of `count` from `first`
+/// on.
+SmallVector<IndexElement> Scatter::getIndices(int64_t first, int64_t count,
+                                              ArrayRef<int64_t> bits) {
+  SmallVector<IndexElement> indices;
+  for (auto [value, registers] : llvm::zip(op.getIndices(), in.getIndices())) {
+    if (registers.size() == 1) {
+      indices.push_back(b.getIndex(registers.front()));
+      continue;
+    }
+    SmallVector<Value> own(registers.slice(first, count));
+    own.resize(llvm::PowerOf2Ceil(count), own.back());
+    indices.push_back(b.getIndex(takeOwn(own, bits, /*areSummed=*/false)));
+  }
+  return indices;
 }
 
 Value Scatter::getWord(Value address, Value number) {
@@ -254,8 +313,8 @@ void Scatter::emitAdd(const Addend &addend) {
       arith::AndIOp::create(b, addend.active,
                             arith::CmpFOp::create(b, arith::CmpFPredicate::UNE,
                                                   addend.value, b.f32(0)));
-  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
-    IndexElement at = getIndex(dim, addend.element);
+  for (auto [dim, index, at] :
+       llvm::enumerate(op.getIndices(), addend.indices)) {
     unsigned width = b.kernel.ranges.fitsInt32(index) ? 32 : 64;
     Value isInside =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult, b.toInt(at, width),
