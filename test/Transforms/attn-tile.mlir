@@ -394,3 +394,78 @@ func.func @elsewhere(%t: tensor<?xi1>, %at: index, %q: tensor<2x4x?x8xf32>, %o: 
       }
   return %r#0 : tensor<2x4x?x8xf32>
 }
+
+// -----
+
+// A quotient of the key by a number of a call is compared without a division of keys: the query's quotient times that number
+// bounds the key. What divides is looked at once. Remainders of differences are compared by parts.
+
+// CHECK-LABEL: func @captured_divisors
+// CHECK-SAME: (%[[N:[^ ]*]]: index,
+// CHECK: scf.for
+// CHECK: %[[IS_ZERO:.*]] = arith.cmpi eq, %[[N]], %c0 : index
+// CHECK: %[[SAFE:.*]] = arith.select %[[IS_ZERO]], %c1, %[[N]] : index
+// CHECK: %[[ALL:.*]] = vector.broadcast %[[SAFE]] : index to vector<16xindex>
+// CHECK: arith.divui %{{.*}}, %[[ALL]] : vector<16xindex>
+// CHECK-NOT: vector<8xindex>
+// CHECK: %[[LESS:.*]] = arith.subi %[[N]], %c1 : index
+// CHECK: %[[LEAST:.*]] = arith.minui %[[LESS]], %c2147483647 : index
+// CHECK: %[[BY:.*]] = arith.addi %[[LEAST]], %c1 : index
+// CHECK: %[[HIGH:.*]] = arith.maxsi
+// CHECK: %[[OWN:.*]] = arith.minsi %[[HIGH]]
+// CHECK: %[[BYS:.*]] = vector.broadcast %[[BY]] : index to vector<16xindex>
+// CHECK: arith.muli %[[OWN]], %[[BYS]] : vector<16xindex>
+// CHECK: arith.cmpi sge, %{{.*}} : vector<8x16xindex>
+// CHECK: arith.muli %{{.*}}, %[[BYS]] : vector<16xindex>
+// CHECK: arith.cmpi slt, %{{.*}} : vector<8x16xindex>
+// CHECK: %[[SIZE:.*]] = math.absi %[[N]] : index
+// CHECK: arith.maxui %[[SIZE]], %c1 : index
+// CHECK: arith.remui %{{.*}} : vector<8xindex>
+// CHECK: arith.remui %{{.*}} : vector<16xindex>
+// CHECK: arith.cmpi ne, %{{.*}} : vector<8x16xindex>
+func.func @captured_divisors(%n: index, %q: tensor<2x4x?x8xf32>, %o: tensor<2x4x?x8xf32>) -> tensor<2x4x?x8xf32> {
+  %r = attn.attention schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%n : index)
+      outs(%o : tensor<2x4x?x8xf32>)
+      mask(%b, %h, %i, %j, %by) {
+        %c0 = arith.constant 0 : index
+        %x = arith.divui %i, %by : index
+        %y = arith.divui %j, %by : index
+        %same = arith.cmpi eq, %y, %x : index
+        %d = arith.subi %i, %j : index
+        %m = arith.remsi %d, %by : index
+        %apart = arith.cmpi ne, %m, %c0 : index
+        %p = arith.andi %same, %apart : i1
+        attn.yield %p : i1
+      }
+  return %r : tensor<2x4x?x8xf32>
+}
+
+// -----
+
+// Where positions count from elsewhere, they may be negative.
+
+// CHECK-LABEL: func @captured_divisors_elsewhere
+// CHECK: arith.divui %{{.*}} : vector<8xindex>
+// CHECK: arith.cmpi eq, %{{.*}} : vector<8x16xindex>
+// CHECK: arith.remsi %{{.*}} : vector<8x16xindex>
+func.func @captured_divisors_elsewhere(%n: index, %at: index, %q: tensor<2x4x?x8xf32>, %o: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0 schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 2>
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%n : index)
+      offsets(%at, %at, %at, %at)
+      outs(%o, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %by) {
+        %c0 = arith.constant 0 : index
+        %x = arith.divui %i, %by : index
+        %y = arith.divui %j, %by : index
+        %same = arith.cmpi eq, %y, %x : index
+        %d = arith.subi %i, %j : index
+        %rest = arith.remsi %d, %by : index
+        %apart = arith.cmpi ne, %rest, %c0 : index
+        %p = arith.andi %same, %apart : i1
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}

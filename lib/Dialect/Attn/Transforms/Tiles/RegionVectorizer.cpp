@@ -114,38 +114,49 @@ Value RegionVectorizer::emitDivision(Operation &op,
                                      TileKind kind) {
   Type element = op.getResult(0).getType();
   unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
-  Value dividend = broadcast(operands[0], kind);
-  Value divisor = broadcast(operands[1], kind);
-  auto create = [&](Value safeDivisor) {
+  const TileValue &divisor = operands[1];
+  auto create = [&](Value by) -> Value {
     IRMapping mapping;
-    mapping.map(op.getOperands(), ValueRange{dividend, safeDivisor});
+    mapping.map(op.getOperands(),
+                ValueRange{broadcast(operands[0], kind),
+                           broadcast({by, divisor.kind}, kind)});
     Operation *clone = builder.clone(op, mapping);
     clone->getResult(0).setType(getType(element, kind));
     return clone->getResult(0);
   };
   APInt constant;
-  if (matchPattern(operands[1].value, m_ConstantInt(&constant)) &&
+  if (matchPattern(divisor.value, m_ConstantInt(&constant)) &&
       !constant.isZero() && !constant.isAllOnes())
-    return create(divisor);
+    return create(divisor.value);
 
-  auto equals = [&](Value value, const APInt &other) -> Value {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, value,
-                                 splat(element, other, kind));
+  // What is asked of the divisor is asked once for all it divides.
+  auto equals = [&](const APInt &other) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                 divisor.value,
+                                 splat(element, other, divisor.kind));
   };
-  Value isZero = equals(divisor, APInt::getZero(width));
-  Value unsafe = isZero;
-  // The smallest integer by -1 traps as well; by 1 it gives the wrapped result.
+  auto select = [&](Value condition, Value yes, Value no) -> Value {
+    return arith::SelectOp::create(
+        builder, loc, broadcast({condition, divisor.kind}, kind), yes, no);
+  };
+  Value isZero = equals(APInt::getZero(width));
+  Value unsafe = isZero, isNegation;
+  // The smallest integer by -1 traps as well. By 1 it is negated behind.
   if (!isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op)) {
-    Value overflows = arith::AndIOp::create(
-        builder, loc, equals(divisor, APInt::getAllOnes(width)),
-        equals(dividend, APInt::getSignedMinValue(width)));
-    unsafe = arith::OrIOp::create(builder, loc, isZero, overflows);
+    isNegation = equals(APInt::getAllOnes(width));
+    unsafe = arith::OrIOp::create(builder, loc, isZero, isNegation);
   }
-  Value safe = arith::SelectOp::create(
-      builder, loc, unsafe, splat(element, APInt(width, 1), kind), divisor);
-  return arith::SelectOp::create(builder, loc, isZero,
-                                 splat(element, APInt::getZero(width), kind),
-                                 create(safe));
+  Value result = create(arith::SelectOp::create(
+      builder, loc, unsafe, splat(element, APInt(width, 1), divisor.kind),
+      divisor.value));
+  // Of 1 it is 0, as of -1 and where there is none.
+  if (isa<arith::RemUIOp, arith::RemSIOp>(op))
+    return result;
+  Value zero = splat(element, APInt::getZero(width), kind);
+  if (isNegation)
+    result = select(isNegation,
+                    arith::SubIOp::create(builder, loc, zero, result), result);
+  return select(isZero, zero, result);
 }
 
 std::optional<int64_t> mlir::attn::getDivisor(Operation *op) {
@@ -237,7 +248,10 @@ LogicalResult RegionVectorizer::visitElementwise(Operation &op,
   }
   if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op)) {
-    values[op.getResult(0)] = {emitDivision(op, operands, kind), kind};
+    TileValue &result = values[op.getResult(0)];
+    result = {emitDivision(op, operands, kind), kind};
+    result.quotient = getQuotient(op, operands);
+    result.congruence = getCongruence(op, operands);
     return success();
   }
   if (auto condition = dyn_cast<arith::CmpIOp>(op)) {
@@ -261,6 +275,8 @@ LogicalResult RegionVectorizer::visitElementwise(Operation &op,
     tile.setType(getType(result.getType(), kind));
     values[result] = {tile, kind};
   }
+  if (isa<arith::SubIOp>(op))
+    values[op.getResult(0)].congruence = getCongruence(op, operands);
   return success();
 }
 

@@ -44,6 +44,23 @@ struct KeyLimit {
   bool isInclusive = false;
 };
 
+/// Of a quotient of key positions by a number that all share.
+struct KeyQuotient {
+  /// vector<N> of index, which are not negative; null for another value.
+  Value keys;
+  /// As an unsigned number; a quotient by 0 is 0.
+  Value divisor;
+};
+
+/// Of the remainder of a difference of two positions, of which none is
+/// negative, by a number that all share.
+struct Congruence {
+  /// vector<M> and vector<N> of index; null for another value.
+  Value queries, keys;
+  /// Null for the difference itself; a remainder by 0 is 0.
+  Value divisor;
+};
+
 /// A value with the dimensions it depends on, and what is known of it.
 struct TileValue {
   Value value;
@@ -52,6 +69,8 @@ struct TileValue {
   /// for other values.
   Value start = {};
   KeyLimit limit = {};
+  KeyQuotient quotient = {};
+  Congruence congruence = {};
 };
 
 /// Numbers the reads of captures whose indices are to be checked at run time.
@@ -145,6 +164,15 @@ private:
                         SmallVectorImpl<Value> &starts);
   /// The first of positions that follow each other, or null.
   Value emitStart(Value index);
+  KeyQuotient getQuotient(Operation &op, ArrayRef<TileValue> operands);
+  Congruence getCongruence(Operation &op, ArrayRef<TileValue> operands);
+  /// The same of the keys, without the division.
+  TileValue compareQuotient(arith::CmpIPredicate predicate,
+                            const KeyQuotient &quotient, TileValue rhs);
+  /// Whether both positions leave the same, each of which a query or a key has
+  /// once, or that they do not.
+  TileValue compareRemainders(arith::CmpIPredicate predicate,
+                              const Congruence &congruence);
   /// Two conditions of the same keys as one comparison; null if they are not.
   TileValue joinLimits(bool isAnd, KeyLimit a, KeyLimit b);
   /// An integer division or remainder that is defined for all operands: by
