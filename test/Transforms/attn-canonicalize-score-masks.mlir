@@ -485,3 +485,47 @@ func.func @exclusive(%q: tensor<?x4x?x8xf32>, %n: index, %o: tensor<?x4x?x8xf32>
       }
   return %r : tensor<?x4x?x8xf32>
 }
+
+// -----
+
+// What rounds a remainder down does not change whether it is 0. By another number it does.
+
+// CHECK-LABEL: func @remainder(
+// CHECK:      mask(%{{.*}}, %{{.*}}, %[[I:.*]], %[[J:.*]], %[[W:.*]]) {
+// CHECK:        %[[D:.*]] = arith.subi %[[I]], %[[J]] : index
+// CHECK-NEXT:   %[[R:.*]] = arith.remsi %[[D]], %[[W]] : index
+// CHECK-NEXT:   %[[X:.*]] = arith.cmpi eq, %[[R]], %{{.*}} : index
+// CHECK-NEXT:   attn.yield %[[X]] : i1
+// CHECK:      mask(
+// CHECK:        %[[R:.*]] = arith.remsi
+// CHECK-NEXT:   arith.cmpi slt, %[[R]], %c-2 : index
+func.func @remainder(%q: tensor<?x4x?x8xf32>, %n: index, %o: tensor<?x4x?x8xf32>) -> (tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>) {
+  %r = attn.attention ins(%q, %q, %q : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+      captures(%n : index)
+      outs(%o : tensor<?x4x?x8xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c0 = arith.constant 0 : index
+        %d = arith.subi %i, %j : index
+        %m = arith.remsi %d, %w : index
+        %below = arith.cmpi slt, %m, %c0 : index
+        %sum = arith.addi %m, %w : index
+        %s = arith.select %below, %sum, %m : index
+        %p = arith.cmpi eq, %s, %c0 : index
+        attn.yield %p : i1
+      }
+  %t = attn.attention ins(%q, %q, %q : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>)
+      captures(%n : index)
+      outs(%o : tensor<?x4x?x8xf32>)
+      mask(%b, %h, %i, %j, %w) {
+        %c0 = arith.constant 0 : index
+        %c3 = arith.constant 3 : index
+        %d = arith.subi %i, %j : index
+        %m = arith.remsi %d, %w : index
+        %below = arith.cmpi slt, %m, %c0 : index
+        %sum = arith.addi %m, %c3 : index
+        %s = arith.select %below, %sum, %m : index
+        %p = arith.cmpi eq, %s, %c0 : index
+        attn.yield %p : i1
+      }
+  return %r, %t : tensor<?x4x?x8xf32>, tensor<?x4x?x8xf32>
+}

@@ -141,6 +141,35 @@ void mlir::attn::populateBranchToSelectPatterns(RewritePatternSet &patterns) {
 }
 
 //===----------------------------------------------------------------------===//
+// Remainders
+//===----------------------------------------------------------------------===//
+
+/// What rounds a remainder down, r < 0 ? r + d : r, leaves it 0 if it is.
+static LogicalResult compareRemainder(arith::CmpIOp op,
+                                      PatternRewriter &rewriter) {
+  auto select = op.getLhs().getDefiningOp<arith::SelectOp>();
+  if (!select || !matchPattern(op.getRhs(), m_Zero()) ||
+      (op.getPredicate() != arith::CmpIPredicate::eq &&
+       op.getPredicate() != arith::CmpIPredicate::ne))
+    return rewriter.notifyMatchFailure(op, "does not ask for a remainder of 0");
+  auto rest = select.getFalseValue().getDefiningOp<arith::RemSIOp>();
+  auto isNegative = select.getCondition().getDefiningOp<arith::CmpIOp>();
+  auto sum = select.getTrueValue().getDefiningOp<arith::AddIOp>();
+  bool isRoundedDown = rest && isNegative && sum &&
+                       isNegative.getPredicate() == arith::CmpIPredicate::slt &&
+                       isNegative.getLhs() == rest &&
+                       matchPattern(isNegative.getRhs(), m_Zero());
+  auto isSum = [&](Value x, Value y) {
+    return x == rest.getResult() && y == rest.getRhs();
+  };
+  if (!isRoundedDown || (!isSum(sum.getLhs(), sum.getRhs()) &&
+                         !isSum(sum.getRhs(), sum.getLhs())))
+    return rewriter.notifyMatchFailure(op, "is not of a remainder");
+  rewriter.modifyOpInPlace(op, [&] { op.getLhsMutable().assign(rest); });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Scores of -inf
 //===----------------------------------------------------------------------===//
 
@@ -232,6 +261,7 @@ void mlir::attn::cleanUpRegions(AttentionLikeOpInterface op) {
   populateIndexToArithPatterns(patterns);
   populateBranchToSelectPatterns(patterns);
   populateSinkInfinityPatterns(patterns);
+  patterns.add(compareRemainder);
   FrozenRewritePatternSet frozen(std::move(patterns));
   // Where no fixed point is reached the regions are right all the same.
   (void)applyPatternsGreedily(op, frozen);
