@@ -138,6 +138,7 @@ static LogicalResult convertOps(Kernel &kernel) {
   patterns.add(lowerArgument);
   for (auto populate : {populateBitPatterns,         populateChannelPatterns,
                         populateControlFlowPatterns, populateCopyPatterns,
+                        populateDiagonalPatterns,    populateDivisionPatterns,
                         populateElementwisePatterns, populateFragmentPatterns,
                         populateGatherPatterns,      populateIndexPatterns,
                         populateIntervalPatterns,    populateLimitPatterns,
@@ -147,7 +148,7 @@ static LogicalResult convertOps(Kernel &kernel) {
                         populateSumPatterns,         populateProloguePatterns,
                         populateTilePatterns,        populatePingPongPatterns,
                         populateKeyUnionPatterns,    populateVectorPatterns,
-                        populateWorkPatterns,        populateDiagonalPatterns})
+                        populateWorkPatterns})
     populate(patterns);
   ConversionConfig config;
   // What is known of values would be lost.

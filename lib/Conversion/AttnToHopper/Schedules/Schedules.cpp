@@ -25,6 +25,18 @@ bool mlir::attn::haveTiles(AttentionLikeOpInterface op) {
          isa<BFloat16Type, Float16Type>(op.getQueryType().getElementType());
 }
 
+/// Whether a value is a number of a call, for all scores.
+static bool isScalarCapture(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return false;
+  auto op =
+      dyn_cast<AttentionLikeOpInterface>(argument.getOwner()->getParentOp());
+  return op &&
+         argument.getArgNumber() >=
+             argument.getOwner()->getNumArguments() - op.getCaptures().size();
+}
+
 /// About how many instructions an operation of a region is for each score.
 static int64_t getCost(Operation *op) {
   if (isa<tensor::ExtractOp>(op))
@@ -36,8 +48,13 @@ static int64_t getCost(Operation *op) {
     return 50;
   if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
           arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op) &&
-      !matchPattern(op->getOperand(1), m_Constant()))
+      !matchPattern(op->getOperand(1), m_Constant())) {
+    // By a product with the reciprocal.
+    if (op->getResult(0).getType().isIndex() &&
+        isScalarCapture(op->getOperand(1)))
+      return 6;
     return op->getResult(0).getType().isInteger(32) ? 30 : 128;
+  }
   return 1;
 }
 

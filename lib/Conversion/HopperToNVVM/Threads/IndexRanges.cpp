@@ -119,6 +119,13 @@ Interval IndexRanges::compute(Value value) {
     Interval x = operand(0), y = operand(1);
     return {std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
   }
+  if (isa<arith::MinUIOp>(op)) {
+    // At most what one of them is that is not negative.
+    Interval x = operand(0), y = operand(1);
+    if (x.lo >= 0 || y.lo >= 0)
+      return {0, x.lo < 0 ? y.hi : y.lo < 0 ? x.hi : std::min(x.hi, y.hi)};
+    return {};
+  }
   if (isa<arith::MaxSIOp>(op)) {
     Interval x = operand(0), y = operand(1);
     return {std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
@@ -143,12 +150,18 @@ Interval IndexRanges::compute(Value value) {
       return {llvm::divideFloorSigned(x.lo, y.lo),
               llvm::divideCeilSigned(x.hi, y.lo)};
     }
-    // Of a non-negative number by a positive one, or 0 by total division.
-    if (x.lo < 0 || y.lo < 0)
-      return x.lo > INT64_MIN && y.lo > INT64_MIN && x.fitsInt32()
-                 ? Interval{-(int64_t(1) << 32), int64_t(1) << 32}
-                 : Interval{};
-    return {0, x.hi};
+    // By any number, or 0 by total division.
+    if (x.lo >= 0 &&
+        (y.lo >= 0 ||
+         isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op)))
+      return {0, x.hi};
+    if (x.lo == INT64_MIN ||
+        isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op))
+      return {};
+    if (isa<arith::RemSIOp>(op))
+      return {std::min<int64_t>(x.lo, 0), std::max<int64_t>(x.hi, 0)};
+    int64_t most = std::max(-x.lo, x.hi);
+    return {-most, most};
   }
   if (isa<arith::AndIOp>(op)) {
     // At most what one of them is that is not negative.

@@ -10,7 +10,6 @@
 #include "ScalarMath.h"
 #include "ThreadPatterns.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -145,32 +144,6 @@ static FailureOr<Elements> lowerPositionsToFloat(arith::SIToFPOp op,
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-/// Quotients and remainders of a thread's positions in a tile by a constant: a
-/// period holds its base, so that quotients are constants.
-template <typename OpT>
-static FailureOr<Elements> lowerDivisionOfPositions(OpT op, Operands<OpT> in,
-                                                    ThreadBuilder &b) {
-  APInt divisor;
-  if (!isIndex(op.getResult()) ||
-      !matchPattern(op.getRhs(), m_ConstantInt(&divisor)) ||
-      !divisor.isStrictlyPositive() || divisor.getSignificantBits() > 32)
-    return failure();
-  int64_t period = divisor.getSExtValue();
-  SmallVector<IndexElement> list;
-  for (IndexElement element : b.getIndices(in.getLhs())) {
-    auto base = b.kernel.facts.bases.find(element.base);
-    int64_t rest = element.offset % period;
-    if (element.offset < 0 || base == b.kernel.facts.bases.end() ||
-        base->second.lo < 0 || rest + base->second.hi >= period)
-      return failure();
-    if (std::is_same_v<OpT, arith::DivUIOp>)
-      list.push_back({Value(), element.offset / period});
-    else
-      list.push_back({element.base, rest});
-  }
-  return b.toIndices(list);
-}
-
 /// The bits that operands need which an operation is computed with.
 static unsigned getBits(ThreadBuilder &b, Operation *op) {
   auto fits = [&](Value value) {
@@ -219,37 +192,6 @@ static FailureOr<Elements> lowerIndexSum(OpT op, Operands<OpT> in,
   return b.toIndices(list);
 }
 
-static bool isUnsignedDivision(Operation *op) {
-  return isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op);
-}
-
-/// Whether the dividend is less than the largest number of 32 bits, and so are
-/// the quotient and the remainder, whatever the divisor is.
-static bool isNarrowDivision(ThreadBuilder &b, Operation *op) {
-  return isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
-             arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op) &&
-         isIndex(op->getResult(0)) &&
-         b.kernel.ranges.get(op->getOperand(0)).isWithin(INT32_MAX - 1) &&
-         (!isUnsignedDivision(op) ||
-          b.kernel.ranges.get(op->getOperand(0)).lo >= 0);
-}
-
-/// A divisor of 32 bits in place of any other. What is beyond all dividends is
-/// as good as the largest number.
-static Value narrowDivisor(ThreadBuilder &b, Operation *op, Value element) {
-  Value divisor = b.toInt(b.getIndex(element), 64);
-  auto limit = [&](int64_t number) {
-    return arith::ConstantIntOp::create(b, number, 64);
-  };
-  if (isUnsignedDivision(op))
-    divisor = arith::MinUIOp::create(b, divisor, limit(INT32_MAX));
-  else
-    divisor = arith::MinSIOp::create(
-        b, arith::MaxSIOp::create(b, divisor, limit(-INT32_MAX)),
-        limit(INT32_MAX));
-  return arith::TruncIOp::create(b, b.getI32Type(), divisor);
-}
-
 /// Everything else on plain integers.
 static FailureOr<Elements>
 lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
@@ -260,9 +202,6 @@ lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
     return failure();
   bool isIndexResult = isIndex(op->getResult(0));
   unsigned bits = getBits(b, op);
-  bool narrows = bits == 64 && isNarrowDivision(b, op);
-  if (narrows)
-    bits = 32;
   Type type = isIndexResult ? Type(b.getIntegerType(bits))
                             : getElementTypeOrSelf(op->getResult(0).getType());
   size_t count = 1;
@@ -274,11 +213,8 @@ lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
     for (auto [value, elements] :
          llvm::zip_equal(op->getOperands(), operands)) {
       Value element = elements.size() == 1 ? elements[0] : elements[e];
-      if (narrows && own.size() == 1)
-        own.push_back(narrowDivisor(b, op, element));
-      else
-        own.push_back(isIndex(value) ? b.toInt(b.getIndex(element), bits)
-                                     : element);
+      own.push_back(isIndex(value) ? b.toInt(b.getIndex(element), bits)
+                                   : element);
     }
     Value value = emitScalarOp(b, *op, own, type, b.kernel.accurateTanh);
     list.push_back(isIndexResult ? b.toIndex({value, 0}) : value);
@@ -300,8 +236,6 @@ void mlir::attn::populateIndexPatterns(ThreadPatterns &patterns) {
   patterns.add(lowerIndexCast<arith::IndexCastUIOp, arith::ExtUIOp>,
                /*benefit=*/3);
   patterns.add(lowerPositionsToFloat, /*benefit=*/3);
-  patterns.add(lowerDivisionOfPositions<arith::DivUIOp>, /*benefit=*/3);
-  patterns.add(lowerDivisionOfPositions<arith::RemUIOp>, /*benefit=*/3);
   patterns.add(lowerIndexSum<arith::AddIOp>, /*benefit=*/3);
   patterns.add(lowerIndexSum<arith::SubIOp>, /*benefit=*/3);
   patterns.addForAny(lowerIndexOp, /*benefit=*/2);

@@ -133,6 +133,16 @@ private:
   llvm::StringMap<int64_t> syncBarriers;
 };
 
+/// With which numbers of up to 31 bits are divided: the quotient of n is
+/// 2 n * factor >> 32 >> shift.
+struct Reciprocal {
+  /// i32, or null where there is none.
+  Value factor, shift;
+  /// What divides, or its absolute value, with -1 as `sign` if it is negative
+  /// and 0 if not.
+  Value divisor, sign;
+};
+
 /// The values that a thread has from the start of its partition on, or of the
 /// kernel.
 struct Thread {
@@ -142,10 +152,12 @@ struct Thread {
   /// the number of the replica, among others.
   Value id, sharedBase, sharedInt, group, inGroup, warpgroup, lane, warp,
       isLane0, isLeader, isGroupLeader, quad, row;
-  /// Descriptors go before this.
+  /// Descriptors and reciprocals go before this.
   Operation *start = nullptr;
   /// Matrix descriptors of the first stage, by offset and leading bytes.
   DenseMap<std::pair<int64_t, uint64_t>, Value> descriptors;
+  /// Of divisors with a sign, and of those without.
+  DenseMap<Value, Reciprocal> reciprocals[2];
 };
 
 /// What is known of a kernel while its operations are lowered.

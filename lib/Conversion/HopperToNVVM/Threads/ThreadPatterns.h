@@ -123,6 +123,7 @@ void populateBitPatterns(ThreadPatterns &patterns);
 void populateChannelPatterns(ThreadPatterns &patterns);
 void populateControlFlowPatterns(ThreadPatterns &patterns);
 void populateCopyPatterns(ThreadPatterns &patterns);
+void populateDivisionPatterns(ThreadPatterns &patterns);
 void populateElementwisePatterns(ThreadPatterns &patterns);
 void populateFragmentPatterns(ThreadPatterns &patterns);
 void populateGatherPatterns(ThreadPatterns &patterns);

@@ -15,7 +15,7 @@ SPECIAL = ("%tid.x", "%ctaid.x", "%nctaid.x", "%ntid.x", "%laneid")
 # From so many registers on an operation on all of them is faster.
 _LEAST = 3
 # Functions of one array of numbers at a time.
-_SINGLE = ("popc.", "mul.hi.")
+_SINGLE = ("popc.", "clz.", "mul.hi.")
 
 
 class Layout:

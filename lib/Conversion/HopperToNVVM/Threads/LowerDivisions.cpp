@@ -1,0 +1,268 @@
+//===- LowerDivisions.cpp - Quotients and remainders of positions ---------===//
+//
+// Positions have 32 bits, and so have their quotients, whatever divides them.
+// By a number that all elements share and that follows from the arguments of
+// the kernel, a quotient is the upper half of a product with that number's
+// reciprocal, which is computed once, at the start of the partition.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScalarMath.h"
+#include "ThreadPatterns.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Positions in a tile
+//===----------------------------------------------------------------------===//
+
+/// Quotients and remainders of a thread's positions in a tile by a constant: a
+/// period holds its base, so that quotients are constants.
+template <typename OpT>
+static FailureOr<Elements> lowerDivisionOfPositions(OpT op, Operands<OpT> in,
+                                                    ThreadBuilder &b) {
+  APInt divisor;
+  if (!getElementTypeOrSelf(op.getType()).isIndex() ||
+      !matchPattern(op.getRhs(), m_ConstantInt(&divisor)) ||
+      !divisor.isStrictlyPositive() || divisor.getSignificantBits() > 32)
+    return failure();
+  int64_t period = divisor.getSExtValue();
+  SmallVector<IndexElement> list;
+  for (IndexElement element : b.getIndices(in.getLhs())) {
+    auto base = b.kernel.facts.bases.find(element.base);
+    int64_t rest = element.offset % period;
+    if (element.offset < 0 || base == b.kernel.facts.bases.end() ||
+        base->second.lo < 0 || rest + base->second.hi >= period)
+      return failure();
+    if (std::is_same_v<OpT, arith::DivUIOp>)
+      list.push_back({Value(), element.offset / period});
+    else
+      list.push_back({element.base, rest});
+  }
+  return b.toIndices(list);
+}
+
+//===----------------------------------------------------------------------===//
+// Reciprocals
+//===----------------------------------------------------------------------===//
+
+static bool isUnsignedDivision(Operation *op) {
+  return isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op);
+}
+
+/// A divisor of 32 bits in place of any other. What is beyond all dividends is
+/// as good as the largest number.
+static Value narrowDivisor(ImplicitLocOpBuilder &b, bool isUnsigned,
+                           Value divisor) {
+  auto limit = [&](int64_t number) {
+    return arith::ConstantIntOp::create(b, number, 64);
+  };
+  if (isUnsigned)
+    divisor = arith::MinUIOp::create(b, divisor, limit(INT32_MAX));
+  else
+    divisor = arith::MinSIOp::create(
+        b, arith::MaxSIOp::create(b, divisor, limit(-INT32_MAX)),
+        limit(INT32_MAX));
+  return arith::TruncIOp::create(b, b.getI32Type(), divisor);
+}
+
+/// A scalar that follows from arguments of the kernel alone, computed at the
+/// start of the partition, where `b` is; null for others.
+static Value emitAtStart(ThreadBuilder &b, Value value, IRMapping &known) {
+  if (known.contains(value))
+    return known.lookup(value);
+  Operation *op = value.getDefiningOp();
+  Region *owner = value.getParentRegion();
+  if (owner->isProperAncestor(b.thread.start->getParentRegion()))
+    return value;
+  if (!op || !isPure(op) || op->getNumRegions() != 0 ||
+      op->getNumResults() != 1)
+    return {};
+  IRMapping operands;
+  for (Value operand : op->getOperands()) {
+    Value own = emitAtStart(b, operand, known);
+    if (!own)
+      return {};
+    operands.map(operand, own);
+  }
+  Value result = b.clone(*op, operands)->getResult(0);
+  known.map(value, result);
+  return result;
+}
+
+/// Of a number d > 0 with 2^(shift - 1) < d <= 2^shift, the least factor that
+/// is not less than 2^(31 + shift) / d, which has 32 bits. As it is more by
+/// less than 2^shift / d, n * factor / 2^(31 + shift) is n / d, rounded down,
+/// for all n < 2^31.
+static Reciprocal emitReciprocal(ThreadBuilder &b, Value divisor) {
+  Reciprocal result;
+  Value one = b.i32(1), zero = b.i32(0);
+  result.divisor = divisor;
+  // Of 1, ctlz gives 32.
+  Value zeros = math::CountLeadingZerosOp::create(
+      b, arith::SubIOp::create(b, divisor, one));
+  result.shift = arith::SubIOp::create(b, b.i32(32), zeros);
+  // A bit of the factor after the other. The first one is set.
+  Value rest = arith::SubIOp::create(
+      b, arith::ShLIOp::create(b, one, result.shift), divisor);
+  auto loop = scf::ForOp::create(
+      b, zero, b.i32(31), one, ValueRange{one, rest},
+      [&](OpBuilder &builder, Location loc, Value, ValueRange arguments) {
+        ImplicitLocOpBuilder in(loc, builder);
+        Value factor = arith::ShLIOp::create(in, arguments[0], one);
+        Value rest = arith::ShLIOp::create(in, arguments[1], one);
+        Value isSet =
+            arith::CmpIOp::create(in, arith::CmpIPredicate::uge, rest, divisor);
+        Value less = arith::SubIOp::create(in, rest, divisor);
+        Value more = arith::OrIOp::create(in, factor, one);
+        scf::YieldOp::create(
+            in, ValueRange{arith::SelectOp::create(in, isSet, more, factor),
+                           arith::SelectOp::create(in, isSet, less, rest)});
+      });
+  Value isMore = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                       loop.getResult(1), zero);
+  result.factor = arith::AddIOp::create(
+      b, loop.getResult(0), arith::ExtUIOp::create(b, b.getI32Type(), isMore));
+  return result;
+}
+
+/// The reciprocal of an i64 that is not 0, or of its absolute value; null if it
+/// is computed late.
+static const Reciprocal *getReciprocal(ThreadBuilder &b, Value divisor,
+                                       bool isUnsigned) {
+  if (!b.thread.start)
+    return nullptr;
+  auto [known, isNew] = b.thread.reciprocals[isUnsigned].try_emplace(divisor);
+  if (isNew) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(b.thread.start);
+    IRMapping mapping;
+    if (Value early = emitAtStart(b, divisor, mapping)) {
+      Value number = narrowDivisor(b, isUnsigned, early), sign;
+      if (!isUnsigned) {
+        sign = arith::ShRSIOp::create(b, number, b.i32(31));
+        number = arith::SubIOp::create(
+            b, arith::XOrIOp::create(b, number, sign), sign);
+      }
+      known->second = emitReciprocal(b, number);
+      known->second.sign = sign;
+    }
+  }
+  return known->second.factor ? &known->second : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Divisions
+//===----------------------------------------------------------------------===//
+
+/// The quotient of twice a number, which is not negative and less than 2^31.
+static Value emitQuotient(ThreadBuilder &b, const Reciprocal &reciprocal,
+                          Value twice) {
+  Value product =
+      arith::MulUIExtendedOp::create(b, twice, reciprocal.factor).getHigh();
+  return arith::ShRUIOp::create(b, product, reciprocal.shift);
+}
+
+/// A quotient or a remainder of a position.
+static Value emitDivision(ThreadBuilder &b, Operation *op, IndexElement element,
+                          const Reciprocal &reciprocal) {
+  auto subtract = [&](Value x, Value y) -> Value {
+    return arith::SubIOp::create(b, x, y);
+  };
+  Value number = b.toInt(element, 32);
+  if (isUnsignedDivision(op)) {
+    // Elements with the same base share its double.
+    Value twice = b.i32(2 * element.offset);
+    if (element.base) {
+      Value base = b.toInt(IndexElement{element.base, 0}, 32);
+      twice = b.addOffset(arith::ShLIOp::create(b, base, b.i32(1)),
+                          2 * element.offset);
+    }
+    Value quotient = emitQuotient(b, reciprocal, twice);
+    if (isa<arith::DivUIOp>(op))
+      return quotient;
+    return subtract(number,
+                    arith::MulIOp::create(b, quotient, reciprocal.divisor));
+  }
+  // x / -d is -x / d, however it is rounded.
+  auto flip = [&](Value x, Value sign) -> Value {
+    return arith::XOrIOp::create(b, x, sign);
+  };
+  bool rounds = isa<arith::FloorDivSIOp>(op);
+  if (rounds)
+    number = subtract(flip(number, reciprocal.sign), reciprocal.sign);
+  Value sign = arith::ShRSIOp::create(b, number, b.i32(31));
+  // Of a number x < 0, -1 - x is rounded the other way.
+  Value size = flip(number, sign);
+  if (!rounds)
+    size = subtract(size, sign);
+  Value quotient =
+      emitQuotient(b, reciprocal, arith::ShLIOp::create(b, size, b.i32(1)));
+  if (rounds)
+    return flip(quotient, sign);
+  if (isa<arith::RemSIOp>(op)) {
+    Value rest =
+        subtract(size, arith::MulIOp::create(b, quotient, reciprocal.divisor));
+    return subtract(flip(rest, sign), sign);
+  }
+  sign = flip(sign, reciprocal.sign);
+  return subtract(flip(quotient, sign), sign);
+}
+
+/// Whether the dividend is less than the largest number of 32 bits, and so are
+/// the quotient and the remainder, whatever the divisor is.
+static bool isNarrowDivision(ThreadBuilder &b, Operation *op) {
+  return isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp,
+             arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp>(op) &&
+         getElementTypeOrSelf(op->getResult(0).getType()).isIndex() &&
+         b.kernel.ranges.get(op->getOperand(0)).isWithin(INT32_MAX - 1) &&
+         (!isUnsignedDivision(op) ||
+          b.kernel.ranges.get(op->getOperand(0)).lo >= 0);
+}
+
+static FailureOr<Elements> lowerNarrowDivision(Operation *op,
+                                               ArrayRef<ValueRange> operands,
+                                               ThreadBuilder &b) {
+  if (!isNarrowDivision(b, op))
+    return failure();
+  SmallVector<IndexElement> dividends = b.getIndices(operands[0]),
+                            divisors = b.getIndices(operands[1]);
+  size_t count = std::max(dividends.size(), divisors.size());
+  bool isUnsigned = isUnsignedDivision(op);
+  bool isShared = llvm::all_of(divisors, [&](IndexElement divisor) {
+    return divisor.base && divisor.offset == 0 &&
+           divisor.base == divisors.front().base;
+  });
+  const Reciprocal *reciprocal = nullptr;
+  if (count > 1 && isShared && !isa<arith::CeilDivUIOp, arith::CeilDivSIOp>(op))
+    reciprocal = getReciprocal(b, b.toInt(divisors.front(), 64), isUnsigned);
+  bool isNarrow = b.kernel.ranges.fitsInt32(op->getOperand(1));
+  Elements list;
+  for (size_t e = 0; e < count; ++e) {
+    IndexElement dividend = dividends[dividends.size() == 1 ? 0 : e],
+                 divisor = divisors[divisors.size() == 1 ? 0 : e];
+    Value value;
+    if (reciprocal) {
+      value = emitDivision(b, op, dividend, *reciprocal);
+    } else {
+      Value by = isNarrow ? b.toInt(divisor, 32)
+                          : narrowDivisor(b, isUnsigned, b.toInt(divisor, 64));
+      value = emitScalarOp(b, *op, {b.toInt(dividend, 32), by}, b.getI32Type(),
+                           b.kernel.accurateTanh);
+    }
+    list.push_back(b.toIndex({value, 0}));
+  }
+  return list;
+}
+
+void mlir::attn::populateDivisionPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerDivisionOfPositions<arith::DivUIOp>, /*benefit=*/4);
+  patterns.add(lowerDivisionOfPositions<arith::RemUIOp>, /*benefit=*/4);
+  // In front of that for any operation.
+  patterns.addForAny(lowerNarrowDivision, /*benefit=*/3);
+}
