@@ -70,6 +70,7 @@ void mlir::attn::buildTileStage(OpPassManager &pm,
   pm.addPass(createAttnTilePass(tile));
   pm.addPass(createAttnExpandTileLoopsPass());
   pm.addPass(createAttnDecomposeOnlineStepPass());
+  pm.addPass(createAttnExpandDropoutPass());
   pm.addPass(createConvertTensorToLinalgPass());
   addCleanup(pm);
   pm.addPass(createAttnHoistInvariantsPass());

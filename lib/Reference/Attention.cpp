@@ -186,6 +186,7 @@ Expected<Arrays> attn::reference::evaluateAttention(
       for (KeySpan span : row.spans)
         for (int64_t j = span.begin; j < span.end; ++j)
           row.p[j] /= sum;
+      row.applyWeights();
       row.multiplyValues();
       logSum = std::log(sum);
       setNoise(row, kind, max, logSum, outputNoise[row.number],
@@ -193,6 +194,7 @@ Expected<Arrays> attn::reference::evaluateAttention(
     } else {
       double sum = eagerSoftmax(row.scores.data(), row.spans, max, sums, kind,
                                 row.p.data());
+      row.applyWeights();
       row.multiplyValues();
       roundRow(row.out.data(), row.out.size(), kind);
       logSum = std::log(sum);
@@ -273,6 +275,7 @@ Expected<Arrays> attn::reference::evaluateOnlineAttention(
       return;
     double sum = round(exponentials2(row.scores.data(), row.spans, newMax, sums,
                                      row.p.data()));
+    row.applyWeights();
     row.multiplyValues();
     double correction = getCorrection(oldMax, newMax);
     at[1].at(row.id) = newMax;

@@ -211,6 +211,12 @@ Error GradientEvaluator::compileScore() {
   if (!result)
     return result.takeError();
   score->result = *result;
+  if (yield->getNumOperands() > 1) {
+    Expected<uint32_t> weight = compiler.getLane(yield->getOperand(1), yield);
+    if (!weight)
+      return weight.takeError();
+    score->weight = *weight;
+  }
   // All that is read is of the program as it is now.
   const Program &program = score->program;
   frame = std::make_unique<Frame>(program);
@@ -312,6 +318,8 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
         static_cast<long double>(grad[e]) * output.at(id.b, id.h, id.i, e);
   }
   std::vector<double> s(paddedKeys), dp(paddedKeys);
+  // What probabilities are multiplied by.
+  std::vector<double> factors(paddedKeys, 1.0);
   int64_t numPanels = paddedKeys / PanelMatrix::kWidth;
   multiplyPanels(q.data(), keysTransposed, 0, numPanels, eager ? 1.0 : scale,
                  sums, s.data());
@@ -364,6 +372,8 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
     for (auto [lane, at] : llvm::enumerate(lanes)) {
       double value =
           score ? frame->laneFloats(score->result)[lane] : s[begin + at];
+      if (score && score->weight)
+        factors[begin + at] = frame->laneFloats(*score->weight)[lane];
       if (eager)
         value = round(value);
       p[begin + at] = round(
@@ -375,6 +385,9 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   };
   if (Error error = forEachChunk(setProbabilities))
     return error;
+  if (score && score->weight)
+    for (int64_t j = 0; j < numKeys; ++j)
+      dp[j] = round(dp[j] * factors[j]);
   if (eager)
     for (int64_t j = 0; j < numKeys; ++j)
       delta = roundAccumulator(delta + (p[j] == 0 ? 0 : p[j] * dp[j]));
@@ -400,6 +413,8 @@ Error GradientEvaluator::runRow(AttentionRows::Row &row) {
   for (int64_t j = 0; j < numKeys; ++j) {
     dx[j] = round(dx[j] * scale);
     weight[j] *= std::fabs(scale);
+    // Values are multiplied by these.
+    p[j] = round(p[j] * factors[j]);
   }
   return Error::success();
 }

@@ -111,6 +111,12 @@ AttentionRows::compileRegion(mlir::Region &region, bool isScore) {
   if (!result)
     return result.takeError();
   code->result = *result;
+  if (yield->getNumOperands() > 1) {
+    Expected<uint32_t> weight = compiler.getLane(yield->getOperand(1), yield);
+    if (!weight)
+      return weight.takeError();
+    code->weight = *weight;
+  }
   return std::move(code);
 }
 
@@ -172,6 +178,20 @@ void AttentionRows::Row::multiplyValues() {
                rows->sums, out.data());
 }
 
+void AttentionRows::Row::applyWeights() {
+  if (weights.empty())
+    return;
+  bool eager = !isReference(rows->sums);
+  for (KeySpan span : spans)
+    for (int64_t j = span.begin; j < span.end; ++j) {
+      if (!allowed[j])
+        continue;
+      p[j] *= weights[j];
+      if (eager)
+        p[j] = roundTo(rows->getInputKind(), p[j]);
+    }
+}
+
 double AttentionRows::Row::getSpread(bool mean) const {
   const std::vector<double> &weight = mean ? rows->valueMean : rows->valueMax;
   double squares = 0;
@@ -191,6 +211,8 @@ AttentionRows::Row AttentionRows::makeRow() const {
   row.q.resize(sizes.dim);
   row.scores.resize(roundUp(sizes.keys, kChunk));
   row.p.resize(sizes.keys);
+  if (score && score->weight)
+    row.weights.resize(sizes.keys);
   row.allowed.resize(sizes.keys);
   row.out.resize(roundUp(sizes.valueDim, PanelMatrix::kWidth));
   return row;
@@ -324,6 +346,9 @@ std::string AttentionRows::computeScores(Row &row) const {
         const double *result = frame.laneFloats(score->result);
         for (int64_t l = 0; l < numLanes; ++l)
           s[lanes[l]] = result[l];
+        if (score->weight)
+          for (int64_t l = 0; l < numLanes; ++l)
+            row.weights[begin + lanes[l]] = frame.laneFloats(*score->weight)[l];
         if (!isReference(sums))
           roundRow(s, count, kind);
       }

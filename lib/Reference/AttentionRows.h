@@ -44,8 +44,9 @@ public:
     Program program;
     RegionCompiler compiler;
     /// Row registers of b, h, i, lane registers of s (for a score) and j, and
-    /// the lane register of the result.
+    /// the lane register of the result, and of the weight if a score has one.
     uint32_t b, h, i, s, j, result;
+    std::optional<uint32_t> weight;
   };
 
   /// One row, as the callback of forEachRow sees it.
@@ -69,6 +70,11 @@ public:
     /// |scale| * |q_i| * max_j |k_j|, in Euclidean norms: no smaller than any
     /// score before the score function, whatever cancels in it.
     double productScale = 0;
+    /// What probabilities are multiplied by, if the score says; for each
+    /// allowed key.
+    std::vector<double> weights;
+    /// Multiplies them.
+    void applyWeights();
     /// Filled by multiplyValues: one for each column of the values.
     std::vector<double> out;
 

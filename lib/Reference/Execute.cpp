@@ -2,6 +2,7 @@
 
 #include "Program.h"
 #include "attn/Support/Half.h"
+#include "attn/Support/Random.h"
 #include <algorithm>
 
 using namespace attn::reference;
@@ -146,11 +147,12 @@ namespace {
 /// Runs one stage. Registers lie `stride` apart.
 class Interpreter {
 public:
-  Interpreter(const Stage &stage, const std::vector<Access> &accesses,
-              double *floats, int64_t *ints, unsigned stride, unsigned lanes,
+  Interpreter(const Program &program, const Stage &stage, double *floats,
+              int64_t *ints, unsigned stride, unsigned lanes,
               AccessError &error)
-      : stage(stage), accesses(accesses), floats(floats), ints(ints),
-        stride(stride), lanes(lanes), error(error) {}
+      : stage(stage), accesses(program.accesses), dropouts(program.dropouts),
+        floats(floats), ints(ints), stride(stride), lanes(lanes), error(error) {
+  }
 
   bool run() { return run(0, stage.code.size(), nullptr); }
 
@@ -168,9 +170,11 @@ private:
   bool runDim(const Instruction &instruction, const uint8_t *active);
   void runRange(const Instruction &instruction);
   void compareFloats(const Instruction &instruction);
+  void runDropout(const Instruction &instruction);
 
   const Stage &stage;
   const std::vector<Access> &accesses;
+  const std::vector<DropoutUse> &dropouts;
   double *floats;
   int64_t *ints;
   unsigned stride;
@@ -187,6 +191,25 @@ void Interpreter::compareFloats(const Instruction &instruction) {
         (a[l] < b[l] ? 1 : 0) | (a[l] == b[l] ? 2 : 0) | (a[l] > b[l] ? 4 : 0);
     order = order == 0 ? 8 : order;
     dst[l] = (order & instruction.c) != 0;
+  }
+}
+
+void Interpreter::runDropout(const Instruction &instruction) {
+  const DropoutUse &use = dropouts[instruction.a];
+  for (unsigned l = 0; l < lanes; ++l) {
+    auto get = [&](unsigned operand) {
+      return uint64_t(n(use.operands[operand])[l]);
+    };
+    uint64_t seed = get(0), offset = get(1), i = get(4), j = get(5);
+    auto group = [](uint64_t position) {
+      return uint32_t(position / 16 * 8 + position % 8);
+    };
+    std::array<uint32_t, 4> words = attn::philox4x32(
+        {group(j), group(i), uint32_t(offset),
+         uint32_t(get(2) * 0x10000 + get(3))},
+        {uint32_t(seed), uint32_t(seed >> 32) ^ uint32_t(offset >> 32)});
+    uint32_t word = words[i / 8 % 2 * 2 + j / 8 % 2];
+    f(instruction.dst)[l] = word < use.leastKept ? 0 : use.scale;
   }
 }
 
@@ -440,6 +463,9 @@ bool Interpreter::run(size_t begin, size_t end, const uint8_t *active) {
       if (!runDim(in, active))
         return false;
       break;
+    case Opcode::Dropout:
+      runDropout(in);
+      break;
     case Opcode::If:
       if (!runIf(in, pc, active))
         return false;
@@ -475,8 +501,8 @@ Frame::Frame(const Program &program)
 }
 
 bool Frame::runRow() {
-  if (!Interpreter(program.row, program.accesses, rowFloats.data(),
-                   rowInts.data(), 1, 1, error)
+  if (!Interpreter(program, program.row, rowFloats.data(), rowInts.data(), 1, 1,
+                   error)
            .run())
     return false;
   for (const Copy &copy : program.floatCopies)
@@ -487,7 +513,7 @@ bool Frame::runRow() {
 }
 
 bool Frame::runLanes(unsigned lanes) {
-  return Interpreter(program.lane, program.accesses, floats.data(), ints.data(),
-                     kLanes, lanes, error)
+  return Interpreter(program, program.lane, floats.data(), ints.data(), kLanes,
+                     lanes, error)
       .run();
 }

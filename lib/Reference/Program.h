@@ -16,6 +16,7 @@
 
 #include "ElementType.h"
 #include "attn/Support/Tensor.h"
+#include <array>
 #include <vector>
 
 namespace attn::reference {
@@ -154,6 +155,8 @@ enum class Opcode : uint8_t {
   RangeMax,
   /// int dst = size of a dimension, by access `a` and int dimension `b`.
   DimOf,
+  /// float dst = what dropout `a` of the program multiplies a probability by.
+  Dropout,
   /// Instructions to `b` run where int `a` is true, then those to `c` where it
   /// is false.
   If,
@@ -185,6 +188,15 @@ struct Access {
   llvm::SmallVector<uint32_t, 4> indices;
 };
 
+/// One use of dropout (attn.dropout).
+struct DropoutUse {
+  /// Registers of seed, offset, b, h, i, j, of the stage of the instruction.
+  std::array<uint32_t, 6> operands;
+  /// The least random word that is kept, and what is kept is multiplied by.
+  uint32_t leastKept;
+  double scale;
+};
+
 template <typename T> struct Constant {
   uint32_t reg;
   T value;
@@ -206,6 +218,7 @@ struct Program {
   Stage row;
   Stage lane;
   std::vector<Access> accesses;
+  std::vector<DropoutUse> dropouts;
   std::vector<Copy> floatCopies;
   std::vector<Copy> intCopies;
 };

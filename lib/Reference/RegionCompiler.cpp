@@ -1,7 +1,7 @@
 //===- RegionCompiler.cpp - Compile scalar operations ---------------------===//
 
 #include "RegionCompiler.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -390,6 +390,35 @@ Error RegionCompiler::compileDim(Operation *op) {
   return Error::success();
 }
 
+Error RegionCompiler::compileDropout(Operation *op) {
+  auto dropout = mlir::cast<mlir::attn::DropoutOp>(op);
+  Slots operands;
+  for (mlir::Value operand : op->getOperands()) {
+    Expected<SlotId> slot = getSlot(operand, op);
+    if (!slot)
+      return slot.takeError();
+    operands.push_back(*slot);
+  }
+  bool row = llvm::all_of(operands, [&](SlotId id) { return isUniform(id); });
+  DropoutUse use;
+  for (auto [field, operand] : llvm::zip_equal(use.operands, operands))
+    field = getRegister(operand, row);
+  use.leastKept = dropout.getLeastKept();
+  use.scale = dropout.getScale();
+  Slot slot{/*isFloat=*/true};
+  uint32_t dst = addRegister(/*isFloat=*/true, row);
+  (row ? slot.row : slot.lane) = dst;
+  (row ? program.row : program.lane)
+      .code.push_back(
+          {Opcode::Dropout, dst, uint32_t(program.dropouts.size())});
+  program.dropouts.push_back(use);
+  Expected<ElementType> type = convertType(dropout.getType(), op);
+  if (!type)
+    return type.takeError();
+  values[dropout] = round(addSlot(slot), *type);
+  return Error::success();
+}
+
 /// A condition that is the same for all lanes makes an `If` in both stages. One
 /// that differs makes an `If` in the lane stage; what depends on no lane is
 /// then computed before it, which does no harm: instructions cannot fail.
@@ -471,6 +500,8 @@ Error RegionCompiler::compileOp(Operation *op) {
     return compileRangeOver(op);
   if (mlir::isa<mlir::tensor::DimOp>(op))
     return compileDim(op);
+  if (mlir::isa<mlir::attn::DropoutOp>(op))
+    return compileDropout(op);
   if (mlir::isa<mlir::scf::IfOp>(op))
     return compileIf(op);
 

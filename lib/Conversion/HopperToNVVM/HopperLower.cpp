@@ -136,19 +136,20 @@ static LogicalResult convertOps(Kernel &kernel) {
   scf::populateSCFStructuralTypeConversions(converter, set);
   ThreadPatterns patterns(set, converter, kernel);
   patterns.add(lowerArgument);
-  for (auto populate : {populateBitPatterns,         populateChannelPatterns,
-                        populateControlFlowPatterns, populateCopyPatterns,
-                        populateDiagonalPatterns,    populateDivisionPatterns,
-                        populateElementwisePatterns, populateFragmentPatterns,
-                        populateGatherPatterns,      populateIndexPatterns,
-                        populateIntervalPatterns,    populateLimitPatterns,
-                        populateListPatterns,        populateMatrixPatterns,
-                        populateSplitPatterns,       populateReductionPatterns,
-                        populateScatterPatterns,     populateStorePatterns,
-                        populateSumPatterns,         populateProloguePatterns,
-                        populateTilePatterns,        populatePingPongPatterns,
-                        populateKeyUnionPatterns,    populateVectorPatterns,
-                        populateWorkPatterns})
+  for (auto populate :
+       {populateBitPatterns,         populateChannelPatterns,
+        populateControlFlowPatterns, populateCopyPatterns,
+        populateDiagonalPatterns,    populateDivisionPatterns,
+        populateDropoutPatterns,     populateElementwisePatterns,
+        populateFragmentPatterns,    populateGatherPatterns,
+        populateIndexPatterns,       populateIntervalPatterns,
+        populateLimitPatterns,       populateListPatterns,
+        populateMatrixPatterns,      populateSplitPatterns,
+        populateReductionPatterns,   populateScatterPatterns,
+        populateStorePatterns,       populateSumPatterns,
+        populateProloguePatterns,    populateTilePatterns,
+        populatePingPongPatterns,    populateKeyUnionPatterns,
+        populateVectorPatterns,      populateWorkPatterns})
     populate(patterns);
   ConversionConfig config;
   // What is known of values would be lost.

@@ -2,6 +2,7 @@
 
 #include "ScalarMath.h"
 #include "Threads/ThreadPatterns.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -134,8 +135,8 @@ static LogicalResult verify(Operation *op) {
       .Case([](vector::ReductionOp op) { return verifySum(op); })
       .Case<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp,
             gpu::BlockIdOp, gpu::GridDimOp, gpu::LaneIdOp, gpu::ThreadIdOp,
-            gpu::ReturnOp, memref::StoreOp, GatherOp, KeyBitmaskOp, KeyUnionOp>(
-          [](Operation *) { return success(); })
+            gpu::ReturnOp, memref::StoreOp, DropoutOp, GatherOp, KeyBitmaskOp,
+            KeyUnionOp>([](Operation *) { return success(); })
       .Default([](Operation *op) {
         return isa<hopper::HopperDialect>(op->getDialect())
                    ? success()

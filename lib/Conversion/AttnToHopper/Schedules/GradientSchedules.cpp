@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/AttnToHopper/Schedules.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
@@ -180,15 +181,18 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
         true;
     return schedules;
   }
-  // Scores take the registers of that.
+  // Scores take the registers of that, and those of blocks with weights.
+  bool hasBoth = getWeight(op) && changesScores(op);
   bool isLate = op.getScore().empty() && gradient.getOutOf(kGradQuery);
   if (queryKeyDim == 128 && valueDim <= 128) {
     if (isLate)
       add(128, 80, 2, 240, 1, late, {"exp", last}, 5.0, 33.0e-3);
-    add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 35.0e-3);
-    add(128, 64, 2, 240, 1, plain, {"exp", last}, 5.0, 37.0e-3).isLastResort =
-        true;
-  } else if (dim <= 64) {
+    // Weighted probabilities are held beside the others.
+    if (!getWeight(op))
+      add(128, 80, 2, 240, 1, plain, {"exp", last}, 5.0, 35.0e-3);
+    add(128, hasBoth ? 48 : 64, 2, 240, 1, plain, {"exp", last}, 5.0, 37.0e-3)
+        .isLastResort = !schedules.empty();
+  } else if (dim <= 64 && !hasBoth) {
     if (isLate)
       add(128, 128, 2, 240, 1, late, {"exp", last}, 5.0, 19.0e-3);
     add(128, 128, 2, 240, 1, plain, {}, 5.0, 21.0e-3);

@@ -4,6 +4,7 @@
 #include "DependentLaunch.h"
 #include "ScalarMath.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
+#include "attn/Dialect/Attn/Transforms/Dropout.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -234,11 +235,16 @@ LogicalResult RowKernel::emitOp(Operation &op) {
     mapping.map(op.getResult(0), b.clone(op, mapping)->getResult(0));
     return success();
   }
-  if (failed(verifyScalarOp(op)))
+  auto dropout = dyn_cast<DropoutOp>(op);
+  if (!dropout && failed(verifyScalarOp(op)))
     return failure();
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
     operands.push_back(mapping.lookup(operand));
+  if (dropout) {
+    mapping.map(dropout.getFactor(), emitDropout(b, dropout, operands));
+    return success();
+  }
   mapping.map(op.getResult(0),
               emitScalarOp(b, op, operands,
                            getElementTypeOrSelf(op.getResult(0).getType()),

@@ -124,6 +124,7 @@ void populateChannelPatterns(ThreadPatterns &patterns);
 void populateControlFlowPatterns(ThreadPatterns &patterns);
 void populateCopyPatterns(ThreadPatterns &patterns);
 void populateDivisionPatterns(ThreadPatterns &patterns);
+void populateDropoutPatterns(ThreadPatterns &patterns);
 void populateElementwisePatterns(ThreadPatterns &patterns);
 void populateFragmentPatterns(ThreadPatterns &patterns);
 void populateGatherPatterns(ThreadPatterns &patterns);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -27,8 +28,7 @@ static void dropRegion(PatternRewriter &rewriter, Operation *op,
 static LogicalResult dropIdentityScore(AttentionLikeOpInterface op,
                                        PatternRewriter &rewriter) {
   Region &score = op.getScore();
-  if (score.empty() ||
-      getYield(score).getValues().front() != score.getArgument(0))
+  if (score.empty() || changesScores(op) || getWeight(op))
     return rewriter.notifyMatchFailure(op, "score is absent or not identity");
   // The derivative of an identity is one; with no read of a capture there is
   // nothing that it could contribute to.
@@ -36,6 +36,17 @@ static LogicalResult dropIdentityScore(AttentionLikeOpInterface op,
     if (!gradient.getAdjoint().empty())
       dropRegion(rewriter, op, gradient.getAdjoint());
   dropRegion(rewriter, op, score);
+  return success();
+}
+
+/// A weight of 1 is absent.
+static LogicalResult dropUnitWeight(AttentionLikeOpInterface op,
+                                    PatternRewriter &rewriter) {
+  Value weight = getWeight(op);
+  if (!weight || !matchPattern(weight, m_OneFloat()))
+    return rewriter.notifyMatchFailure(op, "weight is absent or not 1");
+  YieldOp yield = getYield(op.getScore());
+  rewriter.modifyOpInPlace(yield, [&] { yield->eraseOperand(1); });
   return success();
 }
 
@@ -187,7 +198,8 @@ template <typename OpTy> struct OnAttention : public OpRewritePattern<OpTy> {
 template <typename OpTy>
 static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   for (typename OnAttention<OpTy>::Function function :
-       {dropIdentityScore, dropTrueMask, dropDefaultLayouts, simplifyCaptures})
+       {dropUnitWeight, dropIdentityScore, dropTrueMask, dropDefaultLayouts,
+        simplifyCaptures})
     patterns.add<OnAttention<OpTy>>(context, function);
   // Before the pattern of the tensor dialect that folds casts into any
   // operation with destinations: that one keeps the types of our regions'
@@ -206,7 +218,7 @@ void AttentionGradOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
   // Captures stay as they are: `wrt` numbers them, and what reads none in the
   // score may still have a gradient.
   for (OnAttention<AttentionGradOp>::Function function :
-       {dropIdentityScore, dropTrueMask, dropDefaultLayouts})
+       {dropUnitWeight, dropIdentityScore, dropTrueMask, dropDefaultLayouts})
     patterns.add<OnAttention<AttentionGradOp>>(context, function);
   patterns.add<OnAttention<AttentionGradOp>>(context, foldCasts,
                                              /*benefit=*/PatternBenefit(2));

@@ -1,6 +1,7 @@
 //===- AttnDialect.cpp - The attn dialect ---------------------------------===//
 
 #include "AttnTileUtils.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Attn/IR/AttnTile.h"
@@ -74,6 +75,10 @@ void AttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "attn/Dialect/Attn/IR/AttnGradOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnDropoutOps.cpp.inc"
       >();
   addInterfaces<AttnInlinerInterface>();
   attachTilingInterfaces(getContext());

@@ -2,6 +2,7 @@
 
 #include "AttnVerify.h"
 #include "AttnSparsity.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -223,7 +224,8 @@ static bool isAllowedInRegion(Operation *op) {
 static bool isAllowedInRegion(Operation *op, StringRef region) {
   return isAllowedInRegion(op) ||
          (region == "tiles" && isa<RangeOp, RangeOverOp>(op)) ||
-         (region == "adjoint" && isa<ContributeOp>(op));
+         (region == "adjoint" && isa<ContributeOp>(op)) ||
+         ((region == "score" || region == "adjoint") && isa<DropoutOp>(op));
 }
 
 /// Checks that a value inside a region is a scalar. Captures, which are block
@@ -273,7 +275,8 @@ LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
           << " region of an attention: expects operations of arith, math and "
              "index, tensor.extract, tensor.dim, "
           << (name == "tiles"     ? "scf.if, attn.range or attn.range_over"
-              : name == "adjoint" ? "scf.if, or attn.contribute"
+              : name == "adjoint" ? "scf.if, attn.dropout, or attn.contribute"
+              : name == "score"   ? "scf.if, or attn.dropout"
                                   : "or scf.if");
       diagnostic.attachNote(op->getLoc()) << "in this attention";
       return WalkResult::interrupt();
@@ -298,16 +301,39 @@ LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
   return diagnostic;
 }
 
+/// Checks that the second value that a score yields does not depend on the
+/// score itself.
+static LogicalResult verifyWeight(AttentionLikeOpInterface op) {
+  Value weight = getWeight(op);
+  if (!weight)
+    return success();
+  Value score = op.getScore().getArgument(0);
+  SetVector<Value> needed;
+  needed.insert(weight);
+  for (unsigned next = 0; next < needed.size(); ++next)
+    if (Operation *inner = needed[next].getDefiningOp())
+      inner->walk(
+          [&](Operation *part) { needed.insert_range(part->getOperands()); });
+  if (!needed.contains(score))
+    return success();
+  InFlightDiagnostic diagnostic =
+      op->emitOpError("expects the weight that the score region yields not to "
+                      "depend on the score");
+  diagnostic.attachNote(weight.getLoc()) << "computed here";
+  return diagnostic;
+}
+
 LogicalResult mlir::attn::verifyScoreAndMask(AttentionLikeOpInterface op) {
   Builder builder(op->getContext());
   Type index = builder.getIndexType();
   Type acc = op.getAccumulatorType();
+  SmallVector<Type> yielded(getWeight(op) ? 2 : 1, acc);
   if (failed(verifyRegion(op, op.getScore(), "score",
-                          {acc, index, index, index, index}, {acc})) ||
+                          {acc, index, index, index, index}, yielded)) ||
       failed(verifyRegion(op, op.getMask(), "mask",
                           {index, index, index, index}, {builder.getI1Type()})))
     return failure();
-  return success();
+  return verifyWeight(op);
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,7 +5,7 @@ Usage: gradients.py VARIANT [--heads=4 --key-heads=2] [--dim=128] [--value-dim=6
            [--schedule=...] [--sizes=87x137] [--save-ptx=FILE] [--repeats=3]
 
 Variants: full, causal, window, sinks, softcap, alibi-causal, root,
-lengths.
+lengths, dropout, dropout-softcap-causal.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import sys
 
 import numpy
 
+import dropout
 import grid
 import launch as launches
 import operations
@@ -54,7 +55,7 @@ _MASK = """
 _SCORE = """
     score(%x, %mb, %mh, %i, %j{names}) {{
 {score}
-      attn.yield %y : f32
+      attn.yield {yielded}
     }}
     adjoint(%x, %ds, %mb, %mh, %i, %j{names}) {{
 {adjoint}
@@ -106,6 +107,16 @@ _ROOT = """      %last = tensor.extract %lasts[%mb] : tensor<?xi32>
       %y = arith.addf %x, %f : f32"""
 _IDENTITY = """      %z = arith.constant 0.0 : f32
       %dx = arith.addf %ds, %z : f32"""
+_DROPOUT = """      %seed = tensor.extract %seeds[] : tensor<i64>
+      %offset = tensor.extract %offsets[] : tensor<i64>
+      %w = attn.dropout 0.25 seed %seed offset %offset at %mb, %mh, %i, %j : f32
+"""
+_DRAWN = [("seeds", "tensor<i64>"), ("offsets", "tensor<i64>")]
+# What scores yield, unless that is %y.
+_YIELDED = {
+    "dropout": "%x, %w : f32, f32",
+    "dropout-softcap-causal": "%y, %w : f32, f32",
+}
 # Captures, mask, score and its adjoint.
 _VARIANTS = {
     "full": ([], None, None, None),
@@ -117,6 +128,8 @@ _VARIANTS = {
     "alibi-causal": ([("slopes", "tensor<?xf32>")], _CAUSAL, _ALIBI, _IDENTITY),
     "root": ([("lasts", "tensor<?xi32>")], None, _ROOT, _IDENTITY),
     "lengths": ([("lengths", "tensor<?xi32>")], _LENGTHS, None, None),
+    "dropout": (_DRAWN, None, _DROPOUT, _IDENTITY),
+    "dropout-softcap-causal": (_DRAWN, _CAUSAL, _DROPOUT + _CAP_SCORE, _CAP_ADJOINT),
 }
 
 
@@ -125,14 +138,19 @@ def _program(variant, shape, wrt, attributes):
     names = "".join(f", %{name}" for name, _ in captures)
     regions = ""
     if score:
-        regions += _SCORE.format(names=names, score=score, adjoint=adjoint)
+        scores = _SCORE.format(
+            names=names,
+            score=score,
+            adjoint=adjoint,
+            yielded=_YIELDED.get(variant, "%y : f32"),
+        )
+        regions += scores
     if mask:
         regions += _MASK.format(names=names, body=mask)
     # The printed order is score, mask, adjoint.
     if score and mask:
-        parts = _SCORE.format(names=names, score=score, adjoint=adjoint)
-        cut = parts.index("\n    adjoint(")
-        regions = parts[:cut] + _MASK.format(names=names, body=mask) + parts[cut:]
+        cut = scores.index("\n    adjoint(")
+        regions = scores[:cut] + _MASK.format(names=names, body=mask) + scores[cut:]
     dynamic = shape["heads"] == "?"
     inits = "\n".join(_INITS[x] for x in wrt).format(
         h=", %h" if dynamic else "", kh=", %kh" if dynamic else ""
@@ -168,7 +186,7 @@ def _scores(variant, x, b, h, i, j, captures):
         allowed &= (j <= i) & ((i - j < 50) | (j < 4))
     if variant == "lengths":
         allowed &= j < captures["lengths"][b]
-    if variant.startswith("softcap"):
+    if "softcap" in variant:
         t = numpy.tanh(x / 2)
         return 2 * t, 1 - t * t, allowed
     if variant == "root":
@@ -178,10 +196,11 @@ def _scores(variant, x, b, h, i, j, captures):
     return x, numpy.ones(x.shape), allowed
 
 
-def differentiate(q, k, v, do, score, dlse=None):
+def differentiate(q, k, v, do, score, dlse=None, weights=1):
     """The maths in float64: o, lse, the gradients of q, k and v, the scaled
     products, and the gradients of scores. `score` makes of the products scores,
-    -inf for pairs that are not allowed, and their derivatives."""
+    -inf for pairs that are not allowed, and their derivatives; probabilities are
+    multiplied by `weights`."""
     batches, heads, queries, dim = q.shape
     group = heads // k.shape[1]
     kk, vv = (
@@ -197,11 +216,12 @@ def differentiate(q, k, v, do, score, dlse=None):
     p = numpy.where(sums > 0, p / numpy.where(sums > 0, sums, 1), 0)
     with numpy.errstate(divide="ignore"):
         lse = (largest + numpy.log(sums))[..., 0]
-    o = p @ vv
+    weighted = p * weights
+    o = weighted @ vv
     delta = (do * o).sum(-1, keepdims=True)
     if dlse is not None:
         delta = delta - dlse[..., None]
-    ds = p * (do @ vv.swapaxes(2, 3) - delta)
+    ds = p * (weights * (do @ vv.swapaxes(2, 3)) - delta)
     dx = ds * slope
 
     def shared(t):
@@ -211,7 +231,7 @@ def differentiate(q, k, v, do, score, dlse=None):
     found = {
         "q": scale * dx @ kk,
         "k": shared(scale * dx.swapaxes(2, 3) @ q),
-        "v": shared(p.swapaxes(2, 3) @ do),
+        "v": shared(weighted.swapaxes(2, 3) @ do),
     }
     return o, lse, found, x, ds
 
@@ -224,7 +244,12 @@ def _gradients(variant, q, k, v, do, captures):
         scores, slope, allowed = _scores(variant, x, b, h, i, j, captures)
         return numpy.where(allowed, scores, -numpy.inf), slope
 
-    return differentiate(q, k, v, do, score)[:3]
+    weights = 1
+    if "dropout" in variant:
+        place = numpy.indices((*q.shape[:3], k.shape[2]), sparse=True)
+        drawn = int(captures["seeds"]), int(captures["offsets"])
+        weights = dropout.weights(0.25, *drawn, *place)
+    return differentiate(q, k, v, do, score, weights=weights)[:3]
 
 
 def _check(name, found, expected):
@@ -255,9 +280,12 @@ def _execute(program, variant, options, sizes, seed):
         "slopes": -(2.0 ** -numpy.arange(1, heads + 1)),
         "lengths": draw.integers(0, keys + 1, (batches,)),
         "lasts": numpy.full((batches,), max(queries - 1, 0)),
+        "seeds": draw.integers(-(1 << 63), 1 << 63),
+        "offsets": draw.integers(-(1 << 63), 1 << 63),
     }
     o, lse, expected = _gradients(variant, q, k, v, do, captures)
     types = {"slopes": "f4", "lengths": "i4", "lasts": "i4"}
+    types.update(seeds="i8", offsets="i8")
     names = [name for name, _ in _VARIANTS[variant][0]]
     arrays = dict(zip("qkv", packed))
     arrays["o"] = operations.to_bf16(o.astype("f4"))

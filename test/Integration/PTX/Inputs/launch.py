@@ -108,8 +108,10 @@ class Launch:
         self.counter.writable[:] = True
 
     def add_tensor(self, name, array):
-        """An operand with elements, which kernels may read."""
+        """An operand with elements, which kernels may read; without dimensions
+        a number, or a tensor of one, as parameters say."""
         array = numpy.asarray(array)
+        bits = None if array.ndim else int.from_bytes(array.tobytes(), "little")
         region = self.memory.add(name, "global", array.nbytes)
         region.fill(array)
         self.operands.append(
@@ -117,7 +119,8 @@ class Launch:
                 array.shape,
                 strides_of(array.shape),
                 region,
-                itemsize=array.itemsize,
+                bits,
+                array.itemsize,
             )
         )
 

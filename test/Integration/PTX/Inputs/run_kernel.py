@@ -117,11 +117,7 @@ class Inputs:
     def launch(self, program, parts):
         launch = launches.Launch(program, parts)
         for name, dtype, array in self.arguments:
-            if array.ndim:
-                launch.add_tensor(name, array)
-            else:
-                bits = int.from_bytes(array.tobytes(), "little")
-                launch.add_scalar(bits)
+            launch.add_tensor(name, array)
         regions = []
         for name, dtype, shape in self.results:
             launch.add_tensor(name, numpy.zeros(shape, _TYPES[dtype]))

@@ -133,6 +133,32 @@ def AttnTilePass : Pass<"attn-tile"> {
   ];
 }
 
+def AttnExpandDropoutPass : Pass<"attn-expand-dropout"> {
+  let summary = "make arithmetic of dropout";
+  let description = [{
+    Each `attn.dropout`, on numbers or vectors, becomes arithmetic on integers of 32 bits, with a call of Philox for each pair: ten rounds of two products of 64 bits. What is the same for all pairs
+    stays numbers. A kernel of a GPU does without this pass; its threads compute four pairs by one call.
+
+    Postcondition: no `attn.dropout` is left.
+
+    Before:
+
+    ```mlir
+    %w = attn.dropout 2.500000e-01 seed %seed offset %offset at %b, %h, %i, %j : f32
+    ```
+
+    After, with `%word` from the ten rounds:
+
+    ```mlir
+    %kept = arith.cmpi uge, %word, %c1073741824_i32 : i32
+    %w = arith.select %kept, %cst_1.333, %cst_0 : f32
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
 def AttnDecomposeOnlineStepPass : Pass<"attn-decompose-online-step"> {
   let summary = "make arithmetic of steps of the online softmax";
   let description = [{

@@ -8,6 +8,7 @@
 
 #include "Adjoints.h"
 #include "Differentiate.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -172,6 +173,14 @@ LogicalResult mlir::attn::differentiateScore(AttentionGradOp op) {
       active.insert(score.getArgument(kNumScoreArgs + input - kGradCapture));
   propagateThrough(score, active);
 
+  Value weight = getWeight(attention);
+  if (weight && active.contains(weight)) {
+    InFlightDiagnostic diagnostic =
+        mlir::emitError(weight.getLoc())
+        << "the weight of a probability has no gradient";
+    diagnostic.attachNote(loc) << "in this attention";
+    return diagnostic;
+  }
   Cotangents cotangents(builder, primals, accType, active);
   cotangents.add(loc, score.getTerminator()->getOperand(0),
                  {adjoint.getArgument(1)});

@@ -3,6 +3,7 @@
 #include "GradientLoop.h"
 #include "GradientBounds.h"
 #include "Tiles/TileScores.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -132,7 +133,7 @@ FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
   TileValue exist = isBelow(arguments[ownIndex], own.rowEnd, ownIndex);
   // The shared lse of a query that is not there makes 0 of a score which is a
   // number, as one that nothing has been added to.
-  if (!shared || !op.getScore().empty())
+  if (!shared || changesScores(op))
     exist = vectorizer.logicalAnd(
         exist, isBelow(arguments[otherIndex], otherEnd, otherIndex));
   if (op.getMask().empty())
@@ -141,6 +142,51 @@ FailureOr<TileValue> GradientLoop::emitAllowed(RegionVectorizer &vectorizer,
   if (failed(mask))
     return failure();
   return vectorizer.logicalAnd(exist, *mask);
+}
+
+/// What probabilities are multiplied by; null for nothing.
+FailureOr<Value> GradientLoop::emitWeights(RegionVectorizer &vectorizer,
+                                           ArrayRef<TileValue> arguments,
+                                           TileValue allowed) {
+  if (!getWeight(op))
+    return Value();
+  SmallVector<TileValue> ofScore = {{}};
+  llvm::append_range(ofScore, arguments);
+  FailureOr<TileValue> weights =
+      vectorizer.run(op.getScore(), ofScore, allowed, /*result=*/1);
+  if (failed(weights))
+    return failure();
+  return vectorizer.broadcast(*weights, TileKind::Tile);
+}
+
+/// Tells of a score with weights where the tile starts: at multiples of its
+/// sizes, unless it counts from elsewhere.
+void GradientLoop::setStarts(RegionVectorizer &vectorizer, Value first) {
+  if (!getWeight(op) || !op.getOffsets().empty())
+    return;
+  Block &score = op.getScore().front();
+  BlockArgument query = score.getArgument(kNumScoreArgs - 2),
+                key = score.getArgument(kNumScoreArgs - 1);
+  vectorizer.setStart(isOverKeys() ? query : key, own.row,
+                      op.getScheduleAttr().getRowAlignment(), numOwn);
+  vectorizer.setStart(isOverKeys() ? key : query, first, numOther, numOther);
+}
+
+/// The gradient of a score, of which `weighted` is what `p` became by weights,
+/// or null: p * (w * dp - delta).
+Value GradientLoop::emitScoreGradient(Value p, Value weighted, Value dp,
+                                      Value delta) {
+  if (!weighted) {
+    Value difference = arith::SubFOp::create(builder, loc, dp, delta);
+    return arith::MulFOp::create(builder, loc, p, difference);
+  }
+  return arith::SubFOp::create(
+      builder, loc,
+      arith::MulFOp::create(builder, loc, weighted, dp,
+                            arith::FastMathFlags::contract),
+      arith::MulFOp::create(builder, loc, p, delta,
+                            arith::FastMathFlags::contract),
+      arith::FastMathFlags::contract);
 }
 
 /// Whether all rows of the work tile are there.
@@ -179,7 +225,7 @@ FailureOr<Value> GradientLoop::emitAdjoint(Value first, Value x, Value p,
   auto unlessNone = [&](Value value) -> Value {
     return arith::SelectOp::create(builder, loc, isNone, zero, value);
   };
-  if (op.getScore().empty())
+  if (!changesScores(op))
     return unlessNone(ds);
   Value ones = arith::ConstantOp::create(
       builder, loc,
@@ -221,6 +267,7 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
 
   RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
                               /*sites=*/nullptr);
+  setStarts(vectorizer, first);
   auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
     SmallVector<TileValue> arguments = getArguments(first);
     FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
@@ -232,7 +279,7 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       x = arith::MulFOp::create(builder, loc, x,
                                 createFloat(builder, loc, tileType, scale));
     Value scores = x;
-    if (!op.getScore().empty()) {
+    if (changesScores(op)) {
       SmallVector<TileValue> ofScore = {{x, TileKind::Tile}};
       llvm::append_range(ofScore, arguments);
       FailureOr<TileValue> score =
@@ -259,12 +306,20 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
     Value base2 = arith::MulFOp::create(
         builder, loc, mask.getResult(),
         createFloat(builder, loc, tileType, llvm::numbers::log2e));
-    return SmallVector<Value>{math::Exp2Op::create(builder, loc, base2), x};
+    Value p = math::Exp2Op::create(builder, loc, base2);
+    SmallVector<Value> results = {p, x};
+    FailureOr<Value> weights = emitWeights(vectorizer, arguments, *allowed);
+    if (failed(weights))
+      return failure();
+    if (*weights)
+      results.push_back(arith::MulFOp::create(builder, loc, p, *weights));
+    return results;
   };
   FailureOr<ValueRange> exp = emitStep(builder, loc, "exp", emitProbabilities);
   if (failed(exp))
     return failure();
   Value p = (*exp)[0], x = (*exp)[1];
+  Value weighted = exp->size() > 2 ? (*exp)[2] : Value();
   Value dp;
   if (needsScores)
     dp = multiply("dp", secondRows, ownSecond);
@@ -272,7 +327,8 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
   unsigned number = wanted.products;
   Value newValues, newCapture;
   if (wanted.values)
-    newValues = sum("dv", secondRows, p, carried[number++]);
+    newValues =
+        sum("dv", secondRows, weighted ? weighted : p, carried[number++]);
 
   Value dx;
   if (needsScores) {
@@ -280,9 +336,8 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
       TileValue ofRow = ownDelta;
       if (!isOverKeys())
         ofRow = readOfQueries(delta, first);
-      Value difference = arith::SubFOp::create(
-          builder, loc, dp, vectorizer.broadcast(ofRow, TileKind::Tile));
-      Value ds = arith::MulFOp::create(builder, loc, p, difference);
+      Value ds = emitScoreGradient(p, weighted, dp,
+                                   vectorizer.broadcast(ofRow, TileKind::Tile));
       Value into = wanted.capture < 0 ? Value() : carried[number];
       auto contribute = [&](ContributeOp contribution, TileValue active,
                             RegionVectorizer &reverse) {

@@ -100,6 +100,11 @@ private:
                                Contribution contribute = nullptr);
   FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer,
                                    ArrayRef<TileValue> arguments);
+  FailureOr<Value> emitWeights(RegionVectorizer &vectorizer,
+                               ArrayRef<TileValue> arguments,
+                               TileValue allowed);
+  Value emitScoreGradient(Value p, Value weighted, Value dp, Value delta);
+  void setStarts(RegionVectorizer &vectorizer, Value first);
   Value emitIsWhole();
   /// Steps with a product of rows of the others and own columns, and with one
   /// over the others that is added to a sum.

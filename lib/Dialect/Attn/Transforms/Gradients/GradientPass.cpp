@@ -9,6 +9,7 @@
 #include "Diagonals.h"
 #include "GradientLoop.h"
 #include "Tiles/TileScores.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -138,7 +139,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                                                            ValueRange carried) {
   auto tileType = VectorType::get({numOther, numOwn}, accType);
   Type rounded = attention.getQueryType().getElementType();
-  bool hasScore = !op.getScore().empty();
+  bool hasScore = changesScores(op);
   // Values have gradients of probabilities alone.
   bool needsProducts = shared->sums || wanted.products;
   bool needsScores = needsProducts || !shared->captures.empty();
@@ -171,6 +172,7 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
 
   RegionVectorizer vectorizer(builder, loc, numOther, numOwn,
                               /*sites=*/nullptr);
+  setStarts(vectorizer, first);
   auto emitProbabilities = [&]() -> FailureOr<SmallVector<Value>> {
     SmallVector<TileValue> arguments = getArguments(first);
     FailureOr<TileValue> allowed = emitAllowed(vectorizer, arguments);
@@ -204,7 +206,15 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
                       vectorizer.broadcast(*allowed, TileKind::Tile));
     }
     Value p = math::Exp2Op::create(builder, loc, mask.getResult());
-    SmallVector<Value> results = {round(p)};
+    FailureOr<Value> weights = emitWeights(vectorizer, arguments, *allowed);
+    if (failed(weights))
+      return failure();
+    SmallVector<Value> results;
+    if (!*weights || needsScores)
+      results.push_back(round(p));
+    if (*weights)
+      results.push_back(
+          round(arith::MulFOp::create(builder, loc, p, *weights)));
     if (hasScore && needsScores)
       results.push_back(x);
     return results;
@@ -212,7 +222,10 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   FailureOr<ValueRange> exp = emitStep(builder, loc, "exp", emitProbabilities);
   if (failed(exp))
     return failure();
+  // What dv is computed of, behind what ds is.
+  bool isWeighted = getWeight(op) != nullptr;
   Value p = exp->front(), x = exp->back();
+  Value weighted = (*exp)[isWeighted && needsScores ? 1 : 0];
   ValueRange gradient = load("load_do", op.getOutputGrad(), 3,
                              needsScores ? shared->delta : Value());
   Value rows = gradient[0];
@@ -223,16 +236,15 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
   if (wanted.values) {
     Value sums = carried[number];
     newValues = emitStep(builder, loc, "dv", [&] {
-      return contractTiles(builder, loc, rows, extend(p), sums,
+      return contractTiles(builder, loc, rows, extend(weighted), sums,
                            /*isTransposed=*/true);
     });
   }
   auto emitGradients = [&]() -> FailureOr<SmallVector<Value>> {
-    Value difference = arith::SubFOp::create(
-        builder, loc, dp,
-        vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
     Value wide = extend(p);
-    Value ds = arith::MulFOp::create(builder, loc, wide, difference);
+    Value ds = emitScoreGradient(
+        wide, isWeighted ? extend(weighted) : Value(), dp,
+        vectorizer.broadcast({gradient[1], TileKind::Key}, TileKind::Tile));
     if (!hasScore)
       return SmallVector<Value>{ds};
     // Diagonal d has the queries that are d - numOwn behind their keys.
@@ -298,7 +310,7 @@ GradientLoop::emitSharedLoop(const MetQueries &met, ValueRange carried) {
   if (fullLower) {
     builder.setInsertionPointToStart(loop.addClass(loop.getFull()));
     Value isFull = isWhole;
-    bool hasScore = !op.getScore().empty();
+    bool hasScore = changesScores(op);
     if (!op.getMask().empty() || hasScore) {
       Value first = emitOther(loop.getFull().getArgument(0), lower, positions);
       Value isBehind = arith::CmpIOp::create(

@@ -197,7 +197,8 @@ FailureOr<TileState> GatheredLoop::emitTile(Value key, TileState state) {
                          createFloat(builder, loc, type, 0.0),
                          /*isTransposed=*/false);
   });
-  auto emitScores = [&]() -> FailureOr<Value> {
+  RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
+  auto prepare = [&] {
     // So many bits that differences of positions fit 32. The number of all
     // keys, which is no key, may lose its one bit: no pair with it is allowed.
     Value positions = arith::AndIOp::create(
@@ -206,19 +207,27 @@ FailureOr<TileState> GatheredLoop::emitTile(Value key, TileState state) {
     pairs.key = {positions, TileKind::Key};
     pairs.allowed = {emitBits(page), TileKind::Tile};
     pairs.guardReads = true;
-    RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
     vectorizer.setKeyEnd(place.numKeys);
     for (Region *region : {&op.getMask(), &op.getScore()})
       if (!region->empty())
         vectorizer.setStart(
             region->getArgument(region == &op.getMask() ? 2 : 3), rows.row,
             op.getScheduleAttr().getRowAlignment(), numQueries);
+  };
+  auto emitScores = [&] {
+    prepare();
     return emitTileScores(builder, op, form, vectorizer, pairs, products,
                           TileKind::Tile);
   };
-  return emitSoftmaxSteps(builder, op, form, state, emitScores, [&] {
-    return gatherRows(op.getValue(), attention.getLayout(2), numbers);
-  });
+  auto emitWeights = [&] {
+    prepare();
+    return emitTileWeights(builder, op, form, vectorizer, pairs,
+                           TileKind::Tile);
+  };
+  return emitSoftmaxSteps(
+      builder, op, form, state, emitScores, emitWeights, [&] {
+        return gatherRows(op.getValue(), attention.getLayout(2), numbers);
+      });
 }
 
 /// NaN for a tile whose keys are not known.

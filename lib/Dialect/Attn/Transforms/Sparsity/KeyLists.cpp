@@ -46,7 +46,7 @@ private:
   Keys emitKeys(Value first);
   Value emitQuery();
   Value gatherRows(Value tensor, Layout layout, const Keys &keys);
-  FailureOr<Value> emitScores(const Keys &keys, Value products);
+  TilePairs getPairs(const Keys &keys);
   FailureOr<TileState> emitTile(Value first, TileState state);
 
   Value index(int64_t value) { return createIndex(builder, loc, value); }
@@ -181,9 +181,8 @@ Value KeyListLoop::gatherRows(Value tensor, Layout layout, const Keys &keys) {
                                  keys.locals, keys.exist));
 }
 
-/// The scores of products, vector<N>.
-FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
-  RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+/// The pairs of a tile of keys and the query.
+TilePairs KeyListLoop::getPairs(const Keys &keys) {
   TilePairs pairs;
   pairs.batch = {withOffset(rows.batch, 0)};
   pairs.head = {withOffset(rows.head, 1)};
@@ -191,8 +190,7 @@ FailureOr<Value> KeyListLoop::emitScores(const Keys &keys, Value products) {
   pairs.key = {keys.positions, TileKind::Key};
   pairs.allowed = {keys.exist, TileKind::Key};
   pairs.guardReads = true;
-  return emitTileScores(builder, op, form, vectorizer, pairs, products,
-                        TileKind::Key);
+  return pairs;
 }
 
 FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
@@ -212,14 +210,22 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
                          /*isTransposed=*/false);
   });
   auto emitColumn = [&]() -> FailureOr<Value> {
-    FailureOr<Value> scores = emitScores(keys, castShape(products, {numKeys}));
+    RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+    FailureOr<Value> scores =
+        emitTileScores(builder, op, form, vectorizer, getPairs(keys),
+                       castShape(products, {numKeys}), TileKind::Key);
     if (failed(scores))
       return failure();
     return castShape(*scores, {numKeys, 1});
   };
-  return emitSoftmaxSteps(builder, op, form, state, emitColumn, [&] {
-    return gatherRows(op.getValue(), attention.getLayout(2), keys);
-  });
+  auto emitWeights = [&] {
+    RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+    return emitTileWeights(builder, op, form, vectorizer, getPairs(keys),
+                           TileKind::Key);
+  };
+  return emitSoftmaxSteps(
+      builder, op, form, state, emitColumn, emitWeights,
+      [&] { return gatherRows(op.getValue(), attention.getLayout(2), keys); });
 }
 
 FailureOr<TileState> KeyListLoop::emit(TileState state) {

@@ -1,6 +1,7 @@
 //===- RegionVectorizer.cpp - Regions on whole tiles ----------------------===//
 
 #include "RegionVectorizer.h"
+#include "RegionSlice.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -55,13 +56,21 @@ TileValue RegionVectorizer::lookup(Value value) {
 
 FailureOr<TileValue> RegionVectorizer::run(Region &region,
                                            ArrayRef<TileValue> arguments,
-                                           TileValue active) {
+                                           TileValue active, unsigned result) {
   for (auto [argument, value] :
        llvm::zip_equal(region.getArguments(), arguments))
     values[argument] = value;
-  if (failed(visitBlock(region.front(), active)))
-    return failure();
-  return lookup(region.front().getTerminator()->getOperand(0));
+  Operation *yield = region.front().getTerminator();
+  Value yielded = yield->getOperand(result);
+  if (yield->getNumOperands() == 1) {
+    if (failed(visitBlock(region.front(), active)))
+      return failure();
+  } else {
+    for (Operation *op : getRegionSlice(region, yielded))
+      if (failed(visit(*op, active)))
+        return failure();
+  }
+  return lookup(yielded);
 }
 
 LogicalResult RegionVectorizer::emit(Operation &op) {
@@ -95,6 +104,10 @@ LogicalResult RegionVectorizer::visit(Operation &op, TileValue active) {
   if (auto contribution = dyn_cast<ContributeOp>(op)) {
     if (contribute)
       contribute(contribution, active);
+    return success();
+  }
+  if (auto dropout = dyn_cast<DropoutOp>(op)) {
+    visitDropout(dropout);
     return success();
   }
   if (OpTrait::hasElementwiseMappableTraits(&op))
@@ -278,6 +291,29 @@ LogicalResult RegionVectorizer::visitElementwise(Operation &op,
   if (isa<arith::SubIOp>(op))
     values[op.getResult(0)].congruence = getCongruence(op, operands);
   return success();
+}
+
+/// What is the same for all pairs stays a scalar.
+void RegionVectorizer::visitDropout(DropoutOp op) {
+  TileKind kind = TileKind::Uniform;
+  for (Value operand : op->getOperands())
+    kind = join(kind, lookup(operand).kind);
+  IRMapping mapping;
+  for (Value operand : op->getOperands()) {
+    TileValue tile = lookup(operand);
+    mapping.map(operand, tile.kind == TileKind::Uniform
+                             ? tile.value
+                             : broadcast(tile, kind));
+  }
+  auto clone = cast<DropoutOp>(builder.clone(*op, mapping));
+  clone.getFactor().setType(getType(op.getType(), kind));
+  clone.setAligned(
+      llvm::all_of(ArrayRef<Value>{op.getI(), op.getJ()}, [&](Value position) {
+        auto found = starts.find(position);
+        return found != starts.end() &&
+               found->second.alignment % kDropoutGroup == 0;
+      }));
+  values[op] = {clone, kind};
 }
 
 Value RegionVectorizer::emitStart(Value index) {

@@ -10,6 +10,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILES_REGIONVECTORIZER_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_TILES_REGIONVECTORIZER_H
 
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -102,10 +103,11 @@ public:
         sites(sites) {}
 
   /// Emits the body of `region` for the given arguments and returns what it
-  /// yields. `active` says where captures may be read. Fails with a diagnostic
-  /// on an operation that has no form on tiles.
+  /// yields, of several values the one of that number and nothing that it does
+  /// not need. `active` says where captures may be read. Fails with a
+  /// diagnostic on an operation that has no form on tiles.
   FailureOr<TileValue> run(Region &region, ArrayRef<TileValue> arguments,
-                           TileValue active);
+                           TileValue active, unsigned result = 0);
 
   /// What becomes of an attn.contribute where `active` holds, which may ask
   /// for values; without it, nothing does.
@@ -154,6 +156,7 @@ private:
   LogicalResult visit(Operation &op, TileValue active);
   LogicalResult visitIf(Operation &op, TileValue active);
   LogicalResult visitElementwise(Operation &op, TileValue active);
+  void visitDropout(DropoutOp op);
   /// A quotient or a remainder of an argument with a start.
   bool visitDivisionOfTile(Operation &op);
   bool visitUniformQuotient(Operation &op, const Start &start);

@@ -59,7 +59,8 @@ private:
   /// Says of tiles what the `tiles` region says.
   LogicalResult emitClasses(TileLoopOp loop, TileClasses &classes);
   FailureOr<TileState> emitTile(Value key, TileState state);
-  FailureOr<Value> emitScores(Value key, Value products);
+  TilePairs getPairs(Value key);
+  RegionVectorizer createVectorizer(Value key);
 
   Value index(int64_t value) { return createIndex(builder, loc, value); }
   Value min(Value a, Value b) {
@@ -268,13 +269,23 @@ FailureOr<TileState> KeyLoops::emitTile(Value key, TileState state) {
                          createFloat(builder, loc, type, 0.0),
                          /*isTransposed=*/false);
   });
+  auto emitScores = [&] {
+    RegionVectorizer vectorizer = createVectorizer(key);
+    return emitTileScores(builder, op, form, vectorizer, getPairs(key),
+                          products, TileKind::Tile);
+  };
+  auto emitWeights = [&] {
+    RegionVectorizer vectorizer = createVectorizer(key);
+    return emitTileWeights(builder, op, form, vectorizer, getPairs(key),
+                           TileKind::Tile);
+  };
   return emitSoftmaxSteps(
-      builder, op, form, state, [&] { return emitScores(key, products); },
+      builder, op, form, state, emitScores, emitWeights,
       [&] { return read(op.getValue(), attention.getLayout(2)); });
 }
 
-FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
-  RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
+/// The pairs of a tile.
+TilePairs KeyLoops::getPairs(Value key) {
   TilePairs pairs;
   pairs.batch = {withOffset(rows.batch, 0)};
   pairs.head = {withOffset(rows.head, 1)};
@@ -285,6 +296,11 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
   pairs.keyEnd = withOffset(numAllKeys, 3);
   // What is read under a predicate is not checked elsewhere.
   pairs.guardReads = sites || !hasFull;
+  return pairs;
+}
+
+RegionVectorizer KeyLoops::createVectorizer(Value key) {
+  RegionVectorizer vectorizer(builder, loc, numKeys, numQueries, sites);
   // Tiles start at multiples of their size, unless they count from elsewhere,
   // and those of queries at those of what is computed by itself.
   for (Region *region : {&op.getMask(), &op.getScore()}) {
@@ -295,8 +311,7 @@ FailureOr<Value> KeyLoops::emitScores(Value key, Value products) {
                         schedule.getRowAlignment(), numQueries);
     vectorizer.setStart(region->getArgument(first + 1), key, numKeys, numKeys);
   }
-  return emitTileScores(builder, op, form, vectorizer, pairs, products,
-                        TileKind::Tile);
+  return vectorizer;
 }
 
 FailureOr<TileState> mlir::attn::emitKeyLoops(

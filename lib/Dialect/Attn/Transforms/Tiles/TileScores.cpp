@@ -1,6 +1,7 @@
 //===- TileScores.cpp - Scores of a tile ----------------------------------===//
 
 #include "TileScores.h"
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -35,6 +36,7 @@ FailureOr<TileState>
 mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
                              const ScoreForm &form, TileState state,
                              function_ref<FailureOr<Value>()> emitScores,
+                             function_ref<FailureOr<Value>()> emitWeights,
                              function_ref<Value()> loadValues) {
   Location loc = op.getLoc();
   auto emitSoftmax = [&]() -> FailureOr<SmallVector<Value>> {
@@ -44,7 +46,25 @@ mlir::attn::emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
     auto step = OnlineStepOp::create(builder, loc, *scores, state.acc,
                                      state.max, state.sum, op.getRescale(),
                                      llvm::APFloat(form.factor));
-    return SmallVector<Value>(step.getResults());
+    SmallVector<Value> results(step.getResults());
+    if (!getWeight(op))
+      return results;
+    // Sums are those of probabilities without weights. Both have the shape that
+    // weights are computed in.
+    FailureOr<Value> weights = emitWeights();
+    if (failed(weights))
+      return failure();
+    Type tile = results[0].getType();
+    auto cast = [&](Value value, Type type) -> Value {
+      return value.getType() == type
+                 ? value
+                 : vector::ShapeCastOp::create(builder, loc, type, value);
+    };
+    results[0] =
+        cast(arith::MulFOp::create(
+                 builder, loc, cast(results[0], weights->getType()), *weights),
+             tile);
+    return results;
   };
   FailureOr<ValueRange> step = emitStep(builder, loc, "softmax", emitSoftmax);
   if (failed(step))
@@ -98,7 +118,7 @@ ScoreForm::ScoreForm(OnlineAttentionOp op) : bias(getKeyBias(op)) {
   auto isFactor = [](double factor) {
     return factor > 0 && std::isnormal(static_cast<float>(factor));
   };
-  if (op.getScore().empty()) {
+  if (!changesScores(op)) {
     double scale = op.getScale().convertToDouble() * llvm::numbers::log2e;
     factor = isFactor(scale) ? scale : 1;
     return;
@@ -138,6 +158,7 @@ public:
   }
 
   FailureOr<Value> emit(Value products);
+  FailureOr<Value> emitWeights();
 
 private:
   LogicalResult emitConditions();
@@ -274,6 +295,32 @@ FailureOr<Value> ScoreEmitter::emit(Value products) {
   }
   YieldOp::create(builder, loc, vectorizer.broadcast(allowed, kind));
   return mask.getResult();
+}
+
+FailureOr<Value> ScoreEmitter::emitWeights() {
+  TileValue active = pairs.active;
+  if (pairs.guardReads) {
+    if (failed(emitConditions()))
+      return failure();
+    active = getActive(allowed);
+  }
+  if (!active.value)
+    active = vectorizer.getTrue();
+  // Weights do not depend on the score.
+  SmallVector<TileValue> scoreArguments = {{}};
+  llvm::append_range(scoreArguments, arguments);
+  FailureOr<TileValue> weights =
+      vectorizer.run(op.getScore(), scoreArguments, active, /*result=*/1);
+  if (failed(weights))
+    return failure();
+  return vectorizer.broadcast(*weights, kind);
+}
+
+FailureOr<Value>
+mlir::attn::emitTileWeights(OpBuilder &builder, OnlineAttentionOp op,
+                            const ScoreForm &form, RegionVectorizer &vectorizer,
+                            const TilePairs &pairs, TileKind kind) {
+  return ScoreEmitter(builder, op, form, vectorizer, pairs, kind).emitWeights();
 }
 
 FailureOr<Value> mlir::attn::emitTileScores(OpBuilder &builder,

@@ -52,6 +52,13 @@ FailureOr<Value> emitTileScores(OpBuilder &builder, OnlineAttentionOp op,
                                 const TilePairs &pairs, Value products,
                                 TileKind kind);
 
+/// What the probabilities of a tile are multiplied by, in the shape of `kind`;
+/// for an attention that has weights.
+FailureOr<Value> emitTileWeights(OpBuilder &builder, OnlineAttentionOp op,
+                                 const ScoreForm &form,
+                                 RegionVectorizer &vectorizer,
+                                 const TilePairs &pairs, TileKind kind);
+
 /// A loop over KV blocks from `lo` to below `hi`, whose `body` makes one
 /// state of the first key of a tile and another one. It has no classes yet.
 FailureOr<TileLoopOp>
@@ -62,11 +69,13 @@ emitKeyLoop(OpBuilder &builder, Location loc, Value lo, Value hi, int64_t step,
 TileState getState(TileLoopOp loop);
 
 /// The steps from scores to a new state: the softmax of what `emitScores`
-/// makes, and the product with what `loadValues` loads.
+/// makes, times what `emitWeights` makes where there are weights, and the
+/// product with what `loadValues` loads.
 FailureOr<TileState>
 emitSoftmaxSteps(OpBuilder &builder, OnlineAttentionOp op,
                  const ScoreForm &form, TileState state,
                  function_ref<FailureOr<Value>()> emitScores,
+                 function_ref<FailureOr<Value>()> emitWeights,
                  function_ref<Value()> loadValues);
 
 } // namespace mlir::attn

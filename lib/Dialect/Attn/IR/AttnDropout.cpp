@@ -1,0 +1,89 @@
+//===- AttnDropout.cpp - Dropout on probabilities -------------------------===//
+
+#include "attn/Dialect/Attn/IR/AttnDropout.h"
+#include "mlir/IR/Builders.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Weights of attentions
+//===----------------------------------------------------------------------===//
+
+/// What the score yields; nothing without one.
+static OperandRange getYielded(AttentionLikeOpInterface op) {
+  return op.getScore().front().getTerminator()->getOperands();
+}
+
+Value mlir::attn::getWeight(AttentionLikeOpInterface op) {
+  if (op.getScore().empty() || getYielded(op).size() < 2)
+    return {};
+  return getYielded(op)[1];
+}
+
+bool mlir::attn::changesScores(AttentionLikeOpInterface op) {
+  return !op.getScore().empty() &&
+         getYielded(op)[0] != op.getScore().getArgument(0);
+}
+
+//===----------------------------------------------------------------------===//
+// attn.dropout
+//===----------------------------------------------------------------------===//
+
+/// Of scalars, the type of the result says all.
+static ParseResult parseDropoutTypes(OpAsmParser &parser, Type &seed,
+                                     Type &offset, Type &b, Type &h, Type &i,
+                                     Type &j, Type &factor) {
+  Builder &builder = parser.getBuilder();
+  if (failed(parser.parseOptionalLParen())) {
+    seed = offset = builder.getI64Type();
+    b = h = i = j = builder.getIndexType();
+    return parser.parseType(factor);
+  }
+  for (Type *type : {&seed, &offset, &b, &h, &i, &j})
+    if ((type != &seed && parser.parseComma()) || parser.parseType(*type))
+      return failure();
+  return failure(parser.parseRParen() || parser.parseArrow() ||
+                 parser.parseType(factor));
+}
+
+static void printDropoutTypes(OpAsmPrinter &printer, Operation *op, Type, Type,
+                              Type, Type, Type, Type, Type factor) {
+  if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>))
+    printer << "(" << op->getOperandTypes() << ") -> ";
+  printer << factor;
+}
+
+LogicalResult DropoutOp::verify() {
+  double p = getProbability().convertToDouble();
+  if (!(p >= 0 && p < 1))
+    return emitOpError("expects a probability that is at least 0 and less "
+                       "than 1, but got ")
+           << getProbabilityAttr();
+  return success();
+}
+
+uint32_t DropoutOp::getLeastKept() {
+  double words = getProbability().convertToDouble() * 0x1p32;
+  return static_cast<uint32_t>(std::min(std::nearbyint(words), 0x1p32 - 1));
+}
+
+double DropoutOp::getScale() {
+  return 1 / (1 - getProbability().convertToDouble());
+}
+
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  Type type = getType();
+  auto element = cast<FloatType>(getElementTypeOrSelf(type));
+  // Nothing is dropped.
+  if (!getProbability().isZero())
+    return {};
+  auto one = FloatAttr::get(element, 1);
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? OpFoldResult(DenseElementsAttr::get(shaped, {Attribute(one)}))
+                : OpFoldResult(one);
+}
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnDropoutOps.cpp.inc"
