@@ -35,6 +35,21 @@ def _shape(value, what):
     return shape
 
 
+def _number(value, q, module):
+    """An integer as a tensor without dimensions, where q is."""
+    if not isinstance(value, int):
+        return value
+    # Of 64 bits, whose sign means nothing.
+    value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    if module == "torch":
+        import torch
+
+        return torch.tensor(value, dtype=torch.int64, device=q.device)
+    import numpy
+
+    return numpy.array(value, numpy.int64)
+
+
 def variant_of(q, k, v, *, layout="bhsd", scale=None, lse=False):
     """The Variant of tensors: static heads and head dimensions, free lengths."""
     q_shape, k_shape, v_shape = _shape(q, "q"), _shape(k, "k"), _shape(v, "v")
@@ -62,6 +77,9 @@ def attention(
     scale=None,
     return_lse=False,
     layout="bhsd",
+    dropout_p=0.0,
+    seed=None,
+    offset=0,
     out=None,
     stream=None,
     threads=0,
@@ -76,6 +94,11 @@ def attention(
     scale       by default 1/sqrt(D)
     return_lse  also returns the logarithm of the sum, [B, Hq, Sq], f32 or f64
     layout      "bhsd", or "bshd" for [B, S, H, D]
+    dropout_p   how likely a probability becomes 0, after the softmax; others are
+                divided by 1 - dropout_p. At least 0, and less than 1
+    seed, offset  what is dropped follows from these and from (b, h, q_idx, kv_idx)
+                alone: integers, or int64 tensors without dimensions where q is.
+                A call of a program takes another offset for each attention
     out, stream, threads  as Kernel.__call__ has them
     options     those of `attn.compile`
 
@@ -87,6 +110,11 @@ def attention(
     program = trace(
         score_mod, mask_mod, namespace="torch" if module == "torch" else "numpy"
     )
+    if dropout_p:
+        if seed is None:
+            raise InvalidArgument("expects a seed where dropout_p is not 0")
+        drawn = [_number(x, q, module) for x in (seed, offset)]
+        program = program.with_dropout(dropout_p, *drawn)
     if scale is not None:
         scale = float(scale)
     variant = variant_of(q, k, v, layout=layout, scale=scale, lse=return_lse)

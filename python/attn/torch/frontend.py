@@ -220,15 +220,18 @@ def call(found, query, key, value, captured, wants_lse):
     return found.run(query, key, value, captured, wants_lse)
 
 
-def dispatch(what, wants_lse, compile_options, kernel_options=None, shared=None):
+def dispatch(
+    what, wants_lse, compile_options, kernel_options=None, shared=None, dropout=None
+):
     """The output and the log-sum-exp, which may be None if it is not wanted.
     `what` is (query, key, value, score_mod, mask_mod, scale). `kernel_options` are
     `compile_options` where these cannot be read yet; `shared` is what calls with
-    the mask have prepared, which graphs that are traced have no use for."""
+    the mask have prepared, which graphs that are traced have no use for. `dropout`
+    is (p, seed, offset), or None."""
     if torch.compiler.is_dynamo_compiling():
         return compiled.dispatch(*what, kernel_options)
     if compile_options.fallback is None:
-        return _run(what, wants_lse, compile_options, shared)
+        return _run(what, wants_lse, compile_options, shared, dropout=dropout)
     without = compile_options._replace(fallback=None)
     try:
         return _run(what, wants_lse, without, shared, gradients_at_once=True)
@@ -237,11 +240,15 @@ def dispatch(what, wants_lse, compile_options, kernel_options=None, shared=None)
         return reference.attention(*what)
 
 
-def _run(what, wants_lse, compile_options, shared, gradients_at_once=False):
+def _run(
+    what, wants_lse, compile_options, shared, gradients_at_once=False, dropout=None
+):
     """The same by kernels. With `gradients_at_once`, those that gradients need are
     compiled before anything runs, so that what they cannot do is an error here."""
     query, key, value, score_mod, mask_mod, scale = what
     program = program_of(score_mod, mask_mod, query.device)
+    if dropout is not None:
+        program = program.with_dropout(*dropout)
     if program.captures:
         _check_captures(program, query)
     # A graph that is made of real tensors has the operator, too.

@@ -72,6 +72,13 @@ def _check_mask(attn_mask, query, key):
         )
 
 
+def _draw(dropout_p, device):
+    """The probability, a seed, and an offset of 0."""
+    most = (1 << 63) - 1
+    seed = torch.randint(-most, most, (), dtype=torch.int64, device=device)
+    return dropout_p, seed, torch.zeros_like(seed)
+
+
 def sdpa(
     query,
     key,
@@ -90,7 +97,9 @@ def sdpa(
     key, value  [..., Hkv, S, E] and [..., Hkv, S, Ev], which broadcast
     attn_mask   broadcasts to [..., Hq, L, S]: of bool, where True takes part, or
                 of floats that are added to scores; they may have gradients
-    dropout_p   0: there is no dropout
+    dropout_p   how likely a probability becomes 0, at least 0 and less than 1.
+                PyTorch's generator of the device gives the seed, in CUDA graphs
+                another one for each replay
     is_causal   whether query i sees keys up to i alone; not with attn_mask
     scale       of scores, by default 1 / sqrt(E)
     enable_gqa  whether Hq may be a multiple of Hkv
@@ -104,8 +113,10 @@ def sdpa(
             (query, key, value, attn_mask),
             *(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa),
         )
-    if dropout_p:
-        raise Unsupported(f"expects dropout_p to be 0, but got {dropout_p}")
+    if not 0 <= dropout_p < 1:
+        raise InvalidArgument(
+            f"expects dropout_p to be at least 0 and less than 1, but got {dropout_p}"
+        )
     if attn_mask is not None and is_causal:
         raise OptionConflict("expects attn_mask or is_causal, but got both")
     tensors = query, key, value
@@ -152,7 +163,8 @@ def sdpa(
     frontend.check_shapes(query, key, value, None, enable_gqa, any_batch=True)
     score_mod, mask_mod = functions(attn_mask, is_causal)
     what = query, key, value, score_mod, mask_mod, scale
-    out, _ = frontend.dispatch(what, False, options.NONE)
+    dropout = _draw(dropout_p, query.device) if dropout_p else None
+    out, _ = frontend.dispatch(what, False, options.NONE, dropout=dropout)
     return out.view(*lead, *out.shape[-2:]) if out.shape[:-2] != lead else out
 
 

@@ -8,7 +8,7 @@ from .._errors import InvalidArgument
 from .._tensors import Bitcast
 from .emit import MOST, Emitter, Value
 from .ops import OPS
-from .recorder import typed
+from .recorder import Capture, typed
 
 _SCALAR_TYPES = {"B": "i1", "I": "index", "P": "index"}
 _LAYOUTS = ("bhsd", "bshd")
@@ -91,6 +91,8 @@ class Program:
 
     # Traces again, with the places of operations.
     relocate = None
+    # The probability of dropout, whose seed and offset are the last captures.
+    dropout = None
     # Whether it reads tensors as its functions do, and nothing that was computed
     # from them while these were traced.
     is_direct = False
@@ -111,8 +113,24 @@ class Program:
                 self.mask and self.mask[:3],
                 tuple([capture.spec() for capture in self.captures]),
                 tuple([slot.kind for slot in self.scalars]),
+                self.dropout,
             )
         return self._key
+
+    def with_dropout(self, p, seed, offset):
+        """The same with dropout of probabilities, by a seed and an offset that are
+        tensors of int64 without dimensions."""
+        if not 0 <= p < 1:
+            raise InvalidArgument(
+                f"expects dropout_p to be at least 0 and less than 1, but got {p}"
+            )
+        drawn = [Capture(x, "i64", (), False) for x in (seed, offset)]
+        captures = *self.captures, *drawn
+        program = Program(self.score, self.mask, captures, self.scalars)
+        program.dropout = float(p)
+        if self.relocate is not None:
+            program.relocate = lambda: self.relocate().with_dropout(p, seed, offset)
+        return program
 
     def reads(self, index):
         """Whether a function asks for an index: 0 is that of the batch, and 1, 2
@@ -208,7 +226,21 @@ def _region(keyword, region, program, variant, names, types):
         values.append(_operation(e, record, values, program, names, types))
     e.location = ""
     result = e.to_kind(values[region.result], "F" if keyword == "score" else "B")
-    lines = [*e.lines, f"attn.yield {result.name} : {result.type}"]
+    results = [result]
+    if keyword == "score" and program.dropout is not None:
+        first = len(program.captures) - 2
+        seed, offset = (
+            e.load(names[n], program.captures[n], ()).name for n in (first, first + 1)
+        )
+        results.append(
+            e.emit(
+                f"attn.dropout {program.dropout:.17e} seed {seed} offset {offset} at"
+                f" {', '.join(letters[1:])} : {result.type}",
+                result.type,
+            )
+        )
+    yielded = [", ".join(x) for x in zip(*[(x.name, x.type) for x in results])]
+    lines = [*e.lines, f"attn.yield {' : '.join(yielded)}"]
     body = "".join(f"        {line}\n" for line in lines)
     return f"\n      {keyword}({', '.join([*letters, *names])}) {{\n{body}      }}"
 
@@ -290,9 +322,10 @@ def _text(program, variant, names, types):
     if variant.layout != "bhsd":
         text.append(f" layout({variant.layout})")
     score = program.score
+    if variant.scale == "runtime" or program.dropout is not None:
+        score = score or Region("FIIII", (), 0)
     if variant.scale == "runtime":
         text.append(" scale 1.000000e+00")
-        score = score or Region("FIIII", (), 0)
     elif variant.scale is not None:
         text.append(f" scale {float(variant.scale):.17e}")
     text.append(f"\n      ins(%q, %k, %v : {q}, {k}, {v})")
