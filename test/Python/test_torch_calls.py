@@ -98,7 +98,7 @@ class Sdpa(Fast):
         q, k, v = qkv((2, 3, 7, 8))
         mask = torch.ones(7, 7, dtype=torch.bool)
         for kind, text, arguments, named in [
-            (NotImplementedError, "dropout_p to be 0", (q, k, v), {"dropout_p": 0.1}),
+            (ValueError, "at least 0 and less than 1", (q, k, v), {"dropout_p": 1.0}),
             (RuntimeError, "got both", (q, k, v, mask), {"is_causal": True}),
             (
                 ValueError,

@@ -58,6 +58,39 @@ def operator(program, query, key, value, scale, compile_options, numbers=()):
     )
 
 
+@torch.compiler.assume_constant_result
+def _text(functions, mask, is_causal, dropout_p, variant):
+    """The program of `sdpa` with dropout, as text. `mask` has the dtype of a mask of
+    4 dimensions, and which of these are not for all; or is None."""
+    if mask is not None:
+        dtype, wide = mask
+        mask = torch.empty([1 + w for w in wide], dtype=dtype, device="meta")
+    program = trace(
+        *functions(mask, is_causal), namespace="torch", device=torch.device("cpu")
+    ).with_dropout(dropout_p, None, None)
+    return " ".join(program.to_mlir(Variant(**dict(variant), lse=True)).splitlines())
+
+
+@torch.compiler.assume_constant_result
+def _options():
+    return options.encode(options.NONE)
+
+
+def with_dropout(functions, query, key, value, attn_mask, is_causal, scale, dropout):
+    """`sdpa` with dropout, as the compiler sees it. Its own operator knows none."""
+    dropout_p, *captures = dropout
+    mask = None
+    if attn_mask is not None:
+        attn_mask = attn_mask.contiguous()
+        captures.insert(0, attn_mask)
+        mask = attn_mask.dtype, tuple([extent > 1 for extent in attn_mask.shape])
+    variant = kernels.variant_of(query, key, value, scale)
+    text = _text(functions, mask, is_causal, dropout_p, variant)
+    return torch.ops.attn.forward(
+        query, key, value, captures, [], [], text, _options()
+    )[0]
+
+
 class _Inputs:
     """What the graph of a function reads."""
 

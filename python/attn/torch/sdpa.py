@@ -3,8 +3,7 @@
 import torch
 from torch import overrides
 
-from .._errors import Unsupported
-from . import _compat, frontend, options
+from . import _compat, compiled, frontend, options
 from ._compat import AuxOutput
 from .errors import InvalidArgument, OptionConflict
 
@@ -164,7 +163,11 @@ def sdpa(
     score_mod, mask_mod = functions(attn_mask, is_causal)
     what = query, key, value, score_mod, mask_mod, scale
     dropout = _draw(dropout_p, query.device) if dropout_p else None
-    out, _ = frontend.dispatch(what, False, options.NONE, dropout=dropout)
+    if dropout is not None and torch.compiler.is_dynamo_compiling():
+        given = attn_mask, is_causal, scale, dropout
+        out = compiled.with_dropout(functions, query, key, value, *given)
+    else:
+        out, _ = frontend.dispatch(what, False, options.NONE, dropout=dropout)
     return out.view(*lead, *out.shape[-2:]) if out.shape[:-2] != lead else out
 
 
