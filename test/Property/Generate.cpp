@@ -432,6 +432,9 @@ Program Generator::make() {
   for (Attention &attention : program.attentions)
     if (random.chance(20))
       attention.bits = addBits();
+  for (Attention &attention : program.attentions)
+    if (random.chance(15))
+      attention.dropout = random.pick({0.0, 0.1, 0.5, 0.9});
   return program;
 }
 

@@ -190,6 +190,19 @@ public:
     std::string value = emit(expr);
     line() << "attn.yield " << value << " : " << getType(expr->type) << "\n";
   }
+  /// A score, or the argument without one, and a weight behind it.
+  void printScore(const ExprRef &expr, std::optional<double> dropout) {
+    if (!dropout)
+      return print(expr);
+    std::string value = expr ? emit(expr) : "%s";
+    std::string seed = op("arith.constant {0} : i64", program.seed);
+    std::string weight = op("attn.dropout {0} seed {1} offset {1} at %b, %h, "
+                            "%i, %j : {2}",
+                            llvm::formatv("{0:e}", *dropout).str(), seed,
+                            getType(Type::Float));
+    line() << formatv("attn.yield {0}, {1} : {2}, {2}\n", value, weight,
+                      getType(Type::Float));
+  }
 
 private:
   std::string getType(Type type) const {
@@ -492,9 +505,9 @@ static void printAttention(const Program &program, const Names &names,
                   names.lse);
   else
     os << formatv("\n      outs(%oinit : {0})\n", names.o);
-  if (attention.score) {
+  if (attention.score || attention.dropout) {
     os << formatv("      score(%s, %b, %h, %i, %j{0}) {{\n", names.captureArgs);
-    RegionPrinter(program, os).print(attention.score);
+    RegionPrinter(program, os).printScore(attention.score, attention.dropout);
     os << "      }\n";
   }
   if (attention.mask) {

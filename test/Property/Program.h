@@ -128,6 +128,8 @@ struct Capture {
 struct Attention {
   std::optional<double> scale;
   ExprRef score, mask;
+  /// The probability of dropout, by the seed of the program.
+  std::optional<double> dropout;
   /// The capture that is the bits of its sparsity, with two last dimensions of
   /// blocks.
   std::optional<size_t> bits;

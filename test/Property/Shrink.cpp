@@ -106,6 +106,8 @@ static void addWholeParts(const Program &program, Candidates &result) {
       add([&](Program &p) { p.attentions[n].mask = nullptr; });
     if (attention.score)
       add([&](Program &p) { p.attentions[n].score = nullptr; });
+    if (attention.dropout)
+      add([&](Program &p) { p.attentions[n].dropout.reset(); });
     if (attention.bits)
       add([&](Program &p) { p.attentions[n].bits.reset(); });
     if (attention.lse)

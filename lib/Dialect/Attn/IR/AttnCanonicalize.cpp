@@ -43,7 +43,10 @@ static LogicalResult dropIdentityScore(AttentionLikeOpInterface op,
 static LogicalResult dropUnitWeight(AttentionLikeOpInterface op,
                                     PatternRewriter &rewriter) {
   Value weight = getWeight(op);
-  if (!weight || !matchPattern(weight, m_OneFloat()))
+  auto dropout = weight ? weight.getDefiningOp<DropoutOp>() : DropoutOp();
+  bool isOne = dropout ? dropout.getProbability().isZero()
+                       : weight && matchPattern(weight, m_OneFloat());
+  if (!isOne)
     return rewriter.notifyMatchFailure(op, "weight is absent or not 1");
   YieldOp yield = getYield(op.getScore());
   rewriter.modifyOpInPlace(yield, [&] { yield->eraseOperand(1); });

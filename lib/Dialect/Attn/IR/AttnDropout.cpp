@@ -73,17 +73,5 @@ double DropoutOp::getScale() {
   return 1 / (1 - getProbability().convertToDouble());
 }
 
-OpFoldResult DropoutOp::fold(FoldAdaptor) {
-  Type type = getType();
-  auto element = cast<FloatType>(getElementTypeOrSelf(type));
-  // Nothing is dropped.
-  if (!getProbability().isZero())
-    return {};
-  auto one = FloatAttr::get(element, 1);
-  auto shaped = dyn_cast<ShapedType>(type);
-  return shaped ? OpFoldResult(DenseElementsAttr::get(shaped, {Attribute(one)}))
-                : OpFoldResult(one);
-}
-
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnDropoutOps.cpp.inc"

@@ -64,7 +64,6 @@ def Attn_DropoutOp : Attn_Op<"dropout",
       type($i), type($j), type($factor))
   }];
   let hasVerifier = 1;
-  let hasFolder = 1;
   let extraClassDeclaration = [{
     /// The least word whose pair is kept, of 32 bits.
     uint32_t getLeastKept();
