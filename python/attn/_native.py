@@ -7,6 +7,7 @@ each tensor and the stream through.
 """
 
 import ctypes
+import functools
 import json
 import os
 import struct
@@ -528,6 +529,12 @@ def _run_options(stream=None, threads=0, check_lists=False, prepared=None):
     return _RunOptions(size, threads, None, stream, bool(check_lists), 0, prepared)
 
 
+@functools.lru_cache(maxsize=64)
+def _lasting_options(stream, prepared):
+    """Options that many calls take, which only read them."""
+    return byref(_run_options(stream, prepared=prepared))
+
+
 def prepare(kernel, inputs, stream=None, threads=0):
     """The handle of what calls with `inputs`, which are `Tensors`, share."""
     _check_places(kernel, stream, inputs)
@@ -633,7 +640,7 @@ class Places:
         result_words[1::_TENSOR_WORDS] = results
         options = None
         if stream is not None or prepared is not None:
-            options = byref(_run_options(stream, prepared=prepared))
+            options = _lasting_options(stream, prepared)
         error = c_void_p()
         status = library().attnKernelRun(
             kernel,

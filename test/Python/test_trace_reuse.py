@@ -199,18 +199,211 @@ class Reuse(unittest.TestCase):
         for name, score_mod in {
             "item": lambda s, b, h, i, j: s * table[1].item(),
             "float": lambda s, b, h, i, j: s * float(table[0]),
-            "number": lambda s, b, h, i, j: s * number,
-            "view": lambda s, b, h, i, j: s * table[1:][h],
-            "computed": lambda s, b, h, i, j: s * (table + 1)[h],
-            "extent": lambda s, b, h, i, j: s * table.shape[0],
+            "computed": lambda s, b, h, i, j: s * (table + 1)[1],
             "counted": counted,
         }.items():
             with self.subTest(name):
                 self.again(lambda: (score_mod,), (), ())
                 table += 1
-                number += 1
                 self.again(lambda: (score_mod,), ())
         self.assertGreater(len(calls), 3)
+        of_number = (lambda s, b, h, i, j: s * number,)
+        self.same(lambda: of_number)
+        number += 1
+        self.again(lambda: of_number, ())
+
+    def test_what_is_computed_of_tensors(self):
+        def make(table):
+            scaled = {
+                "view": lambda s, b, h, i, j: s * table[1:][h],
+                "views": lambda s, b, h, i, j: s * table.T.reshape(2, -1)[1:, ::2][0][h],
+                "computed": lambda s, b, h, i, j: s * (table + 1)[h],
+                "stacked": lambda s, b, h, i, j: s * torch.stack([table, table * 2])[1, h],
+                "extent": lambda s, b, h, i, j: s * table.shape[0] * len(table),
+                "row": lambda s, b, h, i, j: s + (table * s).sum(),
+                "types": lambda s, b, h, i, j: s + table.to(torch.int64)[h],
+            }
+            return scaled
+
+        for name in make(None):
+            with self.subTest(name):
+                attn.clear_cache()
+                tables = torch.arange(4.0), torch.rand(4), torch.rand(4)
+                self.same(lambda x, name=name: (make(x)[name],), *[(x,) for x in tables])
+                tables[2].add_(1)
+                functions = make(tables[2])[name],
+                self.assertEqual(_count(lambda f=functions: self.check(*f)), 0)
+        # Other extents are another program where these have a part in it.
+        longer = (make(torch.rand(6))["extent"],)
+        self.assertEqual(_count(lambda: self.check(*longer)), 1)
+
+    def test_gradients_of_what_is_computed(self):
+        q = torch.randn(1, 2, 5, 4)
+        table = torch.rand(2, 3, requires_grad=True)
+
+        def score_mod(s, b, h, i, j):
+            return s + (table * 2)[:, 1][h] * (i - j)
+
+        def call():
+            return attn.torch.flex_attention(q, q, q, score_mod).square().sum()
+
+        wanted = torch.autograd.grad(call(), table)[0]
+        got = []
+        traced = _count(lambda: got.extend(torch.autograd.grad(call(), table)))
+        self.assertEqual(traced, 0)
+        self.assertTrue(got[0].any())
+        torch.testing.assert_close(got[0], wanted)
+
+    def test_objects(self):
+        class Base:
+            factor = 2.0
+
+            def scaled(self, x):
+                return x * self.factor
+
+        class Bias(Base):
+            __slots__ = ("slopes",)
+
+            def __init__(self, slopes):
+                self.slopes = slopes
+
+            @property
+            def first(self):
+                return self.slopes[:1]
+
+            def __call__(self, s, b, h, i, j):
+                return self.scaled(s) + self.slopes[h] * (j - i) + self.first[b]
+
+            def near(self, b, h, i, j):
+                return i - j < self.factor
+
+        class Slot:
+            __slots__ = ("x",)
+
+        make = lambda x: (Bias(x), Bias(x).near)  # noqa: E731
+        self.same(make, (torch.rand(3),), (torch.rand(3),))
+        bias = make(torch.rand(3))[0]
+
+        def changed():
+            self.assertEqual(_count(lambda: self.check(bias, bias.near)), 1)
+            self.assertEqual(_count(lambda: self.check(bias, bias.near)), 0)
+
+        bias.slopes = torch.rand(5).half()
+        changed()
+        bias.factor = 3.0  # hides that of the class
+        changed()
+        del bias.factor
+        Base.factor = 4.0
+        changed()
+        Base.scaled = lambda self, x: x + self.factor
+        changed()
+        Bias.first = property(lambda self: self.slopes[1:])
+        changed()
+        slot = Slot()
+        for slot.x in 1.0, 2.0:
+            self.again(lambda: (lambda s, b, h, i, j: s * slot.x,), ())
+        space = types.SimpleNamespace(inner=types.SimpleNamespace(x=2))
+        nested = (lambda s, b, h, i, j: s * space.inner.x,)
+        self.same(lambda: nested)
+        space.inner.x = 3
+        self.again(lambda: nested, ())
+
+    def test_classes_that_change(self):
+        class Table:
+            def __init__(self, x):
+                self.x = x
+
+        table = Table(torch.rand(3))
+
+        def score_mod(s, b, h, i, j):
+            return s * 2 if table else s * 3
+
+        self.same(lambda: (score_mod,))
+        Table.__len__ = lambda self: 0
+        self.again(lambda: (score_mod,), ())
+        Table.__len__ = lambda self: 1
+        self.again(lambda: (score_mod,), ())
+
+    def test_objects_that_may_do_anything(self):
+        class Asked:
+            def __getattr__(self, name):
+                return len(name)
+
+        class Described:
+            class _Descriptor:
+                def __get__(self, value, kind):
+                    return 3
+
+                def __set__(self, value, new):
+                    pass
+
+            x = _Descriptor()
+
+        class Counted:
+            count = 0
+
+            def __call__(self, s, b, h, i, j):
+                self.count += 1
+                return s * self.count
+
+        asked, described, text = Asked(), Described(), "%r"
+        for score_mod in (
+            lambda s, b, h, i, j: s * asked.abc,
+            lambda s, b, h, i, j: s * described.x,
+            Counted(),
+            lambda s, b, h, i, j: s * 2 if text % asked else s,
+            lambda s, b, h, i, j: s * 2 if f"{asked}" else s,
+        ):
+            for _ in range(2):
+                self.assertEqual(_count(lambda: _program(score_mod)), 1)
+
+    def test_modules(self):
+        class Inner(torch.nn.Module):
+            def forward(self, x):
+                return torch.tanh(x)
+
+        class Attention(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.slopes = torch.nn.Parameter(torch.rand(3))
+                self.register_buffer("table", torch.rand(3))
+                self.child = Inner()
+                self.window = 3
+
+            def forward(self, x):  # would not do for a program
+                print(f"{x}")
+                self.calls = 1
+
+            def score(self, s, b, h, i, j):
+                return self.child(s) + self.slopes[h] + self.table[h]
+
+            def mask(self, b, h, i, j):
+                return (i - j < self.window) if self.training else i == j
+
+        module = Attention()
+        make = lambda: (module.score, module.mask)  # noqa: E731
+        self.same(make)
+        module.window = 4
+        self.again(make, ())
+        module.eval()
+        self.again(make, ())
+        module.child.forward = torch.sigmoid
+        self.again(make, ())
+        del module.child.forward
+        self.assertEqual(_count(lambda: self.check(*make())), 0)
+        handle = module.child.register_forward_hook(lambda *_: None)
+        self.again(make, (), ())
+        handle.remove()
+        module.slopes = torch.nn.Parameter(torch.rand(3))
+        self.assertEqual(_count(lambda: self.check(*make())), 0)
+
+        def in_closure(s, b, h, i, j):
+            return s + module.slopes[h]
+
+        self.same(lambda: (in_closure,))
+        called = (lambda s, b, h, i, j: module(s) or s,)
+        with mock.patch("builtins.print"):
+            self.again(lambda: called, (), ())
 
     def test_tensors_that_are_the_same(self):
         def make(a, b):

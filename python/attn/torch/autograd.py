@@ -3,7 +3,7 @@
 import torch
 
 from .._errors import Unsupported
-from . import _compat, layout, vmap
+from . import _compat, vmap
 
 NO_TANGENTS = "expects no tangents: attention has no derivative in forward mode"
 
@@ -16,7 +16,7 @@ class Attention(_compat.OuterFunction):
     @staticmethod
     def forward(ctx, *inputs):
         kernels, query, key, value, *arguments = inputs
-        output = kernels.run(query, key, value, arguments, True)
+        output = tuple(kernels.run(query, key, value, arguments, True))
         Attention.keep(ctx, inputs, output)
         return output
 
@@ -54,8 +54,7 @@ class Transformed(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels, query, key, value, *arguments):
-        tensors = map(layout.with_unit_stride, (query, key, value))
-        return kernels.run(*tensors, arguments, True)
+        return tuple(kernels.run(query, key, value, arguments, True))
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -82,10 +81,7 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels, wanted, out, lse, d_out, d_lse, *inputs):
-        cotangents = map(layout.with_unit_stride, (d_out, d_lse))
-        tensors = map(layout.with_unit_stride, inputs[:3])
-        inputs = *tensors, *inputs[3:]
-        return kernels.run_gradient(inputs, (out, lse), tuple(cotangents), wanted)
+        return kernels.run_gradient(inputs, (out, lse), (d_out, d_lse), wanted)
 
     @staticmethod
     def setup_context(ctx, inputs, output):

@@ -10,7 +10,7 @@ import torch
 
 from .._errors import Unsupported
 from ..trace.reuse import program_of
-from . import frontend, kernels, layout, options
+from . import frontend, kernels, options
 from .sdpa import functions
 
 _FORWARD = "_scaled_dot_product_flash_attention"
@@ -49,8 +49,7 @@ def _run(query, key, value, dropout_p, is_causal, attn_mask, scale):
     found, arguments = _prepare(
         query, key, value, dropout_p, is_causal, attn_mask, scale
     )
-    tensors = map(layout.with_unit_stride, (query, key, value))
-    return found.run(*tensors, arguments, True, query)
+    return tuple(found.run(query, key, value, arguments, True))
 
 
 def _run_backward(
@@ -59,12 +58,10 @@ def _run_backward(
     found, arguments = _prepare(
         query, key, value, dropout_p, is_causal, attn_mask, scale
     )
-    lse = lse.contiguous()
-    tensors = map(layout.with_unit_stride, (query, key, value))
     return found.run_gradient(
-        (*tensors, *arguments),
-        (layout.with_unit_stride(out), lse),
-        (layout.with_unit_stride(grad_out), torch.zeros_like(lse)),
+        (query, key, value, *arguments),
+        (out, lse),
+        (grad_out, torch.zeros_like(lse)),
         (True, True, True, *[False] * len(arguments)),
     )
 

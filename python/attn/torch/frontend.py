@@ -209,13 +209,14 @@ def call(found, query, key, value, captured, wants_lse):
         raise Unsupported(autograd.NO_TANGENTS)
     if _compat.is_transformed():
         return autograd.Transformed.apply(found, query, key, value, *captured)
-    query, key, value = map(layout.with_unit_stride, (query, key, value))
     if torch.is_grad_enabled() and any(
         [
             isinstance(x, torch.Tensor) and x.requires_grad
             for x in (query, key, value, *captured)
         ]
     ):
+        # Copies are made here, if any, as gradients need them as well.
+        query, key, value = map(layout.with_unit_stride, (query, key, value))
         return autograd.Attention.apply(found, query, key, value, *captured)
     return found.run(query, key, value, captured, wants_lse)
 

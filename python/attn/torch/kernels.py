@@ -23,7 +23,7 @@ _CODES = {dtype: CODES[name] for dtype, name in NAMES.items()}
 # Numbers in 8 bytes, for `struct`.
 _FORMATS = {"i1": "?7x", "i32": "i4x", "i64": "q", "f32": "f4x", "f64": "d"}
 # Of so many shapes and strides of calls a kernel knows; then all are forgotten.
-_MOST_PLACES = 512
+_MOST_LAYOUTS = 512
 _all_shared = weakref.WeakSet()
 
 
@@ -51,11 +51,31 @@ class Shared:
         return found
 
 
-class _Loaded:
-    """A kernel, and how to call it."""
+class _Layout:
+    """What calls have in common whose tensors have the same types, shapes and
+    strides.
 
-    def __init__(self, kernel):
+    results  (shape, strides, dtype) of each
+    copied   places of inputs whose elements are not next to each other
+    places   what the C interface takes but for addresses
+    """
+
+    __slots__ = ("copied", "places", "results")
+
+    def __init__(self, results, copied, places):
+        self.results = results
+        self.copied = copied
+        self.places = places
+
+
+class _Loaded:
+    """A kernel, and how to call it. `results_of(inputs)` is (shape, strides,
+    dtype) of each result."""
+
+    def __init__(self, kernel, results_of):
         self.kernel = kernel
+        self.input_names = [info.name for info in kernel.inputs]
+        self._results_of = results_of
         self._is_cuda = kernel.target == "cuda"
         # Inputs that are numbers, and what puts them in memory: 8 bytes for each.
         self._numbers = [
@@ -66,42 +86,60 @@ class _Loaded:
         self._pack = struct.Struct(
             "=" + "".join(_FORMATS[kernel.inputs[n].dtype] for n in self._numbers)
         ).pack
-        self._places = {}
+        self._layouts = {}
 
-    def __call__(self, inputs, results, shared=None):
-        """Runs it on tensors and numbers. That they fit is known. `shared` has
-        what calls with the same mask have prepared."""
-        at, read, kept, is_cuda = [], [], [], self._is_cuda
-        for value in inputs:
-            if not isinstance(value, torch.Tensor):
-                read.append(0)
-                continue
-            if value.is_neg() or value.is_cuda is not is_cuda:
-                value = value.resolve_neg().to(results[0].device)
-                kept.append(value)
-            at += value.dtype, value.shape, value.stride()
-            read.append(value.data_ptr())
-        written = []
-        for value in results:
-            at += value.dtype, value.shape, value.stride()
-            written.append(value.data_ptr())
+    def __call__(self, inputs, shared=None):
+        """The results for tensors and numbers. That they fit is known. `shared`
+        has what calls with the same mask have prepared."""
+        # What is kept lives until the call has returned.
+        found, at, read, kept = self._lay_out(inputs)
+        new = inputs[0].new_empty_strided
+        results = [
+            new(shape, strides, dtype=dtype) for shape, strides, dtype in found.results
+        ]
+        written = [value.data_ptr() for value in results]
         if self._numbers:
             numbers = ctypes.create_string_buffer(self._in_memory(inputs))
             address = ctypes.addressof(numbers)
             for place in self._numbers:
                 read[place] = address
                 address += 8
-        at = tuple(at)
-        places = self._places.get(at)
-        if places is None:
-            places = self._make_places(at, inputs, results)
-        if not is_cuda:
-            self._run(places, at, read, written, None, shared)
-            return
+        if not self._is_cuda:
+            self._run(found.places, at, read, written, None, shared)
+            return results
         device = results[0].device
         with _compat.on_device(device):
             stream = _compat.current_stream(device)
-            self._run(places, (device, *at), read, written, stream, shared)
+            self._run(found.places, (device, at), read, written, stream, shared)
+        return results
+
+    def _lay_out(self, inputs, specs=None):
+        """The _Layout of a call, its key, addresses of inputs, 0 for numbers, and
+        the tensors that were made for it. `specs` is what results are if not as
+        `results_of` has it."""
+        at, read, kept, is_cuda = [], [], [], self._is_cuda
+        for value in inputs:
+            if not isinstance(value, torch.Tensor):
+                read.append(0)
+                continue
+            if value.is_cuda is not is_cuda or value.is_neg():
+                value = value.resolve_neg().to(inputs[0].device)
+                kept.append(value)
+            at += value.dtype, value.shape, value.stride()
+            read.append(value.data_ptr())
+        if specs is not None:
+            at += specs
+        at = tuple(at)
+        found = self._layouts.get(at)
+        if found is None:
+            found = self._make_layout(at, inputs, specs)
+        if not found.copied:
+            return found, at, read, kept
+        copies = list(inputs)
+        for place in found.copied:
+            copies[place] = layout.with_unit_stride(inputs[place])
+        found, at, read, kept = self._lay_out(copies, found.results)
+        return found, at, read, (kept, copies)
 
     def _run(self, places, at, read, written, stream, shared):
         handle = self.kernel._handle
@@ -131,13 +169,12 @@ class _Loaded:
                 for x, info in zip(values, infos)
             )
 
-    def _make_places(self, at, inputs, results):
-        tensors = [
-            (_CODES[dtype], shape, strides)
-            for dtype, shape, strides in zip(at[::3], at[1::3], at[2::3])
-        ]
-        first = len(tensors) - len(results)
-        given, written = iter(tensors[:first]), tensors[first:]
+    def _make_layout(self, at, inputs, specs):
+        results = self._results_of(inputs) if specs is None else specs
+        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        given = iter(
+            [(_CODES[at[n]], at[n + 1], at[n + 2]) for n in range(0, 3 * len(tensors), 3)]
+        )
         read = [
             (
                 next(given)
@@ -146,10 +183,35 @@ class _Loaded:
             )
             for value, info in zip(inputs, self.kernel.inputs)
         ]
-        if len(self._places) >= _MOST_PLACES:
-            self._places.clear()
-        made = self._places[at] = _native.Places(read, written)
+        copied = [
+            place
+            for place, (_, shape, strides) in enumerate(read)
+            if shape and strides[-1] != 1 and shape[-1] > 1
+        ]
+        written = [(_CODES[dtype], shape, strides) for shape, strides, dtype in results]
+        if len(self._layouts) >= _MOST_LAYOUTS:
+            self._layouts.clear()
+        made = _Layout(results, copied, _native.Places(read, written))
+        self._layouts[at] = made
         return made
+
+
+def _forward_results(inputs):
+    """The output, laid out as the query is, and the log-sum-exp."""
+    query, value = inputs[0], inputs[2]
+    shape = (*query.shape[:3], value.size(3))
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    lse = tuple(shape[:3])
+    return [
+        (shape, layout.strides_like(query, shape), query.dtype),
+        (lse, layout.dense_strides(lse), dtype),
+    ]
+
+
+def _gradient_result(x, place):
+    """Of q, k and v laid out like these, and of captures in order."""
+    of = layout.strides_like(x, x.shape) if place < 3 else layout.dense_strides(x.shape)
+    return x.shape, of, x.dtype
 
 
 class Kernels:
@@ -190,7 +252,8 @@ class Kernels:
                 name="attn.torch",
                 **dict(self._options.forward + self._options.common),
             )
-            self._forward[lse] = _Loaded(kernel)
+            count = 2 if lse else 1
+            self._forward[lse] = _Loaded(kernel, lambda x: _forward_results(x)[:count])
         return self._forward[lse]
 
     def forward(self, lse):
@@ -206,7 +269,11 @@ class Kernels:
     def _make_gradient(self, wrt):
         if wrt not in self._gradients:
             kernel = self._make_forward(True).kernel.gradient(wrt)
-            self._gradients[wrt] = _Loaded(kernel)
+            names = [info.name for info in kernel.inputs]
+            places = [names.index(name) for name in names if name in wrt]
+            self._gradients[wrt] = _Loaded(
+                kernel, lambda x: [_gradient_result(x[n], n) for n in places]
+            )
         return self._gradients[wrt]
 
     def prepare_gradient(self, inputs):
@@ -220,39 +287,23 @@ class Kernels:
         if wrt:
             self.gradient(wrt)
 
-    def run(self, query, key, value, arguments, lse, like=None):
-        """The output, and the log-sum-exp or None. The output is laid out as
-        `like` is, or as the query."""
-        shape = (*query.shape[:3], value.size(3))
-        out = layout.empty_like(query if like is None else like, shape)
-        results = [out]
-        if lse:
-            dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-            results.append(query.new_empty(shape[:3], dtype=dtype))
-        kernel = self.forward(lse)
+    def run(self, query, key, value, arguments, lse):
+        """The output, and the log-sum-exp or None. The output is laid out as the
+        query is."""
+        kernel = self._forward.get(lse) or self.forward(lse)
         with _compat.profiled("attn::forward"):
-            kernel((query, key, value, *arguments), results, self._shared)
-        return out, results[1] if lse else None
+            results = kernel((query, key, value, *arguments), self._shared)
+        return results if lse else (results[0], None)
 
     def run_gradient(self, inputs, saved, cotangents, wanted):
         """The gradients with respect to those inputs (q, k, v, arguments) that
         are `wanted`. `saved` and `cotangents` are of the output and the
         log-sum-exp."""
-        wrt, results = [], []
-        names = [info.name for info in self.forward(True).kernel.inputs]
-        for number, (name, x) in enumerate(zip(names, inputs)):
-            if not wanted[number]:
-                continue
-            wrt.append(name)
-            if number < 3:
-                results.append(layout.empty_like(x, x.shape))
-            else:
-                results.append(torch.empty(x.shape, dtype=x.dtype, device=x.device))
-        kernel = self.gradient(tuple(wrt))
-        given = *inputs, *saved, *cotangents
+        names = self.forward(True).input_names
+        wrt = tuple([name for name, want in zip(names, wanted) if want])
+        kernel = self._gradients.get(wrt) or self.gradient(wrt)
         with _compat.profiled("attn::backward"):
-            kernel(given, results, self._shared)
-        return tuple(results)
+            return tuple(kernel((*inputs, *saved, *cotangents), self._shared))
 
 
 _kernels = {}

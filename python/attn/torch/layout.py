@@ -29,6 +29,15 @@ def _strides_like(strides, shape):
     return tuple(result)
 
 
+def dense_strides(shape):
+    """Those of a tensor whose elements are in order."""
+    result, step = [], 1
+    for extent in reversed(shape):
+        result.insert(0, step)
+        step *= max(extent, 1)
+    return tuple(result)
+
+
 def empty_like(tensor, shape, dtype=None):
     """A new tensor of a shape, laid out like `tensor`."""
     return torch.empty_strided(

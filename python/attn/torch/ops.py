@@ -45,9 +45,7 @@ def _arguments(kernel, captures, ints, floats):
 def _forward(query, key, value, captures, ints, floats, program, options):
     found = _kernels(query, program, options)
     arguments = _arguments(found.forward(True).kernel, captures, ints, floats)
-    tensors = map(layout.with_unit_stride, (query, key, value))
-    # Laid out like the query, and not like a copy of it.
-    return found.run(*tensors, arguments, True, query)
+    return tuple(found.run(query, key, value, arguments, True))
 
 
 def _backward(*inputs):
@@ -56,8 +54,7 @@ def _backward(*inputs):
     out, lse, d_out, d_lse, program, options, wanted = inputs[6:]
     found = _kernels(query, program, options)
     arguments = _arguments(found.forward(True).kernel, captures, ints, floats)
-    tensors = map(layout.with_unit_stride, (query, key, value))
-    d_out, d_lse = map(layout.with_unit_stride, (d_out, d_lse))
+    tensors = query, key, value
     wanted = [*wanted, *[False] * (len(arguments) - len(captures))]
     return list(
         found.run_gradient((*tensors, *arguments), (out, lse), (d_out, d_lse), wanted)

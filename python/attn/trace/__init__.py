@@ -79,7 +79,7 @@ def _trace(score_mod, mask_mod, namespace, device, located):
     if mask_mod is not None:
         mask = _run(mask_mod, Recorder(MASK_KINDS, recorder, **options), "mask_mod")
     program = Program(score, mask, recorder.captures, recorder.scalars)
-    program.is_direct = recorder.is_direct
+    program.computed, program.is_aliased = recorder.computed, recorder.is_aliased
     return program
 
 

@@ -43,27 +43,39 @@ def operand(recorder, value, position=None, positive=False):
     if isinstance(value, (bool, int, float)) and type(value).__module__ != "numpy":
         kind = next(k for k in (bool, int, float) if isinstance(value, k))
         return proxy.Scalar(recorder, recorder.number(kind(value), position, positive))
+    if isinstance(value, (list, tuple)):
+        return FUNCTIONS["stack"](recorder, value)
+    noted = len(recorder.computed)
+    number = _number(value)
+    # Its kind and its contents are known where it was captured. What was computed
+    # is another thing.
+    if all(call.result is not value for call in recorder.computed[:noted]):
+        del recorder.computed[noted:]
+    if number is None:
+        table = proxy.Table(recorder, value)
+        return table if len(value.shape) else table._element(())
+    return proxy.Scalar(recorder, recorder.number(number, position, positive))
+
+
+def _number(value):
+    """The number that an array without dimensions is, or None if it is a table: one
+    with dimensions, with a gradient, or that is not in the memory of the CPU."""
     shape = getattr(value, "shape", None)
     if shape is None:
-        if isinstance(value, (list, tuple)):
-            return FUNCTIONS["stack"](recorder, value)
         raise TraceError(
             f"expects traced values, tensors and numbers, but got {type(value).__name__}"
         )
-    if len(shape):
-        return proxy.Table(recorder, value)
-    # What is in the memory of the CPU, and has no gradient, is a number.
     is_here = type(value).__module__ == "numpy" or (
         getattr(getattr(value, "device", None), "type", None) == "cpu"
         and not value.requires_grad
         and not _is_batched(value)
     )
-    if is_here:
-        number = value.item()
-        if not isinstance(number, (bool, int, float)):
-            raise TraceError(f"expects real numbers, but got {type(number).__name__}")
-        return proxy.Scalar(recorder, recorder.number(number, position, positive))
-    return proxy.Table(recorder, value)._element(())
+    if len(shape) or not is_here:
+        return None
+    number = value.item()
+    if not isinstance(number, (bool, int, float)):
+        raise TraceError(f"expects real numbers, but got {type(number).__name__}")
+    return number
 
 
 def _is_batched(tensor):

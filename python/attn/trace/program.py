@@ -93,9 +93,9 @@ class Program:
     relocate = None
     # The probability of dropout, whose seed and offset are the last captures.
     dropout = None
-    # Whether it reads tensors as its functions do, and nothing that was computed
-    # from them while these were traced.
-    is_direct = False
+    # What PyTorch has computed of captured tensors while functions were traced, and
+    # whether two of the captures that these read were the same memory.
+    computed, is_aliased = (), False
 
     def __init__(self, score, mask, captures, scalars, key=None):
         self.score = score

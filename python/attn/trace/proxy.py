@@ -428,7 +428,7 @@ class Table(Array):
 
     def __getitem__(self, key):
         if self.is_whole and not has_traced(key):
-            return hold(self._recorder, _subscript(self._tensor, key))
+            return hold(self._recorder, self._view(key))
         items = iter(split_key(key, len(self.shape)))
         static, bound = [], []
         for index in self._bound:
@@ -462,11 +462,20 @@ class Table(Array):
         tensor = self._tensor
         if any(item != slice(None) for item in static):
             try:
-                tensor = _subscript(tensor, tuple(static))
+                tensor = self._view(tuple(static))
             except IndexError as error:
                 raise TraceError(f"index out of range: {error}") from error
         table = Table(self._recorder, tensor, tuple(bound))
         return table if table.shape else table._element(())
+
+    def _view(self, key):
+        """What the tensor has at an index without traced values."""
+        if isinstance(self._tensor, Bitcast):
+            return Bitcast(self._tensor.array[key], self._tensor.dtype)
+        view = self._tensor[key]
+        subscript = type(self._tensor).__getitem__
+        self._recorder.note(subscript, (self._tensor, key), view)
+        return view
 
     def __array__(self, *args, **kwargs):
         if not self.is_whole:
@@ -506,12 +515,6 @@ def read(tensor, key):
         numbers = tuple([item._number for item in items])
         return Scalar(recorder, recorder.load(tensor, numbers))
     return Table(recorder, tensor)[key]
-
-
-def _subscript(tensor, key):
-    if isinstance(tensor, Bitcast):
-        return Bitcast(tensor.array[key], tensor.dtype)
-    return tensor[key]
 
 
 def has_traced(value):

@@ -33,6 +33,15 @@ def typed(name, kinds):
     return found
 
 
+class Call(typing.NamedTuple):
+    """A call on captured tensors that their library has made."""
+
+    function: typing.Callable
+    args: tuple
+    kwargs: dict
+    result: object
+
+
 class Capture:
     """A tensor that functions read.
 
@@ -134,7 +143,7 @@ class Recorder:
         self._by_memory = other._by_memory if other else {}
         self._slots = other._slots if other else {}
         self._kept = other._kept if other else []
-        # What PyTorch has computed meanwhile, of captured tensors alone.
+        # What PyTorch has computed meanwhile of captured tensors, as Calls.
         self.computed = other.computed if other else []
         # The library, by its name, whose types values say that they have, and
         # the device where they say they are.
@@ -231,10 +240,12 @@ class Recorder:
         number = self._by_id.get(id(tensor))
         if number is not None:
             return number
+        noted = len(self.computed)
         try:
             dtype, shape, strides, address = _describe(tensor)
         except (TypeError, ValueError, AttributeError) as error:
             raise TraceError(f"cannot read {type(tensor).__name__}: {error}") from error
+        del self.computed[noted:]  # that was not the function
         name = LONG_NAMES.get(dtype, dtype)
         if name not in LONG_NAMES.values():
             raise TraceError(
@@ -256,6 +267,10 @@ class Recorder:
         self._kept.append(tensor)
         return number
 
+    def note(self, function, args, result, kwargs=None):
+        """Notes a call on captured tensors that their library has made."""
+        self.computed.append(Call(function, args, kwargs or {}, result))
+
     def load(self, tensor, indices):
         """The number of an element, by the numbers of its indices."""
         number = self.capture(tensor)
@@ -264,10 +279,9 @@ class Recorder:
         return self.add(("load", number, *indices), kind)
 
     @property
-    def is_direct(self):
-        """Whether all that was read are elements of tensors, and no two of these
-        are the same memory."""
-        return not self.computed and len(self._kept) == len(self.captures)
+    def is_aliased(self):
+        """Whether two of the tensors that were read are the same memory."""
+        return len(self._kept) != len(self.captures)
 
     def fix(self, tensor, dim):
         """Notes that the program depends on an extent."""

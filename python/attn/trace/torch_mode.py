@@ -7,9 +7,13 @@ from torch.overrides import TorchFunctionMode
 from . import functions
 from .proxy import has_traced, read
 
-
 _GETITEM = torch.Tensor.__getitem__
 _OPERATORS = "add sub mul truediv floordiv mod pow and or xor lshift rshift"
+# What they return follows from the shape and the type of a tensor.
+_OF_KIND = {
+    *(getattr(torch.Tensor, x).__get__ for x in "shape ndim dtype".split()),
+    *(getattr(torch.Tensor, x) for x in "size dim numel __len__".split()),
+}
 _IN_PLACE = {"__setitem__", *(f"__i{name}__" for name in _OPERATORS.split())}
 
 
@@ -33,5 +37,7 @@ class CaptureMode(TorchFunctionMode):
             and func is not torch.Tensor.requires_grad_
         ):
             raise functions.mutation(name)
-        self._recorder.computed.append(name)
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if func not in _OF_KIND:
+            self._recorder.note(func, args, result, kwargs)
+        return result
