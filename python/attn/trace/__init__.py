@@ -11,6 +11,7 @@ with values that record what is done with them. docs/python.md tells what they
 may do.
 """
 
+import contextlib
 import functools
 import os
 import sys
@@ -83,6 +84,19 @@ def _trace(score_mod, mask_mod, namespace, device, located):
     return program
 
 
+def _mode(recorder):
+    """The context that functions are traced in."""
+    global _make_mode
+    if _make_mode is None:
+        if "torch" not in sys.modules:
+            return contextlib.nullcontext()
+        from .torch_mode import CaptureMode as _make_mode
+    return _make_mode(recorder)
+
+
+_make_mode = None
+
+
 def _run(function, recorder, name):
     """The region that a function records, or None if it says nothing."""
     arguments = len(recorder.kinds)
@@ -90,12 +104,7 @@ def _run(function, recorder, name):
     values = [Scalar(recorder, n) for n in range(arguments)]
     traced = rebind(function, recorder)
     try:
-        if "torch" in sys.modules:
-            from .torch_mode import CaptureMode
-
-            with CaptureMode(recorder):
-                result = traced(*values)
-        else:
+        with _mode(recorder):
             result = traced(*values)
     except TypeError as error:
         # Of the call itself, and not of what the function does.
