@@ -124,13 +124,40 @@ class Compiled(unittest.TestCase):
                 causal, 1, 2, 40, 40, device="cpu", BLOCK_SIZE=16
             )
             self.check(lambda q: flex_attention(q, k, v, block_mask=mask), q)
-            if module is ours:
-                # Which graphs have no use for.
-                mask.prepare()
-                self.check(lambda q: flex_attention(q, k, v, block_mask=mask), q)
             self.check(
                 lambda q, mask: flex_attention(q, k, v, block_mask=mask), q, mask
             )
+
+    def test_a_prepared_mask(self):
+        q, k, v = qkv((1, 2, 60, 8))
+        q.requires_grad_()
+        documents = torch.arange(60) // 25
+
+        def layers(q, mask):
+            out = flex_attention(q, k, v, block_mask=mask)
+            return flex_attention(out, k, v, block_mask=mask)
+
+        variant = ours.Variant(mask_mod=lambda b, h, i, j, ids: ids[i] == ids[j])
+        compiled, count = self.compile(layers)
+        for step in range(4):
+            # Another mask each step, as in training.
+            mask = ours.create_block_mask(
+                lambda b, h, i, j: documents[i] == documents[j],
+                *(None, None, 60, 60, "cpu"),
+            )
+            expected = layers(q, mask)
+            mask.prepare()
+            got = compiled(q, mask)
+            self.assertTrue(torch.equal(got, expected))
+            # The second layer, and the gradient of it, find what there is.
+            got.sum().backward()
+            self.assertEqual(len(mask.shared._found), 2)
+            prepared = variant.prepare()
+            got = self.compile(lambda q: prepared(q, k, v, documents))[0](q)
+            self.assertTrue(torch.equal(got, variant(q, k, v, documents)))
+            self.assertEqual(len(prepared._shared._found), 1)
+        # Numbers of masks are no reason to compile each time.
+        self.assertLessEqual(count.frame_count, 2)
 
     def test_errors(self):
         q, k, v = qkv((1, 4, 9, 8), (1, 2, 9))
@@ -182,6 +209,24 @@ class Compiled(unittest.TestCase):
                 torch.testing.assert_close(module(x), model(x))
 
 
+    def test_strict_export(self):
+        q, k, v = qkv((1, 2, 9, 8))
+        bias, ids = torch.randn(2, 9), torch.arange(9) // 4
+
+        def score_mod(s, b, h, i, j):
+            return torch.where((i - j).abs() < 5, torch.tanh(s) * 2, s) + bias[h, i]
+
+        class Layer(torch.nn.Module):
+            def forward(self, q):
+                mask = ours.create_block_mask(
+                    lambda b, h, i, j: ids[i] == ids[j], *(None, None, 9, 9, "cpu")
+                )
+                return flex_attention(q, k, v, score_mod, mask)
+
+        program = torch.export.export(Layer(), (q,), strict=True)
+        torch.testing.assert_close(program.module()(q), Layer()(q))
+
+
 @unittest.skipIf(torch is None, "needs PyTorch")
 class Operators(unittest.TestCase):
     def test_they_are_what_they_say(self):
@@ -198,8 +243,11 @@ class Operators(unittest.TestCase):
         q = torch.randn(1, 5, 2, 8, dtype=torch.float64).transpose(1, 2)
         k, v = qkv((1, 2, 7, 8), grad=True)[1:]
         options = ours.options.encode(ours.options.read(FAST))
-        arguments = (q.requires_grad_(), k, v, [slopes], [window], [], text, options)
-        torch.library.opcheck(torch.ops.attn.forward, arguments)
+        q.requires_grad_()
+        # With nothing that is shared, and with what this process does not know.
+        for mask in 0, 12345:
+            arguments = q, k, v, [slopes], [window], [], text, options, mask
+            torch.library.opcheck(torch.ops.attn.forward, arguments)
 
 
 if __name__ == "__main__":

@@ -290,6 +290,40 @@ class Prepared(unittest.TestCase):
         self.assertIsNone(copy.copy(self.mask).shared)
         self.assertIsNotNone(self.mask.shared)
 
+    def test_variants(self):
+        variant = ours.Variant(
+            lambda s, b, h, i, j, ids, scale: s * scale,
+            lambda b, h, i, j, ids, scale: ids[i] == ids[j],
+        )
+        captures = self.documents, 2.0
+        expected = variant(*self.tensors, *captures)
+        prepared = variant.prepare()
+        for _ in range(2):
+            got = prepared(*self.tensors, *captures)
+            self.assertTrue(torch.equal(got, expected))
+            torch.autograd.grad(got.sum(), self.tensors)
+        self.assertEqual(len(prepared._shared._found), 2)
+        self.assertIsNone(variant._shared)
+        self.documents.copy_(torch.arange(60) // 10)
+        again = variant.prepare()(*self.tensors, *captures)
+        self.assertFalse(torch.equal(again, expected))
+
+    def test_a_graph_that_is_exported(self):
+        # Another process does not know the mask: its graph shares nothing.
+        q, k, v = (x.detach() for x in self.tensors)
+        self.mask.prepare()
+
+        class Layer(torch.nn.Module):
+            def forward(layer, q):
+                return ours.flex_attention(q, k, v, block_mask=self.mask)
+
+        program = torch.export.export(Layer(), (q,), strict=True)
+        expected = Layer()(q)
+        self.assertEqual(len(self.mask.shared._found), 1)
+        self.mask.shared = None
+        gc.collect()
+        self.assertTrue(torch.equal(program.module()(q), expected))
+
     def test_clear_cache(self):
         self.mask.prepare()
         # Graphs keep kernels for their gradient.

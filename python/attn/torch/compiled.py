@@ -11,18 +11,23 @@ import torch
 
 from ..trace import Variant, trace
 from ..trace.proxy import Scalar, Table
-from . import _compat, kernels, mask, options
+from . import _compat, kernels, options
 
 
-def dispatch(query, key, value, score_mod, mask_mod, scale, kernel_options=None):
+def dispatch(
+    query, key, value, score_mod, mask_mod, scale, kernel_options=None, shared=None
+):
     """The output and the log-sum-exp, as the compiler sees it."""
+    # They are read where the operator is replaced.
+    options = {"ATTN": {} if kernel_options is None else kernel_options}
+    if shared is not None:
+        options["ATTN_MASK"] = shared.number
     out, lse, _ = _compat.call_operator(
         *(query, key, value),
         _same if score_mod is None else score_mod,
-        mask.noop_mask if mask_mod is None else mask_mod,
+        _compat.noop_mask if mask_mod is None else mask_mod,
         scale,
-        # They are read where the operator is replaced.
-        {"ATTN": {} if kernel_options is None else kernel_options},
+        options,
     )
     return out, lse
 
@@ -31,9 +36,10 @@ def _same(score, b, h, q_idx, kv_idx):
     return score
 
 
-def operator(program, query, key, value, scale, compile_options, numbers=()):
+def operator(program, query, key, value, scale, compile_options, numbers=(), mask=0):
     """The output and the log-sum-exp by attn::forward. `numbers` are (scalar of
-    the program, value) where that is a symbol of the graph."""
+    the program, value) where that is a symbol of the graph, and `mask` is the
+    number of what is prepared."""
     _compat.register_flops()
     # Places in code that PyTorch has generated are of no use.
     program.relocate = None
@@ -55,6 +61,7 @@ def operator(program, query, key, value, scale, compile_options, numbers=()):
     return torch.ops.attn.forward(
         *(query, key, value, arguments[:count], ints, floats, text),
         options.encode(compile_options),
+        mask,
     )
 
 
@@ -131,6 +138,7 @@ def _replace(
     numbers = []
 
     def traceable(function, inputs):
+        function = _compat.without_checks(function)
         return lambda *values: function(
             *values, *inputs.traced(values[0]._recorder, numbers)
         )
@@ -142,7 +150,10 @@ def _replace(
         device=query.device,
     )
     compile_options = options.read(kernel_options["ATTN"])
-    out, lse = operator(program, query, key, value, scale, compile_options, numbers)
+    mask = kernel_options.get("ATTN_MASK", 0)
+    out, lse = operator(
+        program, query, key, value, scale, compile_options, numbers, mask
+    )
     return out, lse, lse.new_empty(0)
 
 

@@ -227,10 +227,9 @@ def dispatch(
     """The output and the log-sum-exp, which may be None if it is not wanted.
     `what` is (query, key, value, score_mod, mask_mod, scale). `kernel_options` are
     `compile_options` where these cannot be read yet; `shared` is what calls with
-    the mask have prepared, which graphs that are traced have no use for. `dropout`
-    is (p, seed, offset), or None."""
+    the mask have prepared. `dropout` is (p, seed, offset), or None."""
     if torch.compiler.is_dynamo_compiling():
-        return compiled.dispatch(*what, kernel_options)
+        return compiled.dispatch(*what, kernel_options, shared)
     if compile_options.fallback is None:
         return _run(what, wants_lse, compile_options, shared, dropout=dropout)
     without = compile_options._replace(fallback=None)
@@ -254,7 +253,10 @@ def _run(
         _check_captures(program, query)
     # A graph that is made of real tensors has the operator, too.
     if _compat.is_fake(query) or torch._C._len_torch_dispatch_stack():
-        return compiled.operator(program, query, key, value, scale, compile_options)
+        mask = 0 if shared is None else shared.number
+        return compiled.operator(
+            program, query, key, value, scale, compile_options, mask=mask
+        )
     found = kernels.lookup(program, query, key, value, scale, compile_options)
     if shared is not None:
         found = found.sharing(shared)
@@ -390,9 +392,8 @@ def flex_attention(
             )
 
         return sharded.call(part, query, key, value, score_mod, mask_mod)
-    compile_options, shared = options.NONE, None
+    compile_options, shared = options.NONE, getattr(block_mask, "shared", None)
     if not torch.compiler.is_dynamo_compiling():
-        shared = getattr(block_mask, "shared", None)
         if return_lse:
             _warn_of_lse()
         compile_options = options.read(kernel_options, may_fall_back=True)

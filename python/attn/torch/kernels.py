@@ -3,6 +3,7 @@ calls on tensors of PyTorch."""
 
 import copy
 import ctypes
+import secrets
 import struct
 import threading
 import weakref
@@ -24,16 +25,18 @@ _CODES = {dtype: CODES[name] for dtype, name in NAMES.items()}
 _FORMATS = {"i1": "?7x", "i32": "i4x", "i64": "q", "f32": "f4x", "f64": "d"}
 # Of so many shapes and strides of calls a kernel knows; then all are forgotten.
 _MOST_LAYOUTS = 512
-_all_shared = weakref.WeakSet()
+_all_shared = weakref.WeakValueDictionary()
 
 
 class Shared:
-    """What kernels have prepared for calls with one mask."""
+    """What kernels have prepared for calls with one mask. Graphs know it by its
+    `number`, which is that of no other one, in whatever process."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._found = {}
-        _all_shared.add(self)
+        self.number = 1 + secrets.randbits(62)
+        _all_shared[self.number] = self
 
     def clear(self):
         """Forgets it; calls prepare again."""
@@ -49,6 +52,11 @@ class Shared:
                 if found is None:
                     found = self._found[at] = prepare()
         return found
+
+
+def shared_of(number):
+    """That of a number, or None if there is none any more."""
+    return _all_shared.get(number)
 
 
 class _Layout:
@@ -311,7 +319,7 @@ _kernels = {}
 
 def _clear():
     _kernels.clear()
-    for shared in list(_all_shared):
+    for shared in list(_all_shared.values()):
         shared.clear()
 
 

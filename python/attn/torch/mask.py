@@ -106,7 +106,7 @@ class Mask:
         results have the same bits. After a change of what the function reads, call
         it again. The first call of each kind, with such shapes, prepares; that one
         may not be captured in a CUDA graph, and graphs that have captured others
-        need the mask. `torch.compile` has no use for it, nor have CPUs.
+        need the mask. A CPU has no use for it.
         """
         self.shared = kernels.Shared()
         return self

@@ -4,7 +4,9 @@ and torch.export hold.
 What they are given is all there is to them: the text of the program, so that a
 graph that was kept on a disk runs in another process. The numbers of a program
 come in two lists, of integers (and bools) and of floats, each in its order.
-`options` is JSON of options of attn.compile.
+`options` is JSON of options of attn.compile. `mask` is the number of what calls
+share with others that have the same mask (kernels.Shared), or 0. In a process that
+knows no such number, nothing is shared.
 """
 
 import torch
@@ -14,20 +16,22 @@ from . import kernels, layout
 _library = torch.library.Library("attn", "DEF")
 _library.define(
     "forward(Tensor query, Tensor key, Tensor value, Tensor[] captures, SymInt[] ints,"
-    " float[] floats, str program, str options) -> (Tensor, Tensor)",
+    " float[] floats, str program, str options, SymInt mask) -> (Tensor, Tensor)",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
 _library.define(
     "backward(Tensor query, Tensor key, Tensor value, Tensor[] captures, SymInt[] ints,"
     " float[] floats, Tensor out, Tensor lse, Tensor d_out, Tensor d_lse,"
-    " str program, str options, bool[] wanted) -> Tensor[]",
+    " str program, str options, bool[] wanted, SymInt mask) -> Tensor[]",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
 _FLOATS = ("f64", "f32", "f16", "bf16")
 
 
-def _kernels(query, program, options):
-    return kernels.of_text(program, query.device.type, options)
+def _kernels(query, program, options, mask):
+    found = kernels.of_text(program, query.device.type, options)
+    shared = kernels.shared_of(mask) if mask else None
+    return found if shared is None else found.sharing(shared)
 
 
 def _arguments(kernel, captures, ints, floats):
@@ -42,8 +46,8 @@ def _arguments(kernel, captures, ints, floats):
     ]
 
 
-def _forward(query, key, value, captures, ints, floats, program, options):
-    found = _kernels(query, program, options)
+def _forward(query, key, value, captures, ints, floats, program, options, mask):
+    found = _kernels(query, program, options, mask)
     arguments = _arguments(found.forward(True).kernel, captures, ints, floats)
     return tuple(found.run(query, key, value, arguments, True))
 
@@ -51,8 +55,8 @@ def _forward(query, key, value, captures, ints, floats, program, options):
 def _backward(*inputs):
     """As the schema has it."""
     query, key, value, captures, ints, floats = inputs[:6]
-    out, lse, d_out, d_lse, program, options, wanted = inputs[6:]
-    found = _kernels(query, program, options)
+    out, lse, d_out, d_lse, program, options, wanted, mask = inputs[6:]
+    found = _kernels(query, program, options, mask)
     arguments = _arguments(found.forward(True).kernel, captures, ints, floats)
     tensors = query, key, value
     wanted = [*wanted, *[False] * (len(arguments) - len(captures))]
@@ -61,7 +65,7 @@ def _backward(*inputs):
     )
 
 
-def _fake_forward(query, key, value, captures, ints, floats, program, options):
+def _fake_forward(query, key, value, *_):
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     shape = (*query.shape[:3], value.shape[3])
     return layout.empty_like(query, shape), query.new_empty(shape[:3], dtype=dtype)
@@ -69,7 +73,7 @@ def _fake_forward(query, key, value, captures, ints, floats, program, options):
 
 def _fake_backward(*inputs):
     query, key, value, captures = inputs[:4]
-    wanted = inputs[-1]
+    wanted = inputs[12]
     return [
         layout.empty_like(x, x.shape) if number < 3 else x.new_empty(x.shape)
         for number, (x, want) in enumerate(zip((query, key, value, *captures), wanted))
@@ -93,12 +97,12 @@ def _setup_context(ctx, inputs, output):
 
 def _gradients(ctx, d_out, d_lse):
     query, key, value, *captures, out, lse = ctx.saved_tensors
-    ints, floats, program, options = ctx.rest
+    ints, floats, program, options, mask = ctx.rest
     # Of a list of tensors, there is one flag for each.
     needs = [*ctx.needs_input_grad[:3], *ctx.needs_input_grad[3]]
     wanted = [bool(want) for want in needs]
     # A list that is empty counts as one of tensors.
-    rest = None if ints else [], None if floats else [], None, None
+    rest = None if ints else [], None if floats else [], None, None, None
     if not any(wanted) or (d_out is None and d_lse is None):
         return (None, None, None, [None] * len(captures), *rest)
     d_out = torch.zeros_like(out) if d_out is None else d_out
@@ -106,7 +110,7 @@ def _gradients(ctx, d_out, d_lse):
     found = iter(
         torch.ops.attn.backward(
             *(query, key, value, captures, ints, floats),
-            *(out, lse, d_out, d_lse, program, options, wanted),
+            *(out, lse, d_out, d_lse, program, options, wanted, mask),
         )
     )
     found = [next(found) if want else None for want in wanted]

@@ -1,5 +1,7 @@
 """A score function and a mask that are traced once."""
 
+import copy
+
 import torch
 
 from ..trace import trace
@@ -63,6 +65,23 @@ class Variant:
         self._kernel_options = kernel_options
         self._options = options.read(kernel_options)
         self._bound = {}
+        self._shared = None
+
+    def prepare(self):
+        """A Variant of the same functions for calls with one mask, as layers of a
+        model have it: what the mask reads of their captures stays as it was in the
+        first call, with such shapes, which finds out which tiles they need; the
+        others do not, and results have the same bits. After a change, prepare
+        again. See Mask.prepare.
+
+        >>> layers = alibi.prepare()
+        >>> for q, k, v in ...:
+        ...     o = layers(q, k, v, slopes)
+        """
+        prepared = copy.copy(self)
+        prepared._shared = kernels.Shared()
+        prepared._bound = {}
+        return prepared
 
     def __call__(self, query, key, value, *captures, return_lse=False):
         """The output [B, Hq, L, Ev], and with return_lse the log-sum-exp
@@ -102,6 +121,7 @@ class Variant:
             mask_mod and (lambda *values: mask_mod(*values, *captures)),
             self._scale,
             self._kernel_options,
+            self._shared,
         )
         return (out, lse) if return_lse else out
 
@@ -152,6 +172,8 @@ class Variant:
                 (slots[slot], False) if slot in slots else (None, number.value)
             )
         found = kernels.lookup(program, query, key, value, self._scale, self._options)
+        if self._shared is not None:
+            found = found.sharing(self._shared)
         return _Bound(found, sources)
 
 

@@ -223,7 +223,8 @@ def flatten(value):
 
 def call_torch(func, args, kwargs):
     """A function of PyTorch with traced values among its arguments."""
-    name = getattr(func, "__name__", str(func))
+    # An operation of aten has an overload behind a dot.
+    name = getattr(func, "__name__", str(func)).partition(".")[0]
     if name == "__getitem__":
         return proxy.read(*args)
     traced = next(
