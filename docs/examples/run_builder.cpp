@@ -6,11 +6,11 @@
 // if they were written as text. The result is compared with the definition.
 //
 //   add_executable(run_builder run_builder.cpp)
-//   target_link_libraries(run_builder PRIVATE AttnJIT)
+//   target_link_libraries(run_builder PRIVATE AttnBuilder)
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/JIT/AttentionSpec.h"
+#include "attn/Builder/AttentionSpec.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <vector>

@@ -6,11 +6,11 @@
 // compared with the definition.
 //
 //   add_executable(run_masks run_masks.cpp)
-//   target_link_libraries(run_masks PRIVATE AttnJIT)
+//   target_link_libraries(run_masks PRIVATE AttnBuilder)
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/JIT/Masks.h"
+#include "attn/Builder/Masks.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <vector>

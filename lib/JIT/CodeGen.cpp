@@ -1,7 +1,7 @@
 //===- CodeGen.cpp - From the LLVM dialect to an object file --------------===//
 
 #include "CodeGen.h"
-#include "Diagnostics.h"
+#include "attn/JIT/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"

@@ -1,7 +1,7 @@
 //===- CudaAssembler.cpp - From PTX to a binary ---------------------------===//
 
 #include "CudaCodeGen.h"
-#include "Diagnostics.h"
+#include "attn/JIT/Diagnostics.h"
 #include "attn/Runtime/Cuda/Ptxas.h"
 #include "attn/Support/DiskCache.h"
 #include "llvm/ADT/StringMap.h"

@@ -1,9 +1,9 @@
 //===- CudaCodeGen.cpp - From kernels to PTX ------------------------------===//
 
 #include "CudaCodeGen.h"
-#include "Diagnostics.h"
 #include "attn/Dialect/Attn/IR/AttnTarget.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "attn/JIT/Diagnostics.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"

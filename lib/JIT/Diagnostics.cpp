@@ -1,6 +1,6 @@
 //===- Diagnostics.cpp - Diagnostics and remarks as text ------------------===//
 
-#include "Diagnostics.h"
+#include "attn/JIT/Diagnostics.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/IR/MLIRContext.h"

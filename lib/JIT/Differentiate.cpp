@@ -1,9 +1,9 @@
 //===- Differentiate.cpp - Programs that compute gradients ----------------===//
 
 #include "attn/JIT/Differentiate.h"
-#include "Diagnostics.h"
 #include "Program.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/JIT/Diagnostics.h"
 #include "attn/Pipelines/RegisterDialects.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"

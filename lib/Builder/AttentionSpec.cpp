@@ -1,9 +1,9 @@
 //===- AttentionSpec.cpp - Attention built in C++ -------------------------===//
 
-#include "attn/JIT/AttentionSpec.h"
-#include "Diagnostics.h"
+#include "attn/Builder/AttentionSpec.h"
 #include "ExprScope.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/JIT/Diagnostics.h"
 #include "attn/Pipelines/RegisterDialects.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,7 +1,7 @@
 //===- MasksTest.cpp - Masks of the library against definitions -----------===//
 
-#include "attn/JIT/Masks.h"
-#include "TestTensor.h"
+#include "attn/Builder/Masks.h"
+#include "../JIT/TestTensor.h"
 #include "attn/Support/BlockLayout.h"
 #include "gtest/gtest.h"
 

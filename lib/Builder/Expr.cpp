@@ -1,6 +1,6 @@
 //===- Expr.cpp - Expressions of score and mask functions -----------------===//
 
-#include "attn/JIT/Expr.h"
+#include "attn/Builder/Expr.h"
 #include "ExprScope.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestTensor.h"
-#include "attn/JIT/AttentionSpec.h"
+#include "../JIT/TestTensor.h"
+#include "attn/Builder/AttentionSpec.h"
 #include "attn/Support/BlockLayout.h"
 #include "gtest/gtest.h"
 

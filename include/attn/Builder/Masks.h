@@ -24,10 +24,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_JIT_MASKS_H
-#define ATTN_JIT_MASKS_H
+#ifndef ATTN_BUILDER_MASKS_H
+#define ATTN_BUILDER_MASKS_H
 
-#include "attn/JIT/AttentionSpec.h"
+#include "attn/Builder/AttentionSpec.h"
 #include <type_traits>
 
 namespace attn {
@@ -175,4 +175,4 @@ Mask blockLayout(const Capture &layout, const Number &block);
 } // namespace masks
 } // namespace attn
 
-#endif // ATTN_JIT_MASKS_H
+#endif // ATTN_BUILDER_MASKS_H

@@ -16,10 +16,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_JIT_ATTENTIONSPEC_H
-#define ATTN_JIT_ATTENTIONSPEC_H
+#ifndef ATTN_BUILDER_ATTENTIONSPEC_H
+#define ATTN_BUILDER_ATTENTIONSPEC_H
 
-#include "attn/JIT/Expr.h"
+#include "attn/Builder/Expr.h"
 #include "attn/JIT/Kernel.h"
 #include <functional>
 
@@ -138,4 +138,4 @@ private:
 
 } // namespace attn
 
-#endif // ATTN_JIT_ATTENTIONSPEC_H
+#endif // ATTN_BUILDER_ATTENTIONSPEC_H

@@ -1,7 +1,7 @@
 //===- Diagnostics.h - Diagnostics and remarks as text ----------*- C++ -*-===//
 
-#ifndef ATTN_LIB_JIT_DIAGNOSTICS_H
-#define ATTN_LIB_JIT_DIAGNOSTICS_H
+#ifndef ATTN_JIT_DIAGNOSTICS_H
+#define ATTN_JIT_DIAGNOSTICS_H
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/Error.h"
@@ -47,4 +47,4 @@ llvm::Error makeCompileError(const llvm::Twine &text,
 
 } // namespace attn
 
-#endif // ATTN_LIB_JIT_DIAGNOSTICS_H
+#endif // ATTN_JIT_DIAGNOSTICS_H

@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_JIT_EXPR_H
-#define ATTN_JIT_EXPR_H
+#ifndef ATTN_BUILDER_EXPR_H
+#define ATTN_BUILDER_EXPR_H
 
 #include <cstdint>
 #include <initializer_list>
@@ -131,4 +131,4 @@ private:
 
 } // namespace attn
 
-#endif // ATTN_JIT_EXPR_H
+#endif // ATTN_BUILDER_EXPR_H

@@ -1,6 +1,6 @@
 //===- Masks.cpp - Masks to combine for AttentionSpec ---------------------===//
 
-#include "attn/JIT/Masks.h"
+#include "attn/Builder/Masks.h"
 #include "ExprScope.h"
 #include "llvm/ADT/Twine.h"
 

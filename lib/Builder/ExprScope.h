@@ -1,9 +1,9 @@
 //===- ExprScope.h - The function that expressions belong to ----*- C++ -*-===//
 
-#ifndef ATTN_LIB_JIT_EXPRSCOPE_H
-#define ATTN_LIB_JIT_EXPRSCOPE_H
+#ifndef ATTN_LIB_BUILDER_EXPRSCOPE_H
+#define ATTN_LIB_BUILDER_EXPRSCOPE_H
 
-#include "attn/JIT/Expr.h"
+#include "attn/Builder/Expr.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <optional>
@@ -82,4 +82,4 @@ private:
 
 } // namespace attn
 
-#endif // ATTN_LIB_JIT_EXPRSCOPE_H
+#endif // ATTN_LIB_BUILDER_EXPRSCOPE_H
