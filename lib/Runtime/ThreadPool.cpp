@@ -7,6 +7,20 @@
 //
 // The mutex is held for a few instructions at a time, never in a body.
 //
+// Why not a pool of a library: medians of a launch that 2 threads meet in, on 2
+// cores, some time after the launch before:
+//
+//                              at once    10 us later    1 ms later
+//   this pool                   0.3 us         0.3 us         25 us
+//   llvm::DefaultThreadPool      25 us          22 us         36 us
+//   oneTBB 2021.8, task_arena   0.9 us         0.8 us         25 us
+//
+// LLVM's threads sleep as soon as they have no task. With it, attention of 4
+// heads of 64 dimensions in f32 takes 61 us instead of 38 at 64 x 64, 186 us
+// instead of 127 with 1 query and 256 keys, and 440 us instead of 381 at
+// 256 x 256. oneTBB is fast enough, but has no threads in the child of a fork
+// (a launch there runs on one), and is a shared library to ship.
+//
 //===----------------------------------------------------------------------===//
 
 #include "attn/Runtime/ThreadPool.h"
