@@ -4,7 +4,7 @@
 //   attn-run docs/examples/block-layout.mlir --arg=layout='randint(0,2):8x5x5' \
 //       --arg=q=randn:2x8x300x64 --check
 //
-// python/attn/layouts.py and include/attn/Support/BlockLayout.h make the layouts
+// python/attn/layouts.py and include/attn/Builder/BlockLayout.h make the layouts
 // of BigBird, Longformer and others. By default all bits are 0, and then o is 0.
 
 func.func @blocks(%q: tensor<?x8x?x64xf16>, %k: tensor<?x8x?x64xf16>,

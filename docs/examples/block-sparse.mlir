@@ -5,7 +5,7 @@
 //   attn-run docs/examples/block-sparse.mlir --arg=q=randn:2x8x1000x64 --arg=rows='blocks(0.2)' --check
 //   attn-run docs/examples/block-sparse.mlir --arg=q=randn:2x8x1000x64 --arg=rows='blocks(0.2):1x8x17' --check
 //
-// python/attn/layouts.py and include/attn/Support/BlockLayout.h make lists, those of BigBird, Longformer and others too.
+// python/attn/layouts.py and include/attn/Builder/BlockLayout.h make lists, those of BigBird, Longformer and others too.
 // By default each block takes part with a probability of 0.5.
 
 func.func @blocks(%q: tensor<?x8x?x64xf16>, %k: tensor<?x8x?x64xf16>, %v: tensor<?x8x?x64xf16>,

@@ -2,7 +2,7 @@
 
 #include "attn/Builder/Masks.h"
 #include "../JIT/TestTensor.h"
-#include "attn/Support/BlockLayout.h"
+#include "attn/Builder/BlockLayout.h"
 #include "gtest/gtest.h"
 
 using namespace attn;

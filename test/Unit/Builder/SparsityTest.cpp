@@ -7,7 +7,7 @@
 
 #include "../JIT/TestTensor.h"
 #include "attn/Builder/AttentionSpec.h"
-#include "attn/Support/BlockLayout.h"
+#include "attn/Builder/BlockLayout.h"
 #include "gtest/gtest.h"
 
 using namespace attn;

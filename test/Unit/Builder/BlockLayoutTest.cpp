@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Support/BlockLayout.h"
-#include "TestHelpers.h"
+#include "attn/Builder/BlockLayout.h"
+#include "../Support/TestHelpers.h"
 #include "llvm/Support/CRC.h"
 #include <cmath>
 

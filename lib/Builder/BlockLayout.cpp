@@ -1,6 +1,6 @@
 //===- BlockLayout.cpp - Explicit layouts of sparse blocks ----------------===//
 
-#include "attn/Support/BlockLayout.h"
+#include "attn/Builder/BlockLayout.h"
 #include "attn/Support/Random.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"

@@ -25,8 +25,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_SUPPORT_BLOCKLAYOUT_H
-#define ATTN_SUPPORT_BLOCKLAYOUT_H
+#ifndef ATTN_BUILDER_BLOCKLAYOUT_H
+#define ATTN_BUILDER_BLOCKLAYOUT_H
 
 #include "attn/Support/Tensor.h"
 #include <vector>
@@ -168,4 +168,4 @@ llvm::Expected<BlockLayout> topK(llvm::ArrayRef<float> scores, int64_t heads,
 } // namespace layouts
 } // namespace attn
 
-#endif // ATTN_SUPPORT_BLOCKLAYOUT_H
+#endif // ATTN_BUILDER_BLOCKLAYOUT_H
