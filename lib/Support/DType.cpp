@@ -17,13 +17,6 @@ StringRef attn::getName(DType dtype) {
   return kNames[static_cast<int32_t>(dtype)];
 }
 
-std::optional<DType> attn::parseDType(StringRef name) {
-  for (int32_t code = 0; code < kNumDTypes; ++code)
-    if (kNames[code] == name)
-      return static_cast<DType>(code);
-  return std::nullopt;
-}
-
 StringRef attn::getNumpyDescr(DType dtype) {
   return kDescrs[static_cast<int32_t>(dtype)];
 }

@@ -237,16 +237,3 @@ void Tensor::fill(double value) {
   for (size_t done = getSize(dtype); done < size; done *= 2)
     std::memcpy(bytes + done, bytes, std::min(done, size - done));
 }
-
-Expected<Tensor> Tensor::convertTo(DType newType) const {
-  Expected<Tensor> result = create(newType, shape);
-  if (!result)
-    return result;
-  for (int64_t index = 0; index < numElements; ++index) {
-    if (isFloat(dtype))
-      result->setFromDouble(index, getAsDouble(index));
-    else
-      result->setFromInt(index, getAsInt(index));
-  }
-  return result;
-}

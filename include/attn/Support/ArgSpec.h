@@ -19,6 +19,7 @@
 #define ATTN_SUPPORT_ARGSPEC_H
 
 #include "attn/Support/Tensor.h"
+#include <optional>
 
 namespace attn {
 

@@ -11,7 +11,6 @@
 
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
-#include <optional>
 
 namespace attn {
 
@@ -59,9 +58,6 @@ constexpr IntegerRange getIntegerRange(DType dtype) {
 
 /// The name as MLIR spells the type: "f32", "bf16", "i1".
 llvm::StringRef getName(DType dtype);
-
-/// The inverse of getName, nullopt for any other text.
-std::optional<DType> parseDType(llvm::StringRef name);
 
 /// The type's `descr` in a .npy header, such as "<f4".
 ///

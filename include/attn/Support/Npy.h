@@ -10,6 +10,7 @@
 #define ATTN_SUPPORT_NPY_H
 
 #include "attn/Support/Tensor.h"
+#include <optional>
 
 namespace attn {
 

@@ -95,9 +95,6 @@ public:
   /// Stores the number in each element.
   void fill(double value);
 
-  /// A copy in another element type, converted element by element.
-  llvm::Expected<Tensor> convertTo(DType newType) const;
-
 private:
   struct Free {
     void operator()(void *memory) const { std::free(memory); }

@@ -269,30 +269,6 @@ llvm::Error DeviceBuffer::copyTo(void *host, size_t size, size_t offset) const {
   });
 }
 
-llvm::Error DeviceBuffer::copyFromAsync(const void *host, size_t size,
-                                        void *stream, size_t offset) {
-  if (llvm::Error error = checkRange(size, offset))
-    return error;
-  if (size == 0)
-    return llvm::Error::success();
-  return runOn(device, "a copy to the GPU", [&](const Driver &driver) {
-    return driver.cuMemcpyHtoDAsync(address + offset, host, size,
-                                    static_cast<StreamHandle>(stream));
-  });
-}
-
-llvm::Error DeviceBuffer::copyToAsync(void *host, size_t size, void *stream,
-                                      size_t offset) const {
-  if (llvm::Error error = checkRange(size, offset))
-    return error;
-  if (size == 0)
-    return llvm::Error::success();
-  return runOn(device, "a copy from the GPU", [&](const Driver &driver) {
-    return driver.cuMemcpyDtoHAsync(host, address + offset, size,
-                                    static_cast<StreamHandle>(stream));
-  });
-}
-
 llvm::Error DeviceBuffer::fill(unsigned char value, void *stream) {
   if (bytes == 0)
     return llvm::Error::success();

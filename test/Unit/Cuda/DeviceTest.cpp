@@ -75,8 +75,8 @@ TEST_F(DeviceTest, buffers) {
   EXPECT_EQ(back[2], 3);
   Stream stream = get(Stream::create(device));
   expectSuccess(buffer.fill(1, stream.getHandle()));
-  expectSuccess(buffer.copyToAsync(back, sizeof(back), stream.getHandle()));
   expectSuccess(stream.synchronize());
+  expectSuccess(buffer.copyTo(back, sizeof(back)));
   EXPECT_EQ(back[0], 0x01010101);
   EXPECT_EQ(getText(buffer.copyTo(back, 8, 996)),
             "expects a copy within 1000 bytes, but got 8 bytes at 996");

@@ -212,19 +212,9 @@ TEST_F(ExecutableTest, packedHeads) {
   EXPECT_EQ(getValue<Map>(0).words[13], 32u);
 }
 
-TEST_F(ExecutableTest, prepare) {
+TEST_F(ExecutableTest, leavesTheThreadAsItWas) {
   Executable executable = get(Executable::load(makeProgram()));
-  expectSuccess(executable.prepare(device));
-  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 1);
   EXPECT_EQ(launch(executable), "");
-  EXPECT_EQ(fakeCudaGetCount("cuModuleLoadData"), 1);
-  Resources resources = get(executable.getResources(device, 0, 0));
-  EXPECT_EQ(resources.registers, 168);
-  EXPECT_EQ(resources.sharedBytes, 1024);
-  EXPECT_EQ(resources.residentBlocks, 1);
-  EXPECT_EQ(getText(executable.getResources(device, 0, 1)),
-            "expects a launch and a variant of the program, but got 0 and 1");
-  // The thread is left as it was.
   ContextHandle context = nullptr;
   device.getDriver().cuCtxGetCurrent(&context);
   EXPECT_EQ(context, nullptr);
@@ -439,7 +429,7 @@ TEST_F(ExecutableTest, codeThatDoesNotLoad) {
             "expects code for compute capability 9.0, but got code for sm_80");
   // Code of an architecture is for nothing later.
   other.chip = "sm_100a";
-  EXPECT_EQ(getText(get(Executable::load(other)).prepare(device)),
+  EXPECT_EQ(launch(get(Executable::load(other))),
             "expects code for compute capability 9.0, but got code for "
             "sm_100a");
   other.chip = "a GPU";

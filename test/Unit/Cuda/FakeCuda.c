@@ -362,7 +362,7 @@ API int cuFuncSetAttribute(struct Function *function, int attribute,
 API int cuFuncGetAttribute(int *value, int attribute,
                            struct Function *function) {
   ENTER();
-  *value = attribute == 1 ? 1024 : attribute == 4 ? 168 : 0;
+  *value = attribute == 1 ? 1024 : 0;
   return SUCCESS;
 }
 
@@ -560,13 +560,6 @@ API int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t bytes) {
 API int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes) {
   ENTER();
   memcpy(to, (void *)(uintptr_t)from, bytes);
-  return SUCCESS;
-}
-
-API int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from,
-                             size_t bytes, struct Stream *stream) {
-  ENTER();
-  memcpy((void *)(uintptr_t)to, from, bytes);
   return SUCCESS;
 }
 

@@ -42,14 +42,10 @@ TEST(DTypeTest, properties) {
   };
   for (auto &c : cases) {
     EXPECT_EQ(getName(c.dtype), c.name);
-    EXPECT_EQ(parseDType(c.name), c.dtype);
     EXPECT_EQ(getNumpyDescr(c.dtype), c.descr);
     EXPECT_EQ(getSize(c.dtype), c.size);
     EXPECT_EQ(isFloat(c.dtype), c.isFloat);
   }
-  EXPECT_EQ(parseDType("f8"), std::nullopt);
-  EXPECT_EQ(parseDType(""), std::nullopt);
-  EXPECT_EQ(parseDType("F32"), std::nullopt);
 }
 
 TEST(DTypeTest, integerRange) {

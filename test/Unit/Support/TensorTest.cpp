@@ -153,21 +153,6 @@ TEST(TensorTest, fill) {
   EXPECT_TRUE(std::isnan(poisoned.getAsDouble(2)));
 }
 
-TEST(TensorTest, convertTo) {
-  Tensor tensor = makeZeros(DType::I64, {2});
-  tensor.setFromInt(0, INT64_MAX);
-  tensor.setFromInt(1, -5);
-  Tensor small = llvm::cantFail(tensor.convertTo(DType::I32));
-  EXPECT_EQ(small.getShape(), tensor.getShape());
-  EXPECT_EQ(small.getAsInt(0), INT32_MAX);
-  EXPECT_EQ(small.getAsInt(1), -5);
-  Tensor same = llvm::cantFail(tensor.convertTo(DType::I64));
-  EXPECT_EQ(same.getAsInt(0), INT64_MAX);
-  Tensor real = llvm::cantFail(small.convertTo(DType::F16));
-  EXPECT_EQ(real.getAsDouble(1), -5);
-  EXPECT_EQ(real.getAsDouble(0), HUGE_VAL);
-}
-
 TEST(TensorTest, move) {
   Tensor tensor = makeZeros(DType::F32, {4});
   const void *data = tensor.getData();

@@ -72,15 +72,10 @@ public:
   DevicePtr getAddress() const { return address; }
   void *getData() const { return reinterpret_cast<void *>(address); }
 
-  /// Copies `size` bytes at `offset` in the buffer. The first two wait until
-  /// the copy is done. The others are work of the stream, and the host's memory
-  /// must stay until that is done.
+  /// Copies `size` bytes at `offset` in the buffer, and waits until the copy is
+  /// done.
   llvm::Error copyFrom(const void *host, size_t size, size_t offset = 0);
   llvm::Error copyTo(void *host, size_t size, size_t offset = 0) const;
-  llvm::Error copyFromAsync(const void *host, size_t size, void *stream,
-                            size_t offset = 0);
-  llvm::Error copyToAsync(void *host, size_t size, void *stream,
-                          size_t offset = 0) const;
 
   /// Sets all bytes, as work of the stream.
   llvm::Error fill(unsigned char value, void *stream = nullptr);

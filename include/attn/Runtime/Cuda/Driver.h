@@ -54,8 +54,6 @@ constexpr int kDeviceMaxSharedBytesPerBlockOptin = 97;
 
 // CUfunction_attribute
 constexpr int kFunctionSharedBytes = 1;
-constexpr int kFunctionLocalBytes = 3;
-constexpr int kFunctionNumRegisters = 4;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
 
 // CUpointer_attribute and CUmemorytype
@@ -178,8 +176,6 @@ struct LaunchConfig {
   X(cuMemcpyHtoD, "cuMemcpyHtoD_v2",                                           \
     (DevicePtr to, const void *from, size_t bytes))                            \
   X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, DevicePtr from, size_t bytes)) \
-  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",                                 \
-    (DevicePtr to, const void *from, size_t bytes, StreamHandle stream))       \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                 \
     (void *to, DevicePtr from, size_t bytes, StreamHandle stream))             \
   X(cuMemsetD8Async, "cuMemsetD8Async",                                        \

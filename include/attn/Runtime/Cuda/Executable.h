@@ -37,9 +37,9 @@ struct LaunchOptions {
 
 /// A program of the GPU. Its functions may be called from any number of threads
 /// at the same time. A kernel's code is loaded when it is first launched in a
-/// context, which takes milliseconds from a cubin and seconds from PTX; see
-/// prepare. Contexts must live as long as the executable, and it as long as its
-/// launches run and as graphs that have captured them.
+/// context, which takes milliseconds from a cubin and seconds from PTX.
+/// Contexts must live as long as the executable, and it as long as its launches
+/// run and as graphs that have captured them.
 class Executable {
 public:
   /// Checks a program. This needs no GPU and no driver.
@@ -50,13 +50,6 @@ public:
   ~Executable();
 
   const CudaProgram &getProgram() const;
-
-  /// Loads the code of all variants on a device, so that no launch has to.
-  llvm::Error prepare(const Device &device) const;
-
-  /// What a variant takes of a multiprocessor, as the driver tells.
-  llvm::Expected<Resources> getResources(const Device &device, size_t launch,
-                                         size_t variant) const;
 
   /// The launches of the program, as work of a stream. Operands are inputs,
   /// then results; they lie in the memory of the device, except those of rank
