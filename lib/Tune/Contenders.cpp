@@ -59,29 +59,35 @@ Error Race::load(Contender &contender) {
       worker->ask("load " + contender.file, kLoadLimit);
   if (!answer)
     return ++numLoaded, answer.takeError();
-  size_t number = numLoaded++;
-  auto check = [&]() -> Error {
-    // The first run loads the code.
-    answer = worker->ask(llvm::formatv("run {0}", number), kLoadLimit);
-    if (!answer)
-      return answer.takeError();
-    if (&contender == &contenders[0] || contender.isChecked)
-      return Error::success();
-    if (Error error = this->check(number))
-      return llvm::createStringError("gives other results: " +
-                                     llvm::toString(std::move(error)));
-    contender.isChecked = true;
-    return Error::success();
-  };
-  if (Error error = check()) {
-    drop(number);
+  contender.number = numLoaded++;
+  // The first run loads the code.
+  if (Error error = measure(contender, 1, kLoadLimit).takeError()) {
+    drop(*std::exchange(contender.number, std::nullopt));
     return error;
   }
-  contender.number = number;
   return Error::success();
 }
 
-Error Race::check(size_t number) {
+/// To compare results of the size of a model's takes longer than to measure
+/// what computes them: so only what is about to win is compared.
+Error Race::check(Contender &contender) {
+  if (Error error = prepare())
+    return error;
+  if (!contender.number)
+    if (Error error = load(contender))
+      return error;
+  for (const Contender *one : {&contenders[0], &contender})
+    if (Expected<std::string> answer =
+            worker->ask(llvm::formatv("run {0}", *one->number), kLoadLimit);
+        !answer)
+      return answer.takeError();
+  if (Error error = compare(*contender.number))
+    return llvm::createStringError("gives other results: " +
+                                   llvm::toString(std::move(error)));
+  return Error::success();
+}
+
+Error Race::compare(size_t number) {
   Expected<std::string> answer = worker->ask(
       llvm::formatv("compare {0} {1}", number, *contenders[0].number),
       kLoadLimit);
@@ -158,11 +164,16 @@ Error Race::start() {
 
 Expected<std::vector<double>> Race::measure(Contender &contender,
                                             size_t count) {
+  // Before the first time is known, as long as it may take to load.
+  return measure(contender, count,
+                 usual > 0 ? getLimit(usual, count) : kLoadLimit);
+}
+
+Expected<std::vector<double>> Race::measure(Contender &contender, size_t count,
+                                            WorkerProcess::Seconds limit) {
   std::string question = llvm::formatv("measure {0} {1} {2}", *contender.number,
                                        contender.threads, count);
-  // Before the first time is known, as long as it may take to load.
-  Expected<std::string> answer =
-      worker->ask(question, usual > 0 ? getLimit(usual, count) : kLoadLimit);
+  Expected<std::string> answer = worker->ask(question, limit);
   if (!answer)
     return answer.takeError();
   std::vector<double> times;
@@ -283,8 +294,12 @@ void Race::decide(size_t &best) {
     bool isFaster = contender.verdict.empty() && contender.ratios.size() >= 3 &&
                     contender.getRatio() < getGain(contender) &&
                     getQuantile(contender.ratios, 0.75) < 1;
-    if (isFaster)
-      break;
+    if (isFaster) {
+      Error error = check(contender);
+      if (!error)
+        break;
+      retire(contender, llvm::toString(std::move(error)));
+    }
     if (contender.verdict.empty())
       retire(contender, "not surely faster");
     best = findBest();

@@ -30,7 +30,6 @@ struct Contender {
   std::vector<double> seconds, ratios;
   /// Its number in the worker that runs.
   std::optional<size_t> number;
-  bool isChecked = false;
 
   double getMedian() const;
   double getRatio() const;
@@ -55,8 +54,8 @@ public:
   void run();
   /// The fastest one so far.
   size_t findBest() const;
-  /// Measures the best one until it is sure to be faster than the first, or
-  /// makes the first one the best.
+  /// Measures the best one until it is sure to be faster than the first and to
+  /// give right results, or makes the first one the best.
   void decide(size_t &best);
 
   Clock::time_point end;
@@ -67,16 +66,20 @@ private:
   /// Restarts a worker that is gone or has not got the first contender. If that
   /// fails, the race is over.
   llvm::Error prepare();
-  /// Makes a contender one of the worker, which runs it and compares results.
+  /// Makes a contender one of the worker, which runs it.
   llvm::Error load(Contender &contender);
+  /// Runs it and the first one, and says whether its results are right.
+  llvm::Error check(Contender &contender);
   /// Whether the results of a kernel of the worker are right.
-  llvm::Error check(size_t number);
+  llvm::Error compare(size_t number);
   /// Frees what a kernel of the worker holds.
   void drop(size_t number);
   /// Puts a contender out of the race.
   void retire(Contender &contender, std::string verdict);
   llvm::Expected<std::vector<double>> measure(Contender &contender,
                                               size_t count);
+  llvm::Expected<std::vector<double>>
+  measure(Contender &contender, size_t count, WorkerProcess::Seconds limit);
   /// One turn of the first contender and of another one, which is out if it
   /// fails.
   void takeTurn(Contender &contender);

@@ -35,5 +35,9 @@ for line in iter(sys.stdin.readline, ""):
     worker.stdin.write(line)
     worker.stdin.flush()
     theirs = worker.stdout.readline()
+    if command == "measure" and packages[int(arguments[0])] == "3":
+        # What is wrong is the fastest.
+        times = " ".join(str(float(time) / 4) for time in theirs.split()[1:])
+        answer = f"ok {times}\n"
     sys.stdout.write(answer or theirs)
     sys.stdout.flush()
