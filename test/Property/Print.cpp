@@ -196,10 +196,10 @@ public:
       return print(expr);
     std::string value = expr ? emit(expr) : "%s";
     std::string seed = op("arith.constant {0} : i64", program.seed);
-    std::string weight = op("attn.dropout {0} seed {1} offset {1} at %b, %h, "
-                            "%i, %j : {2}",
-                            llvm::formatv("{0:e}", *dropout).str(), seed,
-                            getType(Type::Float));
+    std::string weight =
+        op("attn.dropout {0} seed {1} offset {1} at %b, %h, "
+           "%i, %j : {2}",
+           llvm::formatv("{0:e}", *dropout).str(), seed, getType(Type::Float));
     line() << formatv("attn.yield {0}, {1} : {2}, {2}\n", value, weight,
                       getType(Type::Float));
   }
