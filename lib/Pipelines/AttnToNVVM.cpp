@@ -80,6 +80,7 @@ void mlir::attn::buildGPUTileStage(OpPassManager &pm,
 /// as the schedule names them until it has been pipelined.
 static void addPartitions(OpPassManager &kernels) {
   kernels.addPass(createHopperInsertChannelsPass());
+  kernels.addPass(createHopperInsertTurnsPass());
   kernels.addPass(createHopperCheckProtocolPass());
   kernels.addPass(createHopperSpecializePass());
   kernels.addPass(createHopperPipelinePass());

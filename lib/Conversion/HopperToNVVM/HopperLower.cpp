@@ -92,7 +92,7 @@ static void addLegality(ConversionTarget &target,
   target.markUnknownOpDynamicallyLegal([](Operation *) { return false; });
   target.addLegalOp<hopper::WarpSpecializeOp, hopper::YieldOp,
                     hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
-                    hopper::CreatePingPongOp>();
+                    hopper::CreatePingPongOp, hopper::CreateTurnsOp>();
   target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect>(
       [&](Operation *op) {
         return llvm::all_of(op->getOperandTypes(), isScalar) &&
@@ -149,7 +149,8 @@ static LogicalResult convertOps(Kernel &kernel) {
         populateStorePatterns,       populateSumPatterns,
         populateProloguePatterns,    populateTilePatterns,
         populatePingPongPatterns,    populateKeyUnionPatterns,
-        populateVectorPatterns,      populateWorkPatterns})
+        populateVectorPatterns,      populateWorkPatterns,
+        populateTurnPatterns})
     populate(patterns);
   ConversionConfig config;
   // What is known of values would be lost.

@@ -53,19 +53,17 @@ static void writeIotaTiles(ThreadBuilder &b) {
   }
 }
 
-/// One thread initialises the barriers of channels and work queues.
+/// One thread initialises the barriers of channels, work queues and turns.
 static void initBarriers(ThreadBuilder &b) {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.id, b.i32(0));
   b.ifThen(isFirst, [&] {
     for (Operation &op : *b.kernel.specialize->getBlock()) {
-      auto channel = dyn_cast<hopper::CreateChannelOp>(op);
-      if (!channel && !isa<hopper::CreateWorkQueueOp>(op))
+      if (!isa<hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
+               hopper::CreateTurnsOp>(op))
         continue;
       const SharedTile &tile = b.kernel.shared.get(op.getResult(0));
-      int64_t stages =
-          channel ? channel.getResult().getType().getStages() : kWorkQueueSlots;
-      for (int64_t stage = 0; stage < stages; ++stage) {
+      for (int64_t stage = 0; stage < tile.numBarriers; ++stage) {
         NVVM::MBarrierInitOp::create(
             b, getBarrier(b, tile.fullBarrier + 8 * stage, {}),
             b.i32(tile.fullArrivals), Value());
@@ -235,6 +233,15 @@ static void moveBody(ThreadBuilder &b, unsigned number) {
                                                 body.getOperations());
 }
 
+/// The program of a partition of fewer warps than a warpgroup, for its threads
+/// among those of the warps that get here.
+static void emitWarps(ThreadBuilder &b, unsigned number, Value isIn) {
+  OpBuilder::InsertionGuard guard(b);
+  auto branch = scf::IfOp::create(b, isIn, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  moveBody(b, number);
+}
+
 /// What warpgroups do, all of which are the partitions from `first` to before
 /// `end`.
 static void emitWarpgroups(ThreadBuilder &b,
@@ -247,28 +254,42 @@ static void emitWarpgroups(ThreadBuilder &b,
                                  registers < layout.startRegisters
                                      ? NVVM::SetMaxRegisterAction::decrease
                                      : NVVM::SetMaxRegisterAction::increase);
+  hopper::PartitionAttr only = specialize.getPartition(first);
+  if (only.hasWarpgroups())
+    return moveBody(b, first);
+  auto equals = [&](Value value, int64_t number) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value,
+                                 b.i32(number));
+  };
+  auto isBelow = [&](Value value, int64_t number) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value,
+                                 b.i32(number));
+  };
+  int64_t from = layout.firstWarps[first] * hopper::kWarpThreads;
+  if (end == first + 1 && only.getReplicas() == 1)
+    return emitWarps(b, first,
+                     only.getThreads() == 1
+                         ? equals(id, from)
+                         : isBelow(b.addOffset(id, -from),
+                                   only.getWarps() * hopper::kWarpThreads));
+  // Each warp branches to one program and ends with it: ptxas keeps what is
+  // uniform in uniform registers only where no thread of the warp goes on to
+  // another one.
+  Value warp = b.broadcast(arith::ShRUIOp::create(b, id, b.i32(5)));
+  Value lane = arith::AndIOp::create(b, id, b.i32(hopper::kWarpThreads - 1));
   for (unsigned number = first; number < end; ++number) {
     hopper::PartitionAttr one = specialize.getPartition(number);
-    if (one.hasWarpgroups())
-      return moveBody(b, number);
-    int64_t from = layout.firstWarps[number] * hopper::kWarpThreads;
-    Value isIn;
-    if (one.getThreads() == 1 && one.getReplicas() == 1) {
-      isIn =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, id, b.i32(from));
-    } else {
-      isIn = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::ult, b.addOffset(id, -from),
-          b.i32(one.getWarps() * hopper::kWarpThreads));
-      if (one.getThreads() == 1)
-        isIn = arith::AndIOp::create(
-            b, isIn,
-            arith::CmpIOp::create(
-                b, arith::CmpIPredicate::eq,
-                arith::AndIOp::create(b, id, b.i32(hopper::kWarpThreads - 1)),
-                b.i32(0)));
-    }
-    b.ifThen(isIn, [&] { moveBody(b, number); });
+    Value isHere =
+        isBelow(b.addOffset(warp, -layout.firstWarps[number]), one.getWarps());
+    if (one.getWarps() == 1)
+      isHere = equals(warp, layout.firstWarps[number]);
+    auto branch = scf::IfOp::create(b, isHere, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    if (one.getThreads() == 1)
+      emitWarps(b, number, equals(lane, 0));
+    else
+      moveBody(b, number);
+    b.setInsertionPointToStart(branch.elseBlock());
   }
 }
 
@@ -304,6 +325,6 @@ void mlir::attn::emitPartitionBranches(Kernel &kernel) {
   specialize.erase();
   for (Operation &op : llvm::make_early_inc_range(*block))
     if (isa<hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
-            hopper::CreatePingPongOp>(op))
+            hopper::CreatePingPongOp, hopper::CreateTurnsOp>(op))
       op.erase();
 }

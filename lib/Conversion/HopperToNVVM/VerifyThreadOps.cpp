@@ -76,16 +76,17 @@ static LogicalResult verifySum(vector::ReductionOp op) {
   return success();
 }
 
-/// Channels, work queues and ping-pong barriers are places, not values.
+/// Channels, work queues, turns and ping-pong barriers are places, not values.
 static LogicalResult verifyPlaces(Operation *op) {
   for (Value operand : op->getOperands())
-    if (isa<hopper::ChannelType, hopper::WorkQueueType, hopper::PingPongType>(
-            operand.getType()) &&
+    if (isa<hopper::ChannelType, hopper::WorkQueueType, hopper::PingPongType,
+            hopper::TurnsType>(operand.getType()) &&
         !isa_and_present<hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
-                         hopper::CreatePingPongOp>(operand.getDefiningOp()))
-      return op->emitError("expects a channel, a work queue or a ping-pong "
-                           "barrier that the "
-                           "kernel creates, but got a value of ")
+                         hopper::CreatePingPongOp, hopper::CreateTurnsOp>(
+            operand.getDefiningOp()))
+      return op->emitError("expects a channel, a work queue, turns or a "
+                           "ping-pong barrier that the kernel creates, but got "
+                           "a value of ")
              << operand.getType() << " that control flow carries";
   return success();
 }
@@ -120,6 +121,13 @@ static LogicalResult verifyShuffle(vector::ShuffleOp op) {
          << op.getV1VectorType() << " and " << op.getV2VectorType();
 }
 
+static LogicalResult verifyReduceAdd(hopper::ReduceAddOp op) {
+  if (op.getCounters())
+    return op.emitError("expects a turn where it adds in an order: run "
+                        "hopper-insert-turns before");
+  return success();
+}
+
 static LogicalResult verify(Operation *op) {
   if (failed(verifyPlaces(op)) || failed(verifyTypes(op)))
     return failure();
@@ -133,6 +141,7 @@ static LogicalResult verify(Operation *op) {
       .Case<vector::TransferReadOp, vector::TransferWriteOp>(
           [](auto op) { return verifyTransfer(op); })
       .Case([](vector::ReductionOp op) { return verifySum(op); })
+      .Case([](hopper::ReduceAddOp op) { return verifyReduceAdd(op); })
       .Case<scf::ForOp, scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp,
             gpu::BlockIdOp, gpu::GridDimOp, gpu::LaneIdOp, gpu::ThreadIdOp,
             gpu::ReturnOp, memref::StoreOp, DropoutOp, GatherOp, KeyBitmaskOp,

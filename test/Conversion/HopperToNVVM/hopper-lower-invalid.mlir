@@ -268,7 +268,7 @@ gpu.module @m {
     hopper.warp_specialize partition @load threads(1) {
     } partition @compute registers(240) {
       %c = arith.select %p, %a, %b : !hopper.channel<1x16x16xbf16>
-      // expected-error@+1 {{expects a channel, a work queue or a ping-pong barrier that the kernel creates, but got a value of '!hopper.channel<1x16x16xbf16>' that control flow carries}}
+      // expected-error@+1 {{expects a channel, a work queue, turns or a ping-pong barrier that the kernel creates, but got a value of '!hopper.channel<1x16x16xbf16>' that control flow carries}}
       %t = hopper.get %c[%n] : !hopper.channel<1x16x16xbf16> -> !hopper.tile<16x16xbf16>
     }
     gpu.return

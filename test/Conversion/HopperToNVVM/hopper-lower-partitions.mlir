@@ -17,12 +17,22 @@
 // CHECK: %[[IS_FIRST:.*]] = arith.cmpi eq, %[[GROUP]], %c0_i32
 // CHECK: scf.if %[[IS_FIRST]] {
 // CHECK-NEXT: nvvm.setmaxregister {{ *}}decrease 88
-// CHECK:      nvvm.cp.async.bulk.tensor
+// CHECK:      %[[SHIFTED:.*]] = arith.shrui %[[TID]], %c5_i32
+// CHECK:      %[[WARP_OF:.*]] = nvvm.shfl.sync {{ *}}idx %{{.*}}, %[[SHIFTED]]
+
+// One thread of the first warp, and for the others the next partition.
+// CHECK:      %[[IS_LOAD:.*]] = arith.cmpi eq, %[[WARP_OF]], %c0_i32
+// CHECK:      scf.if %[[IS_LOAD]] {
+// CHECK:        %[[IS_LANE:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
+// CHECK:        scf.if %[[IS_LANE]] {
+// CHECK:          nvvm.cp.async.bulk.tensor
+// CHECK:      } else {
 
 // Two replicas of a warp each, from the second warp on.
-// CHECK:      %[[IN:.*]] = arith.addi %[[TID]], %c-32_i32
-// CHECK:      %[[IS_IN:.*]] = arith.cmpi ult, %[[IN]], %c64_i32
+// CHECK:      %[[BEHIND:.*]] = arith.addi %[[WARP_OF]], %c-1_i32
+// CHECK:      %[[IS_IN:.*]] = arith.cmpi ult, %[[BEHIND]], %c2_i32
 // CHECK:      scf.if %[[IS_IN]] {
+// CHECK:        %[[IN:.*]] = arith.addi %[[TID]], %c-32_i32
 // CHECK:        %[[WARP:.*]] = arith.shrui %[[IN]], %c5_i32
 // CHECK:        %[[REPLICA:.*]] = arith.divui %[[WARP]], %c1_i32
 // CHECK:        %[[PHASE:.*]] = arith.andi %[[REPLICA]], %c1_i32

@@ -135,3 +135,22 @@ func.func @sums(%rows: memref<?x?x128xf32>, %blocks: memref<?x4096xf32>, %x: ind
   }
   return
 }
+
+// Turns: two replicas of a thread hold them for two warpgroups.
+// CHECK-LABEL: func.func @turns
+func.func @turns(%v: vector<64x64xf32>, %blocks: memref<?x4096xf32>, %counters: memref<?x2xi32>, %x: index, %n: i32, %c: i1) {
+  // CHECK: %[[T:.*]] = hopper.create_turns : !hopper.turns
+  %t = hopper.create_turns : !hopper.turns
+  hopper.warp_specialize partition @turns replicas(2) threads(1) {
+    // CHECK: hopper.hold_turn %[[T]][%{{.*}}] after %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
+    hopper.hold_turn %t[%n] after %x in %counters[%x, %x] : memref<?x2xi32>
+    // CHECK: hopper.pass_turn %[[T]][%{{.*}}] as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
+    hopper.pass_turn %t[%n] as %x in %counters[%x, %x] : memref<?x2xi32>
+  } partition @compute replicas(2) registers(240) {
+    // CHECK: hopper.next_use %[[T]] skipped 1 : !hopper.turns
+    %u = hopper.next_use %t skipped 1 : !hopper.turns
+    // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} turn %[[T]][%{{.*}}] : vector<64x64xf32>, memref<?x4096xf32>
+    hopper.reduce_add %v, %blocks[%x] fragment if %c turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+  }
+  return
+}

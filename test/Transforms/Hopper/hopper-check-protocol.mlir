@@ -428,3 +428,36 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A turn that is passed on before it is held, and so before it can be taken.
+
+#schedule = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 2, registers = 240, head_swizzle = 1>
+gpu.module @m {
+  gpu.func @turns(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %c: memref<?xi32>, %n: index) kernel attributes {hopper.schedule = #schedule} {
+    %t = hopper.create_turns : !hopper.turns
+    // expected-error @+1 {{expects a schedule and stages with which no partition waits for ever; these wait for each other:}}
+    hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"pass", 0>, #hopper.place<"hold", 0>, #hopper.place<"red", 0>] {
+      hopper.step "pass" in "compute_turns" {
+        %u = hopper.next_use %t : !hopper.turns
+        // expected-note @+1 {{'pass' in 'compute_turns' waits for a turn to be given back}}
+        hopper.pass_turn %t[%u] as %n in %c[%j] : memref<?xi32>
+        hopper.end
+      }
+      hopper.step "hold" in "compute_turns" {
+        %u = hopper.next_use %t : !hopper.turns
+        // expected-note @+1 {{'hold' in 'compute_turns' holds a turn}}
+        hopper.hold_turn %t[%u] after %n in %c[%j] : memref<?xi32>
+        hopper.end
+      }
+      hopper.step "red" in "compute" {
+        %u = hopper.next_use %t : !hopper.turns
+        // expected-note @+1 {{'red' in 'compute' waits for a turn to add}}
+        hopper.reduce_add %v, %sums[%j] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

@@ -113,3 +113,42 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// A late step takes no turn for the block before the first one: its uses are counted from the one after that.
+// CHECK-LABEL: gpu.func @turns
+// CHECK: partition @compute
+// CHECK: scf.for
+// CHECK: %[[N:.*]] = hopper.next_use %[[T:.*]] skipped 1 : !hopper.turns
+// CHECK: hopper.reduce_add %{{.*}} if %{{.*}} turn %[[T]][%[[N]]]
+// CHECK: }
+// CHECK: %[[N:.*]] = hopper.next_use %[[T]] skipped 1
+// CHECK: hopper.reduce_add %{{.*}} fragment turn %[[T]][%[[N]]]
+gpu.module @t {
+  gpu.func @turns(%n: index, %s: vector<64x64xf32>, %memory: memref<?x4096xf32>, %counters: memref<?xi32>) kernel attributes {hopper.schedule = #schedule} {
+    %t = hopper.create_turns : !hopper.turns
+    hopper.warp_specialize partition @compute_turns replicas(2) threads(1) {
+      hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"hold", 0>] {
+        hopper.step "hold" in "compute_turns" {
+          %u = hopper.next_use %t : !hopper.turns
+          hopper.hold_turn %t[%u] after %n in %counters[%n] : memref<?xi32>
+          hopper.end
+        }
+        hopper.end
+      }
+    } partition @compute replicas(2) registers(240) {
+      hopper.pipelined_for %j = %n to %n step 64 schedule [#hopper.place<"give", 0>, #hopper.place<"add", 1>] {
+        %x = hopper.step "give" in "compute" -> vector<64x64xf32> {
+          %y = arith.addf %s, %s : vector<64x64xf32>
+          hopper.end %y : vector<64x64xf32>
+        }
+        hopper.step "add" in "compute" {
+          %u = hopper.next_use %t : !hopper.turns
+          hopper.reduce_add %x, %memory[%j] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+          hopper.end
+        }
+        hopper.end
+      }
+    }
+    gpu.return
+  }
+}

@@ -22,15 +22,34 @@ template <typename TypeT> static int64_t getTileBytes(TypeT type) {
          type.getRows() * kRowBytes;
 }
 
+void SharedLayout::placeBarriers(SharedTile &tile, int64_t count) {
+  tile.numBarriers = count;
+  tile.fullBarrier = numBarrierBytes;
+  tile.emptyBarrier = numBarrierBytes + 8 * count;
+  numBarrierBytes += 16 * count;
+}
+
+/// Two barriers for each replica that takes turns, at which a thread arrives,
+/// and the warps of the replica.
+void SharedLayout::layOutTurns(hopper::WarpSpecializeOp specialize,
+                               Value turns) {
+  SharedTile &tile = tiles[turns];
+  for (Operation *user : turns.getUsers())
+    if (isa<hopper::ReduceAddOp>(user)) {
+      hopper::PartitionAttr one =
+          specialize.getPartition(*specialize.findPartition(user));
+      tile.emptyArrivals = one.getWarpsOfReplica();
+      return placeBarriers(tile, one.getReplicas());
+    }
+}
+
 /// Gives a channel or a work queue its barriers, and vectors and messages their
 /// places behind them.
 void SharedLayout::layOutRing(hopper::WarpSpecializeOp specialize, Value ring) {
   SharedTile &tile = tiles[ring];
   auto channel = dyn_cast<hopper::ChannelType>(ring.getType());
   int64_t stages = channel ? channel.getStages() : kWorkQueueSlots;
-  tile.fullBarrier = numBarrierBytes;
-  tile.emptyBarrier = numBarrierBytes + 8 * stages;
-  numBarrierBytes += 16 * stages;
+  placeBarriers(tile, stages);
   if (!channel) {
     tile.bytes = 4 * cast<hopper::WorkQueueType>(ring.getType()).getLength();
     tile.offset = numBarrierBytes;
@@ -78,6 +97,8 @@ void SharedLayout::layOutMemory(hopper::WarpSpecializeOp specialize) {
   for (Operation &op : body)
     if (isa<hopper::CreateChannelOp, hopper::CreateWorkQueueOp>(op))
       layOutRing(specialize, op.getResult(0));
+    else if (isa<hopper::CreateTurnsOp>(op))
+      layOutTurns(specialize, op.getResult(0));
   sharedBytes =
       llvm::alignTo(std::max<int64_t>(numBarrierBytes, 1), kTileAlignment);
   for (Operation &op : body) {

@@ -49,6 +49,13 @@ void emitArrive(ThreadBuilder &b, Value barrier);
 /// One arrival for each warp, if a condition that is not null holds.
 void emitWarpArrive(ThreadBuilder &b, Value barrier, Value condition = {});
 
+// Turns.
+
+/// Waits until this replica has turn `number`.
+void emitTakeTurn(ThreadBuilder &b, Value turns, Value number);
+/// Behind what it was taken for.
+void emitGiveTurnBack(ThreadBuilder &b, Value turns);
+
 // Threads.
 
 /// What one thread of a replica does for all.

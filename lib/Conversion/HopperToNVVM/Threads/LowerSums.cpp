@@ -127,43 +127,17 @@ static void emitReduceRows(hopper::ReduceAddOp op,
   emitRow(ownRow, ownColumn, groups);
 }
 
-/// One thread of the warpgroup waits for the counter; the others know when they
-/// meet it.
-static void emitWaitForCounter(ThreadBuilder &b, Value counter, Value after) {
-  b.ifThen(b.thread.isGroupLeader, [&] {
-    b.asmOp("{ .reg .pred mine; .reg .b32 last; AGAIN: "
-            "ld.acquire.gpu.global.b32 last, [$0]; "
-            "setp.eq.s32 mine, last, $1; @!mine bra AGAIN; }",
-            "l,r", {counter, after}, {});
-  });
-  emitGroupBarrier(b);
-}
-
-/// What all threads have added comes before what the next one adds: the barrier
-/// orders it before the store of one thread, which releases it.
-static void emitWriteCounter(ThreadBuilder &b, Value counter, Value own) {
-  emitGroupBarrier(b);
-  b.ifThen(b.thread.isGroupLeader, [&] {
-    b.asmOp("st.release.gpu.global.b32 [$0], $1;", "l,r", {counter, own}, {});
-  });
-}
-
 static void lowerReduceAdd(hopper::ReduceAddOp op,
                            Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
   auto emit = [&] {
-    Value counter;
-    if (op.getCounters()) {
-      counter = b.getAddress(
-          b.getBuffer(op.getCounters().getType(), in.getCounters()),
-          b.getPosition(in.getCounterIndices()), /*bytes=*/4);
-      emitWaitForCounter(b, counter, b.toInt(in.getAfter(), 32));
-    }
+    if (op.getTurns())
+      emitTakeTurn(b, op.getTurns(), in.getNumber()[0]);
     if (op.isFragment())
       emitReduceFragment(op, in, b);
     else
       emitReduceRows(op, in, b);
-    if (counter)
-      emitWriteCounter(b, counter, b.toInt(in.getOwn(), 32));
+    if (op.getTurns())
+      emitGiveTurnBack(b, op.getTurns());
   };
   if (op.getCondition())
     b.ifThen(in.getCondition()[0], emit);

@@ -80,13 +80,14 @@ struct BufferParameter {
   SmallVector<IndexElement> extents;
 };
 
-/// A channel or a tile in shared memory.
+/// A channel, a work queue, turns or a tile in shared memory.
 struct SharedTile {
   /// Bytes from the start of shared memory.
   int64_t offset = 0;
   int64_t bytes = 0;
-  // Of a channel, the barriers of the first stage, and its payload.
-  int64_t fullBarrier = 0, emptyBarrier = 0, payload = 0;
+  // Of a channel, the barriers of the first stage, and its payload; of turns,
+  // the barriers of the first replica. There are so many of each of the two.
+  int64_t fullBarrier = 0, emptyBarrier = 0, numBarriers = 0, payload = 0;
   /// How many arrivals make a tile full, and free.
   int64_t fullArrivals = 1, emptyArrivals = 1;
   /// Whether tiles arrive as writes by threads, which matrix instructions do
@@ -124,7 +125,9 @@ public:
 
 private:
   LogicalResult assignBarriers(hopper::WarpSpecializeOp specialize);
+  void placeBarriers(SharedTile &tile, int64_t count);
   void layOutRing(hopper::WarpSpecializeOp specialize, Value ring);
+  void layOutTurns(hopper::WarpSpecializeOp specialize, Value turns);
   void layOutMemory(hopper::WarpSpecializeOp specialize);
 
   DenseMap<Value, SharedTile> tiles;

@@ -141,6 +141,7 @@ void populateStorePatterns(ThreadPatterns &patterns);
 void populateSumPatterns(ThreadPatterns &patterns);
 void populateProloguePatterns(ThreadPatterns &patterns);
 void populateTilePatterns(ThreadPatterns &patterns);
+void populateTurnPatterns(ThreadPatterns &patterns);
 void populatePingPongPatterns(ThreadPatterns &patterns);
 void populateKeyUnionPatterns(ThreadPatterns &patterns);
 void populateVectorPatterns(ThreadPatterns &patterns);

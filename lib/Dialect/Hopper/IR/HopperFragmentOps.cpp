@@ -115,15 +115,13 @@ LogicalResult ReduceAddOp::verify() {
       (!hasCounters && !getCounterIndices().empty()))
     return emitOpError("expects the numbers of two workers, and indices, with "
                        "counters and not without");
-  if (hasCounters) {
-    auto counters = cast<MemRefType>(getCounters().getType());
-    if (!counters.getElementType().isInteger(32))
-      return emitOpError("expects counters of i32, but got ") << counters;
-    if (static_cast<int64_t>(getCounterIndices().size()) != counters.getRank())
-      return emitOpError("expects ")
-             << counters.getRank() << " indices of the counters, but got "
-             << getCounterIndices().size();
-  }
+  if (hasCounters &&
+      failed(verifyCounters(*this, getCounters(), getCounterIndices().size())))
+    return failure();
+  if (static_cast<bool>(getTurns()) != (getNumber() != nullptr) ||
+      (hasCounters && getTurns()))
+    return emitOpError("expects counters, or turns and the number of one, or "
+                       "none of them");
   if (isFragment()) {
     if (getN() || getEndM() || getEndN() || width != 1)
       return emitOpError("expects no dimensions, ends or width with fragment");

@@ -300,6 +300,22 @@ LogicalResult ReceiveOp::verify() {
   return verifyInPartition(*this);
 }
 
+/// Checks what holds a turn or passes it on.
+template <typename OpT> static LogicalResult verifyTurn(OpT op) {
+  if (failed(verifyCounters(op, op.getCounters(), op.getIndices().size())))
+    return failure();
+  // A step does not say how many threads will run it.
+  PartitionAttr partition = getPartition(op);
+  if (partition && partition.getThreads() != 1)
+    return op.emitOpError("expects a partition of one thread, but got ")
+           << partition.getThreads();
+  return verifyInPartition(op);
+}
+
+LogicalResult HoldTurnOp::verify() { return verifyTurn(*this); }
+
+LogicalResult PassTurnOp::verify() { return verifyTurn(*this); }
+
 LogicalResult PingPongWaitOp::verify() { return verifyInWarpgroups(*this); }
 
 LogicalResult PingPongArriveOp::verify() { return verifyInWarpgroups(*this); }

@@ -50,6 +50,18 @@ LogicalResult hopper::verifyContiguous(MemRefType type) {
                  strides.empty() || strides.back() != 1);
 }
 
+LogicalResult hopper::verifyCounters(Operation *op, Value counters,
+                                     size_t numIndices) {
+  auto type = cast<MemRefType>(counters.getType());
+  if (!type.getElementType().isInteger(32))
+    return op->emitOpError("expects counters of i32, but got ") << type;
+  if (static_cast<int64_t>(numIndices) != type.getRank())
+    return op->emitOpError("expects ")
+           << type.getRank() << " indices of the counters, but got "
+           << numIndices;
+  return success();
+}
+
 bool hopper::isLike(ShapedType fragment, VectorType vector) {
   return fragment.getShape() == vector.getShape() &&
          fragment.getElementType() == vector.getElementType();

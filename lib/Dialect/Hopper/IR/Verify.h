@@ -19,6 +19,9 @@ FailureOr<PartitionAttr> verifyInOneWarp(Operation *op);
 /// each other.
 LogicalResult verifyContiguous(MemRefType type);
 
+/// Checks a buffer of counters and the number of its indices.
+LogicalResult verifyCounters(Operation *op, Value counters, size_t numIndices);
+
 /// Whether a fragment, with or without a layout, has the elements of a vector.
 bool isLike(ShapedType fragment, VectorType vector);
 

@@ -261,6 +261,49 @@ static bool arePutsAlike(Operation *one, Operation *other) {
          map.getAligned() == otherMap.getAligned();
 }
 
+/// What holds a turn is in one partition, and what takes it in another one,
+/// which has as many replicas.
+static LogicalResult verifyTurns(WarpSpecializeOp specialize) {
+  DenseMap<Value, Operation *> held, taken;
+  for (Region &body : specialize.getBodies()) {
+    WalkResult walk = body.walk([&](Operation *op) {
+      bool holds = isa<HoldTurnOp, PassTurnOp>(op);
+      auto reduce = dyn_cast<ReduceAddOp>(op);
+      if (!holds && (!reduce || !reduce.getTurns()))
+        return WalkResult::advance();
+      Value turns = holds ? op->getOperand(0) : reduce.getTurns();
+      auto [first, isNew] = (holds ? held : taken).try_emplace(turns, op);
+      if (isNew || specialize.findPartition(first->second) ==
+                       specialize.findPartition(op))
+        return WalkResult::advance();
+      InFlightDiagnostic diag =
+          op->emitOpError("expects to be in the partition that ")
+          << (holds ? "holds" : "takes") << " the turns";
+      diag.attachNote(first->second->getLoc()) << "used here";
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return failure();
+  }
+  for (auto [turns, op] : taken) {
+    Operation *holder = held.lookup(turns);
+    if (!holder)
+      return op->emitOpError("expects a partition that holds its turns");
+    PartitionAttr one = specialize.getPartition(*specialize.findPartition(op)),
+                  other = specialize.getPartition(
+                      *specialize.findPartition(holder));
+    if (one.getReplicas() == other.getReplicas())
+      continue;
+    InFlightDiagnostic diag = op->emitOpError("expects turns that as many "
+                                              "replicas hold, ")
+                              << one.getReplicas() << ", but got "
+                              << other.getReplicas();
+    diag.attachNote(holder->getLoc()) << "held here";
+    return failure();
+  }
+  return success();
+}
+
 /// All uses of a channel or work queue are put by one partition, and arrive in
 /// the same way. Turns are those of one partition.
 LogicalResult WarpSpecializeOp::verifyRegions() {
@@ -295,7 +338,7 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
     if (result.wasInterrupted())
       return failure();
   }
-  return success();
+  return verifyTurns(*this);
 }
 
 void WarpSpecializeOp::getSuccessorRegions(

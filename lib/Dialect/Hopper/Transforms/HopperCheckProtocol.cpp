@@ -11,6 +11,8 @@
 //   release -> put      stages + stage(put) - stage(release)
 //   ping_pong_arrive of a replica -> ping_pong_wait of the next     0, of the
 //   first one 1
+//   hold_turn -> reduce_add       stage(reduce_add) - stage(hold_turn)
+//   reduce_add -> pass_turn       stage(pass_turn) - stage(reduce_add)
 //
 // Some partition waits for ever if and only if there is a cycle whose distances
 // sum up to 0 or less. Replicas may pass over blocks that they do not need:
@@ -46,13 +48,16 @@ enum class EventKind {
   Release,
   PingPongWait,
   PingPongArrive,
+  HoldTurn,
+  TakeTurn,
+  PassTurn,
   Enter,
   Leave
 };
 
 struct Event {
   EventKind kind;
-  /// What the event is of: a channel, or null.
+  /// What the event is of: a channel, turns, or null.
   Value channel;
   Operation *op;
   int64_t stage = 0;
@@ -104,7 +109,19 @@ static std::optional<EventKind> getKind(Operation *op) {
     return EventKind::Get;
   if (isa<ReleaseOp>(op))
     return EventKind::Release;
+  if (isa<HoldTurnOp>(op))
+    return EventKind::HoldTurn;
+  if (isa<PassTurnOp>(op))
+    return EventKind::PassTurn;
+  if (auto reduce = dyn_cast<ReduceAddOp>(op); reduce && reduce.getTurns())
+    return EventKind::TakeTurn;
   return std::nullopt;
+}
+
+/// The channel of such an operation, or the turns.
+static Value getRing(Operation *op) {
+  auto reduce = dyn_cast<ReduceAddOp>(op);
+  return reduce ? Value(reduce.getTurns()) : op->getOperand(0);
 }
 
 namespace {
@@ -215,7 +232,7 @@ void Protocol::addLoop(PipelinedForOp loop) {
         events.push_back({own,
                           own == order,
                           number++,
-                          {*kind, op->getOperand(0), op, place.getStage()}});
+                          {*kind, getRing(op), op, place.getStage()}});
       });
       if (replicas > 1 && order == last)
         events.push_back(
@@ -274,7 +291,7 @@ void Protocol::addWork(WorkLoopOp loop) {
       step.walk([&](Operation *inner) {
         if (std::optional<EventKind> kind = getKind(inner))
           partitions[step.getPartition()].push_back(
-              {*kind, inner->getOperand(0), inner});
+              {*kind, getRing(inner), inner});
       });
       continue;
     }
@@ -335,7 +352,7 @@ void Protocol::addOverlap(WorkLoopOp loop) {
           step.walk([&](Operation *op) {
             if (std::optional<EventKind> kind = getKind(op))
               (*kind == EventKind::Release ? releases : events)
-                  .push_back({*kind, op->getOperand(0), op, stage});
+                  .push_back({*kind, getRing(op), op, stage});
           });
     };
     auto flush = [&](Events &events) {
@@ -406,7 +423,9 @@ void Protocol::connect(unsigned passing) {
     bool copies = false, gives = false;
     for (const Event &event : events) {
       copies |= isa<PutOp, PutVectorOp>(event.op);
-      gives |= event.kind == EventKind::Put;
+      gives |= event.kind == EventKind::Put ||
+               event.kind == EventKind::HoldTurn ||
+               event.kind == EventKind::TakeTurn;
     }
     for (unsigned replica = 0; replica < (copies ? 1 : replicas); ++replica) {
       bool passes = !gives && (passing >> replica & 1);
@@ -429,6 +448,11 @@ void Protocol::connect(unsigned passing) {
         connect(b.stage - a.stage);
       if (isSame && a.kind == EventKind::Release && b.kind == EventKind::Put)
         connect(getStages(a.channel) + b.stage - a.stage);
+      bool isOfReplica = isSame && replicaOf[from] == replicaOf[to];
+      if (isOfReplica &&
+          ((a.kind == EventKind::HoldTurn && b.kind == EventKind::TakeTurn) ||
+           (a.kind == EventKind::TakeTurn && b.kind == EventKind::PassTurn)))
+        connect(b.stage - a.stage);
       if (a.kind == EventKind::Enter && b.kind == EventKind::Leave &&
           a.op == b.op)
         connect(0);
@@ -454,6 +478,12 @@ static StringRef getText(EventKind kind) {
     return "waits for its turn";
   case EventKind::PingPongArrive:
     return "passes on its turn";
+  case EventKind::HoldTurn:
+    return "holds a turn";
+  case EventKind::TakeTurn:
+    return "waits for a turn to add";
+  case EventKind::PassTurn:
+    return "waits for a turn to be given back";
   case EventKind::Enter:
   case EventKind::Leave:
     break;

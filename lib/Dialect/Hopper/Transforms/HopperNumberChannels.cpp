@@ -376,8 +376,10 @@ LogicalResult Numbering::run(Block &block, Counts &counts) {
       if (std::optional<Key> key = getKey(next)) {
         Count &count = counts[*key];
         rewriter.setInsertionPoint(next);
+        Count own = count;
+        own.offset -= static_cast<int64_t>(next.getSkipped());
         rewriter.replaceAllUsesWith(next.getNumber(),
-                                    toValue(count, next.getLoc()));
+                                    toValue(own, next.getLoc()));
         ++count.offset;
       }
       rewriter.eraseOp(next);

@@ -284,9 +284,14 @@ static void keepOuterBounds(IRRewriter &rewriter, PipelinedForOp loop,
                    mapping.lookupOrDefault(loop.getUpper())};
   // Others wait for a tile until all replicas have given their part of it: they
   // compute with all blocks, not all of which are full.
-  bool gives = loop.walk([](PutFragmentOp) { return WalkResult::interrupt(); })
-                   .wasInterrupted();
-  if (gives) {
+  // So they do where they take turns, which others hold for each block.
+  auto needsAll = [](Operation *op) {
+    auto reduce = dyn_cast<ReduceAddOp>(op);
+    bool isTurn = isa<HoldTurnOp>(op) || (reduce && reduce.getTurns());
+    return isTurn || isa<PutFragmentOp>(op) ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+  };
+  if (loop.walk(needsAll).wasInterrupted()) {
     rewriter.modifyOpInPlace(loop, [&] {
       loop.getLowerMutable().assign(outer[0]);
       loop.getUpperMutable().assign(outer[1]);
@@ -345,7 +350,7 @@ static void distributeRows(IRRewriter &rewriter, Block &block) {
 /// What all partitions see: memory, barriers, and what they are made of.
 static bool isShared(Operation &op) {
   return isa<CreateChannelOp, CreateTileOp, CreateIotaTileOp, CreatePingPongOp,
-             CreateWorkQueueOp>(op);
+             CreateTurnsOp, CreateWorkQueueOp>(op);
 }
 
 /// The threads of a warpgroup.
@@ -364,15 +369,18 @@ static int64_t getThreads(Operation *op) {
   return loop && loop.hasClasses() ? kWarpThreads : 1;
 }
 
-/// The partitions in which steps are: those that copy first.
+/// The partitions in which steps are: those that copy first, then those that
+/// hold turns for others.
 static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
                                                 hopper::ScheduleAttr schedule) {
   // With the threads that its copies need.
   llvm::MapVector<StringRef, int64_t> copying;
-  llvm::SetVector<StringRef> computing;
+  llvm::SetVector<StringRef> computing, holding;
   kernel.walk([&](hopper::StepOp step) {
     computing.insert(step.getPartition());
     step.walk([&](Operation *op) {
+      if (isa<HoldTurnOp>(op))
+        holding.insert(step.getPartition());
       if (!isa<PutOp, PutVectorOp>(op))
         return;
       int64_t &threads = copying[step.getPartition()];
@@ -385,6 +393,12 @@ static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
     partitions.push_back(PartitionAttr::get(kernel.getContext(), name,
                                             /*replicas=*/1, threads,
                                             /*registers=*/0));
+  }
+  for (StringRef name : holding) {
+    computing.remove(name);
+    partitions.push_back(PartitionAttr::get(
+        kernel.getContext(), name, schedule.getNumConsumers(), /*threads=*/1,
+        /*registers=*/0));
   }
   // Each has all rows of a work tile, a replica 64 of them.
   for (StringRef name : computing)

@@ -59,10 +59,19 @@ static std::optional<OwnChannel> getOwnChannel(PipelinedForOp loop,
   return own;
 }
 
+/// Whether a partition takes turns nowhere but in a loop.
+static bool areOwnTurns(PipelinedForOp loop, Value turns) {
+  return llvm::all_of(turns.getUsers(), [&](Operation *user) {
+    return loop->isAncestor(user) || getPartition(user) != getPartition(loop);
+  });
+}
+
 /// Whether an operation of a late step may run for a block that there is not.
 static bool mayRunEarly(PipelinedForOp loop, Operation *op) {
   if (isa<GetOp, ReleaseOp, PutFragmentOp>(op))
     return getOwnChannel(loop, op->getOperand(0)).has_value();
+  if (auto reduce = dyn_cast<ReduceAddOp>(op); reduce && reduce.getTurns())
+    return areOwnTurns(loop, reduce.getTurns());
   return isa<NextUseOp, ReduceAddOp>(op) || isPure(op) ||
          op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
          hasSingleEffect<MemoryEffects::Read>(op);
@@ -209,6 +218,11 @@ void LoopSkewer::emitStep(hopper::StepOp step, Value number, Value exists,
   auto copy = cast<hopper::StepOp>(rewriter.clone(*step, mapping));
   for (auto [from, to] : llvm::zip_equal(step.getResults(), copy.getResults()))
     results[from] = to;
+  // No turn is taken for the blocks that there are not.
+  copy.walk([&](NextUseOp next) {
+    if (isa<TurnsType>(next.getChannel().getType()))
+      next.setSkipped(stage);
+  });
   if (!exists)
     return;
   copy.walk([&](ReduceAddOp op) {

@@ -118,7 +118,7 @@ class Warp:
         others = min(self.groups, default=None)
         if mask is not _ALL and mask.all():
             mask = _ALL
-        code, first = self.code, True
+        code, first, performed = self.code, True, None
         while True:
             self.steps += 1
             if self.steps > LIMIT:
@@ -156,6 +156,7 @@ class Warp:
                 chosen = mask
                 if step.guard is not None:
                     chosen = step.guard(self.R) & mask
+                performed = step
                 if chosen.any():
                     self.block.used.add(step.start)
                     if self._perform(step, chosen):
@@ -165,9 +166,13 @@ class Warp:
             self.defined |= writes
             products.unfenced |= reads | writes
             first = False
-            # Threads that loop while others wait for them let other warps run:
-            # what they wait for may come from there.
-            if others is not None and at <= step.start:
+            # Threads that loop while others wait for them, or that look again at
+            # what other CTAs write, let other warps run: what they wait for may
+            # come from there.
+            if at <= step.start and (
+                others is not None
+                or (performed and ".acquire.gpu" in performed.instruction.text)
+            ):
                 self._loops = True
                 self._wait(at, mask)
                 return True

@@ -306,6 +306,11 @@ def Hopper_PingPongType : Hopper_Type<"PingPong", "ping_pong"> {
   let parameters = (ins);
 }
 
+def Hopper_TurnsType : Hopper_Type<"Turns", "turns"> {
+  let summary = "turns to add to memory, one at a time for each replica of a partition";
+  let parameters = (ins);
+}
+
 //===----------------------------------------------------------------------===//
 // Constraints
 //===----------------------------------------------------------------------===//

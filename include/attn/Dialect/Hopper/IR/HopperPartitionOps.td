@@ -38,7 +38,7 @@ def Hopper_WarpSpecializeOp : Hopper_Op<"warp_specialize", [
 
     Errors: no partition, or two of one name; more than 1024 threads; other than 1 to 4 CTAs; registers that are not a multiple of 8 from 24 to
     256, that differ in a warpgroup, or that leave less than 24 to the others; a channel that several partitions put into, or that is filled in
-    several ways.
+    several ways; turns that several partitions hold or take, or that another number of replicas holds.
   }];
   let arguments = (ins TypedArrayAttrBase<Hopper_PartitionAttr, "partitions">:$partitions,
       DefaultValuedAttr<I64Attr, "1">:$ctas_per_sm);

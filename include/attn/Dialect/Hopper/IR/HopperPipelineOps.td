@@ -481,17 +481,19 @@ def Hopper_NextUseOp : Hopper_Op<"next_use", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "the number of the use of a channel that follows";
   let description = [{
     Stands for the number of the `hopper.put`, `hopper.get` or `hopper.release` that uses it, counted from 0 for each of the three in each partition in the order in which they run.
-    `hopper-number-channels` computes it. Those of `hopper.view` are counted for each `reader` by itself.
+    `hopper-number-channels` computes it. Those of `hopper.view` are counted for each `reader` by itself. So are those of turns: what holds them, takes them and passes them on. With `skipped`, so many of
+    the first ones that are counted are no uses, as a condition leaves them out; the number is less by that.
 
     ```mlir
     %n = hopper.next_use %ch : !hopper.channel<2x128x64xbf16>
     %m = hopper.next_use %ch reader 1 : !hopper.channel<2x128x64xbf16>
+    %t = hopper.next_use %turns skipped 1 : !hopper.turns
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Hopper_ChannelType]>:$channel,
-      DefaultValuedAttr<I64Attr, "0">:$reader);
+  let arguments = (ins AnyTypeOf<[Hopper_ChannelType, Hopper_TurnsType]>:$channel,
+      DefaultValuedAttr<I64Attr, "0">:$reader, DefaultValuedAttr<I64Attr, "0">:$skipped);
   let results = (outs I32:$number);
-  let assemblyFormat = "$channel (`reader` $reader^)? attr-dict `:` type($channel)";
+  let assemblyFormat = "$channel (`reader` $reader^)? (`skipped` $skipped^)? attr-dict `:` type($channel)";
 }
 
 #endif // ATTN_DIALECT_HOPPER_IR_HOPPERPIPELINEOPS_TD

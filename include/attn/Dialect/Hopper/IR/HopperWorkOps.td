@@ -1,4 +1,4 @@
-//===- HopperWorkOps.td - Work tiles and turns -------------*- tablegen -*-===//
+//===- HopperWorkOps.td - Work tiles and ping-pong ---------*- tablegen -*-===//
 
 #ifndef ATTN_DIALECT_HOPPER_IR_HOPPERWORKOPS_TD
 #define ATTN_DIALECT_HOPPER_IR_HOPPERWORKOPS_TD

@@ -59,10 +59,58 @@ def HopperInsertChannelsPass : Pass<"hopper-insert-channels", "::mlir::gpu::GPUF
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::attn::hopper::HopperDialect"];
 }
 
+def HopperInsertTurnsPass : Pass<"hopper-insert-turns", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "let idle warps wait for the turns to add to memory";
+  let description = [{
+    A `hopper.reduce_add` with counters waits in the middle of an iteration for another CTA, and for its own additions to be seen before it writes its number. Instead it takes a turn, which
+    another partition holds for it: a thread for each replica, in warps beside the one that copies. For the step `red` of `compute`, partition `compute_turns` has the steps
+
+    * `hold_red`, which waits for the counter ahead of the additions, and
+    * `pass_red`, which waits until they have been started, and writes the counter when they are seen by all.
+
+    Both compute the place of the counter again. Where the number of the CTA before is read from memory, `read_red` does that, while the turn of the block before is taken: the others are
+    of stage 1 then. Turns of all steps of an iteration are held before the first one is passed on.
+
+    Postcondition: no `hopper.reduce_add` with counters is left.
+
+    Before:
+
+    ```mlir
+    hopper.step "red" in "compute" {
+      hopper.reduce_add %dq, %sums[%h, %t] fragment after %p as %own in %counters[%h, %t] : vector<80x64xf32>, memref<?x?x5120xf32>, memref<?x?xi32>
+      hopper.end
+    }
+    ```
+
+    After:
+
+    ```mlir
+    hopper.step "hold_red" in "compute_turns" {
+      %n = hopper.next_use %turns : !hopper.turns
+      hopper.hold_turn %turns[%n] after %p in %counters[%h, %t] : memref<?x?xi32>
+      hopper.end
+    }
+    hopper.step "pass_red" in "compute_turns" {
+      %n = hopper.next_use %turns : !hopper.turns
+      hopper.pass_turn %turns[%n] as %own in %counters[%h, %t] : memref<?x?xi32>
+      hopper.end
+    }
+    hopper.step "red" in "compute" {
+      %n = hopper.next_use %turns : !hopper.turns
+      hopper.reduce_add %dq, %sums[%h, %t] fragment turn %turns[%n] : vector<80x64xf32>, memref<?x?x5120xf32>
+      hopper.end
+    }
+    ```
+
+    Errors: such an addition outside of a step, or in a region inside of one.
+  }];
+  let dependentDialects = ["::mlir::attn::hopper::HopperDialect"];
+}
+
 def HopperCheckProtocolPass : Pass<"hopper-check-protocol", "::mlir::gpu::GPUFuncOp"> {
   let summary = "check that no partition waits for ever";
   let description = [{
-    Changes nothing. Of each loop over blocks and over work tiles it makes the graph of what waits for what: a copy for a free place of its channel, a use for its tile, a replica for its turn.
+    Changes nothing. Of each loop over blocks and over work tiles it makes the graph of what waits for what: a copy for a free place of its channel, a use for its tile, a replica for its turn, also one to add to memory: for other CTAs it is waited as if they were done.
     An edge has the number of iterations between its ends. Partitions wait for each other for ever if and only if a cycle has 0 iterations or less.
     A tile counts as given back where the products that read it are waited for, with at most as many in flight as the schedule says.
 
@@ -113,7 +161,7 @@ def HopperSpecializePass : Pass<"hopper-specialize", "::mlir::gpu::GPUFuncOp"> {
     }
     ```
 
-    Partitions that copy have one thread. A partition that computes has a replica for each 64 rows of a work tile if it is the only one, otherwise one.
+    Partitions that copy have one thread, and those that hold turns one for each replica that takes them. A partition that computes has a replica for each 64 rows of a work tile if it is the only one, otherwise one.
 
     Errors: a value other than a tile that another partition needs; no step that copies tiles.
   }];
@@ -128,7 +176,7 @@ def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
     prologue and an epilogue (`scf::pipelineForLoop`); steps then are inlined.
 
     There is no prologue, which would be a copy of most of the body, where late steps carry nothing from block to block, and wait for no tiles but those that their own partition publishes. The late steps of the first
-    iterations then compute with zeros, also with tiles of zeros that are put in front of the loop, and add nothing to memory (`hopper.reduce_add ... if`). Behind the loop stand the late steps of the last blocks.
+    iterations then compute with zeros, also with tiles of zeros that are put in front of the loop, and add nothing to memory (`hopper.reduce_add ... if`), nor take a turn (`hopper.next_use ... skipped`). Behind the loop stand the late steps of the last blocks.
 
     Blocks that are not for a replica are waited for and given back unread, in the order in which what is of one block comes. The replicas of a partition take turns from the first to the last of the steps that exclude each other.
     A `hopper.mask` of the first block that is visited is `always` computed, where that has a prologue; with `only_last_partial`, that of the others `never` is.

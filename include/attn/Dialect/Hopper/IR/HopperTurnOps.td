@@ -1,0 +1,66 @@
+//===- HopperTurnOps.td - Turns to add to memory -----------*- tablegen -*-===//
+//
+// CTAs that add to the same element one after the other have a counter in
+// memory, which says who was last. Warps with nothing else to do wait for it
+// ahead of those that compute, and write it behind them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_HOPPER_IR_HOPPERTURNOPS_TD
+#define ATTN_DIALECT_HOPPER_IR_HOPPERTURNOPS_TD
+
+include "attn/Dialect/Hopper/IR/HopperOpBase.td"
+
+def Hopper_CreateTurnsOp : Hopper_Op<"create_turns", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "turns that the replicas of one partition hold for those of another";
+  let description = [{
+    Replica `w` of the partition that holds them does so for replica `w` of the one that takes them. Their uses are numbered from 0, as those of a channel are: a turn is held
+    (`hopper.hold_turn`), taken and given back (`hopper.reduce_add`), and passed on (`hopper.pass_turn`) once for each number, in order.
+
+    ```mlir
+    %turns = hopper.create_turns : !hopper.turns
+    ```
+  }];
+  let results = (outs Hopper_TurnsType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Hopper_HoldTurnOp : Hopper_Op<"hold_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until it is the turn of this CTA";
+  let description = [{
+    Waits until the element of `counters` is `after`, and then lets the replica with the number of this one have turn `number`. What others have added before they wrote `after` is
+    there for that replica.
+
+    Operands: `turns`, `number`, an i32; `after`, the number of the worker before; `counters`, a buffer of i32, and an index for each dimension of it.
+
+    ```mlir
+    hopper.hold_turn %turns[%n] after %p in %counters[%b, %h, %t, %w] : memref<?x?x?x2xi32>
+    ```
+
+    Errors: counters that are not of i32, or a number of indices other than their rank; outside of a partition of one thread.
+  }];
+  let arguments = (ins Hopper_TurnsType:$turns, I32:$number, Index:$after, AnyMemRef:$counters, Variadic<Index>:$indices);
+  let assemblyFormat = "$turns `[` $number `]` `after` $after `in` $counters `[` $indices `]` attr-dict `:` type($counters)";
+  let hasVerifier = 1;
+}
+
+def Hopper_PassTurnOp : Hopper_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "pass on a turn to the next CTA";
+  let description = [{
+    Waits until the replica with the number of this one has given back turn `number`, and then writes `own` to the element of `counters`. What the replica has added is there for whoever
+    sees that number.
+
+    Operands: as of `hopper.hold_turn`, with `own`, the number of this worker.
+
+    ```mlir
+    hopper.pass_turn %turns[%n] as %own in %counters[%b, %h, %t, %w] : memref<?x?x?x2xi32>
+    ```
+
+    Errors: as of `hopper.hold_turn`.
+  }];
+  let arguments = (ins Hopper_TurnsType:$turns, I32:$number, Index:$own, AnyMemRef:$counters, Variadic<Index>:$indices);
+  let assemblyFormat = "$turns `[` $number `]` `as` $own `in` $counters `[` $indices `]` attr-dict `:` type($counters)";
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_DIALECT_HOPPER_IR_HOPPERTURNOPS_TD

@@ -1,0 +1,61 @@
+//===- LowerTurns.cpp - Turns to add to memory ----------------------------===//
+//
+// Each replica that takes turns has two barriers: the one that is full when its
+// turn has come, and the one that is empty when its warps have added. They
+// order what CTAs add: a number that is seen was written behind all that was
+// added before it, and the barriers hand that on, to the replica and from it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Shared/SharedMemory.h"
+#include "ThreadPatterns.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+static void emitWait(ThreadBuilder &b, int64_t barrier, Value number) {
+  NVVM::MBarrierTryWaitParityOp::create(
+      b, getBarrier(b, barrier, b.thread.warpgroup),
+      getPhase(b, number, /*stages=*/1), b.i32(kSuspendTime));
+}
+
+void mlir::attn::emitTakeTurn(ThreadBuilder &b, Value turns, Value number) {
+  emitWait(b, b.kernel.shared.get(turns).fullBarrier, number);
+}
+
+void mlir::attn::emitGiveTurnBack(ThreadBuilder &b, Value turns) {
+  emitWarpSync(b);
+  emitWarpArrive(b, getBarrier(b, b.kernel.shared.get(turns).emptyBarrier,
+                               b.thread.warpgroup));
+}
+
+template <typename OpT>
+static Value getCounter(OpT op, Operands<OpT> in, ThreadBuilder &b) {
+  return b.getAddress(b.getBuffer(op.getCounters().getType(), in.getCounters()),
+                      b.getPosition(in.getIndices()), /*bytes=*/4);
+}
+
+static void lowerHoldTurn(HoldTurnOp op, Operands<HoldTurnOp> in,
+                          ThreadBuilder &b) {
+  b.asmOp("{ .reg .pred mine; .reg .b32 last; AGAIN: "
+          "ld.acquire.gpu.global.b32 last, [$0]; "
+          "setp.eq.s32 mine, last, $1; @!mine bra AGAIN; }",
+          "l,r", {getCounter(op, in, b), b.toInt(in.getAfter(), 32)}, {});
+  emitArrive(b, getBarrier(b, b.kernel.shared.get(op.getTurns()).fullBarrier,
+                           b.thread.warpgroup));
+}
+
+static void lowerPassTurn(PassTurnOp op, Operands<PassTurnOp> in,
+                          ThreadBuilder &b) {
+  emitWait(b, b.kernel.shared.get(op.getTurns()).emptyBarrier,
+           in.getNumber()[0]);
+  b.asmOp("st.release.gpu.global.b32 [$0], $1;", "l,r",
+          {getCounter(op, in, b), b.toInt(in.getOwn(), 32)}, {});
+}
+
+void mlir::attn::populateTurnPatterns(ThreadPatterns &patterns) {
+  patterns.add(lowerHoldTurn);
+  patterns.add(lowerPassTurn);
+}

@@ -1,0 +1,188 @@
+//===- HopperInsertTurns.cpp - Who waits for a turn to add to memory ------===//
+
+#include "attn/Dialect/Hopper/Transforms/Passes.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::attn {
+#define GEN_PASS_DEF_HOPPERINSERTTURNSPASS
+#include "attn/Dialect/Hopper/Transforms/Passes.h.inc"
+} // namespace mlir::attn
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::hopper;
+
+namespace {
+/// Gives one step that adds in an order its turns, and steps beside it in the
+/// partition that holds them.
+class TurnInserter {
+public:
+  TurnInserter(IRRewriter &rewriter, gpu::GPUFuncOp kernel, ReduceAddOp op,
+               hopper::StepOp adding)
+      : rewriter(rewriter), kernel(kernel), op(op), adding(adding),
+        loc(op.getLoc()) {}
+
+  void run();
+
+private:
+  SetVector<Operation *> getSlice(ValueRange values);
+  hopper::StepOp emitStep(StringRef prefix, ValueRange values,
+                          TypeRange results, IRMapping mapping,
+                          function_ref<void(IRMapping &)> emit);
+  void schedule(hopper::StepOp read, hopper::StepOp hold, hopper::StepOp pass);
+
+  IRRewriter &rewriter;
+  gpu::GPUFuncOp kernel;
+  ReduceAddOp op;
+  hopper::StepOp adding;
+  Location loc;
+  Value turns;
+};
+} // namespace
+
+/// What some values are computed from in the step.
+SetVector<Operation *> TurnInserter::getSlice(ValueRange values) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.inclusive = true;
+  options.filter = [&](Operation *op) {
+    return op->getBlock() == adding.getBlock();
+  };
+  for (Value value : values)
+    (void)getBackwardSlice(value, &slice, options);
+  return topologicalSort(slice);
+}
+
+/// A step that computes some values again, and has others from elsewhere.
+hopper::StepOp TurnInserter::emitStep(StringRef prefix, ValueRange values,
+                                      TypeRange results, IRMapping mapping,
+                                      function_ref<void(IRMapping &)> emit) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(adding);
+  auto step = hopper::StepOp::create(rewriter, loc, results,
+                                     (prefix + adding.getName()).str(),
+                                     (adding.getPartition() + "_turns").str());
+  rewriter.createBlock(&step.getBody());
+  SmallVector<Value> missing;
+  for (Value value : values)
+    if (!mapping.contains(value))
+      missing.push_back(value);
+  for (Operation *needed : getSlice(missing))
+    rewriter.clone(*needed, mapping);
+  emit(mapping);
+  return step;
+}
+
+/// Turns of all steps are held before the first of them is passed on, so that
+/// none is late as another one takes long. What tells whose turn comes before
+/// is read while the turn of the block before is taken.
+void TurnInserter::schedule(hopper::StepOp read, hopper::StepOp hold,
+                            hopper::StepOp pass) {
+  auto loop = dyn_cast<PipelinedForOp>(adding->getParentOp());
+  if (!loop)
+    return;
+  auto getPlace = [&](hopper::StepOp step, int64_t stage) {
+    return PlaceAttr::get(rewriter.getContext(), step.getName(), stage);
+  };
+  SmallVector<Attribute> places(loop.getSchedule().getValue());
+  // Behind other steps that hold.
+  auto *at = llvm::find_if(places, [&](Attribute place) {
+    StringRef name = cast<PlaceAttr>(place).getName();
+    return llvm::none_of(
+        loop.getBlock()->getOps<hopper::StepOp>(), [&](hopper::StepOp step) {
+          return step.getName() == name &&
+                 !step.getBlock()->getOps<HoldTurnOp>().empty();
+        });
+  });
+  int64_t stage = read ? 1 : 0;
+  at = std::next(places.insert(at, getPlace(hold, stage)));
+  if (read)
+    places.insert(at, getPlace(read, 0));
+  places.push_back(getPlace(pass, stage));
+  rewriter.modifyOpInPlace(
+      loop, [&] { loop.setScheduleAttr(rewriter.getArrayAttr(places)); });
+}
+
+void TurnInserter::run() {
+  Block &body = kernel.getBody().front();
+  rewriter.setInsertionPointToStart(&body);
+  for (Operation &other : body)
+    if (isa<CreateChannelOp, CreateTurnsOp>(other))
+      rewriter.setInsertionPointAfter(&other);
+  turns = CreateTurnsOp::create(rewriter, loc,
+                                TurnsType::get(rewriter.getContext()));
+  auto lookup = [](ValueRange values, const IRMapping &mapping) {
+    return llvm::map_to_vector(
+        values, [&](Value value) { return mapping.lookupOrDefault(value); });
+  };
+  auto end = [&](ValueRange values = {}) {
+    EndOp::create(rewriter, loc, values);
+  };
+  Value counters = op.getCounters(), after = op.getAfter(), own = op.getOwn();
+  SmallVector<Value> indices(op.getCounterIndices());
+  hopper::StepOp read;
+  IRMapping before;
+  if (isa<PipelinedForOp>(adding->getParentOp()) &&
+      !llvm::all_of(getSlice(after), isPure)) {
+    read = emitStep("read_", after, after.getType(), {},
+                    [&](IRMapping &mapping) { end(mapping.lookup(after)); });
+    before.map(after, read.getResult(0));
+  }
+  SmallVector<Value> needed = indices;
+  needed.push_back(after);
+  auto hold =
+      emitStep("hold_", needed, TypeRange(), before, [&](IRMapping &mapping) {
+        Value number = NextUseOp::create(rewriter, loc, turns);
+        HoldTurnOp::create(rewriter, loc, turns, number,
+                           mapping.lookupOrDefault(after), counters,
+                           lookup(indices, mapping));
+        end();
+      });
+  needed.back() = own;
+  auto pass =
+      emitStep("pass_", needed, TypeRange(), {}, [&](IRMapping &mapping) {
+        Value number = NextUseOp::create(rewriter, loc, turns);
+        PassTurnOp::create(rewriter, loc, turns, number,
+                           mapping.lookupOrDefault(own), counters,
+                           lookup(indices, mapping));
+        end();
+      });
+  schedule(read, hold, pass);
+  rewriter.setInsertionPoint(op);
+  Value number = NextUseOp::create(rewriter, loc, turns);
+  rewriter.modifyOpInPlace(op, [&] {
+    op.getAfterMutable().clear();
+    op.getOwnMutable().clear();
+    op.getCountersMutable().clear();
+    op.getCounterIndicesMutable().clear();
+    op.getTurnsMutable().assign(turns);
+    op.getNumberMutable().assign(number);
+  });
+}
+
+namespace {
+struct HopperInsertTurns
+    : public mlir::attn::impl::HopperInsertTurnsPassBase<HopperInsertTurns> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    IRRewriter rewriter(&getContext());
+    SmallVector<ReduceAddOp> ops;
+    kernel.walk([&](ReduceAddOp op) {
+      if (op.getCounters())
+        ops.push_back(op);
+    });
+    for (ReduceAddOp op : ops) {
+      auto adding = dyn_cast<hopper::StepOp>(op->getParentOp());
+      if (!adding) {
+        op.emitOpError("expects to be in a step, as it adds in an order");
+        return signalPassFailure();
+      }
+      TurnInserter(rewriter, kernel, op, adding).run();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,52 @@
+// Turns to add to memory: barriers of each replica, the counter, and what takes a turn.
+
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-assign-layouts),attn-hopper-lower),cse)' | FileCheck %s
+
+// Two replicas: a thread makes a turn theirs, and four warps give it back.
+// CHECK-LABEL: llvm.func @turns
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK: ld.acquire.gpu.global.b32 last, [$0]; setp.eq.s32 mine, last, $1; @!mine bra AGAIN;
+// CHECK: mbarrier.arrive.shared::cta.b64 _, [$0];
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: st.release.gpu.global.b32 [$0], $1;
+// CHECK: nvvm.setmaxregister {{ *}}increase 240
+// CHECK: scf.if
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: red.global.add.v4.f32
+// CHECK: red.global.add.v4.f32
+// CHECK: nvvm.bar.warp.sync
+// CHECK: @$1 mbarrier.arrive.shared::cta.b64 _, [$0];
+gpu.module @m {
+  gpu.func @turns(%sums: memref<?x1024xf32> {hopper.operand = 0 : i64}, %counters: memref<?x2xi32> {hopper.operand = 1 : i64},
+                  %n: i32 {hopper.operand = 2 : i64}, %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
+    %turns = hopper.create_turns : !hopper.turns
+    %v = arith.constant dense<0.0> : vector<16x64xf32>
+    hopper.warp_specialize partition @turns replicas(2) threads(1) {
+      %w = hopper.warpgroup_id
+      hopper.hold_turn %turns[%n] after %x in %counters[%x, %w] : memref<?x2xi32>
+      hopper.pass_turn %turns[%n] as %x in %counters[%x, %w] : memref<?x2xi32>
+    } partition @compute replicas(2) registers(240) {
+      %c0 = arith.constant 0 : i32
+      %p = arith.cmpi ne, %n, %c0 : i32
+      hopper.reduce_add %v, %sums[%x] fragment if %p turn %turns[%n] : vector<16x64xf32>, memref<?x1024xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @counters(%sums: memref<?x1024xf32> {hopper.operand = 0 : i64}, %counters: memref<?xi32> {hopper.operand = 1 : i64},
+                     %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
+    %v = arith.constant dense<0.0> : vector<16x64xf32>
+    hopper.warp_specialize partition @compute registers(240) {
+      // expected-error@+1 {{expects a turn where it adds in an order: run hopper-insert-turns before}}
+      hopper.reduce_add %v, %sums[%x] fragment after %x as %x in %counters[%x] : vector<16x64xf32>, memref<?x1024xf32>, memref<?xi32>
+    }
+    gpu.return
+  }
+}

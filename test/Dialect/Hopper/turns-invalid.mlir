@@ -1,0 +1,96 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%t: !hopper.turns, %m: memref<?xi64>, %x: index, %n: i32) {
+  hopper.warp_specialize partition @turns threads(1) {
+    // expected-error@+1 {{'hopper.hold_turn' op expects counters of i32, but got 'memref<?xi64>'}}
+    hopper.hold_turn %t[%n] after %x in %m[%x] : memref<?xi64>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns, %m: memref<?x2xi32>, %x: index, %n: i32) {
+  hopper.warp_specialize partition @turns threads(1) {
+    // expected-error@+1 {{'hopper.pass_turn' op expects 2 indices of the counters, but got 1}}
+    hopper.pass_turn %t[%n] as %x in %m[%x] : memref<?x2xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns, %m: memref<?xi32>, %x: index, %n: i32) {
+  hopper.warp_specialize partition @turns warps(1) {
+    // expected-error@+1 {{'hopper.hold_turn' op expects a partition of one thread, but got 32}}
+    hopper.hold_turn %t[%n] after %x in %m[%x] : memref<?xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns, %m: memref<?xi32>, %x: index, %n: i32) {
+  // expected-error@+1 {{'hopper.hold_turn' op expects to be in a partition of hopper.warp_specialize}}
+  hopper.hold_turn %t[%n] after %x in %m[%x] : memref<?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects counters, or turns and the number of one, or none of them}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %c[%x] turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %x: index, %n: i32) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects a partition that holds its turns}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
+  hopper.warp_specialize partition @turns threads(1) {
+    // expected-note@+1 {{held here}}
+    hopper.hold_turn %t[%n] after %x in %c[%x] : memref<?xi32>
+  } partition @compute replicas(2) registers(240) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects turns that as many replicas hold, 2, but got 1}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
+  hopper.warp_specialize partition @turns threads(1) {
+    // expected-note@+1 {{used here}}
+    hopper.hold_turn %t[%n] after %x in %c[%x] : memref<?xi32>
+  } partition @others threads(1) {
+    // expected-error@+1 {{'hopper.pass_turn' op expects to be in the partition that holds the turns}}
+    hopper.pass_turn %t[%n] as %x in %c[%x] : memref<?xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %x: index, %n: i32) {
+  hopper.warp_specialize partition @one registers(120) {
+    // expected-note@+1 {{used here}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
+  } partition @two registers(120) {
+    // expected-error@+1 {{'hopper.reduce_add' op expects to be in the partition that takes the turns}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>
+  }
+  return
+}

@@ -1,0 +1,114 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(hopper-insert-turns)))' | FileCheck %s
+
+!sums = memref<?x5120xf32>
+!counters = memref<?x2xi32>
+
+// What tells which CTA comes before is read while the turn of the block before is taken: holding and passing on are of stage 1. Places of
+// counters are computed again, in the other partition.
+
+// CHECK-LABEL: gpu.func @table
+// CHECK: %[[TURNS:.*]] = hopper.create_turns : !hopper.turns
+// CHECK: hopper.pipelined_for %[[J:.*]] = %{{.*}} to %{{.*}} step 80
+// CHECK-NEXT: schedule [#hopper.place<"hold_red", 1>, #hopper.place<"read_red", 0>, #hopper.place<"red", 1>, #hopper.place<"pass_red", 1>]
+// CHECK: %[[BEFORE:.*]] = hopper.step "read_red" in "compute_turns" -> index {
+// CHECK: %[[AT:.*]] = arith.divui %[[J]]
+// CHECK: %[[READ:.*]] = attn.gather %{{.*}}[%[[AT]]]
+// CHECK: %[[INDEX:.*]] = arith.index_cast %[[READ]]
+// CHECK: hopper.end %[[INDEX]]
+// CHECK: hopper.step "hold_red" in "compute_turns" {
+// CHECK-DAG: %[[AT:.*]] = arith.divui %[[J]]
+// CHECK-DAG: %[[WG:.*]] = hopper.warpgroup_id
+// CHECK-NOT: attn.gather
+// CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]] : !hopper.turns
+// CHECK: hopper.hold_turn %[[TURNS]][%[[N]]] after %[[BEFORE]] in %{{.*}}[%[[AT]], %[[WG]]] : memref<?x2xi32>
+// CHECK: hopper.step "pass_red" in "compute_turns" {
+// CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]]
+// CHECK: hopper.pass_turn %[[TURNS]][%[[N]]] as %{{.*}} in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x2xi32>
+// CHECK: hopper.step "red" in "compute" {
+// CHECK: %[[N:.*]] = hopper.next_use %[[TURNS]]
+// CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment turn %[[TURNS]][%[[N]]] : vector<80x64xf32>, memref<?x5120xf32>
+gpu.module @m {
+  gpu.func @table(%v: vector<80x64xf32>, %sums: !sums, %counters: !counters, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
+    hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"red", 1>] {
+      hopper.step "red" in "compute" {
+        %c80 = arith.constant 80 : index
+        %true = arith.constant true
+        %t = arith.divui %j, %c80 : index
+        %read = attn.gather %table[%t] mask %true : memref<?xi32>, (index), i1 -> i32
+        %before = arith.index_cast %read : i32 to index
+        %wg = hopper.warpgroup_id
+        hopper.reduce_add %v, %sums[%t] fragment after %before as %own in %counters[%t, %wg] : vector<80x64xf32>, !sums, !counters
+        hopper.end
+      }
+      hopper.end
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Two steps: both turns are held before the first one is passed on. Numbers that are there need not be read.
+
+// CHECK-LABEL: gpu.func @two
+// CHECK: %[[A:.*]] = hopper.create_turns
+// CHECK: %[[B:.*]] = hopper.create_turns
+// CHECK: [#hopper.place<"hold_a", 0>, #hopper.place<"hold_b", 0>, #hopper.place<"a", 0>, #hopper.place<"b", 0>, #hopper.place<"pass_a", 0>, #hopper.place<"pass_b", 0>]
+// CHECK-NOT: "read_
+// CHECK: hopper.hold_turn %[[A]]
+// CHECK: hopper.pass_turn %[[A]]
+// CHECK: hopper.reduce_add {{.*}} turn %[[A]]
+// CHECK: hopper.hold_turn %[[B]]
+// CHECK: hopper.reduce_add {{.*}} turn %[[B]]
+gpu.module @m {
+  gpu.func @two(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index, %lo: index, %hi: index) kernel {
+    hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"a", 0>, #hopper.place<"b", 0>] {
+      hopper.step "a" in "compute" {
+        hopper.reduce_add %v, %sums[%j] fragment after %p as %own in %counters[%j] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.end
+      }
+      hopper.step "b" in "compute" {
+        hopper.reduce_add %v, %sums[%p] fragment after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.end
+      }
+      hopper.end
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Without a loop there is nothing to be ahead of. In any order there are no turns.
+
+// CHECK-LABEL: gpu.func @once
+// CHECK: hopper.step "hold_red" in "compute_turns"
+// CHECK: hopper.step "pass_red" in "compute_turns"
+// CHECK: hopper.reduce_add {{.*}} turn
+// CHECK-NOT: turn
+// CHECK: hopper.reduce_add {{.*}} fragment :
+gpu.module @m {
+  gpu.func @once(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index) kernel {
+    hopper.step "red" in "compute" {
+      hopper.reduce_add %v, %sums[%p] fragment after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+      hopper.reduce_add %v, %sums[%p] fragment : vector<64x64xf32>, memref<?x4096xf32>
+      hopper.end
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @nested(%v: vector<64x64xf32>, %sums: memref<?x4096xf32>, %counters: memref<?xi32>, %p: index, %own: index, %c: i1) kernel {
+    hopper.step "red" in "compute" {
+      scf.if %c {
+        // expected-error@+1 {{'hopper.reduce_add' op expects to be in a step, as it adds in an order}}
+        hopper.reduce_add %v, %sums[%p] fragment after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+      }
+      hopper.end
+    }
+    gpu.return
+  }
+}
