@@ -19,11 +19,10 @@
 // CHECK: memref.store %{{.*}}, %[[LSE]]
 // CHECK: memref.store %{{.*}}, %[[DELTA]]
 
-// Which work tile adds before another one, for each block of queries: the nearest one behind it that has queries of the block.
+// Which work tile adds before another one, for each block of queries: the nearest one in front of it that has queries of the block.
 // CHECK: %[[BEFORE:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[BLOCK:.*]], %[[TILE:.*]]) in (1, 1, %{{.*}}, %{{.*}}) {{.*}} -> (tensor<1x1x?x?xi32>) {
-// CHECK: %[[NEXT:.*]] = arith.addi %[[TILE]], %c1
-// CHECK: scf.for %{{.*}} = %[[NEXT]] to
-// CHECK: arith.minsi %{{.*}} : i32
+// CHECK: scf.for %{{.*}} = %c0 to %[[TILE]] step
+// CHECK: arith.maxsi %{{.*}} : i32
 
 // Two heads of queries share a head of keys: blocks of both are one loop.
 // CHECK: scf.forall {{.*}} -> (tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>) {

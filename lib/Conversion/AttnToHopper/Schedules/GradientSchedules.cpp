@@ -126,13 +126,13 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
   int64_t queryKeyDim = op.getQueryKeyDim(), valueDim = op.getValueDim();
   int64_t dim = std::max(queryKeyDim, valueDim);
   bool isMasked = !op.getMask().empty();
-  // Who meets a block of queries first under a causal mask adds to it first:
-  // otherwise the first block of a work tile waits for all those before.
+  // Work tiles of a head that run at a time and add in an order wait for each
+  // other, each for a part of an iteration of the one before: the more heads
+  // take turns, the fewer they are. In any order it is for the longest ones of
+  // several heads to come first.
   bool isOrdered =
       gradient.getOutOf(kGradQuery) && !gradient.getNondeterministic();
-  // The longest work tiles of several heads first, where none waits for another
-  // one of its head.
-  int64_t headSwizzle = isMasked && !isOrdered ? 8 : 1;
+  int64_t headSwizzle = isOrdered ? 32 : isMasked ? 8 : 1;
   SmallVector<HopperSchedule> schedules;
   auto add = [&](int64_t tileM, int64_t tileN, int64_t stages,
                  int64_t registers, int64_t minCtasPerSm, ArrayRef<Place> order,
@@ -148,7 +148,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
         /*inFlight=*/tileM > 64 ? 2
         : partitions            ? 0
                                 : 1,
-        isOrdered, /*zigzag=*/false,
+        /*longestFirst=*/false, /*zigzag=*/false,
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
         /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
         /*splitKV=*/false, /*packGQA=*/false, /*overlapTiles=*/false,
