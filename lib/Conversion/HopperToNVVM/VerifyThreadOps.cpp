@@ -40,7 +40,8 @@ static LogicalResult verifyBroadcast(vector::BroadcastOp op) {
 }
 
 static LogicalResult verifyWarpReduce(gpu::SubgroupReduceOp op) {
-  if (op.getOp() == gpu::AllReduceOperation::ADD && op.getType().isF32())
+  if (op.getOp() == gpu::AllReduceOperation::ADD && op.getType().isF32() &&
+      op.getClusterStride() == 1)
     return success();
   if (!llvm::is_contained(
           {gpu::AllReduceOperation::MINSI, gpu::AllReduceOperation::MAXSI,
@@ -48,7 +49,8 @@ static LogicalResult verifyWarpReduce(gpu::SubgroupReduceOp op) {
           op.getOp()) ||
       !isa<IntegerType>(op.getType()) || op.getClusterSize())
     return op.emitError("expects a minimum, a maximum, 'and' or 'or' of "
-                        "integers, or a sum of f32, over a warp");
+                        "integers, or a sum of f32, over a warp, or over "
+                        "threads of it that follow each other");
   return success();
 }
 

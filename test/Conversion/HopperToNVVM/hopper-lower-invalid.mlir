@@ -225,8 +225,18 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @prologue(%x: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
-    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of f32, over a warp}}
+    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of f32, over a warp, or over threads of it that follow each other}}
     %sum = gpu.subgroup_reduce add %x uniform : (i32) -> i32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @clusters(%x: f32 {hopper.operand = 0 : i64}) kernel attributes {hopper.elements = 1 : i64, hopper.threads = 128 : i64} {
+    // expected-error@+1 {{expects a minimum, a maximum, 'and' or 'or' of integers, or a sum of f32, over a warp, or over threads of it that follow each other}}
+    %sum = gpu.subgroup_reduce add %x cluster(size = 4, stride = 2) : (f32) -> f32
     gpu.return
   }
 }

@@ -9,6 +9,9 @@ gpu.module @m {
 // CHECK: llvm.extractelement
 // CHECK-COUNT-3: arith.addf
 // CHECK-COUNT-5: nvvm.shfl.sync
+// Of eight threads, three times.
+// CHECK-COUNT-3: nvvm.shfl.sync
+// CHECK-NOT: nvvm.shfl.sync
 // CHECK: llvm.insertelement
 // CHECK: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
 // CHECK-COUNT-4: llvm.store %{{.*}} : f32, !llvm.ptr<1>
@@ -21,7 +24,8 @@ gpu.module @m {
     %a = vector.transfer_read %x[%c0, %c4], %zero {in_bounds = [true]} : memref<?x128xbf16>, vector<4xbf16>
     %b = arith.extf %a : vector<4xbf16> to vector<4xf32>
     %c = vector.reduction <add>, %b : vector<4xf32> into f32
-    %d = gpu.subgroup_reduce add %c uniform : (f32) -> f32
+    %all = gpu.subgroup_reduce add %c uniform : (f32) -> f32
+    %d = gpu.subgroup_reduce add %all cluster(size = 8) : (f32) -> f32
     %e = vector.broadcast %d : f32 to vector<4xf32>
     vector.transfer_write %e, %y[%c4, %c0] {in_bounds = [true]} : vector<4xf32>, memref<128x128xf32>
     vector.transfer_write %e, %y[%c4, %c0] {in_bounds = [true], permutation_map = affine_map<(a, b) -> (a)>} : vector<4xf32>, memref<128x128xf32>

@@ -1,7 +1,8 @@
 //===- VectorLoops.cpp - Kernels of loops over vectors --------------------===//
 //
-// Each thread of a warp has as many elements of a vector that follow each other
-// as all threads need to have them all, a power of two.
+// Some threads of a warp, a power of two, have an iteration, and the others the
+// next ones. Each of them has as many elements of a vector that follow each
+// other as all of them need to have them all, a power of two, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,9 +26,10 @@ namespace {
 class VectorIteration {
 public:
   VectorIteration(OpBuilder &builder, scf::ForallOp loop, gpu::GPUFuncOp kernel,
-                  KernelArguments &arguments, KernelValues &values)
+                  KernelArguments &arguments, KernelValues &values,
+                  int64_t numLanes)
       : builder(builder), loop(loop), kernel(kernel), arguments(arguments),
-        values(values), loc(loop.getLoc()) {}
+        values(values), loc(loop.getLoc()), numLanes(numLanes) {}
 
   LogicalResult emit();
 
@@ -52,13 +54,37 @@ private:
   KernelArguments &arguments;
   KernelValues &values;
   Location loc;
+  /// How many threads have an iteration, and the number of this one of them.
+  int64_t numLanes;
   Value lane;
   DenseMap<Value, Value> vectors;
 };
 } // namespace
 
+/// How many threads share out the vectors of a loop, as many bytes of the
+/// shortest elements to each as it reads at once, and fewer where that leaves a
+/// part of a warp without an iteration.
+static int64_t getNumLanes(scf::ForallOp loop) {
+  int64_t lanes = 1;
+  auto count = [&](VectorType type) {
+    int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    lanes = std::max<int64_t>(
+        lanes, llvm::PowerOf2Ceil(llvm::divideCeil(bytes, kMostBytes)));
+  };
+  loop.walk([&](Operation *op) {
+    if (auto transfer = dyn_cast<VectorTransferOpInterface>(op))
+      count(transfer.getVectorType());
+  });
+  std::optional<int64_t> last =
+      getConstantIntValue(loop.getMixedUpperBound().back());
+  while (lanes < hopper::kWarpThreads &&
+         (!last || *last % (hopper::kWarpThreads / lanes) != 0))
+    lanes *= 2;
+  return std::min<int64_t>(lanes, hopper::kWarpThreads);
+}
+
 VectorType VectorIteration::getOwnType(VectorType type) {
-  int64_t share = llvm::divideCeil(type.getNumElements(), hopper::kWarpThreads);
+  int64_t share = llvm::divideCeil(type.getNumElements(), numLanes);
   return VectorType::get(
       {static_cast<int64_t>(llvm::PowerOf2Ceil(std::max<int64_t>(share, 2)))},
       type.getElementType());
@@ -66,7 +92,7 @@ VectorType VectorIteration::getOwnType(VectorType type) {
 
 Value VectorIteration::hasElements(VectorType type) {
   int64_t share = getOwnType(type).getNumElements();
-  if (share * hopper::kWarpThreads == type.getNumElements())
+  if (share * numLanes == type.getNumElements())
     return {};
   IntBuilder ib{builder, loc};
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
@@ -199,7 +225,7 @@ FailureOr<Value> VectorIteration::compute(Value vector) {
   return builder.create(state)->getResult(0);
 }
 
-/// The sum of all elements, which all threads have.
+/// The sum of all elements, which all threads of the iteration have.
 LogicalResult VectorIteration::emitReduction(vector::ReductionOp op) {
   FailureOr<Value> own = get(op.getVector());
   if (failed(own))
@@ -210,9 +236,9 @@ LogicalResult VectorIteration::emitReduction(vector::ReductionOp op) {
   Value sum = vector::ReductionOp::create(builder, loc,
                                           vector::CombiningKind::ADD, *own);
   values.map(op.getResult(),
-             gpu::SubgroupReduceOp::create(builder, loc, sum,
-                                           gpu::AllReduceOperation::ADD,
-                                           /*uniform=*/true));
+             gpu::SubgroupReduceOp::create(
+                 builder, loc, sum, gpu::AllReduceOperation::ADD,
+                 /*uniform=*/true, static_cast<uint32_t>(numLanes)));
   return success();
 }
 
@@ -266,6 +292,10 @@ LogicalResult VectorIteration::emitWrite(tensor::ParallelInsertSliceOp insert) {
 
 LogicalResult VectorIteration::emit() {
   lane = gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
+  if (numLanes < hopper::kWarpThreads) {
+    IntBuilder ib{builder, loc};
+    lane = ib.toPosition(ib.rem(ib.fromIndex(lane), ib.constant(numLanes)));
+  }
   for (Operation &op : loop.getBody()->without_terminator()) {
     LogicalResult result = success();
     if (auto reduction = dyn_cast<vector::ReductionOp>(op))
@@ -289,12 +319,16 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
   SmallVector<Attribute> extents;
   // A launch counts warps.
   bool isOfElements = isElementLoop(loop);
+  vector::TransferReadOp tileRead =
+      isOfElements ? vector::TransferReadOp() : findTileRead(loop);
+  int64_t numLanes = isOfElements ? 1
+                     : tileRead   ? hopper::kWarpThreads
+                                  : getNumLanes(loop);
+  int64_t perWarp = hopper::kWarpThreads / numLanes;
   for (auto [number, bound] : llvm::enumerate(loop.getMixedUpperBound())) {
-    bool isShared =
-        isOfElements && static_cast<int64_t>(number) + 1 == loop.getRank();
-    FailureOr<DictionaryAttr> extent =
-        describeExtent(builder, program.function, bound, loop,
-                       isShared ? hopper::kWarpThreads : 1);
+    bool isShared = static_cast<int64_t>(number) + 1 == loop.getRank();
+    FailureOr<DictionaryAttr> extent = describeExtent(
+        builder, program.function, bound, loop, isShared ? perWarp : 1);
     if (failed(extent))
       return failure();
     extents.push_back(*extent);
@@ -316,13 +350,15 @@ static LogicalResult emitVectorKernel(OpBuilder &builder, TileProgram &program,
     LogicalResult result = success();
     if (isOfElements)
       result = emitElementIteration(builder, loop, arguments, values);
-    else if (failed(emitWarpIteration(builder, loop, values)))
+    else if (failed(emitWarpIteration(builder, loop, values, numLanes)))
       return failure();
-    else if (vector::TransferReadOp read = findTileRead(loop))
-      result =
-          emitFragmentIteration(builder, loop, read, kernel, arguments, values);
+    else if (tileRead)
+      result = emitFragmentIteration(builder, loop, tileRead, kernel, arguments,
+                                     values);
     else
-      result = VectorIteration(builder, loop, kernel, arguments, values).emit();
+      result =
+          VectorIteration(builder, loop, kernel, arguments, values, numLanes)
+              .emit();
     if (failed(result))
       return failure();
   }

@@ -121,14 +121,27 @@ static void mapIndices(scf::ForallOp loop, ArrayRef<Value> indices,
 
 FailureOr<WarpIteration> mlir::attn::emitWarpIteration(OpBuilder &builder,
                                                        scf::ForallOp loop,
-                                                       KernelValues &values) {
+                                                       KernelValues &values,
+                                                       int64_t lanes) {
   Location loc = loop.getLoc();
   FailureOr<SmallVector<Value>> extents = emitExtents(builder, loop, values);
   if (failed(extents))
     return failure();
+  IntBuilder ib{builder, loc};
+  int64_t perWarp = hopper::kWarpThreads / lanes;
+  if (perWarp > 1)
+    extents->back() = ib.div(extents->back(), ib.constant(perWarp));
   WarpIteration result;
   result.number = emitWarpNumber(builder, loc);
   result.indices = emitIteration(builder, loc, result.number, *extents);
+  if (perWarp > 1) {
+    Value lane =
+        gpu::LaneIdOp::create(builder, loc, /*upper_bound=*/IntegerAttr());
+    Value last =
+        ib.mul(ib.fromIndex(result.indices.back()), ib.constant(perWarp));
+    result.indices.back() = ib.toPosition(
+        ib.add(last, ib.div(ib.fromIndex(lane), ib.constant(lanes))));
+  }
   mapIndices(loop, result.indices, values);
   return std::move(result);
 }

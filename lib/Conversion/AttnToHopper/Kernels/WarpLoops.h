@@ -44,9 +44,12 @@ struct WarpIteration {
 };
 
 /// Sets the builder to where a warp has its iteration of `loop`, and maps the
-/// indices. Warps beyond the last iteration have none.
+/// indices. Warps beyond the last iteration have none. Where so many `lanes`
+/// have an iteration, a warp has some that follow each other in the last
+/// dimension, whose extent is a multiple of their number.
 FailureOr<WarpIteration>
-emitWarpIteration(OpBuilder &builder, scf::ForallOp loop, KernelValues &values);
+emitWarpIteration(OpBuilder &builder, scf::ForallOp loop, KernelValues &values,
+                  int64_t lanes = hopper::kWarpThreads);
 
 /// The same for a thread: a warp has iterations that follow each other in the
 /// last dimension. Threads beyond its end have none.

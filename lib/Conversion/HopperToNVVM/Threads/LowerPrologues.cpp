@@ -42,7 +42,8 @@ static Elements lowerWarpReduce(gpu::SubgroupReduceOp op,
   gpu::AllReduceOperation kind = op.getOp();
   Value value = in.getValue()[0];
   if (kind == gpu::AllReduceOperation::ADD) {
-    for (int64_t lanes = 1; lanes < hopper::kWarpThreads; lanes *= 2)
+    int64_t all = op.getClusterSize().value_or(hopper::kWarpThreads);
+    for (int64_t lanes = 1; lanes < all; lanes *= 2)
       value = arith::AddFOp::create(b, value, b.shuffle(value, lanes));
     return {value};
   }
