@@ -19,6 +19,14 @@
 // CHECK: red.global.add.v4.f32
 // CHECK: nvvm.bar.warp.sync
 // CHECK: @$1 mbarrier.arrive.shared::cta.b64 _, [$0];
+
+// Two additions in one turn.
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: red.global.add.v4.f32
+// CHECK-NOT: mbarrier
+// CHECK: red.global.add.v4.f32
+// CHECK: @$1 mbarrier.arrive.shared::cta.b64 _, [$0];
+// CHECK-NOT: mbarrier
 gpu.module @m {
   gpu.func @turns(%sums: memref<?x1024xf32> {hopper.operand = 0 : i64}, %counters: memref<?x2xi32> {hopper.operand = 1 : i64},
                   %n: i32 {hopper.operand = 2 : i64}, %x: index {hopper.operand = 0 : i64, hopper.dim = 0 : i64}) kernel {
@@ -32,6 +40,8 @@ gpu.module @m {
       %c0 = arith.constant 0 : i32
       %p = arith.cmpi ne, %n, %c0 : i32
       hopper.reduce_add %v, %sums[%x] fragment if %p turn %turns[%n] : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.reduce_add %v, %sums[%x] fragment turn %turns[%n] kept : vector<16x64xf32>, memref<?x1024xf32>
+      hopper.reduce_add %v, %sums[%x] fragment turn %turns taken : vector<16x64xf32>, memref<?x1024xf32>
     }
     gpu.return
   }

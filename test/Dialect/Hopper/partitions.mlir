@@ -151,6 +151,12 @@ func.func @turns(%v: vector<64x64xf32>, %blocks: memref<?x4096xf32>, %counters: 
     %u = hopper.next_use %t skipped 1 : !hopper.turns
     // CHECK: hopper.reduce_add %{{.*}}, %{{.*}}[%{{.*}}] fragment if %{{.*}} turn %[[T]][%{{.*}}] : vector<64x64xf32>, memref<?x4096xf32>
     hopper.reduce_add %v, %blocks[%x] fragment if %c turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+    // CHECK: hopper.reduce_add {{.*}} turn %[[T]][%{{.*}}] kept :
+    // CHECK: hopper.reduce_add {{.*}} turn %[[T]] taken kept :
+    // CHECK: hopper.reduce_add {{.*}} turn %[[T]] taken :
+    hopper.reduce_add %v, %blocks[%x] fragment turn %t[%u] kept : vector<64x64xf32>, memref<?x4096xf32>
+    hopper.reduce_add %v, %blocks[%x] fragment turn %t taken kept : vector<64x64xf32>, memref<?x4096xf32>
+    hopper.reduce_add %v, %blocks[%x] fragment turn %t taken : vector<64x64xf32>, memref<?x4096xf32>
   }
   return
 }

@@ -40,8 +40,28 @@ func.func @f(%t: !hopper.turns, %m: memref<?xi32>, %x: index, %n: i32) {
 
 func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %c: memref<?xi32>, %x: index, %n: i32) {
   hopper.warp_specialize partition @compute registers(240) {
-    // expected-error@+1 {{'hopper.reduce_add' op expects counters, or turns and the number of one, or none of them}}
+    // expected-error@+1 {{'hopper.reduce_add' op expects counters, or turns and the number of the one that it takes, or none of them}}
     hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 after %x as %x in %c[%x] turn %t[%n] : vector<64x64xf32>, memref<?x?x128xf32>, memref<?xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %t: !hopper.turns, %x: index, %n: i32) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects counters, or turns and the number of the one that it takes, or none of them}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 turn %t[%n] taken : vector<64x64xf32>, memref<?x?x128xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<64x64xf32>, %m: memref<?x?x128xf32>, %x: index) {
+  hopper.warp_specialize partition @compute registers(240) {
+    // expected-error@+1 {{expects counters, or turns and the number of the one that it takes, or none of them}}
+    hopper.reduce_add %v, %m[%x, %x, %x] m 1 n 2 kept : vector<64x64xf32>, memref<?x?x128xf32>
   }
   return
 }

@@ -48,7 +48,7 @@ gpu.module @m {
 
 // -----
 
-// Two steps: both turns are held before the first one is passed on. Numbers that are there need not be read.
+// Two steps behind CTAs that differ: both turns are held before the first one is passed on. Numbers that are there need not be read.
 
 // CHECK-LABEL: gpu.func @two
 // CHECK: %[[A:.*]] = hopper.create_turns
@@ -68,7 +68,53 @@ gpu.module @m {
         hopper.end
       }
       hopper.step "b" in "compute" {
-        hopper.reduce_add %v, %sums[%p] fragment after %p as %own in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.reduce_add %v, %sums[%p] fragment after %own as %p in %counters[%p] : vector<64x64xf32>, memref<?x4096xf32>, memref<?xi32>
+        hopper.end
+      }
+      hopper.end
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Parts of the columns, which a partition adds behind the same CTA: one turn, which the first step takes and the last one gives back.
+
+// CHECK-LABEL: gpu.func @parts
+// CHECK: %[[T:.*]] = hopper.create_turns
+// CHECK-NOT: hopper.create_turns
+// CHECK: [#hopper.place<"hold_a", 1>, #hopper.place<"read_a", 0>, #hopper.place<"a", 0>, #hopper.place<"b", 0>, #hopper.place<"c", 0>, #hopper.place<"pass_a", 1>]
+// CHECK: hopper.step "a"
+// CHECK: %[[N:.*]] = hopper.next_use %[[T]]
+// CHECK: hopper.reduce_add {{.*}} fragment turn %[[T]][%[[N]]] kept :
+// CHECK: hopper.step "b"
+// CHECK: hopper.reduce_add {{.*}} fragment turn %[[T]] taken kept :
+// CHECK: hopper.step "c"
+// CHECK: hopper.reduce_add {{.*}} fragment turn %[[T]] taken :
+gpu.module @m {
+  gpu.func @parts(%v: vector<64x64xf32>, %sums: memref<?x3x4096xf32>, %counters: memref<?x3xi32>, %table: memref<?xi32>, %own: index, %lo: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %true = arith.constant true
+    hopper.pipelined_for %j = %lo to %hi step 80 schedule [#hopper.place<"a", 0>, #hopper.place<"b", 0>, #hopper.place<"c", 0>] {
+      hopper.step "a" in "compute" {
+        %read = attn.gather %table[%j] mask %true : memref<?xi32>, (index), i1 -> i32
+        %p = arith.index_cast %read : i32 to index
+        hopper.reduce_add %v, %sums[%j, %c0] fragment after %p as %own in %counters[%j, %c0] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
+        hopper.end
+      }
+      hopper.step "b" in "compute" {
+        %read = attn.gather %table[%j] mask %true : memref<?xi32>, (index), i1 -> i32
+        %p = arith.index_cast %read : i32 to index
+        hopper.reduce_add %v, %sums[%j, %c1] fragment after %p as %own in %counters[%j, %c1] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
+        hopper.end
+      }
+      hopper.step "c" in "compute" {
+        %read = attn.gather %table[%j] mask %true : memref<?xi32>, (index), i1 -> i32
+        %p = arith.index_cast %read : i32 to index
+        hopper.reduce_add %v, %sums[%j, %c2] fragment after %p as %own in %counters[%j, %c2] : vector<64x64xf32>, memref<?x3x4096xf32>, memref<?x3xi32>
         hopper.end
       }
       hopper.end

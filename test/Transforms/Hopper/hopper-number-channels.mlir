@@ -222,3 +222,41 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A loop that skips the first use of a turn, which a condition leaves out, and the use behind it: of three iterations, 0 and 1, and 2.
+
+// CHECK-LABEL: gpu.func @skipped
+// CHECK: partition @compute
+// CHECK: scf.for %[[T:.*]] = %c0_i32
+// CHECK: %[[PASSED:.*]] = arith.subi %[[T]], %c0_i32
+// CHECK: %[[BEFORE:.*]] = arith.constant -1 : i32
+// CHECK: %[[USE:.*]] = arith.addi %[[PASSED]], %[[BEFORE]]
+// CHECK: hopper.reduce_add {{.*}} turn %{{.*}}[%[[USE]]]
+// CHECK: }
+// CHECK: %[[BEFORE:.*]] = arith.constant -1 : i32
+// CHECK: %[[USE:.*]] = arith.addi %{{.*}}, %[[BEFORE]]
+// CHECK: hopper.reduce_add {{.*}} turn %{{.*}}[%[[USE]]]
+gpu.module @m {
+  gpu.func @skipped(%v: vector<64x64xf32>, %m: memref<?x4096xf32>, %counters: memref<?xi32>, %x: index) kernel {
+    %t = hopper.create_turns : !hopper.turns
+    hopper.warp_specialize
+    partition @turns threads(1) {
+      %u = hopper.next_use %t : !hopper.turns
+      hopper.hold_turn %t[%u] after %x in %counters[%x] : memref<?xi32>
+    } partition @compute replicas(1) registers(240) {
+      %c0_i32 = arith.constant 0 : i32
+      %c1_i32 = arith.constant 1 : i32
+      %c3_i32 = arith.constant 3 : i32
+      scf.for %i = %c0_i32 to %c3_i32 step %c1_i32 : i32 {
+        %exists = arith.cmpi sgt, %i, %c0_i32 : i32
+        %u = hopper.next_use %t skipped 1 : !hopper.turns
+        hopper.reduce_add %v, %m[%x] fragment if %exists turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+      }
+      %u = hopper.next_use %t skipped 1 : !hopper.turns
+      hopper.reduce_add %v, %m[%x] fragment turn %t[%u] : vector<64x64xf32>, memref<?x4096xf32>
+    }
+    gpu.return
+  }
+}

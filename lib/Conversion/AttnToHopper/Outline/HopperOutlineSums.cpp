@@ -107,7 +107,8 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
         builder, loc, *vector, arguments->getMemRef(*argument, buffer), indices,
         m, n, ends[1], ends[0], builder.getI64IntegerAttr(width),
         /*condition=*/Value(), turn->after, turn->own, turn->counters,
-        turn->indices, /*turns=*/Value(), /*number=*/Value());
+        turn->indices, /*turns=*/Value(), /*number=*/Value(),
+        /*taken=*/UnitAttr(), /*kept=*/UnitAttr());
   };
   int64_t n = dims[0], m = dims[1];
   if (auto order = dyn_cast<hopper::FragmentOrderAttr>(into.getLayout())) {

@@ -130,13 +130,13 @@ static void emitReduceRows(hopper::ReduceAddOp op,
 static void lowerReduceAdd(hopper::ReduceAddOp op,
                            Operands<hopper::ReduceAddOp> in, ThreadBuilder &b) {
   auto emit = [&] {
-    if (op.getTurns())
+    if (op.takesTurn())
       emitTakeTurn(b, op.getTurns(), in.getNumber()[0]);
     if (op.isFragment())
       emitReduceFragment(op, in, b);
     else
       emitReduceRows(op, in, b);
-    if (op.getTurns())
+    if (op.givesTurnBack())
       emitGiveTurnBack(b, op.getTurns());
   };
   if (op.getCondition())

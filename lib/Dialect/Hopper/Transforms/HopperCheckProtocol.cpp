@@ -12,7 +12,8 @@
 //   ping_pong_arrive of a replica -> ping_pong_wait of the next     0, of the
 //   first one 1
 //   hold_turn -> reduce_add       stage(reduce_add) - stage(hold_turn)
-//   reduce_add -> pass_turn       stage(pass_turn) - stage(reduce_add)
+//   reduce_add that gives a turn back -> pass_turn
+//                             stage(pass_turn) - stage(reduce_add)
 //
 // Some partition waits for ever if and only if there is a cycle whose distances
 // sum up to 0 or less. Replicas may pass over blocks that they do not need:
@@ -50,6 +51,7 @@ enum class EventKind {
   PingPongArrive,
   HoldTurn,
   TakeTurn,
+  GiveTurn,
   PassTurn,
   Enter,
   Leave
@@ -113,8 +115,12 @@ static std::optional<EventKind> getKind(Operation *op) {
     return EventKind::HoldTurn;
   if (isa<PassTurnOp>(op))
     return EventKind::PassTurn;
-  if (auto reduce = dyn_cast<ReduceAddOp>(op); reduce && reduce.getTurns())
-    return EventKind::TakeTurn;
+  if (auto reduce = dyn_cast<ReduceAddOp>(op)) {
+    if (reduce.takesTurn())
+      return EventKind::TakeTurn;
+    if (reduce.givesTurnBack())
+      return EventKind::GiveTurn;
+  }
   return std::nullopt;
 }
 
@@ -425,7 +431,8 @@ void Protocol::connect(unsigned passing) {
       copies |= isa<PutOp, PutVectorOp>(event.op);
       gives |= event.kind == EventKind::Put ||
                event.kind == EventKind::HoldTurn ||
-               event.kind == EventKind::TakeTurn;
+               event.kind == EventKind::TakeTurn ||
+               event.kind == EventKind::GiveTurn;
     }
     for (unsigned replica = 0; replica < (copies ? 1 : replicas); ++replica) {
       bool passes = !gives && (passing >> replica & 1);
@@ -449,9 +456,11 @@ void Protocol::connect(unsigned passing) {
       if (isSame && a.kind == EventKind::Release && b.kind == EventKind::Put)
         connect(getStages(a.channel) + b.stage - a.stage);
       bool isOfReplica = isSame && replicaOf[from] == replicaOf[to];
+      auto reduce = dyn_cast<ReduceAddOp>(a.op);
+      bool gives = reduce && reduce.givesTurnBack();
       if (isOfReplica &&
           ((a.kind == EventKind::HoldTurn && b.kind == EventKind::TakeTurn) ||
-           (a.kind == EventKind::TakeTurn && b.kind == EventKind::PassTurn)))
+           (gives && b.kind == EventKind::PassTurn)))
         connect(b.stage - a.stage);
       if (a.kind == EventKind::Enter && b.kind == EventKind::Leave &&
           a.op == b.op)
@@ -482,6 +491,8 @@ static StringRef getText(EventKind kind) {
     return "holds a turn";
   case EventKind::TakeTurn:
     return "waits for a turn to add";
+  case EventKind::GiveTurn:
+    return "gives back a turn";
   case EventKind::PassTurn:
     return "waits for a turn to be given back";
   case EventKind::Enter:

@@ -5,6 +5,7 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_HOPPERINSERTTURNSPASS
@@ -16,14 +17,14 @@ using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
 namespace {
-/// Gives one step that adds in an order its turns, and steps beside it in the
-/// partition that holds them.
+/// Gives additions that have one turn that turn, and the step of the first of
+/// them others beside it, in the partition that holds turns.
 class TurnInserter {
 public:
-  TurnInserter(IRRewriter &rewriter, gpu::GPUFuncOp kernel, ReduceAddOp op,
-               hopper::StepOp adding)
-      : rewriter(rewriter), kernel(kernel), op(op), adding(adding),
-        loc(op.getLoc()) {}
+  TurnInserter(IRRewriter &rewriter, gpu::GPUFuncOp kernel,
+               ArrayRef<ReduceAddOp> ops)
+      : rewriter(rewriter), kernel(kernel), ops(ops), op(ops.front()),
+        adding(cast<hopper::StepOp>(op->getParentOp())), loc(op.getLoc()) {}
 
   void run();
 
@@ -36,6 +37,7 @@ private:
 
   IRRewriter &rewriter;
   gpu::GPUFuncOp kernel;
+  ArrayRef<ReduceAddOp> ops;
   ReduceAddOp op;
   hopper::StepOp adding;
   Location loc;
@@ -154,14 +156,83 @@ void TurnInserter::run() {
   schedule(read, hold, pass);
   rewriter.setInsertionPoint(op);
   Value number = NextUseOp::create(rewriter, loc, turns);
-  rewriter.modifyOpInPlace(op, [&] {
-    op.getAfterMutable().clear();
-    op.getOwnMutable().clear();
-    op.getCountersMutable().clear();
-    op.getCounterIndicesMutable().clear();
-    op.getTurnsMutable().assign(turns);
-    op.getNumberMutable().assign(number);
-  });
+  for (ReduceAddOp one : ops)
+    rewriter.modifyOpInPlace(one, [&] {
+      one.getAfterMutable().clear();
+      one.getOwnMutable().clear();
+      one.getCountersMutable().clear();
+      one.getCounterIndicesMutable().clear();
+      one.getTurnsMutable().assign(turns);
+      if (one == op)
+        one.getNumberMutable().assign(number);
+      one.setTaken(one != op);
+      one.setKept(one != ops.back());
+    });
+}
+
+//===----------------------------------------------------------------------===//
+// Additions of one turn
+//===----------------------------------------------------------------------===//
+
+/// Whether two values are the same, as equal operations compute them. Nobody
+/// writes what they read.
+static bool areEqual(Value a, Value b) {
+  if (a == b)
+    return true;
+  Operation *from = a.getDefiningOp(), *to = b.getDefiningOp();
+  if (!from || !to ||
+      cast<OpResult>(a).getResultNumber() !=
+          cast<OpResult>(b).getResultNumber())
+    return false;
+  bool computes = isPure(from) || hasSingleEffect<MemoryEffects::Read>(from);
+  return computes &&
+         OperationEquivalence::isEquivalentTo(
+             from, to, [](Value x, Value y) { return success(areEqual(x, y)); },
+             nullptr, OperationEquivalence::IgnoreLocations);
+}
+
+static int64_t getStage(ReduceAddOp op) {
+  auto step = cast<hopper::StepOp>(op->getParentOp());
+  auto loop = dyn_cast<PipelinedForOp>(step->getParentOp());
+  return loop ? loop.getPlace(step.getName()).second : 0;
+}
+
+/// Whether a partition may add both in one turn: in one iteration, by the same
+/// CTA, and behind the same one.
+static bool haveOneTurn(ReduceAddOp a, ReduceAddOp b) {
+  auto first = cast<hopper::StepOp>(a->getParentOp()),
+       second = cast<hopper::StepOp>(b->getParentOp());
+  return isa<PipelinedForOp>(first->getParentOp()) &&
+         first->getParentOp() == second->getParentOp() &&
+         first.getPartition() == second.getPartition() &&
+         getStage(a) == getStage(b) && a.getCounters() == b.getCounters() &&
+         areEqual(a.getAfter(), b.getAfter()) &&
+         areEqual(a.getOwn(), b.getOwn());
+}
+
+/// In the order in which they run.
+static SmallVector<SmallVector<ReduceAddOp>> group(ArrayRef<ReduceAddOp> ops) {
+  SmallVector<SmallVector<ReduceAddOp>> groups;
+  for (ReduceAddOp op : ops) {
+    auto *same = llvm::find_if(groups, [&](ArrayRef<ReduceAddOp> group) {
+      return haveOneTurn(group.front(), op);
+    });
+    if (same == groups.end())
+      groups.push_back({op});
+    else
+      same->push_back(op);
+  }
+  for (SmallVector<ReduceAddOp> &group : groups)
+    llvm::sort(group, [](ReduceAddOp a, ReduceAddOp b) {
+      auto first = cast<hopper::StepOp>(a->getParentOp()),
+           second = cast<hopper::StepOp>(b->getParentOp());
+      if (first == second)
+        return a->isBeforeInBlock(b);
+      auto loop = cast<PipelinedForOp>(first->getParentOp());
+      return loop.getPlace(first.getName()).first <
+             loop.getPlace(second.getName()).first;
+    });
+  return groups;
 }
 
 namespace {
@@ -175,14 +246,13 @@ struct HopperInsertTurns
       if (op.getCounters())
         ops.push_back(op);
     });
-    for (ReduceAddOp op : ops) {
-      auto adding = dyn_cast<hopper::StepOp>(op->getParentOp());
-      if (!adding) {
+    for (ReduceAddOp op : ops)
+      if (!isa<hopper::StepOp>(op->getParentOp())) {
         op.emitOpError("expects to be in a step, as it adds in an order");
         return signalPassFailure();
       }
-      TurnInserter(rewriter, kernel, op, adding).run();
-    }
+    for (ArrayRef<ReduceAddOp> one : group(ops))
+      TurnInserter(rewriter, kernel, one).run();
   }
 };
 } // namespace

@@ -69,7 +69,8 @@ def HopperInsertTurnsPass : Pass<"hopper-insert-turns", "::mlir::gpu::GPUFuncOp"
     * `pass_red`, which waits until they have been started, and writes the counter when they are seen by all.
 
     Both compute the place of the counter again. Where the number of the CTA before is read from memory, `read_red` does that, while the turn of the block before is taken: the others are
-    of stage 1 then. Turns of all steps of an iteration are held before the first one is passed on.
+    of stage 1 then. Turns of all steps of an iteration are held before the first one is passed on. Steps of one
+    partition that add behind the same CTA, as those that add parts of the columns, have one turn: the first takes it, and the last gives it back.
 
     Postcondition: no `hopper.reduce_add` with counters is left.
 
