@@ -156,3 +156,50 @@ func.func @window_128(%q: !t) -> !t {
   }
   return %r : !t
 }
+
+// -----
+
+!t = tensor<1x1x?x128xbf16>
+
+// Divisions by a number of a call are products. Where a predicate takes more
+// registers, queries are in shared memory, and the search for KV blocks has more.
+// CHECK:      mlir:[[@LINE+5]]:8: remark: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} registers = 232, {{.*}} q_in_registers
+// CHECK-NEXT: schedule: {{.*}}tile_m = 128, tile_n = 128, {{.*}} registers = 232,
+// CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 128, {{.*}} registers = 224,
+// CHECK-NEXT: last resort: {{.*}}tile_m = 128, tile_n = 64, {{.*}} registers = 216,
+func.func @grid(%q: !t, %columns: index) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) captures(%columns : index) outs(%q : !t)
+      mask(%b, %h, %i, %j, %by) {
+    %x = arith.remui %i, %by : index
+    %y = arith.remui %j, %by : index
+    %same = arith.cmpi eq, %x, %y : index
+    %u = arith.divui %i, %by : index
+    %v = arith.divui %j, %by : index
+    %row = arith.cmpi eq, %u, %v : index
+    %p = arith.ori %same, %row : i1
+    attn.yield %p : i1
+  }
+  return %r : !t
+}
+
+// -----
+
+!t = tensor<1x1x?x128xbf16>
+
+// Those by a number of each key are not.
+// CHECK: for any strides:
+// CHECK-NEXT: last resort: {{.*}}tile_m = 64, tile_n = 16
+func.func @by_keys(%q: !t) -> !t {
+  %r = attn.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+      mask(%b, %h, %i, %j) {
+    %0 = arith.remui %i, %j : index
+    %1 = arith.divui %i, %j : index
+    %2 = arith.remui %1, %j : index
+    %3 = arith.divui %1, %j : index
+    %same = arith.cmpi eq, %0, %2 : index
+    %less = arith.cmpi ult, %3, %1 : index
+    %p = arith.ori %same, %less : i1
+    attn.yield %p : i1
+  }
+  return %r : !t
+}
