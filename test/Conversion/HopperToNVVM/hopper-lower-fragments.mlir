@@ -78,9 +78,11 @@
 // CHECK: %[[CHUNK64:.*]] = arith.extui %[[CHUNK]]
 // CHECK: %[[B:.*]] = arith.addi %[[B0]], %[[CHUNK64]]
 // Steps are 16 rows of 128 bytes.
-// CHECK: add.s64 b, $32, 0; add.s64 a, $33, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{[^;]*}}, a, b, p, 1, 1, 1, 1;
-// CHECK-SAME: add.s64 b, $32, 128; add.s64 a, $33, 128; wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{[^;]*}}, a, b, p, 1, 1, 1, 1; wgmma.commit_group.sync.aligned; }"
-// CHECK-SAME: %[[B]], %[[A0]] :
+// CHECK: %[[B1:.*]] = arith.addi %[[B]], %c128_i64
+// CHECK: %[[A1:.*]] = arith.addi %[[A0]], %c128_i64
+// CHECK: m64n64k16.f32.bf16.bf16 {{.*}}, $33, $32, p, 1, 1, 1, 1;
+// CHECK-SAME: m64n64k16.f32.bf16.bf16 {{.*}}, $35, $34, p, 1, 1, 1, 1; wgmma.commit_group.sync.aligned; }"
+// CHECK-SAME: %[[B]], %[[A0]], %[[B1]], %[[A1]] :
 // CHECK: %[[ROWS:.*]] = arith.muli %[[WG]], %c128_i32
 // CHECK: %[[ROWS64:.*]] = arith.extui %[[ROWS]]
 // CHECK: %[[B2:.*]] = arith.addi %[[B0]], %[[ROWS64]]

@@ -26,9 +26,10 @@
 // CHECK: %[[ROWS32:.*]] = arith.muli %[[WG]], %c512_i32
 // CHECK: %[[ROWS:.*]] = arith.extui %[[ROWS32]]
 // CHECK: %[[Q:.*]] = arith.addi %[[Q0]], %[[ROWS]]
-// The offsets of steps are added in the text.
+// CHECK: %[[K1:.*]] = arith.addi %[[K]], %c2_i64
+// CHECK: %[[Q1:.*]] = arith.addi %[[Q]], %c2_i64
 // CHECK: %[[S:.*]] = llvm.inline_asm has_side_effects
-// CHECK-SAME: "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, 0, 0; wgmma.fence.sync.aligned; add.s64 b, $8, 0; add.s64 a, $9, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, a, b, p, 1, 1, 0, 0; setp.eq.b32 p, 0, 0; add.s64 b, $8, 2; add.s64 a, $9, 2; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, a, b, p, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; }", "=f,=f,=f,=f,=f,=f,=f,=f,l,l" %[[K]], %[[Q]] :
+// CHECK-SAME: "{ .reg .pred p; setp.ne.b32 p, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, $9, $8, p, 1, 1, 0, 0; setp.eq.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, $11, $10, p, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; }", "=f,=f,=f,=f,=f,=f,=f,=f,l,l,l,l" %[[K]], %[[Q]], %[[K1]], %[[Q1]] :
 
 // What a wait returns is tied to what was pending.
 // CHECK-COUNT-8: llvm.extractvalue %[[S]]
@@ -39,7 +40,7 @@
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ff2bf16x2.rn"
 // CHECK: %[[V:.*]] = arith.addi %[[V0]], %[[STAGE]]
 // CHECK: llvm.inline_asm has_side_effects
-// CHECK-SAME: "{ .reg .pred p; .reg .b64 a, b; setp.eq.b32 p, 0, 0; wgmma.fence.sync.aligned; add.s64 b, $12, 0; wgmma.mma_async.sync.aligned.m64n24k16.f32.bf16.bf16 {{.*}}, {$13,$14,$15,$16}, b, p, 1, 1, 1; wgmma.commit_group.sync.aligned; }"
+// CHECK-SAME: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n24k16.f32.bf16.bf16 {{.*}}, {$13,$14,$15,$16}, $12, p, 1, 1, 1; wgmma.commit_group.sync.aligned; }"
 // CHECK-SAME: l,r,r,r,r,0,1,2,3,4,5,6,7,8,9,10,11" %[[V]],
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 
@@ -48,19 +49,32 @@
 // The last step has 8 columns. The registers of the others have been written
 // before the fence.
 // CHECK: %[[ZERO:.*]] = llvm.inline_asm has_side_effects asm_dialect = att "mov.b32 $0, 0;", "=r"
-// CHECK: "{ .reg .pred p; .reg .b64 a, b; setp.eq.b32 p, 0, 0; wgmma.fence.sync.aligned; add.s64 b, $8, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$9,$10,$11,$12}, b, p, 1, 1, 0; add.s64 b, $8, 2; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$13,$14,$15,$16}, b, p, 1, 1, 0; wgmma.commit_group.sync.aligned; }"
-// CHECK-SAME: "=f,=f,=f,=f,=f,=f,=f,=f,l,r,r,r,r,r,r,r,r,0,1,2,3,4,5,6,7" %{{.*}}, %[[ZERO]], %[[ZERO]],
+// CHECK: "{ .reg .pred p; setp.eq.b32 p, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$9,$10,$11,$12}, $8, p, 1, 1, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0,$1,$2,$3,$4,$5,$6,$7}, {$14,$15,$16,$17}, $13, p, 1, 1, 0; wgmma.commit_group.sync.aligned; }"
+// CHECK-SAME: "=f,=f,=f,=f,=f,=f,=f,=f,l,r,r,r,r,l,r,r,r,r,0,1,2,3,4,5,6,7" %{{.*}}, %[[ZERO]], %[[ZERO]],
 // CHECK-NOT: wgmma.mma_async
 
 // The fifth step of 80 columns is in the second chunk, which is all rows of a
 // tile further: 16 of the keys and 128 of the queries.
 // CHECK: llvm.func @chunks
+// CHECK: %[[K4:.*]] = arith.addi %{{.*}}, %c128_i64
+// CHECK: %[[Q4:.*]] = arith.addi %{{.*}}, %c1024_i64
 // CHECK: llvm.inline_asm
-// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
-// CHECK-SAME: add.s64 b, $8, 128; add.s64 a, $9, 1024; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
-// CHECK-SAME: wgmma.commit_group.sync.aligned; }"
+// CHECK-COUNT-5: wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16
+// CHECK-SAME: wgmma.commit_group.sync.aligned; }", {{.*}} %[[K4]], %[[Q4]] :
 // CHECK-NOT: wgmma.mma_async
 // CHECK: llvm.return
+
+// Of more than eight steps the offsets are added in the text.
+// CHECK: llvm.func @long
+// CHECK: "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, 0, 0; wgmma.fence.sync.aligned; add.s64 b, $8, 0; add.s64 a, $9, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0,$1,$2,$3,$4,$5,$6,$7}, a, b, p, 1, 1, 0, 0; setp.eq.b32 p, 0, 0; add.s64 b, $8, 2; add.s64 a, $9, 2; wgmma.mma_async
+// CHECK-COUNT-6: wgmma.mma_async
+// CHECK-SAME: add.s64 b, $8, 256; add.s64 a, $9, 2048; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0,$1,$2,$3,$4,$5,$6,$7}, a, b, p, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; }", "=f,=f,=f,=f,=f,=f,=f,=f,l,l" %
+// CHECK-NOT: wgmma.mma_async
+// CHECK: llvm.return
+
+// So are those of a loop of more products than a forward pass has.
+// CHECK: llvm.func @many
+// CHECK-COUNT-4: "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, 0, 0; wgmma.fence.sync.aligned; add.s64 b, $8, 0; add.s64 a, $9, 0; wgmma.mma_async
 gpu.module @m {
   gpu.func @products(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
     %qs = hopper.create_channel : !hopper.channel<1x128x24xbf16>
@@ -96,6 +110,49 @@ gpu.module @wide {
       %k = hopper.get %ks[%n] : !hopper.channel<1x16x80xf16> -> !hopper.tile<16x80xf16>
       %s = hopper.mma %rows, %k : !hopper.tile<64x80xf16, of 128>, !hopper.tile<16x80xf16> -> !hopper.pending<vector<16x64xf32>>
       %v = hopper.wait %s in_flight 0 : !hopper.pending<vector<16x64xf32>>
+    }
+    gpu.return
+  }
+}
+
+gpu.module @longer {
+  gpu.func @long(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 128, tile_n = 16, registers = 240>} {
+    %qs = hopper.create_channel : !hopper.channel<1x128x144xf16>
+    %ks = hopper.create_channel : !hopper.channel<1x16x144xf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute replicas(2) registers(240) {
+      %wg = hopper.warpgroup_id
+      %q = hopper.get %qs[%n] : !hopper.channel<1x128x144xf16> -> !hopper.tile<128x144xf16>
+      %rows = hopper.rows %q[%wg] : !hopper.tile<128x144xf16> -> !hopper.tile<64x144xf16, of 128>
+      %k = hopper.get %ks[%n] : !hopper.channel<1x16x144xf16> -> !hopper.tile<16x144xf16>
+      %s = hopper.mma %rows, %k : !hopper.tile<64x144xf16, of 128>, !hopper.tile<16x144xf16> -> !hopper.pending<vector<16x64xf32>>
+      %v = hopper.wait %s in_flight 0 : !hopper.pending<vector<16x64xf32>>
+    }
+    gpu.return
+  }
+}
+
+gpu.module @products_of_gradients {
+  gpu.func @many(%n: i32 {hopper.operand = 0 : i64}) kernel attributes {hopper.schedule = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 240>} {
+    %qs = hopper.create_channel : !hopper.channel<1x64x16xf16>
+    %ks = hopper.create_channel : !hopper.channel<1x16x16xf16>
+    hopper.warp_specialize partition @load threads(1) {
+    } partition @compute registers(240) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c9 = arith.constant 9 : index
+      %q = hopper.get %qs[%n] : !hopper.channel<1x64x16xf16> -> !hopper.tile<64x16xf16>
+      %k = hopper.get %ks[%n] : !hopper.channel<1x16x16xf16> -> !hopper.tile<16x16xf16>
+      scf.for %i = %c0 to %c9 step %c1 {
+        %0 = hopper.mma %q, %k : !hopper.tile<64x16xf16>, !hopper.tile<16x16xf16> -> !hopper.pending<vector<16x64xf32>>
+        %1 = hopper.mma %q, %k : !hopper.tile<64x16xf16>, !hopper.tile<16x16xf16> -> !hopper.pending<vector<16x64xf32>>
+        %2 = hopper.mma %q, %k : !hopper.tile<64x16xf16>, !hopper.tile<16x16xf16> -> !hopper.pending<vector<16x64xf32>>
+        %3 = hopper.mma %q, %k : !hopper.tile<64x16xf16>, !hopper.tile<16x16xf16> -> !hopper.pending<vector<16x64xf32>>
+        %4 = hopper.wait %0 in_flight 0 : !hopper.pending<vector<16x64xf32>>
+        %5 = hopper.wait %1 in_flight 0 : !hopper.pending<vector<16x64xf32>>
+        %6 = hopper.wait %2 in_flight 0 : !hopper.pending<vector<16x64xf32>>
+        %7 = hopper.wait %3 in_flight 0 : !hopper.pending<vector<16x64xf32>>
+      }
     }
     gpu.return
   }

@@ -56,6 +56,10 @@ static Value getDescriptor(ThreadBuilder &b, TileView tile,
   return result;
 }
 
+/// Of so many steps each descriptor may be an operand of the text. The others
+/// are sums in it: all operands are there at its start, in registers.
+static constexpr int64_t kMostStepsOfOperands = 8;
+
 static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
                          ThreadBuilder &b) {
   hopper::TileType rhs = op.getRhs().getType();
@@ -116,31 +120,42 @@ static Elements lowerMma(hopper::MmaOp op, Operands<hopper::MmaOp> in,
     constraint << "," << kind;
     return numAcc + static_cast<int64_t>(operands.size()) - 1;
   };
-  os << "{ .reg .pred p; .reg .b64 a, b; setp." << (acc.empty() ? "ne" : "eq")
+  // A sum in the text takes longer than an operand of a loop that is computed
+  // in front of it.
+  bool addsInText = b.kernel.hasManyProducts || numSteps > kMostStepsOfOperands;
+  os << "{ .reg .pred p; " << (addsInText ? ".reg .b64 a, b; " : "") << "setp."
+     << (acc.empty() ? "ne" : "eq")
      << ".b32 p, 0, 0; wgmma.fence.sync.aligned; ";
-  // The offsets of steps are added in the text: all operands of a text are
-  // there at its start, each in a uniform register.
-  int64_t right = add(rhsDescriptor, "l");
-  int64_t left = lhsTile ? add(lhsDescriptor, "l") : 0;
-  auto addDescriptor = [&](StringRef name, int64_t operand, int64_t bytes) {
-    os << "add.s64 " << name << ", $" << operand << ", " << (bytes >> 4)
-       << "; ";
+  int64_t right = 0, left = 0;
+  if (addsInText) {
+    right = add(rhsDescriptor, "l");
+    left = lhsTile ? add(lhsDescriptor, "l") : 0;
+  }
+  // What the text calls the descriptor of a step.
+  auto addStep = [&](StringRef name, int64_t first, Value descriptor,
+                     int64_t bytes) -> std::string {
+    if (!addsInText)
+      return "$" +
+             std::to_string(add(b.addOffset(descriptor, bytes >> 4), "l"));
+    os << "add.s64 " << name << ", $" << first << ", " << (bytes >> 4) << "; ";
+    return name.str();
   };
   for (int64_t step = 0; step < numSteps; ++step) {
-    addDescriptor("b", right,
-                  getOffset(step, rhs.getParentRows(), isTransposed));
-    if (lhsTile)
-      addDescriptor("a", left,
-                    getOffset(step, lhsTile.getParentRows(), isLhsTransposed));
-    os << instruction << getList(0, numAcc) << ", ";
+    std::string rhsStep =
+        addStep("b", right, rhsDescriptor,
+                getOffset(step, rhs.getParentRows(), isTransposed));
+    std::string lhsStep;
     if (lhsTile) {
-      os << "a";
+      lhsStep =
+          addStep("a", left, lhsDescriptor,
+                  getOffset(step, lhsTile.getParentRows(), isLhsTransposed));
     } else {
-      os << getList(numAcc + static_cast<int64_t>(operands.size()), 4);
+      lhsStep = getList(numAcc + static_cast<int64_t>(operands.size()), 4);
       for (int64_t e = 0; e < 4; ++e)
         add(lhs[4 * step + e], "r");
     }
-    os << ", b, p, 1, 1, ";
+    os << instruction << getList(0, numAcc) << ", " << lhsStep << ", "
+       << rhsStep << ", p, 1, 1, ";
     if (lhsTile)
       os << (isLhsTransposed ? 1 : 0) << ", ";
     os << (isTransposed ? 1 : 0) << "; ";

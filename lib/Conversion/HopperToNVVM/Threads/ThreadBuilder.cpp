@@ -2,9 +2,28 @@
 
 #include "ThreadBuilder.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// Scores, a bias of them, and results.
+static constexpr int64_t kProductsOfForward = 3;
+
+static bool hasLoopOfManyProducts(LLVM::LLVMFuncOp function) {
+  DenseMap<Operation *, int64_t> counts;
+  WalkResult result = function.walk([&](hopper::MmaOp product) {
+    auto loop = product->getParentOfType<LoopLikeOpInterface>();
+    return loop && ++counts[loop] > kProductsOfForward ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+Kernel::Kernel(LLVM::LLVMFuncOp function, bool accurateTanh)
+    : function(function), ranges(function),
+      hasManyProducts(hasLoopOfManyProducts(function)),
+      accurateTanh(accurateTanh) {}
 
 Thread &Kernel::getThread(Operation *op) {
   for (Region *region = op->getParentRegion(); region;

@@ -165,8 +165,7 @@ struct Thread {
 
 /// What is known of a kernel while its operations are lowered.
 struct Kernel {
-  Kernel(LLVM::LLVMFuncOp function, bool accurateTanh)
-      : function(function), ranges(function), accurateTanh(accurateTanh) {}
+  Kernel(LLVM::LLVMFuncOp function, bool accurateTanh);
 
   /// The thread that runs an operation.
   Thread &getThread(Operation *op);
@@ -177,6 +176,9 @@ struct Kernel {
   int64_t numThreads = 0;
   SharedLayout shared;
   IndexRanges ranges;
+  /// Whether a loop has more products than a forward pass, whose descriptors
+  /// there are too few uniform registers for.
+  bool hasManyProducts;
   ThreadFacts facts;
   /// Outside of partitions, and in each region of `specialize`.
   Thread all;
