@@ -384,9 +384,9 @@ func.func @sink(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<2x4x?x
 // CHECK-NEXT:   %[[C3:.*]] = arith.constant 3 : index
 // CHECK-NEXT:   %[[M1:.*]] = arith.constant -1 : index
 // CHECK-NEXT:   %[[V0:.*]] = arith.addi %[[I1]], %[[M1]] : index
-// CHECK-NEXT:   %[[V1:.*]] = arith.floordivsi %[[V0]], %[[C3]] : index
+// CHECK-NEXT:   %[[V1:.*]] = arith.divui %[[V0]], %[[C3]] : index
 // CHECK-NEXT:   %[[V2:.*]] = arith.addi %[[V1]], %[[C1]] : index
-// CHECK-NEXT:   %[[V3:.*]] = arith.floordivsi %[[I0]], %[[C3]] : index
+// CHECK-NEXT:   %[[V3:.*]] = arith.divui %[[I0]], %[[C3]] : index
 // CHECK-NEXT:   %[[V4:.*]] = arith.addi %[[V3]], %[[C1]] : index
 // CHECK-NEXT:   %[[V5:.*]] = arith.minsi %[[V2]], %[[SKV]] : index
 // CHECK-NEXT:   %[[V6:.*]] = arith.minsi %[[V4]], %[[SKV]] : index

@@ -325,3 +325,28 @@ func.func @everywhere(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>) -> tensor<
       }
   return %r#0 : tensor<2x4x?x8xf32>
 }
+
+// -----
+
+// A number of any size, divided and rounded up, may have either sign.
+
+// CHECK-LABEL: func @ceil_of_any
+// CHECK:      mask(
+// CHECK:        arith.ceildivsi
+// CHECK:      tiles(
+// CHECK:        attn.range_over
+func.func @ceil_of_any(%q: tensor<2x4x?x8xf32>, %m: tensor<2x4x?xf32>, %w: index) -> tensor<2x4x?x8xf32> {
+  %r:3 = attn.online_attention scale 1.0
+      ins(%q, %q, %q : tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>, tensor<2x4x?x8xf32>)
+      captures(%w : index)
+      outs(%q, %m, %m : tensor<2x4x?x8xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      mask(%b, %h, %i, %j, %n) {
+        %c2 = arith.constant 2 : index
+        %d = arith.subi %j, %i : index
+        %x = arith.xori %n, %d : index
+        %c = arith.ceildivsi %x, %c2 : index
+        %p = arith.cmpi sle, %c, %j : index
+        attn.yield %p : i1
+      }
+  return %r#0 : tensor<2x4x?x8xf32>
+}

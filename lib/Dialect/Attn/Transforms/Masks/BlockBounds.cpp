@@ -9,14 +9,14 @@ using Kind = MaskNode::Kind;
 
 BlockBoundsBuilder::BlockBoundsBuilder(OpBuilder &builder, Location loc,
                                        const MaskBounds &mask)
-    : builder(builder), loc(loc), mask(mask) {
+    : builder(builder), loc(loc), mask(mask), arith(builder, loc) {
   Block::BlockArgListType arguments =
       builder.getInsertionBlock()->getArguments();
   const MaskValues &values = mask.getValues();
   Region &region = values.getRegion();
-  firstRow = track(arguments[2], 0, kMaxLength - 1);
-  endRow = track(arguments[3], 1, kMaxLength);
-  length = track(arguments[4], 0, kMaxLength);
+  firstRow = arith.track(arguments[2], 0, kMaxLength - 1);
+  endRow = arith.track(arguments[3], 1, kMaxLength);
+  length = arith.track(arguments[4], 0, kMaxLength);
   for (IRMapping &mapping : mappings) {
     mapping.map(region.getArguments().take_front(2), arguments.take_front(2));
     mapping.map(region.getArguments().drop_front(kNumMaskArgs),
@@ -24,7 +24,7 @@ BlockBoundsBuilder::BlockBoundsBuilder(OpBuilder &builder, Location loc,
   }
   for (auto [from, to] :
        llvm::zip(region.getArguments().take_front(2), arguments.take_front(2)))
-    ranges.try_emplace(to, values.getRange(from));
+    arith.track(to, values.getRange(from));
   mappings[First].map(values.getQueryIndex(), firstRow);
 }
 
@@ -32,7 +32,7 @@ std::optional<std::array<Value, 4>> BlockBoundsBuilder::build() {
   Bounds bounds = visit(mask.getRoot());
   if (bounds.possible.isAll() && bounds.full.isEmpty)
     return std::nullopt;
-  Value zero = constant(0);
+  Value zero = arith.constant(0);
   if (bounds.possible.isEmpty)
     return std::array<Value, 4>{zero, zero, zero, zero};
 
@@ -40,7 +40,7 @@ std::optional<std::array<Value, 4>> BlockBoundsBuilder::build() {
   Value hi = possibleHi ? clamp(possibleHi) : length;
   Value lo = zero;
   if (bounds.possible.lo)
-    lo = minimum(maximum(bounds.possible.lo, zero), hi);
+    lo = arith.minimum(arith.maximum(bounds.possible.lo, zero), hi);
   if (bounds.full.isEmpty)
     return std::array<Value, 4>{lo, lo, lo, hi};
 
@@ -48,12 +48,12 @@ std::optional<std::array<Value, 4>> BlockBoundsBuilder::build() {
   // construction, and full.lo at least lo unless both came about differently.
   Value fullLo = lo;
   if (bounds.full.lo) {
-    fullLo = maximum(bounds.full.lo, bounds.isOrdered ? zero : lo);
-    fullLo = minimum(fullLo, hi);
+    fullLo = arith.maximum(bounds.full.lo, bounds.isOrdered ? zero : lo);
+    fullLo = arith.minimum(fullLo, hi);
   }
   Value fullHi = getGuardedHi(bounds.full);
   fullHi = fullHi ? clamp(fullHi) : length;
-  fullHi = maximum(fullLo, fullHi);
+  fullHi = arith.maximum(fullLo, fullHi);
   return std::array<Value, 4>{lo, fullLo, fullHi, hi};
 }
 
@@ -74,7 +74,7 @@ BlockBoundsBuilder::Bounds BlockBoundsBuilder::visit(const MaskNode &node) {
     Interval interval;
     interval.guard = evaluate(node.condition, Any);
     if (node.negated)
-      interval.guard = negate(interval.guard);
+      interval.guard = arith.negate(interval.guard);
     return {interval, interval};
   }
   case Kind::Compare:
@@ -124,14 +124,16 @@ BlockBoundsBuilder::boundCompare(const LinearForm &form, bool most) {
   } else if (key > 0) {
     // j >= -rest / key.
     Value sum = buildSum(rest, /*factor=*/-1, /*largest=*/!most);
-    interval.lo = divide(sum, key, /*roundUp=*/true);
+    interval.lo = arith.divide(sum, key, RangedArith::Rounding::Up);
   } else if (key == -1) {
     // j < rest + 1.
     rest.addConstant(1);
     interval.hi = buildSum(rest, /*factor=*/1, /*largest=*/most);
   } else {
     Value sum = buildSum(rest, /*factor=*/1, /*largest=*/most);
-    interval.hi = add(divide(sum, -key, /*roundUp=*/false), constant(1));
+    interval.hi =
+        arith.add(arith.divide(sum, -key, RangedArith::Rounding::Down),
+                  arith.constant(1));
   }
   return interval;
 }
@@ -143,12 +145,12 @@ BlockBoundsBuilder::boundCompare(const LinearForm &form, bool most) {
 Value BlockBoundsBuilder::getGuardedHi(const Interval &interval) {
   if (!interval.guard)
     return interval.hi;
-  return select(interval.guard, interval.hi ? interval.hi : length,
-                constant(0));
+  return arith.select(interval.guard, interval.hi ? interval.hi : length,
+                      arith.constant(0));
 }
 
 Value BlockBoundsBuilder::clamp(Value value) {
-  return minimum(maximum(value, constant(0)), length);
+  return arith.minimum(arith.maximum(value, arith.constant(0)), length);
 }
 
 BlockBoundsBuilder::Interval BlockBoundsBuilder::intersect(const Interval &a,
@@ -156,11 +158,11 @@ BlockBoundsBuilder::Interval BlockBoundsBuilder::intersect(const Interval &a,
   if (a.isEmpty || b.isEmpty)
     return Interval::empty();
   Interval result;
-  result.guard = a.guard && b.guard ? both(a.guard, b.guard)
+  result.guard = a.guard && b.guard ? arith.both(a.guard, b.guard)
                  : a.guard          ? a.guard
                                     : b.guard;
-  result.lo = a.lo && b.lo ? maximum(a.lo, b.lo) : a.lo ? a.lo : b.lo;
-  result.hi = a.hi && b.hi ? minimum(a.hi, b.hi) : a.hi ? a.hi : b.hi;
+  result.lo = a.lo && b.lo ? arith.maximum(a.lo, b.lo) : a.lo ? a.lo : b.lo;
+  result.hi = a.hi && b.hi ? arith.minimum(a.hi, b.hi) : a.hi ? a.hi : b.hi;
   return result;
 }
 
@@ -176,16 +178,16 @@ BlockBoundsBuilder::Interval BlockBoundsBuilder::hull(const Interval &a,
   auto guardedLo = [&](const Interval &interval) {
     if (!interval.guard)
       return interval.lo;
-    return select(interval.guard, interval.lo ? interval.lo : constant(0),
-                  length);
+    return arith.select(interval.guard,
+                        interval.lo ? interval.lo : arith.constant(0), length);
   };
   bool startsAtZero =
       (!a.lo && !b.lo) || (!a.lo && !a.guard) || (!b.lo && !b.guard);
   if (!startsAtZero)
-    result.lo = minimum(guardedLo(a), guardedLo(b));
+    result.lo = arith.minimum(guardedLo(a), guardedLo(b));
   bool endsAtLength = (!a.hi && !a.guard) || (!b.hi && !b.guard);
   if (!endsAtLength)
-    result.hi = maximum(getGuardedHi(a), getGuardedHi(b));
+    result.hi = arith.maximum(getGuardedHi(a), getGuardedHi(b));
   return result;
 }
 
@@ -199,16 +201,16 @@ BlockBoundsBuilder::Interval BlockBoundsBuilder::unite(const Interval &a,
     return Interval();
   Interval result;
   if (!a.lo && !b.lo) {
-    result.hi = maximum(getGuardedHi(a), getGuardedHi(b));
+    result.hi = arith.maximum(getGuardedHi(a), getGuardedHi(b));
     return result;
   }
   if (!a.hi && !b.hi && !a.guard && !b.guard) {
-    result.lo = minimum(a.lo, b.lo);
+    result.lo = arith.minimum(a.lo, b.lo);
     return result;
   }
 
   auto clampLo = [&](const Interval &interval) {
-    return interval.lo ? clamp(interval.lo) : constant(0);
+    return interval.lo ? clamp(interval.lo) : arith.constant(0);
   };
   auto clampHi = [&](const Interval &interval) {
     Value hi = getGuardedHi(interval);
@@ -221,16 +223,18 @@ BlockBoundsBuilder::Interval BlockBoundsBuilder::unite(const Interval &a,
   bool aEnds = a.hi || a.guard, bEnds = b.hi || b.guard;
   Value touch;
   if (a.lo && bEnds)
-    touch = compare(arith::CmpIPredicate::sle, aLo, bHi);
+    touch = arith.compare(arith::CmpIPredicate::sle, aLo, bHi);
   if (b.lo && aEnds) {
-    Value second = compare(arith::CmpIPredicate::sle, bLo, aHi);
-    touch = touch ? both(touch, second) : second;
+    Value second = arith.compare(arith::CmpIPredicate::sle, bLo, aHi);
+    touch = touch ? arith.both(touch, second) : second;
   }
-  Value longer = compare(arith::CmpIPredicate::sge, subtract(aHi, aLo),
-                         subtract(bHi, bLo));
-  Value hullHi = aEnds && bEnds ? maximum(aHi, bHi) : length;
-  result.lo = select(touch, minimum(aLo, bLo), select(longer, aLo, bLo));
-  result.hi = select(touch, hullHi, select(longer, aHi, bHi));
+  Value longer =
+      arith.compare(arith::CmpIPredicate::sge, arith.subtract(aHi, aLo),
+                    arith.subtract(bHi, bLo));
+  Value hullHi = aEnds && bEnds ? arith.maximum(aHi, bHi) : length;
+  result.lo = arith.select(touch, arith.minimum(aLo, bLo),
+                           arith.select(longer, aLo, bLo));
+  result.hi = arith.select(touch, hullHi, arith.select(longer, aHi, bHi));
   return result;
 }
 
@@ -241,21 +245,21 @@ BlockBoundsBuilder::Interval BlockBoundsBuilder::choose(Value condition,
     return Interval::empty();
   if (yes.isEmpty || no.isEmpty) {
     Interval result = yes.isEmpty ? no : yes;
-    Value guard = yes.isEmpty ? negate(condition) : condition;
-    result.guard = result.guard ? both(guard, result.guard) : guard;
+    Value guard = yes.isEmpty ? arith.negate(condition) : condition;
+    result.guard = result.guard ? arith.both(guard, result.guard) : guard;
     return result;
   }
   Interval result;
   if (yes.lo || no.lo)
-    result.lo = select(condition, yes.lo ? yes.lo : constant(0),
-                       no.lo ? no.lo : constant(0));
+    result.lo = arith.select(condition, yes.lo ? yes.lo : arith.constant(0),
+                             no.lo ? no.lo : arith.constant(0));
   if (yes.hi || no.hi)
-    result.hi =
-        select(condition, yes.hi ? yes.hi : length, no.hi ? no.hi : length);
+    result.hi = arith.select(condition, yes.hi ? yes.hi : length,
+                             no.hi ? no.hi : length);
   if (yes.guard || no.guard) {
-    Value isTrue = arith::ConstantIntOp::create(builder, loc, 1, 1);
-    result.guard = select(condition, yes.guard ? yes.guard : isTrue,
-                          no.guard ? no.guard : isTrue);
+    Value isTrue = arith.boolean(true);
+    result.guard = arith.select(condition, yes.guard ? yes.guard : isTrue,
+                                no.guard ? no.guard : isTrue);
   }
   return result;
 }
@@ -301,7 +305,8 @@ Value BlockBoundsBuilder::buildSum(ArrayRef<Term> terms, int64_t number) {
     return terms[0].value;
   SmallVector<Term> bounded, unbounded;
   for (Term term : terms)
-    (isBounded(getRange(term.value)) ? bounded : unbounded).push_back(term);
+    (isBounded(arith.getRange(term.value)) ? bounded : unbounded)
+        .push_back(term);
   Value sum;
   auto addTerm = [&](Term term) {
     if (!sum) {
@@ -309,7 +314,8 @@ Value BlockBoundsBuilder::buildSum(ArrayRef<Term> terms, int64_t number) {
       return;
     }
     Value product = multiply(term.value, std::abs(term.coefficient));
-    sum = term.coefficient > 0 ? add(sum, product) : subtract(sum, product);
+    sum = term.coefficient > 0 ? arith.add(sum, product)
+                               : arith.subtract(sum, product);
   };
   // Positive terms first, so that there is a sum to subtract from.
   for (bool isPositive : {true, false})
@@ -317,7 +323,7 @@ Value BlockBoundsBuilder::buildSum(ArrayRef<Term> terms, int64_t number) {
       if (isPositive == (term.coefficient > 0))
         addTerm(term);
   if (number != 0 || !sum)
-    sum = sum ? add(sum, constant(number)) : constant(number);
+    sum = sum ? arith.add(sum, arith.constant(number)) : arith.constant(number);
   for (Term term : unbounded) {
     term.value = limitTerm(term, sum, /*isAlone=*/unbounded.size() == 1);
     addTerm(term);
@@ -325,15 +331,23 @@ Value BlockBoundsBuilder::buildSum(ArrayRef<Term> terms, int64_t number) {
   return sum;
 }
 
+Value BlockBoundsBuilder::multiply(Value value, int64_t factor) {
+  if (factor == 1)
+    return value;
+  if (factor == -1)
+    return arith.subtract(arith.constant(0), value);
+  return arith.multiply(value, arith.constant(factor));
+}
+
 Value BlockBoundsBuilder::limitTerm(Term term, Value rest, bool isAlone) {
   if (!isAlone || std::abs(term.coefficient) != 1)
-    return track(minimum(maximum(term.value, constant(-kLargeInteger)),
-                         constant(kLargeInteger)),
-                 -kLargeInteger, kLargeInteger);
+    return arith.minimum(
+        arith.maximum(term.value, arith.constant(-kLargeInteger)),
+        arith.constant(kLargeInteger));
   // The analysis bounds the rest by kLargeInteger, so that an integer beyond
   // 2^62 settles the comparison, whatever the rest is.
   constexpr int64_t limit = int64_t(1) << 62;
-  ConstantIntRanges range = getRange(rest);
+  ConstantIntRanges range = arith.getRange(rest);
   bool canExceed = range.smax().isStrictlyPositive();
   bool canFallBelow = range.smin().isNegative();
   if (term.coefficient < 0) {
@@ -343,9 +357,9 @@ Value BlockBoundsBuilder::limitTerm(Term term, Value rest, bool isAlone) {
   }
   Value value = term.value;
   if (canFallBelow)
-    value = maximum(value, constant(-limit));
+    value = arith.maximum(value, arith.constant(-limit));
   if (canExceed)
-    value = minimum(value, constant(limit));
+    value = arith.minimum(value, arith.constant(limit));
   return value;
 }
 
@@ -368,7 +382,7 @@ Value BlockBoundsBuilder::buildIsNonNegative(const LinearForm &form,
   }
   Value lhs = buildSum(positive, std::max<int64_t>(number, 0));
   Value rhs = buildSum(negative, std::max<int64_t>(-number, 0));
-  return compare(predicate, lhs, rhs);
+  return arith.compare(predicate, lhs, rhs);
 }
 
 //===----------------------------------------------------------------------===//
@@ -377,7 +391,7 @@ Value BlockBoundsBuilder::buildIsNonNegative(const LinearForm &form,
 
 Value BlockBoundsBuilder::evaluate(Value value, Row row) {
   if (row == Last && !lastRow) {
-    lastRow = subtract(endRow, constant(1));
+    lastRow = arith.subtract(endRow, arith.constant(1));
     mappings[Last].map(mask.getValues().getQueryIndex(), lastRow);
   }
   if (!mappings[row].contains(value))
@@ -386,10 +400,9 @@ Value BlockBoundsBuilder::evaluate(Value value, Row row) {
   Type type = result.getType();
   if (type.isIndex() || type.isInteger(1))
     return result;
-  ConstantIntRanges range = mask.getValues().getRange(value);
   Value cast =
       arith::IndexCastOp::create(builder, loc, builder.getIndexType(), result);
-  return track(cast, range.smin().getSExtValue(), range.smax().getSExtValue());
+  return arith.track(cast, mask.getValues().getRange(value));
 }
 
 void BlockBoundsBuilder::cloneSlice(Value value, Row row) {
@@ -410,7 +423,7 @@ void BlockBoundsBuilder::cloneSlice(Value value, Row row) {
     for (auto [from, to] : llvm::zip(op->getResults(), clone->getResults())) {
       mappings[row].map(from, to);
       if (from.getType().isIntOrIndex())
-        ranges.try_emplace(to, values.getRange(from));
+        arith.track(to, values.getRange(from));
       // A uniform value is the same in all rows.
       if (values.isUniform(from))
         for (IRMapping &each : mappings)

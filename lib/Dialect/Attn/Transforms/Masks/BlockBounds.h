@@ -3,8 +3,8 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_MASKS_BLOCKBOUNDS_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_MASKS_BLOCKBOUNDS_H
 
+#include "RangedArith.h"
 #include "attn/Analysis/MaskBounds.h"
-#include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include <array>
 
@@ -84,31 +84,17 @@ private:
   Value evaluate(Value value, Row row);
   void cloneSlice(Value value, Row row);
 
-  // Builders that fold what ranges tell.
-  Value constant(int64_t value);
-  Value add(Value a, Value b);
-  Value subtract(Value a, Value b);
-  Value multiply(Value a, int64_t factor);
-  Value divide(Value a, int64_t divisor, bool roundUp);
-  Value minimum(Value a, Value b);
-  Value maximum(Value a, Value b);
-  Value select(Value condition, Value yes, Value no);
-  Value compare(arith::CmpIPredicate predicate, Value a, Value b);
-  Value both(Value a, Value b);
-  Value negate(Value condition);
+  /// `value` times a constant.
+  Value multiply(Value value, int64_t factor);
   /// Limits a sum's term, where `rest` is what it is added to.
   Value limitTerm(Term term, Value rest, bool isAlone);
-
-  ConstantIntRanges getRange(Value value) const;
-  Value track(Value value);
-  Value track(Value value, int64_t min, int64_t max);
 
   OpBuilder &builder;
   Location loc;
   const MaskBounds &mask;
+  RangedArith arith;
   Value firstRow, endRow, lastRow, length;
   IRMapping mappings[3];
-  llvm::DenseMap<Value, ConstantIntRanges> ranges;
 };
 
 } // namespace mlir::attn

@@ -3,6 +3,7 @@
 #include "MaskLifter.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/Utils/InferIntRangeCommon.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -25,10 +26,11 @@ MaskLifter::MaskLifter(OpBuilder &builder, Location loc,
   for (BlockArgument argument : region.getArguments())
     if (values.isUniform(argument))
       setPoint(argument, copies.lookup(argument));
+  const auto one = ConstantIntRanges::constant(APInt(64, 1));
   auto setPositions = [&](BlockArgument position, Value first, Value end) {
-    RangedArith::Limits limits = getLimits(position);
-    arith.track(first, limits);
-    arith.track(end, {limits.min + 1, limits.max + 1});
+    ConstantIntRanges range = values.getRange(position);
+    arith.track(first, range);
+    arith.track(end, intrange::inferAdd({range, one}));
     intervals[position] = {first, arith.subtract(end, arith.constant(1))};
   };
   setPositions(values.getQueryIndex(), arguments[2], arguments[3]);
@@ -133,7 +135,7 @@ void MaskLifter::setPoint(Value value, Value copied) {
     else if (!type.isIndex())
       copied = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                           copied);
-    arith.track(copied, getLimits(value));
+    arith.track(copied, getRange(value));
     intervals[value] = {copied, copied};
   }
 }
@@ -142,23 +144,25 @@ void MaskLifter::setPoint(Value value, Value copied) {
 // Intervals
 //===----------------------------------------------------------------------===//
 
-RangedArith::Limits MaskLifter::getLimits(Value value) const {
+ConstantIntRanges MaskLifter::getRange(Value value) const {
   ConstantIntRanges range = values.getRange(value);
-  if (range.smin().getBitWidth() > 64 || range.smin().getBitWidth() == 0)
-    return {};
-  return {range.smin().getSExtValue(), range.smax().getSExtValue()};
+  unsigned width = range.smin().getBitWidth();
+  if (width == 0 || width > 64)
+    return ConstantIntRanges::maxRange(64);
+  return intrange::extSIRange(range, 64);
 }
 
 Value MaskLifter::asIndex(Value value, Value of) {
   if (!value.getType().isIndex())
     value =
         arith::IndexCastOp::create(builder, loc, builder.getIndexType(), value);
-  return arith.track(value, getLimits(of));
+  return arith.track(value, getRange(of));
 }
 
 MaskLifter::Interval MaskLifter::getAny(Value value) {
-  RangedArith::Limits limits = getLimits(value);
-  return {arith.constant(limits.min), arith.constant(limits.max)};
+  ConstantIntRanges range = getRange(value);
+  return {arith.constant(range.smin().getSExtValue()),
+          arith.constant(range.smax().getSExtValue())};
 }
 
 MaskLifter::Interval MaskLifter::getInterval(Value value) {
@@ -184,10 +188,8 @@ MaskLifter::Interval MaskLifter::choose(Value condition, Interval yes,
 MaskLifter::Interval MaskLifter::narrow(Interval interval, Value value) {
   if (interval.isPoint())
     return interval;
-  RangedArith::Limits known = getLimits(value);
-  if (arith.getLimits(interval.lo).min < known.min)
-    interval.lo = arith.maximum(interval.lo, arith.constant(known.min));
-  if (arith.getLimits(interval.hi).max > known.max)
-    interval.hi = arith.minimum(interval.hi, arith.constant(known.max));
+  Interval known = getAny(value);
+  interval.lo = arith.maximum(interval.lo, known.lo);
+  interval.hi = arith.minimum(interval.hi, known.hi);
   return interval;
 }

@@ -55,7 +55,8 @@ private:
   void setPoint(Value value, Value copied);
   Interval getInterval(Value value);
   Ternary getTernary(Value value);
-  RangedArith::Limits getLimits(Value value) const;
+  /// What the analysis says of an integer, as an index.
+  ConstantIntRanges getRange(Value value) const;
   /// An index that is an integer of a range.
   Value asIndex(Value value, Value of);
   /// The interval of an integer of which no more is known than the analysis

@@ -42,8 +42,8 @@ MaskLifter::Ternary MaskLifter::liftExclusive(Ternary a, Ternary b) {
 MaskLifter::Ternary MaskLifter::liftChoice(Ternary condition, Ternary yes,
                                            Ternary no) {
   if (condition.may == condition.must)
-    return {arith.choose(condition.may, yes.may, no.may),
-            arith.choose(condition.may, yes.must, no.must)};
+    return {arith.select(condition.may, yes.may, no.may),
+            arith.select(condition.may, yes.must, no.must)};
   Value may = arith.either(arith.both(condition.may, yes.may),
                            arith.both(arith.negate(condition.must), no.may));
   Value must = arith.either(
@@ -151,8 +151,8 @@ Value MaskLifter::meets(Interval x, int64_t divisor, Value rest) {
   if (divisor > limit)
     return {};
   for (Value value : {x.lo, x.hi, rest}) {
-    RangedArith::Limits limits = arith.getLimits(value);
-    if (limits.min < -limit || limits.max > limit)
+    ConstantIntRanges range = arith.getRange(value);
+    if (range.smin().slt(-limit) || range.smax().sgt(limit))
       return {};
   }
   Value upTo =

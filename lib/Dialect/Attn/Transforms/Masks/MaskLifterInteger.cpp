@@ -142,8 +142,9 @@ std::optional<MaskLifter::Interval> MaskLifter::liftDivision(Operation *op) {
     if (isa<arith::ShRSIOp, arith::ShRUIOp>(op)) {
       if (*constant < 0 || *constant > 62)
         return std::nullopt;
-      Value lo = arith.shiftRight(x.lo, *constant);
-      return Interval{lo, x.isPoint() ? lo : arith.shiftRight(x.hi, *constant)};
+      Value amount = arith.constant(*constant);
+      Value lo = arith.shiftRight(x.lo, amount);
+      return Interval{lo, x.isPoint() ? lo : arith.shiftRight(x.hi, amount)};
     }
     if (*constant <= 0)
       return std::nullopt;
@@ -157,10 +158,9 @@ std::optional<MaskLifter::Interval> MaskLifter::liftDivision(Operation *op) {
     if (!arith.isNonNegative(x.lo))
       return std::nullopt;
     auto shift = [&](Value a, Value amount) {
-      amount = arith.minimum(arith.maximum(amount, arith.constant(0)),
-                             arith.constant(63));
-      Value result = arith::ShRSIOp::create(builder, loc, a, amount);
-      return arith.track(result, {0, arith.getLimits(a).max});
+      return arith.shiftRight(
+          a, arith.minimum(arith.maximum(amount, arith.constant(0)),
+                           arith.constant(63)));
     };
     Value lo = shift(x.lo, y.hi);
     return Interval{lo, x.isPoint() && y.isPoint() ? lo : shift(x.hi, y.lo)};
@@ -170,20 +170,8 @@ std::optional<MaskLifter::Interval> MaskLifter::liftDivision(Operation *op) {
     return std::nullopt;
   Value isPositive = arith.less(arith.constant(0), y.lo);
   Value safe = arith.maximum(y.lo, arith.constant(1));
-  auto divide = [&](Value a) -> Value {
-    if (*rounding == Rounding::Down)
-      return arith::FloorDivSIOp::create(builder, loc, a, safe);
-    if (*rounding == Rounding::Up)
-      return arith::CeilDivSIOp::create(builder, loc, a, safe);
-    return arith::DivSIOp::create(builder, loc, a, safe);
-  };
-  // By at least 1, a quotient is no further from 0.
-  auto limit = [&](Value end, Value quotient) {
-    RangedArith::Limits limits = arith.getLimits(end);
-    return arith.track(quotient, {std::min<int64_t>(limits.min, 0),
-                                  std::max<int64_t>(limits.max, 0)});
-  };
-  Interval quotient = {limit(x.lo, divide(x.lo)), limit(x.hi, divide(x.hi))};
+  Interval quotient = {arith.divide(x.lo, safe, *rounding),
+                       arith.divide(x.hi, safe, *rounding)};
   return choose(isPositive, quotient, getAny(op->getResult(0)));
 }
 
@@ -197,7 +185,7 @@ std::optional<MaskLifter::Interval> MaskLifter::liftRemainder(Operation *op) {
     return std::nullopt;
   Interval x = getInterval(op->getOperand(0));
   if (std::optional<Residue> residue = values.getResidue(op->getResult(0))) {
-    int64_t divisor = residue->divisor;
+    Value divisor = arith.constant(residue->divisor);
     // Within one period the remainder grows as the number does.
     Interval inPeriod = {arith.remainder(x.lo, divisor),
                          arith.remainder(x.hi, divisor)};
@@ -206,9 +194,11 @@ std::optional<MaskLifter::Interval> MaskLifter::liftRemainder(Operation *op) {
     Value isInPeriod =
         arith.equal(arith.divide(x.lo, divisor, Rounding::TowardsZero),
                     arith.divide(x.hi, divisor, Rounding::TowardsZero));
-    RangedArith::Limits lo = arith.getLimits(x.lo), hi = arith.getLimits(x.hi);
-    Interval all = {arith.constant(lo.min < 0 ? 1 - divisor : 0),
-                    arith.constant(hi.max > 0 ? divisor - 1 : 0)};
+    Interval all = {
+        arith.constant(arith.isNonNegative(x.lo) ? 0 : 1 - residue->divisor),
+        arith.constant(arith.getRange(x.hi).smax().isStrictlyPositive()
+                           ? residue->divisor - 1
+                           : 0)};
     return choose(isInPeriod, inPeriod, all);
   }
   Interval y = getInterval(op->getOperand(1));
@@ -216,15 +206,11 @@ std::optional<MaskLifter::Interval> MaskLifter::liftRemainder(Operation *op) {
     return std::nullopt;
   Value isPositive = arith.less(arith.constant(0), y.lo);
   Value safe = arith.maximum(y.lo, arith.constant(1));
-  auto divide = [&](Value a) -> Value {
-    return arith::DivSIOp::create(builder, loc, a, safe);
-  };
-  auto remainder = [&](Value a) -> Value {
-    return arith::RemSIOp::create(builder, loc, a, safe);
-  };
   Value isInPeriod =
-      arith.both(isPositive, arith.equal(divide(x.lo), divide(x.hi)));
-  return choose(isInPeriod, {remainder(x.lo), remainder(x.hi)},
+      arith.equal(arith.divide(x.lo, safe, Rounding::TowardsZero),
+                  arith.divide(x.hi, safe, Rounding::TowardsZero));
+  return choose(arith.both(isPositive, isInPeriod),
+                {arith.remainder(x.lo, safe), arith.remainder(x.hi, safe)},
                 getAny(op->getResult(0)));
 }
 
@@ -238,8 +224,9 @@ MaskLifter::Interval MaskLifter::liftLowBits(Interval x, unsigned bits) {
     Value low = arith.bitAnd(x.lo, mask);
     return {low, low};
   }
-  Value isInPeriod =
-      arith.equal(arith.shiftRight(x.lo, bits), arith.shiftRight(x.hi, bits));
+  Value amount = arith.constant(bits);
+  Value isInPeriod = arith.equal(arith.shiftRight(x.lo, amount),
+                                 arith.shiftRight(x.hi, amount));
   Interval inPeriod = {arith.bitAnd(x.lo, mask), arith.bitAnd(x.hi, mask)};
   return choose(isInPeriod, inPeriod, {arith.constant(0), mask});
 }

@@ -1,37 +1,46 @@
-//===- RangedArith.cpp - Index arithmetic that knows its limits -----------===//
+//===- RangedArith.cpp - Index arithmetic that knows its ranges -----------===//
 
 #include "RangedArith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/Support/MathExtras.h"
+#include "mlir/Interfaces/Utils/InferIntRangeCommon.h"
 #include <algorithm>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-static constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-
-/// a + b, or the end of the range that it is beyond; says so in `saturated`.
-static int64_t saturatingAdd(int64_t a, int64_t b, bool &saturated) {
-  int64_t sum;
-  if (!llvm::AddOverflow(a, b, sum))
-    return sum;
-  saturated = true;
-  return b < 0 ? kLeast : kMost;
+ConstantIntRanges RangedArith::getRange(Value value) const {
+  auto found = ranges.find(value);
+  if (found != ranges.end())
+    return found->second;
+  return ConstantIntRanges::maxRange(
+      ConstantIntRanges::getStorageBitwidth(value.getType()));
 }
 
-static int64_t saturatingSubtract(int64_t a, int64_t b, bool &saturated) {
-  int64_t difference;
-  if (!llvm::SubOverflow(a, b, difference))
-    return difference;
-  saturated = true;
-  return b < 0 ? kMost : kLeast;
-}
-
-Value RangedArith::track(Value value, Limits known) {
-  limits[value] = known;
+Value RangedArith::track(Value value, const ConstantIntRanges &known) {
+  unsigned from = known.smin().getBitWidth();
+  unsigned to = ConstantIntRanges::getStorageBitwidth(value.getType());
+  ranges.insert_or_assign(value, from < to   ? intrange::extSIRange(known, to)
+                                 : from > to ? intrange::truncRange(known, to)
+                                             : known);
   return value;
+}
+
+Value RangedArith::track(Value value, int64_t min, int64_t max) {
+  return track(
+      value, ConstantIntRanges::fromSigned(APInt(64, min, /*isSigned=*/true),
+                                           APInt(64, max, /*isSigned=*/true)));
+}
+
+/// An operation, or the constant that it is known to give.
+template <typename OpTy>
+Value RangedArith::emit(
+    function_ref<ConstantIntRanges(ArrayRef<ConstantIntRanges>)> infer, Value a,
+    Value b) {
+  ConstantIntRanges known = infer({getRange(a), getRange(b)});
+  if (std::optional<APInt> value = known.getConstantValue())
+    return constant(value->getSExtValue());
+  return track(OpTy::create(builder, loc, a, b), known);
 }
 
 //===----------------------------------------------------------------------===//
@@ -39,163 +48,141 @@ Value RangedArith::track(Value value, Limits known) {
 //===----------------------------------------------------------------------===//
 
 Value RangedArith::constant(int64_t value) {
-  return track(arith::ConstantIndexOp::create(builder, loc, value),
-               {value, value});
+  return track(arith::ConstantIndexOp::create(builder, loc, value), value,
+               value);
+}
+
+Value RangedArith::saturate(Value result, Value a, Value isSmaller,
+                            const ConstantIntRanges &known) {
+  // The result is on the wrong side of `a` where it has wrapped.
+  Value fell =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, result, a);
+  Value wrapped = arith::XOrIOp::create(builder, loc, isSmaller, fell);
+  Value end = select(isSmaller, constant(INT64_MIN), constant(INT64_MAX));
+  return track(select(wrapped, end, result), known);
 }
 
 Value RangedArith::add(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b);
-  if (x.min == 0 && x.max == 0)
+  ConstantIntRanges x = getRange(a), y = getRange(b);
+  if (x.getConstantValue() == APInt::getZero(64))
     return b;
-  if (y.min == 0 && y.max == 0)
+  if (y.getConstantValue() == APInt::getZero(64))
     return a;
-  bool saturates = false;
-  Limits known = {saturatingAdd(x.min, y.min, saturates),
-                  saturatingAdd(x.max, y.max, saturates)};
+  bool minWraps, maxWraps;
+  (void)x.smin().sadd_ov(y.smin(), minWraps);
+  (void)x.smax().sadd_ov(y.smax(), maxWraps);
+  ConstantIntRanges known = ConstantIntRanges::fromSigned(
+      x.smin().sadd_sat(y.smin()), x.smax().sadd_sat(y.smax()));
   Value sum = arith::AddIOp::create(builder, loc, a, b);
-  if (!saturates)
+  if (!minWraps && !maxWraps)
     return track(sum, known);
-  // The sum is on the wrong side of `a` where it has wrapped.
-  Value isNegative = less(b, constant(0));
-  Value fell =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, sum, a);
-  Value wrapped = arith::XOrIOp::create(builder, loc, isNegative, fell);
-  Value end = select(isNegative, constant(kLeast), constant(kMost));
-  return track(select(wrapped, end, sum), known);
+  return saturate(sum, a, less(b, constant(0)), known);
 }
 
 Value RangedArith::subtract(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b);
-  if (y.min == 0 && y.max == 0)
+  ConstantIntRanges x = getRange(a), y = getRange(b);
+  if (y.getConstantValue() == APInt::getZero(64))
     return a;
   if (a == b)
     return constant(0);
-  bool saturates = false;
-  Limits known = {saturatingSubtract(x.min, y.max, saturates),
-                  saturatingSubtract(x.max, y.min, saturates)};
+  bool minWraps, maxWraps;
+  (void)x.smin().ssub_ov(y.smax(), minWraps);
+  (void)x.smax().ssub_ov(y.smin(), maxWraps);
+  ConstantIntRanges known = ConstantIntRanges::fromSigned(
+      x.smin().ssub_sat(y.smax()), x.smax().ssub_sat(y.smin()));
   Value difference = arith::SubIOp::create(builder, loc, a, b);
-  if (!saturates)
+  if (!minWraps && !maxWraps)
     return track(difference, known);
-  Value isPositive = less(constant(0), b);
-  Value fell = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                     difference, a);
-  Value wrapped = arith::XOrIOp::create(builder, loc, isPositive, fell);
-  Value end = select(isPositive, constant(kLeast), constant(kMost));
-  return track(select(wrapped, end, difference), known);
+  return saturate(difference, a, less(constant(0), b), known);
 }
 
 Value RangedArith::multiply(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b), known = {kMost, kLeast};
-  for (int64_t p : {x.min, x.max})
-    for (int64_t q : {y.min, y.max}) {
-      int64_t product;
-      if (llvm::MulOverflow(p, q, product))
+  ConstantIntRanges x = getRange(a), y = getRange(b);
+  for (const APInt &p : {x.smin(), x.smax()})
+    for (const APInt &q : {y.smin(), y.smax()}) {
+      bool wraps;
+      (void)p.smul_ov(q, wraps);
+      if (wraps)
         return {};
-      known.min = std::min(known.min, product);
-      known.max = std::max(known.max, product);
     }
-  if (x.min == 1 && x.max == 1)
+  if (x.getConstantValue() == APInt(64, 1))
     return b;
-  if (y.min == 1 && y.max == 1)
+  if (y.getConstantValue() == APInt(64, 1))
     return a;
-  return track(arith::MulIOp::create(builder, loc, a, b), known);
+  return track(arith::MulIOp::create(builder, loc, a, b),
+               intrange::inferMul({x, y}));
 }
 
 Value RangedArith::minimum(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b);
-  if (a == b || x.max <= y.min)
+  ConstantIntRanges x = getRange(a), y = getRange(b);
+  if (a == b || x.smax().sle(y.smin()))
     return a;
-  if (y.max <= x.min)
+  if (y.smax().sle(x.smin()))
     return b;
-  return track(arith::MinSIOp::create(builder, loc, a, b),
-               {std::min(x.min, y.min), std::min(x.max, y.max)});
+  return emit<arith::MinSIOp>(intrange::inferMinS, a, b);
 }
 
 Value RangedArith::maximum(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b);
-  if (a == b || x.min >= y.max)
+  ConstantIntRanges x = getRange(a), y = getRange(b);
+  if (a == b || x.smin().sge(y.smax()))
     return a;
-  if (y.min >= x.max)
+  if (y.smin().sge(x.smax()))
     return b;
-  return track(arith::MaxSIOp::create(builder, loc, a, b),
-               {std::max(x.min, y.min), std::max(x.max, y.max)});
+  return emit<arith::MaxSIOp>(intrange::inferMaxS, a, b);
 }
 
-Value RangedArith::select(Value condition, Value yes, Value no) {
-  if (std::optional<bool> known = getBoolean(condition))
-    return *known ? yes : no;
-  if (yes == no)
-    return yes;
-  Limits x = getLimits(yes), y = getLimits(no);
-  return track(arith::SelectOp::create(builder, loc, condition, yes, no),
-               {std::min(x.min, y.min), std::max(x.max, y.max)});
+/// Of quotients by positive numbers, rounded up, which are largest and smallest
+/// at ends of both ranges. MLIR's inferCeilDivS takes -2^63 for a positive
+/// number.
+static ConstantIntRanges inferCeilDiv(ArrayRef<ConstantIntRanges> ranges) {
+  SmallVector<APInt> ends;
+  for (const APInt &a : {ranges[0].smin(), ranges[0].smax()})
+    for (const APInt &divisor : {ranges[1].smin(), ranges[1].smax()})
+      ends.push_back(
+          llvm::APIntOps::RoundingSDiv(a, divisor, APInt::Rounding::UP));
+  auto isLess = [](const APInt &a, const APInt &b) { return a.slt(b); };
+  auto [least, most] = std::minmax_element(ends.begin(), ends.end(), isLess);
+  return ConstantIntRanges::fromSigned(*least, *most);
 }
 
 Value RangedArith::divide(Value a, int64_t divisor, Rounding rounding) {
-  if (divisor == 1)
-    return a;
-  Limits x = getLimits(a);
-  auto quotient = [&](int64_t value) {
-    int64_t truncated = value / divisor, rest = value % divisor;
-    if (rounding == Rounding::Down && rest < 0)
-      return truncated - 1;
-    return truncated + (rounding == Rounding::Up && rest > 0 ? 1 : 0);
-  };
-  Limits known = {quotient(x.min), quotient(x.max)};
-  if (known.min == known.max)
-    return constant(known.min);
-  Value by = constant(divisor), result;
+  return divisor == 1 ? a : divide(a, constant(divisor), rounding);
+}
+
+Value RangedArith::divide(Value a, Value divisor, Rounding rounding) {
   if (rounding == Rounding::Up)
-    result = arith::CeilDivSIOp::create(builder, loc, a, by);
-  else if (x.min >= 0)
-    result = arith::DivUIOp::create(builder, loc, a, by);
-  else if (rounding == Rounding::Down)
-    result = arith::FloorDivSIOp::create(builder, loc, a, by);
-  else
-    result = arith::DivSIOp::create(builder, loc, a, by);
-  return track(result, known);
+    return emit<arith::CeilDivSIOp>(inferCeilDiv, a, divisor);
+  if (isNonNegative(a))
+    return emit<arith::DivUIOp>(intrange::inferDivU, a, divisor);
+  if (rounding == Rounding::Down)
+    return emit<arith::FloorDivSIOp>(intrange::inferFloorDivS, a, divisor);
+  return emit<arith::DivSIOp>(intrange::inferDivS, a, divisor);
 }
 
-Value RangedArith::remainder(Value a, int64_t divisor) {
-  Limits x = getLimits(a);
-  if (x.min > -divisor && x.max < divisor)
+Value RangedArith::remainder(Value a, Value divisor) {
+  ConstantIntRanges x = getRange(a);
+  APInt least = getRange(divisor).smin();
+  if (x.smin().sgt(-least) && x.smax().slt(least))
     return a;
-  Limits known = {x.min < 0 ? 1 - divisor : 0, x.max > 0 ? divisor - 1 : 0};
-  Value by = constant(divisor);
-  if (x.min >= 0)
-    return track(arith::RemUIOp::create(builder, loc, a, by), known);
-  return track(arith::RemSIOp::create(builder, loc, a, by), known);
+  if (isNonNegative(a))
+    return emit<arith::RemUIOp>(intrange::inferRemU, a, divisor);
+  return emit<arith::RemSIOp>(intrange::inferRemS, a, divisor);
 }
 
-Value RangedArith::shiftRight(Value a, int64_t amount) {
-  Limits x = getLimits(a);
-  Limits known = {x.min >> amount, x.max >> amount};
-  if (known.min == known.max)
-    return constant(known.min);
-  return track(arith::ShRSIOp::create(builder, loc, a, constant(amount)),
-               known);
+Value RangedArith::shiftRight(Value a, Value amount) {
+  return emit<arith::ShRSIOp>(intrange::inferShrS, a, amount);
 }
 
 Value RangedArith::bitAnd(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b), known;
-  if (x.min >= 0 || y.min >= 0)
-    known = {0,
-             std::min(x.min >= 0 ? x.max : kMost, y.min >= 0 ? y.max : kMost)};
-  return track(arith::AndIOp::create(builder, loc, a, b), known);
+  return emit<arith::AndIOp>(intrange::inferAnd, a, b);
 }
 
 Value RangedArith::bitOr(Value a, Value b) {
-  Limits known;
-  if (isNonNegative(a) && isNonNegative(b))
-    known.min = std::max(getLimits(a).min, getLimits(b).min);
-  return track(arith::OrIOp::create(builder, loc, a, b), known);
+  return emit<arith::OrIOp>(intrange::inferOr, a, b);
 }
 
 Value RangedArith::bitXor(Value a, Value b) {
-  Limits known;
-  if (isNonNegative(a) && isNonNegative(b))
-    known.min = 0;
-  return track(arith::XOrIOp::create(builder, loc, a, b), known);
+  return emit<arith::XOrIOp>(intrange::inferXor, a, b);
 }
 
 Value RangedArith::fillBelow(Value a) {
@@ -205,31 +192,28 @@ Value RangedArith::fillBelow(Value a) {
   Value zeros = math::CountLeadingZerosOp::create(builder, loc, wide);
   Value clear =
       arith::IndexCastOp::create(builder, loc, builder.getIndexType(), zeros);
-  Value amount = arith::SubIOp::create(builder, loc, clear, constant(1));
-  Value filled = arith::ShRSIOp::create(builder, loc, constant(kMost), amount);
-  return track(filled, {0, kMost});
+  return shiftRight(constant(INT64_MAX),
+                    subtract(track(clear, 1, 64), constant(1)));
 }
 
 //===----------------------------------------------------------------------===//
 // Comparisons
 //===----------------------------------------------------------------------===//
 
+Value RangedArith::compare(arith::CmpIPredicate predicate, Value a, Value b) {
+  if (std::optional<bool> known =
+          intrange::evaluatePred(static_cast<intrange::CmpPredicate>(predicate),
+                                 getRange(a), getRange(b)))
+    return boolean(*known);
+  return arith::CmpIOp::create(builder, loc, predicate, a, b);
+}
+
 Value RangedArith::less(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b);
-  if (x.max < y.min)
-    return boolean(true);
-  if (a == b || x.min >= y.max)
-    return boolean(false);
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b);
+  return a == b ? boolean(false) : compare(arith::CmpIPredicate::slt, a, b);
 }
 
 Value RangedArith::equal(Value a, Value b) {
-  Limits x = getLimits(a), y = getLimits(b);
-  if (a == b || (x.min == x.max && y.min == y.max && x.min == y.min))
-    return boolean(true);
-  if (x.max < y.min || y.max < x.min)
-    return boolean(false);
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);
+  return a == b ? boolean(true) : compare(arith::CmpIPredicate::eq, a, b);
 }
 
 //===----------------------------------------------------------------------===//
@@ -277,10 +261,11 @@ Value RangedArith::negate(Value a) {
   return arith::XOrIOp::create(builder, loc, a, boolean(true));
 }
 
-Value RangedArith::choose(Value condition, Value yes, Value no) {
+Value RangedArith::select(Value condition, Value yes, Value no) {
   if (std::optional<bool> known = getBoolean(condition))
     return *known ? yes : no;
   if (yes == no)
     return yes;
-  return arith::SelectOp::create(builder, loc, condition, yes, no);
+  return track(arith::SelectOp::create(builder, loc, condition, yes, no),
+               getRange(yes).rangeUnion(getRange(no)));
 }

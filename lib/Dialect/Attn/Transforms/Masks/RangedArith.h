@@ -1,9 +1,10 @@
-//===- RangedArith.h - Index arithmetic that knows its limits ---*- C++ -*-===//
+//===- RangedArith.h - Index arithmetic that knows its ranges ---*- C++ -*-===//
 //
-// Builds arithmetic on index and i1 and remembers, for each value it has built,
-// between which constants it lies. What these limits decide becomes a constant.
-// Where they do not rule out that a sum leaves 64 bits, it saturates: for the
-// end of an interval, the largest integer stands for what is larger still.
+// Builds arithmetic on index and i1 and remembers, for each index it has built,
+// between which constants it lies, as MLIR's range inference says for 64 bits.
+// What ranges decide becomes a constant. Where they do not rule out that a sum
+// leaves 64 bits, it saturates: for the end of an interval, the largest integer
+// stands for what is larger still.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,27 +13,24 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
 #include "llvm/ADT/DenseMap.h"
-#include <cstdint>
-#include <limits>
-#include <optional>
 
 namespace mlir::attn {
 
 class RangedArith {
 public:
-  /// The least and the largest value that an index can have.
-  struct Limits {
-    int64_t min = std::numeric_limits<int64_t>::min();
-    int64_t max = std::numeric_limits<int64_t>::max();
-  };
-
   RangedArith(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
 
-  Limits getLimits(Value value) const { return limits.lookup(value); }
-  bool isNonNegative(Value value) const { return getLimits(value).min >= 0; }
-  /// Notes that `value` lies between limits, and returns it.
-  Value track(Value value, Limits known);
+  /// All numbers of the type, of a value that is not tracked.
+  ConstantIntRanges getRange(Value value) const;
+  bool isNonNegative(Value value) const {
+    return getRange(value).smin().isNonNegative();
+  }
+  /// Notes that `value` lies in a range, and returns it. The range may be that
+  /// of an integer of another width.
+  Value track(Value value, const ConstantIntRanges &known);
+  Value track(Value value, int64_t min, int64_t max);
 
   // On indices.
   Value constant(int64_t value);
@@ -42,13 +40,14 @@ public:
   Value multiply(Value a, Value b);
   Value minimum(Value a, Value b);
   Value maximum(Value a, Value b);
-  Value select(Value condition, Value yes, Value no);
-  /// The quotient by a positive constant, rounded as asked for.
+  /// The quotient by a positive number, rounded as asked for.
   enum class Rounding { Down, Up, TowardsZero };
+  Value divide(Value a, Value divisor, Rounding rounding);
   Value divide(Value a, int64_t divisor, Rounding rounding);
-  /// What division by a positive constant, rounded towards zero, leaves.
-  Value remainder(Value a, int64_t divisor);
-  Value shiftRight(Value a, int64_t amount);
+  /// What division by a positive number, rounded towards zero, leaves.
+  Value remainder(Value a, Value divisor);
+  /// `amount` is from 0 to 63.
+  Value shiftRight(Value a, Value amount);
   Value bitAnd(Value a, Value b);
   Value bitOr(Value a, Value b);
   Value bitXor(Value a, Value b);
@@ -57,6 +56,7 @@ public:
   Value fillBelow(Value a);
 
   // Comparisons of indices.
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b);
   Value less(Value a, Value b);
   Value lessEqual(Value a, Value b) { return negate(less(b, a)); }
   Value equal(Value a, Value b);
@@ -66,14 +66,23 @@ public:
   Value both(Value a, Value b);
   Value either(Value a, Value b);
   Value negate(Value a);
-  Value choose(Value condition, Value yes, Value no);
+
+  /// Of indices, or of i1.
+  Value select(Value condition, Value yes, Value no);
 
 private:
   static std::optional<bool> getBoolean(Value value);
+  template <typename OpTy>
+  Value emit(function_ref<ConstantIntRanges(ArrayRef<ConstantIntRanges>)> infer,
+             Value a, Value b);
+  /// The result of a sum or a difference, or the end of 64 bits that it is
+  /// beyond: the lower one where what `a` becomes smaller by is positive.
+  Value saturate(Value result, Value a, Value isSmaller,
+                 const ConstantIntRanges &known);
 
   OpBuilder &builder;
   Location loc;
-  llvm::DenseMap<Value, Limits> limits;
+  llvm::DenseMap<Value, ConstantIntRanges> ranges;
 };
 
 } // namespace mlir::attn
