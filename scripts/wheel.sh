@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes one wheel for all versions of Python: the package, and libattn.so of the
-# portable build. Then tries it in a fresh virtual environment.
+# Makes one wheel for all versions of Python: the package, libattn.so of the portable
+# build, and the operators for PyTorch, where its headers are (scripts/torch-library,
+# or the folder of the package torch in the variable TORCH). Then tries it in a fresh virtual environment.
 #
 #   scripts/wheel.sh           prints the name of the wheel
 #   scripts/wheel.sh LIBRARY   with another libattn.so
@@ -21,12 +22,20 @@ strip=/usr/lib/llvm-22/bin/llvm-strip
 (cd python && find attn -name '*.py' -exec cp --parents '{}' ../$stage/files ';')
 $strip -o $stage/files/attn/libattn.so "$library"
 
-# Only functions of our C interface may be seen by others in a process.
-if nm -D --defined-only $stage/files/attn/libattn.so |
-  grep -v -E ' (T|A) (attn|ATTN)' >&2; then
-  echo "wheel: expects '$library' to export functions of attn alone" >&2
-  exit 1
+torch=${TORCH:-build/torch/torch}
+if [ -d "$torch/include" ]; then
+  scripts/torch-library $stage/files/attn/libattn_torch.so "$torch" >&2
+else
+  echo "wheel: no operators in C++, as there is no PyTorch in '$torch'" >&2
 fi
+
+# Only functions of our C interface may be seen by others in a process.
+for file in $stage/files/attn/*.so; do
+  if nm -D --defined-only "$file" | grep -v -E ' (T|A) (attn|ATTN)' >&2; then
+    echo "wheel: expects '$file' to export functions of attn alone" >&2
+    exit 1
+  fi
+done
 
 # What is not on every Linux must not be needed, but by a library that was given.
 if [ $# -eq 0 ] && readelf -d $stage/files/attn/libattn.so | grep NEEDED |
@@ -43,9 +52,12 @@ files = stage / "files"
 library = files / "attn/libattn.so"
 text = (files / "attn/__init__.py").read_text()
 version = re.search(r'__version__ = "(.+)"', text).group(1)
-# The newest glibc that the library needs says on which systems it runs.
+# The newest glibc that the libraries need says on which systems they run.
 symbols = subprocess.run(
-    ["readelf", "-V", "-W", library], capture_output=True, text=True, check=True
+    ["readelf", "-V", "-W", *sorted(library.parent.glob("*.so"))],
+    capture_output=True,
+    text=True,
+    check=True,
 ).stdout
 needed = max(tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([\d.]+)", symbols))
 tag = "py3-none-manylinux_{}_{}_x86_64".format(*needed)

@@ -72,6 +72,39 @@ def check_version(number, path):
     )
 
 
+def find_torch_operators(environ=None):
+    """The path of the operators for PyTorch in C++ (lib/Torch), or None: the file
+    that the variable ATTN_TORCH_LIBRARY names, none if that is "0"; or else that
+    next to the library."""
+    named = (os.environ if environ is None else environ).get("ATTN_TORCH_LIBRARY")
+    if named:
+        return None if named == "0" else pathlib.Path(named)
+    path = find(environ=environ).parent / "libattn_torch.so"
+    return path if path.is_file() else None
+
+
+def open_torch_operators(path):
+    """Takes them, which PyTorch has loaded from a path."""
+    global _torch_operators
+    library = ctypes.CDLL(str(path))
+    for name in "attnTorchShare", "attnTorchForget":
+        getattr(library, name).argtypes = [ctypes.c_int64]
+        getattr(library, name).restype = None
+    library.attnTorchClear.restype = None
+    library.attnTorchOpen.restype = None
+    # The library of this package, and none that it finds itself.
+    library.attnTorchOpen(os.fsencode(find()))
+    _torch_operators = library
+
+
+_torch_operators = None
+
+
+def torch_operators():
+    """The functions of the operators in C++, or None where they are not loaded."""
+    return _torch_operators
+
+
 def open_library():
     """The library, with the GIL released during its functions."""
     path = find()

@@ -246,7 +246,7 @@ class Operators(unittest.TestCase):
         q.requires_grad_()
         # With nothing that is shared, and with what this process does not know.
         for mask in 0, 12345:
-            arguments = q, k, v, [slopes], [window], [], text, options, mask
+            arguments = [q, k, v, slopes], [mask, window], [], text, options
             torch.library.opcheck(torch.ops.attn.forward, arguments)
 
 

@@ -20,6 +20,9 @@ noop_mask = flex.noop_mask
 sliced_mask_mod = getattr(flex, "_sliced_mask_mod_error", None)
 
 
+VERSION = tuple(int(x) for x in torch.__version__.split(".")[:2])
+
+
 def is_fake(tensor):
     """Whether a tensor has no contents, as where a graph is made."""
     return isinstance(tensor, (FakeTensor, FunctionalTensor))
@@ -97,16 +100,17 @@ def register_flops():
         return
 
     @counter.register_flop_formula(torch.ops.attn.forward)
-    def forward(query, key, value, *_, **__):
+    def forward(inputs, *_, **__):
+        query, key, value = inputs[:3]
         # Of all pairs, as PyTorch counts its own attention.
         pairs = math.prod(query[:3]) * key[2]
         return 2 * pairs * (query[3] + value[3])
 
     @counter.register_flop_formula(torch.ops.attn.backward)
-    def backward(query, key, value, *rest, **__):
+    def backward(inputs, *rest, **__):
+        query, key, value = inputs[:3]
         pairs = math.prod(query[:3]) * key[2]
-        # Behind three tensors, nine more arguments.
-        wants_query, wants_key, wants_value = rest[9][:3]
+        wants_query, wants_key, wants_value = rest[8][:3]
         # Scores and what comes for probabilities, and a product for each.
         return 2 * pairs * (
             query[3] * (1 + wants_query + wants_key) + value[3] * (1 + wants_value)

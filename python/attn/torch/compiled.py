@@ -54,14 +54,13 @@ def operator(program, query, key, value, scale, compile_options, numbers=(), mas
     count = len(program.captures)
     arguments = program.arguments(wanted)
     values = {**dict(enumerate(arguments[count:])), **dict(numbers)}
-    ints, floats = [], []
+    ints, floats = [mask], []
     for slot, (kind, _) in enumerate(program.scalars):
         x = values[slot]
         (floats if kind == "F" else ints).append(int(x) if type(x) is bool else x)
     return torch.ops.attn.forward(
-        *(query, key, value, arguments[:count], ints, floats, text),
-        options.encode(compile_options),
-        mask,
+        [query, key, value, *arguments[:count]],
+        *(ints, floats, text, options.encode(compile_options)),
     )
 
 

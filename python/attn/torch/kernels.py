@@ -10,7 +10,7 @@ import weakref
 
 import torch
 
-from .. import _native
+from .. import _library, _native
 from .._dtypes import CODES, LONG_NAMES, pack_scalar
 from .._errors import Unsupported
 from .._kernel import compile as compile_program
@@ -37,6 +37,10 @@ class Shared:
         self._found = {}
         self.number = 1 + secrets.randbits(62)
         _all_shared[self.number] = self
+        operators = _library.torch_operators()
+        if operators is not None:
+            operators.attnTorchShare(self.number)
+            weakref.finalize(self, operators.attnTorchForget, self.number)
 
     def clear(self):
         """Forgets it; calls prepare again."""
@@ -321,6 +325,9 @@ def _clear():
     _kernels.clear()
     for shared in list(_all_shared.values()):
         shared.clear()
+    operators = _library.torch_operators()
+    if operators is not None:
+        operators.attnTorchClear()
 
 
 on_clear_cache.append(_clear)

@@ -99,10 +99,12 @@ def read(kernel_options, may_fall_back=False):
 
 
 def encode(compile_options):
-    """CompileOptions as JSON."""
-    return json.dumps([dict(part) for part in compile_options[:2]])
+    """CompileOptions as lines of name=value, where a value is JSON."""
+    parts = compile_options.forward + compile_options.common
+    return "\n".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in parts)
 
 
 def decode(text):
     """CompileOptions that `encode` has written."""
-    return CompileOptions(*[tuple(sorted(part.items())) for part in json.loads(text)])
+    parts = [line.split("=", 1) for line in text.splitlines()]
+    return read({"ATTN": {name: json.loads(value) for name, value in parts}})

@@ -1,0 +1,195 @@
+# RUN: %python %s
+"""The operators in C++ (lib/Torch), which processes without Python run."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What both kinds of operators are given, printed as results.
+CALLS = """
+import gc, torch
+import attn.torch as ours
+from attn import _library
+from attn.torch import kernels
+
+print("in C++" if _library.torch_operators() else "in Python")
+torch.manual_seed(0)
+window, scale, ids = 3, 1.25, torch.arange(40) // 9
+limit, flags = torch.tensor(0.5), torch.rand(2, 40) > 0.2
+
+def call(q, k, v, bias):
+    mask = ours.create_block_mask(
+        lambda b, h, i, j: (ids[i] == ids[j]) & (i - j < window) & flags[h, j],
+        *(None, None, 40, 40, "cpu"),
+    )
+    score_mod = lambda s, b, h, i, j: torch.minimum(s * scale + bias[h, i], limit + 9)
+    return ours.flex_attention(q, k, v, score_mod, mask, enable_gqa=True)
+
+for dtype, transposed in [(torch.float32, True), (torch.float64, False), (torch.bfloat16, True)]:
+    q, k, v = (torch.randn(2, h, 40, 8).to(dtype) for h in (2, 1, 1))
+    if transposed:  # elements that are not next to each other, and another order
+        q = q.transpose(1, 2).contiguous().transpose(1, 2)
+        k = k.mT.contiguous().mT
+    bias = torch.randn(2, 40)
+    wrt = q, k, v, bias
+    for x in wrt:
+        x.requires_grad_()
+    expected = call(*wrt)
+    found = torch.compile(call, fullgraph=True, backend="aot_eager")(*wrt)
+    assert found.stride() == expected.stride()
+    for a, b in zip(
+        (found, *torch.autograd.grad(found.square().sum(), wrt)),
+        (expected, *torch.autograd.grad(expected.square().sum(), wrt)),
+    ):
+        torch.testing.assert_close(a, b)
+        assert a.stride() == b.stride()
+
+# What is prepared.
+mask = ours.create_block_mask(lambda b, h, i, j: ids[i] == ids[j], None, None, 40, 40, "cpu")
+layer = lambda q: ours.flex_attention(q, q, q, block_mask=mask.prepare())
+q = torch.randn(1, 1, 40, 8)
+for _ in range(2):
+    assert torch.equal(torch.compile(layer, backend="aot_eager")(q), layer(q))
+attn = __import__("attn")
+attn.clear_cache()
+assert torch.equal(torch.compile(layer, backend="aot_eager")(q), layer(q))
+del mask, layer
+gc.collect()
+
+for arguments in (
+    ([q, q, q], [0], [], "func.func @f() { x }", ""),
+    ([q, q], [0], [], "func.func @f() { x }", ""),
+    ([q, q, q], [0], [], "func.func @f() { x }", "unknown=3"),
+):
+    try:
+        torch.ops.attn.forward(*arguments)
+    except Exception as error:
+        print(type(error).__name__, str(error).splitlines()[0])
+print(torch.ops.attn.forward.default._schema)
+print(torch.ops.attn.backward.default._schema)
+"""
+
+# Makes a package of a model, and tells what it computes.
+PACKAGE = """
+import sys, torch
+import attn.torch as ours
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.randn(2, 80))
+
+    def forward(self, x):
+        mask = ours.create_block_mask(
+            lambda b, h, i, j: i - j < 5, None, None, x.shape[2], x.shape[2], "cpu"
+        )
+        # Without tensors and numbers that it reads, and with such.
+        x = ours.sdpa(x, x, x, is_causal=True)
+        return ours.flex_attention(x, x, x, lambda s, b, h, i, j: s + self.bias[h, i], mask)
+
+model, (x, y) = Model(), (torch.randn(2, 2, n, 8) for n in (20, 33))
+length = torch.export.Dim("length", min=2, max=40)
+with torch.no_grad():
+    program = torch.export.export(model, (x,), dynamic_shapes=({2: length},))
+    torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
+    torch.save([(x, model(x)), (y, model(y))], sys.argv[2])
+"""
+
+# Runs it, without the package attn.
+RUN = """
+import sys, torch
+torch.ops.load_library(sys.argv[3])
+model = torch._inductor.aoti_load_package(sys.argv[1])
+for x, expected in torch.load(sys.argv[2]):
+    assert torch.equal(model(x), expected)
+assert not any(name.startswith("attn") for name in sys.modules)
+print("the same")
+"""
+
+
+@unittest.skipIf(
+    torch is None or not shutil.which("g++"), "needs PyTorch and a compiler"
+)
+class Library(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.library = cls.folder / "libattn_torch.so"
+        made = subprocess.run(
+            [ROOT / "scripts/torch-library", cls.library, torch.__path__[0]],
+            capture_output=True,
+            text=True,
+        )
+        if made.returncode and "2.10 or later" in made.stderr:
+            raise unittest.SkipTest(made.stderr)
+        if made.returncode:
+            raise AssertionError(made.stderr)
+
+    def run_python(self, code, *arguments, library="0"):
+        environment = {
+            **os.environ,
+            "ATTN_TORCH_LIBRARY": str(library),
+            "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "cache"),
+        }
+        command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
+        found = subprocess.run(command, env=environment, capture_output=True, text=True)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        return found.stdout
+
+    def test_as_those_in_python(self):
+        where, *lines = self.run_python(CALLS, library=self.library).splitlines()
+        self.assertEqual(where, "in C++")
+        there, *theirs = self.run_python(CALLS).splitlines()
+        self.assertEqual(there, "in Python")
+        # The same schemas; an error has the same text, and the class of C++.
+        self.assertEqual(lines[-2:], theirs[-2:])
+        self.assertIn("attn.torch:1:1", lines[0])
+        self.assertEqual(lines[0].partition(" ")[2], theirs[0].partition(" ")[2])
+        self.assertIn("expects a query, a key, a value", lines[1])
+        self.assertIn("options that attn.compile has, but got 'unknown'", lines[2])
+
+    def test_nothing_else_is_exported(self):
+        command = ["nm", "-D", "--defined-only", self.library]
+        found = subprocess.run(command, capture_output=True, text=True).stdout
+        names = [line.split()[-1] for line in found.splitlines()]
+        self.assertTrue(names)
+        self.assertEqual([x for x in names if not x.startswith("attnTorch")], [])
+
+    def test_without_python(self):
+        files = self.folder / "model.pt2", self.folder / "expected.pt"
+        self.run_python(PACKAGE, *files)
+        found = self.run_python(RUN, *files, self.library)
+        self.assertEqual(found.strip(), "the same")
+
+    def test_without_libattn(self):
+        code = """
+import sys, torch
+torch.ops.load_library(sys.argv[1])
+q = torch.randn(1, 1, 2, 8)
+torch.ops.attn.forward([q, q, q], [0], [], "", "")
+"""
+        environment = {**os.environ, "ATTN_LIBRARY": "/nowhere/libattn.so"}
+        found = subprocess.run(
+            [sys.executable, "-c", code, self.library],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        self.assertIn("set ATTN_LIBRARY to its path: /nowhere", found.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
