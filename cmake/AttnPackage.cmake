@@ -7,7 +7,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/attn-c
 # PREFIX/python/attn looks for the library in PREFIX/lib.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/attn
         DESTINATION python
-        FILES_MATCHING PATTERN "*.py"
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed"
         PATTERN "__pycache__" EXCLUDE)
 
 set(CPACK_GENERATOR TXZ)

@@ -19,7 +19,7 @@ rm -rf $stage
 mkdir -p $stage/files
 strip=/usr/lib/llvm-22/bin/llvm-strip
 [ -x $strip ] || strip="strip"
-(cd python && find attn -name '*.py' -exec cp --parents '{}' ../$stage/files ';')
+(cd python && find attn '(' -name '*.py' -o -name '*.pyi' -o -name py.typed ')' -exec cp --parents '{}' ../$stage/files ';')
 $strip -o $stage/files/attn/libattn.so "$library"
 
 torch=${TORCH:-build/torch/torch}
@@ -30,7 +30,7 @@ else
 fi
 
 # Only functions of our C interface may be seen by others in a process.
-for file in $stage/files/attn/*.so; do
+for file in "$stage"/files/attn/*.so; do
   if nm -D --defined-only "$file" | grep -v -E ' (T|A) (attn|ATTN)' >&2; then
     echo "wheel: expects '$file' to export functions of attn alone" >&2
     exit 1

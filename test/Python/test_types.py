@@ -1,0 +1,132 @@
+# RUN: %python %s
+"""The types of the public names: as the names are, and as a strict type checker
+wants them."""
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CLIENTS = ROOT / "build" / "clients"
+MODULES = "attn", "attn.trace", "attn.torch"
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def checker():
+    """The command of a pyright, and what it needs of the environment, or None."""
+    if (CLIENTS / "basedpyright").is_dir():
+        path = os.pathsep.join([str(CLIENTS), os.environ.get("PYTHONPATH", "")])
+        return [sys.executable, "-m", "basedpyright"], {"PYTHONPATH": path}
+    for name in "basedpyright", "pyright":
+        if shutil.which(name):
+            return [name], {}
+    return None
+
+
+def parameters_of(function):
+    """[(name, kind, default)] of a function."""
+    found = inspect.signature(function).parameters.values()
+    return [
+        (x.name, x.kind.name, None if x.default is x.empty else repr(x.default))
+        for x in found
+    ]
+
+
+def declared_of(node):
+    """The same of one that a stub declares."""
+    make = ast.FunctionDef(node.name, node.args, [ast.Pass()], [], None)
+    for argument in ast.walk(make.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    scope = {}
+    module = ast.fix_missing_locations(ast.Module([make], []))
+    exec(compile(module, "<stub>", "exec"), scope)
+    return parameters_of(scope[node.name])
+
+
+class Stubs(unittest.TestCase):
+    def compare(self, where, nodes, found):
+        """That what is declared is there, with the same parameters. Of overloads,
+        the first one counts."""
+        seen = set()
+        for node in nodes:
+            if getattr(node, "name", "").startswith("_") and where in MODULES:
+                continue
+            if isinstance(node, ast.ClassDef):
+                kind = getattr(found, node.name)
+                bases = [ast.unparse(x).split(".")[-1] for x in node.bases]
+                self.assertTrue(inspect.isclass(kind), node.name)
+                if "NamedTuple" not in bases:
+                    own = [x.__name__ for x in kind.__mro__]
+                    self.assertLessEqual(set(bases), set(own), node.name)
+                self.compare(f"{where}.{node.name}", node.body, kind)
+            if not isinstance(node, ast.FunctionDef) or node.name in seen:
+                continue
+            seen.add(node.name)
+            value = getattr(found, node.name)
+            with self.subTest(f"{where}.{node.name}"):
+                if isinstance(value, property):
+                    decorators = [ast.unparse(x) for x in node.decorator_list]
+                    self.assertEqual(decorators, ["property"])
+                else:
+                    self.assertEqual(declared_of(node), parameters_of(value))
+
+    def test_as_the_names_are(self):
+        for name in MODULES:
+            if name == "attn.torch" and not HAS_TORCH:
+                continue
+            module = importlib.import_module(name)
+            path = pathlib.Path(module.__file__).with_suffix(".pyi")
+            body = ast.parse(path.read_text()).body
+            self.compare(name, body, module)
+            declared = {x.name for x in body if hasattr(x, "name")}
+            for x in body:
+                if isinstance(x, ast.AnnAssign):
+                    declared.add(x.target.id)
+                if isinstance(x, (ast.ImportFrom, ast.Import)):
+                    declared |= {alias.asname for alias in x.names}
+            self.assertEqual(set(module.__all__) - declared, set())
+        self.assertTrue((ROOT / "python/attn/py.typed").exists())
+
+    @unittest.skipIf(checker() is None or not HAS_TORCH, "needs a pyright and PyTorch")
+    def test_strict(self):
+        import torch
+
+        command, environment = checker()
+        files = [ROOT / "python" / name.replace(".", "/") for name in MODULES]
+        files = [str(x / "__init__.pyi") for x in files]
+        paths = [str(ROOT / "python"), str(pathlib.Path(torch.__path__[0]).parent)]
+        program = (HERE / "Inputs" / "typed.py").read_text()
+        wrong = "\nnumber: int = flex_attention(q, q, q)\n"
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "typed.py")
+            config = pathlib.Path(folder, "pyrightconfig.json")
+            options = {
+                "include": [str(file), *files],
+                "typeCheckingMode": "strict",
+                "extraPaths": paths,
+            }
+            config.write_text(json.dumps(options))
+            for text, errors in (program, 0), (program + wrong, 1):
+                file.write_text(text)
+                found = subprocess.run(
+                    [*command, "-p", config],
+                    env={**os.environ, **environment},
+                    capture_output=True,
+                    text=True,
+                )
+                self.assertIn(f"{errors} error", found.stdout, found.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
