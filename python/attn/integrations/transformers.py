@@ -14,7 +14,7 @@ from ..torch.errors import InvalidArgument, Unsupported
 NAME = "attn"
 
 
-def register(name=NAME):
+def register(name: str = NAME) -> None:
     """Makes `name` an attention implementation of transformers: the function
     and the masks, as without the latter models would silently have none."""
     from transformers import AttentionInterface, AttentionMaskInterface
