@@ -1,16 +1,14 @@
 """The C interface (attn-c/Attn.h) through ctypes.
 
-Here and nowhere else are its structs and functions known. `run` is the one
-place that hands tensors to a kernel, so a device that the C interface learns
-to serve needs changes here only: the rest of the package passes the device of
-each tensor and the stream through.
+Here are its structs and functions known, and where calls of PyTorch's tensors run
+(_places.py). `run` hands tensors to a kernel, so a device that the C interface
+learns to serve needs changes in these two only: the rest of the package passes
+the device of each tensor and the stream through.
 """
 
 import ctypes
-import functools
 import json
 import os
-import struct
 import sys
 import threading
 from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_size_t, c_void_p
@@ -27,7 +25,7 @@ _DEVICES = {"cpu": 0, "cuda": 1}
 _TUNINGS = {"auto": 0, "off": 1}
 
 
-class _Tensor(ctypes.Structure):
+class Tensor(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("data", c_void_p),
@@ -211,7 +209,7 @@ def library():
     return _opened
 
 
-def _check(status, error):
+def check(status, error):
     """Raises the exception for a status and destroys the error."""
     if status == 0:
         return
@@ -250,7 +248,7 @@ def differentiate(program, *, entry, name, wrt, joint):
         joint=joint,
     )
     text, error = c_void_p(), c_void_p()
-    _check(
+    check(
         library().attnDifferentiate(
             program, len(program), byref(options), byref(text), byref(error)
         ),
@@ -299,7 +297,7 @@ def compile_kernel(program, target, **options):
     """A handle of a kernel, for `release`."""
     options = _compile_options(target, **options)
     kernel, error = c_void_p(), c_void_p()
-    _check(
+    check(
         library().attnKernelCompile(
             program, len(program), byref(options), byref(kernel), byref(error)
         ),
@@ -311,14 +309,14 @@ def compile_kernel(program, target, **options):
 def save(kernel):
     """The bytes of a package."""
     string, error = c_void_p(), c_void_p()
-    _check(library().attnKernelSave(kernel, byref(string), byref(error)), error)
+    check(library().attnKernelSave(kernel, byref(string), byref(error)), error)
     return _take(string)
 
 
 def load(package):
     """A handle of the kernel in the bytes of a package, for `release`."""
     kernel, error = c_void_p(), c_void_p()
-    _check(
+    check(
         library().attnKernelLoad(package, len(package), byref(kernel), byref(error)),
         error,
     )
@@ -343,7 +341,7 @@ def _infos(kernel, count, get):
     infos = []
     for index in range(count):
         info, error = _TensorInfo(ctypes.sizeof(_TensorInfo)), c_void_p()
-        _check(get(kernel, index, byref(info), byref(error)), error)
+        check(get(kernel, index, byref(info), byref(error)), error)
         if info.dtype >= len(_dtypes.NAMES):
             raise Unsupported(
                 f"expects an element type that this package knows, but '"
@@ -369,7 +367,7 @@ def results(kernel):
 
 def report(kernel):
     string, error = c_void_p(), c_void_p()
-    _check(library().attnKernelReport(kernel, byref(string), byref(error)), error)
+    check(library().attnKernelReport(kernel, byref(string), byref(error)), error)
     return json.loads(_take(string))
 
 
@@ -391,10 +389,10 @@ class Tensors:
                 numbers += view.strides
         self._numbers = (c_int64 * len(numbers))(*numbers)
         at = ctypes.addressof(self._numbers)
-        self.array = (_Tensor * len(views))()
+        self.array = (Tensor * len(views))()
         for tensor, view in zip(self.array, views):
             rank = len(view.shape)
-            tensor.struct_size = ctypes.sizeof(_Tensor)
+            tensor.struct_size = ctypes.sizeof(Tensor)
             tensor.data = view.data
             tensor.dtype = _dtypes.CODES[view.dtype]
             tensor.rank = rank
@@ -407,7 +405,7 @@ class Tensors:
 
 def explain(kernel, inputs):
     string, error = c_void_p(), c_void_p()
-    _check(
+    check(
         library().attnKernelExplain(
             kernel, inputs.array, inputs.count, byref(string), byref(error)
         ),
@@ -485,14 +483,14 @@ def tune(
         if not status:
             _take(report)
         raise raised[0]
-    _check(status, error)
+    check(status, error)
     return json.loads(_take(report))
 
 
 def result_shapes(kernel, inputs, ranks):
     """The shape of each result, of which the ranks are given."""
     extents, error = (c_int64 * sum(ranks))(), c_void_p()
-    _check(
+    check(
         library().attnKernelResultShapes(
             kernel, inputs.array, inputs.count, extents, len(extents), byref(error)
         ),
@@ -524,31 +522,25 @@ def _check_places(kernel, stream, *lists):
         raise Unsupported("expects no stream, as kernels for a CPU have none")
 
 
-def _run_options(stream=None, threads=0, check_lists=False, prepared=None):
+def run_options(stream=None, threads=0, check_lists=False, prepared=None):
     size = ctypes.sizeof(_RunOptions)
     return _RunOptions(size, threads, None, stream, bool(check_lists), 0, prepared)
-
-
-@functools.lru_cache(maxsize=64)
-def _lasting_options(stream, prepared):
-    """Options that many calls take, which only read them."""
-    return byref(_run_options(stream, prepared=prepared))
 
 
 def prepare(kernel, inputs, stream=None, threads=0):
     """The handle of what calls with `inputs`, which are `Tensors`, share."""
     _check_places(kernel, stream, inputs)
-    return _prepare(kernel, inputs.array, inputs.count, stream, threads)
+    return prepare_array(kernel, inputs.array, inputs.count, stream, threads)
 
 
-def _prepare(kernel, array, count, stream, threads=0):
+def prepare_array(kernel, array, count, stream, threads=0):
     prepared, error = c_void_p(), c_void_p()
-    _check(
+    check(
         library().attnKernelPrepare(
             kernel,
             array,
             count,
-            byref(_run_options(stream, threads)),
+            byref(run_options(stream, threads)),
             byref(prepared),
             byref(error),
         ),
@@ -578,9 +570,9 @@ def run(
     `prepared` is a handle that `prepare` has made with such inputs.
     """
     _check_places(kernel, stream, inputs, results)
-    options = _run_options(stream, threads, check_lists, prepared)
+    options = run_options(stream, threads, check_lists, prepared)
     error = c_void_p()
-    _check(
+    check(
         library().attnKernelRun(
             kernel,
             inputs.array,
@@ -592,64 +584,3 @@ def run(
         ),
         error,
     )
-
-
-_TENSOR_WORDS = ctypes.sizeof(_Tensor) // 8
-
-
-class Places:
-    """What calls of a kernel have in common whose tensors differ in nothing but
-    where they are: arrays of attnTensor without addresses. It makes as few
-    objects for a call as there can be, and checks nothing: for callers that know
-    their tensors.
-
-    inputs, results  (code of the element type, shape, strides in elements) of
-                     each
-    """
-
-    def __init__(self, inputs, results):
-        numbers = [n for _, *lists in (*inputs, *results) for x in lists for n in x]
-        self._numbers = (c_int64 * len(numbers))(*numbers)
-        at = ctypes.addressof(self._numbers)
-        self._arrays = []
-        for tensors in (inputs, results):
-            words = []
-            for code, shape, strides in tensors:
-                # As _Tensor has them. The padding behind the type is its high
-                # half.
-                size = 8 * len(shape)
-                words += 8 * _TENSOR_WORDS, 0, code, len(shape), at, at + size
-                at += 2 * size
-            pack = struct.Struct(f"={len(words)}q").pack
-            self._arrays.append((words, pack, len(tensors)))
-
-    def prepare(self, kernel, inputs, stream=None):
-        """The handle of what calls with inputs at these addresses share."""
-        (words, pack, count), _ = self._arrays
-        words = words[:]
-        words[1::_TENSOR_WORDS] = inputs
-        return _prepare(kernel, pack(*words), count, stream)
-
-    def run(self, kernel, inputs, results, stream=None, prepared=None):
-        """Runs a kernel on tensors at these addresses, with the handle of what
-        was prepared or None."""
-        (words, pack, count), (result_words, result_pack, result_count) = self._arrays
-        # Of this call alone, as other threads may be in another.
-        words, result_words = words[:], result_words[:]
-        words[1::_TENSOR_WORDS] = inputs
-        result_words[1::_TENSOR_WORDS] = results
-        options = None
-        if stream is not None or prepared is not None:
-            options = _lasting_options(stream, prepared)
-        error = c_void_p()
-        status = library().attnKernelRun(
-            kernel,
-            pack(*words),
-            count,
-            result_pack(*result_words),
-            result_count,
-            options,
-            byref(error),
-        )
-        if status:
-            _check(status, error)

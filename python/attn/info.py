@@ -44,7 +44,7 @@ def collect(environ=None):
         for name, device in _native._DEVICES.items():
             error = ctypes.c_void_p()
             try:
-                _native._check(
+                _native.check(
                     library.attnDeviceCheck(device, ctypes.byref(error)), error
                 )
                 yield name, "available"

@@ -10,11 +10,12 @@ import weakref
 
 import torch
 
-from .. import _library, _native
+from .. import _library
 from .._dtypes import CODES, LONG_NAMES, pack_scalar
 from .._errors import Unsupported
 from .._kernel import compile as compile_program
 from .._kernel import on_clear_cache
+from .._places import Places
 from .._prepared import Prepared
 from ..trace import Variant
 from . import _compat, layout, options
@@ -203,7 +204,7 @@ class _Loaded:
         written = [(_CODES[dtype], shape, strides) for shape, strides, dtype in results]
         if len(self._layouts) >= _MOST_LAYOUTS:
             self._layouts.clear()
-        made = _Layout(results, copied, _native.Places(read, written))
+        made = _Layout(results, copied, Places(read, written))
         self._layouts[at] = made
         return made
 
