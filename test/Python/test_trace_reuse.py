@@ -1,6 +1,7 @@
 # RUN: %python %s
 """Functions that are not traced again, and those that must be."""
 
+import dataclasses
 import functools
 import gc
 import math
@@ -307,6 +308,44 @@ class Reuse(unittest.TestCase):
         self.same(lambda: nested)
         space.inner.x = 3
         self.again(lambda: nested, ())
+
+    def test_data_classes(self):
+        for frozen in False, True:
+
+            @dataclasses.dataclass(frozen=frozen)
+            class Config:
+                window: int
+                table: object
+
+            def make(config):
+                return lambda s, b, h, i, j: s + config.table[h] * config.window, None
+
+            attn.clear_cache()
+            table = torch.rand(3)
+            self.same(make, (Config(3, table),), (Config(3, torch.rand(3)),))
+            self.again(make, (Config(4, table),))
+
+    def test_views_of_other_strides(self):
+        q = torch.randn(1, 4, 4, 8)
+
+        def call(table):
+            return attn.torch.flex_attention(
+                q, q, q, lambda s, b, h, i, j: s + table.T[h, i]
+            )
+
+        # Of the same shape and with elements next to each other, all of them.
+        table = torch.rand(4, 4)
+        wide = torch.rand(4, 9)[:, :4]
+        row = torch.rand(4).expand(4, 4)
+        odd = torch.rand(16).as_strided((4, 4), (1, 1))
+        wanted = [call(x.clone()) for x in (table, wide, row, odd)]
+        attn.clear_cache()
+        for tables in (table, wide, row, odd), (odd, row, wide, table):
+            attn.clear_cache()
+            got = [call(x) for x in tables]
+            expected = wanted if tables[0] is table else wanted[::-1]
+            for a, b in zip(got, expected):
+                torch.testing.assert_close(a, b)
 
     def test_classes_that_change(self):
         class Table:

@@ -39,7 +39,7 @@ _KNOWN = {
     *"nn functional special trace inf nan pi e finfo iinfo eps tiny dtype".split(),
     *"device shape ndim abs all any bool divmod enumerate float int".split(),
     *"isinstance len list max min pow range reversed round sorted sum tuple zip".split(),
-    *"NotImplemented __class__".split(),
+    *"NotImplemented __class__ hash".split(),
 }
 _MODULES = set(
     "attn attn.torch attn.trace math torch torch.nn torch.nn.functional torch.special".split()
