@@ -4,8 +4,10 @@
 import concurrent.futures
 import copy
 import gc
+import os
 import unittest
 import weakref
+from unittest import mock
 
 try:
     import torch
@@ -280,6 +282,33 @@ class Prepared(unittest.TestCase):
         self.assertLess(
             (after - eager(*self.tensors, None, self.mask.mask_mod)[0]).abs().max(), 1e-9
         )
+
+    def test_a_change_that_is_found(self):
+        bias = torch.randn(2, 60, dtype=torch.float64)
+        variant = ours.Variant(
+            lambda s, b, h, i, j, bias, ids: s + bias[h, i],
+            lambda b, h, i, j, bias, ids: ids[i] == ids[j],
+        )
+        with mock.patch.dict(os.environ, ATTN_CHECK_PREPARED="1"):
+            self.mask.prepare()
+            prepared = variant.prepare()
+            for _ in range(2):
+                self.results()
+                # What scores read may change.
+                prepared(*self.tensors, bias.add_(1), self.documents)
+            self.documents[3] = 7
+            for call in (
+                self.results,
+                lambda: prepared(*self.tensors, bias, self.documents),
+            ):
+                with self.assertRaisesRegex(
+                    attn.InvalidArgument, r"of shape \(60,\), to hold what it held"
+                ):
+                    call()
+            self.mask.prepare()
+            self.results()
+        self.documents[3] = 8
+        self.results()  # without the check
 
     def test_other_masks_of_it_are_not(self):
         self.mask.prepare()

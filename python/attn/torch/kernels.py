@@ -3,6 +3,7 @@ calls on tensors of PyTorch."""
 
 import copy
 import ctypes
+import os
 import secrets
 import struct
 import threading
@@ -12,7 +13,7 @@ import torch
 
 from .. import _library
 from .._dtypes import CODES, LONG_NAMES, pack_scalar
-from .._errors import Unsupported
+from .._errors import InvalidArgument, Unsupported
 from .._kernel import compile as compile_program
 from .._kernel import on_clear_cache
 from .._places import Places
@@ -36,6 +37,7 @@ class Shared:
     def __init__(self):
         self._lock = threading.Lock()
         self._found = {}
+        self._read = {}
         self.number = 1 + secrets.randbits(62)
         _all_shared[self.number] = self
         operators = _library.torch_operators()
@@ -47,6 +49,20 @@ class Shared:
         """Forgets it; calls prepare again."""
         with self._lock:
             self._found.clear()
+            self._read.clear()
+
+    def check(self, program, tensors):
+        """Checks that what the mask of a program reads holds what it held in the
+        first call. Kernels for a GPU do so themselves."""
+        now = [x.detach().reshape(-1).view(torch.uint8).clone() for x in tensors]
+        before = self._read.setdefault(program, now)
+        for number, (x, y) in enumerate(zip(before, now)):
+            if not torch.equal(x, y):
+                raise InvalidArgument(
+                    f"expects tensor {number} of those that the mask reads, of shape"
+                    f" {tuple(tensors[number].shape)}, to hold what it held when the"
+                    " mask was prepared: prepare again after a change"
+                )
 
     def find(self, at, prepare):
         """What there is for a kind of call, which the first one prepares."""
@@ -230,10 +246,12 @@ def _gradient_result(x, place):
 class Kernels:
     """The kernels of a program for tensors of one kind. `texts` are that of the
     program without the log-sum-exp as a result, and that with it.
-    `reads_batch` is whether functions of the program may ask for the batch."""
+    `reads_batch` is whether functions of the program may ask for the batch, and
+    `masked` the numbers of the captures that its mask reads."""
 
-    def __init__(self, texts, device, compile_options, reads_batch=True):
+    def __init__(self, texts, device, compile_options, reads_batch=True, masked=()):
         self.reads_batch = reads_batch
+        self._masked = masked
         self._texts = texts
         self._device = device
         self._options = compile_options
@@ -289,6 +307,11 @@ class Kernels:
             )
         return self._gradients[wrt]
 
+    def _check_shared(self, captures):
+        """Finds changes of what is prepared, where that is asked for."""
+        if self._device == "cpu" and os.environ.get("ATTN_CHECK_PREPARED", "0") != "0":
+            self._shared.check(self._texts[0], [captures[n] for n in self._masked])
+
     def prepare_gradient(self, inputs):
         """Compiles what gradients with respect to those of the inputs need that
         require one."""
@@ -304,6 +327,8 @@ class Kernels:
         """The output, and the log-sum-exp or None. The output is laid out as the
         query is."""
         kernel = self._forward.get(lse) or self.forward(lse)
+        if self._shared is not None:
+            self._check_shared(arguments)
         with _compat.profiled("attn::forward"):
             results = kernel((query, key, value, *arguments), self._shared)
         return results if lse else (results[0], None)
@@ -315,6 +340,8 @@ class Kernels:
         names = self.forward(True).input_names
         wrt = tuple([name for name, want in zip(names, wanted) if want])
         kernel = self._gradients.get(wrt) or self.gradient(wrt)
+        if self._shared is not None:
+            self._check_shared(inputs[3:])
         with _compat.profiled("attn::backward"):
             return tuple(kernel((*inputs, *saved, *cotangents), self._shared))
 
@@ -357,7 +384,8 @@ def lookup(program, query, key, value, scale, compile_options):
         texts = [
             program.to_mlir(Variant(**dict(variant), lse=lse)) for lse in (False, True)
         ]
-        made = Kernels(texts, place, compile_options, program.reads(0))
+        masked = program.masked_captures()
+        made = Kernels(texts, place, compile_options, program.reads(0), masked)
         found = _kernels.setdefault(at, made)
     return found
 

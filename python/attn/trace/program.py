@@ -140,6 +140,11 @@ class Program:
             for region in (self.score, self.mask)
         )
 
+    def masked_captures(self):
+        """The numbers of the captures that the mask reads."""
+        ops = self.mask.ops if self.mask else ()
+        return tuple(sorted({op[1] for op in ops if op[0] == "load"}))
+
     def arguments(self, variant=None):
         """What a kernel takes after q, k and v: captures, then scalars. Not the
         scale, where that is an input."""
