@@ -4,6 +4,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -184,8 +185,18 @@ MaskValues::MaskValues(AttentionLikeOpInterface op)
     : region(op.getMask()), queryIndex(region.getArgument(2)),
       keyIndex(region.getArgument(3)) {
   addArguments(op);
+  region.walk([&](scf::ForOp loop) {
+    for (Value argument : loop.getBody()->getArguments())
+      setUnknown(argument);
+  });
   // In post-order, so that the operations of a branch come before the scf.if.
   region.walk([&](Operation *inner) { addOperation(inner); });
+}
+
+void MaskValues::setUnknown(Value value) {
+  Facts &unknown = facts[value];
+  unknown.query = unknown.key = unknown.guarded = true;
+  unknown.trend = Trend::Unknown;
 }
 
 void MaskValues::addArguments(AttentionLikeOpInterface op) {
@@ -211,7 +222,39 @@ void MaskValues::addArguments(AttentionLikeOpInterface op) {
   }
 }
 
+/// Whether an operation is in a loop of a region.
+static bool isInLoop(Region &region, Operation *op) {
+  for (Operation *parent = op->getParentOp(); region.isAncestor(
+           parent->getParentRegion());
+       parent = parent->getParentOp())
+    if (isa<scf::ForOp>(parent))
+      return true;
+  return false;
+}
+
 void MaskValues::addOperation(Operation *op) {
+  // Of what is computed in a loop nothing is known, and nothing of it is for use
+  // outside; of its results what they depend on.
+  if (isInLoop(region, op)) {
+    for (Value result : op->getResults())
+      setUnknown(result);
+    return;
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    SetVector<Value> used(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(loop.getRegion(), used);
+    Facts known;
+    known.trend = Trend::Unknown;
+    for (Value value : used) {
+      known.query |= dependsOnQuery(value);
+      known.key |= dependsOnKey(value);
+    }
+    if (!known.query && !known.key)
+      known.trend = Trend::Constant;
+    for (Value result : op->getResults())
+      facts[result] = known;
+    return;
+  }
   bool isNested = op->getParentRegion() != &region;
   Facts common;
   for (Value operand : op->getOperands()) {

@@ -419,6 +419,45 @@ Error RegionCompiler::compileDropout(Operation *op) {
   return Error::success();
 }
 
+/// A loop becomes all that it runs, of which there are derivatives then.
+Error RegionCompiler::compileFor(Operation *op) {
+  auto loop = mlir::cast<mlir::scf::ForOp>(op);
+  auto getBound = [](mlir::Value bound) {
+    return *mlir::getConstantIntValue(bound);
+  };
+  Slots carried;
+  for (mlir::Value init : loop.getInitArgs()) {
+    Expected<SlotId> slot = getSlot(init, op);
+    if (!slot)
+      return slot.takeError();
+    carried.push_back(*slot);
+  }
+  mlir::Block &body = *loop.getBody();
+  for (int64_t at = getBound(loop.getLowerBound());
+       at < getBound(loop.getUpperBound()); at += getBound(loop.getStep())) {
+    values[loop.getInductionVar()] = addIntConstant(at);
+    for (auto [argument, slot] :
+         llvm::zip_equal(loop.getRegionIterArgs(), carried))
+      values[argument] = slot;
+    body.walk([&](Operation *inner) {
+      for (mlir::Value result : inner->getResults())
+        values.erase(result);
+    });
+    if (Error error = compileBlock(body))
+      return error;
+    for (auto [slot, yielded] :
+         llvm::zip_equal(carried, loop.getYieldedValues())) {
+      Expected<SlotId> next = getSlot(yielded, body.getTerminator());
+      if (!next)
+        return next.takeError();
+      slot = *next;
+    }
+  }
+  for (auto [result, slot] : llvm::zip_equal(loop.getResults(), carried))
+    values[result] = slot;
+  return Error::success();
+}
+
 /// A condition that is the same for all lanes makes an `If` in both stages. One
 /// that differs makes an `If` in the lane stage; what depends on no lane is
 /// then computed before it, which does no harm: instructions cannot fail.
@@ -504,6 +543,8 @@ Error RegionCompiler::compileOp(Operation *op) {
     return compileDropout(op);
   if (mlir::isa<mlir::scf::IfOp>(op))
     return compileIf(op);
+  if (mlir::isa<mlir::scf::ForOp>(op))
+    return compileFor(op);
 
   OpInfo info{op, {}, {}, {}};
   for (mlir::Value operand : op->getOperands()) {

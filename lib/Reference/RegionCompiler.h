@@ -113,6 +113,7 @@ private:
   llvm::Error compileRangeOver(mlir::Operation *op);
   llvm::Error compileDim(mlir::Operation *op);
   llvm::Error compileDropout(mlir::Operation *op);
+  llvm::Error compileFor(mlir::Operation *op);
   /// Each compiles `info.op` and gives its results, or returns false if it is
   /// none of theirs.
   bool compileByRule(const OpInfo &info, Slots &results);

@@ -90,6 +90,7 @@ private:
   };
 
   void addArguments(AttentionLikeOpInterface op);
+  void setUnknown(Value value);
   void addOperation(Operation *op);
   std::optional<ConstantIntRanges> inferRange(Operation *op, OpResult result);
   Trend inferTrend(Operation *op) const;

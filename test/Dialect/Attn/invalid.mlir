@@ -757,7 +757,7 @@ func.func @other_terminator(%q: tensor<1x1x2x4xf32>) {
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
       outs(%q : tensor<1x1x2x4xf32>)
       mask(%b, %h, %i, %j) {
-        // expected-error@+1 {{'llvm.unreachable' is not allowed in the mask region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, or scf.if}}
+        // expected-error@+1 {{'llvm.unreachable' is not allowed in the mask region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, or scf.for}}
         llvm.unreachable
       }
   return
@@ -786,7 +786,7 @@ func.func @not_allowed(%q: tensor<1x1x2x4xf32>) {
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
       outs(%q : tensor<1x1x2x4xf32>)
       mask(%b, %h, %i, %j) {
-        // expected-error@+1 {{'func.call' is not allowed in the mask region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, or scf.if}}
+        // expected-error@+1 {{'func.call' is not allowed in the mask region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, or scf.for}}
         %p = func.call @callee(%i) : (index) -> i1
         attn.yield %p : i1
       }

@@ -172,8 +172,9 @@ func.func @blocks_not_allowed(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
       outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
       blocks(%b, %h, %i0, %i1, %skv) {
-        // expected-error@+1 {{'scf.for' is not allowed in the blocks region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, or scf.if}}
-        scf.for %x = %i0 to %i1 step %skv {
+        // expected-error@+1 {{'scf.execute_region' is not allowed in the blocks region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, or scf.for}}
+        scf.execute_region {
+          scf.yield
         }
         attn.yield %i0, %i1, %i0, %i1 : index, index, index, index
       }
@@ -214,8 +215,9 @@ func.func @tiles_not_allowed(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>) {
       ins(%q, %q, %q : tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>, tensor<1x1x2x4xf32>)
       outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
       tiles(%b, %h, %i0, %i1, %j0, %j1) {
-        // expected-error@+1 {{'scf.for' is not allowed in the tiles region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, attn.range or attn.range_over}}
-        scf.for %x = %i0 to %i1 step %j1 {
+        // expected-error@+1 {{'scf.execute_region' is not allowed in the tiles region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, scf.for, attn.range or attn.range_over}}
+        scf.execute_region {
+          scf.yield
         }
         %t = arith.constant true
         attn.yield %t, %t : i1, i1
@@ -232,7 +234,7 @@ func.func @range_in_mask(%q: tensor<1x1x2x4xf32>, %r: tensor<1x1x2xf32>, %x: ten
       captures(%x : tensor<?xi1>)
       outs(%q, %r, %r : tensor<1x1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
       mask(%b, %h, %i, %j, %x) {
-        // expected-error@+1 {{'attn.range' is not allowed in the mask region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, or scf.if}}
+        // expected-error@+1 {{'attn.range' is not allowed in the mask region of an attention: expects operations of arith, math and index, tensor.extract, tensor.dim, scf.if, or scf.for}}
         %all, %any = attn.range %x[%i] to [%j] : tensor<?xi1>
         attn.yield %any : i1
       }

@@ -264,7 +264,7 @@ FailureOr<Value> KernelValues::compute(Value value, VectorKind kind) {
     return computeElement(load.getMemRef(), *indices, load.getLoc());
   }
   if (auto loop = dyn_cast<scf::ForOp>(op))
-    return computeLoop(loop, result.getResultNumber());
+    return computeLoop(loop, result.getResultNumber(), kind);
   if (auto branch = dyn_cast<scf::IfOp>(op);
       branch && !isa<ShapedType>(value.getType()))
     return computeBranch(branch, result.getResultNumber());

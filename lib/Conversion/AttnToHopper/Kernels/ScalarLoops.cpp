@@ -70,8 +70,10 @@ static Value reduce(OpBuilder &builder, Location loc, Value value,
   return value;
 }
 
-/// Computes a loop of scalars with all of its results, and returns one.
-FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number) {
+/// Computes a loop of scalars, or of vectors of one kind, with all of its
+/// results, and returns one.
+FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number,
+                                         VectorKind kind) {
   Location loc = loop.getLoc();
   SmallVector<Value> bounds;
   for (Value bound :
@@ -81,23 +83,27 @@ FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number) {
       return failure();
     bounds.push_back(*mapped);
   }
-  SmallVector<Value> inits;
-  for (Value init : loop.getInitArgs()) {
-    FailureOr<Value> mapped = getScalar(init);
-    if (failed(mapped))
-      return failure();
-    inits.push_back(*mapped);
-  }
+  auto getKind = [&](Value value) {
+    auto type = dyn_cast<VectorType>(value.getType());
+    return type && type.getRank() == 1 ? kind : VectorKind::Both;
+  };
+  FailureOr<SmallVector<Value>> inits = getAll(loop.getInitArgs(), kind);
+  if (failed(inits))
+    return failure();
   // What it uses of outside is computed once, in front of it.
   SetVector<Value> outside;
   getUsedValuesDefinedAbove(loop.getRegion(), outside);
-  for (Value value : outside)
-    if (value.getType().isIntOrIndexOrFloat() && failed(getScalar(value)))
+  for (Value value : outside) {
+    auto vector = dyn_cast<VectorType>(value.getType());
+    bool isPlain = vector ? vector.getRank() == 2
+                          : value.getType().isIntOrIndexOrFloat();
+    if (isPlain && failed(get(value, VectorKind::Both)))
       return failure();
+  }
   // A loop in one that is shared out is each thread's own.
   bool isShared = lane != nullptr;
   SmallVector<gpu::AllReduceOperation> reductions;
-  for (unsigned i = 0; isShared && i < inits.size(); ++i) {
+  for (unsigned i = 0; isShared && i < inits->size(); ++i) {
     auto reduction = matchReduction(loop, i);
     isShared = reduction.has_value();
     reductions.push_back(reduction.value_or(gpu::AllReduceOperation::OR));
@@ -109,47 +115,44 @@ FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number) {
         builder, loc, bounds[2],
         arith::ConstantIndexOp::create(builder, loc, hopper::kWarpThreads));
   }
-  auto result =
-      scf::ForOp::create(builder, loc, bounds[0], bounds[1], bounds[2], inits);
+  auto copy =
+      scf::ForOp::create(builder, loc, bounds[0], bounds[1], bounds[2], *inits);
   {
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(result.getBody());
+    builder.setInsertionPointToStart(copy.getBody());
     auto saved = values;
     Value outerLane = lane;
     if (isShared)
       lane = nullptr;
     auto map = [&](Value from, Value to) {
-      values[{from, VectorKind::Both}] = to;
+      values[{from, getKind(from)}] = to;
     };
-    map(loop.getInductionVar(), result.getInductionVar());
+    map(loop.getInductionVar(), copy.getInductionVar());
     for (auto [from, to] :
-         llvm::zip_equal(loop.getRegionIterArgs(), result.getRegionIterArgs()))
+         llvm::zip_equal(loop.getRegionIterArgs(), copy.getRegionIterArgs()))
       map(from, to);
-    if (failed(yieldScalars(loop.getYieldedValues())))
+    if (failed(yieldAll(loop.getYieldedValues(), kind)))
       return failure();
     lane = outerLane;
     values = std::move(saved);
   }
-  for (unsigned i = 0; i < inits.size(); ++i) {
-    Value value = result.getResult(i);
+  for (unsigned i = 0; i < inits->size(); ++i) {
+    Value value = copy.getResult(i);
     if (isShared)
       value = reduce(builder, loc, value, reductions[i]);
-    values[{loop.getResult(i), VectorKind::Both}] = value;
+    values[{loop.getResult(i), getKind(loop.getResult(i))}] = value;
   }
-  return values.at({loop.getResult(number), VectorKind::Both});
+  Value result = loop.getResult(number);
+  return values.at({result, getKind(result)});
 }
 
-/// Ends a block with scalars, which are computed in it.
-LogicalResult TileValues::yieldScalars(ValueRange from) {
+/// Ends a block with values, which are computed in it.
+LogicalResult TileValues::yieldAll(ValueRange from, VectorKind kind) {
   Operation *outerAnchor = std::exchange(anchor, nullptr);
-  SmallVector<Value> yielded;
-  for (Value value : from) {
-    FailureOr<Value> mapped = getScalar(value);
-    if (failed(mapped))
-      return failure();
-    yielded.push_back(*mapped);
-  }
-  scf::YieldOp::create(builder, from[0].getLoc(), yielded);
+  FailureOr<SmallVector<Value>> yielded = getAll(from, kind);
+  if (failed(yielded))
+    return failure();
+  scf::YieldOp::create(builder, from[0].getLoc(), *yielded);
   anchor = outerAnchor;
   return success();
 }
@@ -167,8 +170,9 @@ FailureOr<Value> TileValues::computeBranch(scf::IfOp branch, unsigned number) {
     builder.setInsertionPointToStart(isElse ? result.elseBlock()
                                             : result.thenBlock());
     auto saved = values;
-    if (failed(yieldScalars(
-            (isElse ? branch.elseYield() : branch.thenYield()).getOperands())))
+    if (failed(yieldAll(
+            (isElse ? branch.elseYield() : branch.thenYield()).getOperands(),
+            VectorKind::Both)))
       return failure();
     values = std::move(saved);
   }

@@ -78,9 +78,11 @@ protected:
   /// What constants, reshapes, broadcasts and elementwise operations give; null
   /// for a value of another operation.
   FailureOr<Value> computePlain(Value value, VectorKind kind);
-  /// Reads, loops and branches of scalars (ScalarLoops.cpp).
+  /// Reads, loops and branches of scalars, and loops of vectors
+  /// (ScalarLoops.cpp).
   FailureOr<Value> computeExtract(tensor::ExtractOp op);
-  FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number);
+  FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number,
+                               VectorKind kind);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);
 
   /// The loop over KV blocks.
@@ -96,7 +98,7 @@ protected:
 
 private:
   FailureOr<Value> computeElementwise(OpResult result, VectorKind kind);
-  LogicalResult yieldScalars(ValueRange from);
+  LogicalResult yieldAll(ValueRange from, VectorKind kind);
 
   TileLoopOp loop;
   bool isRarelyRun = false;

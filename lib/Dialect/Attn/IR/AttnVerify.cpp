@@ -219,13 +219,28 @@ static bool isAllowedInRegion(Operation *op) {
              YieldOp>(op);
 }
 
+/// Checks that a loop in a region has bounds that are known.
+static LogicalResult verifyLoop(scf::ForOp loop) {
+  for (Value bound :
+       {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+    if (!getConstantIntValue(bound))
+      return loop.emitError("expects scf.for in a region of an attention to "
+                            "have constant bounds");
+  if (*getConstantIntValue(loop.getStep()) > 0)
+    return success();
+  return loop.emitError("expects scf.for in a region of an attention to have a "
+                        "step of 1 or more, but got ")
+         << *getConstantIntValue(loop.getStep());
+}
+
 /// Reads of more than one element are for the `tiles` region alone, and sums of
 /// gradients for the `adjoint`.
 static bool isAllowedInRegion(Operation *op, StringRef region) {
   return isAllowedInRegion(op) ||
          (region == "tiles" && isa<RangeOp, RangeOverOp>(op)) ||
          (region == "adjoint" && isa<ContributeOp>(op)) ||
-         ((region == "score" || region == "adjoint") && isa<DropoutOp>(op));
+         ((region == "score" || region == "adjoint") && isa<DropoutOp>(op)) ||
+         (region != "adjoint" && isa<scf::ForOp>(op));
 }
 
 /// Checks that a value inside a region is a scalar. Captures, which are block
@@ -274,13 +289,16 @@ LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
           << inner->getName() << "' is not allowed in the " << name
           << " region of an attention: expects operations of arith, math and "
              "index, tensor.extract, tensor.dim, "
-          << (name == "tiles"     ? "scf.if, attn.range or attn.range_over"
-              : name == "adjoint" ? "scf.if, attn.dropout, or attn.contribute"
-              : name == "score"   ? "scf.if, or attn.dropout"
-                                  : "or scf.if");
+          << (name == "tiles" ? "scf.if, scf.for, attn.range or attn.range_over"
+              : name == "adjoint"
+                  ? "scf.if, attn.dropout, or attn.contribute"
+              : name == "score" ? "scf.if, scf.for, or attn.dropout"
+                                : "scf.if, or scf.for");
       diagnostic.attachNote(op->getLoc()) << "in this attention";
       return WalkResult::interrupt();
     }
+    if (auto loop = dyn_cast<scf::ForOp>(inner); loop && failed(verifyLoop(loop)))
+      return WalkResult::interrupt();
     return WalkResult(verifyScalarResults(inner));
   });
   if (walk.wasInterrupted())

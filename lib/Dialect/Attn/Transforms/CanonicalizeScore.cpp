@@ -1,5 +1,6 @@
 //===- CanonicalizeScore.cpp - Bring the regions to few forms -------------===//
 
+#include "RegionLoops.h"
 #include "RegionSlice.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
@@ -287,6 +288,8 @@ void mlir::attn::canonicalizeScore(RewriterBase &rewriter,
   if (isOpTriviallyDead(op))
     return rewriter.eraseOp(op);
   foldSplatCaptures(rewriter, op);
+  for (Region &region : op->getRegions())
+    unrollLoops(region, kShortLoop);
   canonicalizeOp(op);
   cleanUpRegions(op);
   bool changed = false, hadMask = !op.getMask().empty();

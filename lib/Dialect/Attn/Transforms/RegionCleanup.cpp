@@ -249,6 +249,7 @@ static void addUpstreamPatterns(RewritePatternSet &patterns) {
     bool isScalar = dialect == "arith" || dialect == "math" ||
                     dialect == index::IndexDialect::getDialectNamespace();
     if (isScalar || name.getStringRef() == scf::IfOp::getOperationName() ||
+        name.getStringRef() == scf::ForOp::getOperationName() ||
         name.getStringRef() == tensor::ExtractOp::getOperationName() ||
         name.getStringRef() == tensor::DimOp::getOperationName())
       name.getCanonicalizationPatterns(patterns, context);

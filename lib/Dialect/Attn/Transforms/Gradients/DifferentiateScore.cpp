@@ -8,7 +8,7 @@
 
 #include "Adjoints.h"
 #include "Differentiate.h"
-#include "attn/Dialect/Attn/IR/AttnDropout.h"
+#include "RegionLoops.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -143,13 +143,30 @@ static LogicalResult reverseBlock(Block &block, Cotangents &cotangents,
   return success();
 }
 
+/// Loops that run more operations have no derivative.
+static constexpr int64_t kLongestReversed = 4096;
+
 LogicalResult mlir::attn::differentiateScore(AttentionGradOp op) {
   if (op.getScore().empty())
     return success();
   AttentionLikeOpInterface attention = op;
   FloatType accType = attention.getAccumulatorType();
-  Block &score = op.getScore().front();
   Location loc = op.getLoc();
+  // Loops are reversed as what they run.
+  OwningOpRef<AttentionGradOp> copy(cast<AttentionGradOp>(op->clone()));
+  Region &unrolled = copy->getScore();
+  unrollLoops(unrolled, kLongestReversed);
+  WalkResult longLoop = unrolled.walk([&](scf::ForOp loop) {
+    InFlightDiagnostic diagnostic =
+        loop.emitError("expects a loop that is differentiated to run ")
+        << kLongestReversed << " operations at most, but got "
+        << getTripCount(loop) << " iterations";
+    diagnostic.attachNote(loc) << "in this attention";
+    return WalkResult::interrupt();
+  });
+  if (longLoop.wasInterrupted())
+    return failure();
+  Block &score = unrolled.front();
   SmallVector<Type> types(score.getArgumentTypes());
   types.insert(types.begin() + 1, accType);
   OpBuilder builder(op.getContext());
@@ -173,8 +190,9 @@ LogicalResult mlir::attn::differentiateScore(AttentionGradOp op) {
       active.insert(score.getArgument(kNumScoreArgs + input - kGradCapture));
   propagateThrough(score, active);
 
-  Value weight = getWeight(attention);
-  if (weight && active.contains(weight)) {
+  Operation *yield = score.getTerminator();
+  if (yield->getNumOperands() > 1 && active.contains(yield->getOperand(1))) {
+    Value weight = yield->getOperand(1);
     InFlightDiagnostic diagnostic =
         mlir::emitError(weight.getLoc())
         << "the weight of a probability has no gradient";

@@ -40,7 +40,12 @@ MaskLifter::MaskLifter(OpBuilder &builder, Location loc,
 MaskLifter::Ternary MaskLifter::lift() {
   Region &region = values.getRegion();
   // In post-order, so that the operations of a branch come before the scf.if.
-  region.walk([&](Operation *op) { visit(op); });
+  // A loop is one operation.
+  region.walk([&](Operation *op) {
+    auto loop = op->getParentOfType<scf::ForOp>();
+    if (!loop || !region.isAncestor(loop->getParentRegion()))
+      visit(op);
+  });
   Ternary lifted = getTernary(region.front().getTerminator()->getOperand(0));
   return hasUnknownPairs ? evaluate(lifted) : lifted;
 }

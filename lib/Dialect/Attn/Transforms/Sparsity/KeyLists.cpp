@@ -211,6 +211,7 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
   });
   auto emitColumn = [&]() -> FailureOr<Value> {
     RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+    vectorizer.setUnrolled();
     FailureOr<Value> scores =
         emitTileScores(builder, op, form, vectorizer, getPairs(keys),
                        castShape(products, {numKeys}), TileKind::Key);
@@ -220,6 +221,7 @@ FailureOr<TileState> KeyListLoop::emitTile(Value first, TileState state) {
   };
   auto emitWeights = [&] {
     RegionVectorizer vectorizer(builder, loc, numKeys, /*numQueries=*/1, sites);
+    vectorizer.setUnrolled();
     return emitTileWeights(builder, op, form, vectorizer, getPairs(keys),
                            TileKind::Key);
   };

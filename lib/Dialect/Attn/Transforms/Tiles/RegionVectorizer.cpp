@@ -1,10 +1,12 @@
 //===- RegionVectorizer.cpp - Regions on whole tiles ----------------------===//
 
 #include "RegionVectorizer.h"
+#include "RegionLoops.h"
 #include "RegionSlice.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -101,6 +103,8 @@ LogicalResult RegionVectorizer::visit(Operation &op, TileValue active) {
   }
   if (isa<scf::IfOp>(op))
     return visitIf(op, active);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return visitFor(loop, active);
   if (auto contribution = dyn_cast<ContributeOp>(op)) {
     if (contribute)
       contribute(contribution, active);
@@ -434,5 +438,72 @@ LogicalResult RegionVectorizer::visitIf(Operation &op, TileValue active) {
                                               broadcast(elseValue, kind)),
                       kind};
   }
+  return success();
+}
+
+/// A loop on tiles, whose carried values all have the shape of what the loop
+/// reads.
+LogicalResult RegionVectorizer::visitFor(scf::ForOp loop, TileValue active) {
+  if (loop.getNumResults() == 0)
+    return success();
+  SmallVector<TileValue> carried;
+  for (Value init : loop.getInitArgs())
+    carried.push_back(lookup(init));
+  auto setCarried = [&] {
+    for (auto [argument, value] :
+         llvm::zip_equal(loop.getRegionIterArgs(), carried))
+      values[argument] = value;
+  };
+  Type indexType = loop.getInductionVar().getType();
+  int64_t lower = *getConstantIntValue(loop.getLowerBound()),
+          step = *getConstantIntValue(loop.getStep()),
+          count = getTripCount(loop);
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getIntegerAttr(indexType, value));
+  };
+  if (unrollsLoops || count <= 1) {
+    for (int64_t n = 0; n < count; ++n) {
+      values[loop.getInductionVar()] = {number(lower + n * step)};
+      setCarried();
+      if (failed(visitBlock(*loop.getBody(), active)))
+        return failure();
+      carried = llvm::map_to_vector(loop.getYieldedValues(), [&](Value value) {
+        return lookup(value);
+      });
+    }
+    for (auto [result, value] : llvm::zip_equal(loop.getResults(), carried))
+      values[result] = value;
+    return success();
+  }
+  TileKind kind = sites ? active.kind : TileKind::Uniform;
+  for (TileValue value : carried)
+    kind = join(kind, value.kind);
+  SetVector<Value> outside;
+  getUsedValuesDefinedAbove(loop.getRegion(), outside);
+  for (Value value : outside)
+    kind = join(kind, lookup(value).kind);
+  SmallVector<Value> inits;
+  for (TileValue value : carried)
+    inits.push_back(broadcast(value, kind));
+  auto tiles = scf::ForOp::create(builder, loop.getLoc(), number(lower),
+                                  number(lower + count * step), number(step),
+                                  inits);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(tiles.getBody());
+  values[loop.getInductionVar()] = {tiles.getInductionVar()};
+  for (auto [value, argument] :
+       llvm::zip_equal(carried, tiles.getRegionIterArgs()))
+    value = {argument, kind};
+  setCarried();
+  if (failed(visitBlock(*loop.getBody(), active)))
+    return failure();
+  SmallVector<Value> next;
+  for (Value yielded : loop.getYieldedValues())
+    next.push_back(broadcast(lookup(yielded), kind));
+  scf::YieldOp::create(builder, loop.getLoc(), next);
+  for (auto [result, tile] :
+       llvm::zip_equal(loop.getResults(), tiles.getResults()))
+    values[result] = {tile, kind};
   return success();
 }

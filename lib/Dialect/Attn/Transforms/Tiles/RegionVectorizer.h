@@ -13,6 +13,7 @@
 #include "attn/Dialect/Attn/IR/AttnDropout.h"
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 #include <functional>
@@ -135,6 +136,9 @@ public:
     starts[argument] = {start, alignment, extent};
   }
 
+  /// Loops become what they run, as in programs that have no loops on tiles.
+  void setUnrolled() { unrollsLoops = true; }
+
   /// No key from `end` on is asked for, whatever a region says of it.
   void setKeyEnd(Value end) { keyEnd = end; }
 
@@ -155,6 +159,7 @@ private:
   LogicalResult visitBlock(Block &block, TileValue active);
   LogicalResult visit(Operation &op, TileValue active);
   LogicalResult visitIf(Operation &op, TileValue active);
+  LogicalResult visitFor(scf::ForOp loop, TileValue active);
   LogicalResult visitElementwise(Operation &op, TileValue active);
   void visitDropout(DropoutOp op);
   /// A quotient or a remainder of an argument with a start.
@@ -194,6 +199,7 @@ private:
   DenseMap<Value, TileValue> values;
   DenseMap<Value, Start> starts;
   Value keyEnd;
+  bool unrollsLoops = false;
 };
 
 } // namespace mlir::attn

@@ -1,0 +1,70 @@
+//===- RegionLoops.cpp - Loops in regions of an attention -----------------===//
+
+#include "RegionLoops.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static int64_t getBound(Value bound) { return *getConstantIntValue(bound); }
+
+int64_t mlir::attn::getTripCount(scf::ForOp loop) {
+  int64_t lower = getBound(loop.getLowerBound()),
+          upper = getBound(loop.getUpperBound());
+  if (upper <= lower)
+    return 0;
+  return llvm::divideCeil(static_cast<uint64_t>(upper) -
+                              static_cast<uint64_t>(lower),
+                          static_cast<uint64_t>(getBound(loop.getStep())));
+}
+
+int64_t mlir::attn::countRuns(Region &region) {
+  int64_t runs = 0;
+  for (Block &block : region)
+    for (Operation &op : block) {
+      int64_t own = 1;
+      for (Region &inner : op.getRegions())
+        own = llvm::SaturatingAdd<uint64_t>(own, countRuns(inner));
+      if (auto loop = dyn_cast<scf::ForOp>(op))
+        own = llvm::SaturatingMultiply<uint64_t>(own, getTripCount(loop));
+      runs = std::min<uint64_t>(INT64_MAX,
+                                llvm::SaturatingAdd<uint64_t>(runs, own));
+    }
+  return runs;
+}
+
+static void unroll(scf::ForOp loop) {
+  IRRewriter rewriter(loop);
+  SmallVector<Value> carried(loop.getInitArgs());
+  int64_t lower = getBound(loop.getLowerBound()),
+          step = getBound(loop.getStep());
+  for (int64_t n = 0, count = getTripCount(loop); n < count; ++n) {
+    IRMapping mapping;
+    Type type = loop.getInductionVar().getType();
+    mapping.map(loop.getInductionVar(),
+                arith::ConstantOp::create(
+                    rewriter, loop.getLoc(),
+                    rewriter.getIntegerAttr(type, lower + n * step)));
+    mapping.map(loop.getRegionIterArgs(), carried);
+    for (Operation &op : loop.getBody()->without_terminator())
+      rewriter.clone(op, mapping);
+    for (auto [value, yielded] :
+         llvm::zip_equal(carried, loop.getYieldedValues()))
+      value = mapping.lookupOrDefault(yielded);
+  }
+  rewriter.replaceOp(loop, carried);
+}
+
+void mlir::attn::unrollLoops(Region &region, int64_t most) {
+  SmallVector<scf::ForOp> loops;
+  // Loops in others first.
+  region.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  for (scf::ForOp loop : loops)
+    if (llvm::SaturatingMultiply<uint64_t>(countRuns(loop.getRegion()),
+                                           getTripCount(loop)) <=
+        static_cast<uint64_t>(most))
+      unroll(loop);
+}

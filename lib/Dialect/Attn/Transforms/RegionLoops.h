@@ -1,0 +1,26 @@
+//===- RegionLoops.h - Loops in regions of an attention ---------*- C++ -*-===//
+
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONLOOPS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONLOOPS_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::attn {
+
+/// How often a loop of a region, which has constant bounds, runs its body.
+int64_t getTripCount(scf::ForOp loop);
+
+/// The operations that a region, or a loop, runs: those of a loop count once for
+/// each iteration.
+int64_t countRuns(Region &region);
+
+/// Replaces the loops of `region` that run so many operations at most by these,
+/// with constants for positions.
+void unrollLoops(Region &region, int64_t most);
+
+/// Loops that run so many operations are none after attn-canonicalize-score.
+inline constexpr int64_t kShortLoop = 32;
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_REGIONLOOPS_H

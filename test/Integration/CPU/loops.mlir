@@ -1,0 +1,126 @@
+// Loops in scores and masks, short and long, around each other, and of values of
+// queries, of keys, of pairs and of neither: right against the reference, with
+// gradients, and where warps or threads compute rows.
+
+// DEFINE: %{sizes} = --arg=q=randn:1x2x40x16 --arg=k=randn:1x2x50x16 --arg=v=randn:1x2x50x16
+// RUN: attn-run %s --entry=rank %{sizes} --arg=a=randn:40x48 --arg=c=randn:50x48 --check --grad=q,k,v,a,c | FileCheck %s
+// RUN: attn-run %s --entry=series %{sizes} --check | FileCheck %s
+// RUN: attn-run %s --entry=limits %{sizes} --arg=a=randint(0,3):40x20 --check --bounds-check | FileCheck %s
+// RUN: attn-run %s --entry=list --arg=q=randn:1x2x3x16 --arg=k=randn:1x2x50x16 --arg=v=randn:1x2x50x16 --arg=c=randn:50x48 --arg=rows=arange:4 --arg=columns=arange:9 --check | FileCheck %s
+// RUN: not attn-run %s --entry=series %{sizes} --grad 2>&1 | FileCheck %s --check-prefix=LONG
+// CHECK: PASS
+// LONG: expects a loop that is differentiated to run 4096 operations at most, but got 500 iterations
+
+!q = tensor<1x2x?x16xf32>
+!f = tensor<?x48xf32>
+
+// A product of rows, summed over their rank.
+func.func @rank(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn.name = "v"}, %a: !f {attn.name = "a"}, %c: !f {attn.name = "c"}) -> !q {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q) captures(%a, %c : !f, !f) outs(%init : !q)
+      score(%x, %b, %h, %i, %j, %u, %w) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %rank = arith.constant 48 : index
+        %y = scf.for %r = %zero to %rank step %one iter_args(%acc = %x) -> (f32) {
+          %p = tensor.extract %u[%i, %r] : !f
+          %t = tensor.extract %w[%j, %r] : !f
+          %m = arith.mulf %p, %t : f32
+          %n = arith.addf %acc, %m : f32
+          scf.yield %n : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+
+// A series of the distance, under a mask of what a loop over integers gives.
+func.func @series(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn.name = "v"}) -> !q {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q) outs(%init : !q)
+      score(%x, %b, %h, %i, %j) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %two = arith.constant 2 : index
+        %long = arith.constant 1000 : index
+        %half = arith.constant 0.75 : f32
+        %f1 = arith.constant 1.0 : f32
+        %d = arith.subi %i, %j : index
+        %di = arith.index_cast %d : index to i32
+        %t = arith.sitofp %di : i32 to f32
+        %ta = math.absf %t : f32
+        %td = arith.addf %ta, %f1 : f32
+        %y, %z = scf.for %r = %zero to %long step %two iter_args(%acc = %x, %power = %f1) -> (f32, f32) {
+          %inner = scf.for %e = %zero to %two step %one iter_args(%in = %power) -> (f32) {
+            %g = arith.mulf %in, %half : f32
+            scf.yield %g : f32
+          }
+          %m = arith.divf %inner, %td : f32
+          %u = math.tanh %acc : f32
+          %e2 = arith.addf %u, %m : f32
+          %n = arith.mulf %e2, %half : f32
+          scf.yield %n, %inner : f32, f32
+        }
+        attn.yield %y : f32
+      }
+      mask(%b, %h, %i, %j) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %hundred = arith.constant 100 : index
+        %last = scf.for %r = %zero to %hundred step %one iter_args(%acc = %j) -> (index) {
+          %n = arith.xori %acc, %r : index
+          scf.yield %n : index
+        }
+        %three = arith.constant 3 : index
+        %m = arith.remui %last, %three : index
+        %p = arith.cmpi ne, %m, %zero : index
+        attn.yield %p : i1
+      }
+  return %o : !q
+}
+
+// A limit for each query, which is a sum.
+func.func @limits(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn.name = "v"}, %a: tensor<?x20xi32> {attn.name = "a"}) -> !q {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q) captures(%a : tensor<?x20xi32>) outs(%init : !q)
+      mask(%b, %h, %i, %j, %u) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %n = arith.constant 20 : index
+        %limit = scf.for %r = %zero to %n step %one iter_args(%acc = %zero) -> (index) {
+          %x = tensor.extract %u[%i, %r] : tensor<?x20xi32>
+          %y = arith.index_cast %x : i32 to index
+          %z = arith.addi %acc, %y : index
+          scf.yield %z : index
+        }
+        %p = arith.cmpi slt, %j, %limit : index
+        attn.yield %p : i1
+      }
+  return %o : !q
+}
+
+func.func @list(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn.name = "v"}, %c: !f {attn.name = "c"}, %rows: tensor<4xi32> {attn.name = "rows"}, %columns: tensor<9xi32> {attn.name = "columns"}) -> !q {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q) captures(%c : !f)
+      sparsity(#attn.sparsity<lists, block = 1x1> %rows, %columns : tensor<4xi32>, tensor<9xi32>) outs(%init : !q)
+      score(%x, %b, %h, %i, %j, %w) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %rank = arith.constant 48 : index
+        %y = scf.for %r = %zero to %rank step %one iter_args(%acc = %x) -> (f32) {
+          %t = tensor.extract %w[%j, %r] : !f
+          %n = arith.addf %acc, %t : f32
+          scf.yield %n : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
