@@ -33,14 +33,16 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     p[j]   = exp(s[j] - lse[b,h,i])     if mask(b, h, i, j), otherwise 0
     dp[j]  = sum_e do[b,h,i,e] * v[c,g,j,e]
     delta  = sum_e do[b,h,i,e] * o[b,h,i,e] - dlse[b,h,i]
-    ds[j]  = p[j] * (dp[j] - delta)
+    ds[j]  = p[j] * (w[j] * dp[j] - delta)
     dx[j]  = adjoint(x[j], ds[j], b, h, i, j)
 
     dq[b,h,i,d] = scale * sum_j dx[j] * k[c,g,j,d]
     dk[c,g,j,d] = scale * sum over b, h of c, g, and over i of dx[j] * q[b,h,i,d]
-    dv[c,g,j,e] =         sum over b, h of c, g, and over i of p[j] * do[b,h,i,e]
+    dv[c,g,j,e] =         sum over b, h of c, g, and over i of w[j] * p[j] * do[b,h,i,e]
     dw[n][m]    = sum over b, h, i, j of what adjoint adds to element m of capture n (attn.contribute)
     ```
+
+    where `w[j]` is the second value that the score yields, or 1. It has no gradient.
 
     Pairs with `p[j] = 0` add nothing to any sum, whatever else is not a number there, so that a row without a key has no gradient.
     Sums are f32 (f64 for f64 inputs) and results are rounded once. The same inputs give the same bits, unless the op is `nondeterministic`.

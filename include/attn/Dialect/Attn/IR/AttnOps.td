@@ -50,8 +50,10 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     s[j] = score(scale * sum_d q[b,h,i,d] * k[c,g,j,d], b, h, i, j)   if mask(b, h, i, j)
     s[j] = -inf                                                       otherwise
     lse[b,h,i]  = ln sum_j exp(s[j])
-    o[b,h,i,e]  = sum_j exp(s[j] - lse[b,h,i]) * v[c,g,j,e]
+    o[b,h,i,e]  = sum_j w[j] * exp(s[j] - lse[b,h,i]) * v[c,g,j,e]
     ```
+
+    where `w[j]` is 1, or the second value that `score` yields: a weight of the type of `s`, which does not depend on it, such as `attn.dropout`.
 
     The mask acts after the score, so a score function that is finite at -inf
     cannot bring a masked key back. A row with no allowed key gives `o = 0` and
@@ -81,7 +83,7 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     Regions: both are optional (identity, all true), isolated, and have a single block
     whose argument types are implied: `s` is f32 (f64 for f64 inputs), `b`, `h`, `i`,
     `j` are index, then one argument for each capture. They may hold
-    operations of arith, math and index, `tensor.extract`, `tensor.dim`, and `scf.if`.
+    operations of arith, math and index, `tensor.extract`, `tensor.dim`, `scf.if`, and `scf.for` with constant bounds and a step of 1 or more; `score` also `attn.dropout`.
     Captures are read in `mask` for `i` and `j` in range, and in `score` only where
     the mask allows the key; an index outside of a capture there is undefined unless the compiler
     checks bounds. An integer division by zero gives 0.
@@ -141,7 +143,7 @@ def Attn_AttentionOp : Attn_AttentionLikeOp<"attention"> {
     Errors: wrong ranks, element types, head dimensions, batches, lengths or head counts
     among the operands, or numbers of blocks; lists whose rows decrease or leave `columns`, or whose columns are not
     ascending or out of range, when the program runs; a head dimension that is dynamic or 0; a layout that is no permutation of
-    `bhsd`; a region whose arguments or result have other types, or that holds an operation not listed above.
+    `bhsd`; a region whose arguments or result have other types, or that holds an operation not listed above; a weight that depends on the score.
   }];
 
   let arguments = (ins
@@ -189,7 +191,7 @@ def Attn_OnlineAttentionOp : Attn_AttentionLikeOp<"online_attention"> {
     ```
     max'[b,h,i]   = maximum(max[b,h,i], max_j t[j])
     sum'[b,h,i]   = sum[b,h,i]   * 2^(max - max') + sum_j 2^(t[j] - max')
-    acc'[b,h,i,e] = acc[b,h,i,e] * 2^(max - max') + sum_j 2^(t[j] - max') * v[c,g,j,e]
+    acc'[b,h,i,e] = acc[b,h,i,e] * 2^(max - max') + sum_j w[j] * 2^(t[j] - max') * v[c,g,j,e]
     ```
 
     with `2^(-inf - -inf) = 0`. The neutral state is acc = 0, max = -inf, sum = 0.
