@@ -224,8 +224,8 @@ void MaskValues::addArguments(AttentionLikeOpInterface op) {
 
 /// Whether an operation is in a loop of a region.
 static bool isInLoop(Region &region, Operation *op) {
-  for (Operation *parent = op->getParentOp(); region.isAncestor(
-           parent->getParentRegion());
+  for (Operation *parent = op->getParentOp();
+       region.isAncestor(parent->getParentRegion());
        parent = parent->getParentOp())
     if (isa<scf::ForOp>(parent))
       return true;
@@ -233,8 +233,8 @@ static bool isInLoop(Region &region, Operation *op) {
 }
 
 void MaskValues::addOperation(Operation *op) {
-  // Of what is computed in a loop nothing is known, and nothing of it is for use
-  // outside; of its results what they depend on.
+  // Of what is computed in a loop nothing is known, and nothing of it is for
+  // use outside; of its results what they depend on.
   if (isInLoop(region, op)) {
     for (Value result : op->getResults())
       setUnknown(result);

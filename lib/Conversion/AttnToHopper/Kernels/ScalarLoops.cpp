@@ -95,8 +95,8 @@ FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number,
   getUsedValuesDefinedAbove(loop.getRegion(), outside);
   for (Value value : outside) {
     auto vector = dyn_cast<VectorType>(value.getType());
-    bool isPlain = vector ? vector.getRank() == 2
-                          : value.getType().isIntOrIndexOrFloat();
+    bool isPlain =
+        vector ? vector.getRank() == 2 : value.getType().isIntOrIndexOrFloat();
     if (isPlain && failed(get(value, VectorKind::Both)))
       return failure();
   }

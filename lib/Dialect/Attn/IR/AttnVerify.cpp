@@ -290,14 +290,14 @@ LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
           << " region of an attention: expects operations of arith, math and "
              "index, tensor.extract, tensor.dim, "
           << (name == "tiles" ? "scf.if, scf.for, attn.range or attn.range_over"
-              : name == "adjoint"
-                  ? "scf.if, attn.dropout, or attn.contribute"
-              : name == "score" ? "scf.if, scf.for, or attn.dropout"
-                                : "scf.if, or scf.for");
+              : name == "adjoint" ? "scf.if, attn.dropout, or attn.contribute"
+              : name == "score"   ? "scf.if, scf.for, or attn.dropout"
+                                  : "scf.if, or scf.for");
       diagnostic.attachNote(op->getLoc()) << "in this attention";
       return WalkResult::interrupt();
     }
-    if (auto loop = dyn_cast<scf::ForOp>(inner); loop && failed(verifyLoop(loop)))
+    if (auto loop = dyn_cast<scf::ForOp>(inner);
+        loop && failed(verifyLoop(loop)))
       return WalkResult::interrupt();
     return WalkResult(verifyScalarResults(inner));
   });

@@ -10,8 +10,8 @@ namespace mlir::attn {
 /// How often a loop of a region, which has constant bounds, runs its body.
 int64_t getTripCount(scf::ForOp loop);
 
-/// The operations that a region, or a loop, runs: those of a loop count once for
-/// each iteration.
+/// The operations that a region, or a loop, runs: those of a loop count once
+/// for each iteration.
 int64_t countRuns(Region &region);
 
 /// Replaces the loops of `region` that run so many operations at most by these,

@@ -468,9 +468,8 @@ LogicalResult RegionVectorizer::visitFor(scf::ForOp loop, TileValue active) {
       setCarried();
       if (failed(visitBlock(*loop.getBody(), active)))
         return failure();
-      carried = llvm::map_to_vector(loop.getYieldedValues(), [&](Value value) {
-        return lookup(value);
-      });
+      carried = llvm::map_to_vector(loop.getYieldedValues(),
+                                    [&](Value value) { return lookup(value); });
     }
     for (auto [result, value] : llvm::zip_equal(loop.getResults(), carried))
       values[result] = value;
@@ -486,9 +485,9 @@ LogicalResult RegionVectorizer::visitFor(scf::ForOp loop, TileValue active) {
   SmallVector<Value> inits;
   for (TileValue value : carried)
     inits.push_back(broadcast(value, kind));
-  auto tiles = scf::ForOp::create(builder, loop.getLoc(), number(lower),
-                                  number(lower + count * step), number(step),
-                                  inits);
+  auto tiles =
+      scf::ForOp::create(builder, loop.getLoc(), number(lower),
+                         number(lower + count * step), number(step), inits);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(tiles.getBody());
   values[loop.getInductionVar()] = {tiles.getInductionVar()};
