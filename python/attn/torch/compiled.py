@@ -92,8 +92,9 @@ def with_dropout(functions, query, key, value, attn_mask, is_causal, scale, drop
         mask = attn_mask.dtype, tuple([extent > 1 for extent in attn_mask.shape])
     variant = kernels.variant_of(query, key, value, scale)
     text = _text(functions, mask, is_causal, dropout_p, variant)
+    # Nothing is prepared of its mask.
     return torch.ops.attn.forward(
-        query, key, value, captures, [], [], text, _options()
+        [query, key, value, *captures], [0], [], text, _options()
     )[0]
 
 
