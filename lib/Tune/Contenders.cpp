@@ -33,6 +33,8 @@ double Contender::getSpread() const {
 
 // A kernel on a GPU may have to be compiled by the driver when it is loaded.
 static constexpr WorkerProcess::Seconds kLoadLimit(120);
+// What is loaded may still put its code in memory in the first run.
+static constexpr WorkerProcess::Seconds kFirstRunLimit(20);
 
 /// How long runs may take in all before they count as hanging.
 static WorkerProcess::Seconds getLimit(double usual, size_t count) {
@@ -60,8 +62,9 @@ Error Race::load(Contender &contender) {
   if (!answer)
     return ++numLoaded, answer.takeError();
   contender.number = numLoaded++;
-  // The first run loads the code.
-  if (Error error = measure(contender, 1, kLoadLimit).takeError()) {
+  // Before any time is known, a run may take as long as a load.
+  auto limit = usual > 0 ? kFirstRunLimit + getLimit(usual, 1) : kLoadLimit;
+  if (Error error = measure(contender, 1, limit).takeError()) {
     drop(*std::exchange(contender.number, std::nullopt));
     return error;
   }
