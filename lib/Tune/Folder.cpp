@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace attn::tune;
 namespace fs = llvm::sys::fs;
@@ -45,34 +46,44 @@ static void removeStale(llvm::StringRef parent) {
     int fd = lockOwn(path);
     if (fd < 0)
       continue;
-    // Between its making and its lock a folder is empty.
-    std::error_code inner;
-    bool isEmpty =
-        fs::directory_iterator(path, inner) == fs::directory_iterator();
-    if (!isEmpty)
-      fs::remove_directories(path);
+    fs::remove_directories(path);
     ::close(fd);
   }
+}
+
+/// Whether a path names the folder of a descriptor.
+static bool isAt(int fd, const llvm::Twine &path) {
+  struct stat own, named;
+  return ::fstat(fd, &own) == 0 && ::stat(path.str().c_str(), &named) == 0 &&
+         own.st_ino == named.st_ino && own.st_dev == named.st_dev;
 }
 
 llvm::Error Folder::create() {
   llvm::SmallString<128> parent;
   llvm::sys::path::system_temp_directory(/*erasedOnReboot=*/true, parent);
   removeStale(parent);
-  if (std::error_code code =
-          fs::createUniqueDirectory(kPrefix.drop_back(), path))
-    return llvm::createStringError("cannot make a folder to tune in: " +
-                                   code.message());
-  // Another tuning may have locked it for the moment in which it sees that the
-  // folder is empty.
-  fd = openFolder(path);
-  int code = -1;
-  while (fd >= 0 && (code = ::flock(fd, LOCK_EX)) != 0 && errno == EINTR)
-    ;
-  if (code != 0)
-    return llvm::createStringError("cannot lock the folder to tune in: " +
-                                   llvm::sys::StrError(errno));
-  return llvm::Error::success();
+  // Another tuning may take a folder for a stale one before it is locked: then
+  // there is a lock of a folder that is gone, and the next one is tried.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    if (std::error_code code =
+            fs::createUniqueDirectory(kPrefix.drop_back(), path))
+      return llvm::createStringError("cannot make a folder to tune in: " +
+                                     code.message());
+    fd = openFolder(path);
+    if (fd < 0 && errno == ENOENT)
+      continue;
+    int code = -1;
+    while (fd >= 0 && (code = ::flock(fd, LOCK_EX)) != 0 && errno == EINTR)
+      ;
+    if (code != 0)
+      return llvm::createStringError("cannot lock the folder to tune in: " +
+                                     llvm::sys::StrError(errno));
+    if (isAt(fd, path))
+      return llvm::Error::success();
+    ::close(std::exchange(fd, -1));
+  }
+  return llvm::createStringError(
+      "cannot lock the folder to tune in: others remove it");
 }
 
 Folder::~Folder() {

@@ -30,6 +30,9 @@ alive.mkdir()
 lock = os.open(alive, os.O_RDONLY)
 fcntl.flock(lock, fcntl.LOCK_EX)
 
+# One killed before it had a file leaves a folder that is empty.
+(folder / "attn-tune-empty").mkdir()
+
 start = time.monotonic()
 subprocess.run(command, env=environment, check=True, **quiet)
 whole = time.monotonic() - start
