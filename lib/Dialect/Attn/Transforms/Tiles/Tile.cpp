@@ -225,20 +225,17 @@ static LogicalResult requireSchedule(OnlineAttentionOp op) {
 }
 
 /// An index out of range is an error, which the class of a tile must not hide:
-/// with checks, nothing is known of what reads a capture for each position.
+/// with checks, a mask that reads a capture for each position has no classes.
 static void forgetReads(RewriterBase &rewriter, OnlineAttentionOp op) {
-  OpBuilder::InsertionGuard guard(rewriter);
-  for (RangeOverOp range :
-       llvm::make_early_inc_range(op.getTiles().getOps<RangeOverOp>())) {
-    WalkResult walk = range.getBody().walk(
-        [](tensor::ExtractOp) { return WalkResult::interrupt(); });
-    if (!walk.wasInterrupted())
-      continue;
-    rewriter.setInsertionPoint(range);
-    auto [least, most] =
-        createEnds(rewriter, range.getLoc(), range.getMin().getType());
-    rewriter.replaceOp(range, {least, most});
-  }
+  bool reads = op.getTiles()
+                   .walk([](RangeOverOp range) {
+                     return range.getBody().walk([](tensor::ExtractOp) {
+                       return WalkResult::interrupt();
+                     });
+                   })
+                   .wasInterrupted();
+  if (reads)
+    rewriter.eraseBlock(&op.getTiles().front());
 }
 
 static LogicalResult tileFinalize(RewriterBase &rewriter, FinalizeOp op,
