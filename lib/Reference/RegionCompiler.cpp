@@ -433,8 +433,12 @@ Error RegionCompiler::compileFor(Operation *op) {
     carried.push_back(*slot);
   }
   mlir::Block &body = *loop.getBody();
-  for (int64_t at = getBound(loop.getLowerBound());
-       at < getBound(loop.getUpperBound()); at += getBound(loop.getStep())) {
+  int64_t lower = getBound(loop.getLowerBound()),
+          upper = getBound(loop.getUpperBound()),
+          step = getBound(loop.getStep());
+  // What follows the last position may be beyond 64 bits.
+  bool runs = lower < upper;
+  for (int64_t at = lower; runs; runs = upper - at > step, at += runs * step) {
     values[loop.getInductionVar()] = addIntConstant(at);
     for (auto [argument, slot] :
          llvm::zip_equal(loop.getRegionIterArgs(), carried))

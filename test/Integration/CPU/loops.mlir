@@ -7,6 +7,8 @@
 // RUN: attn-run %s --entry=series %{sizes} --check | FileCheck %s
 // RUN: attn-run %s --entry=limits %{sizes} --arg=a=randint(0,3):40x20 --check --bounds-check | FileCheck %s
 // RUN: attn-run %s --entry=list --arg=q=randn:1x2x3x16 --arg=k=randn:1x2x50x16 --arg=v=randn:1x2x50x16 --arg=c=randn:50x48 --arg=rows=arange:4 --arg=columns=arange:9 --check | FileCheck %s
+// RUN: attn-run %s --entry=narrow %{sizes} --check --grad | FileCheck %s
+// RUN: attn-run %s --entry=wide %{sizes} --check --grad | FileCheck %s
 // RUN: not attn-run %s --entry=series %{sizes} --grad 2>&1 | FileCheck %s --check-prefix=LONG
 // CHECK: PASS
 // LONG: expects a loop that is differentiated to run 4096 operations at most, but got 500 iterations
@@ -119,6 +121,51 @@ func.func @list(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn
           %t = tensor.extract %w[%j, %r] : !f
           %n = arith.addf %acc, %t : f32
           scf.yield %n : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+
+// The next step after the last one is beyond the type of the position.
+func.func @narrow(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn.name = "v"}) -> !q {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q) outs(%init : !q)
+      score(%x, %b, %h, %i, %j) {
+        %first = arith.constant -7 : i8
+        %end = arith.constant 120 : i8
+        %step = arith.constant 9 : i8
+        %scale = arith.constant 0.01 : f32
+        %y = scf.for %n = %first to %end step %step iter_args(%acc = %x) -> (f32) : i8 {
+          %f = arith.sitofp %n : i8 to f32
+          %g = arith.mulf %f, %scale : f32
+          %p = arith.mulf %g, %x : f32
+          %m = arith.addf %acc, %p : f32
+          scf.yield %m : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !q
+}
+func.func @wide(%q: !q {attn.name = "q"}, %k: !q {attn.name = "k"}, %v: !q {attn.name = "v"}) -> !q {
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %q, %c2 : !q
+  %init = tensor.empty(%s) : !q
+  %o = attn.attention ins(%q, %k, %v : !q, !q, !q) outs(%init : !q)
+      score(%x, %b, %h, %i, %j) {
+        %first = arith.constant -7 : index
+        %end = arith.constant 9223372036854775800 : index
+        %step = arith.constant 6000000000000000000 : index
+        %scale = arith.constant 1.0e-19 : f32
+        %y = scf.for %n = %first to %end step %step iter_args(%acc = %x) -> (f32) {
+          %l = arith.index_cast %n : index to i64
+          %f = arith.sitofp %l : i64 to f32
+          %g = arith.mulf %f, %scale : f32
+          %p = arith.mulf %g, %x : f32
+          %m = arith.addf %acc, %p : f32
+          scf.yield %m : f32
         }
         attn.yield %y : f32
       }

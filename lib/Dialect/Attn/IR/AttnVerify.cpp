@@ -9,6 +9,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -226,11 +228,24 @@ static LogicalResult verifyLoop(scf::ForOp loop) {
     if (!getConstantIntValue(bound))
       return loop.emitError("expects scf.for in a region of an attention to "
                             "have constant bounds");
-  if (*getConstantIntValue(loop.getStep()) > 0)
+  int64_t lower = *getConstantIntValue(loop.getLowerBound()),
+          upper = *getConstantIntValue(loop.getUpperBound()),
+          step = *getConstantIntValue(loop.getStep());
+  if (step <= 0)
+    return loop.emitError("expects scf.for in a region of an attention to have "
+                          "a step of 1 or more, but got ")
+           << step;
+  // MLIR counts the runs of a loop in its type, as a signed number.
+  Type type = loop.getInductionVar().getType();
+  int64_t length;
+  bool fits = !llvm::SubOverflow(upper, lower, length) &&
+              llvm::isIntN(ConstantIntRanges::getStorageBitwidth(type), length);
+  if (fits && !(loop.getUnsignedCmp() && (lower < 0 || upper < 0)))
     return success();
-  return loop.emitError("expects scf.for in a region of an attention to have a "
-                        "step of 1 or more, but got ")
-         << *getConstantIntValue(loop.getStep());
+  return loop.emitError("expects the bounds of scf.for in a region of an "
+                        "attention, and their distance, to be signed numbers "
+                        "of its type, but got ")
+         << lower << " to " << upper << " of " << type;
 }
 
 /// Reads of more than one element are for the `tiles` region alone, and sums of

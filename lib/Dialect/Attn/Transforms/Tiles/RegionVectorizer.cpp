@@ -6,7 +6,9 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -485,12 +487,30 @@ LogicalResult RegionVectorizer::visitFor(scf::ForOp loop, TileValue active) {
   SmallVector<Value> inits;
   for (TileValue value : carried)
     inits.push_back(broadcast(value, kind));
-  auto tiles =
-      scf::ForOp::create(builder, loop.getLoc(), number(lower),
-                         number(lower + count * step), number(step), inits);
+  // It counts its runs where the type cannot hold what follows the last one.
+  unsigned width = ConstantIntRanges::getStorageBitwidth(indexType);
+  int64_t length, end;
+  bool counts = llvm::MulOverflow(count, step, length) ||
+                llvm::AddOverflow(lower, length, end) ||
+                !llvm::isIntN(width, end);
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto tiles = scf::ForOp::create(
+      builder, loop.getLoc(), counts ? index(0) : number(lower),
+      counts ? index(count) : number(end), counts ? index(1) : number(step),
+      inits);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(tiles.getBody());
-  values[loop.getInductionVar()] = {tiles.getInductionVar()};
+  Value position = tiles.getInductionVar();
+  if (counts) {
+    if (!indexType.isIndex())
+      position = arith::IndexCastOp::create(builder, loc, indexType, position);
+    position = arith::AddIOp::create(
+        builder, loc, number(lower),
+        arith::MulIOp::create(builder, loc, position, number(step)));
+  }
+  values[loop.getInductionVar()] = {position};
   for (auto [value, argument] :
        llvm::zip_equal(carried, tiles.getRegionIterArgs()))
     value = {argument, kind};
