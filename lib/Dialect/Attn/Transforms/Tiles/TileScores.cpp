@@ -162,6 +162,7 @@ public:
 
 private:
   LogicalResult emitConditions();
+  FailureOr<TileValue> emitActive();
   FailureOr<Value> emitScore(Value products, TileValue active);
   TileValue getActive(TileValue allowed) {
     return pairs.active.value ? vectorizer.logicalAnd(pairs.active, allowed)
@@ -271,16 +272,23 @@ FailureOr<Value> ScoreEmitter::emitScore(Value products, TileValue active) {
   return scores.getResult();
 }
 
-FailureOr<Value> ScoreEmitter::emit(Value products) {
+/// The pairs that a score may read for, with the conditions if those guard its
+/// reads.
+FailureOr<TileValue> ScoreEmitter::emitActive() {
   TileValue active = pairs.active;
   if (pairs.guardReads) {
     if (failed(emitConditions()))
       return failure();
     active = getActive(allowed);
   }
-  if (!active.value)
-    active = vectorizer.getTrue();
-  FailureOr<Value> scores = emitScore(products, active);
+  return active.value ? active : vectorizer.getTrue();
+}
+
+FailureOr<Value> ScoreEmitter::emit(Value products) {
+  FailureOr<TileValue> active = emitActive();
+  if (failed(active))
+    return failure();
+  FailureOr<Value> scores = emitScore(products, *active);
   if (failed(scores))
     return failure();
   auto mask = MaskTileOp::create(builder, loc, *scores);
@@ -298,19 +306,14 @@ FailureOr<Value> ScoreEmitter::emit(Value products) {
 }
 
 FailureOr<Value> ScoreEmitter::emitWeights() {
-  TileValue active = pairs.active;
-  if (pairs.guardReads) {
-    if (failed(emitConditions()))
-      return failure();
-    active = getActive(allowed);
-  }
-  if (!active.value)
-    active = vectorizer.getTrue();
+  FailureOr<TileValue> active = emitActive();
+  if (failed(active))
+    return failure();
   // Weights do not depend on the score.
   SmallVector<TileValue> scoreArguments = {{}};
   llvm::append_range(scoreArguments, arguments);
   FailureOr<TileValue> weights =
-      vectorizer.run(op.getScore(), scoreArguments, active, /*result=*/1);
+      vectorizer.run(op.getScore(), scoreArguments, *active, /*result=*/1);
   if (failed(weights))
     return failure();
   return vectorizer.broadcast(*weights, kind);
