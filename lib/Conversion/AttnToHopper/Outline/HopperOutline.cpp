@@ -86,42 +86,6 @@ FailureOr<TileAccess> Outliner::matchRead(vector::TransferReadOp read,
                    getDim(columnResult), position);
 }
 
-LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
-  auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
-  auto destination = dyn_cast<BlockArgument>(insert.getDest());
-  std::optional<unsigned> argument;
-  if (write && destination)
-    argument = values->getArgument(grid.getTiedOpOperand(destination)->get());
-  if (!argument)
-    return insert.emitError("expects a tile that is written to an argument of "
-                            "the function on a GPU")
-           << otherTarget;
-  OutlinedResult result;
-  result.vector = write.getValueToStore();
-  result.argument = *argument;
-  result.destination = insert.getDest();
-  result.packing = values->getPacking(insert.getDest());
-  result.offsets = insert.getMixedOffsets();
-  AffineMap map = write.getPermutationMap();
-  result.rowDim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
-  OpFoldResult rows = insert.getMixedSizes()[result.rowDim];
-  values->setRows(result.offsets[result.rowDim], rows);
-  auto type = cast<VectorType>(result.vector.getType());
-  if (type.getRank() == 2) {
-    // What a launch counts work tiles by.
-    if (insert.getDestType().getRank() != 4)
-      return insert.emitError("expects a result with batch, head, row and "
-                              "column, but got ")
-             << insert.getDestType();
-    int64_t column =
-        cast<AffineDimExpr>(map.getResults().front()).getPosition();
-    result.access = getAccess(insert.getDest(), type.getElementType(),
-                              result.rowDim, column, result.offsets);
-  }
-  results.push_back(std::move(result));
-  return success();
-}
-
 /// The state of a softmax is carried from its start on.
 LogicalResult Outliner::matchSoftmax() {
   loop.getBody().walk([&](OnlineStepOp step) { softmax = step; });
@@ -375,134 +339,6 @@ FailureOr<SmallVector<Value>> Outliner::emitPosition(const TileAccess &access,
   return position;
 }
 
-/// One number for each row.
-LogicalResult Outliner::emitRows(const OutlinedResult &result, Value vector) {
-  SmallVector<Value> position;
-  for (auto [dim, offset] : llvm::enumerate(result.offsets)) {
-    FailureOr<Value> value = static_cast<int64_t>(dim) == result.rowDim
-                                 ? FailureOr<Value>(first)
-                                 : values->getScalar(offset);
-    if (failed(value))
-      return failure();
-    position.push_back(*value);
-  }
-  Value packed;
-  IntegerAttr heads;
-  if (PackGQAOp packing = result.packing) {
-    FailureOr<Value> count = values->getScalar(packing.getCount());
-    if (failed(count))
-      return failure();
-    packed = *count;
-    heads = builder.getI64IntegerAttr(packing.getHeads());
-  }
-  hopper::StoreRowsOp::create(
-      builder, loc, vector, arguments->getMemRef(result.argument), position,
-      builder.getI64IntegerAttr(result.rowDim), end, packed, heads);
-  return success();
-}
-
-LogicalResult Outliner::emitResult(const OutlinedResult &result,
-                                   Value staging) {
-  FailureOr<Value> vector = values->getVector(result.vector, VectorKind::Query);
-  if (failed(vector))
-    return failure();
-  if (!result.access)
-    return emitRows(result, *vector);
-  FailureOr<SmallVector<Value>> position = emitPosition(*result.access, first);
-  if (failed(position))
-    return failure();
-  hopper::StoreOp::create(
-      builder, loc, *vector, emitOwnRows(staging),
-      arguments->getMap(*result.access, hopper::kWarpgroupRows), (*position)[0],
-      (*position)[1], (*position)[2], /*column=*/Value());
-  return success();
-}
-
-/// How many columns of a result are staged at a time, in memory of their own; 0
-/// for all, where there is not enough for that.
-int64_t Outliner::getStagedColumns(const TileAccess &result) {
-  // Where others than those that write read the queries, they may not have.
-  if (!residents.empty())
-    return schedule.getStrided()
-               ? result.columns
-               : std::min(result.columns, hopper::kChunkColumns);
-  return getStagingColumns(getTarget(function), schedule, query.columns,
-                           result.columns, getCaptureTypes());
-}
-
-/// The tile that a result is staged in: memory of its own, for some columns at
-/// a time where there is not enough for all, or that of the queries.
-Value Outliner::emitStaging(const TileAccess &result) {
-  int64_t columns = getStagedColumns(result);
-  auto type = cast<hopper::TileType>(queryTile.getType());
-  if (columns == 0 && type.getColumns() == result.columns &&
-      type.getElementType() == result.elementType &&
-      getQueryPartition() == getResultPartition())
-    return queryTile;
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&queryTile.getDefiningOp()
-                                        ->getParentOfType<gpu::GPUFuncOp>()
-                                        .getBody()
-                                        .front());
-  return hopper::CreateTileOp::create(
-      builder, loc,
-      hopper::TileType::get(builder.getContext(), schedule.getTileM(),
-                            columns ? columns : result.columns,
-                            result.elementType, schedule.getTileM()));
-}
-
-/// Whether the memory in which another result was staged serves this one.
-bool Outliner::isStagedIn(const TileAccess &result, Value staging) {
-  if (!staging || residents.empty())
-    return false;
-  auto type = cast<hopper::TileType>(staging.getType());
-  return type.getElementType() == result.elementType &&
-         type.getColumns() == getStagedColumns(result);
-}
-
-/// What becomes of a work tile is written.
-LogicalResult Outliner::emitResults() {
-  OpBuilder::InsertionGuard guard(builder);
-  createStep("store", getResultPartition(), {});
-  // The state of the softmax as the program names it.
-  if (softmax) {
-    auto getResult = [&](Value argument) {
-      return loop.getResult(cast<BlockArgument>(argument).getArgNumber() - 1);
-    };
-    Value max = getResult(softmax.getMax()), sum = getResult(softmax.getSum());
-    values->map(max, VectorKind::Query,
-                arith::NegFOp::create(builder, loc, values->getState(max)));
-    values->map(sum, VectorKind::Query,
-                hopper::ReduceOp::create(builder, loc, getVectorType(1), "add",
-                                         values->getState(sum)));
-  }
-  if (parts) {
-    if (failed(emitSplitResults()))
-      return failure();
-    hopper::EndOp::create(builder, loc);
-    return success();
-  }
-  // One result is stored after the other; partitions have staging of their own.
-  Value staging;
-  StringRef before = getResultPartition();
-  for (const OutlinedResult &result : results) {
-    if (StringRef partition = getResultPartition(result); partition != before) {
-      hopper::EndOp::create(builder, loc);
-      builder.setInsertionPointAfter(
-          builder.getInsertionBlock()->getParentOp());
-      createStep(("store." + partition).str(), partition, {});
-      before = partition;
-      staging = {};
-    }
-    if (result.access && !isStagedIn(*result.access, staging))
-      staging = emitStaging(*result.access);
-    if (failed(emitResult(result, staging)))
-      return failure();
-  }
-  hopper::EndOp::create(builder, loc);
-  return success();
-}
-
 /// How many heads take turns in the order of work tiles, or null for one: fewer
 /// than the schedule's, if they have together many keys.
 Value Outliner::emitHeadSwizzle() {
@@ -602,7 +438,7 @@ LogicalResult Outliner::run() {
   FailureOr<DictionaryAttr> tables = describeTables(program, prepared);
   if (failed(tables))
     return failure();
-  auto kernel =
+  kernel =
       gpu::GPUFuncOp::create(builder, loc, function.getName(),
                              FunctionType::get(builder.getContext(), {}, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
@@ -619,13 +455,13 @@ LogicalResult Outliner::run() {
   kernel->setAttr(hopper::kGridAttrName, describeGrid());
   if (*tables)
     kernel->setAttr(hopper::kTablesAttrName, *tables);
-  declareSplits(kernel);
+  declareSplits();
   if (failed(emitWork(&kernel.getBody().front())))
     return failure();
   builder.setInsertionPointToEnd(&kernel.getBody().front());
   gpu::ReturnOp::create(builder, loc);
   if (loop.hasNeeded())
-    simplifyClasses(kernel);
+    simplifyClasses();
   function.erase();
   return success();
 }

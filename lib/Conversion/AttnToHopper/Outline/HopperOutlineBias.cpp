@@ -127,18 +127,8 @@ LogicalResult Outliner::emitSlopes() {
     return success();
   Type element = blocks.begin()->second.elementType;
   int64_t tileN = loop.getStep();
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    Block *block = builder.getInsertionBlock();
-    builder.setInsertionPointToStart(&block->getParentOp()
-                                          ->getParentOfType<gpu::GPUFuncOp>()
-                                          .getBody()
-                                          .front());
-    iotaTile = hopper::CreateIotaTileOp::create(
-        builder, loc,
-        hopper::TileType::get(builder.getContext(), tileN, /*columns=*/8,
-                              element, tileN));
-  }
+  iotaTile = createAtStart<hopper::CreateIotaTileOp>(hopper::TileType::get(
+      builder.getContext(), tileN, /*columns=*/8, element, tileN));
   Type types[] = {VectorType::get({8, hopper::kWarpgroupRows}, element),
                   builder.getI1Type()};
   hopper::StepOp step = createStep("hold_slopes", getQueryPartition(), types);

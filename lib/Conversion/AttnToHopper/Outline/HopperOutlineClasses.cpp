@@ -69,7 +69,7 @@ LogicalResult Outliner::emitClasses(Region &classes) {
 }
 
 /// What both classes ask for is computed once.
-void Outliner::simplifyClasses(gpu::GPUFuncOp kernel) {
+void Outliner::simplifyClasses() {
   IRRewriter rewriter(kernel.getContext());
   auto removeCopies = [&] {
     DominanceInfo dominance;

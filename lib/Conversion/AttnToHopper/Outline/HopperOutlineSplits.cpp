@@ -39,7 +39,7 @@ LogicalResult Outliner::matchSplits() {
 }
 
 /// Their results are tables after all others.
-void Outliner::declareSplits(gpu::GPUFuncOp kernel) {
+void Outliner::declareSplits() {
   if (!schedule.getSplitKV())
     return;
   if (auto tables =
@@ -67,37 +67,19 @@ void Outliner::takePart(Value &lower, Value &upper) {
 /// it is rounded, which is written if there are keys, and its log-sum-exp.
 LogicalResult Outliner::emitSplitResults() {
   constexpr unsigned headDim = 1, rowDim = 2;
-  SmallVector<Value> position;
-  for (OpFoldResult offset : ArrayRef(combined.output.position).take_front(3)) {
-    FailureOr<Value> value = position.size() == rowDim
-                                 ? FailureOr<Value>(first)
-                                 : values->getScalar(offset);
-    if (failed(value))
-      return failure();
-    position.push_back(*value);
-  }
-  position.push_back(part);
-  // Of packed heads, each row goes where it is of its own head: what is
-  // combined knows of no packing.
-  Value packed;
-  IntegerAttr heads;
-  if (PackedCountOp packing = combined.output.packing) {
-    FailureOr<Value> count = values->getScalar(packing.getCount());
-    if (failed(count))
-      return failure();
-    packed = *count;
-    heads = builder.getI64IntegerAttr(headDim);
-  }
-  auto store = [&](Value vector, Value buffer) {
-    hopper::StoreRowsOp::create(builder, loc, vector, buffer, position,
-                                builder.getI64IntegerAttr(rowDim), end, packed,
-                                heads);
-  };
+  // What is combined knows of no packing.
+  PackedCountOp packing = combined.output.packing;
+  FailureOr<RowsPlace> place =
+      emitRowsPlace(ArrayRef(combined.output.position).take_front(3), rowDim,
+                    packing ? packing.getCount() : Value(), headDim);
+  if (failed(place))
+    return failure();
+  place->position.push_back(part);
   FailureOr<Value> max = values->getVector(normalized.max, VectorKind::Query),
                    sum = values->getVector(normalized.sum, VectorKind::Query);
   if (failed(max) || failed(sum))
     return failure();
-  store(emitLse(builder, loc, *max, *sum), parts->lses);
+  storeRows(*place, emitLse(builder, loc, *max, *sum), parts->lses);
   auto branch = scf::IfOp::create(builder, loc, hasKeys,
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
@@ -106,6 +88,6 @@ LogicalResult Outliner::emitSplitResults() {
       values->getVector(normalized.tile.unrounded, VectorKind::Query);
   if (failed(rows))
     return failure();
-  store(*rows, parts->rows);
+  storeRows(*place, *rows, parts->rows);
   return success();
 }

@@ -153,7 +153,7 @@ LogicalResult Outliner::emitAccumulate(AccumulateOp op) {
 
 /// Each warpgroup sums the diagonals of its own columns, through memory of its
 /// own.
-FailureOr<Value> Outliner::emitSumDiagonals(SumDiagonalsOp op) {
+LogicalResult Outliner::emitSumDiagonals(SumDiagonalsOp op) {
   constexpr int64_t rows = hopper::kWarpgroupRows,
                     floats = rows * hopper::kDiagonalStride;
   ArrayRef<int64_t> shape = op.getTile().getType().getShape();
@@ -163,31 +163,21 @@ FailureOr<Value> Outliner::emitSumDiagonals(SumDiagonalsOp op) {
   FailureOr<Value> tile = values->getVector(op.getTile(), VectorKind::Both);
   if (failed(tile))
     return failure();
+  Type f32 = builder.getF32Type();
+  int64_t all = shape[1] / rows * floats;
   auto getType = [&](int64_t count) {
-    return hopper::TileType::get(builder.getContext(), floats, /*columns=*/0,
-                                 builder.getF32Type(), count * floats);
+    return hopper::TileType::get(builder.getContext(), count, /*columns=*/0,
+                                 f32, all);
   };
-  int64_t count = shape[1] / rows;
-  if (!diagonalTile) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&queryTile.getDefiningOp()
-                                          ->getParentOfType<gpu::GPUFuncOp>()
-                                          .getBody()
-                                          .front());
-    diagonalTile = hopper::CreateTileOp::create(
-        builder, loc,
-        hopper::TileType::get(builder.getContext(), count * floats,
-                              /*columns=*/0, builder.getF32Type(),
-                              count * floats));
-  }
+  if (!diagonalTile)
+    diagonalTile = createAtStart<hopper::CreateTileOp>(getType(all));
   Value own =
-      hopper::RowsOp::create(builder, loc, getType(count), diagonalTile,
+      hopper::RowsOp::create(builder, loc, getType(floats), diagonalTile,
                              hopper::WarpgroupIdOp::create(builder, loc));
-  auto type =
-      VectorType::get({1, hopper::kWarpgroupThreads}, builder.getF32Type());
-  Value sums = hopper::DiagonalSumsOp::create(builder, loc, type, *tile, own);
-  values->map(op.getSums(), VectorKind::Diagonal, sums);
-  return sums;
+  auto type = VectorType::get({1, hopper::kWarpgroupThreads}, f32);
+  values->map(op.getSums(), VectorKind::Diagonal,
+              hopper::DiagonalSumsOp::create(builder, loc, type, *tile, own));
+  return success();
 }
 
 /// Elements of a tile are added to those of a buffer that work tiles share.

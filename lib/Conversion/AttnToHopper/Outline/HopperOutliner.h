@@ -32,6 +32,15 @@ struct OutlinedResult {
   PackGQAOp packing;
 };
 
+/// Where a number for each row is stored; see hopper.store_rows.
+struct RowsPlace {
+  SmallVector<Value> position;
+  int64_t rowDim = 0;
+  /// The count of packed heads and their dimension, or null.
+  Value packed;
+  IntegerAttr heads;
+};
+
 /// A capture with an element for each row and position of a block, which comes
 /// in tiles.
 struct OutlinedCapture {
@@ -96,7 +105,10 @@ private:
                        ArrayRef<OpFoldResult> position);
   FailureOr<SmallVector<Value>> emitPosition(const TileAccess &access,
                                              Value row = {});
-  LogicalResult emitRows(const OutlinedResult &result, Value vector);
+  FailureOr<RowsPlace> emitRowsPlace(ArrayRef<OpFoldResult> offsets,
+                                     int64_t rowDim, Value count,
+                                     int64_t headDim);
+  void storeRows(const RowsPlace &place, Value vector, Value buffer);
   FailureOr<TileAccess> matchRead(vector::TransferReadOp read,
                                   unsigned columnResult);
   ArrayAttr getOrder();
@@ -126,7 +138,7 @@ private:
   LogicalResult emitLoopInputs();
   LogicalResult emitClassInputs(Region &region);
   LogicalResult emitClasses(Region &classes);
-  void simplifyClasses(gpu::GPUFuncOp kernel);
+  void simplifyClasses();
   LogicalResult emitLoop();
   LogicalResult emitStep(StepOp step);
   LogicalResult emitLoadStep(StepOp step);
@@ -142,7 +154,7 @@ private:
   };
   FailureOr<AddingTurn> emitTurn(AccumulateOp op);
   LogicalResult emitAccumulate(AccumulateOp op);
-  FailureOr<Value> emitSumDiagonals(SumDiagonalsOp op);
+  LogicalResult emitSumDiagonals(SumDiagonalsOp op);
   LogicalResult emitScatter(ScatterOp op);
   LogicalResult matchResidents();
   LogicalResult emitStepOps(StepOp step);
@@ -169,7 +181,7 @@ private:
   Value publish(Value vector, bool isTransposed, int64_t stages);
   void expandNormalize();
   LogicalResult matchSplits();
-  void declareSplits(gpu::GPUFuncOp kernel);
+  void declareSplits();
   void takePart(Value &lower, Value &upper);
   LogicalResult emitSplitResults();
   FailureOr<Value> emitLoad(const TileAccess &access, int64_t rows,
@@ -186,6 +198,12 @@ private:
   Value splat(Type type, double value) {
     return hopper::createSplat(builder, loc, type, value);
   }
+  /// Creates what all work tiles share at the start of the kernel.
+  template <typename Op> Op createAtStart(Type type) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    return Op::create(builder, loc, type);
+  }
   VectorType getVectorType(int64_t rows) {
     return VectorType::get({rows, hopper::kWarpgroupRows},
                            builder.getF32Type());
@@ -198,6 +216,7 @@ private:
   hopper::ScheduleAttr schedule;
   Location loc;
   OpBuilder builder;
+  gpu::GPUFuncOp kernel;
   std::unique_ptr<KernelArguments> arguments;
   std::unique_ptr<KernelValues> values;
   TileLoopOp loop;

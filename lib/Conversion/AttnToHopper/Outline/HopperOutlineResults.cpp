@@ -1,0 +1,184 @@
+//===- HopperOutlineResults.cpp - What becomes of a work tile -------------===//
+//
+// Tiles are staged in shared memory and stored by the tensor engine; a number
+// for each row is stored by the threads that have it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HopperOutliner.h"
+#include "attn/Dialect/Attn/IR/OtherTarget.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+LogicalResult Outliner::matchResult(tensor::ParallelInsertSliceOp insert) {
+  auto write = insert.getSource().getDefiningOp<vector::TransferWriteOp>();
+  auto destination = dyn_cast<BlockArgument>(insert.getDest());
+  std::optional<unsigned> argument;
+  if (write && destination)
+    argument = values->getArgument(grid.getTiedOpOperand(destination)->get());
+  if (!argument)
+    return insert.emitError("expects a tile that is written to an argument of "
+                            "the function on a GPU")
+           << otherTarget;
+  OutlinedResult result;
+  result.vector = write.getValueToStore();
+  result.argument = *argument;
+  result.destination = insert.getDest();
+  result.packing = values->getPacking(insert.getDest());
+  result.offsets = insert.getMixedOffsets();
+  AffineMap map = write.getPermutationMap();
+  result.rowDim = cast<AffineDimExpr>(map.getResults().back()).getPosition();
+  OpFoldResult rows = insert.getMixedSizes()[result.rowDim];
+  values->setRows(result.offsets[result.rowDim], rows);
+  auto type = cast<VectorType>(result.vector.getType());
+  if (type.getRank() == 2) {
+    // What a launch counts work tiles by.
+    if (insert.getDestType().getRank() != 4)
+      return insert.emitError("expects a result with batch, head, row and "
+                              "column, but got ")
+             << insert.getDestType();
+    int64_t column =
+        cast<AffineDimExpr>(map.getResults().front()).getPosition();
+    result.access = getAccess(insert.getDest(), type.getElementType(),
+                              result.rowDim, column, result.offsets);
+  }
+  results.push_back(std::move(result));
+  return success();
+}
+
+/// The rows of the work tile's own warpgroup in dimension `rowDim`, at
+/// `offsets` in others. Of `count` packed heads, or null, each row goes where
+/// it is of its own head in dimension `headDim`.
+FailureOr<RowsPlace> Outliner::emitRowsPlace(ArrayRef<OpFoldResult> offsets,
+                                             int64_t rowDim, Value count,
+                                             int64_t headDim) {
+  RowsPlace place;
+  place.rowDim = rowDim;
+  for (auto [dim, offset] : llvm::enumerate(offsets)) {
+    FailureOr<Value> value = static_cast<int64_t>(dim) == rowDim
+                                 ? FailureOr<Value>(first)
+                                 : values->getScalar(offset);
+    if (failed(value))
+      return failure();
+    place.position.push_back(*value);
+  }
+  if (!count)
+    return place;
+  FailureOr<Value> packed = values->getScalar(count);
+  if (failed(packed))
+    return failure();
+  place.packed = *packed;
+  place.heads = builder.getI64IntegerAttr(headDim);
+  return place;
+}
+
+void Outliner::storeRows(const RowsPlace &place, Value vector, Value buffer) {
+  hopper::StoreRowsOp::create(builder, loc, vector, buffer, place.position,
+                              builder.getI64IntegerAttr(place.rowDim), end,
+                              place.packed, place.heads);
+}
+
+LogicalResult Outliner::emitResult(const OutlinedResult &result,
+                                   Value staging) {
+  FailureOr<Value> vector = values->getVector(result.vector, VectorKind::Query);
+  if (failed(vector))
+    return failure();
+  if (!result.access) {
+    PackGQAOp packing = result.packing;
+    FailureOr<RowsPlace> place = emitRowsPlace(
+        result.offsets, result.rowDim, packing ? packing.getCount() : Value(),
+        packing ? packing.getHeads() : 0);
+    if (failed(place))
+      return failure();
+    storeRows(*place, *vector, arguments->getMemRef(result.argument));
+    return success();
+  }
+  FailureOr<SmallVector<Value>> position = emitPosition(*result.access, first);
+  if (failed(position))
+    return failure();
+  hopper::StoreOp::create(
+      builder, loc, *vector, emitOwnRows(staging),
+      arguments->getMap(*result.access, hopper::kWarpgroupRows), (*position)[0],
+      (*position)[1], (*position)[2], /*column=*/Value());
+  return success();
+}
+
+/// How many columns of a result are staged at a time, in memory of their own; 0
+/// for all, where there is not enough for that.
+int64_t Outliner::getStagedColumns(const TileAccess &result) {
+  // Where others than those that write read the queries, they may not have.
+  if (!residents.empty())
+    return schedule.getStrided()
+               ? result.columns
+               : std::min(result.columns, hopper::kChunkColumns);
+  return getStagingColumns(getTarget(function), schedule, query.columns,
+                           result.columns, getCaptureTypes());
+}
+
+/// The tile that a result is staged in: memory of its own, for some columns at
+/// a time where there is not enough for all, or that of the queries.
+Value Outliner::emitStaging(const TileAccess &result) {
+  int64_t columns = getStagedColumns(result);
+  auto type = cast<hopper::TileType>(queryTile.getType());
+  if (columns == 0 && type.getColumns() == result.columns &&
+      type.getElementType() == result.elementType &&
+      getQueryPartition() == getResultPartition())
+    return queryTile;
+  return createAtStart<hopper::CreateTileOp>(
+      hopper::TileType::get(builder.getContext(), schedule.getTileM(),
+                            columns ? columns : result.columns,
+                            result.elementType, schedule.getTileM()));
+}
+
+/// Whether the memory in which another result was staged serves this one.
+bool Outliner::isStagedIn(const TileAccess &result, Value staging) {
+  if (!staging || residents.empty())
+    return false;
+  auto type = cast<hopper::TileType>(staging.getType());
+  return type.getElementType() == result.elementType &&
+         type.getColumns() == getStagedColumns(result);
+}
+
+/// What becomes of a work tile is written.
+LogicalResult Outliner::emitResults() {
+  OpBuilder::InsertionGuard guard(builder);
+  createStep("store", getResultPartition(), {});
+  // The state of the softmax as the program names it.
+  if (softmax) {
+    auto getResult = [&](Value argument) {
+      return loop.getResult(cast<BlockArgument>(argument).getArgNumber() - 1);
+    };
+    Value max = getResult(softmax.getMax()), sum = getResult(softmax.getSum());
+    values->map(max, VectorKind::Query,
+                arith::NegFOp::create(builder, loc, values->getState(max)));
+    values->map(sum, VectorKind::Query,
+                hopper::ReduceOp::create(builder, loc, getVectorType(1), "add",
+                                         values->getState(sum)));
+  }
+  if (parts) {
+    if (failed(emitSplitResults()))
+      return failure();
+    hopper::EndOp::create(builder, loc);
+    return success();
+  }
+  // One result is stored after the other; partitions have staging of their own.
+  Value staging;
+  StringRef before = getResultPartition();
+  for (const OutlinedResult &result : results) {
+    if (StringRef partition = getResultPartition(result); partition != before) {
+      hopper::EndOp::create(builder, loc);
+      builder.setInsertionPointAfter(
+          builder.getInsertionBlock()->getParentOp());
+      createStep(("store." + partition).str(), partition, {});
+      before = partition;
+      staging = {};
+    }
+    if (result.access && !isStagedIn(*result.access, staging))
+      staging = emitStaging(*result.access);
+    if (failed(emitResult(result, staging)))
+      return failure();
+  }
+  hopper::EndOp::create(builder, loc);
+  return success();
+}
