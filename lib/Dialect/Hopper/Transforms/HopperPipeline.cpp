@@ -1,7 +1,7 @@
-//===- HopperPipeline.cpp - Steps of later stages run beside the next block
-//===//
+//===- HopperPipeline.cpp - Later stages run beside the next block --------===//
 
 #include "CarryPlaces.h"
+#include "PingPongSteps.h"
 #include "SkewLoop.h"
 #include "VisitBlocks.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
@@ -47,8 +47,6 @@ private:
   LogicalResult checkParts();
   VisitedBlocks emitRange();
   void sinkScalars();
-  void emitPingPong();
-  void waitBeforePingPong(Block *block);
   SmallVector<hopper::StepOp> getReleases(ArrayRef<Operation *> epilogue);
   Operation *releaseEarly(scf::IfOp branch, scf::ForOp main);
   scf::ForOp emitPassed(Value from, Value to);
@@ -57,7 +55,7 @@ private:
   void selectByBranch(Block *block);
   int64_t getLastStage();
   FailureOr<scf::ForOp> pipelineBody(scf::ForOp result);
-  void inlineSteps(Block *block);
+  void finish(Block &block);
 
   Value i32(int64_t value) {
     return arith::ConstantIntOp::create(rewriter, loc, value, 32);
@@ -186,62 +184,6 @@ void Pipeliner::sinkScalars() {
         rewriter.replaceUsesWithIf(from, to, isInStep);
     }
     rewriter.eraseOp(op);
-  }
-}
-
-/// Steps that exclude each other are between two that wait for and pass on a
-/// turn, in the stage of the latest one: a prologue that has some of them alone
-/// takes no turn, and there is one for each block.
-void Pipeliner::emitPingPong() {
-  if (!pingPong)
-    return;
-  SmallVector<Attribute> places;
-  int64_t first = INT64_MAX, last = 0, stage = 0;
-  for (auto name : loop.getExclusive().getAsRange<StringAttr>()) {
-    auto [order, own] = loop.getPlace(name.getValue());
-    first = std::min(first, order);
-    last = std::max(last, order);
-    stage = std::max(stage, own);
-  }
-  auto add = [&](StringRef name, bool isTake) {
-    rewriter.setInsertionPointToStart(loop.getBlock());
-    auto step = hopper::StepOp::create(rewriter, loc, TypeRange(), name, "");
-    rewriter.createBlock(&step.getBody());
-    if (isTake)
-      PingPongWaitOp::create(rewriter, loc, pingPong);
-    else
-      PingPongArriveOp::create(rewriter, loc, pingPong);
-    EndOp::create(rewriter, loc);
-    places.push_back(PlaceAttr::get(rewriter.getContext(), name, stage));
-  };
-  for (auto [number, place] :
-       llvm::enumerate(loop.getSchedule().getAsRange<PlaceAttr>())) {
-    if (static_cast<int64_t>(number) == first)
-      add("ping_pong_wait", true);
-    places.push_back(place);
-    if (static_cast<int64_t>(number) == last)
-      add("ping_pong_arrive", false);
-  }
-  loop.setScheduleAttr(rewriter.getArrayAttr(places));
-}
-
-/// Nobody waits for a tile during a turn that could begin when the tile is
-/// there: the others would wait as well.
-void Pipeliner::waitBeforePingPong(Block *block) {
-  SmallVector<PingPongWaitOp> all;
-  block->walk([&](PingPongWaitOp turn) { all.push_back(turn); });
-  for (PingPongWaitOp turn : all) {
-    Operation *last = nullptr;
-    for (Operation *op = turn->getNextNode(); op; op = op->getNextNode()) {
-      bool isOfScalars = isPure(op) && llvm::none_of(op->getResultTypes(),
-                                                     llvm::IsaPred<VectorType>);
-      if (isa<GetOp>(op))
-        last = op;
-      else if (!isa<NextUseOp>(op) && !isOfScalars)
-        break;
-    }
-    if (last)
-      rewriter.moveOpAfter(turn, last);
   }
 }
 
@@ -425,16 +367,23 @@ void Pipeliner::selectByBranch(Block *block) {
   }
 }
 
-void Pipeliner::inlineSteps(Block *block) {
+/// Puts what is in the steps of an operation or a block in their place.
+template <typename Around>
+static void inlineSteps(RewriterBase &rewriter, Around &around) {
   SmallVector<hopper::StepOp> steps;
-  block->walk([&](hopper::StepOp step) { steps.push_back(step); });
+  around.walk([&](hopper::StepOp step) { steps.push_back(step); });
   for (hopper::StepOp step : steps) {
-    EndOp end = step.getEnd();
-    SmallVector<Value> values(end.getValues());
-    rewriter.eraseOp(end);
+    SmallVector<Value> values(step.getEnd().getValues());
+    rewriter.eraseOp(step.getEnd());
     rewriter.inlineBlockBefore(step.getBlock(), step);
     rewriter.replaceOp(step, values);
   }
+}
+
+/// Steps that have their places go.
+void Pipeliner::finish(Block &block) {
+  inlineSteps(rewriter, block);
+  waitBeforePingPong(rewriter, block);
 }
 
 /// Moves the body of the loop to one that has its carried values, and pipelines
@@ -503,7 +452,8 @@ LogicalResult Pipeliner::runWhile() {
                                   hasBlocks, /*withElseRegion=*/true);
   rewriter.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(rewriter, loc, loop.getInits());
-  emitPingPong();
+  if (pingPong)
+    addPingPongSteps(rewriter, loop, pingPong);
   rewriter.setInsertionPointToStart(branch.thenBlock());
   auto result =
       scf::ForOp::create(rewriter, loc, zero, all, one, loop.getInits());
@@ -513,8 +463,7 @@ LogicalResult Pipeliner::runWhile() {
     return failure();
   releaseEarly(branch, *pipelined);
   makeWhile(rewriter, *pipelined);
-  inlineSteps(branch.thenBlock());
-  waitBeforePingPong(branch.thenBlock());
+  finish(*branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
 }
@@ -539,15 +488,12 @@ LogicalResult Pipeliner::run() {
                                   hasBlocks, /*withElseRegion=*/true);
   if (isPart)
     after = emitPassed(range.end, range.count);
-  if (branch.getNumResults() == 0) {
-    rewriter.setInsertionPointToStart(branch.elseBlock());
-    if (branch.elseBlock()->empty())
-      scf::YieldOp::create(rewriter, loc);
-  } else {
+  if (branch.getNumResults() != 0) {
     rewriter.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(rewriter, loc, loop.getInits());
   }
-  emitPingPong();
+  if (pingPong)
+    addPingPongSteps(rewriter, loop, pingPong);
   rewriter.setInsertionPointToStart(branch.thenBlock());
   auto getPosition = [&](Value number) {
     Value back = emit<arith::SubIOp>(range.last, number);
@@ -586,14 +532,11 @@ LogicalResult Pipeliner::run() {
         createVisitBlocks(rewriter, {branch, range.first, range.end, *pipelined,
                                      last, before, after});
     for (Region &region : visit->getRegions())
-      for (Block &block : region) {
-        inlineSteps(&block);
-        waitBeforePingPong(&block);
-      }
+      for (Block &block : region)
+        finish(block);
     return success();
   }
-  inlineSteps(branch.thenBlock());
-  waitBeforePingPong(branch.thenBlock());
+  finish(*branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
 }
@@ -618,14 +561,7 @@ struct HopperPipeline
       rewriter.eraseOp(loop);
     }
     // Steps outside of loops.
-    SmallVector<hopper::StepOp> steps;
-    kernel.walk([&](hopper::StepOp step) { steps.push_back(step); });
-    for (hopper::StepOp step : steps) {
-      SmallVector<Value> values(step.getEnd().getValues());
-      rewriter.eraseOp(step.getEnd());
-      rewriter.inlineBlockBefore(step.getBlock(), step);
-      rewriter.replaceOp(step, values);
-    }
+    inlineSteps(rewriter, *kernel);
   }
 };
 } // namespace
