@@ -13,9 +13,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kWarpsOfGroup = 4;
-static constexpr int64_t kGroupThreads = kWarpsOfGroup * hopper::kWarpThreads;
-
 //===----------------------------------------------------------------------===//
 // Kernel
 //===----------------------------------------------------------------------===//
@@ -114,7 +111,7 @@ static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
   Thread &thread = b.thread;
   thread.warp =
       arith::AndIOp::create(b, arith::ShRUIOp::create(b, thread.id, b.i32(5)),
-                            b.i32(kWarpsOfGroup - 1));
+                            b.i32(hopper::kWarpgroupWarps - 1));
   thread.quad = arith::AndIOp::create(b, thread.lane, b.i32(3));
   thread.row =
       arith::AddIOp::create(b, arith::MulIOp::create(b, thread.warp, b.i32(16)),
@@ -123,8 +120,8 @@ static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.lane, b.i32(0));
   thread.inGroup = thread.id;
   if (thread.firstGroup != 0 || thread.partition.getReplicas() > 1)
-    thread.inGroup =
-        arith::AndIOp::create(b, thread.id, b.i32(kGroupThreads - 1));
+    thread.inGroup = arith::AndIOp::create(
+        b, thread.id, b.i32(hopper::kWarpgroupThreads - 1));
   thread.isGroupLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                                thread.inGroup, b.i32(0));
   thread.sharedInt =

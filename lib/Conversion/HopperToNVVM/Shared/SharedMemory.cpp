@@ -7,7 +7,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kGroupThreads = 4 * hopper::kWarpThreads;
 /// The named barrier of the first warpgroup.
 static constexpr int64_t kGroupBarrier = 7;
 
@@ -163,7 +162,7 @@ void mlir::attn::emitNamedBarrier(ThreadBuilder &b, Value id, int64_t threads) {
 void mlir::attn::emitGroupBarrier(ThreadBuilder &b) {
   emitNamedBarrier(
       b, b.addOffset(b.thread.warpgroup, kGroupBarrier + b.thread.firstGroup),
-      kGroupThreads);
+      hopper::kWarpgroupThreads);
 }
 
 void mlir::attn::emitPingPongArrive(ThreadBuilder &b, Value pingPong,
@@ -173,7 +172,7 @@ void mlir::attn::emitPingPongArrive(ThreadBuilder &b, Value pingPong,
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
   Value next = arith::SelectOp::create(b, isLast, b.i32(first),
                                        b.addOffset(from, first + 1));
-  NVVM::BarrierArriveOp::create(b, next, b.i32(2 * kGroupThreads));
+  NVVM::BarrierArriveOp::create(b, next, b.i32(2 * hopper::kWarpgroupThreads));
 }
 
 void mlir::attn::emitProxyFence(ThreadBuilder &b) {

@@ -12,12 +12,11 @@ using namespace mlir::attn::hopper;
 /// one before, which only arrive.
 static void lowerPingPongWait(PingPongWaitOp op, Operands<PingPongWaitOp>,
                               ThreadBuilder &b) {
-  constexpr int64_t groupThreads = 4 * kWarpThreads;
   emitNamedBarrier(
       b,
       b.addOffset(b.thread.warpgroup,
                   b.kernel.shared.getPingPongBarrier(op.getPingPong())),
-      2 * groupThreads);
+      2 * kWarpgroupThreads);
 }
 
 static void lowerPingPongArrive(PingPongArriveOp op, Operands<PingPongArriveOp>,

@@ -182,7 +182,7 @@ LogicalResult PutOp::verify() {
     return failure();
   if (map.getStrided() && !partition->hasWarpgroups())
     return emitOpError("expects a partition of ")
-           << 4 * kWarpThreads << " threads for " << map << ", but got "
+           << kWarpgroupThreads << " threads for " << map << ", but got "
            << partition->getThreads();
   if (map.getStrided() && getColumn())
     return emitOpError("expects no column of a strided map");

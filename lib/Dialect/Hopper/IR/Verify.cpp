@@ -23,7 +23,8 @@ FailureOr<PartitionAttr> hopper::verifyInWarpgroups(Operation *op) {
   if (failed(partition) || partition->hasWarpgroups())
     return partition;
   return op->emitOpError("expects a partition whose replicas have ")
-         << 4 * kWarpThreads << " threads, but got " << partition->getThreads();
+         << kWarpgroupThreads << " threads, but got "
+         << partition->getThreads();
 }
 
 FailureOr<PartitionAttr> hopper::verifyInOneReplica(Operation *op) {

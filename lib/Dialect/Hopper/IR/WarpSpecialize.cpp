@@ -14,7 +14,6 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::hopper;
 
-static constexpr int64_t kWarpsOfGroup = 4;
 /// Registers come in such numbers for each thread, and a warpgroup may ask for
 /// no fewer and no more.
 static constexpr int64_t kRegisterGranularity = 8;
@@ -25,15 +24,16 @@ static constexpr int64_t kLeastRegisters = 24, kMostRegisters = 256;
 //===----------------------------------------------------------------------===//
 
 int64_t hopper::getNumThreads(int64_t numConsumers) {
-  return kWarpsOfGroup * kWarpThreads * (1 + numConsumers);
+  return kWarpgroupThreads * (1 + numConsumers);
 }
 
 /// The registers of a thread with which a CTA starts.
 static int64_t getStartRegisters(TargetAttr target, int64_t numGroups,
                                  int64_t ctasPerSM) {
-  return llvm::alignDown(target.getSmRegisters() / (numGroups * kWarpsOfGroup *
-                                                    kWarpThreads * ctasPerSM),
-                         kRegisterGranularity);
+  return llvm::alignDown(
+      target.getSmRegisters() /
+          (numGroups * kWarpgroupWarps * kWarpThreads * ctasPerSM),
+      kRegisterGranularity);
 }
 
 /// The registers of a thread of each of `numOthers` warpgroups, if those of the
@@ -121,7 +121,7 @@ PartitionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects 1 to " << kMostReplicas
                        << " replicas, but got " << replicas;
   if (threads != 1 && (threads < 1 || threads % kWarpThreads != 0 ||
-                       threads > kWarpsOfGroup * kWarpThreads))
+                       threads > kWarpgroupThreads))
     return emitError() << "expects one thread or 1 to 4 warps of a replica, "
                           "but got "
                        << threads << " threads";
@@ -133,13 +133,13 @@ PartitionLayout::PartitionLayout(WarpSpecializeOp op) {
   for (auto partition :
        op.getPartitions().getAsRange<hopper::PartitionAttr>()) {
     if (partition.hasWarpgroups())
-      numWarps = llvm::alignTo(numWarps, kWarpsOfGroup);
+      numWarps = llvm::alignTo(numWarps, kWarpgroupWarps);
     firstWarps.push_back(numWarps);
     numWarps += partition.getWarps();
-    registers.resize(llvm::divideCeil(numWarps, kWarpsOfGroup));
+    registers.resize(llvm::divideCeil(numWarps, kWarpgroupWarps));
     for (int64_t warp = firstWarps.back(); warp < numWarps; ++warp)
       if (partition.getRegisters())
-        registers[warp / kWarpsOfGroup] = partition.getRegisters();
+        registers[warp / kWarpgroupWarps] = partition.getRegisters();
   }
   int64_t numGroups = registers.size(), taken = 0, others = 0;
   for (int64_t number : registers) {

@@ -353,9 +353,6 @@ static bool isShared(Operation &op) {
              CreateTurnsOp, CreateWorkQueueOp>(op);
 }
 
-/// The threads of a warpgroup.
-static constexpr int64_t kGroupThreads = 4 * kWarpThreads;
-
 /// How many threads copy a tile: one tells the hardware to, or a warpgroup does
 /// it element by element. A warp looks for the blocks of a loop with classes,
 /// and copies vectors whose end may be outside of their buffer.
@@ -365,7 +362,7 @@ static int64_t getThreads(Operation *op) {
     return kWarpThreads;
   auto loop = op->getParentOfType<PipelinedForOp>();
   if (put && put.getMap().getType().getStrided())
-    return kGroupThreads;
+    return kWarpgroupThreads;
   return loop && loop.hasClasses() ? kWarpThreads : 1;
 }
 
@@ -403,8 +400,8 @@ static SmallVector<PartitionAttr> getPartitions(gpu::GPUFuncOp kernel,
   // Each has all rows of a work tile, a replica 64 of them.
   for (StringRef name : computing)
     partitions.push_back(PartitionAttr::get(
-        kernel.getContext(), name, schedule.getNumConsumers(), kGroupThreads,
-        schedule.getRegisters()));
+        kernel.getContext(), name, schedule.getNumConsumers(),
+        kWarpgroupThreads, schedule.getRegisters()));
   return partitions;
 }
 

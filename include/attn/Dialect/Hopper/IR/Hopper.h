@@ -29,7 +29,8 @@ inline constexpr int64_t kMaxPosition = int64_t(1) << 30;
 /// The queries of a warpgroup: the rows of one matrix instruction.
 inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kWarpThreads = 32;
-inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
+inline constexpr int64_t kWarpgroupWarps = 4;
+inline constexpr int64_t kWarpgroupThreads = kWarpgroupWarps * kWarpThreads;
 /// Floats of a row of the tile that hopper.diagonal_sums uses: pairs of eight
 /// rows are in banks of their own.
 inline constexpr int64_t kDiagonalStride = kWarpgroupRows + 8;
@@ -202,7 +203,7 @@ struct PartitionLayout {
   explicit PartitionLayout(WarpSpecializeOp op);
 
   int64_t getNumGroups() const { return registers.size(); }
-  int64_t getNumThreads() const { return getNumGroups() * 4 * kWarpThreads; }
+  int64_t getNumThreads() const { return getNumGroups() * kWarpgroupThreads; }
   int64_t getFirstGroup(unsigned partition) const {
     return firstWarps[partition] / 4;
   }
