@@ -11,7 +11,15 @@ namespace mlir::attn {
 enum GradInput : int64_t { kGradQuery, kGradKey, kGradValue, kGradCapture };
 
 /// Leading arguments of the region `adjoint`: (s, ds, b, h, i, j).
-inline constexpr unsigned kNumAdjointArgs = 6;
+enum AdjointArg : unsigned {
+  kAdjointScore,
+  kAdjointGradient,
+  kAdjointBatch,
+  kAdjointHead,
+  kAdjointQuery,
+  kAdjointKey,
+  kNumAdjointArgs
+};
 
 /// Words of an exact sum (attn.scatter): bits of each but the last one, the
 /// exponent of the first one, and the number of the word of flags.

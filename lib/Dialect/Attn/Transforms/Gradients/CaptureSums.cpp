@@ -33,22 +33,20 @@ static bool areDisjoint(AttentionGradOp op,
                         ArrayRef<ContributeOp> contributions) {
   if (contributions.empty())
     return false;
-  constexpr unsigned firstIndex = 2;
   AttentionLikeOpInterface attention = op;
   Layout query = attention.getLayout(0);
   RankedTensorType type = attention.getQueryType();
-  auto isThere = [&](unsigned position) {
-    return llvm::is_contained(
-        ContributeOp(contributions.front()).getIndices(),
-        op.getAdjoint().getArgument(firstIndex + position));
+  auto isThere = [&](AdjointArg position) {
+    return llvm::is_contained(ContributeOp(contributions.front()).getIndices(),
+                              op.getAdjoint().getArgument(position));
   };
   bool areSame = llvm::all_of(contributions, [&](ContributeOp contribution) {
     return llvm::equal(contribution.getIndices(),
                        ContributeOp(contributions.front()).getIndices());
   });
-  return areSame && (isThere(0) || type.getDimSize(query.b) == 1) &&
-         (isThere(1) || type.getDimSize(query.h) == 1) && isThere(2) &&
-         isThere(3);
+  return areSame && (isThere(kAdjointBatch) || type.getDimSize(query.b) == 1) &&
+         (isThere(kAdjointHead) || type.getDimSize(query.h) == 1) &&
+         isThere(kAdjointQuery) && isThere(kAdjointKey);
 }
 
 SmallVector<CaptureSum> mlir::attn::emitCaptureSums(OpBuilder &builder,

@@ -43,10 +43,9 @@ std::optional<int64_t> Growth::compute(Value value) {
     if (argument.getOwner() != &adjoint.front())
       return std::nullopt;
     unsigned number = argument.getArgNumber();
-    if (number == kAdjointQueries || number == kAdjointKeys)
+    if (number == kAdjointQuery || number == kAdjointKey)
       return 1;
-    constexpr unsigned batches = 2;
-    return number < batches ? std::nullopt : std::optional<int64_t>(0);
+    return number < kAdjointBatch ? std::nullopt : std::optional<int64_t>(0);
   }
   Operation *op = value.getDefiningOp();
   // What a branch gives depends on more than operands.
@@ -106,7 +105,7 @@ static SetVector<Operation *> getComputing(Region &adjoint,
 
 /// Whether a value is computed of the position of the query.
 static bool isOfQueries(Region &adjoint, Value value) {
-  Value queries = adjoint.getArgument(kAdjointQueries);
+  Value queries = adjoint.getArgument(kAdjointQuery);
   return value == queries ||
          llvm::any_of(getComputing(adjoint, value), [&](Operation *op) {
            return llvm::is_contained(op->getOperands(), queries);

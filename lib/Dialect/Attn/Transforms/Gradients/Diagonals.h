@@ -13,10 +13,6 @@
 
 namespace mlir::attn {
 
-/// The positions among the arguments of the adjoint, (x, ds, b, h, i, j,
-/// captures ...).
-inline constexpr unsigned kAdjointQueries = 4, kAdjointKeys = 5;
-
 /// Whether all indices are the same for (i + t, j + t) as for (i, j), and one
 /// of them is not for all pairs.
 bool isByDiagonal(ContributeOp op);

@@ -253,9 +253,9 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
       llvm::append_range(arguments, getArguments(first));
       Value begin = arith::SubIOp::create(builder, loc, first,
                                           createIndex(builder, loc, numOwn));
-      arguments[kAdjointQueries] = {emitPositions(begin, 2, numOther + numOwn),
-                                    TileKind::Key};
-      arguments[kAdjointKeys] = {withOffset(own.row, 3)};
+      arguments[kAdjointQuery] = {emitPositions(begin, 2, numOther + numOwn),
+                                  TileKind::Key};
+      arguments[kAdjointKey] = {withOffset(own.row, 3)};
       return arguments;
     };
     LogicalResult contributed = success();

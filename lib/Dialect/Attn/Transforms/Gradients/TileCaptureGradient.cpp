@@ -34,12 +34,11 @@ static OwnDims getOwnDims(AttentionGradOp op, ArrayRef<ContributeOp> ops,
   // With offsets, positions are not those that the regions see.
   if (!op.getOffsets().empty())
     return dims;
-  constexpr unsigned firstIndex = 2;
   for (unsigned loop = 0; loop < dims.size(); ++loop)
     for (int64_t dim = rank - 1; dim >= 0; --dim)
       if (llvm::all_of(ops, [&](ContributeOp contribution) {
             return contribution.getIndices()[dim] ==
-                   op.getAdjoint().getArgument(firstIndex + loop);
+                   op.getAdjoint().getArgument(kAdjointBatch + loop);
           }))
         dims[loop] = dim;
   return dims;
