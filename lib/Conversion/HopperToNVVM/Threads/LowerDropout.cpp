@@ -84,17 +84,8 @@ static Elements lowerDropout(DropoutOp op, Operands<DropoutOp> in,
                              ThreadBuilder &b) {
   ValueRange operands[] = {in.getSeed(), in.getOffset(), in.getB(),
                            in.getH(),    in.getI(),      in.getJ()};
-  size_t count = 1;
-  for (ValueRange operand : operands)
-    count = std::max(count, operand.size());
-  Elements list;
-  for (size_t e = 0; e < count; ++e) {
-    SmallVector<Value> own;
-    for (ValueRange operand : operands)
-      own.push_back(operand.size() == 1 ? operand[0] : operand[e]);
-    list.push_back(emitDropout(b, op, own));
-  }
-  return list;
+  return mapElements(operands,
+                     [&](ValueRange own) { return emitDropout(b, op, own); });
 }
 
 void mlir::attn::populateDropoutPatterns(ThreadPatterns &patterns) {

@@ -69,16 +69,9 @@ static FailureOr<Elements> lowerElementwise(Operation *op,
       op->hasTrait<OpTrait::ConstantLike>())
     return failure();
   Type type = getElementTypeOrSelf(op->getResult(0).getType());
-  std::optional<Fragment> fragment = Fragment::get(op->getResult(0).getType());
-  Elements list;
-  for (int64_t e = 0, count = fragment ? fragment->getNumRegisters() : 1;
-       e < count; ++e) {
-    SmallVector<Value> own;
-    for (ValueRange elements : operands)
-      own.push_back(elements.size() == 1 ? elements[0] : elements[e]);
-    list.push_back(emitScalarOp(b, *op, own, type, b.kernel.accurateTanh));
-  }
-  return list;
+  return mapElements(operands, [&](ValueRange own) {
+    return emitScalarOp(b, *op, own, type, b.kernel.accurateTanh);
+  });
 }
 
 /// Of anything but indices, also of tiles.
@@ -87,14 +80,11 @@ static FailureOr<Elements> lowerSelect(arith::SelectOp op,
                                        ThreadBuilder &b) {
   if (getElementTypeOrSelf(op.getType()).isIndex())
     return failure();
-  ValueRange conditions = in.getCondition();
-  Elements list;
-  for (auto [e, x, y] :
-       llvm::enumerate(in.getTrueValue(), in.getFalseValue())) {
-    Value condition = conditions.size() == 1 ? conditions[0] : conditions[e];
-    list.push_back(arith::SelectOp::create(b, condition, x, y));
-  }
-  return list;
+  return mapElements({in.getCondition(), in.getTrueValue(), in.getFalseValue()},
+                     [&](ValueRange own) -> Value {
+                       return arith::SelectOp::create(b, own[0], own[1],
+                                                      own[2]);
+                     });
 }
 
 /// x * (y + c) as x * c + x * y, of which the last product is the same for many

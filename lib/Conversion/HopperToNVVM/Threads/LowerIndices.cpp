@@ -204,22 +204,14 @@ lowerIndexOp(Operation *op, ArrayRef<ValueRange> operands, ThreadBuilder &b) {
   unsigned bits = getBits(b, op);
   Type type = isIndexResult ? Type(b.getIntegerType(bits))
                             : getElementTypeOrSelf(op->getResult(0).getType());
-  size_t count = 1;
-  for (ValueRange operand : operands)
-    count = std::max(count, operand.size());
-  Elements list;
-  for (size_t e = 0; e < count; ++e) {
-    SmallVector<Value> own;
-    for (auto [value, elements] :
-         llvm::zip_equal(op->getOperands(), operands)) {
-      Value element = elements.size() == 1 ? elements[0] : elements[e];
-      own.push_back(isIndex(value) ? b.toInt(b.getIndex(element), bits)
-                                   : element);
-    }
-    Value value = emitScalarOp(b, *op, own, type, b.kernel.accurateTanh);
-    list.push_back(isIndexResult ? b.toIndex({value, 0}) : value);
-  }
-  return list;
+  return mapElements(operands, [&](ValueRange own) {
+    SmallVector<Value> plain;
+    for (auto [value, element] : llvm::zip_equal(op->getOperands(), own))
+      plain.push_back(isIndex(value) ? b.toInt(b.getIndex(element), bits)
+                                     : element);
+    Value value = emitScalarOp(b, *op, plain, type, b.kernel.accurateTanh);
+    return isIndexResult ? b.toIndex({value, 0}) : value;
+  });
 }
 
 void mlir::attn::populateIndexPatterns(ThreadPatterns &patterns) {

@@ -7,6 +7,21 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+Elements mlir::attn::mapElements(ArrayRef<ValueRange> operands,
+                                 function_ref<Value(ValueRange)> make) {
+  size_t count = 1;
+  for (ValueRange operand : operands)
+    count = std::max(count, operand.size());
+  Elements list;
+  for (size_t e = 0; e < count; ++e) {
+    SmallVector<Value> own;
+    for (ValueRange operand : operands)
+      own.push_back(operand[operand.size() == 1 ? 0 : e]);
+    list.push_back(make(own));
+  }
+  return list;
+}
+
 /// Scores, a bias of them, and results.
 static constexpr int64_t kProductsOfForward = 3;
 

@@ -35,6 +35,11 @@ inline constexpr int64_t kWorkQueueSlots = 2;
 
 using Elements = SmallVector<Value>;
 
+/// What `make` gives for each element of the operands, which have one element,
+/// that is for all, or as many as others.
+Elements mapElements(ArrayRef<ValueRange> operands,
+                     function_ref<Value(ValueRange)> make);
+
 /// An index: `base + offset`, or `offset` without a base. The base is i32 or
 /// i64; the sum does not overflow its type.
 struct IndexElement {
