@@ -25,13 +25,14 @@ struct Words {
     auto vector = dyn_cast<VectorType>(value.getType());
     return vector ? Type(vector.clone(element)) : element;
   }
-  Value constant(Value like, uint64_t value, unsigned bits = 32) {
-    Type type = likeShape(like, b.getIntegerType(bits));
-    auto number = b.getIntegerAttr(b.getIntegerType(bits), APInt(bits, value));
-    if (auto vector = dyn_cast<VectorType>(type))
-      return arith::ConstantOp::create(
-          b, DenseElementsAttr::get(vector, Attribute(number)));
+  Value constant(Value like, TypedAttr number) {
+    if (auto vector = dyn_cast<VectorType>(likeShape(like, number.getType())))
+      number = DenseElementsAttr::get(vector, Attribute(number));
     return arith::ConstantOp::create(b, number);
+  }
+  Value constant(Value like, uint64_t value, unsigned bits = 32) {
+    return constant(
+        like, b.getIntegerAttr(b.getIntegerType(bits), APInt(bits, value)));
   }
   template <typename OpTy> Value make(Value x, Value y) {
     for (auto [one, other] : {std::pair{&x, y}, {&y, x}})
@@ -117,13 +118,8 @@ Value mlir::attn::emitDropoutFactor(ImplicitLocOpBuilder &b, DropoutOp op,
   Value isKept = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, word,
                                        w.constant(word, op.getLeastKept()));
   auto element = cast<FloatType>(getElementTypeOrSelf(op.getType()));
-  Type type = w.likeShape(word, element);
-  auto splat = [&](double value) -> Value {
-    auto number = b.getFloatAttr(element, value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      return arith::ConstantOp::create(
-          b, DenseElementsAttr::get(vector, Attribute(number)));
-    return arith::ConstantOp::create(b, number);
+  auto splat = [&](double value) {
+    return w.constant(word, b.getFloatAttr(element, value));
   };
   return arith::SelectOp::create(b, isKept, splat(op.getScale()), splat(0));
 }
