@@ -14,63 +14,32 @@ try:
     import torch
     import torch.nn.functional as F
 except ImportError:
-    torch = None
+    torch, Case = None, unittest.TestCase
 
 if torch is not None:
     import attn.torch
-    from attn.trace import and_masks, reuse
+    from attn.trace import and_masks
+    from reuse_case import Case, count, program
 
 WINDOW = 3
 
 
-def _count(function):
-    """How often what is called traces functions."""
-    with mock.patch.object(reuse, "trace", wraps=reuse.trace) as traced:
-        function()
-    return traced.call_count
-
-
-def _program(score_mod=None, mask_mod=None):
-    return reuse.program_of(score_mod, mask_mod, torch.device("cpu"))
-
-
 @unittest.skipIf(torch is None, "needs PyTorch")
-class Reuse(unittest.TestCase):
-    def setUp(self):
-        attn.clear_cache()
-
+class Reuse(Case):
     def same(self, make, *others):
         """What `make` returns is traced once, and the program is right each
         time: as that of a trace."""
         first = make(*others[0]) if others else make()
-        self.assertEqual(_count(lambda: _program(*first)), 1)
+        self.assertEqual(count(lambda: program(*first)), 1)
         for arguments in others[1:] or [()]:
             functions = make(*arguments)
-            count = _count(lambda: self.check(*functions))
-            self.assertEqual(count, 0)
+            self.assertEqual(count(lambda: self.check(*functions)), 0)
 
     def again(self, make, *others):
         """The same for functions that are traced each time."""
         for arguments in others:
             functions = make(*arguments)
-            self.assertEqual(_count(lambda: self.check(*functions)), 1)
-
-    def check(self, score_mod=None, mask_mod=None):
-        found = _program(score_mod, mask_mod)
-        wanted = attn.trace.trace(
-            score_mod, mask_mod, namespace="torch", device=torch.device("cpu")
-        )
-        self.assertEqual(found.key(), wanted.key())
-        self.assertEqual(
-            [c.shape for c in found.captures], [c.shape for c in wanted.captures]
-        )
-        for a, b in zip(found.arguments(), wanted.arguments()):
-            if isinstance(a, torch.Tensor):
-                self.assertTrue(torch.equal(a, b))
-                self.assertEqual(a.stride(), b.stride())
-            else:
-                self.assertEqual((type(a), repr(a)), (type(b), repr(b)))
-        self.assertEqual(found.located().key(), wanted.key())
+            self.assertEqual(count(lambda: self.check(*functions)), 1)
 
     def test_closures(self):
         def make(table, documents):
@@ -120,7 +89,7 @@ class Reuse(unittest.TestCase):
 
         kinds = 2, 3, 2.0, 0.0, -0.0, True, 1, 1.0
         self.again(make, *[(x,) for x in kinds])
-        self.assertEqual(_count(lambda: [self.check(*make(x)) for x in kinds]), 0)
+        self.assertEqual(count(lambda: [self.check(*make(x)) for x in kinds]), 0)
 
     def test_all_else_that_changes(self):
         global WINDOW
@@ -142,16 +111,16 @@ class Reuse(unittest.TestCase):
         WINDOW = 5
         try:
             for score_mod, mask_mod in (default, None), (listed, None), (None, near):
-                self.assertEqual(_count(lambda: self.check(score_mod, mask_mod)), 1)
+                self.assertEqual(count(lambda: self.check(score_mod, mask_mod)), 1)
         finally:
             WINDOW = 3
-        self.assertEqual(len(_program(listed).captures), 2)
+        self.assertEqual(len(program(listed).captures), 2)
 
         def of_object(s, b, h, i, j):
             return s * factor.x
 
         for factor.x in 2.0, 3.0:
-            self.assertEqual(_program(of_object).scalars[0].value, factor.x)
+            self.assertEqual(program(of_object).scalars[0].value, factor.x)
 
     def test_functions_with_names_of_others(self):
         factor = 2.0
@@ -233,10 +202,10 @@ class Reuse(unittest.TestCase):
                 self.same(lambda x, name=name: (make(x)[name],), *[(x,) for x in tables])
                 tables[2].add_(1)
                 functions = make(tables[2])[name],
-                self.assertEqual(_count(lambda f=functions: self.check(*f)), 0)
+                self.assertEqual(count(lambda f=functions: self.check(*f)), 0)
         # Other extents are another program where these have a part in it.
         longer = (make(torch.rand(6))["extent"],)
-        self.assertEqual(_count(lambda: self.check(*longer)), 1)
+        self.assertEqual(count(lambda: self.check(*longer)), 1)
 
     def test_gradients_of_what_is_computed(self):
         q = torch.randn(1, 2, 5, 4)
@@ -250,7 +219,7 @@ class Reuse(unittest.TestCase):
 
         wanted = torch.autograd.grad(call(), table)[0]
         got = []
-        traced = _count(lambda: got.extend(torch.autograd.grad(call(), table)))
+        traced = count(lambda: got.extend(torch.autograd.grad(call(), table)))
         self.assertEqual(traced, 0)
         self.assertTrue(got[0].any())
         torch.testing.assert_close(got[0], wanted)
@@ -286,8 +255,8 @@ class Reuse(unittest.TestCase):
         bias = make(torch.rand(3))[0]
 
         def changed():
-            self.assertEqual(_count(lambda: self.check(bias, bias.near)), 1)
-            self.assertEqual(_count(lambda: self.check(bias, bias.near)), 0)
+            self.assertEqual(count(lambda: self.check(bias, bias.near)), 1)
+            self.assertEqual(count(lambda: self.check(bias, bias.near)), 0)
 
         bias.slopes = torch.rand(5).half()
         changed()
@@ -394,7 +363,7 @@ class Reuse(unittest.TestCase):
             lambda s, b, h, i, j: s * 2 if f"{asked}" else s,
         ):
             for _ in range(2):
-                self.assertEqual(_count(lambda: _program(score_mod)), 1)
+                self.assertEqual(count(lambda: program(score_mod)), 1)
 
     def test_modules(self):
         class Inner(torch.nn.Module):
@@ -429,12 +398,12 @@ class Reuse(unittest.TestCase):
         module.child.forward = torch.sigmoid
         self.again(make, ())
         del module.child.forward
-        self.assertEqual(_count(lambda: self.check(*make())), 0)
+        self.assertEqual(count(lambda: self.check(*make())), 0)
         handle = module.child.register_forward_hook(lambda *_: None)
         self.again(make, (), ())
         handle.remove()
         module.slopes = torch.nn.Parameter(torch.rand(3))
-        self.assertEqual(_count(lambda: self.check(*make())), 0)
+        self.assertEqual(count(lambda: self.check(*make())), 0)
 
         def in_closure(s, b, h, i, j):
             return s + module.slopes[h]
@@ -451,7 +420,7 @@ class Reuse(unittest.TestCase):
         x, y = torch.rand(2, 3)
         self.same(make, (x, y), (y, x))
         self.again(make, (x, x))
-        self.assertEqual(_count(lambda: self.check(*make(y, y))), 0)
+        self.assertEqual(count(lambda: self.check(*make(y, y))), 0)
         # Two that are the same memory are one capture, this time.
         attn.clear_cache()
         self.again(make, (x, x.view(3)), (x, y))
@@ -459,7 +428,7 @@ class Reuse(unittest.TestCase):
     def test_nothing_is_kept(self):
         def call():
             table = torch.rand(3)
-            _program(lambda s, b, h, i, j: s + table[h])
+            program(lambda s, b, h, i, j: s + table[h])
             return weakref.ref(table)
 
         kept = call()
@@ -472,7 +441,7 @@ class Reuse(unittest.TestCase):
 
         for _ in range(2):
             with self.assertRaisesRegex(attn.TraceError, "a branch depends"):
-                _program(score_mod)
+                program(score_mod)
 
     def test_a_call(self):
         q, k, v = torch.randn(3, 1, 2, 5, 4)
@@ -489,7 +458,7 @@ class Reuse(unittest.TestCase):
         ]
         step(tables[0])
         got = []
-        self.assertEqual(_count(lambda: got.extend(map(step, tables))), 0)
+        self.assertEqual(count(lambda: got.extend(map(step, tables))), 0)
         for a, b in zip(got, wanted):
             torch.testing.assert_close(a, b)
 

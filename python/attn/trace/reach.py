@@ -84,6 +84,13 @@ class Unfit(Exception):
     """There is something of which we cannot tell whether it is the same."""
 
 
+def _compares_class(instruction, after):
+    """Whether it asks for a class to compare it, as methods of data classes do."""
+    return instruction.argval == "__class__" and (
+        after.opname == "IS_OP" or after.opname.startswith("LOAD_FAST")
+    )
+
+
 class _Names:
     """What code, and functions in it, may read: names of globals, and names of
     attributes. `whole` are those of variables of which more than attributes is
@@ -99,6 +106,10 @@ class _Names:
             ):
                 raise Unfit
             if i.opname in _READS_ATTRIBUTE:
+                if i.argval.startswith("__") and not (
+                    i.argval in FUNCTIONS or _compares_class(i, after)
+                ):
+                    raise Unfit
                 self.attributes[i.argval] = None
             elif i.opname in _READS_GLOBAL:
                 self.globals[i.argval] = None
@@ -143,12 +154,12 @@ class _Class:
     def __init__(self, kind):
         self._mro = kind.__mro__
         self._bases = [x for x in kind.__mro__ if x not in _PLAIN_CLASSES]
-        self._sizes = self._count()
+        self._names = self._list_names()
         self.operators = [
             name
             for base in self._bases
             for name, value in base.__dict__.items()
-            if isinstance(value, types.FunctionType)
+            if callable(value)
             and name.startswith("__")
             and name.endswith("__")
             and name not in _NEVER_CALLED
@@ -160,12 +171,12 @@ class _Class:
             for base in self._bases
         )
 
-    def _count(self):
-        return [len(base.__dict__) for base in self._bases]
+    def _list_names(self):
+        return [[*base.__dict__] for base in self._bases]
 
     def holds(self, kind):
         """Whether it is as it was, but for what methods are."""
-        return kind.__mro__ is self._mro and self._count() == self._sizes
+        return kind.__mro__ is self._mro and self._list_names() == self._names
 
 
 def _class_of(kind):
@@ -228,6 +239,8 @@ class Reach:
                 for item in value.values():
                     self.add(item)
         elif kind is functools.partial:
+            if value.__dict__:
+                raise Unfit
             key.append(kind)
             for part in (value.func, value.args, value.keywords):
                 self.add(part)
@@ -362,6 +375,9 @@ class Reach:
         What they lead to asks for others, maybe."""
         names, objects, done = self._attributes, self._objects, set()
         key = self.key
+        # Tensors may have some that are not PyTorch's.
+        if any([tensor.__dict__ for tensor in self.tensors]):
+            raise Unfit
         while True:
             count = len(names), len(objects)
             for number, value in enumerate(objects):
@@ -403,7 +419,8 @@ class Reach:
         if isinstance(found, property):
             self.add(found.fget)
         elif isinstance(found, types.MemberDescriptorType):  # of __slots__
-            self.add(getattr(value, name, None))
+            # That it has no value is Unfit.
+            self.add(getattr(value, name, _MISSING))
         elif hasattr(type(found), "__set__"):
             raise Unfit
         elif name in own:

@@ -26,61 +26,54 @@ class _Place(typing.NamedTuple):
 
 
 class Replay:
-    """Makes the tensors `wanted` of the `tensors` that are reached. Raises Unfit."""
+    """Makes the tensors `wanted` of the `tensors` that are reached. All calls are
+    made again, as the program may be made of what the shape or the type of any
+    result was. Raises Unfit."""
 
     def __init__(self, tensors, calls, wanted):
-        self._places = {id(tensor): n for n, tensor in enumerate(tensors)}
-        made = {}
-        for number, call in enumerate(calls):
-            if not isinstance(call.result, torch.Tensor):
+        places = {id(tensor): n for n, tensor in enumerate(tensors)}
+        self._steps = []
+        for call in calls:
+            result = call.result
+            if not isinstance(result, torch.Tensor):
                 # The program may be made of what was in it.
                 raise Unfit
-            # A function may return what it was given.
-            if id(call.result) not in self._places:
-                made[id(call.result)] = number
-        self._first = len(tensors)
-        self._steps = []
-        for tensor in wanted:
-            self._need(tensor, calls, made)
-        self._wanted = [self._places[id(tensor)] for tensor in wanted]
-        del self._places
-
-    def _need(self, tensor, calls, made):
-        if id(tensor) in self._places:
-            return
-        number = made.get(id(tensor))
-        if number is None:
-            raise Unfit
-        call = calls[number]
-        step = call.function, *self._pattern((call.args, call.kwargs), calls, made)
-        self._places[id(tensor)] = self._first + len(self._steps)
-        self._steps.append(step)
-
-    def _pattern(self, value, calls, made):
-        """A value with _Place for tensors."""
-        if isinstance(value, torch.Tensor):
-            self._need(value, calls, made)
-            return _Place(self._places[id(value)])
-        kind = type(value)
-        if kind in (list, tuple):
-            return kind([self._pattern(x, calls, made) for x in value])
-        if kind is dict:
-            return {key: self._pattern(x, calls, made) for key, x in value.items()}
-        if kind is slice:
-            parts = value.start, value.stop, value.step
-            return slice(*[self._pattern(x, calls, made) for x in parts])
-        if kind in _PLAIN:
-            return value
-        raise Unfit
+            args, kwargs = (_pattern(x, places) for x in (call.args, call.kwargs))
+            self._steps.append((call.function, args, kwargs, result.shape, result.dtype))
+            # A function may return what it was given, and of others something new.
+            places[id(result)] = len(tensors) + len(self._steps) - 1
+        self._wanted = [_pattern(tensor, places).number for tensor in wanted]
 
     def __call__(self, tensors):
-        """The wanted ones, of other tensors in the places of those reached."""
-        if not self._steps:
-            return [tensors[n] for n in self._wanted]
+        """The wanted ones, of other tensors in the places of those reached; or None
+        if a result is of another kind, as the contents of a tensor or a mode of
+        PyTorch may have it."""
         tensors = [*tensors]
-        for function, args, kwargs in self._steps:
-            tensors.append(function(*_fill(args, tensors), **_fill(kwargs, tensors)))
+        for function, args, kwargs, shape, dtype in self._steps:
+            result = function(*_fill(args, tensors), **_fill(kwargs, tensors))
+            if result.shape != shape or result.dtype != dtype:
+                return None
+            tensors.append(result)
         return [tensors[n] for n in self._wanted]
+
+
+def _pattern(value, places):
+    """A value with _Place for tensors."""
+    if isinstance(value, torch.Tensor):
+        number = places.get(id(value))
+        if number is None:
+            raise Unfit
+        return _Place(number)
+    kind = type(value)
+    if kind in (list, tuple):
+        return kind([_pattern(x, places) for x in value])
+    if kind is dict:
+        return {key: _pattern(x, places) for key, x in value.items()}
+    if kind is slice:
+        return slice(*[_pattern(x, places) for x in (value.start, value.stop, value.step)])
+    if kind in _PLAIN:
+        return value
+    raise Unfit
 
 
 def _fill(pattern, tensors):

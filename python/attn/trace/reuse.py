@@ -37,10 +37,12 @@ class _Template:
         self._key = program.key()
 
     def fill(self, tensors):
+        """The program for other tensors, or None if it is another one."""
+        read = self._replay(tensors)
+        if read is None:
+            return None
         captures = []
-        for tensor, (dtype, shape, padded, fixed) in zip(
-            self._replay(tensors), self._captures
-        ):
+        for tensor, (dtype, shape, padded, fixed) in zip(read, self._captures):
             capture = Capture(tensor, dtype, shape, padded)
             capture.fixed = fixed
             captures.append(capture)
@@ -56,18 +58,22 @@ def program_of(score_mod, mask_mod, device):
         return trace(score_mod, mask_mod, namespace="torch", device=device)
     at = device, *reach.key
     template = _programs.get(at)
-    if template is not None:
-        program = template.fill(reach.tensors)
+    program = template and template.fill(reach.tensors)
+    if program is not None:
         program.relocate = relocate(score_mod, mask_mod, "torch", device)
         return program
     program = trace(score_mod, mask_mod, namespace="torch", device=device)
     # Two tensors that are one may be two in the next call.
-    if not program.is_aliased:
-        try:
-            template = _Template(program, reach.tensors)
-        except replay.Unfit:
+    if program.is_aliased:
+        return program
+    try:
+        # What has changed meanwhile, by a function or a thread, is part of neither.
+        if Reach(score_mod, mask_mod).key != reach.key:
             return program
-        if len(_programs) >= _MOST:
-            _programs.clear()
-        _programs[at] = template
+        template = _Template(program, reach.tensors)
+    except (Unfit, replay.Unfit):
+        return program
+    if len(_programs) >= _MOST:
+        _programs.clear()
+    _programs[at] = template
     return program
