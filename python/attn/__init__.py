@@ -8,6 +8,7 @@ Tensors are those of NumPy or PyTorch, or whatever exports DLPack or a buffer.
 docs/python.md tells the rest.
 """
 
+from ._compile import clear_cache, compile, differentiate, load
 from ._errors import (
     CompileError,
     Error,
@@ -17,15 +18,7 @@ from ._errors import (
     OutOfRange,
     Unsupported,
 )
-from ._kernel import (
-    BoundCall,
-    Kernel,
-    TensorInfo,
-    clear_cache,
-    compile,
-    differentiate,
-    load,
-)
+from ._kernel import BoundCall, Kernel, TensorInfo
 from ._native import version
 from ._prepared import Prepared
 from ._tensors import Bitcast, bitcast

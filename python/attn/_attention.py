@@ -4,7 +4,7 @@ import threading
 
 from . import _tensors
 from ._errors import InvalidArgument
-from ._kernel import compile, on_clear_cache
+from ._compile import compile, on_clear_cache
 from .trace import Variant, trace
 
 _kernels = {}

@@ -9,8 +9,9 @@ import struct
 import zlib
 
 from ._attention import kernel_of
+from ._compile import compile
 from ._errors import InvalidArgument
-from ._kernel import Kernel, compile
+from ._kernel import Kernel
 from .trace import Variant, trace
 
 # More pairs than this take long, and cannot be seen.

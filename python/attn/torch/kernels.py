@@ -14,8 +14,8 @@ import torch
 from .. import _library
 from .._dtypes import CODES, LONG_NAMES, pack_scalar
 from .._errors import InvalidArgument, Unsupported
-from .._kernel import compile as compile_program
-from .._kernel import on_clear_cache
+from .._compile import compile as compile_program
+from .._compile import on_clear_cache
 from .._places import Places
 from .._prepared import Prepared
 from ..trace import Variant

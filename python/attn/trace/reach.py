@@ -16,7 +16,7 @@ import types
 
 import torch
 
-from .._kernel import on_clear_cache
+from .._compile import on_clear_cache
 from .errors import is_library
 from .functions import FUNCTIONS
 

@@ -5,7 +5,7 @@ that it can read is (reach.py). That is looked at each time, so that nothing is
 stale. A function that may read or do anything else is traced each time.
 """
 
-from .._kernel import on_clear_cache
+from .._compile import on_clear_cache
 from . import relocate, replay, trace
 from .program import Program
 from .reach import Reach, Unfit
