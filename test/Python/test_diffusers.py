@@ -2,44 +2,29 @@
 """Models of diffusers, made from configurations with random weights: attn against
 PyTorch's attention."""
 
-import pathlib
-import sys
 import unittest
-import warnings
 from unittest import mock
 
-# Where scripts/clients has installed it; behind all others, as it brings NumPy.
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "build" / "clients"))
-try:
-    import torch
-    import diffusers
-except ImportError:
-    diffusers = None
+import models
 
+diffusers = models.find("diffusers")
 if diffusers is not None:
+    import torch
+
     import attn
     from attn.integrations import diffusers as ours
-    from attn.torch import options
     from diffusers.models.attention_dispatch import (
         AttentionBackendName,
         attention_backend,
         dispatch_attention_fn,
     )
-    from flex import FAST
 
     diffusers.utils.logging.set_verbosity_error()
     ours.register()
 
 
 @unittest.skipIf(diffusers is None, "needs diffusers")
-class Models(unittest.TestCase):
-    def setUp(self):
-        torch.manual_seed(0)
-        warnings.simplefilter("ignore")
-        patch = mock.patch.object(options, "NONE", options.read(FAST))
-        patch.start()
-        self.addCleanup(patch.stop)
-
+class Models(models.Case):
     def check(self, model, **inputs):
         """The output, and the gradients of all weights."""
         found = []
@@ -56,7 +41,8 @@ class Models(unittest.TestCase):
             if wanted is not None:
                 torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
 
-    def test_flux(self):
+    def make_flux(self):
+        """A model, and what its calls have but for images and times."""
         model = diffusers.FluxTransformer2DModel(
             patch_size=1,
             in_channels=4,
@@ -68,15 +54,17 @@ class Models(unittest.TestCase):
             pooled_projection_dim=32,
             axes_dims_rope=(4, 4, 8),
         )
-        self.check(
-            model,
-            hidden_states=torch.randn(1, 16, 4),
-            encoder_hidden_states=torch.randn(1, 7, 32),
-            pooled_projections=torch.randn(1, 32),
-            timestep=torch.tensor([0.5]),
-            img_ids=torch.zeros(16, 3),
-            txt_ids=torch.zeros(7, 3),
-        )
+        return model, {
+            "encoder_hidden_states": torch.randn(1, 7, 32),
+            "pooled_projections": torch.randn(1, 32),
+            "img_ids": torch.zeros(16, 3),
+            "txt_ids": torch.zeros(7, 3),
+        }
+
+    def test_flux(self):
+        model, named = self.make_flux()
+        named |= {"hidden_states": torch.randn(1, 16, 4), "timestep": torch.tensor([0.5])}
+        self.check(model, **named)
 
     def test_wan(self):
         # With attention to text, whose keys are others.
@@ -103,17 +91,8 @@ class Models(unittest.TestCase):
 
     def test_a_pipeline(self):
         # Steps of a diffusion with a small transformer: those of a scheduler.
-        model = diffusers.FluxTransformer2DModel(
-            in_channels=4,
-            num_layers=1,
-            num_single_layers=1,
-            attention_head_dim=16,
-            num_attention_heads=2,
-            joint_attention_dim=32,
-            pooled_projection_dim=32,
-            axes_dims_rope=(4, 4, 8),
-        )
-        text, pooled, start = (torch.randn(*x) for x in ((1, 7, 32), (1, 32), (1, 16, 4)))
+        model, named = self.make_flux()
+        start = torch.randn(1, 16, 4)
 
         def run():
             scheduler = diffusers.FlowMatchEulerDiscreteScheduler()
@@ -123,12 +102,9 @@ class Models(unittest.TestCase):
                 for step in scheduler.timesteps:
                     velocity = model(
                         hidden_states=x,
-                        encoder_hidden_states=text,
-                        pooled_projections=pooled,
                         timestep=step[None] / 1000,
-                        img_ids=torch.zeros(16, 3),
-                        txt_ids=torch.zeros(7, 3),
                         return_dict=False,
+                        **named,
                     )[0]
                     x = scheduler.step(velocity, step, x, return_dict=False)[0]
             return x

@@ -2,25 +2,17 @@
 """Models of transformers, made from configurations with random weights: attn
 against eager."""
 
-import pathlib
-import sys
 import unittest
-import warnings
 from unittest import mock
 
-# Where scripts/clients has installed it; behind all others, as it brings NumPy.
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "build" / "clients"))
-try:
-    import torch
-    import transformers
-except ImportError:
-    transformers = None
+import models
 
+transformers = models.find("transformers")
 if transformers is not None:
+    import torch
+
     import attn
     from attn.integrations import transformers as ours
-    from attn.torch import options
-    from flex import FAST
 
     ours.register()
     SMALL = {
@@ -39,14 +31,7 @@ if transformers is not None:
 
 
 @unittest.skipIf(transformers is None, "needs transformers")
-class Models(unittest.TestCase):
-    def setUp(self):
-        torch.manual_seed(0)
-        warnings.simplefilter("ignore")
-        patch = mock.patch.object(options, "NONE", options.read(FAST))
-        patch.start()
-        self.addCleanup(patch.stop)
-
+class Models(models.Case):
     def make(self, kind, config="Config", **named):
         config = getattr(transformers, kind + config)(**{**SMALL, **named})
         model = getattr(transformers, f"{kind}ForCausalLM")(config)
