@@ -16,33 +16,32 @@ class Attention(_compat.OuterFunction):
     @staticmethod
     def forward(ctx, *inputs):
         kernels, query, key, value, *arguments = inputs
-        output = tuple(kernels.run(query, key, value, arguments, True))
+        output = kernels.run(query, key, value, arguments, True)
         Attention.keep(ctx, inputs, output)
         return output
 
     @staticmethod
     def keep(ctx, inputs, output):
-        ctx.kernels, *tensors = inputs
-        # Numbers, and None where there is a tensor.
-        ctx.numbers = [None if isinstance(x, torch.Tensor) else x for x in tensors]
-        tensors = [x for x, n in zip(tensors, ctx.numbers) if n is None]
-        ctx.save_for_backward(*tensors, *output)
+        kernels = ctx.kernels = inputs[0]
+        # Numbers are behind all tensors.
+        end = 1 + kernels.count_tensors()
+        ctx.numbers = inputs[end:]
+        ctx.save_for_backward(*inputs[1:end], *output)
         ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx, d_out, d_lse):
         if d_out is None and d_lse is None:
-            return (None,) * (1 + len(ctx.numbers))
-        tensors = iter(ctx.saved_tensors)
-        inputs = [next(tensors) if n is None else n for n in ctx.numbers]
-        out, lse = tensors
+            return (None,) * len(ctx.needs_input_grad)
+        *tensors, out, lse = ctx.saved_tensors
         d_out = torch.zeros_like(out) if d_out is None else d_out
         d_lse = torch.zeros_like(lse) if d_lse is None else d_lse
         gradients = iter(
             _Gradient.apply(
                 *(ctx.kernels, ctx.needs_input_grad[1:]),
                 *(out, lse, d_out, d_lse),
-                *inputs,
+                *tensors,
+                *ctx.numbers,
             )
         )
         return tuple(next(gradients) if want else None for want in ctx.needs_input_grad)
@@ -54,7 +53,7 @@ class Transformed(torch.autograd.Function):
 
     @staticmethod
     def forward(kernels, query, key, value, *arguments):
-        return tuple(kernels.run(query, key, value, arguments, True))
+        return kernels.run(query, key, value, arguments, True)
 
     @staticmethod
     def setup_context(ctx, inputs, output):

@@ -112,6 +112,7 @@ class _Loaded:
             for place, info in enumerate(kernel.inputs)
             if not info.shape and not info.name.startswith("t")
         ]
+        self.count_tensors = len(kernel.inputs) - len(self._numbers)
         self._pack = struct.Struct(
             "=" + "".join(_FORMATS[kernel.inputs[n].dtype] for n in self._numbers)
         ).pack
@@ -292,6 +293,10 @@ class Kernels:
         found = self._forward.get(lse)
         return found or self._compile(lambda: self._make_forward(lse))
 
+    def count_tensors(self):
+        """How many of the inputs are tensors. Numbers come behind these."""
+        return (self._forward.get(True) or self.forward(True)).count_tensors
+
     def gradient(self, wrt):
         """The kernel of gradients with respect to inputs of these names."""
         found = self._gradients.get(wrt)
@@ -331,7 +336,7 @@ class Kernels:
             self._check_shared(arguments)
         with _compat.profiled("attn::forward"):
             results = kernel((query, key, value, *arguments), self._shared)
-        return results if lse else (results[0], None)
+        return tuple(results) if lse else (results[0], None)
 
     def run_gradient(self, inputs, saved, cotangents, wanted):
         """The gradients with respect to those inputs (q, k, v, arguments) that
