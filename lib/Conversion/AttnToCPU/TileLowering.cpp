@@ -451,8 +451,15 @@ LogicalResult TileLowering::lowerBlock(Block &block) {
     // Everything else is computed where it is used, unless that is often.
     Value value = op.getResult(0);
     auto type = dyn_cast<VectorType>(value.getType());
-    bool isOften = type && (feedsContraction(&op) ||
-                            (type.getRank() == 1 && isExpensive(&op)));
+    // One number that only elements give would make scalars of all tiles that
+    // are computed of it, such as lse at queries that may be past the end.
+    bool isCostly =
+        type && (isExpensive(&op) ||
+                 (isa<vector::TransferReadOp>(op) &&
+                  type.getShape().back() % lanes == 0 &&
+                  !isVectorReadable(value, type.getRank() - 1, buffers)));
+    bool isOften =
+        type && (feedsContraction(&op) || (type.getRank() == 1 && isCostly));
     if (isOften && !feedsReduction(&op) && failed(materialize(value)))
       return failure();
     dead.push_back(&op);

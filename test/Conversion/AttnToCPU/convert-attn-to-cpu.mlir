@@ -231,3 +231,34 @@ func.func @exchange(%c: i1, %a: memref<2x4xf32>, %out: memref<4x4xf32>) {
   } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 1, unroll_n = 1>}
   return
 }
+
+// -----
+
+// Numbers of rows that may be past the end are read as elements once, so that a tile of them is vectors.
+
+// CHECK-LABEL: func @past_the_end
+// CHECK-DAG: %[[N:.*]] = memref.alloc() {alignment = 64 : i64} : memref<8xf32>
+// CHECK: scf.for %[[I:.*]] = %c0 to %c8 step %c1 {
+// CHECK: %[[X:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT: memref.store %[[X]], %[[N]][%[[I]]] : memref<8xf32>
+// CHECK: scf.for %[[R:.*]] = %c0 to %c4 step %c1 {
+// CHECK-NEXT: scf.for %[[C:.*]] = %c0 to %c8 step %c4 {
+// CHECK: vector.load %[[N]][%[[C]]] : memref<8xf32>, vector<4xf32>
+// CHECK: arith.mulf %{{.*}} : vector<4xf32>
+func.func @past_the_end(%a: memref<4x4xf32>, %b: memref<4x8xf32>, %n: memref<?xf32>, %out: memref<4x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<4x8xf32>
+  scf.forall (%t) in (1) {
+    %numbers = vector.transfer_read %n[%t], %pad : memref<?xf32>, vector<8xf32>
+    %x = vector.transfer_read %a[%t, %c0], %pad {in_bounds = [true, true]} : memref<4x4xf32>, vector<4x4xf32>
+    %y = vector.transfer_read %b[%t, %c0], %pad {in_bounds = [true, true]} : memref<4x8xf32>, vector<4x8xf32>
+    %wide = vector.broadcast %numbers : vector<8xf32> to vector<4x8xf32>
+    %scaled = arith.mulf %y, %wide : vector<4x8xf32>
+    %z = vector.contract {indexing_maps = [affine_map<(r, q, k) -> (r, k)>, affine_map<(r, q, k) -> (k, q)>, affine_map<(r, q, k) -> (r, q)>],
+        iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %scaled, %zero
+        : vector<4x4xf32>, vector<4x8xf32> into vector<4x8xf32>
+    vector.transfer_write %z, %out[%t, %c0] {in_bounds = [true, true]} : vector<4x8xf32>, memref<4x8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 2>}
+  return
+}
