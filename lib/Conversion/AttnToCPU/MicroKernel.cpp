@@ -91,9 +91,16 @@ LogicalResult TileLowering::lowerContract(vector::ContractionOp op) {
                         "lhs(row, inner) * rhs(inner, query)");
   int64_t numRows = accType.getDimSize(0), numQueries = accType.getDimSize(1);
   int64_t numInner = op.getRhsType().getDimSize(0);
-  if (numQueries % (lanes * unrollM) != 0)
+  if (numQueries % lanes != 0)
     return op.emitError("expects a multiple of ")
-           << lanes * unrollM << " queries, but got " << numQueries;
+           << lanes << " queries, but got " << numQueries;
+  // Where columns are no multiple of those of the schedule, as those of a head
+  // dimension, fewer vectors of more rows take as many registers.
+  int64_t unrollM = this->unrollM, unrollN = this->unrollN;
+  while (numQueries % (lanes * unrollM) != 0)
+    --unrollM;
+  if (unrollM != this->unrollM)
+    unrollN = std::min<int64_t>(this->unrollM * unrollN / unrollM, 16);
 
   // The sum is a new tile or is added to one in memory.
   bool fromZero = matchPattern(op.getAcc(), m_AnyZeroFloat()) ||

@@ -255,26 +255,35 @@ LogicalResult TileLowering::lowerWrite(vector::TransferWriteOp op) {
   if (!base || op.getMask())
     return op.emitError("expects an unmasked write to a buffer");
   dead.push_back(op);
-  // The last coordinate is the query, which may run past the end.
-  unsigned last = type.getRank() - 1;
-  unsigned queryDim = op.getPermutationMap().getDimPosition(last);
-  Value end = index(type.getDimSize(last));
-  if (!op.isDimInBounds(last)) {
-    Value extent = memref::DimOp::create(builder, loc, op.getBase(), queryDim);
+  // The last coordinate is the query or a column of it, and rows of queries are
+  // the first; queries may run past the end.
+  auto getEnd = [&](unsigned number) -> Value {
+    Value size = index(type.getDimSize(number));
+    if (op.isDimInBounds(number))
+      return size;
+    unsigned dim = op.getPermutationMap().getDimPosition(number);
+    Value extent = memref::DimOp::create(builder, loc, op.getBase(), dim);
     Value rest =
-        arith::SubIOp::create(builder, loc, extent, op.getIndices()[queryDim]);
-    end = arith::MinSIOp::create(builder, loc, end, rest);
-  }
+        arith::SubIOp::create(builder, loc, extent, op.getIndices()[dim]);
+    return arith::MinSIOp::create(builder, loc, size, rest);
+  };
+  unsigned last = type.getRank() - 1;
+  Value rowEnd = getEnd(0), end = last == 0 ? rowEnd : getEnd(last);
   SmallVector<int64_t> strides;
   int64_t offset;
-  bool byBlocks =
-      type.getRank() == 2 && type.getDimSize(0) >= lanes &&
-      llvm::isPowerOf2_64(lanes) && type.getDimSize(1) % lanes == 0 &&
-      op.getPermutationMap().getDimPosition(0) == base.getRank() - 1 &&
-      succeeded(base.getStridesAndOffset(strides, offset)) &&
-      strides.back() == 1;
-  return byBlocks ? writeBlocks(op, end)
-                  : writeElements(op, /*firstRow=*/0, index(0), end);
+  bool isContiguous = type.getRank() == 2 && type.getDimSize(1) % lanes == 0 &&
+                      succeeded(base.getStridesAndOffset(strides, offset)) &&
+                      strides.back() == 1;
+  auto isInner = [&](unsigned number) {
+    return op.getPermutationMap().getDimPosition(number) == base.getRank() - 1;
+  };
+  if (isContiguous && isInner(1) && op.isDimInBounds(1) &&
+      isVectorReadable(op.getValueToStore(), 1, buffers))
+    return writeRows(op, rowEnd);
+  if (isContiguous && isInner(0) && op.isDimInBounds(0) &&
+      type.getDimSize(0) >= lanes && llvm::isPowerOf2_64(lanes))
+    return writeBlocks(op, end);
+  return writeElements(op, index(0), rowEnd, index(0), end);
 }
 
 /// The position in memory of a point of the tile that `op` writes.
@@ -289,9 +298,27 @@ static SmallVector<Value> getWriteIndices(OpBuilder &builder, Location loc,
   return indices;
 }
 
+LogicalResult TileLowering::writeRows(vector::TransferWriteOp op,
+                                      Value rowEnd) {
+  return emitLoop(rowEnd, 1, [&](Value row) {
+    return emitLoop(index(op.getVectorType().getDimSize(1)), lanes,
+                    [&](Value column) -> LogicalResult {
+                      Value part = evaluator().evaluateVector(
+                          op.getValueToStore(),
+                          {TileCoord{row}, TileCoord{column, true}});
+                      if (!part)
+                        return failure();
+                      vector::StoreOp::create(
+                          builder, loc, part, op.getBase(),
+                          getWriteIndices(builder, loc, op, {row, column}));
+                      return success();
+                    });
+  });
+}
+
 LogicalResult TileLowering::writeElements(vector::TransferWriteOp op,
-                                          int64_t firstRow, Value first,
-                                          Value end) {
+                                          Value firstRow, Value rowEnd,
+                                          Value first, Value end) {
   auto writeAt = [&](ArrayRef<TileCoord> coords) -> LogicalResult {
     Value element = evaluator().evaluate(op.getValueToStore(), coords);
     if (!element)
@@ -307,9 +334,9 @@ LogicalResult TileLowering::writeElements(vector::TransferWriteOp op,
   return emitLoop(first, end, 1, [&](Value query) {
     if (type.getRank() == 1)
       return writeAt(TileCoord{query});
-    return emitLoop(
-        index(firstRow), index(type.getDimSize(0)), 1,
-        [&](Value row) { return writeAt({TileCoord{row}, TileCoord{query}}); });
+    return emitLoop(firstRow, rowEnd, 1, [&](Value row) {
+      return writeAt({TileCoord{row}, TileCoord{query}});
+    });
   });
 }
 
@@ -353,11 +380,11 @@ LogicalResult TileLowering::writeBlocks(vector::TransferWriteOp op, Value end) {
         });
       });
   if (failed(blocks) ||
-      failed(writeElements(op, /*firstRow=*/0, wholeEnd, end)))
+      failed(writeElements(op, index(0), index(numRows), wholeEnd, end)))
     return failure();
   if (whole == numRows)
     return success();
-  return writeElements(op, whole, index(0), wholeEnd);
+  return writeElements(op, index(whole), index(numRows), index(0), wholeEnd);
 }
 
 LogicalResult TileLowering::lowerGather(GatherOp op) {

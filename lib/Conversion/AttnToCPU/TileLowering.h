@@ -43,9 +43,11 @@ private:
   LogicalResult lowerWrite(vector::TransferWriteOp op);
   /// Writes the columns [first, end) of a tile, transposed by blocks.
   LogicalResult writeBlocks(vector::TransferWriteOp op, Value end);
-  /// Writes the elements of rows from `firstRow` on, columns [first, end).
-  LogicalResult writeElements(vector::TransferWriteOp op, int64_t firstRow,
-                              Value first, Value end);
+  /// Writes the rows below `rowEnd` of a tile that lies in memory as it is.
+  LogicalResult writeRows(vector::TransferWriteOp op, Value rowEnd);
+  /// Writes the elements of rows [firstRow, rowEnd), columns [first, end).
+  LogicalResult writeElements(vector::TransferWriteOp op, Value firstRow,
+                              Value rowEnd, Value first, Value end);
   LogicalResult lowerGather(GatherOp op);
   // Scatter.cpp
   LogicalResult lowerScatter(ScatterOp op);

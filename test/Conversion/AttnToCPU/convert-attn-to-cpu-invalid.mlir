@@ -55,7 +55,7 @@ func.func @queries(%a: memref<8x8xf32>, %out: memref<8x8xf32>) {
         iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %x, %zero
         : vector<8x8xf32>, vector<8x8xf32> into vector<8x8xf32>
     vector.transfer_write %z, %out[%t, %c0] {in_bounds = [true, true]} : vector<8x8xf32>, memref<8x8xf32>
-  } {attn.schedule = #attn.schedule<tile_m = 16, tile_n = 8, lanes = 8, unroll_m = 2, unroll_n = 1>}
+  } {attn.schedule = #attn.schedule<tile_m = 16, tile_n = 8, lanes = 16, unroll_m = 1, unroll_n = 1>}
   return
 }
 

@@ -262,3 +262,35 @@ func.func @past_the_end(%a: memref<4x4xf32>, %b: memref<4x8xf32>, %n: memref<?xf
   } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 2>}
   return
 }
+
+// -----
+
+// Columns that are no multiple of those of the schedule: fewer vectors of more rows. What is added to is read where it lies, with rows past the
+// end, and a tile that lies in memory as it is is written by vectors, as far as there are rows.
+
+// CHECK-LABEL: func @add_rows
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x4xf32>
+// CHECK: scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>)
+// CHECK: %[[OLD:.*]] = vector.load %[[OUT]][%{{.*}}, %{{.*}}] : memref<?x4xf32>, vector<4xf32>
+// CHECK: %[[BEFORE:.*]] = arith.select %{{.*}}, %[[OLD]], %{{.*}} : vector<4xf32>
+// CHECK: arith.addf %[[BEFORE]]
+// CHECK: %[[REST:.*]] = arith.subi %{{.*}}, %{{.*}} : index
+// CHECK: %[[END:.*]] = arith.minsi %[[REST]], %c8 : index
+// CHECK: scf.for %[[R:.*]] = %c0 to %[[END]] step %c1 {
+// CHECK-NEXT: %[[SUM:.*]] = vector.load
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: vector.store %[[SUM]], %[[OUT]][%{{.*}}, %c0] : memref<?x4xf32>, vector<4xf32>
+func.func @add_rows(%out: memref<?x4xf32>, %a: memref<8x8xf32>, %b: memref<8x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %pad = arith.constant 0.0 : f32
+  scf.forall (%t) in (2) {
+    %x = vector.transfer_read %a[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x8xf32>, vector<8x8xf32>
+    %y = vector.transfer_read %b[%c0, %c0], %pad {in_bounds = [true, true]} : memref<8x4xf32>, vector<8x4xf32>
+    %before = vector.transfer_read %out[%t, %c0], %pad {in_bounds = [false, true]} : memref<?x4xf32>, vector<8x4xf32>
+    %z = vector.contract {indexing_maps = [affine_map<(r, q, k) -> (r, k)>, affine_map<(r, q, k) -> (k, q)>, affine_map<(r, q, k) -> (r, q)>],
+        iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %y, %before
+        : vector<8x8xf32>, vector<8x4xf32> into vector<8x4xf32>
+    vector.transfer_write %z, %out[%t, %c0] {in_bounds = [false, true]} : vector<8x4xf32>, memref<?x4xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 2>}
+  return
+}

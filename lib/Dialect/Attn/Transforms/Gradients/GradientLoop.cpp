@@ -82,6 +82,19 @@ void GradientLoop::setOwn(const TileRows &rows) {
   ownFirst = isOverKeys() ? read(op.getQuery(), 0) : read(op.getKey(), 1);
   ownSecond =
       isOverKeys() ? read(op.getOutputGrad(), 3) : read(op.getValue(), 2);
+  if (wanted.queries)
+    ownRows = convertTile(
+        builder, loc,
+        createRead(builder, loc,
+                   VectorType::get({numOwn, attention.getQueryKeyDim()},
+                                   getElementTypeOrSelf(op.getKey().getType())),
+                   op.getKey(),
+                   attention.getLayout(1).arrange(rows.batch, rows.head,
+                                                  rows.row,
+                                                  createIndex(builder, loc, 0)),
+                   {attention.getLayout(1).s, attention.getLayout(1).d},
+                   {false, true}),
+        accType);
   if (!isOverKeys())
     return;
   ownShift = readOfQueries(op.getLse(), rows.row);
@@ -213,6 +226,26 @@ Value GradientLoop::sum(StringRef name, Value rows, Value columns, Value acc) {
   });
 }
 
+/// Rows of keys times dx, added to the sums of the queries from `first` on.
+Value GradientLoop::addToQueries(Value first, Value dx, Value sums) {
+  return emitStep(builder, loc, "dq", [&]() -> Value {
+    SmallVector<Value> at = {sumsBatch, sumsHead, first,
+                             createIndex(builder, loc, 0)};
+    auto type =
+        VectorType::get({numOther, attention.getQueryKeyDim()}, accType);
+    SmallVector<unsigned> dims = {2, 3};
+    SmallVector<bool> inBounds = {false, true};
+    Value before = createRead(builder, loc, type, sums, at, dims, inBounds);
+    Value next = contractTiles(builder, loc, dx, ownRows, before,
+                               /*isTransposed=*/false);
+    AffineMap map =
+        AffineMap::getMultiDimMapWithTargets(4, dims, builder.getContext());
+    return vector::TransferWriteOp::create(builder, loc, next, sums, at, map,
+                                           inBounds)
+        .getResult();
+  });
+}
+
 /// dx.
 FailureOr<Value> GradientLoop::emitAdjoint(Value first, Value x, Value p,
                                            Value ds, Contribution contribute) {
@@ -250,7 +283,7 @@ FailureOr<Value> GradientLoop::emitAdjoint(Value first, Value x, Value p,
 
 FailureOr<SmallVector<Value>>
 GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
-  bool needsScores = wanted.products || wanted.capture >= 0;
+  bool needsScores = wanted.products || wanted.queries || wanted.capture >= 0;
   auto tileType = VectorType::get({numOther, numOwn}, accType);
   auto load = [&](StringRef name, Value tensor, unsigned layout) {
     return emitStep(builder, loc, name, [&] {
@@ -365,6 +398,8 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
     next.push_back(sum(isOverKeys() ? "dq" : "dk", firstRows, dx, carried[0]));
   if (newValues)
     next.push_back(newValues);
+  if (wanted.queries)
+    next.push_back(addToQueries(first, dx, carried.back()));
   if (newCapture)
     next.push_back(newCapture);
   return next;

@@ -52,6 +52,9 @@ public:
     bool products = false;
     /// That of gradients times p: of values.
     bool values = false;
+    /// Rows of keys times dx, added to sums of queries, a tensor that the loop
+    /// over queries carries.
+    bool queries = false;
     /// The capture to contribute to, or -1.
     int64_t capture = -1;
   };
@@ -76,6 +79,11 @@ public:
   }
   /// Says which rows are the others.
   void setOther(Value batch, Value head);
+  /// Says where in the tensor of sums of queries those of the others are.
+  void setSums(Value batch, Value head) {
+    sumsBatch = batch;
+    sumsHead = head;
+  }
 
   /// The same, of many: the loop goes over the tiles of all of them.
   void setOthers(const SharingHeads &heads);
@@ -83,8 +91,9 @@ public:
   /// The sums before any other row: for products, for values, as far as they
   /// are wanted.
   SmallVector<Value> createZeros();
-  /// Emits the loop over the others, which carries these sums and then, for a
-  /// capture, a tensor that `scatter` adds to.
+  /// Emits the loop over the others, which carries these sums and then the sums
+  /// of queries, [B, H, S, D], or, for a capture, a tensor that `scatter` adds
+  /// to.
   FailureOr<SmallVector<Value>> emit(ValueRange carried,
                                      Scatter scatter = nullptr);
   /// What the sums become: gradients, of the types of these.
@@ -120,6 +129,7 @@ private:
   FailureOr<SmallVector<Value>> emitSharedTile(Value first, ValueRange carried);
   FailureOr<SmallVector<Value>> emitSharedLoop(const MetQueries &met,
                                                ValueRange carried);
+  Value addToQueries(Value first, Value dx, Value sums);
   Value emitOther(Value position, Value lower, Value positions);
   Value multiplySums(StringRef name, Value dx, int64_t column, int64_t columns);
   void emitSums(Value dx);
@@ -145,6 +155,9 @@ private:
   Value otherTile;
   /// Own rows as columns: q and do, or k and v.
   Value ownFirst, ownSecond;
+  /// Own keys as rows.
+  Value ownRows;
+  Value sumsBatch, sumsHead;
   TileValue ownShift, ownDelta;
 };
 

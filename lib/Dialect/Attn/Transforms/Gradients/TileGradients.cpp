@@ -180,21 +180,32 @@ static LogicalResult tileGradient(RewriterBase &rewriter, AttentionGradOp op,
   auto set = [&](int64_t input, Value result) {
     results[llvm::find(op.getWrt(), input) - op.getWrt().begin()] = result;
   };
-  if (op.getOutOf(kGradQuery)) {
-    FailureOr<Value> result = tileOverKeys(rewriter, op, delta);
-    if (failed(result))
+  SmallVector<int64_t> inputs;
+  for (int64_t input : {kGradQuery, kGradKey, kGradValue})
+    if (op.getOutOf(input))
+      inputs.push_back(input);
+  SmallVector<Value> gradients;
+  if (fitsKeyParts(op)) {
+    FailureOr<SmallVector<Value>> all = tileKeyParts(rewriter, op, delta);
+    if (failed(all))
       return failure();
-    set(kGradQuery, *result);
+    gradients = *all;
+  } else {
+    if (op.getOutOf(kGradQuery)) {
+      FailureOr<Value> result = tileOverKeys(rewriter, op, delta);
+      if (failed(result))
+        return failure();
+      gradients.push_back(*result);
+    }
+    if (op.getOutOf(kGradKey) || op.getOutOf(kGradValue)) {
+      FailureOr<SmallVector<Value>> sums = tileOverQueries(rewriter, op, delta);
+      if (failed(sums))
+        return failure();
+      llvm::append_range(gradients, *sums);
+    }
   }
-  if (op.getOutOf(kGradKey) || op.getOutOf(kGradValue)) {
-    FailureOr<SmallVector<Value>> sums = tileOverQueries(rewriter, op, delta);
-    if (failed(sums))
-      return failure();
-    unsigned number = 0;
-    for (int64_t input : {kGradKey, kGradValue})
-      if (op.getOutOf(input))
-        set(input, (*sums)[number++]);
-  }
+  for (auto [input, gradient] : llvm::zip_equal(inputs, gradients))
+    set(input, gradient);
   for (int64_t input : op.getWrt()) {
     if (input < kGradCapture)
       continue;

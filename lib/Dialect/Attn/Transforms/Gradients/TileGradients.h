@@ -19,6 +19,14 @@ emitFor(OpBuilder &builder, Location loc, Value lower, Value upper,
 FailureOr<Value> tileCapture(RewriterBase &rewriter, AttentionGradOp op,
                              int64_t capture, Value delta);
 
+/// Whether the gradients of queries and of keys or values are computed by work
+/// tiles that have parts of the keys, on a CPU: rows of keys are whole vectors.
+bool fitsKeyParts(AttentionGradOp op);
+/// These gradients: of queries, then of keys and values as far as they are
+/// wanted, from <do, o> - dlse.
+FailureOr<SmallVector<Value>> tileKeyParts(RewriterBase &rewriter,
+                                           AttentionGradOp op, Value delta);
+
 /// All gradients by one loop over all pairs, whose work tiles of keys add those
 /// of queries and of captures to memory that they share.
 FailureOr<SmallVector<Value>> tileInOnePass(RewriterBase &rewriter,
