@@ -99,6 +99,17 @@ LogicalResult TileLowering::lowerYield(scf::YieldOp yield,
   return success();
 }
 
+FailureOr<bool> TileLowering::lowerSides(scf::IfOp op) {
+  for (Region *side : op.getRegions()) {
+    // What one side computes is not there for the other.
+    TileBuffers before = buffers;
+    if (!side->empty() && failed(lowerBlock(side->front())))
+      return failure();
+    buffers = std::move(before);
+  }
+  return true;
+}
+
 LogicalResult TileLowering::lowerIf(scf::IfOp op) {
   builder.setInsertionPoint(op);
   SmallVector<Value> homes, taken;

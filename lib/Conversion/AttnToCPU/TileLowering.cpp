@@ -444,7 +444,7 @@ FailureOr<bool> TileLowering::lowerWhole(Operation &op) {
   else if (gather && !isa<VectorType>(gather.getType()))
     result = lowerGather(gather);
   else if (!isOnTiles(op))
-    return true;
+    return isa<scf::IfOp>(op) ? lowerSides(cast<scf::IfOp>(op)) : true;
   else if (auto branch = dyn_cast<scf::IfOp>(op))
     result = lowerIf(branch);
   else if (auto contract = dyn_cast<vector::ContractionOp>(op))

@@ -33,6 +33,8 @@ private:
   LogicalResult lowerFor(scf::ForOp op);
   // Branches.cpp
   LogicalResult lowerIf(scf::IfOp op);
+  /// Lowers what is in a branch that gives no tiles, and stays; true.
+  FailureOr<bool> lowerSides(scf::IfOp op);
   /// The buffer that both sides leave a result in, and the tile whose buffer it
   /// was, if any, which is none of `taken`.
   std::pair<Value, Value> getCommonBuffer(scf::IfOp op, unsigned result,

@@ -294,3 +294,27 @@ func.func @add_rows(%out: memref<?x4xf32>, %a: memref<8x8xf32>, %b: memref<8x4xf
   } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 2>}
   return
 }
+
+// -----
+
+// What is read within a branch that gives no tiles.
+
+// CHECK-LABEL: func @read_in_branch
+// CHECK: scf.if
+// CHECK: memref.load
+// CHECK-NOT: attn.gather
+// CHECK: return
+func.func @read_in_branch(%src: memref<?xf32>, %c: i1, %out: memref<f32>) {
+  %zero = arith.constant 0.0 : f32
+  scf.forall (%t) in (4) {
+    %true = arith.constant true
+    %x = scf.if %c -> (f32) {
+      %read = attn.gather %src[%t] mask %true : memref<?xf32>, (index), i1 -> f32
+      scf.yield %read : f32
+    } else {
+      scf.yield %zero : f32
+    }
+    memref.store %x, %out[] : memref<f32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
+  return
+}

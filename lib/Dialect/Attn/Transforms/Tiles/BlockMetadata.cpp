@@ -158,16 +158,22 @@ std::pair<Value, Value> mlir::attn::emitRange(OpBuilder &builder, Location loc,
 
 FailureOr<std::pair<Value, Value>>
 mlir::attn::emitRangeOver(OpBuilder &builder, RangeOverOp range,
-                          RegionVectorizer &values) {
+                          RegionVectorizer &values, bool isShared) {
   Location loc = range.getLoc();
-  auto [least, most] = createEnds(builder, loc, range.getMin().getType());
+  Type type = range.getMin().getType();
+  auto [least, most] = createEnds(builder, loc, type);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
   Block &body = range.getBody().front();
+  // Of queries and keys, the inner loop is that over keys, which lie next to
+  // each other. Threads that share out the outer one read next to each other,
+  // and compute once what belongs to their key, where that is over keys.
+  SmallVector<unsigned> order =
+      llvm::to_vector(llvm::seq<unsigned>(0, body.getNumArguments()));
+  if (isShared)
+    std::reverse(order.begin(), order.end());
   auto isInner = [&](Value value) {
-    return value == body.getArgument(0) && body.getNumArguments() > 1;
+    return value == body.getArgument(order.back()) && order.size() > 1;
   };
-  // Of keys and queries, the loop over keys is outermost: threads that share it
-  // out read next to each other, and compute once what belongs to their key.
   SmallPtrSet<Operation *, 16> inner;
   for (Operation &op : body)
     op.walk([&](Operation *nested) {
@@ -179,7 +185,7 @@ mlir::attn::emitRangeOver(OpBuilder &builder, RangeOverOp range,
   SmallVector<scf::ForOp, 2> loops;
   SmallVector<Value, 2> state = {most, least};
   OpBuilder::InsertionGuard guard(builder);
-  for (size_t number = body.getNumArguments(); number-- > 0;) {
+  auto enter = [&](unsigned number) {
     auto loop = scf::ForOp::create(
         builder, loc, values.get(range.getLows()[number]).value,
         values.get(range.getHighs()[number]).value, one, state);
@@ -190,9 +196,29 @@ mlir::attn::emitRangeOver(OpBuilder &builder, RangeOverOp range,
     state.assign(loop.getRegionIterArgs().begin(),
                  loop.getRegionIterArgs().end());
     loops.push_back(loop);
-    bool isInnermost = number == 0;
+  };
+  // Once some are true and some are not, no other matters.
+  auto skipKnown = [&] {
+    Value yes =
+        arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+    Value isKnown = arith::AndIOp::create(
+        builder, loc, arith::XOrIOp::create(builder, loc, state[0], yes),
+        state[1]);
+    auto branch =
+        scf::IfOp::create(builder, loc, TypeRange{type, type}, isKnown,
+                          /*withElseRegion=*/true);
+    scf::YieldOp::create(builder, loc, branch.getResults());
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc, state);
+    builder.setInsertionPointToStart(branch.elseBlock());
+  };
+  for (unsigned number : order) {
+    if (!loops.empty() && !isShared && type.isInteger(1))
+      skipKnown();
+    enter(number);
+    bool isInnermost = number == order.back();
     for (Operation &op : body.without_terminator())
-      if (inner.contains(&op) == isInnermost || body.getNumArguments() == 1)
+      if (inner.contains(&op) == isInnermost || order.size() == 1)
         if (failed(values.emit(op)))
           return failure();
   }

@@ -95,9 +95,11 @@ std::pair<Value, Value> emitRange(OpBuilder &builder, Location loc,
                                   ValueRange highs, ArrayRef<bool> isSingle);
 
 /// Emits the loops that find the answers of an `attn.range_over`, whose
-/// operands `values` knows.
-FailureOr<std::pair<Value, Value>>
-emitRangeOver(OpBuilder &builder, RangeOverOp range, RegionVectorizer &values);
+/// operands `values` knows; `isShared` if threads share out the outer one.
+FailureOr<std::pair<Value, Value>> emitRangeOver(OpBuilder &builder,
+                                                 RangeOverOp range,
+                                                 RegionVectorizer &values,
+                                                 bool isShared);
 
 } // namespace mlir::attn
 

@@ -30,7 +30,8 @@ LogicalResult TileClasses::emitOperation(Operation &inner, Value keyTile) {
     answer = readBlockMinMax(builder, inner.getLoc(), minMax->second,
                              rows.batch, rows.head, rowTile, keyTile);
   } else if (over) {
-    answer = emitRangeOver(builder, over, values);
+    answer = emitRangeOver(builder, over, values,
+                           op.getScheduleAttr().hasSingleKeyLoop());
   } else {
     auto get = [&](OperandRange indices) {
       return llvm::map_to_vector(
