@@ -50,8 +50,10 @@ def AttnTileGradientsPass : Pass<"attn-tile-gradients"> {
   let description = [{
     Each `attn.attention_grad` becomes loops over work tiles, as `attn-tile` makes of attentions:
 
-    * for `dq`, over Q blocks, each with a loop over KV blocks,
-    * for `dk` and `dv`, over KV blocks, each with a loop over tiles of the queries of all heads and batches that share them,
+    * for `dq` together with `dk` or `dv`, over parts of the keys of a head: for each KV block of a part a loop over tiles of the queries of all heads and batches that share it gives
+      `dk` and `dv`, and adds what the block gives the queries to sums of the part; a second loop over Q blocks adds the sums of all parts in their order. How many parts there are
+      follows from extents alone: as many as make 16 of all heads, of 4 KV blocks at least. More than 4 of a head have sums of 2^26 elements together at most. Dqk is a multiple of `lanes`,
+    * otherwise, for `dq`, over Q blocks, each with a loop over KV blocks, and for `dk` and `dv`, over KV blocks, each with a loop over tiles of the queries,
     * for each capture, over parts of its gradient that work tiles do not share, and in each over all pairs that may contribute to it, with `attn.scatter`.
 
     The steps of these loops are `@load_q`, `@load_k`, `@load_v`, `@load_do`, the products `@qk` and `@dp`, `@exp`, which makes probabilities of scores and lse, `@ds`, which makes the
