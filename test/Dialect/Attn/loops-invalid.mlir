@@ -85,3 +85,25 @@ func.func @longest(%q: !q, %init: !q) -> !q {
       }
   return %o : !q
 }
+
+// -----
+
+// Only adjoints have loops that begin where another one stands.
+!q = tensor<1x2x8x16xf32>
+func.func @inner(%q: !q, %init: !q) -> !q {
+  %o = attn.attention ins(%q, %q, %q : !q, !q, !q) outs(%init : !q)
+      score(%s, %b, %h, %i, %j) {
+        %zero = arith.constant 0 : index
+        %one = arith.constant 1 : index
+        %n = arith.constant 10 : index
+        %y = scf.for %r = %zero to %n step %one iter_args(%acc = %s) -> (f32) {
+          // expected-error@+1 {{expects scf.for in a region of an attention to have constant bounds}}
+          %z = scf.for %e = %r to %n step %one iter_args(%in = %acc) -> (f32) {
+            scf.yield %in : f32
+          }
+          scf.yield %z : f32
+        }
+        attn.yield %y : f32
+      }
+  return %o : !q
+}

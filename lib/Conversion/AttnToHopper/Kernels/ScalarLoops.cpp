@@ -70,10 +70,8 @@ static Value reduce(OpBuilder &builder, Location loc, Value value,
   return value;
 }
 
-/// Computes a loop of scalars, or of vectors of one kind, with all of its
-/// results, and returns one.
-FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number,
-                                         VectorKind kind) {
+LogicalResult TileValues::emitLoop(scf::ForOp loop, VectorKind kind,
+                                   function_ref<LogicalResult()> emitEffects) {
   Location loc = loop.getLoc();
   SmallVector<Value> bounds;
   for (Value bound :
@@ -131,7 +129,12 @@ FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number,
     for (auto [from, to] :
          llvm::zip_equal(loop.getRegionIterArgs(), copy.getRegionIterArgs()))
       map(from, to);
-    if (failed(yieldAll(loop.getYieldedValues(), kind)))
+    Operation *outerAnchor = std::exchange(anchor, nullptr);
+    if (emitEffects && failed(emitEffects()))
+      return failure();
+    anchor = outerAnchor;
+    if (loop.getNumResults() != 0 &&
+        failed(yieldAll(loop.getYieldedValues(), kind)))
       return failure();
     lane = outerLane;
     values = std::move(saved);
@@ -142,8 +145,17 @@ FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number,
       value = reduce(builder, loc, value, reductions[i]);
     values[{loop.getResult(i), getKind(loop.getResult(i))}] = value;
   }
+  return success();
+}
+
+FailureOr<Value> TileValues::computeLoop(scf::ForOp loop, unsigned number,
+                                         VectorKind kind) {
+  if (failed(emitLoop(loop, kind)))
+    return failure();
   Value result = loop.getResult(number);
-  return values.at({result, getKind(result)});
+  auto type = dyn_cast<VectorType>(result.getType());
+  return values.at(
+      {result, type && type.getRank() == 1 ? kind : VectorKind::Both});
 }
 
 /// Ends a block with values, which are computed in it.

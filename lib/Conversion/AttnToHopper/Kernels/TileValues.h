@@ -62,6 +62,11 @@ public:
   bool setRarelyRun(bool value) { return std::exchange(isRarelyRun, value); }
   /// Whether a value is the same for all KV blocks.
   bool isInvariant(Value value);
+  /// Emits a loop of scalars, or of vectors of one kind, with all of its
+  /// results. `emitEffects`, unless it is null, emits the operations of its
+  /// body that have no results, or more than these.
+  LogicalResult emitLoop(scf::ForOp loop, VectorKind kind,
+                         function_ref<LogicalResult()> emitEffects = nullptr);
 
 protected:
   TileValues(OpBuilder &builder, KernelArguments &arguments)
@@ -81,6 +86,7 @@ protected:
   /// Reads, loops and branches of scalars, and loops of vectors
   /// (ScalarLoops.cpp).
   FailureOr<Value> computeExtract(tensor::ExtractOp op);
+  /// One of the results of a loop.
   FailureOr<Value> computeLoop(scf::ForOp loop, unsigned number,
                                VectorKind kind);
   FailureOr<Value> computeBranch(scf::IfOp branch, unsigned number);

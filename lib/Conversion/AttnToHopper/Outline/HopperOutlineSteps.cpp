@@ -281,9 +281,10 @@ LogicalResult Outliner::emitReads(StepOp step) {
   return success();
 }
 
-/// Emits what a step does, but for what is computed where it is used.
-LogicalResult Outliner::emitStepOps(StepOp step) {
-  for (Operation &op : step.getBody().front().without_terminator()) {
+/// Emits what a step, or a loop in it, does, but for what is computed where it
+/// is used.
+LogicalResult Outliner::emitStepOps(Block &block) {
+  for (Operation &op : block.without_terminator()) {
     LogicalResult result = success();
     FailureOr<Value> value = Value();
     if (auto product = dyn_cast<vector::ContractionOp>(op)) {
@@ -296,6 +297,13 @@ LogicalResult Outliner::emitStepOps(StepOp step) {
       result = emitSumDiagonals(diagonals);
     } else if (auto scatter = dyn_cast<ScatterOp>(op)) {
       result = emitScatter(scatter);
+    } else if (auto inner = dyn_cast<scf::ForOp>(op);
+               inner &&
+               inner.getBody()
+                   ->walk([](ScatterOp) { return WalkResult::interrupt(); })
+                   .wasInterrupted()) {
+      result = values->emitLoop(inner, VectorKind::Both,
+                                [&] { return emitStepOps(*inner.getBody()); });
     } else if (auto mask = dyn_cast<MaskTileOp>(op);
                mask &&
                llvm::none_of(mask->getUsers(), llvm::IsaPred<OnlineStepOp>)) {
@@ -370,7 +378,7 @@ LogicalResult Outliner::emitStep(StepOp step) {
   emitCaptures(step);
   takeFromOthers(step, partition);
   SmallVector<Value> ends;
-  if (failed(emitReads(step)) || failed(emitStepOps(step)) ||
+  if (failed(emitReads(step)) || failed(emitStepOps(step.getBody().front())) ||
       failed(emitOutputs(step, partition, ends)))
     return failure();
   hopper::EndOp::create(builder, loc, ends);

@@ -157,7 +157,7 @@ private:
   LogicalResult emitSumDiagonals(SumDiagonalsOp op);
   LogicalResult emitScatter(ScatterOp op);
   LogicalResult matchResidents();
-  LogicalResult emitStepOps(StepOp step);
+  LogicalResult emitStepOps(Block &block);
   LogicalResult emitOutputs(StepOp step, StringRef partition,
                             SmallVectorImpl<Value> &ends);
   LogicalResult emitOnlineStep(OnlineStepOp step);

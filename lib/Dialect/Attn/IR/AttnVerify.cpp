@@ -217,25 +217,39 @@ static bool isAllowedInRegion(Operation *op) {
   // Operations of unregistered dialects have none.
   return isa_and_nonnull<arith::ArithDialect, math::MathDialect,
                          index::IndexDialect>(op->getDialect()) ||
-         isa<tensor::ExtractOp, tensor::DimOp, scf::IfOp, scf::YieldOp,
-             YieldOp>(op);
+         isa<tensor::ExtractOp, tensor::DimOp, scf::IfOp, scf::ForOp,
+             scf::YieldOp, YieldOp>(op);
 }
 
-/// Checks that a loop in a region has bounds that are known.
-static LogicalResult verifyLoop(scf::ForOp loop) {
-  for (Value bound :
-       {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+/// Checks that a loop in a region has bounds that are known. One of an adjoint
+/// may begin where a loop around it stands.
+static LogicalResult verifyLoop(scf::ForOp loop, bool isOfAdjoint) {
+  auto isOfLoop = [&](Value bound) {
+    auto argument = dyn_cast<BlockArgument>(bound);
+    auto around =
+        argument
+            ? dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp())
+            : scf::ForOp();
+    return isOfAdjoint && around && argument == around.getInductionVar();
+  };
+  if (!isOfLoop(loop.getLowerBound()) &&
+      !getConstantIntValue(loop.getLowerBound()))
+    return loop.emitError("expects scf.for in a region of an attention to "
+                          "have constant bounds");
+  for (Value bound : {loop.getUpperBound(), loop.getStep()})
     if (!getConstantIntValue(bound))
       return loop.emitError("expects scf.for in a region of an attention to "
                             "have constant bounds");
-  int64_t lower = *getConstantIntValue(loop.getLowerBound()),
-          upper = *getConstantIntValue(loop.getUpperBound()),
+  int64_t upper = *getConstantIntValue(loop.getUpperBound()),
           step = *getConstantIntValue(loop.getStep());
   if (step <= 0)
     return loop.emitError("expects scf.for in a region of an attention to have "
                           "a step of 1 or more, but got ")
            << step;
+  if (isOfLoop(loop.getLowerBound()))
+    return success();
   // MLIR counts the runs of a loop in its type, as a signed number.
+  int64_t lower = *getConstantIntValue(loop.getLowerBound());
   Type type = loop.getInductionVar().getType();
   int64_t length;
   bool fits = !llvm::SubOverflow(upper, lower, length) &&
@@ -254,8 +268,7 @@ static bool isAllowedInRegion(Operation *op, StringRef region) {
   return isAllowedInRegion(op) ||
          (region == "tiles" && isa<RangeOp, RangeOverOp>(op)) ||
          (region == "adjoint" && isa<ContributeOp>(op)) ||
-         ((region == "score" || region == "adjoint") && isa<DropoutOp>(op)) ||
-         (region != "adjoint" && isa<scf::ForOp>(op));
+         ((region == "score" || region == "adjoint") && isa<DropoutOp>(op));
 }
 
 /// Checks that a value inside a region is a scalar. Captures, which are block
@@ -303,16 +316,17 @@ LogicalResult mlir::attn::verifyRegion(AttentionLikeOpInterface op,
           inner->emitError("'")
           << inner->getName() << "' is not allowed in the " << name
           << " region of an attention: expects operations of arith, math and "
-             "index, tensor.extract, tensor.dim, "
-          << (name == "tiles" ? "scf.if, scf.for, attn.range or attn.range_over"
-              : name == "adjoint" ? "scf.if, attn.dropout, or attn.contribute"
-              : name == "score"   ? "scf.if, scf.for, or attn.dropout"
-                                  : "scf.if, or scf.for");
+             "index, tensor.extract, tensor.dim, scf.if"
+          << (name == "tiles" ? ", scf.for, attn.range or attn.range_over"
+              : name == "adjoint"
+                  ? ", scf.for, attn.dropout, or attn.contribute"
+              : name == "score" ? ", scf.for, or attn.dropout"
+                                : ", or scf.for");
       diagnostic.attachNote(op->getLoc()) << "in this attention";
       return WalkResult::interrupt();
     }
     if (auto loop = dyn_cast<scf::ForOp>(inner);
-        loop && failed(verifyLoop(loop)))
+        loop && failed(verifyLoop(loop, name == "adjoint")))
       return WalkResult::interrupt();
     return WalkResult(verifyScalarResults(inner));
   });

@@ -9,7 +9,12 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static int64_t getBound(Value bound) { return *getConstantIntValue(bound); }
+static int64_t getBound(Value bound) {
+  if (std::optional<int64_t> constant = getConstantIntValue(bound))
+    return *constant;
+  Operation *around = cast<BlockArgument>(bound).getOwner()->getParentOp();
+  return getBound(cast<scf::ForOp>(around).getLowerBound());
+}
 
 int64_t mlir::attn::getTripCount(scf::ForOp loop) {
   int64_t lower = getBound(loop.getLowerBound()),
@@ -19,6 +24,17 @@ int64_t mlir::attn::getTripCount(scf::ForOp loop) {
   return llvm::divideCeil(static_cast<uint64_t>(upper) -
                               static_cast<uint64_t>(lower),
                           static_cast<uint64_t>(getBound(loop.getStep())));
+}
+
+int64_t mlir::attn::getLastIteration(scf::ForOp loop) {
+  return getBound(loop.getLowerBound()) +
+         (getTripCount(loop) - 1) * getBound(loop.getStep());
+}
+
+int64_t mlir::attn::getNumRuns(scf::ForOp loop) {
+  return std::min<uint64_t>(
+      INT64_MAX, llvm::SaturatingMultiply<uint64_t>(countRuns(loop.getRegion()),
+                                                    getTripCount(loop)));
 }
 
 int64_t mlir::attn::countRuns(Region &region) {
@@ -36,7 +52,7 @@ int64_t mlir::attn::countRuns(Region &region) {
   return runs;
 }
 
-static void unroll(scf::ForOp loop) {
+void mlir::attn::unrollLoop(scf::ForOp loop) {
   IRRewriter rewriter(loop);
   SmallVector<Value> carried(loop.getInitArgs());
   int64_t lower = getBound(loop.getLowerBound()),
@@ -63,8 +79,6 @@ void mlir::attn::unrollLoops(Region &region, int64_t most) {
   // Loops in others first.
   region.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   for (scf::ForOp loop : loops)
-    if (llvm::SaturatingMultiply<uint64_t>(countRuns(loop.getRegion()),
-                                           getTripCount(loop)) <=
-        static_cast<uint64_t>(most))
-      unroll(loop);
+    if (getNumRuns(loop) <= most && getConstantIntValue(loop.getLowerBound()))
+      unrollLoop(loop);
 }

@@ -7,15 +7,25 @@
 
 namespace mlir::attn {
 
-/// How often a loop of a region, which has constant bounds, runs its body.
+/// How often a loop of a region, which has constant bounds, runs its body. One
+/// of an adjoint that begins where another loop stands counts as if it began
+/// with that one: it runs so often at most.
 int64_t getTripCount(scf::ForOp loop);
+
+/// The induction variable of the last iteration; there has to be one.
+int64_t getLastIteration(scf::ForOp loop);
+
+/// The operations that a loop runs.
+int64_t getNumRuns(scf::ForOp loop);
 
 /// The operations that a region, or a loop, runs: those of a loop count once
 /// for each iteration.
 int64_t countRuns(Region &region);
 
-/// Replaces the loops of `region` that run so many operations at most by these,
-/// with constants for positions.
+/// Replaces a loop by what it runs, with constants for positions.
+void unrollLoop(scf::ForOp loop);
+
+/// Replaces the loops of `region` that run so many operations at most by these.
 void unrollLoops(Region &region, int64_t most);
 
 /// Loops that run so many operations are none after attn-canonicalize-score.

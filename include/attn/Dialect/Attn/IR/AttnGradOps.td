@@ -59,7 +59,8 @@ def Attn_AttentionGradOp : Attn_Op<"attention_grad", [
     a GPU the wait for each other.
 
     Regions: `score` and `mask` are those of the attention. `adjoint` is the derivative of `score`, and there if and only if that is. Its arguments are `s`, here the
-    argument of the score, and `ds`, then those of the score behind `s`. It yields `dx`, and may hold what the score may, and `attn.contribute`. `attn-differentiate` makes it.
+    argument of the score, and `ds`, then those of the score behind `s`. It yields `dx`, and may hold what the score may, and `attn.contribute`. A loop may begin where the
+    induction variable of one around it stands, as one over the iterations before. `attn-differentiate` makes it.
     The reference evaluator does not read it, but differentiates `score` on its own.
 
     Example, the gradients of a soft-cap with a bias for each head:

@@ -23,6 +23,12 @@ def AttnDifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
     Where a function has no derivative: of a minimum or a maximum of equal numbers, either gets half of the gradient; those of an absolute value and of a square root at 0 are 0; rounding and integers have
     none. The side of a choice that is not taken adds nothing, and no NaN.
 
+    A loop in a score has a loop as its derivative, which keeps nothing of what the iterations were:
+
+    * Where no iteration changes the gradients of what is carried, as in a sum, it takes the iterations in their order, and carries along what the terms are computed of.
+    * Else it begins with the last one. If the gradient needs values that were carried into an iteration, as that of `sin(acc)` does, a loop in it computes them from the first iteration on: half of the
+      square of the number of iterations in all. A loop of that kind that runs 256 operations at most is unrolled instead.
+
     Precondition: functions are of one block and without calls. Postcondition: none.
 
     Before:

@@ -3,6 +3,7 @@
 #include "Adjoints.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
@@ -346,6 +347,12 @@ LogicalResult Cotangents::reverseElementwise(Operation &op) {
     if (partial && isActive(operand))
       add(op.getLoc(), operand, {partial(reversed).value, mayBeDead});
   return success();
+}
+
+bool mlir::attn::isChoice(Operation &op) {
+  auto found = getRules().find(op.getName().getStringRef());
+  return isa<scf::IfOp>(op) ||
+         (found != getRules().end() && found->second.isChoice);
 }
 
 void mlir::attn::propagateActivity(Operation &op, DenseSet<Value> &active) {

@@ -67,6 +67,10 @@ Value createConstantLike(OpBuilder &builder, Location loc, Value like,
 /// `value` in the type `type`, which differs in the width of floats only.
 Value convertFloats(OpBuilder &builder, Location loc, Value value, Type type);
 
+/// Whether `op` gives one of its operands, or of what its branches yield, and
+/// leaves the others dead.
+bool isChoice(Operation &op);
+
 /// Adds the results of `op` to the active values if one of its operands is one
 /// and they are floats.
 void propagateActivity(Operation &op, DenseSet<Value> &active);

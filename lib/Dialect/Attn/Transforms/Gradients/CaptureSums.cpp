@@ -99,15 +99,13 @@ static StringRef describeForm(ScatterMode mode, TileKind kind,
 }
 
 /// The sums of diagonals.
-static LogicalResult emitScatterOfDiagonals(OpBuilder &builder,
-                                            const CaptureSum &sum,
-                                            ContributeOp op, Value values,
-                                            Value active,
-                                            const ContributingTile &tile) {
+static LogicalResult emitScatterOfDiagonals(
+    OpBuilder &builder, const CaptureSum &sum, ContributeOp op, Value values,
+    Value active, RegionVectorizer &vectorizer, const ContributingTile &tile) {
   Location loc = op.getLoc();
   int64_t count = tile.numRows + tile.numColumns;
   FailureOr<SmallVector<Value>> indices =
-      emitDiagonalIndices(builder, op, count, tile.getDiagonals());
+      emitDiagonalIndices(builder, op, count, tile.getDiagonals(), vectorizer);
   if (failed(indices))
     return failure();
   Value counted =
@@ -142,7 +140,8 @@ LogicalResult mlir::attn::emitScatter(OpBuilder &builder, const CaptureSum &sum,
             vectorizer.broadcast(vectorizer.get(op.getValue()), TileKind::Tile),
         mask = vectorizer.broadcast(active, TileKind::Tile);
   if (isOfDiagonals)
-    return emitScatterOfDiagonals(builder, sum, op, values, mask, tile);
+    return emitScatterOfDiagonals(builder, sum, op, values, mask, vectorizer,
+                                  tile);
   SmallVector<Value> indices;
   for (Value operand : op.getIndices()) {
     TileValue index = vectorizer.get(operand);

@@ -4,6 +4,7 @@
 #include "attn/Dialect/Attn/Transforms/GradientSteps.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -12,6 +13,11 @@ using namespace mlir::attn;
 
 static Region &getAdjointOf(ContributeOp op) {
   return op->getParentOfType<AttentionGradOp>().getAdjoint();
+}
+
+static bool isInduction(BlockArgument argument) {
+  auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+  return loop && argument == loop.getInductionVar();
 }
 
 namespace {
@@ -40,8 +46,9 @@ std::optional<int64_t> Growth::get(Value value) {
 
 std::optional<int64_t> Growth::compute(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
+    // In an iteration of a loop there is one for all pairs.
     if (argument.getOwner() != &adjoint.front())
-      return std::nullopt;
+      return isInduction(argument) ? std::optional<int64_t>(0) : std::nullopt;
     unsigned number = argument.getArgNumber();
     if (number == kAdjointQuery || number == kAdjointKey)
       return 1;
@@ -88,14 +95,16 @@ std::optional<int64_t> Growth::compute(Value value) {
   return std::nullopt;
 }
 
-/// The operations of the adjoint that compute a value.
+/// The operations of the adjoint that compute a value, which no branch or loop
+/// does.
 static SetVector<Operation *> getComputing(Region &adjoint,
                                            ArrayRef<Value> values) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;
   options.filter = [&](Operation *op) {
-    return adjoint.isAncestor(op->getParentRegion());
+    return adjoint.isAncestor(op->getParentRegion()) &&
+           op->getNumRegions() == 0;
   };
   for (Value value : values)
     if (Operation *op = value.getDefiningOp())
@@ -133,7 +142,8 @@ bool mlir::attn::hasSumsOfDiagonals(AttentionGradOp op) {
 
 FailureOr<SmallVector<Value>>
 mlir::attn::emitDiagonalIndices(OpBuilder &builder, ContributeOp op,
-                                int64_t count, ArrayRef<TileValue> arguments) {
+                                int64_t count, ArrayRef<TileValue> arguments,
+                                RegionVectorizer &around) {
   Region &adjoint = getAdjointOf(op);
   RegionVectorizer vectorizer(builder, op.getLoc(), count, /*numQueries=*/1,
                               /*sites=*/nullptr);
@@ -141,6 +151,12 @@ mlir::attn::emitDiagonalIndices(OpBuilder &builder, ContributeOp op,
        llvm::zip_equal(adjoint.getArguments(), arguments))
     if (value.value)
       vectorizer.set(argument, value);
+  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>()) {
+    Value induction = loop.getInductionVar();
+    if (adjoint.isAncestor(loop->getParentRegion()))
+      vectorizer.set(induction, around.get(induction));
+  }
   for (Operation *defining : topologicalSort(
            getComputing(adjoint, SmallVector<Value>(op.getIndices()))))
     if (failed(vectorizer.emit(*defining)))

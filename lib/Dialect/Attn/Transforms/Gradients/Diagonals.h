@@ -19,10 +19,11 @@ bool isByDiagonal(ContributeOp op);
 
 /// Emits the indices for each of `count` diagonals. `arguments` are those of
 /// the adjoint with a vector of as many i and one j, or the other way round;
-/// the score and its gradient, which no index depends on, may be null.
+/// the score and its gradient, which no index depends on, may be null. The
+/// induction variables of loops around `op` are those that `around` has.
 FailureOr<SmallVector<Value>>
 emitDiagonalIndices(OpBuilder &builder, ContributeOp op, int64_t count,
-                    ArrayRef<TileValue> arguments);
+                    ArrayRef<TileValue> arguments, RegionVectorizer &around);
 
 } // namespace mlir::attn
 

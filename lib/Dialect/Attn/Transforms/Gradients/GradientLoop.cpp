@@ -246,9 +246,11 @@ Value GradientLoop::addToQueries(Value first, Value dx, Value sums) {
   });
 }
 
-/// dx.
-FailureOr<Value> GradientLoop::emitAdjoint(Value first, Value x, Value p,
-                                           Value ds, Contribution contribute) {
+/// dx, and what `into` becomes.
+FailureOr<SmallVector<Value>> GradientLoop::emitAdjoint(Value first, Value x,
+                                                        Value p, Value ds,
+                                                        Contribution contribute,
+                                                        Value into) {
   // A pair of probability 0 adds nothing, whatever is not a number there. So do
   // those that are not allowed.
   Type type = p.getType();
@@ -258,8 +260,13 @@ FailureOr<Value> GradientLoop::emitAdjoint(Value first, Value x, Value p,
   auto unlessNone = [&](Value value) -> Value {
     return arith::SelectOp::create(builder, loc, isNone, zero, value);
   };
-  if (!changesScores(op))
-    return unlessNone(ds);
+  SmallVector<Value> results;
+  if (!changesScores(op)) {
+    results.push_back(unlessNone(ds));
+    if (into)
+      results.push_back(into);
+    return results;
+  }
   Value ones = arith::ConstantOp::create(
       builder, loc,
       DenseElementsAttr::get(cast<VectorType>(isNone.getType()),
@@ -271,14 +278,19 @@ FailureOr<Value> GradientLoop::emitAdjoint(Value first, Value x, Value p,
                                       {ds, TileKind::Tile}};
   llvm::append_range(arguments, getArguments(first));
   if (contribute)
-    reverse.setContribute([&](ContributeOp contribution, TileValue active) {
-      contribute(contribution, active, reverse);
-    });
+    reverse.setContribute(
+        [&](ContributeOp contribution, TileValue active, Value sums) {
+          return contribute(contribution, active, sums, reverse);
+        },
+        into);
   FailureOr<TileValue> adjoint =
       reverse.run(op.getAdjoint(), arguments, isSome);
   if (failed(adjoint))
     return failure();
-  return unlessNone(reverse.broadcast(*adjoint, TileKind::Tile));
+  results.push_back(unlessNone(reverse.broadcast(*adjoint, TileKind::Tile)));
+  if (into)
+    results.push_back(reverse.getContributions());
+  return results;
 }
 
 FailureOr<SmallVector<Value>>
@@ -373,18 +385,13 @@ GradientLoop::emitTile(Value first, ValueRange carried, Scatter scatter) {
                                    vectorizer.broadcast(ofRow, TileKind::Tile));
       Value into = wanted.capture < 0 ? Value() : carried[number];
       auto contribute = [&](ContributeOp contribution, TileValue active,
-                            RegionVectorizer &reverse) {
-        if (into && contribution.getCaptureNumber() == wanted.capture)
-          into = scatter(contribution, reverse.get(contribution.getValue()),
-                         active, into, reverse);
+                            Value sums, RegionVectorizer &reverse) {
+        if (!sums || contribution.getCaptureNumber() != wanted.capture)
+          return sums;
+        return scatter(contribution, reverse.get(contribution.getValue()),
+                       active, sums, reverse);
       };
-      FailureOr<Value> dx = emitAdjoint(first, x, p, ds, contribute);
-      if (failed(dx))
-        return failure();
-      SmallVector<Value> results = {*dx};
-      if (into)
-        results.push_back(into);
-      return results;
+      return emitAdjoint(first, x, p, ds, contribute, into);
     };
     FailureOr<ValueRange> gradients =
         emitStep(builder, loc, "ds", emitGradients);

@@ -102,11 +102,14 @@ public:
 private:
   FailureOr<SmallVector<Value>> emitTile(Value first, ValueRange carried,
                                          Scatter scatter);
-  /// What becomes of a contribution where `active` holds.
-  using Contribution = llvm::function_ref<void(
-      ContributeOp op, TileValue active, RegionVectorizer &vectorizer)>;
-  FailureOr<Value> emitAdjoint(Value first, Value x, Value p, Value ds,
-                               Contribution contribute = nullptr);
+  /// What becomes of a contribution where `active` holds, which adds to `into`
+  /// and gives the sum, or adds to memory, and both are null.
+  using Contribution =
+      llvm::function_ref<Value(ContributeOp op, TileValue active, Value into,
+                               RegionVectorizer &vectorizer)>;
+  FailureOr<SmallVector<Value>> emitAdjoint(Value first, Value x, Value p,
+                                            Value ds, Contribution contribute,
+                                            Value into);
   FailureOr<TileValue> emitAllowed(RegionVectorizer &vectorizer,
                                    ArrayRef<TileValue> arguments);
   FailureOr<Value> emitWeights(RegionVectorizer &vectorizer,

@@ -259,18 +259,20 @@ FailureOr<SmallVector<Value>> GradientLoop::emitSharedTile(Value first,
       return arguments;
     };
     LogicalResult contributed = success();
-    auto contribute = [&](ContributeOp contribution, TileValue active,
+    auto contribute = [&](ContributeOp contribution, TileValue active, Value,
                           RegionVectorizer &reverse) {
       for (const CaptureSum &sum : shared->captures)
         if (sum.capture == contribution.getCaptureNumber() &&
             failed(emitScatter(builder, sum, contribution, active, reverse,
                                {numOther, numOwn, getDiagonals})))
           contributed = failure();
+      return Value();
     };
-    FailureOr<Value> dx = emitAdjoint(first, x, wide, ds, contribute);
+    FailureOr<SmallVector<Value>> dx =
+        emitAdjoint(first, x, wide, ds, contribute, /*into=*/Value());
     if (failed(dx) || failed(contributed))
       return failure();
-    return needsProducts ? SmallVector<Value>{*dx} : SmallVector<Value>();
+    return needsProducts ? dx : SmallVector<Value>();
   };
   if (needsScores) {
     FailureOr<ValueRange> gradients =

@@ -109,7 +109,7 @@ LogicalResult RegionVectorizer::visit(Operation &op, TileValue active) {
     return visitFor(loop, active);
   if (auto contribution = dyn_cast<ContributeOp>(op)) {
     if (contribute)
-      contribute(contribution, active);
+      contributions = contribute(contribution, active, contributions);
     return success();
   }
   if (auto dropout = dyn_cast<DropoutOp>(op)) {
@@ -444,9 +444,13 @@ LogicalResult RegionVectorizer::visitIf(Operation &op, TileValue active) {
 }
 
 /// A loop on tiles, whose carried values all have the shape of what the loop
-/// reads.
+/// reads. What contributions add to is carried behind them.
 LogicalResult RegionVectorizer::visitFor(scf::ForOp loop, TileValue active) {
-  if (loop.getNumResults() == 0)
+  bool contributes = contribute && loop->walk([](ContributeOp) {
+                                         return WalkResult::interrupt();
+                                       })
+                                       .wasInterrupted();
+  if (loop.getNumResults() == 0 && !contributes)
     return success();
   SmallVector<TileValue> carried;
   for (Value init : loop.getInitArgs())
@@ -457,16 +461,17 @@ LogicalResult RegionVectorizer::visitFor(scf::ForOp loop, TileValue active) {
       values[argument] = value;
   };
   Type indexType = loop.getInductionVar().getType();
-  int64_t lower = *getConstantIntValue(loop.getLowerBound()),
-          step = *getConstantIntValue(loop.getStep()),
+  Value begin = lookup(loop.getLowerBound()).value;
+  std::optional<int64_t> lower = getConstantIntValue(begin);
+  int64_t step = *getConstantIntValue(loop.getStep()),
           count = getTripCount(loop);
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(builder, loc,
                                      builder.getIntegerAttr(indexType, value));
   };
-  if (unrollsLoops || count <= 1) {
+  if (lower && (unrollsLoops || count <= 1)) {
     for (int64_t n = 0; n < count; ++n) {
-      values[loop.getInductionVar()] = {number(lower + n * step)};
+      values[loop.getInductionVar()] = {number(*lower + n * step)};
       setCarried();
       if (failed(visitBlock(*loop.getBody(), active)))
         return failure();
@@ -487,42 +492,53 @@ LogicalResult RegionVectorizer::visitFor(scf::ForOp loop, TileValue active) {
   SmallVector<Value> inits;
   for (TileValue value : carried)
     inits.push_back(broadcast(value, kind));
-  // It counts its runs where the type cannot hold what follows the last one.
+  if (contributes && contributions)
+    inits.push_back(contributions);
+  // It counts its runs where the type cannot hold what follows the last one. A
+  // loop that begins where another one stands ends at a position.
   unsigned width = ConstantIntRanges::getStorageBitwidth(indexType);
-  int64_t length, end;
-  bool counts = llvm::MulOverflow(count, step, length) ||
-                llvm::AddOverflow(lower, length, end) ||
-                !llvm::isIntN(width, end);
+  int64_t length, last = 0;
+  bool counts = lower && (llvm::MulOverflow(count, step, length) ||
+                          llvm::AddOverflow(*lower, length, last) ||
+                          !llvm::isIntN(width, last));
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
+  Value end;
+  if (!counts)
+    end = lower ? number(last) : lookup(loop.getUpperBound()).value;
   auto tiles = scf::ForOp::create(
-      builder, loop.getLoc(), counts ? index(0) : number(lower),
-      counts ? index(count) : number(end), counts ? index(1) : number(step),
-      inits);
+      builder, loop.getLoc(), counts ? index(0) : begin,
+      counts ? index(count) : end, counts ? index(1) : number(step), inits);
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(tiles.getBody());
+  if (!tiles.getBody()->empty())
+    tiles.getBody()->getTerminator()->erase();
+  builder.setInsertionPointToEnd(tiles.getBody());
   Value position = tiles.getInductionVar();
   if (counts) {
     if (!indexType.isIndex())
       position = arith::IndexCastOp::create(builder, loc, indexType, position);
     position = arith::AddIOp::create(
-        builder, loc, number(lower),
+        builder, loc, begin,
         arith::MulIOp::create(builder, loc, position, number(step)));
   }
   values[loop.getInductionVar()] = {position};
-  for (auto [value, argument] :
-       llvm::zip_equal(carried, tiles.getRegionIterArgs()))
+  for (auto [value, argument] : llvm::zip(carried, tiles.getRegionIterArgs()))
     value = {argument, kind};
   setCarried();
+  if (inits.size() > carried.size())
+    contributions = tiles.getRegionIterArgs().back();
   if (failed(visitBlock(*loop.getBody(), active)))
     return failure();
   SmallVector<Value> next;
   for (Value yielded : loop.getYieldedValues())
     next.push_back(broadcast(lookup(yielded), kind));
+  if (inits.size() > carried.size()) {
+    next.push_back(contributions);
+    contributions = tiles.getResults().back();
+  }
   scf::YieldOp::create(builder, loop.getLoc(), next);
-  for (auto [result, tile] :
-       llvm::zip_equal(loop.getResults(), tiles.getResults()))
+  for (auto [result, tile] : llvm::zip(loop.getResults(), tiles.getResults()))
     values[result] = {tile, kind};
   return success();
 }

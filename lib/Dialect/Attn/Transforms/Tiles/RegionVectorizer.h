@@ -111,9 +111,16 @@ public:
                            TileValue active, unsigned result = 0);
 
   /// What becomes of an attn.contribute where `active` holds, which may ask
-  /// for values; without it, nothing does.
-  using Contribute = std::function<void(ContributeOp, TileValue active)>;
-  void setContribute(Contribute function) { contribute = std::move(function); }
+  /// for values; without it, nothing does. `into` is what it adds to, and it
+  /// gives the sum; both are null where that is memory.
+  using Contribute =
+      std::function<Value(ContributeOp, TileValue active, Value into)>;
+  void setContribute(Contribute function, Value into) {
+    contribute = std::move(function);
+    contributions = into;
+  }
+  /// What `into` has become.
+  Value getContributions() const { return contributions; }
 
   /// The same by steps: what an argument is, one operation of a region without
   /// branches after the other, and what a value has become. Captures may be
@@ -196,6 +203,7 @@ private:
   int64_t numKeys, numQueries;
   BoundsCheckSites *sites;
   Contribute contribute;
+  Value contributions;
   DenseMap<Value, TileValue> values;
   DenseMap<Value, Start> starts;
   Value keyEnd;
