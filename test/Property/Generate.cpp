@@ -46,7 +46,30 @@ std::optional<size_t> Generator::pickCapture(Type type) {
   return random.pick(fitting);
 }
 
+std::optional<std::string> Generator::openLoop() {
+  if (loops.size() == 2)
+    return std::nullopt;
+  loops.push_back("l" + std::to_string(numLoops++));
+  return loops.back();
+}
+
+ExprRef Generator::makeIntegerLoop() {
+  ExprRef init = makeIntegerLeaf();
+  std::optional<std::string> name = openLoop();
+  if (!name)
+    return init;
+  ExprRef carried = makeCarried(Type::Int, *name);
+  ExprRef next = makeOp(Type::Int,
+                        random.pick({"arith.addi", "arith.subi", "arith.xori",
+                                     "arith.minsi", "arith.maxsi"}),
+                        {carried, makeInteger(1)});
+  loops.pop_back();
+  return makeFor(*name, pickCount(), init, next, random.chance(50) ? 32 : 0);
+}
+
 ExprRef Generator::makeIntegerLeaf() {
+  if (!loops.empty() && random.chance(40))
+    return makeIteration(random.pick(loops));
   switch (random.below(8)) {
   case 0:
     return makeInt(random.range(-3, 20));
@@ -78,6 +101,8 @@ ExprRef Generator::makeIntegerLeaf() {
 ExprRef Generator::makeInteger(unsigned depth) {
   if (depth == 0 || random.chance(25))
     return makeIntegerLeaf();
+  if (random.chance(5))
+    return makeIntegerLoop();
   ExprRef a = makeInteger(depth - 1);
   unsigned width = random.chance(80) ? 0 : random.pick({32u, 64u});
   auto binary = [&](const char *name, ExprRef b) {

@@ -177,9 +177,35 @@ Generator::Bounded Generator::makeBinary(Bounded lhs, Bounded rhs) {
   }
 }
 
+/// A sum of terms, or what comes back to them, so that errors do not grow.
+Generator::Bounded Generator::makeFloatLoop(double scoreBound) {
+  Bounded init = makeFloatLeaf(scoreBound);
+  std::optional<std::string> name = openLoop();
+  if (!name)
+    return init;
+  ExprRef carried = makeCarried(Type::Float, *name);
+  int64_t count = pickCount();
+  Bounded term = limit(makeFloat(1, scoreBound), 4);
+  loops.pop_back();
+  unsigned width = random.chance(50) ? 32 : 0;
+  if (random.chance(50)) {
+    double each = 4.0 / std::max<int64_t>(count, 1);
+    ExprRef small = op("arith.mulf", {term.expr, property::makeFloat(each)});
+    ExprRef next = op("arith.addf", {carried, small});
+    return {makeFor(*name, count, init.expr, next, width), init.bound + 16};
+  }
+  ExprRef kept = op("arith.mulf",
+                    {random.chance(50) ? carried : op("math.tanh", {carried}),
+                     property::makeFloat(random.pick({0.5, -0.25, 0.75}))});
+  ExprRef next = op("arith.addf", {kept, term.expr});
+  return {makeFor(*name, count, init.expr, next, width), init.bound + 16};
+}
+
 Generator::Bounded Generator::makeFloat(unsigned depth, double scoreBound) {
   if (depth == 0 || random.chance(15))
     return makeFloatLeaf(scoreBound);
+  if (random.chance(10))
+    return limit(makeFloatLoop(scoreBound), 64);
   Bounded lhs = makeFloat(depth - 1, scoreBound);
   Bounded result;
   if (random.chance(40)) {

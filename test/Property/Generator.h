@@ -76,10 +76,18 @@ private:
   Bounded makeUnary(Bounded arg);
   Bounded makeBinary(Bounded lhs, Bounded rhs);
   Bounded limit(Bounded value, double bound);
+  /// The name of a loop, or nothing if there are enough around it.
+  std::optional<std::string> openLoop();
+  int64_t pickCount() { return random.pick({0, 1, 2, 3, 7, 20, 40}); }
+  ExprRef makeIntegerLoop();
+  Bounded makeFloatLoop(double scoreBound);
   ExprRef makeScore(const Attention &attention, bool wide);
 
   Random random;
   Program program;
+  /// The loops around what is made, and how many there are in all.
+  std::vector<std::string> loops;
+  int numLoops = 0;
 };
 
 } // namespace attn::property

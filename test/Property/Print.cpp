@@ -28,6 +28,28 @@ ExprRef property::makeVariable(llvm::StringRef name) {
   return expr;
 }
 
+ExprRef property::makeCarried(Type type, llvm::StringRef loop) {
+  auto expr = make(Expr::Kind::Variable, type);
+  expr->name = (loop + "c").str();
+  return expr;
+}
+
+ExprRef property::makeIteration(llvm::StringRef loop) {
+  auto expr = make(Expr::Kind::Variable, Type::Int);
+  expr->name = (loop + "r").str();
+  return expr;
+}
+
+ExprRef property::makeFor(llvm::StringRef name, int64_t count, ExprRef init,
+                          ExprRef next, unsigned width) {
+  auto expr = make(Expr::Kind::For, init->type);
+  expr->name = name.str();
+  expr->integer = count;
+  expr->args = {std::move(init), std::move(next)};
+  expr->width = width;
+  return expr;
+}
+
 ExprRef property::makeFloat(double number) {
   auto expr = make(Expr::Kind::Constant, Type::Float);
   expr->number = number;
@@ -144,6 +166,11 @@ Shape Program::getInputShape(size_t input, const Lengths &lengths) const {
   }
 }
 
+Shape Program::getResultShape(bool ofLse, const Lengths &lengths) const {
+  return arrange(layouts[3], lengths.batch, lengths.getHeads(), lengths.queries,
+                 ofLse ? std::nullopt : std::optional<int64_t>(valueDim));
+}
+
 DType Program::getInputDType(size_t input) const {
   return input < 3 ? dtype : captures[input - 3].dtype;
 }
@@ -232,6 +259,8 @@ private:
   std::string emitNew(const Expr &expr);
   std::string emitConstant(const Expr &expr);
   std::string emitIf(const Expr &expr);
+  std::string emitFor(const Expr &expr);
+  std::string emitVariable(const Expr &expr);
   std::string emitCast(const Expr &expr);
   std::string emitCapture(const Expr &expr);
   std::string emitPosition(const Expr &expr, size_t dim);
@@ -240,6 +269,8 @@ private:
   const Program &program;
   llvm::raw_ostream &os;
   std::vector<std::map<const Expr *, std::string>> scopes;
+  /// Variables of the loops that are open.
+  std::map<std::string, std::string> ofLoops;
   int count = 0;
 };
 } // namespace
@@ -271,6 +302,54 @@ std::string RegionPrinter::emitIf(const Expr &expr) {
     line() << (arg == 1 ? "} else {\n" : "}\n");
   }
   return name;
+}
+
+std::string RegionPrinter::emitFor(const Expr &expr) {
+  std::string type = expr.width && expr.type == Type::Int
+                         ? "i" + std::to_string(expr.width)
+                         : getType(expr.type);
+  auto cast = [&](std::string value, std::string from, std::string to) {
+    return from == to || expr.type != Type::Int
+               ? value
+               : op("arith.index_cast {0} : {1} to {2}", value, from, to);
+  };
+  std::string position =
+      expr.width ? "i" + std::to_string(expr.width) : "index";
+  std::string init = cast(emit(expr.args[0]), "index", type);
+  std::string zero = op("arith.constant 0 : {0}", position),
+              one = op("arith.constant 1 : {0}", position),
+              end = op("arith.constant {0} : {1}", expr.integer, position);
+  std::string name = "%x" + std::to_string(count++),
+              iteration = "%x" + std::to_string(count++),
+              carried = "%x" + std::to_string(count++);
+  line() << formatv("{0} = scf.for {1} = {2} to {3} step {4} "
+                    "iter_args({5} = {6}) -> ({7}){8} {{\n",
+                    name, iteration, zero, end, one, carried, init, type,
+                    expr.width ? " : " + position : std::string());
+  scopes.emplace_back();
+  auto outer = ofLoops;
+  if (expr.width)
+    iteration = op("arith.index_cast {0} : {1} to index", iteration, position);
+  ofLoops[expr.name + "r"] = iteration;
+  ofLoops[expr.name + "c"] = cast(carried, type, "index");
+  std::string next = cast(emit(expr.args[1]), "index", type);
+  line() << "scf.yield " << next << " : " << type << "\n";
+  ofLoops = std::move(outer);
+  scopes.pop_back();
+  line() << "}\n";
+  return cast(name, type, "index");
+}
+
+/// An argument, or a variable of a loop, which is 0 outside of it.
+std::string RegionPrinter::emitVariable(const Expr &expr) {
+  if (expr.name.size() == 1)
+    return "%" + expr.name;
+  auto found = ofLoops.find(expr.name);
+  if (found != ofLoops.end())
+    return found->second;
+  return op(expr.type == Type::Int ? "arith.constant 0 : {0}"
+                                   : "arith.constant 0.0 : {0}",
+            getType(expr.type));
 }
 
 std::string RegionPrinter::emitCast(const Expr &expr) {
@@ -366,7 +445,9 @@ std::string RegionPrinter::emitNew(const Expr &expr) {
       getType(expr.args.empty() ? expr.type : expr.args.back()->type);
   switch (expr.kind) {
   case Expr::Kind::Variable:
-    return "%" + expr.name;
+    return emitVariable(expr);
+  case Expr::Kind::For:
+    return emitFor(expr);
   case Expr::Kind::Constant:
     return emitConstant(expr);
   case Expr::Kind::If:

@@ -31,7 +31,7 @@ using ExprRef = std::shared_ptr<const Expr>;
 /// A value in a region. Nodes may be shared.
 struct Expr {
   enum class Kind {
-    /// `name`: s, b, h, i or j.
+    /// `name`: s, b, h, i, j, or one of a loop.
     Variable,
     /// `number` or `integer`.
     Constant,
@@ -48,6 +48,12 @@ struct Expr {
     Capture,
     /// Dimension `integer` of a capture.
     Dim,
+    /// A loop of `integer` iterations that carries args[0] and makes args[1] of
+    /// it, in integers of `width` bits, or index. In args[1], the Variables of
+    /// `name` and "c", and of `name` and "r", are what is carried and the
+    /// number
+    /// of the iteration; elsewhere they are 0.
+    For,
   };
 
   Kind kind;
@@ -66,6 +72,11 @@ struct Expr {
 };
 
 ExprRef makeVariable(llvm::StringRef name);
+/// What the loop `loop` carries, or the number of its iteration.
+ExprRef makeCarried(Type type, llvm::StringRef loop);
+ExprRef makeIteration(llvm::StringRef loop);
+ExprRef makeFor(llvm::StringRef name, int64_t count, ExprRef init, ExprRef next,
+                unsigned width = 0);
 ExprRef makeFloat(double number);
 ExprRef makeInt(int64_t number);
 ExprRef makeBool(bool value);
@@ -173,6 +184,8 @@ struct Program {
   /// The extents of an input.
   Shape getInputShape(size_t input, const Lengths &lengths) const;
   DType getInputDType(size_t input) const;
+  /// The extents of o, or of lse.
+  Shape getResultShape(bool ofLse, const Lengths &lengths) const;
   /// The contents of an input as an ArgSpec, with its shape.
   std::string getInputSpec(size_t input, const Lengths &lengths) const;
 };
@@ -228,6 +241,8 @@ struct CheckOptions {
   bool spoil = false;
   /// Compiles and does not run.
   bool compileOnly = false;
+  /// Of the program that computes gradients.
+  bool gradients = false;
 };
 
 /// Compiles and runs a program and compares the results with the reference, in

@@ -46,6 +46,13 @@ static std::vector<ExprRef> simplify(const ExprRef &expr, bool hasScore) {
   if (expr->kind == Expr::Kind::If)
     result.push_back(makeSelect(Expr::Kind::Select, expr->args[0],
                                 expr->args[1], expr->args[2]));
+  if (expr->kind == Expr::Kind::For)
+    for (int64_t count : {int64_t(0), int64_t(1), expr->integer / 2}) {
+      auto shorter = std::make_shared<Expr>(*expr);
+      shorter->integer = count;
+      if (count < expr->integer)
+        result.push_back(shorter);
+    }
   if (expr->width) {
     auto plain = std::make_shared<Expr>(*expr);
     plain->width = 0;

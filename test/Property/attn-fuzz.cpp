@@ -65,6 +65,9 @@ static llvm::cl::opt<bool>
     compileOnly("compile-only", llvm::cl::desc("Compile programs and run none"),
                 llvm::cl::cat(category));
 static llvm::cl::opt<bool>
+    gradients("grad", llvm::cl::desc("Check gradients instead of results"),
+              llvm::cl::cat(category));
+static llvm::cl::opt<bool>
     printOnly("print", llvm::cl::desc("Print the programs and run nothing"),
               llvm::cl::cat(category));
 
@@ -82,6 +85,7 @@ static Outcome checkCase(const Program &program) {
   options.timeout = caseLimit;
   options.spoil = spoil;
   options.compileOnly = compileOnly;
+  options.gradients = gradients;
   return check(program, options);
 }
 
