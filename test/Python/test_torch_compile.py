@@ -2,7 +2,10 @@
 """attn.torch in torch.compile and torch.export, and its operators."""
 
 import io
+import shutil
+import tempfile
 import unittest
+from unittest import mock
 
 try:
     import torch
@@ -248,6 +251,24 @@ class Operators(unittest.TestCase):
         for mask in 0, 12345:
             arguments = [q, k, v, slopes], [mask, window], [], text, options
             torch.library.opcheck(torch.ops.attn.forward, arguments)
+
+    @unittest.skipIf(not shutil.which("g++"), "needs a compiler")
+    def test_modes(self):
+        q, k, v = qkv((1, 2, 20, 8), dtype=torch.float32)
+        table = torch.rand(2)
+
+        def call(q):
+            return flex_attention(q * 2, k, v, lambda s, b, h, i, j: s + table[h]) + 1
+
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(
+            "os.environ", TORCHINDUCTOR_CACHE_DIR=folder
+        ):
+            for mode in "reduce-overhead", "max-autotune":
+                torch._dynamo.reset()
+                compiled = torch.compile(call, mode=mode, fullgraph=True)
+                for _ in range(3):
+                    torch.testing.assert_close(compiled(q), call(q))
+                    table += 1
 
 
 if __name__ == "__main__":

@@ -2,19 +2,12 @@
 """The operators in C++ (lib/Torch), which processes without Python run."""
 
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-try:
-    import torch
-except ImportError:
-    torch = None
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from torch_library import Case, torch
 
 # What both kinds of operators are given, printed as results.
 CALLS = """
@@ -80,75 +73,10 @@ print(torch.ops.attn.forward.default._schema)
 print(torch.ops.attn.backward.default._schema)
 """
 
-# Makes a package of a model, and tells what it computes.
-PACKAGE = """
-import sys, torch
-import attn.torch as ours
-
-class Model(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.bias = torch.nn.Parameter(torch.randn(2, 80))
-
-    def forward(self, x):
-        mask = ours.create_block_mask(
-            lambda b, h, i, j: i - j < 5, None, None, x.shape[2], x.shape[2], "cpu"
-        )
-        # Without tensors and numbers that it reads, and with such.
-        x = ours.sdpa(x, x, x, is_causal=True)
-        return ours.flex_attention(x, x, x, lambda s, b, h, i, j: s + self.bias[h, i], mask)
-
-model, (x, y) = Model(), (torch.randn(2, 2, n, 8) for n in (20, 33))
-length = torch.export.Dim("length", min=2, max=40)
-with torch.no_grad():
-    program = torch.export.export(model, (x,), dynamic_shapes=({2: length},))
-    torch._inductor.aoti_compile_and_package(program, package_path=sys.argv[1])
-    torch.save([(x, model(x)), (y, model(y))], sys.argv[2])
-"""
-
-# Runs it, without the package attn.
-RUN = """
-import sys, torch
-torch.ops.load_library(sys.argv[3])
-model = torch._inductor.aoti_load_package(sys.argv[1])
-for x, expected in torch.load(sys.argv[2]):
-    assert torch.equal(model(x), expected)
-assert not any(name.startswith("attn") for name in sys.modules)
-print("the same")
-"""
-
-
 @unittest.skipIf(
     torch is None or not shutil.which("g++"), "needs PyTorch and a compiler"
 )
-class Library(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = pathlib.Path(folder.name)
-        cls.library = cls.folder / "libattn_torch.so"
-        made = subprocess.run(
-            [ROOT / "scripts/torch-library", cls.library, torch.__path__[0]],
-            capture_output=True,
-            text=True,
-        )
-        if made.returncode and "2.10 or later" in made.stderr:
-            raise unittest.SkipTest(made.stderr)
-        if made.returncode:
-            raise AssertionError(made.stderr)
-
-    def run_python(self, code, *arguments, library="0"):
-        environment = {
-            **os.environ,
-            "ATTN_TORCH_LIBRARY": str(library),
-            "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "cache"),
-        }
-        command = [sys.executable, "-W", "ignore", "-c", code, *map(str, arguments)]
-        found = subprocess.run(command, env=environment, capture_output=True, text=True)
-        self.assertEqual(found.returncode, 0, found.stderr)
-        return found.stdout
-
+class Library(Case):
     def test_as_those_in_python(self):
         where, *lines = self.run_python(CALLS, library=self.library).splitlines()
         self.assertEqual(where, "in C++")
@@ -167,12 +95,6 @@ class Library(unittest.TestCase):
         names = [line.split()[-1] for line in found.splitlines()]
         self.assertTrue(names)
         self.assertEqual([x for x in names if not x.startswith("attnTorch")], [])
-
-    def test_without_python(self):
-        files = self.folder / "model.pt2", self.folder / "expected.pt"
-        self.run_python(PACKAGE, *files)
-        found = self.run_python(RUN, *files, self.library)
-        self.assertEqual(found.strip(), "the same")
 
     def test_without_libattn(self):
         code = """
