@@ -3,6 +3,7 @@
 #include "Program.h"
 #include "attn/Support/Half.h"
 #include "attn/Support/Random.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
 using namespace attn::reference;
@@ -206,7 +207,7 @@ void Interpreter::runDropout(const Instruction &instruction) {
     };
     std::array<uint32_t, 4> words = attn::philox4x32(
         {group(j), group(i), uint32_t(offset),
-         uint32_t(get(2) * 0x10000 + get(3))},
+         uint32_t(get(3)) ^ llvm::reverseBits(uint32_t(get(2)))},
         {uint32_t(seed), uint32_t(seed >> 32) ^ uint32_t(offset >> 32)});
     uint32_t word = words[i / 8 % 2 * 2 + j / 8 % 2];
     f(instruction.dst)[l] = word < use.leastKept ? 0 : use.scale;

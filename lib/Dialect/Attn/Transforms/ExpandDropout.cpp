@@ -100,7 +100,16 @@ std::array<Value, 4> mlir::attn::emitPhilox(ImplicitLocOpBuilder &b,
 Value mlir::attn::emitDropoutHead(ImplicitLocOpBuilder &b, Value batch,
                                   Value head) {
   Words w{b};
-  return w.make<arith::AddIOp>(w.makeWith<arith::ShLIOp>(batch, 16), head);
+  // Reversed: halves, quarters and so on change places.
+  for (unsigned bits = 16; bits != 0; bits /= 2) {
+    uint32_t lower = ~uint32_t(0) / ((uint32_t(1) << bits) + 1);
+    Value up = w.makeWith<arith::ShLIOp>(
+        w.makeWith<arith::AndIOp>(batch, lower), bits);
+    Value down = w.makeWith<arith::AndIOp>(
+        w.makeWith<arith::ShRUIOp>(batch, bits), lower);
+    batch = w.make<arith::OrIOp>(up, down);
+  }
+  return w.make<arith::XOrIOp>(batch, head);
 }
 
 Value mlir::attn::emitDropoutGroup(ImplicitLocOpBuilder &b, Value position) {

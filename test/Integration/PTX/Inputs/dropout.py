@@ -26,6 +26,11 @@ def philox(counter, key):
     return counter
 
 
+def _reversed(words):
+    """The lowest 32 bits in the other order."""
+    return sum((words >> n & 1) << (31 - n) for n in range(32))
+
+
 def weights(p, seed, offset, b, h, i, j):
     """What probabilities of pairs are multiplied by: arrays of positions, which
     are broadcast."""
@@ -33,7 +38,12 @@ def weights(p, seed, offset, b, h, i, j):
     seed, offset = seed % (1 << 64), offset % (1 << 64)
     low = 0xFFFFFFFF
     words = philox(
-        [j // 16 * 8 + j % 8, i // 16 * 8 + i % 8, offset & low, (b * 65536 + h) & low],
+        [
+            j // 16 * 8 + j % 8,
+            i // 16 * 8 + i % 8,
+            offset & low,
+            (_reversed(b) ^ h) & low,
+        ],
         [seed & low, seed >> 32 ^ offset >> 32],
     )
     words = numpy.stack(numpy.broadcast_arrays(*words))

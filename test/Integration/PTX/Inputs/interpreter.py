@@ -193,6 +193,7 @@ class InterpreterTest(unittest.TestCase):
             ("rem.s32 %r1, %r2, -7", numpy.fmod(a, 7)),
             ("div.u32 %r1, %r2, %r4", -1),
             ("popc.b32 %r1, %r0", [bin(n).count("1") for n in range(32)]),
+            ("brev.b32 %r1, %r0", [int(f"{n:032b}"[::-1], 2) for n in range(32)]),
             ("clz.b32 %r1, %r0", [32 - n.bit_length() for n in range(32)]),
             ("mad.lo.s32 %r1, %r2, 3, %r3", a * 3 + b),
             ("min.relu.s32 %r1, %r2, %r3", numpy.maximum(numpy.minimum(a, b), 0)),

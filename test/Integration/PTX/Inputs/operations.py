@@ -109,6 +109,12 @@ def _count_bits(values):
     return numpy.array([bin(int(x)).count("1") for x in values], numpy.uint32)
 
 
+def _reverse_bits(values):
+    width = values.dtype.itemsize * 8
+    turned = [int(f"{int(x):0{width}b}"[::-1], 2) for x in values]
+    return numpy.array(turned, values.dtype)
+
+
 def _count_leading_zeros(values):
     width = values.dtype.itemsize * 8
     return numpy.array([width - int(x).bit_length() for x in values], numpy.uint32)
@@ -183,6 +189,7 @@ def _add_bits(table):
             table[f"shr.{sign}{name[1:]}"] = ((sign + name[1:], "u32"), right)
         table[f"popc.{name}"] = ((name,), _count_bits)
         table[f"clz.{name}"] = ((name,), _count_leading_zeros)
+        table[f"brev.{name}"] = ((name,), _reverse_bits)
     table["bfe.u32"] = (("u32",) * 3, _extract)
     table["bmsk.clamp.b32"] = (("u32", "u32"), _make_mask)
     table["bfe.s32"] = (("s32", "u32", "u32"), _extract_signed)

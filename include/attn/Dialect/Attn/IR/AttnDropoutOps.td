@@ -24,15 +24,16 @@ def Attn_DropoutOp : Attn_Op<"dropout",
 
     ```
     key     = (low(seed), high(seed) ^ high(offset))
-    counter = (without_bit_3(j), without_bit_3(i), low(offset), b * 2^16 + h)
+    counter = (without_bit_3(j), without_bit_3(i), low(offset), low(h) ^ reversed(low(b)))
     word    = philox(counter, key)[2 * bit_3(i) + bit_3(j)]
     ```
 
-    `low` and `high` are the halves of 64 bits, `bit_3(n)` is `(n / 8) mod 2`, and `without_bit_3(n)` is `n / 16 * 8 + n mod 8`. So what is dropped depends on the seed, the
+    `low` and `high` are the halves of 64 bits, `reversed(n)` has the 32 bits of `n` in the other order, `bit_3(n)` is `(n / 8) mod 2`, and `without_bit_3(n)` is `n / 16 * 8 + n mod 8`. So what is dropped depends on the seed, the
     offset and the logical position of the pair alone: not on tiles, schedules, targets, or the direction. One call of Philox serves four pairs, `(i, j)`, `(i, j + 8)`,
     `(i + 8, j)` and `(i + 8, j + 8)`, which one thread holds of an accumulator of queries by keys, and of one of keys by queries.
 
-    Numbers of batches and heads count modulo 2^16, positions modulo 2^32. `probability * 2^32` is rounded to an integer below 2^32, half to even.
+    Positions count modulo 2^32. Heads of batches share a word, `h` from its lowest bit on and `b` from its highest: all are different as long as the bits of the largest `b` and of the largest `h`
+    are 32 together at most. `probability * 2^32` is rounded to an integer below 2^32, half to even.
 
     Operands, each a scalar or of the shape of the result:
 
