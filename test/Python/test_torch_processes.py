@@ -42,7 +42,7 @@ print(*call(1 << 17))
 
 # A layer of attention with a learned bias, whose loss is summed over ranks.
 RANK = """
-import sys, torch
+import os, sys, torch
 import torch.distributed as distributed
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -76,6 +76,9 @@ if kind == "fsdp":
 torch.save(grads, sys.argv[4])
 if kind != "whole":
     distributed.destroy_process_group()
+    # Threads of Gloo may still hold tensors, and abort a process whose Python ends
+    # meanwhile (github.com/pytorch/pytorch/pull/179291).
+    os._exit(0)
 """
 
 
