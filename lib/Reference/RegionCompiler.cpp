@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace attn::reference;
 using llvm::Error;
@@ -436,10 +437,11 @@ Error RegionCompiler::compileFor(Operation *op) {
   int64_t lower = getBound(loop.getLowerBound()),
           upper = getBound(loop.getUpperBound()),
           step = getBound(loop.getStep());
-  // What follows the last position may be beyond 64 bits.
-  bool runs = lower < upper;
-  for (int64_t at = lower; runs; runs = upper - at > step, at += runs * step) {
-    values[loop.getInductionVar()] = addIntConstant(at);
+  // By number, as what follows the last position may be beyond 64 bits.
+  int64_t count =
+      lower < upper ? llvm::divideCeilSigned(upper - lower, step) : 0;
+  for (int64_t n = 0; n < count; ++n) {
+    values[loop.getInductionVar()] = addIntConstant(lower + n * step);
     for (auto [argument, slot] :
          llvm::zip_equal(loop.getRegionIterArgs(), carried))
       values[argument] = slot;

@@ -232,11 +232,9 @@ static LogicalResult verifyLoop(scf::ForOp loop, bool isOfAdjoint) {
             : scf::ForOp();
     return isOfAdjoint && around && argument == around.getInductionVar();
   };
-  if (!isOfLoop(loop.getLowerBound()) &&
-      !getConstantIntValue(loop.getLowerBound()))
-    return loop.emitError("expects scf.for in a region of an attention to "
-                          "have constant bounds");
-  for (Value bound : {loop.getUpperBound(), loop.getStep()})
+  bool beginsInLoop = isOfLoop(loop.getLowerBound());
+  Value bounds[] = {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
+  for (Value bound : ArrayRef(bounds).drop_front(beginsInLoop))
     if (!getConstantIntValue(bound))
       return loop.emitError("expects scf.for in a region of an attention to "
                             "have constant bounds");
@@ -246,7 +244,7 @@ static LogicalResult verifyLoop(scf::ForOp loop, bool isOfAdjoint) {
     return loop.emitError("expects scf.for in a region of an attention to have "
                           "a step of 1 or more, but got ")
            << step;
-  if (isOfLoop(loop.getLowerBound()))
+  if (beginsInLoop)
     return success();
   // MLIR counts the runs of a loop in its type, as a signed number.
   int64_t lower = *getConstantIntValue(loop.getLowerBound());

@@ -13,7 +13,6 @@ the query).
 """
 
 import argparse
-import sys
 
 import numpy
 
@@ -457,18 +456,7 @@ def main():
     if options.save_program:
         with open(options.save_program, "w") as file:
             file.write(text)
-    program = launches.Program(text, options.schedule)
-    if options.save_ptx:
-        with open(options.save_ptx, "w") as file:
-            file.write(program.ptx)
-    worst = 0
-    for seed, size in enumerate(options.sizes):
-        try:
-            sizes = tuple(map(int, size.split("x")))
-            worst = max(worst, _execute(program, options, sizes, seed))
-        except ptx.PtxError as error:
-            sys.exit(f"{program.kernel['schedule']}, {size}: {error}")
-    print(f"{len(options.sizes)} runs, largest error {worst:.4f}")
+    gradients.run_sizes(text, options, _execute)
 
 
 if __name__ == "__main__":

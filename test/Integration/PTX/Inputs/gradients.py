@@ -324,6 +324,23 @@ def _launch(program, arrays, expected, order):
     return found, [x.region.bytes.tobytes() for x in sums]
 
 
+def run_sizes(text, options, execute):
+    """Executes a program for each of options.sizes by `execute(program, options,
+    sizes, seed)`, which gives its error, and prints the largest."""
+    program = launches.Program(text, options.schedule)
+    if options.save_ptx:
+        with open(options.save_ptx, "w") as file:
+            file.write(program.ptx)
+    worst = 0
+    for seed, size in enumerate(options.sizes):
+        try:
+            sizes = tuple(map(int, size.split("x")))
+            worst = max(worst, execute(program, options, sizes, seed))
+        except ptx.PtxError as error:
+            sys.exit(f"{program.kernel['schedule']}, {size}: {error}")
+    print(f"{len(options.sizes)} runs, largest error {worst:.4f}")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -12,7 +12,6 @@ recurrence (of the score itself, whose reverse begins again for each iteration).
 
 import argparse
 import subprocess
-import sys
 
 import numpy
 
@@ -259,18 +258,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=1, help="in other orders")
     parser.add_argument("--save-ptx")
     options = parser.parse_args()
-    program = launches.Program(_program(options), options.schedule)
-    if options.save_ptx:
-        with open(options.save_ptx, "w") as file:
-            file.write(program.ptx)
-    worst = 0
-    for seed, size in enumerate(options.sizes):
-        try:
-            sizes = tuple(map(int, size.split("x")))
-            worst = max(worst, _execute(program, options, sizes, seed))
-        except ptx.PtxError as error:
-            sys.exit(f"{program.kernel['schedule']}, {size}: {error}")
-    print(f"{len(options.sizes)} runs, largest error {worst:.4f}")
+    gradients.run_sizes(_program(options), options, _execute)
 
 
 if __name__ == "__main__":

@@ -82,19 +82,16 @@ void GradientLoop::setOwn(const TileRows &rows) {
   ownFirst = isOverKeys() ? read(op.getQuery(), 0) : read(op.getKey(), 1);
   ownSecond =
       isOverKeys() ? read(op.getOutputGrad(), 3) : read(op.getValue(), 2);
-  if (wanted.queries)
-    ownRows = convertTile(
-        builder, loc,
-        createRead(builder, loc,
-                   VectorType::get({numOwn, attention.getQueryKeyDim()},
-                                   getElementTypeOrSelf(op.getKey().getType())),
-                   op.getKey(),
-                   attention.getLayout(1).arrange(rows.batch, rows.head,
-                                                  rows.row,
-                                                  createIndex(builder, loc, 0)),
-                   {attention.getLayout(1).s, attention.getLayout(1).d},
-                   {false, true}),
-        accType);
+  if (wanted.queries) {
+    Layout layout = attention.getLayout(1);
+    auto type = VectorType::get({numOwn, attention.getQueryKeyDim()},
+                                getElementTypeOrSelf(op.getKey().getType()));
+    Value keys = createRead(builder, loc, type, op.getKey(),
+                            layout.arrange(rows.batch, rows.head, rows.row,
+                                           createIndex(builder, loc, 0)),
+                            {layout.s, layout.d}, {false, true});
+    ownRows = convertTile(builder, loc, keys, accType);
+  }
   if (!isOverKeys())
     return;
   ownShift = readOfQueries(op.getLse(), rows.row);
