@@ -27,14 +27,16 @@ double Contender::getMedian() const { return getQuantile(seconds, 0.5); }
 double Contender::getRatio() const {
   return ratios.empty() ? 1 : getQuantile(ratios, 0.5);
 }
+double Contender::getScore() const {
+  double ratio = getRatio();
+  return ratios.size() < 3 ? (1 + ratio) / 2 : ratio;
+}
 double Contender::getSpread() const {
   return getQuantile(seconds, 0.75) - getQuantile(seconds, 0.25);
 }
 
 // A kernel on a GPU may have to be compiled by the driver when it is loaded.
 static constexpr WorkerProcess::Seconds kLoadLimit(120);
-// What is loaded may still put its code in memory in the first run.
-static constexpr WorkerProcess::Seconds kFirstRunLimit(20);
 
 /// How long runs may take in all before they count as hanging.
 static WorkerProcess::Seconds getLimit(double usual, size_t count) {
@@ -63,7 +65,7 @@ Error Race::load(Contender &contender) {
     return ++numLoaded, answer.takeError();
   contender.number = numLoaded++;
   // Before any time is known, a run may take as long as a load.
-  auto limit = usual > 0 ? kFirstRunLimit + getLimit(usual, 1) : kLoadLimit;
+  auto limit = usual > 0 ? firstRunLimit + getLimit(usual, 1) : kLoadLimit;
   if (Error error = measure(contender, 1, limit).takeError()) {
     drop(*std::exchange(contender.number, std::nullopt));
     return error;
@@ -72,7 +74,7 @@ Error Race::load(Contender &contender) {
 }
 
 /// To compare results of the size of a model's takes longer than to measure
-/// what computes them: so only what is about to win is compared.
+/// what computes them: so only what becomes the fastest is compared.
 Error Race::check(Contender &contender) {
   if (Error error = prepare())
     return error;
@@ -80,8 +82,9 @@ Error Race::check(Contender &contender) {
     if (Error error = load(contender))
       return error;
   for (const Contender *one : {&contenders[0], &contender})
-    if (Expected<std::string> answer =
-            worker->ask(llvm::formatv("run {0}", *one->number), kLoadLimit);
+    if (Expected<std::string> answer = worker->ask(
+            llvm::formatv("run {0} {1}", *one->number, one->threads),
+            kLoadLimit);
         !answer)
       return answer.takeError();
   if (Error error = compare(*contender.number))
@@ -142,6 +145,8 @@ void Race::retire(Contender &contender, std::string verdict) {
 }
 
 Error Race::prepare() {
+  if (!obstacle.empty())
+    return llvm::createStringError(obstacle);
   if (worker && worker->isRunning() && contenders[0].number)
     return Error::success();
   Error error = restart();
@@ -245,8 +250,12 @@ void Race::run() {
     llvm::erase_if(left, [&](size_t i) {
       return !contenders[i].verdict.empty() || contenders[i].ratios.empty();
     });
+    // If it is faster than the first, it is the first one that is left.
+    findBest();
+    llvm::erase_if(left,
+                   [&](size_t i) { return !contenders[i].verdict.empty(); });
     llvm::sort(left, [&](size_t a, size_t b) {
-      return contenders[a].getRatio() < contenders[b].getRatio();
+      return contenders[a].getScore() < contenders[b].getScore();
     });
     if (left.size() <= 2 && turns >= 4)
       break;
@@ -268,18 +277,22 @@ void Race::run() {
     }
 }
 
-size_t Race::findBest() const {
-  size_t best = 0;
-  // One turn says little: half of what it promises.
-  auto getScore = [](const Contender &contender) {
-    double ratio = contender.getRatio();
-    return contender.ratios.size() < 3 ? (1 + ratio) / 2 : ratio;
-  };
-  for (size_t i = 1; i < contenders.size(); ++i)
-    if (contenders[i].verdict.empty() && !contenders[i].ratios.empty() &&
-        getScore(contenders[i]) < getScore(contenders[best]))
-      best = i;
-  return best;
+size_t Race::findBest() {
+  while (true) {
+    size_t best = 0;
+    for (size_t i = 1; i < contenders.size(); ++i)
+      if (contenders[i].verdict.empty() && !contenders[i].ratios.empty() &&
+          contenders[i].getScore() < contenders[best].getScore())
+        best = i;
+    if (best == 0 || contenders[best].isRight)
+      return best;
+    Clock::time_point start = Clock::now();
+    if (Error error = check(contenders[best]))
+      retire(contenders[best], llvm::toString(std::move(error)));
+    else
+      contenders[best].isRight = true;
+    end += Clock::now() - start;
+  }
 }
 
 void Race::decide(size_t &best) {
@@ -294,15 +307,10 @@ void Race::decide(size_t &best) {
     while (contender.verdict.empty() && contender.ratios.size() < enough &&
            hasTime())
       takeTurn(contender);
-    bool isFaster = contender.verdict.empty() && contender.ratios.size() >= 3 &&
-                    contender.getRatio() < getGain(contender) &&
-                    getQuantile(contender.ratios, 0.75) < 1;
-    if (isFaster) {
-      Error error = check(contender);
-      if (!error)
-        break;
-      retire(contender, llvm::toString(std::move(error)));
-    }
+    if (contender.verdict.empty() && contender.ratios.size() >= 3 &&
+        contender.getRatio() < getGain(contender) &&
+        getQuantile(contender.ratios, 0.75) < 1)
+      break;
     if (contender.verdict.empty())
       retire(contender, "not surely faster");
     best = findBest();

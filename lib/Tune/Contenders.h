@@ -25,6 +25,8 @@ struct Contender {
   std::string verdict;
   /// It is out because the tuning ended before its turn.
   bool lacksTime = false;
+  /// Its results are known to be right.
+  bool isRight = false;
   /// Times of runs, and for each turn how many times as long as the first
   /// contender it took.
   std::vector<double> seconds, ratios;
@@ -33,12 +35,15 @@ struct Contender {
 
   double getMedian() const;
   double getRatio() const;
+  /// What contenders are ranked by: the ratio, or half of what it promises
+  /// where there are too few turns to rely on it.
+  double getScore() const;
   /// From the first to the third quartile.
   double getSpread() const;
 };
 
 /// Measures contenders against the first one, and drops half of them after each
-/// round.
+/// round. None is dropped for being slower than one whose results are wrong.
 class Race {
 public:
   Race(std::vector<std::string> command, std::vector<std::string> inputCommands,
@@ -52,13 +57,18 @@ public:
   llvm::Error start();
   /// Measures those that are not out, and new ones.
   void run();
-  /// The fastest one so far.
-  size_t findBest() const;
-  /// Measures the best one until it is sure to be faster than the first and to
-  /// give right results, or makes the first one the best.
+  /// The fastest one so far that gives right results. One that becomes the
+  /// fastest is compared with the first one, which takes none of the time to
+  /// measure, and is out if it is wrong.
+  size_t findBest();
+  /// Measures the best one until it is sure to be faster than the first, or
+  /// makes the first one the best.
   void decide(size_t &best);
 
   Clock::time_point end;
+  /// How much longer than others the first run of a candidate may take, which
+  /// may still put its code in memory.
+  WorkerProcess::Seconds firstRunLimit{20};
   std::function<void(const llvm::Twine &step)> progress;
 
 private:

@@ -217,6 +217,9 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
       metadata.results, [](const TensorInfo &info) { return info.dtype; });
   Race race(std::move(worker), std::move(inputCommands), contenders, judge,
             resultTypes, folder.get("result"));
+  // One that hangs does not take what the others need.
+  race.firstRunLimit =
+      std::min(race.firstRunLimit, WorkerProcess::Seconds(seconds / 8));
   if (Error error = race.start())
     return std::move(error);
   // What was compiled is measured, however long that took.
@@ -228,8 +231,8 @@ Expected<TuneResult> tune::tune(llvm::StringRef program,
       std::max(start + getSpan(seconds), Clock::now() + getSpan(seconds / 2));
   race.progress = tell;
   race.run();
-  // Fewer threads are worth a try where there is little work, for the two
-  // schedules that are best so far.
+  // Fewer threads are worth a try where there is little work, for the schedule
+  // that is best so far.
   if (compile.device == DeviceKind::CPU && getDefaultNumThreads() > 1) {
     size_t best = race.findBest();
     for (int32_t threads = getDefaultNumThreads() / 2; threads >= 1;

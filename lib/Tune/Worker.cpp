@@ -44,7 +44,7 @@ private:
   Error addInput(llvm::StringRef file, llvm::StringRef type);
   Error load(llvm::StringRef file);
   Expected<Run *> find(llvm::StringRef number);
-  Error run(Run &run);
+  Error run(Run &run, unsigned threads);
   Expected<std::string> compare(Run &a, Run &b);
   Error save(Run &run, llvm::StringRef prefix);
   Expected<std::string> measure(Run &run, unsigned threads, size_t count);
@@ -123,14 +123,16 @@ Expected<Run *> Worker::find(llvm::StringRef text) {
   return runs[number].get();
 }
 
-Error Worker::run(Run &run) {
+Error Worker::run(Run &run, unsigned threads) {
   // All ones are a NaN of each type, so that what a run leaves out stands out.
   for (Tensor &tensor : run.results)
     std::memset(tensor.getData(), 0xff, tensor.getSizeInBytes());
   run.hasRun = true;
   if (run.gpu)
     return run.gpu->run(run.kernel, run.results, /*checkLists=*/false);
-  return run.kernel.run(views, run.views);
+  RunOptions options;
+  options.threads = threads;
+  return run.kernel.run(views, run.views, options);
 }
 
 Expected<std::string> Worker::compare(Run &a, Run &b) {
@@ -226,8 +228,6 @@ Expected<std::string> Worker::handle(llvm::StringRef command) {
         run.reset();
     return answer(Error::success());
   }
-  if (name == "run")
-    return answer(run(**first));
   if (name == "save") {
     // The name of a file may have spaces.
     return answer(save(**first, rest.split(' ').second));
@@ -238,6 +238,9 @@ Expected<std::string> Worker::handle(llvm::StringRef command) {
   }
   unsigned threads;
   size_t count;
+  if (name == "run" && arguments.size() == 2 &&
+      !arguments[1].getAsInteger(10, threads))
+    return answer(run(**first, threads));
   if (name == "measure" && arguments.size() == 3 &&
       !arguments[1].getAsInteger(10, threads) &&
       !arguments[2].getAsInteger(10, count))

@@ -8,7 +8,8 @@
 //   load FILE             the kernel package in a file, with room for its
 //                         results; kernels have the numbers 0, 1, ...
 //   drop N                forgets a kernel, whose number stays taken
-//   run N                 runs a kernel once, on results of NaNs
+//   run N T               runs a kernel once on T threads, 0 for all, on
+//                         results of NaNs
 //   compare N M           whether the results of two kernels that have run are
 //                         equal: "ok same", or "ok differ" with the largest
 //                         difference and the largest element of each; an error

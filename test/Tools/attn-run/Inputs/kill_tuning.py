@@ -15,7 +15,7 @@ folder = pathlib.Path(folder)
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir()
 environment = {**os.environ, "ATTN_TUNING_DB": database, "TMPDIR": str(folder)}
-command = ["attn-run", program, "--target=cpu", "--tune=1"]
+command = ["attn-run", program, "--target=cpu", "--tune=0.3"]
 quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
@@ -38,10 +38,10 @@ subprocess.run(command, env=environment, check=True, **quiet)
 whole = time.monotonic() - start
 assert stale() == [alive], stale()
 most = num_with_files = 0
-for number in range(20):
+for number in range(12):
     run = subprocess.Popen(command, env=environment, **quiet)
     if number % 2 == 0:
-        time.sleep(whole * number / 20)
+        time.sleep(whole * number / 12)
     else:
         # When it has files, which may be late.
         known = set(stale())
