@@ -37,13 +37,12 @@ config.substitutions.append(
         os.path.join(config.attn_obj_root, "test", "Unit", "libAttnFakeCuda.so"),
     )
 )
-# A clock that ticks every 10 ms, to preload.
-config.substitutions.append(
-    (
-        "%coarse_clock",
-        os.path.join(config.attn_obj_root, "test", "Tools", "libAttnCoarseClock.so"),
+# To preload: a clock that ticks every 10 ms, and a disk that is full at a moment.
+for name, library in (("coarse_clock", "CoarseClock"), ("faulty_disk", "FaultyDisk")):
+    path = os.path.join(
+        config.attn_obj_root, "test", "Tools", f"libAttn{library}.so"
     )
-)
+    config.substitutions.append(("%" + name, path))
 config.substitutions.append(
     ("%examples", os.path.join(config.attn_src_root, "docs", "examples"))
 )
