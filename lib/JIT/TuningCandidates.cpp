@@ -105,9 +105,8 @@ struct Members {
         from.getMinCtasPerSm(), from.getInFlight(), from.getLongestFirst(),
         from.getZigzag(), from.getShortFirst(), persistent, pingPong,
         qInRegisters, from.getBiasInProduct(), from.getStrided(),
-        from.getSplitKV(), from.getPackGQA(), from.getOverlapTiles(),
-        from.getReuseQ(), from.getOrder(), from.getExclusive(),
-        from.getPartitions());
+        from.getSplitKV(), from.getPackGQA(), from.getReuseQ(), from.getOrder(),
+        from.getExclusive(), from.getPartitions());
   }
 
   hopper::ScheduleAttr from;

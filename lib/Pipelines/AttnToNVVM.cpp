@@ -86,7 +86,6 @@ static void addPartitions(OpPassManager &kernels) {
   kernels.addPass(createHopperPipelinePass());
   addCleanup(kernels);
   kernels.addPass(createHopperDecomposeSoftmaxPass());
-  kernels.addPass(createHopperOverlapTilesPass());
   kernels.addPass(createHopperInsertWaitsPass());
   kernels.addPass(createHopperNumberChannelsPass());
   kernels.addPass(createHopperLowerWorkLoopPass());

@@ -6,7 +6,6 @@
 // CHECK-SAME: late = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 240, head_swizzle = 1, in_flight = 3>
 // CHECK-SAME: one = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_swizzle = 1>
 // CHECK-SAME: order = #hopper.schedule<tile_m = 64, tile_n = 16, stages = 2, registers = 256, head_swizzle = 1, zigzag, short_first>
-// CHECK-SAME: overlap = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 232, head_swizzle = 1, persistent, overlap_tiles>
 // CHECK-SAME: packed = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 184, head_swizzle = 1, min_ctas_per_sm = 2, pack_gqa>
 // CHECK-SAME: reuse = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 4, registers = 240, head_swizzle = 1, persistent, reuse_q>
 // CHECK-SAME: shared = #hopper.schedule<tile_m = 64, tile_n = 64, stages = 2, registers = 112, head_swizzle = 1, min_ctas_per_sm = 3>
@@ -21,7 +20,6 @@ func.func private @holder() attributes {
   // Two stages and groups of one head unless something else is written.
   one = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256>,
   order = #hopper.schedule<tile_m = 64, tile_n = 16, registers = 256, short_first, zigzag>,
-  overlap = #hopper.schedule<tile_m = 128, tile_n = 128, registers = 232, overlap_tiles, persistent>,
   packed = #hopper.schedule<pack_gqa, tile_m = 64, tile_n = 64, registers = 184, min_ctas_per_sm = 2>,
   reuse = #hopper.schedule<tile_m = 128, tile_n = 64, stages = 4, registers = 240, persistent, reuse_q>,
   shared = #hopper.schedule<tile_m = 64, tile_n = 64, registers = 112, min_ctas_per_sm = 3>,

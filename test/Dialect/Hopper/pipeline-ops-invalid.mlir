@@ -460,57 +460,6 @@ func.func @list_position(%map: !hopper.map<64x64xbf16, strided>, %list: memref<?
 
 // -----
 
-func.func @visit_without_pass(%i: i32) {
-  // expected-error @+1 {{expects a count together with a region for blocks that are passed over}}
-  "hopper.visit_blocks"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
-  }, {
-    "hopper.end"() : () -> ()
-  }, {
-    "hopper.end"() : () -> ()
-  }, {
-    "hopper.end"() : () -> ()
-  }, {
-    "hopper.end"() : () -> ()
-  }) : (i32, i32, i32) -> ()
-  return
-}
-
-// -----
-
-func.func @visit_passed_on(%i: i32) {
-  // expected-error @+1 {{expects 'start' to end with 'i32'}}
-  hopper.visit_blocks from %i to %i start {
-    hopper.end
-  } rest {
-  ^bb0(%x: i32):
-    hopper.end
-  } finish {
-    hopper.end
-  } none() {
-    hopper.end
-  }
-  return
-}
-
-// -----
-
-func.func @visit_arguments(%i: i32) {
-  // expected-error @+1 {{expects 'none' to take}}
-  hopper.visit_blocks from %i to %i start {
-    hopper.end
-  } rest {
-    hopper.end
-  } finish {
-    hopper.end
-  } none() {
-  ^bb0(%x: i32):
-    hopper.end
-  }
-  return
-}
-
-// -----
-
 func.func @work_types(%n: index, %x: i32) {
   // expected-error @+1 {{expects a type of each carried value}}
   hopper.work_loop (%b, %h, %t, %number) in (%n, %n, %n) iter_args(%y = %x) : i32, i32 {

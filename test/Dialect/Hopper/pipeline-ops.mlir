@@ -151,44 +151,6 @@ gpu.module @m {
   }
 }
 
-// CHECK-LABEL: func @parts
-func.func @parts(%first: i32, %end: i32, %count: i32, %zero: f32) {
-  // CHECK: hopper.visit_blocks from %{{.*}} to %{{.*}} start {
-  hopper.visit_blocks from %first to %end start {
-    hopper.end
-  } rest {
-    hopper.end
-  } finish {
-    hopper.end
-  } none() {
-    hopper.end
-  }
-  // CHECK: %{{.*}} = hopper.visit_blocks from %{{.*}} to %{{.*}} of %{{.*}} pass {
-  // CHECK: } start {
-  // CHECK: hopper.end %{{.*}} : i32
-  // CHECK: } rest {
-  // CHECK-NEXT: ^bb0(%{{.*}}: i32):
-  // CHECK: } finish {
-  // CHECK-NEXT: ^bb0(%[[X:.*]]: f32):
-  // CHECK-NEXT: hopper.end %[[X]] : f32
-  // CHECK: } none(%{{.*}}) {
-  // CHECK: } : f32
-  %r = hopper.visit_blocks from %first to %end of %count pass {
-    hopper.end
-  } start {
-    hopper.end %first : i32
-  } rest {
-  ^bb0(%x: i32):
-    hopper.end %zero : f32
-  } finish {
-  ^bb0(%x: f32):
-    hopper.end %x : f32
-  } none(%zero) {
-    hopper.end
-  } : f32
-  return
-}
-
 // CHECK-LABEL: func @schedule
 // CHECK-SAME: order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]>
 func.func @schedule() attributes {s = #hopper.schedule<tile_m = 128, tile_n = 128, stages = 2, registers = 240, head_swizzle = 1,

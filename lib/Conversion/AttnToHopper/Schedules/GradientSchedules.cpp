@@ -151,7 +151,7 @@ mlir::attn::getGradientSchedules(AttentionGradOp gradient) {
         /*longestFirst=*/false, /*zigzag=*/false,
         /*shortFirst=*/false, /*persistent=*/false, /*pingPong=*/false,
         /*qInRegisters=*/false, /*biasInProduct=*/false, /*strided=*/false,
-        /*splitKV=*/false, /*packGQA=*/false, /*overlapTiles=*/false,
+        /*splitKV=*/false, /*packGQA=*/false,
         /*reuseQ=*/false, getOrder(gradient, order),
         names.empty() ? ArrayAttr() : builder.getArrayAttr(names), partitions);
     added.tileCost = tileCost;

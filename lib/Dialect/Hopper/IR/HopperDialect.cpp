@@ -84,7 +84,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
   bool longestFirst = false, zigzag = false, shortFirst = false,
        persistent = false, pingPong = false, inRegisters = false,
        biasInProduct = false, strided = false, splitKV = false, packGQA = false,
-       overlapTiles = false, reuseQ = false;
+       reuseQ = false;
   SmallVector<Attribute> order, exclusive;
   NamedAttrList partitions;
   SMLoc loc = parser.getCurrentLocation();
@@ -124,7 +124,6 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
           {"strided", &strided},
           {"split_kv", &splitKV},
           {"pack_gqa", &packGQA},
-          {"overlap_tiles", &overlapTiles},
           {"reuse_q", &reuseQ}})
       if (name == flag) {
         *value = true;
@@ -176,7 +175,7 @@ Attribute hopper::ScheduleAttr::parse(AsmParser &parser, Type) {
       loc, parser.getContext(), tileM, tileN, stages, registers, headSwizzle,
       headSwizzleKeys, captureStages, minCtasPerSm, inFlight, longestFirst,
       zigzag, shortFirst, persistent, pingPong, inRegisters, biasInProduct,
-      strided, splitKV, packGQA, overlapTiles, reuseQ,
+      strided, splitKV, packGQA, reuseQ,
       order.empty() ? ArrayAttr() : parser.getBuilder().getArrayAttr(order),
       exclusive.empty() ? ArrayAttr()
                         : parser.getBuilder().getArrayAttr(exclusive),
@@ -207,7 +206,6 @@ void hopper::ScheduleAttr::print(AsmPrinter &printer) const {
         {"strided", getStrided()},
         {"split_kv", getSplitKV()},
         {"pack_gqa", getPackGQA()},
-        {"overlap_tiles", getOverlapTiles()},
         {"reuse_q", getReuseQ()}})
     if (isSet)
       printer << ", " << flag;
@@ -248,7 +246,7 @@ LogicalResult hopper::ScheduleAttr::verify(
     int64_t headSwizzleKeys, int64_t captureStages, int64_t minCtasPerSm,
     int64_t inFlight, bool longestFirst, bool zigzag, bool, bool persistent,
     bool, bool qInRegisters, bool, bool strided, bool splitKV, bool packGQA,
-    bool overlapTiles, bool reuseQ, ArrayAttr order, ArrayAttr exclusive,
+    bool reuseQ, ArrayAttr order, ArrayAttr exclusive,
     DictionaryAttr partitions) {
   if ((exclusive || partitions) && !order)
     return emitError() << "expects " << (exclusive ? "exclusive" : "partitions")
@@ -288,9 +286,6 @@ LogicalResult hopper::ScheduleAttr::verify(
   if (packGQA && (captureStages != 0 || strided))
     return emitError() << "expects pack_gqa to be without "
                        << (strided ? "strided" : "capture_stages");
-  if (overlapTiles && (!persistent || partitions))
-    return emitError() << "expects a schedule with overlap_tiles to be "
-                       << (persistent ? "without partitions" : "persistent");
   if (reuseQ && (!persistent || qInRegisters))
     return emitError() << "expects a schedule with reuse_q to be "
                        << (persistent ? "without q_in_registers"

@@ -164,36 +164,6 @@ LogicalResult hopper::StepOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// VisitBlocksOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult VisitBlocksOp::verifyRegions() {
-  if (getPass().empty() != !getCount())
-    return emitOpError("expects a count together with a region for blocks "
-                       "that are passed over");
-  // What each region takes, and what it ends with.
-  auto verify = [&](StringRef name, Region &region, TypeRange takes,
-                    TypeRange gives) -> LogicalResult {
-    if (region.getArgumentTypes() != takes)
-      return emitOpError("expects '") << name << "' to take " << takes;
-    auto end = dyn_cast<EndOp>(region.front().getTerminator());
-    if (!end || end.getValues().getTypes() != gives)
-      return emitOpError("expects '") << name << "' to end with " << gives;
-    return success();
-  };
-  TypeRange none, started = getRest().getArgumentTypes(),
-                  visited = getFinish().getArgumentTypes();
-  if ((getCount() && (!getPass().hasOneBlock() ||
-                      failed(verify("pass", getPass(), none, none)))) ||
-      failed(verify("start", getStart(), none, started)) ||
-      failed(verify("rest", getRest(), started, visited)) ||
-      failed(verify("finish", getFinish(), visited, getResultTypes())) ||
-      failed(verify("none", getNone(), none, none)))
-    return failure();
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // PipelinedForOp
 //===----------------------------------------------------------------------===//
 

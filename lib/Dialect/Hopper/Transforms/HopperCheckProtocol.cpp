@@ -21,11 +21,6 @@
 // if all were of stage 0. So the graph is looked at for each set of replicas
 // that do so.
 //
-// Where work tiles overlap, the loop over them is such a loop, too: what is
-// left to do for the last block of a work tile is of stage 1, and runs behind
-// what starts the first block of the next one, or, in any set of replicas, in
-// front of that.
-//
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
@@ -80,7 +75,6 @@ public:
   void addPassed(PipelinedForOp loop);
   bool hasPingPong(StringRef partition);
   void addWork(WorkLoopOp loop);
-  void addOverlap(WorkLoopOp loop);
   LogicalResult check(Operation *loop);
 
 private:
@@ -313,99 +307,6 @@ void Protocol::addWork(WorkLoopOp loop) {
   }
 }
 
-/// The steps of a work tile in the order of hopper-overlap-tiles, in which a
-/// release waits for the products of both work tiles. Who copies has its own
-/// order: the first block of a work tile, the others, and what is late of the
-/// last one.
-void Protocol::addOverlap(WorkLoopOp loop) {
-  PipelinedForOp inner;
-  SmallVector<hopper::StepOp> head, early, tail, start, finish;
-  auto isOfReleases = [](hopper::StepOp step) {
-    return llvm::all_of(step.getBlock()->without_terminator(),
-                        llvm::IsaPred<NextUseOp, ReleaseOp>);
-  };
-  for (Operation &op : *loop.getBlock()) {
-    if (auto found = dyn_cast<PipelinedForOp>(op))
-      inner = found;
-    else if (auto step = dyn_cast<hopper::StepOp>(op))
-      (!inner                               ? head
-       : tail.empty() && isOfReleases(step) ? early
-                                            : tail)
-          .push_back(step);
-  }
-  if (!inner)
-    return;
-  llvm::SetVector<StringRef> names;
-  DenseSet<StringRef> copying;
-  for (auto place : inner.getSchedule().getAsRange<PlaceAttr>())
-    for (auto step : inner.getBlock()->getOps<hopper::StepOp>()) {
-      if (step.getName() != place.getName())
-        continue;
-      (place.getStage() == 0 ? start : finish).push_back(step);
-      names.insert(step.getPartition());
-      step.walk([&](Operation *op) {
-        if (getKind(op) == EventKind::Put)
-          copying.insert(step.getPartition());
-      });
-    }
-  bool takesTurns = replicas > 1 && !inner.getExclusive().empty();
-  for (StringRef name : names) {
-    Events releases;
-    auto add = [&](Events &events, ArrayRef<hopper::StepOp> steps,
-                   int64_t stage) {
-      for (hopper::StepOp step : steps)
-        if (step.getPartition() == name)
-          step.walk([&](Operation *op) {
-            if (std::optional<EventKind> kind = getKind(op))
-              (*kind == EventKind::Release ? releases : events)
-                  .push_back({*kind, getRing(op), op, stage});
-          });
-    };
-    auto flush = [&](Events &events) {
-      llvm::append_range(events, releases);
-      releases.clear();
-    };
-    auto addInner = [&](Events &events) {
-      for (EventKind kind : {EventKind::Enter, EventKind::Leave})
-        events.push_back({kind, Value(), inner});
-    };
-    Events &events = partitions[name];
-    add(events, head, 0);
-    flush(events);
-    if (copying.contains(name)) {
-      add(events, start, 0);
-      addInner(events);
-      add(events, finish, 0);
-      add(events, tail, 0);
-      continue;
-    }
-    Events &apart = passed[name];
-    apart = events;
-    auto addFinish = [&](Events &events) {
-      if (takesTurns)
-        events.push_back({EventKind::PingPongWait, Value(), inner, 1});
-      add(events, finish, 1);
-      if (takesTurns)
-        events.push_back({EventKind::PingPongArrive, Value(), inner, 1});
-    };
-    add(events, start, 0);
-    addFinish(events);
-    flush(events);
-    add(events, tail, 1);
-    flush(events);
-    addFinish(apart);
-    add(apart, tail, 1);
-    flush(apart);
-    add(apart, start, 0);
-    for (Events *each : {&events, &apart}) {
-      flush(*each);
-      addInner(*each);
-      add(*each, early, 0);
-      flush(*each);
-    }
-  }
-}
-
 void Protocol::addSequence(const Events &events, unsigned replica) {
   unsigned first = nodes.size();
   for (const Event &event : events) {
@@ -564,13 +465,12 @@ struct HopperCheckProtocol
         kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
     int64_t replicas = schedule ? schedule.getNumConsumers() : 1;
     int64_t inFlight = schedule ? schedule.getInFlight() : 0;
-    bool overlapTiles = schedule && schedule.getOverlapTiles();
     WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
       Protocol protocol(replicas, inFlight);
       if (auto loop = dyn_cast<PipelinedForOp>(op))
         protocol.addLoop(loop);
       else if (auto work = dyn_cast<WorkLoopOp>(op))
-        overlapTiles ? protocol.addOverlap(work) : protocol.addWork(work);
+        protocol.addWork(work);
       else
         return WalkResult::advance();
       return failed(protocol.check(op)) ? WalkResult::interrupt()

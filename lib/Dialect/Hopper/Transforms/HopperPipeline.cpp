@@ -3,7 +3,6 @@
 #include "CarryPlaces.h"
 #include "PingPongSteps.h"
 #include "SkewLoop.h"
-#include "VisitBlocks.h"
 #include "attn/Dialect/Hopper/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/IR/IRMapping.h"
@@ -30,13 +29,10 @@ struct VisitedBlocks {
 
 class Pipeliner {
 public:
-  /// With `overlapTiles`, a loop of warpgroups stays in parts.
-  Pipeliner(IRRewriter &rewriter, PipelinedForOp loop, Value pingPong,
-            bool overlapTiles)
+  Pipeliner(IRRewriter &rewriter, PipelinedForOp loop, Value pingPong)
       : rewriter(rewriter), loop(loop), loc(loop.getLoc()),
         pingPong(loop.getExclusive().empty() ? Value() : pingPong),
-        isSkewed(!loop.isWhile() && canSkew(loop)), places(rewriter, loop),
-        staysInParts(overlapTiles && getPartition(loop).hasWarpgroups()) {}
+        isSkewed(!loop.isWhile() && canSkew(loop)), places(rewriter, loop) {}
 
   LogicalResult run();
 
@@ -44,12 +40,11 @@ private:
   LogicalResult runWhile();
   LogicalResult checkTiles();
   LogicalResult checkPredicates();
-  LogicalResult checkParts();
   VisitedBlocks emitRange();
   void sinkScalars();
   SmallVector<hopper::StepOp> getReleases(ArrayRef<Operation *> epilogue);
-  Operation *releaseEarly(scf::IfOp branch, scf::ForOp main);
-  scf::ForOp emitPassed(Value from, Value to);
+  void releaseEarly(scf::IfOp branch, scf::ForOp main);
+  void emitPassed(Value from, Value to);
   FailureOr<scf::ForOp> pipeline(scf::ForOp result);
   Operation *predicate(Operation *op, Value exists);
   void selectByBranch(Block *block);
@@ -75,8 +70,6 @@ private:
   /// Whether late steps have no prologue.
   bool isSkewed;
   CarriedPlaces places;
-  /// Whether parts of the loop will run beside those of another work tile.
-  bool staysInParts;
 };
 } // namespace
 
@@ -119,17 +112,6 @@ LogicalResult Pipeliner::checkPredicates() {
       return step.emitOpError("expects a tile that one step alone uses, in a "
                               "loop of more than two stages");
   return success();
-}
-
-/// Beside what is left to do for the last block of a work tile runs the start
-/// of the first one of the next.
-LogicalResult Pipeliner::checkParts() {
-  if (!staysInParts || (isa<WorkLoopOp>(loop->getParentOp()) &&
-                        !loop.isWhile() && !isSkewed && getLastStage() == 1))
-    return success();
-  return loop.emitOpError("expects a loop over a range of blocks with steps of "
-                          "stages 0 and 1 for a schedule with overlap_tiles; "
-                          "leave it out");
 }
 
 VisitedBlocks Pipeliner::emitRange() {
@@ -190,7 +172,7 @@ void Pipeliner::sinkScalars() {
 /// Blocks that come by channels and are for other replicas are waited for, and
 /// given back unread, in the order of the steps: of one block, those of a later
 /// stage come later.
-scf::ForOp Pipeliner::emitPassed(Value from, Value to) {
+void Pipeliner::emitPassed(Value from, Value to) {
   OpBuilder::InsertionGuard guard(rewriter);
   auto passed = scf::ForOp::create(rewriter, loc, from, to, i32(1));
   rewriter.setInsertionPointToStart(passed.getBody());
@@ -211,7 +193,6 @@ scf::ForOp Pipeliner::emitPassed(Value from, Value to) {
       for (auto step : loop.getBlock()->getOps<hopper::StepOp>())
         if (place.getStage() == stage && step.getName() == place.getName())
           step.walk(pass);
-  return passed;
 }
 
 /// What is after the loop, and gives back tiles that `epilogue` does not use.
@@ -244,19 +225,16 @@ Pipeliner::getReleases(ArrayRef<Operation *> epilogue) {
 }
 
 /// What the loop alone reads is given back before the epilogue, so that it can
-/// come for the next work tile. Returns the last operation in front of the
-/// epilogue.
-Operation *Pipeliner::releaseEarly(scf::IfOp branch, scf::ForOp main) {
+/// come for the next work tile.
+void Pipeliner::releaseEarly(scf::IfOp branch, scf::ForOp main) {
   SmallVector<Operation *> epilogue;
   for (Operation *op = main->getNextNode(); op; op = op->getNextNode())
     epilogue.push_back(op);
-  Operation *last = main;
   for (hopper::StepOp step : getReleases(epilogue)) {
     rewriter.setInsertionPoint(epilogue.front());
-    last = rewriter.clone(*step);
+    rewriter.clone(*step);
     rewriter.moveOpBefore(step, branch.elseBlock()->getTerminator());
   }
-  return last;
 }
 
 int64_t Pipeliner::getLastStage() {
@@ -469,7 +447,7 @@ LogicalResult Pipeliner::runWhile() {
 }
 
 LogicalResult Pipeliner::run() {
-  if (failed(checkTiles()) || failed(checkPredicates()) || failed(checkParts()))
+  if (failed(checkTiles()) || failed(checkPredicates()))
     return failure();
   sinkScalars();
   if (!loop.isWhile() && failed(places.match()))
@@ -479,15 +457,14 @@ LogicalResult Pipeliner::run() {
   rewriter.setInsertionPoint(loop);
   VisitedBlocks range = emitRange();
   bool isPart = loop.getOuterLower() != nullptr;
-  scf::ForOp before, after;
   if (isPart)
-    before = emitPassed(i32(0), range.first);
+    emitPassed(i32(0), range.first);
   Value hasBlocks = arith::CmpIOp::create(
       rewriter, loc, arith::CmpIPredicate::slt, range.first, range.end);
   auto branch = scf::IfOp::create(rewriter, loc, loop.getResultTypes(),
                                   hasBlocks, /*withElseRegion=*/true);
   if (isPart)
-    after = emitPassed(range.end, range.count);
+    emitPassed(range.end, range.count);
   if (branch.getNumResults() != 0) {
     rewriter.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(rewriter, loc, loop.getInits());
@@ -524,18 +501,8 @@ LogicalResult Pipeliner::run() {
   FailureOr<scf::ForOp> pipelined = pipelineBody(result);
   if (failed(pipelined))
     return failure();
-  Operation *last = releaseEarly(branch, *pipelined);
+  releaseEarly(branch, *pipelined);
   selectByBranch(branch.thenBlock());
-  if (staysInParts) {
-    loop->replaceAllUsesWith(branch.getResults());
-    VisitBlocksOp visit =
-        createVisitBlocks(rewriter, {branch, range.first, range.end, *pipelined,
-                                     last, before, after});
-    for (Region &region : visit->getRegions())
-      for (Block &block : region)
-        finish(block);
-    return success();
-  }
   finish(*branch.thenBlock());
   loop->replaceAllUsesWith(branch.getResults());
   return success();
@@ -552,11 +519,8 @@ struct HopperPipeline
     Value pingPong;
     for (auto op : kernel.getBody().front().getOps<CreatePingPongOp>())
       pingPong = op;
-    auto schedule =
-        kernel->getAttrOfType<hopper::ScheduleAttr>(hopper::kScheduleAttrName);
-    bool overlapTiles = schedule && schedule.getOverlapTiles();
     for (PipelinedForOp loop : loops) {
-      if (failed(Pipeliner(rewriter, loop, pingPong, overlapTiles).run()))
+      if (failed(Pipeliner(rewriter, loop, pingPong).run()))
         return signalPassFailure();
       rewriter.eraseOp(loop);
     }

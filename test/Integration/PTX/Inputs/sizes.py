@@ -52,8 +52,7 @@ _SCHEDULES = [
     "order = [load_k, qk, load_v(1), pv(1), softmax]",
     "tile_m = 128, tile_n = 64, stages = 2, registers = 240, zigzag, head_swizzle = 2, "
     "order = [load_k, qk, load_v(1), pv(1), softmax], exclusive = [qk, pv]",
-    "tile_m = 128, tile_n = 64, stages = 1, registers = 240, persistent, "
-    "overlap_tiles",
+    "tile_m = 128, tile_n = 64, stages = 1, registers = 240, persistent",
 ]
 TESTS = [
     # No work tile, and no key.

@@ -69,8 +69,6 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
     * `short_first`: where `tile_m` does not divide the number of queries, the first tile has fewer of them, in multiples of 64, and not the last one, which
       has the most keys under a causal mask. Not for masks that choose tiles by data.
     * `persistent`: a CTA computes one tile after another.
-    * `overlap_tiles`: the first product of a work tile is started before the last one of the work tile before, and the softmax of the one
-      runs beside the other. For `persistent` schedules without `partitions`, and kernels whose loops over blocks have a range and steps of stages 0 and 1.
     * `ping_pong`: warpgroups take turns in issuing matrix products; short for `exclusive`, from the first product to the last.
     * `q_in_registers`: queries are held in registers, not read from shared memory.
     * `bias_in_product`: a bias of the scores that is affine in the key, such as a slope times the distance, is part of the product of queries and
@@ -106,7 +104,7 @@ def Hopper_ScheduleAttr : AttrDef<Hopper_Dialect, "Schedule", [
       "int64_t":$captureStages, "int64_t":$minCtasPerSm, "int64_t":$inFlight, "bool":$longestFirst,
       "bool":$zigzag, "bool":$shortFirst, "bool":$persistent, "bool":$pingPong, "bool":$qInRegisters,
       "bool":$biasInProduct, "bool":$strided,
-      "bool":$splitKV, "bool":$packGQA, "bool":$overlapTiles, "bool":$reuseQ, "::mlir::ArrayAttr":$order,
+      "bool":$splitKV, "bool":$packGQA, "bool":$reuseQ, "::mlir::ArrayAttr":$order,
       "::mlir::ArrayAttr":$exclusive, "::mlir::DictionaryAttr":$partitions);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -110,7 +110,7 @@ def Hopper_SplitOfRangeOp : Hopper_Op<"split_of_range", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def Hopper_EndOp : Hopper_Op<"end", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["WorkLoopOp", "PipelinedForOp", "StepOp", "MaskOp", "VisitBlocksOp"]>]> {
+    ParentOneOf<["WorkLoopOp", "PipelinedForOp", "StepOp", "MaskOp"]>]> {
   let summary = "end a region of a kernel's program";
   let description = "Ends a region and gives the values that its operation returns or carries.";
   let arguments = (ins Variadic<AnyType>:$values);
@@ -208,50 +208,6 @@ def Hopper_PipelinedForOp : Hopper_Op<"pipelined_for", [
     /// The place of a step, by position in the schedule, and its stage.
     std::pair<int64_t, int64_t> getPlace(StringRef step);
   }];
-}
-
-def Hopper_VisitBlocksOp : Hopper_Op<"visit_blocks", [AttrSizedOperandSegments,
-    RangedTypesMatchWith<"inits have the types of the results", "results", "inits", "$_self">,
-    RecursiveMemoryEffects]> {
-  let summary = "the loop over the blocks of a work tile, in parts";
-  let description = [{
-    What `hopper-pipeline` makes of a loop whose parts run beside those of another work tile (`hopper-overlap-tiles`). Of `count` blocks that come by channels
-    a replica computes with those from number `first` up to `end`, and gives the others back. In this order:
-
-    * `pass`, for each block before `first`;
-    * if `first < end`: `start`, which has the first block up to its softmax, `rest`, which has the loop over the other ones, and `finish`, which has what is left to do for the last
-      one; otherwise `none`;
-    * `pass`, for each block from `end` on.
-
-    `start` ends with the arguments of `rest`, that with those of `finish`, that with the results, which are `inits` if there are no blocks. Without a
-    `count`, there are `end` blocks, and `first` is 0.
-
-    ```mlir
-    %o = hopper.visit_blocks from %first to %end of %count pass { ... } start {
-      ...
-      hopper.end %p, %shift : vector<128x64xbf16>, vector<1x64xf32>
-    } rest {
-    ^bb0(%p: vector<128x64xbf16>, %shift: vector<1x64xf32>):
-      ...
-      hopper.end %next, %acc : vector<128x64xbf16>, vector<128x64xf32>
-    } finish {
-    ^bb0(%p: vector<128x64xbf16>, %acc: vector<128x64xf32>):
-      ...
-      hopper.end %sum : vector<128x64xf32>
-    } none (%zeros) { ... } : vector<128x64xf32>
-    ```
-
-    Errors: a `count` without `pass`, or `pass` without a `count`; regions that do not end with what the next one, or the operation, expects.
-  }];
-  let arguments = (ins I32:$first, I32:$end, Optional<I32>:$count, Variadic<AnyType>:$inits);
-  let results = (outs Variadic<AnyType>:$results);
-  let regions = (region AnyRegion:$pass, SizedRegion<1>:$start, SizedRegion<1>:$rest,
-      SizedRegion<1>:$finish, SizedRegion<1>:$none);
-  let assemblyFormat = [{
-    `from` $first `to` $end (`of` $count^ `pass` $pass)? `start` $start `rest` $rest `finish` $finish
-    `none` `(` $inits `)` $none attr-dict (`:` type($results)^)?
-  }];
-  let hasRegionVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

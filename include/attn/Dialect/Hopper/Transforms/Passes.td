@@ -205,59 +205,12 @@ def HopperPipelinePass : Pass<"hopper-pipeline", "::mlir::gpu::GPUFuncOp"> {
 
     A loop with `while` becomes `scf.while`: it is pipelined as a loop over all numbers, which then goes on while the code of a block is not negative.
 
-    With `overlap_tiles` in the schedule, prologue, loop and epilogue of a partition that computes become the parts of `hopper.visit_blocks`.
-
     A loop over the blocks of several heads delinearizes its position (`affine.delinearize_index`). The loop carries these indices then, and counts them down from block to block with a comparison each, so that no thread divides in it:
     a late step has those of the block before.
 
-    Errors: stages other than 0 and 1, where a loop is told its blocks; with `overlap_tiles`, a loop that is, or one without steps of stage 1; an innermost extent of the position that is not known to be a multiple of the loop's step.
+    Errors: stages other than 0 and 1, where a loop is told its blocks; an innermost extent of the position that is not known to be a multiple of the loop's step.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
-    "::mlir::attn::hopper::HopperDialect"];
-}
-
-def HopperOverlapTilesPass : Pass<"hopper-overlap-tiles", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "run the start of a work tile beside the end of the one before";
-  let description = [{
-    With `overlap_tiles` in the schedule, a partition that computes goes through its work tiles in two stages: an iteration of `hopper.work_loop` finishes the work tile
-    before its own. The first product of the one is started in front of the last product of the other, and its softmax runs beside that and in front of the stores. What `hopper.visit_blocks` has in
-    parts is put into this order, and is gone.
-
-    ptxas follows products in straight code only, and gives a result that comes from several branches registers of its own. So both are in one branch, up to the stores, for work tiles that each have
-    blocks, none of which are passed over in between; otherwise, in another branch, the work tile before is finished first. Carried are the numbers of the work tile before and what its end reads of its blocks, and behind the loop stands the end of the last
-    one. Scalars are computed again from the numbers.
-
-    Precondition: `hopper-decompose-softmax`. The producer's order stays what it is: `hopper-check-protocol` looks at both.
-
-    Before:
-
-    ```mlir
-    hopper.work_loop (%b, %h, %t, %n) in (...) counter %c : memref<2xi32> {
-      (head: the range of blocks, the queries)
-      %acc = hopper.visit_blocks from %first to %end start { ... } rest { ... } finish { ... } none (%zeros) { ... }
-      (tail: store %acc)
-    }
-    ```
-
-    After:
-
-    ```mlir
-    %last:5 = hopper.work_loop (%b, %h, %t, %n) in (...) counter %c : memref<2xi32> iter_args(%exists = %false, %pb = ..., %p = ...) : ... {
-      (head)
-      %s = scf.if %both {
-        (products of start, products of finish, what is left of start, then of finish, tail)
-      } else {
-        (finish, pass and tail, if there is a work tile before; pass; start)
-      }
-      %p1 = scf.if %hasBlocks { (rest) } else { (none) }
-      hopper.end %true, %b1, ..., %p1
-    }
-    scf.if %last#0 { (finish, pass and tail) }
-    ```
-
-    Errors: two `hopper.visit_blocks` in a work tile, or one outside of its loop; a tail that reads a tile of its own work tile.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
     "::mlir::attn::hopper::HopperDialect"];
 }
 
