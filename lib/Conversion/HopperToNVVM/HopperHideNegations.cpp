@@ -46,7 +46,7 @@ struct AttnHopperHideNegations
       StringRef text =
           isWide ? "{ .reg .b32 n; not.b32 n, $1; add.s32 $0, n, 1; }"
                  : "{ .reg .b16 n; not.b16 n, $1; add.s16 $0, n, 1; }";
-      ImplicitLocOpBuilder b(op->getLoc(), op);
+      attn::ScalarBuilder b(op->getLoc(), op);
       for (OpOperand &operand : op->getOpOperands())
         if (Value negated = getNegated(operand.get()))
           operand.set(attn::emitPureAsm(b, text, isWide ? "=r,r" : "=h,h",

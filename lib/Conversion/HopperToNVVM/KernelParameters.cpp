@@ -153,7 +153,7 @@ LogicalResult Parameters::add(BlockArgument argument) {
 }
 
 /// An argument, of the parameters that stand for it.
-static Value castArgument(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
+static Value castArgument(ScalarBuilder &b, gpu::GPUFuncOp kernel,
                           BlockArgument argument, ValueRange parameters) {
   Type type = argument.getType();
   if (!isa<IndexType>(type))
@@ -181,7 +181,7 @@ FailureOr<LLVM::LLVMFuncOp> mlir::attn::createFunction(gpu::GPUFuncOp kernel) {
   }
   starts.push_back(parameters.types.size());
 
-  ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
+  ScalarBuilder b(kernel.getLoc(), kernel);
   auto function = LLVM::LLVMFuncOp::create(
       b, kernel.getName(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),

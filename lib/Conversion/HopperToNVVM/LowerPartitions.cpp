@@ -30,9 +30,8 @@ static void writeIotaTiles(ThreadBuilder &b) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value segment = loop.getInductionVar();
-    Value row = arith::UIToFPOp::create(
-        b, b.getF32Type(),
-        arith::DivUIOp::create(b, segment, b.i32(numSegments)));
+    Value row = arith::UIToFPOp::create(b, b.getF32Type(),
+                                        b.divU(segment, numSegments));
     Value pair = b.packPair(row, row, type.getElementType());
     auto vector = VectorType::get({kSegmentBytes / 4}, b.getI32Type());
     Value all = LLVM::UndefOp::create(b, vector);
@@ -42,7 +41,7 @@ static void writeIotaTiles(ThreadBuilder &b) {
         getSharedPointer(
             b, getTile(getStageTile(
                    b, b.kernel.shared.get(iotaTile.getResult()), {}))),
-        arith::MulIOp::create(b, segment, b.i32(kSegmentBytes)));
+        b.mul(segment, kSegmentBytes));
     LLVM::StoreOp::create(b, all, address, kSegmentBytes);
     // Products read by another way than threads write.
     b.setInsertionPointAfter(loop);
@@ -52,8 +51,7 @@ static void writeIotaTiles(ThreadBuilder &b) {
 
 /// One thread initialises the barriers of channels, work queues and turns.
 static void initBarriers(ThreadBuilder &b) {
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.id, b.i32(0));
+  Value isFirst = b.eq(b.thread.id, 0);
   b.ifThen(isFirst, [&] {
     for (Operation &op : *b.kernel.specialize->getBlock()) {
       if (!isa<hopper::CreateChannelOp, hopper::CreateWorkQueueOp,
@@ -84,8 +82,7 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
   ThreadBuilder b(builder, kernel.function.getLoc(), kernel, thread);
   thread.id = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   if (!kernel.specialize) {
-    thread.lane =
-        arith::AndIOp::create(b, thread.id, b.i32(hopper::kWarpThreads - 1));
+    thread.lane = b.andI(thread.id, hopper::kWarpThreads - 1);
     waitForKernelBefore(b, b.getLoc(), /*isShort=*/true);
     return;
   }
@@ -97,7 +94,7 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
   hopper::PartitionLayout layout(kernel.specialize);
   if (layout.getNumGroups() > 1)
     // Uniform in a warp, which a compiler does not see in a shifted thread id.
-    thread.group = b.broadcast(arith::ShRUIOp::create(b, thread.id, b.i32(7)));
+    thread.group = b.broadcast(b.shrU(thread.id, 7));
   else
     thread.group = b.i32(0);
 }
@@ -109,21 +106,14 @@ void mlir::attn::emitKernelStart(Kernel &kernel) {
 /// The values of threads of whole warpgroups.
 static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
   Thread &thread = b.thread;
-  thread.warp =
-      arith::AndIOp::create(b, arith::ShRUIOp::create(b, thread.id, b.i32(5)),
-                            b.i32(hopper::kWarpgroupWarps - 1));
-  thread.quad = arith::AndIOp::create(b, thread.lane, b.i32(3));
-  thread.row =
-      arith::AddIOp::create(b, arith::MulIOp::create(b, thread.warp, b.i32(16)),
-                            arith::ShRUIOp::create(b, thread.lane, b.i32(2)));
-  thread.isLane0 =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.lane, b.i32(0));
+  thread.warp = b.andI(b.shrU(thread.id, 5), hopper::kWarpgroupWarps - 1);
+  thread.quad = b.andI(thread.lane, 3);
+  thread.row = b.add(b.mul(thread.warp, 16), b.shrU(thread.lane, 2));
+  thread.isLane0 = b.eq(thread.lane, 0);
   thread.inGroup = thread.id;
   if (thread.firstGroup != 0 || thread.partition.getReplicas() > 1)
-    thread.inGroup = arith::AndIOp::create(
-        b, thread.id, b.i32(hopper::kWarpgroupThreads - 1));
-  thread.isGroupLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                               thread.inGroup, b.i32(0));
+    thread.inGroup = b.andI(thread.id, hopper::kWarpgroupThreads - 1);
+  thread.isGroupLeader = b.eq(thread.inGroup, 0);
   thread.sharedInt =
       LLVM::PtrToIntOp::create(b, b.getI32Type(), thread.sharedBase);
   thread.start = b.i32(0).getDefiningOp();
@@ -134,9 +124,7 @@ static void emitWarpgroupStart(ThreadBuilder &b, Block &body) {
     });
     if (!isHere)
       continue;
-    Value isLast =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread.warpgroup,
-                              b.i32(thread.partition.getReplicas() - 1));
+    Value isLast = b.eq(thread.warpgroup, thread.partition.getReplicas() - 1);
     b.ifThen(isLast, [&, pingPong = pingPong] {
       emitPingPongArrive(b, pingPong, thread.warpgroup);
     });
@@ -183,8 +171,7 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
     thread.firstGroup = layout.getFirstGroup(number);
     ThreadBuilder b(builder, kernel.specialize.getLoc(), kernel, thread);
     int64_t firstThread = layout.firstWarps[number] * hopper::kWarpThreads;
-    thread.isLeader = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            thread.id, b.i32(firstThread));
+    thread.isLeader = b.eq(thread.id, firstThread);
     // The number of the only one needs no register. Where one partition
     // computes it stays a value: as a constant, ptxas 13.0 spills for three
     // CTAs of an SM.
@@ -194,10 +181,8 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
                    kernel.specialize.getBodies().size() > loadAndCompute);
     thread.warpgroup = isOnly ? b.i32(0) : thread.group;
     if (!isOnly && thread.firstGroup != 0)
-      thread.warpgroup =
-          arith::SubIOp::create(b, thread.group, b.i32(thread.firstGroup));
-    thread.lane =
-        arith::AndIOp::create(b, thread.id, b.i32(hopper::kWarpThreads - 1));
+      thread.warpgroup = b.sub(thread.group, thread.firstGroup);
+    thread.lane = b.andI(thread.id, hopper::kWarpThreads - 1);
     if (thread.partition.hasWarpgroups()) {
       emitWarpgroupStart(b, body);
       b.setInsertionPoint(body.getTerminator());
@@ -205,13 +190,11 @@ void mlir::attn::emitPartitionStarts(Kernel &kernel) {
       emitStoresEnd(b, body);
       continue;
     }
-    thread.isLane0 = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                           thread.lane, b.i32(0));
+    thread.isLane0 = b.eq(thread.lane, 0);
     if (!isOnly) {
-      Value inPartition = arith::ShRUIOp::create(
-          b, b.addOffset(thread.id, -firstThread), b.i32(5));
-      thread.warpgroup = arith::DivUIOp::create(
-          b, inPartition, b.i32(thread.partition.getWarpsOfReplica()));
+      Value inPartition = b.shrU(b.addOffset(thread.id, -firstThread), 5);
+      thread.warpgroup =
+          b.divU(inPartition, thread.partition.getWarpsOfReplica());
     }
     b.setInsertionPoint(body.getTerminator());
     emitCopiesEnd(b, body);
@@ -255,12 +238,10 @@ static void emitWarpgroups(ThreadBuilder &b,
   if (only.hasWarpgroups())
     return moveBody(b, first);
   auto equals = [&](Value value, int64_t number) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value,
-                                 b.i32(number));
+    return b.eq(value, number);
   };
   auto isBelow = [&](Value value, int64_t number) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value,
-                                 b.i32(number));
+    return b.ult(value, number);
   };
   int64_t from = layout.firstWarps[first] * hopper::kWarpThreads;
   if (end == first + 1 && only.getReplicas() == 1)
@@ -272,8 +253,8 @@ static void emitWarpgroups(ThreadBuilder &b,
   // Each warp branches to one program and ends with it: ptxas keeps what is
   // uniform in uniform registers only where no thread of the warp goes on to
   // another one.
-  Value warp = b.broadcast(arith::ShRUIOp::create(b, id, b.i32(5)));
-  Value lane = arith::AndIOp::create(b, id, b.i32(hopper::kWarpThreads - 1));
+  Value warp = b.broadcast(b.shrU(id, 5));
+  Value lane = b.andI(id, hopper::kWarpThreads - 1);
   for (unsigned number = first; number < end; ++number) {
     hopper::PartitionAttr one = specialize.getPartition(number);
     Value isHere =
@@ -307,11 +288,8 @@ void mlir::attn::emitPartitionBranches(Kernel &kernel) {
       break;
     }
     int64_t from = layout.getFirstGroup(first), to = layout.getFirstGroup(end);
-    Value isHere = to == from + 1
-                       ? arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                               kernel.all.group, b.i32(from))
-                       : arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                               kernel.all.group, b.i32(to));
+    Value isHere = to == from + 1 ? b.eq(kernel.all.group, from)
+                                  : b.ult(kernel.all.group, to);
     auto branch = scf::IfOp::create(b, isHere, /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
     emitWarpgroups(b, layout, first, end);

@@ -12,18 +12,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static Value createF32(ImplicitLocOpBuilder &b, double value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-}
-
-static Value createIntrinsic(ImplicitLocOpBuilder &b, StringRef name,
-                             Value operand, Type type) {
+static Value createIntrinsic(ScalarBuilder &b, StringRef name, Value operand,
+                             Type type) {
   return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name),
                                        ValueRange{operand})
       .getResult(0);
 }
 
-Value mlir::attn::emitPureAsm(ImplicitLocOpBuilder &b, StringRef text,
+Value mlir::attn::emitPureAsm(ScalarBuilder &b, StringRef text,
                               StringRef constraints, ValueRange operands,
                               Type type) {
   return LLVM::InlineAsmOp::create(
@@ -36,52 +32,48 @@ Value mlir::attn::emitPureAsm(ImplicitLocOpBuilder &b, StringRef text,
       .getResult(0);
 }
 
-static Value emitTanh(ImplicitLocOpBuilder &b, Value x, bool isAccurate) {
-  auto f32 = [&](double value) { return createF32(b, value); };
+static Value emitTanh(ScalarBuilder &b, Value x, bool isAccurate) {
   auto intrinsic = [&](StringRef name, Value operand, Type type) {
     return createIntrinsic(b, name, operand, type);
   };
   if (!isAccurate)
     return emitPureAsm(b, "tanh.approx.f32 $0, $1;", "=f,f", x, b.getF32Type());
   // 1 - 2 / (1 + e^2x), and x for small x, where that loses digits.
-  Value exponent = arith::MulFOp::create(b, x, f32(2 * llvm::numbers::log2e));
+  Value exponent = b.mul(x, b.f32(2 * llvm::numbers::log2e));
   Value power =
       intrinsic("llvm.nvvm.ex2.approx.ftz.f32", exponent, b.getF32Type());
   Value inverse = intrinsic("llvm.nvvm.rcp.approx.ftz.f",
-                            arith::AddFOp::create(b, power, f32(1)).getResult(),
-                            b.getF32Type());
-  Value large = arith::SubFOp::create(
-      b, f32(1), arith::MulFOp::create(b, f32(2), inverse));
+                            b.add(power, b.f32(1)), b.getF32Type());
+  Value large = b.sub(b.f32(1), b.mul(b.f32(2), inverse));
   // x - x^3/3 + 2x^5/15 - 17x^7/315.
-  Value square = arith::MulFOp::create(b, x, x);
+  Value square = b.mul(x, x);
   auto fma = [&](Value p, Value q, Value r) -> Value {
     return LLVM::FMAOp::create(b, p.getType(), p, q, r);
   };
-  Value series = fma(square, f32(-17.0 / 315), f32(2.0 / 15));
-  series = fma(square, series, f32(-1.0 / 3));
-  Value small = fma(arith::MulFOp::create(b, square, x), series, x);
-  Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT,
-                                        math::AbsFOp::create(b, x), f32(0.25));
-  return arith::SelectOp::create(b, isSmall, small, large);
+  Value series = fma(square, b.f32(-17.0 / 315), b.f32(2.0 / 15));
+  series = fma(square, series, b.f32(-1.0 / 3));
+  Value small = fma(b.mul(square, x), series, x);
+  Value isSmall =
+      b.cmp(arith::CmpFPredicate::OLT, math::AbsFOp::create(b, x), b.f32(0.25));
+  return b.select(isSmall, small, large);
 }
 
 /// The larger one of x and -x, not abs: ptxas 13.0 takes -|x| < c as decided,
 /// whatever x is.
-static Value emitAbsolute(ImplicitLocOpBuilder &b, Value x, Type type) {
+static Value emitAbsolute(ScalarBuilder &b, Value x, Type type) {
   // LLVM would make abs of arithmetic in 64 bits; attn-hopper-hide-negations
   // is in front of it in 32.
   if (type.isInteger(64))
     return emitPureAsm(b, "{ .reg .b64 n; neg.s64 n, $1; max.s64 $0, $1, n; }",
                        "=l,l", x, type);
-  Value zero = arith::ConstantIntOp::create(b, type, 0);
-  return arith::MaxSIOp::create(b, x, arith::SubIOp::create(b, zero, x));
+  Value zero = b.number(type, 0);
+  return b.maxS(x, b.sub(zero, x));
 }
 
-Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
+Value mlir::attn::emitScalarOp(ScalarBuilder &b, Operation &op,
                                ValueRange operands, Type type,
                                bool accurateTanh) {
   Type f32Type = b.getF32Type();
-  auto f32 = [&](double value) { return createF32(b, value); };
   auto hardware = [&](StringRef name, Value x) {
     return createIntrinsic(b, name, x, f32Type);
   };
@@ -91,16 +83,13 @@ Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
     if (isa<math::Exp2Op>(op))
       return hardware("llvm.nvvm.ex2.approx.ftz.f32", operands[0]);
     if (isa<math::ExpOp>(op))
-      return hardware(
-          "llvm.nvvm.ex2.approx.ftz.f32",
-          arith::MulFOp::create(b, operands[0], f32(llvm::numbers::log2e))
-              .getResult());
+      return hardware("llvm.nvvm.ex2.approx.ftz.f32",
+                      b.mul(operands[0], b.f32(llvm::numbers::log2e)));
     if (isa<math::Log2Op>(op))
       return hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]);
     if (isa<math::LogOp>(op))
-      return arith::MulFOp::create(
-          b, hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]),
-          f32(llvm::numbers::ln2));
+      return b.mul(hardware("llvm.nvvm.lg2.approx.ftz.f", operands[0]),
+                   b.f32(llvm::numbers::ln2));
     if (isa<math::TanhOp>(op))
       return emitTanh(b, operands[0], accurateTanh);
     if (isa<math::RsqrtOp>(op))
@@ -111,8 +100,8 @@ Value mlir::attn::emitScalarOp(ImplicitLocOpBuilder &b, Operation &op,
       return LLVM::FMAOp::create(b, f32Type, operands[0], operands[1],
                                  operands[2]);
     if (isa<arith::DivFOp>(op))
-      return arith::MulFOp::create(
-          b, operands[0], hardware("llvm.nvvm.rcp.approx.ftz.f", operands[1]));
+      return b.mul(operands[0],
+                   hardware("llvm.nvvm.rcp.approx.ftz.f", operands[1]));
   }
   OperationState state(b.getLoc(), op.getName(), operands, type);
   if (op.getPropertiesStorage())

@@ -3,17 +3,17 @@
 #ifndef ATTN_LIB_CONVERSION_HOPPERTONVVM_SCALARMATH_H
 #define ATTN_LIB_CONVERSION_HOPPERTONVVM_SCALARMATH_H
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "attn/Dialect/ScalarBuilder.h"
 
 namespace mlir::attn {
 
 /// The result of instructions in PTX that do nothing but compute it.
-Value emitPureAsm(ImplicitLocOpBuilder &b, StringRef text,
-                  StringRef constraints, ValueRange operands, Type type);
+Value emitPureAsm(ScalarBuilder &b, StringRef text, StringRef constraints,
+                  ValueRange operands, Type type);
 
 /// One element of an elementwise operation, of `type`: functions on f32 are
 /// the approximations that the hardware has.
-Value emitScalarOp(ImplicitLocOpBuilder &b, Operation &op, ValueRange operands,
+Value emitScalarOp(ScalarBuilder &b, Operation &op, ValueRange operands,
                    Type type, bool accurateTanh);
 
 /// Whether emitScalarOp makes something else of an operation on scalars.

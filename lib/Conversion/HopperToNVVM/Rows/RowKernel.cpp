@@ -75,13 +75,13 @@ Value RowKernel::getStride(unsigned argument, unsigned dim) {
 Value RowKernel::getExtent(unsigned argument, unsigned dim) {
   auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
   if (!type.isDynamicDim(dim))
-    return i64(type.getDimSize(dim));
+    return b.i64(type.getDimSize(dim));
   return getParam("long_extent", argument, b.getI64Type(), dim);
 }
 
 Value RowKernel::toI64(OpFoldResult value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
-    return i64(*constant);
+    return b.i64(*constant);
   return toI64(mapping.lookup(cast<Value>(value)));
 }
 
@@ -97,8 +97,8 @@ Value RowKernel::getAddress(unsigned argument, ArrayRef<Value> position) {
     Value term = index;
     // The innermost stride is 1.
     if (static_cast<int64_t>(dim) + 1 != type.getRank())
-      term = arith::MulIOp::create(b, index, getStride(argument, dim));
-    sum = sum ? arith::AddIOp::create(b, sum, term).getResult() : term;
+      term = b.mul(index, getStride(argument, dim));
+    sum = sum ? b.add(sum, term) : term;
   }
   if (!sum)
     return getPointer(argument);
@@ -106,8 +106,7 @@ Value RowKernel::getAddress(unsigned argument, ArrayRef<Value> position) {
   int64_t bytes = element.isIndex()
                       ? 8
                       : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-  return offsetPointer(getPointer(argument),
-                       arith::MulIOp::create(b, sum, i64(bytes)));
+  return offsetPointer(getPointer(argument), b.mul(sum, bytes));
 }
 
 /// Reads an element where a condition holds, and 0 elsewhere.
@@ -133,7 +132,7 @@ Value RowKernel::emitLoad(Value address, Value condition, Type element) {
 
 Value RowKernel::shuffle(Value value, Value lane, bool isXor) {
   return NVVM::ShflOp::create(
-      b, value.getType(), i32(-1), value, lane, i32(kWarp - 1),
+      b, value.getType(), b.i32(-1), value, lane, b.i32(kWarp - 1),
       isXor ? NVVM::ShflKind::bfly : NVVM::ShflKind::idx, UnitAttr());
 }
 
@@ -158,8 +157,7 @@ LogicalResult RowKernel::emitDim(Operation &op) {
 
 /// Which key of a step this lane has.
 Value RowKernel::getNumberInStep() {
-  return toIndex(arith::AddIOp::create(
-      b, arith::MulIOp::create(b, laneInGroup, i32(kWarp / lanes)), group));
+  return toIndex(b.add(b.mul(laneInGroup, kWarp / lanes), group));
 }
 
 LogicalResult RowKernel::emitGather(GatherOp op) {
@@ -171,12 +169,10 @@ LogicalResult RowKernel::emitGather(GatherOp op) {
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     Value at = mapping.lookup(index);
     if (op.getBox() && op.getBox()->isFunctionOfDim(dim))
-      at = arith::AddIOp::create(b, at, getNumberInStep());
+      at = b.add(at, getNumberInStep());
     position.push_back(toI64(at));
-    Value inRange =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, position.back(),
-                              getExtent(*argument, dim));
-    active = arith::AndIOp::create(b, active, inRange);
+    Value inRange = b.ult(position.back(), getExtent(*argument, dim));
+    active = b.andI(active, inRange);
   }
   mapping.map(op.getResult(), emitLoad(getAddress(*argument, position), active,
                                        getElementTypeOrSelf(op.getType())));
@@ -289,8 +285,7 @@ FailureOr<Value> RowKernel::evaluateColumn(Value value, unsigned number) {
                       accurateTanh);
 }
 
-static void emitIf(ImplicitLocOpBuilder &b, Value condition,
-                   function_ref<void()> body,
+static void emitIf(ScalarBuilder &b, Value condition, function_ref<void()> body,
                    function_ref<void()> otherwise = {}) {
   auto branch = scf::IfOp::create(b, condition,
                                   /*withElseRegion=*/bool(otherwise));
@@ -309,8 +304,7 @@ LogicalResult RowKernel::emitRowResult(Value vector, unsigned argument,
   for (OpFoldResult offset : offsets)
     position.push_back(toI64(offset));
   Value value = mapping.lookup(vector);
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i32(0));
+  Value isFirst = b.eq(lane, 0);
   emitIf(b, isFirst, [&] {
     LLVM::StoreOp::create(b, value, getAddress(argument, position));
   });
@@ -329,8 +323,7 @@ LogicalResult RowKernel::emitColumnResult(vector::TransferWriteOp write,
   for (OpFoldResult offset : offsets)
     position.push_back(toI64(offset));
   // All groups have the sums; the first one writes.
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, i32(0));
+  Value isFirst = b.eq(group, 0);
   Value aligned = isAligned(argument, columnDim);
   int64_t numChunks = getNumChunks(element, numColumns);
   for (int64_t chunk = 0; chunk < numChunks; ++chunk) {
@@ -344,23 +337,24 @@ LogicalResult RowKernel::emitColumnResult(vector::TransferWriteOp write,
     }
     Value active = isFirst;
     if (Value inColumns = isInColumns(chunk, numElements, numColumns))
-      active = arith::AndIOp::create(b, active, inColumns);
+      active = b.andI(active, inColumns);
     SmallVector<Value> at(position);
-    Value first = zext(getColumnOffset(chunk, numElements));
-    at[columnDim] = arith::AddIOp::create(b, at[columnDim], first);
+    Value first = b.zext64(getColumnOffset(chunk, numElements));
+    at[columnDim] = b.add(at[columnDim], first);
     emitIf(b, active, [&] {
       auto storeAll = [&] {
         Type packedType = VectorType::get({numElements}, element);
         Value packed = LLVM::UndefOp::create(b, packedType);
         for (auto [number, value] : llvm::enumerate(list))
-          packed = LLVM::InsertElementOp::create(b, packed, value, i32(number));
+          packed =
+              LLVM::InsertElementOp::create(b, packed, value, b.i32(number));
         LLVM::StoreOp::create(b, packed, getAddress(argument, at),
                               /*alignment=*/16);
       };
       auto storeEach = [&] {
         for (auto [number, value] : llvm::enumerate(list)) {
           SmallVector<Value> own(at);
-          own[columnDim] = arith::AddIOp::create(b, at[columnDim], i64(number));
+          own[columnDim] = b.add(at[columnDim], number);
           auto store = [&, value = value] {
             LLVM::StoreOp::create(b, value, getAddress(argument, own));
           };
@@ -424,33 +418,27 @@ LogicalResult RowKernel::checkFunction() {
 /// Which query a warp has.
 LogicalResult RowKernel::emitGrid() {
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
-  lane = arith::AndIOp::create(b, thread, i32(kWarp - 1));
+  lane = b.andI(thread, kWarp - 1);
   // Uniform in a warp, which a compiler does not see in a shifted thread id.
-  warp = shuffle(arith::ShRUIOp::create(b, thread, i32(5)), i32(0),
+  warp = shuffle(b.shrU(thread, 5), b.i32(0),
                  /*isXor=*/false);
-  laneInGroup = arith::AndIOp::create(b, lane, i32(lanes - 1));
-  group = arith::ShRUIOp::create(b, lane, i32(llvm::Log2_64(lanes)));
+  laneInGroup = b.andI(lane, lanes - 1);
+  group = b.shrU(lane, llvm::Log2_64(lanes));
 
   SmallVector<Value> extents;
   for (OpFoldResult extent : grid.getMixedUpperBound())
-    extents.push_back(
-        arith::TruncIOp::create(b, b.getI32Type(), toI64(extent)));
-  Value numRows = i32(schedule.getRows());
-  Value numTiles = arith::DivUIOp::create(
-      b, arith::AddIOp::create(b, extents[2], i32(schedule.getRows() - 1)),
-      numRows);
+    extents.push_back(b.trunc32(toI64(extent)));
+  Value numRows = b.i32(schedule.getRows());
+  Value numTiles = b.divU(b.add(extents[2], schedule.getRows() - 1), numRows);
   // A grid without blocks is not launched.
   Value block = NVVM::BlockIdXOp::create(b, b.getI32Type());
-  Value heads = arith::DivUIOp::create(b, block, numTiles);
-  Value tile = arith::RemUIOp::create(b, block, numTiles);
-  Value row =
-      arith::AddIOp::create(b, arith::MulIOp::create(b, tile, numRows), warp);
-  Value ids[] = {arith::DivUIOp::create(b, heads, extents[1]),
-                 arith::RemUIOp::create(b, heads, extents[1]), row};
+  Value heads = b.divU(block, numTiles);
+  Value tile = b.remU(block, numTiles);
+  Value row = b.add(b.mul(tile, numRows), warp);
+  Value ids[] = {b.divU(heads, extents[1]), b.remU(heads, extents[1]), row};
   for (auto [variable, id] : llvm::zip_equal(grid.getInductionVars(), ids))
     mapping.map(variable, toIndex(id));
-  Value exists =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, extents[2]);
+  Value exists = b.ult(row, extents[2]);
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   if (failed(emitBlock(*grid.getBody())) || failed(emitResults()))

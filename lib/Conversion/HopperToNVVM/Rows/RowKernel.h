@@ -30,13 +30,13 @@
 
 #include "attn/Dialect/Attn/IR/AttnTile.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::attn {
 
@@ -121,31 +121,19 @@ private:
   Value emitLoad(Value address, Value condition, Type element);
   Value offsetPointer(Value pointer, Value bytes);
 
-  Value i32(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 32);
-  }
-  Value i64(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 64);
-  }
-  Value f32(double value) {
-    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-  }
   Value toIndex(Value value) {
     return arith::IndexCastUIOp::create(b, b.getIndexType(), value);
   }
   Value toI64(Value value) {
     return arith::IndexCastOp::create(b, b.getI64Type(), value);
   }
-  Value zext(Value value) {
-    return arith::ExtUIOp::create(b, b.getI64Type(), value);
-  }
   Value toI64(OpFoldResult value);
   Value shuffle(Value value, Value lane, bool isXor);
   Value shuffleXor(Value value, int64_t distance) {
-    return shuffle(value, i32(distance), /*isXor=*/true);
+    return shuffle(value, b.i32(distance), /*isXor=*/true);
   }
 
-  ImplicitLocOpBuilder b;
+  ScalarBuilder b;
   func::FuncOp function;
   scf::ForallOp grid;
   RowScheduleAttr schedule;

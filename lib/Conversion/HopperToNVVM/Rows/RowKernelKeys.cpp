@@ -31,10 +31,10 @@ int64_t RowKernel::getNumChunks(Type element, int64_t numColumns) const {
 
 /// The first column of a chunk in this lane, as i32.
 Value RowKernel::getColumnOffset(int64_t chunk, int64_t numElements) {
-  Value first = arith::MulIOp::create(b, laneInGroup, i32(numElements));
+  Value first = b.mul(laneInGroup, numElements);
   if (chunk == 0)
     return first;
-  return arith::AddIOp::create(b, first, i32(chunk * lanes * numElements));
+  return b.add(first, chunk * lanes * numElements);
 }
 
 /// Whether this lane has columns of a chunk, or null if all lanes do.
@@ -42,9 +42,7 @@ Value RowKernel::isInColumns(int64_t chunk, int64_t numElements,
                              int64_t numColumns) {
   if ((chunk + 1) * lanes * numElements <= numColumns)
     return {};
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                               getColumnOffset(chunk, numElements),
-                               i32(numColumns));
+  return b.ult(getColumnOffset(chunk, numElements), numColumns);
 }
 
 /// Whether an element of a chunk is in the row, or null if that is known of the
@@ -53,28 +51,24 @@ Value RowKernel::isInRow(int64_t chunk, int64_t numElements, int64_t number,
                          int64_t numColumns) {
   if (numColumns % numElements == 0)
     return {};
-  Value column = arith::AddIOp::create(b, getColumnOffset(chunk, numElements),
-                                       i32(number));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column,
-                               i32(numColumns));
+  Value column = b.add(getColumnOffset(chunk, numElements), number);
+  return b.ult(column, numColumns);
 }
 
 Value RowKernel::isAligned(unsigned argument, unsigned columnDim) {
   auto type = cast<RankedTensorType>(function.getArgument(argument).getType());
   if (columnDim + 1 != type.getRank())
-    return arith::ConstantIntOp::create(b, 0, 1);
+    return b.i1(false);
   Value bits =
       LLVM::PtrToIntOp::create(b, b.getI64Type(), getPointer(argument));
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   // The last piece of a row has all its elements.
   if (type.getDimSize(columnDim) * bytes % kChunkBytes != 0)
-    return arith::ConstantIntOp::create(b, 0, 1);
+    return b.i1(false);
   for (unsigned dim = 0; dim < columnDim; ++dim)
-    bits = arith::OrIOp::create(
-        b, bits,
-        arith::MulIOp::create(b, getStride(argument, dim), i64(bytes)));
-  bits = arith::AndIOp::create(b, bits, i64(kChunkBytes - 1));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits, i64(0));
+    bits = b.orI(bits, b.mul(getStride(argument, dim), bytes));
+  bits = b.andI(bits, kChunkBytes - 1);
+  return b.eq(bits, 0);
 }
 
 RowKernel::Columns RowKernel::loadChunk(Value pointer, Value condition,
@@ -94,9 +88,7 @@ RowKernel::Columns RowKernel::loadChunk(Value pointer, Value condition,
       list.push_back(LLVM::BitcastOp::create(b, element, word));
     } else if (element.isBF16()) {
       // The upper half of a float.
-      for (Value bits :
-           {arith::ShLIOp::create(b, word, i32(16)).getResult(),
-            arith::AndIOp::create(b, word, i32(0xFFFF0000)).getResult()})
+      for (Value bits : {b.shl(word, 16), b.andI(word, 0xFFFF0000)})
         list.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), bits));
     } else {
       Value both =
@@ -104,7 +96,7 @@ RowKernel::Columns RowKernel::loadChunk(Value pointer, Value condition,
       for (int64_t half : {0, 1})
         list.push_back(LLVM::FPExtOp::create(
             b, b.getF32Type(),
-            LLVM::ExtractElementOp::create(b, both, i32(half))));
+            LLVM::ExtractElementOp::create(b, both, b.i32(half))));
     }
   }
   return list;
@@ -122,21 +114,20 @@ RowKernel::Columns RowKernel::loadColumns(const GatheredRows &rows,
   for (int64_t chunk = 0; chunk < numChunks; ++chunk) {
     Value active = condition;
     if (Value inColumns = isInColumns(chunk, numElements, rows.numColumns))
-      active = arith::AndIOp::create(b, active, inColumns);
+      active = b.andI(active, inColumns);
     int64_t first = chunk * lanes * numElements;
     if (isWide) {
-      Value at = offsetPointer(pointer, i64(first * bytes));
+      Value at = offsetPointer(pointer, b.i64(first * bytes));
       llvm::append_range(list, loadChunk(at, active, element));
       continue;
     }
     for (int64_t e = 0; e < numElements; ++e) {
-      Value offset = i64((first + e) * bytes);
+      Value offset = b.i64((first + e) * bytes);
       if (rows.columnDim + 1 != type.getRank())
-        offset = arith::MulIOp::create(
-            b, offset, getStride(rows.argument, rows.columnDim));
+        offset = b.mul(offset, getStride(rows.argument, rows.columnDim));
       Value exists = active;
       if (Value inRow = isInRow(chunk, numElements, e, rows.numColumns))
-        exists = arith::AndIOp::create(b, active, inRow);
+        exists = b.andI(active, inRow);
       Value value = emitLoad(offsetPointer(pointer, offset), exists, element);
       if (!element.isF32())
         value = arith::ExtFOp::create(b, b.getF32Type(), value);
@@ -177,9 +168,9 @@ RowKernel::getRows(vector::ContractionOp op) {
            << rows.elementType << "; convert them" << otherTarget;
   SmallVector<Value> position;
   for (Value index : gather.getPosition())
-    position.push_back(index ? toI64(mapping.lookup(index)) : i64(0));
+    position.push_back(index ? toI64(mapping.lookup(index)) : b.i64(0));
   position[rows.columnDim] =
-      zext(getColumnOffset(0, getNumElements(rows.elementType)));
+      b.zext64(getColumnOffset(0, getNumElements(rows.elementType)));
   rows.pointer = getAddress(rows.argument, position);
   return rows;
 }
@@ -188,12 +179,11 @@ ArrayRef<Value> RowKernel::getKeys(const GatheredRows &rows) {
   SmallVector<Value> &keys = stepKeys[{rows.rows, rows.mask}];
   if (!keys.empty())
     return keys;
-  Value own = arith::TruncIOp::create(b, b.getI32Type(),
-                                      toI64(mapping.lookup(rows.rows)));
-  own = arith::SelectOp::create(b, mapping.lookup(rows.mask), own, i32(-1));
-  Value first = arith::SubIOp::create(b, lane, laneInGroup);
+  Value own = b.trunc32(toI64(mapping.lookup(rows.rows)));
+  own = b.select(mapping.lookup(rows.mask), own, b.i32(-1));
+  Value first = b.sub(lane, laneInGroup);
   for (int64_t substep = 0; substep < lanes; ++substep)
-    keys.push_back(shuffle(own, arith::AddIOp::create(b, first, i32(substep)),
+    keys.push_back(shuffle(own, b.add(first, substep),
                            /*isXor=*/false));
   return keys;
 }
@@ -201,17 +191,14 @@ ArrayRef<Value> RowKernel::getKeys(const GatheredRows &rows) {
 RowKernel::Columns RowKernel::loadRow(const GatheredRows &rows,
                                       int64_t substep) {
   Value key = getKeys(rows)[substep];
-  Value exists =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, key, i32(0));
+  Value exists = b.sge(key, 0);
   int64_t bytes = rows.elementType.getIntOrFloatBitWidth() / 8;
   auto type =
       cast<RankedTensorType>(function.getArgument(rows.argument).getType());
-  Value rowBytes = i64(bytes);
+  Value rowBytes = b.i64(bytes);
   if (rows.rowDim + 1 != type.getRank())
-    rowBytes = arith::MulIOp::create(b, getStride(rows.argument, rows.rowDim),
-                                     rowBytes);
-  Value pointer = offsetPointer(rows.pointer,
-                                arith::MulIOp::create(b, zext(key), rowBytes));
+    rowBytes = b.mul(getStride(rows.argument, rows.rowDim), rowBytes);
+  Value pointer = offsetPointer(rows.pointer, b.mul(b.zext64(key), rowBytes));
   return loadColumns(rows, pointer, exists);
 }
 
@@ -241,9 +228,9 @@ LogicalResult RowKernel::loadQuery(vector::ContractionOp op) {
   for (Value index : read.getIndices())
     position.push_back(toI64(mapping.lookup(index)));
   position[row.columnDim] =
-      zext(getColumnOffset(0, getNumElements(row.elementType)));
-  columns[op.getRhs()] = loadColumns(row, getAddress(row.argument, position),
-                                     arith::ConstantIntOp::create(b, 1, 1));
+      b.zext64(getColumnOffset(0, getNumElements(row.elementType)));
+  columns[op.getRhs()] =
+      loadColumns(row, getAddress(row.argument, position), b.i1(true));
   return success();
 }
 
@@ -255,19 +242,18 @@ LogicalResult RowKernel::emitProducts(vector::ContractionOp op,
     Value sum;
     for (auto [q, k] : llvm::zip_equal(query, loadRow(rows, substep)))
       sum = sum ? LLVM::FMAOp::create(b, b.getF32Type(), q, k, sum).getResult()
-                : arith::MulFOp::create(b, q, k).getResult();
+                : b.mul(q, k);
     sums.push_back(sum);
   }
   // In each round, lanes that differ in one bit each keep one half of the sums.
   for (int64_t distance = lanes / 2; distance >= 1; distance /= 2) {
-    Value bit = arith::AndIOp::create(b, lane, i32(distance));
-    Value isUpper =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit, i32(0));
+    Value bit = b.andI(lane, distance);
+    Value isUpper = b.ne(bit, 0);
     for (int64_t number = 0; number < distance; ++number) {
       Value low = sums[number], high = sums[number + distance];
-      Value kept = arith::SelectOp::create(b, isUpper, high, low);
-      Value sent = arith::SelectOp::create(b, isUpper, low, high);
-      sums[number] = arith::AddFOp::create(b, kept, shuffleXor(sent, distance));
+      Value kept = b.select(isUpper, high, low);
+      Value sent = b.select(isUpper, low, high);
+      sums[number] = b.add(kept, shuffleXor(sent, distance));
     }
   }
   mapping.map(op.getResult(), sums[0]);
@@ -278,11 +264,10 @@ LogicalResult RowKernel::emitValues(vector::ContractionOp op,
                                     const GatheredRows &rows) {
   Columns acc = columns.lookup(op.getAcc());
   Value probability = mapping.lookup(op.getRhs());
-  Value first = arith::SubIOp::create(b, lane, laneInGroup);
+  Value first = b.sub(lane, laneInGroup);
   for (int64_t substep = 0; substep < lanes; ++substep) {
-    Value weight =
-        shuffle(probability, arith::AddIOp::create(b, first, i32(substep)),
-                /*isXor=*/false);
+    Value weight = shuffle(probability, b.add(first, substep),
+                           /*isXor=*/false);
     for (auto [sum, v] : llvm::zip_equal(acc, loadRow(rows, substep)))
       sum = LLVM::FMAOp::create(b, b.getF32Type(), weight, v, sum);
   }
@@ -326,20 +311,19 @@ LogicalResult RowKernel::emitStep(OnlineStepOp op) {
     return failure();
   Value scores = *known;
   if (double factor = op.getFactor().convertToDouble(); factor != 1)
-    scores = arith::MulFOp::create(b, scores, f32(factor));
+    scores = b.mul(scores, b.f32(factor));
   Value max = mapping.lookup(op.getMax()), sum = mapping.lookup(op.getSum());
   Value newMax = scores;
   for (int64_t distance = 1; distance < kWarp; distance *= 2)
     newMax = arith::MaxNumFOp::create(b, newMax, shuffleXor(newMax, distance));
   newMax = arith::MaxNumFOp::create(b, newMax, max);
-  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, newMax,
-                                        f32(-INFINITY));
-  Value shift = arith::SelectOp::create(b, isEmpty, f32(0), newMax);
+  Value isEmpty = b.cmp(arith::CmpFPredicate::OEQ, newMax, b.f32(-INFINITY));
+  Value shift = b.select(isEmpty, b.f32(0), newMax);
   auto power = [&](Value x) -> Value {
     return LLVM::CallIntrinsicOp::create(
                b, b.getF32Type(),
                b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
-               ValueRange{arith::SubFOp::create(b, x, shift)})
+               ValueRange{b.sub(x, shift)})
         .getResult(0);
   };
   Value rescale = power(max), probability = power(scores);
@@ -350,7 +334,7 @@ LogicalResult RowKernel::emitStep(OnlineStepOp op) {
                   .getResult());
   Columns acc;
   for (Value element : columns.lookup(op.getAcc()))
-    acc.push_back(arith::MulFOp::create(b, element, rescale));
+    acc.push_back(b.mul(element, rescale));
   columns[op.getNewAcc()] = acc;
   return success();
 }
@@ -368,11 +352,11 @@ FailureOr<SmallVector<Value>> RowKernel::emitKeyLoop(scf::ForOp op,
     if (contract.getRhs().getParentBlock() != op.getBody() &&
         failed(loadQuery(contract)))
       return failure();
-  SmallVector<Value> inits = {f32(-INFINITY), f32(0)};
-  inits.append(numOwn, f32(0));
+  SmallVector<Value> inits = {b.f32(-INFINITY), b.f32(0)};
+  inits.append(numOwn, b.f32(0));
   Value lower = mapping.lookup(op.getLowerBound());
   Value upper = mapping.lookup(op.getUpperBound());
-  Value step = arith::ConstantIndexOp::create(b, kWarp);
+  Value step = b.index(kWarp);
   auto loop = scf::ForOp::create(b, lower, upper, step, inits);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -408,8 +392,7 @@ LogicalResult RowKernel::emitKeys(scf::ForOp op) {
     if (failed(argument))
       return failure();
     Value own = isAligned(*argument, columnDim);
-    aligned =
-        aligned ? arith::AndIOp::create(b, aligned, own).getResult() : own;
+    aligned = aligned ? b.andI(aligned, own) : own;
     return success();
   };
   // Elements of the accumulator in this lane.
@@ -442,12 +425,10 @@ LogicalResult RowKernel::emitKeys(scf::ForOp op) {
   SmallVector<Value> results(branch.getResults());
   b.setInsertionPointAfter(branch);
   for (int64_t distance = 1; distance < kWarp; distance *= 2)
-    results[1] =
-        arith::AddFOp::create(b, results[1], shuffleXor(results[1], distance));
+    results[1] = b.add(results[1], shuffleXor(results[1], distance));
   for (Value &element : llvm::drop_begin(results, 2))
     for (int64_t distance = lanes; distance < kWarp; distance *= 2)
-      element =
-          arith::AddFOp::create(b, element, shuffleXor(element, distance));
+      element = b.add(element, shuffleXor(element, distance));
   mapping.map(op.getResult(1), results[0]);
   mapping.map(op.getResult(2), results[1]);
   columns[op.getResult(0)] = Columns(ArrayRef(results).drop_front(2));

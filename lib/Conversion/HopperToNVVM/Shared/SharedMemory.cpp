@@ -40,11 +40,10 @@ Elements mlir::attn::advanceTile(ThreadBuilder &b, TileView tile, Value number,
   assert(bytes % kSegmentBytes == 0 && "tiles start at segments");
   if (!number)
     return {tile.start, tile.segments};
-  Value segments =
-      arith::MulIOp::create(b, number, b.i32(bytes / kSegmentBytes));
+  Value segments = b.mul(number, bytes / kSegmentBytes);
   b.markRepeated(segments, number);
   if (!matchPattern(tile.segments, m_Zero())) {
-    segments = arith::AddIOp::create(b, tile.segments, segments);
+    segments = b.add(tile.segments, segments);
     b.markRepeated(segments, tile.segments);
   }
   return {tile.start, segments};
@@ -65,9 +64,7 @@ Value mlir::attn::getSharedPointer(ThreadBuilder &b, TileView tile,
   else
     pointer = b.offsetPointer(pointer, b.addOffset(tile.start, offset));
   for (auto [number, segments] : getSteps(tile))
-    pointer = b.offsetPointer(
-        pointer,
-        arith::MulIOp::create(b, number, b.i32(segments * kSegmentBytes)));
+    pointer = b.offsetPointer(pointer, b.mul(number, segments * kSegmentBytes));
   return pointer;
 }
 
@@ -82,27 +79,25 @@ Value mlir::attn::getSharedAddress(ThreadBuilder &b, TileView tile) {
 Value mlir::attn::getStage(ThreadBuilder &b, Value number, int64_t stages) {
   if (stages == 1)
     return {};
-  return arith::AndIOp::create(b, number, b.i32(stages - 1));
+  return b.andI(number, stages - 1);
 }
 
 Value mlir::attn::getPhase(ThreadBuilder &b, Value number, int64_t stages) {
   Value round = number;
   if (stages > 1)
-    round = arith::ShRUIOp::create(b, number, b.i32(llvm::Log2_64(stages)));
-  return arith::AndIOp::create(b, round, b.i32(1));
+    round = b.shrU(number, llvm::Log2_64(stages));
+  return b.andI(round, 1);
 }
 
 Value mlir::attn::getFreePhase(ThreadBuilder &b, Value number, int64_t stages) {
-  return arith::XOrIOp::create(b, getPhase(b, number, stages), b.i32(1));
+  return b.xorI(getPhase(b, number, stages), 1);
 }
 
 Value mlir::attn::getBarrier(ThreadBuilder &b, int64_t offset, Value stage) {
   Value base = b.thread.sharedBase;
   if (offset)
     base = b.offsetPointer(base, offset);
-  return stage
-             ? b.offsetPointer(base, arith::ShLIOp::create(b, stage, b.i32(3)))
-             : base;
+  return stage ? b.offsetPointer(base, b.shl(stage, 3)) : base;
 }
 
 Value mlir::attn::emitWaitFree(ThreadBuilder &b, const SharedTile &tile,
@@ -115,9 +110,7 @@ Value mlir::attn::emitWaitFree(ThreadBuilder &b, const SharedTile &tile,
 Value mlir::attn::getPayload(ThreadBuilder &b, const SharedTile &tile,
                              Value stage) {
   Value first = b.offsetPointer(b.thread.sharedBase, tile.payload);
-  return stage
-             ? b.offsetPointer(first, arith::ShLIOp::create(b, stage, b.i32(2)))
-             : first;
+  return stage ? b.offsetPointer(first, b.shl(stage, 2)) : first;
 }
 
 void mlir::attn::emitArrive(ThreadBuilder &b, Value barrier) {
@@ -129,7 +122,7 @@ void mlir::attn::emitWarpArrive(ThreadBuilder &b, Value barrier,
   Value arrives =
       b.thread.partition.getThreads() == 1 ? Value() : b.thread.isLane0;
   if (arrives && condition)
-    arrives = arith::AndIOp::create(b, arrives, condition);
+    arrives = b.andI(arrives, condition);
   else if (condition)
     arrives = condition;
   if (!arrives)
@@ -169,9 +162,8 @@ void mlir::attn::emitPingPongArrive(ThreadBuilder &b, Value pingPong,
                                     Value from) {
   int64_t first = b.kernel.shared.getPingPongBarrier(pingPong);
   Value last = b.i32(b.thread.partition.getReplicas() - 1);
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, from, last);
-  Value next = arith::SelectOp::create(b, isLast, b.i32(first),
-                                       b.addOffset(from, first + 1));
+  Value isLast = b.eq(from, last);
+  Value next = b.select(isLast, b.i32(first), b.addOffset(from, first + 1));
   NVVM::BarrierArriveOp::create(b, next, b.i32(2 * hopper::kWarpgroupThreads));
 }
 

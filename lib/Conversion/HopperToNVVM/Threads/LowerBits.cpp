@@ -54,8 +54,7 @@ lowerBitTest(arith::CmpIOp op, Operands<arith::CmpIOp> in, ThreadBuilder &b) {
     if (amount.base) {
       Value &known = shifted[{word, amount.base}];
       if (!known)
-        known = arith::ShRUIOp::create(
-            b, word, b.toInt(IndexElement{amount.base, 0}, 32));
+        known = b.shrU(word, b.toInt(IndexElement{amount.base, 0}, 32));
       word = known;
     }
     list.push_back(b.testBit(word, amount.offset));

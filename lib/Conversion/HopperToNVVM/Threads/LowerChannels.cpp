@@ -64,8 +64,7 @@ static void lowerRelease(hopper::ReleaseOp op, Operands<hopper::ReleaseOp> in,
 static Value getMessage(ThreadBuilder &b, const SharedTile &workQueue,
                         Value slot) {
   Value first = b.offsetPointer(b.thread.sharedBase, workQueue.offset);
-  return b.offsetPointer(
-      first, arith::MulIOp::create(b, slot, b.i32(workQueue.bytes)));
+  return b.offsetPointer(first, b.mul(slot, workQueue.bytes));
 }
 
 static void lowerPost(hopper::PostOp op, Operands<hopper::PostOp> in,
@@ -76,8 +75,8 @@ static void lowerPost(hopper::PostOp op, Operands<hopper::PostOp> in,
   Value phase = getPhase(b, number, kWorkQueueSlots);
   emitByLeader(b, [&] {
     NVVM::MBarrierTryWaitParityOp::create(
-        b, getBarrier(b, workQueue.emptyBarrier, slot),
-        arith::XOrIOp::create(b, phase, b.i32(1)), b.i32(kSuspendTime));
+        b, getBarrier(b, workQueue.emptyBarrier, slot), b.xorI(phase, 1),
+        b.i32(kSuspendTime));
     Value message = getMessage(b, workQueue, slot);
     for (auto [at, value] : llvm::enumerate(in.getValues()))
       LLVM::StoreOp::create(

@@ -104,11 +104,8 @@ static void emitElementCopies(ThreadBuilder &b, hopper::PutVectorOp op,
   // The same for all elements but for the last index.
   Value isInside;
   auto require = [&](Value index, IndexElement extent) {
-    Value inRange = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
-                                          b.toInt(extent, 64));
-    isInside = isInside
-                   ? arith::AndIOp::create(b, isInside, inRange).getResult()
-                   : inRange;
+    Value inRange = b.ult(index, b.toInt(extent, 64));
+    isInside = isInside ? b.andI(isInside, inRange) : inRange;
   };
   for (auto [index, extent] :
        llvm::zip(ArrayRef(position).drop_back(), buffer.extents))
@@ -119,20 +116,16 @@ static void emitElementCopies(ThreadBuilder &b, hopper::PutVectorOp op,
   if (threads > hopper::kWarpThreads)
     own = b.thread.inGroup;
   IndexElement last = position.back();
-  last.base =
-      arith::AddIOp::create(b, b.toInt(IndexElement{last.base, 0}, 64),
-                            arith::ExtUIOp::create(b, b.getI64Type(), own));
+  last.base = b.add(b.toInt(IndexElement{last.base, 0}, 64), b.zext64(own));
   Value outer = isInside;
   for (int64_t first = 0; first < count; first += threads) {
     auto copy = [&] {
       isInside = outer;
       position.back() = {last.base, last.offset + first};
       require(b.toInt(position.back(), 64), buffer.extents.back());
-      Value bytes =
-          arith::SelectOp::create(b, isInside, b.i32(kVectorBytes), b.i32(0));
+      Value bytes = b.select(isInside, b.i32(kVectorBytes), b.i32(0));
       Value at =
-          b.offsetPointer(to, arith::MulIOp::create(b, b.addOffset(own, first),
-                                                    b.i32(kVectorBytes)));
+          b.offsetPointer(to, b.mul(b.addOffset(own, first), kVectorBytes));
       NVVM::CpAsyncOp::create(
           b, at, b.getAddress(buffer, position, kVectorBytes), kVectorBytes,
           NVVM::LoadCacheModifierKind::CA, bytes);
@@ -140,9 +133,7 @@ static void emitElementCopies(ThreadBuilder &b, hopper::PutVectorOp op,
     if (first + threads <= count)
       copy();
     else
-      b.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own,
-                                     b.i32(count - first)),
-               copy);
+      b.ifThen(b.ult(own, count - first), copy);
   }
   // Threads without a last element would go on alone.
   if (count % threads != 0)

@@ -18,14 +18,12 @@ static Elements lowerDiagonalSums(hopper::DiagonalSumsOp op,
   constexpr int64_t rows = hopper::kWarpgroupRows, bytes = kVectorBytes;
   Value base = getSharedPointer(b, getTile(in.getTile()));
   auto at = [&](Value number) {
-    return b.offsetPointer(
-        base, arith::MulIOp::create(b, number, b.i32(bytes)).getResult());
+    return b.offsetPointer(base, b.mul(number, bytes));
   };
   // Who has read the last sums has come here.
   emitGroupBarrier(b);
-  Value own = at(arith::AddIOp::create(
-      b, arith::MulIOp::create(b, b.thread.row, b.i32(hopper::kDiagonalStride)),
-      arith::MulIOp::create(b, b.thread.quad, b.i32(2))));
+  Value own = at(b.add(b.mul(b.thread.row, hopper::kDiagonalStride),
+                       b.mul(b.thread.quad, 2)));
   // Registers 4j + 2r + p, with two neighbours p.
   ValueRange elements = in.getVector();
   auto pair = VectorType::get({2}, b.getF32Type());
@@ -44,7 +42,7 @@ static Elements lowerDiagonalSums(hopper::DiagonalSumsOp op,
   // floats are not counted. Four sums do not wait for each other; a loop keeps
   // few floats in registers at a time.
   constexpr int64_t step = 16;
-  Value first = arith::SubIOp::create(b, b.thread.inGroup, b.i32(rows));
+  Value first = b.sub(b.thread.inGroup, rows);
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(rows), b.i32(step),
                                  Elements(4, b.f32(0)));
   {
@@ -52,30 +50,23 @@ static Elements lowerDiagonalSums(hopper::DiagonalSumsOp op,
     b.setInsertionPointToStart(loop.getBody());
     Elements sums(loop.getRegionIterArgs());
     Value m = loop.getInductionVar();
-    Value start = arith::AddIOp::create(b, first, m);
-    Value row = at(arith::MulIOp::create(b, m, b.i32(hopper::kDiagonalStride)));
+    Value start = b.add(first, m);
+    Value row = at(b.mul(m, hopper::kDiagonalStride));
     for (int64_t number = 0; number < step; ++number) {
       Value n = b.addOffset(start, number);
-      Value within = arith::AndIOp::create(b, n, b.i32(rows - 1));
-      Value isThere =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, n, within);
+      Value within = b.andI(n, rows - 1);
+      Value isThere = b.eq(n, within);
       Value element = LLVM::LoadOp::create(
           b, b.getF32Type(),
-          b.offsetPointer(
-              b.offsetPointer(
-                  row,
-                  arith::MulIOp::create(b, within, b.i32(bytes)).getResult()),
-              number * hopper::kDiagonalStride * bytes));
+          b.offsetPointer(b.offsetPointer(row, b.mul(within, bytes)),
+                          number * hopper::kDiagonalStride * bytes));
       Value &sum = sums[number % 4];
-      sum = arith::AddFOp::create(
-          b, sum, arith::SelectOp::create(b, isThere, element, b.f32(0)));
+      sum = b.add(sum, b.select(isThere, element, b.f32(0)));
     }
     scf::YieldOp::create(b, sums);
   }
   ValueRange sums = loop.getResults();
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddFOp::create(b, x, y);
-  };
+  auto add = [&](Value x, Value y) -> Value { return b.add(x, y); };
   return {add(add(sums[0], sums[1]), add(sums[2], sums[3]))};
 }
 

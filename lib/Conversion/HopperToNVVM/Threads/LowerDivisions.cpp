@@ -57,18 +57,13 @@ static bool isUnsignedDivision(Operation *op) {
 
 /// A divisor of 32 bits in place of any other. What is beyond all dividends is
 /// as good as the largest number.
-static Value narrowDivisor(ImplicitLocOpBuilder &b, bool isUnsigned,
-                           Value divisor) {
-  auto limit = [&](int64_t number) {
-    return arith::ConstantIntOp::create(b, number, 64);
-  };
+static Value narrowDivisor(ScalarBuilder &b, bool isUnsigned, Value divisor) {
+  auto limit = [&](int64_t number) { return b.i64(number); };
   if (isUnsigned)
-    divisor = arith::MinUIOp::create(b, divisor, limit(INT32_MAX));
+    divisor = b.minU(divisor, limit(INT32_MAX));
   else
-    divisor = arith::MinSIOp::create(
-        b, arith::MaxSIOp::create(b, divisor, limit(-INT32_MAX)),
-        limit(INT32_MAX));
-  return arith::TruncIOp::create(b, b.getI32Type(), divisor);
+    divisor = b.minS(b.maxS(divisor, limit(-INT32_MAX)), limit(INT32_MAX));
+  return b.trunc32(divisor);
 }
 
 /// A scalar that follows from arguments of the kernel alone, computed at the
@@ -104,30 +99,25 @@ static Reciprocal emitReciprocal(ThreadBuilder &b, Value divisor) {
   Value one = b.i32(1), zero = b.i32(0);
   result.divisor = divisor;
   // Of 1, ctlz gives 32.
-  Value zeros = math::CountLeadingZerosOp::create(
-      b, arith::SubIOp::create(b, divisor, one));
-  result.shift = arith::SubIOp::create(b, b.i32(32), zeros);
+  Value zeros = math::CountLeadingZerosOp::create(b, b.sub(divisor, one));
+  result.shift = b.sub(b.i32(32), zeros);
   // A bit of the factor after the other. The first one is set.
-  Value rest = arith::SubIOp::create(
-      b, arith::ShLIOp::create(b, one, result.shift), divisor);
+  Value rest = b.sub(b.shl(one, result.shift), divisor);
   auto loop = scf::ForOp::create(
       b, zero, b.i32(31), one, ValueRange{one, rest},
       [&](OpBuilder &builder, Location loc, Value, ValueRange arguments) {
-        ImplicitLocOpBuilder in(loc, builder);
-        Value factor = arith::ShLIOp::create(in, arguments[0], one);
-        Value rest = arith::ShLIOp::create(in, arguments[1], one);
-        Value isSet =
-            arith::CmpIOp::create(in, arith::CmpIPredicate::uge, rest, divisor);
-        Value less = arith::SubIOp::create(in, rest, divisor);
-        Value more = arith::OrIOp::create(in, factor, one);
-        scf::YieldOp::create(
-            in, ValueRange{arith::SelectOp::create(in, isSet, more, factor),
-                           arith::SelectOp::create(in, isSet, less, rest)});
+        ScalarBuilder in(loc, builder);
+        Value factor = in.shl(arguments[0], one);
+        Value rest = in.shl(arguments[1], one);
+        Value isSet = in.cmp(arith::CmpIPredicate::uge, rest, divisor);
+        Value less = in.sub(rest, divisor);
+        Value more = in.orI(factor, one);
+        scf::YieldOp::create(in, ValueRange{in.select(isSet, more, factor),
+                                            in.select(isSet, less, rest)});
       });
-  Value isMore = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                       loop.getResult(1), zero);
-  result.factor = arith::AddIOp::create(
-      b, loop.getResult(0), arith::ExtUIOp::create(b, b.getI32Type(), isMore));
+  Value isMore = b.ne(loop.getResult(1), zero);
+  result.factor = b.add(loop.getResult(0),
+                        arith::ExtUIOp::create(b, b.getI32Type(), isMore));
   return result;
 }
 
@@ -145,9 +135,8 @@ static const Reciprocal *getReciprocal(ThreadBuilder &b, Value divisor,
     if (Value early = emitAtStart(b, divisor, mapping)) {
       Value number = narrowDivisor(b, isUnsigned, early), sign;
       if (!isUnsigned) {
-        sign = arith::ShRSIOp::create(b, number, b.i32(31));
-        number = arith::SubIOp::create(
-            b, arith::XOrIOp::create(b, number, sign), sign);
+        sign = b.shrS(number, 31);
+        number = b.sub(b.xorI(number, sign), sign);
       }
       known->second = emitReciprocal(b, number);
       known->second.sign = sign;
@@ -165,49 +154,41 @@ static Value emitQuotient(ThreadBuilder &b, const Reciprocal &reciprocal,
                           Value twice) {
   Value product =
       arith::MulUIExtendedOp::create(b, twice, reciprocal.factor).getHigh();
-  return arith::ShRUIOp::create(b, product, reciprocal.shift);
+  return b.shrU(product, reciprocal.shift);
 }
 
 /// A quotient or a remainder of a position.
 static Value emitDivision(ThreadBuilder &b, Operation *op, IndexElement element,
                           const Reciprocal &reciprocal) {
-  auto subtract = [&](Value x, Value y) -> Value {
-    return arith::SubIOp::create(b, x, y);
-  };
+  auto subtract = [&](Value x, Value y) -> Value { return b.sub(x, y); };
   Value number = b.toInt(element, 32);
   if (isUnsignedDivision(op)) {
     // Elements with the same base share its double.
     Value twice = b.i32(2 * element.offset);
     if (element.base) {
       Value base = b.toInt(IndexElement{element.base, 0}, 32);
-      twice = b.addOffset(arith::ShLIOp::create(b, base, b.i32(1)),
-                          2 * element.offset);
+      twice = b.addOffset(b.shl(base, 1), 2 * element.offset);
     }
     Value quotient = emitQuotient(b, reciprocal, twice);
     if (isa<arith::DivUIOp>(op))
       return quotient;
-    return subtract(number,
-                    arith::MulIOp::create(b, quotient, reciprocal.divisor));
+    return subtract(number, b.mul(quotient, reciprocal.divisor));
   }
   // x / -d is -x / d, however it is rounded.
-  auto flip = [&](Value x, Value sign) -> Value {
-    return arith::XOrIOp::create(b, x, sign);
-  };
+  auto flip = [&](Value x, Value sign) -> Value { return b.xorI(x, sign); };
   bool rounds = isa<arith::FloorDivSIOp>(op);
   if (rounds)
     number = subtract(flip(number, reciprocal.sign), reciprocal.sign);
-  Value sign = arith::ShRSIOp::create(b, number, b.i32(31));
+  Value sign = b.shrS(number, 31);
   // Of a number x < 0, -1 - x is rounded the other way.
   Value size = flip(number, sign);
   if (!rounds)
     size = subtract(size, sign);
-  Value quotient =
-      emitQuotient(b, reciprocal, arith::ShLIOp::create(b, size, b.i32(1)));
+  Value quotient = emitQuotient(b, reciprocal, b.shl(size, 1));
   if (rounds)
     return flip(quotient, sign);
   if (isa<arith::RemSIOp>(op)) {
-    Value rest =
-        subtract(size, arith::MulIOp::create(b, quotient, reciprocal.divisor));
+    Value rest = subtract(size, b.mul(quotient, reciprocal.divisor));
     return subtract(flip(rest, sign), sign);
   }
   sign = flip(sign, reciprocal.sign);

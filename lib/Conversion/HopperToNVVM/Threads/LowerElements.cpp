@@ -82,8 +82,7 @@ static FailureOr<Elements> lowerSelect(arith::SelectOp op,
     return failure();
   return mapElements({in.getCondition(), in.getTrueValue(), in.getFalseValue()},
                      [&](ValueRange own) -> Value {
-                       return arith::SelectOp::create(b, own[0], own[1],
-                                                      own[2]);
+                       return b.select(own[0], own[1], own[2]);
                      });
 }
 
@@ -112,10 +111,10 @@ static FailureOr<Elements> lowerMultiplication(arith::MulFOp op,
        llvm::zip_equal(factors, succeeded(left) ? *left : *right)) {
     Value offset = b.f32(term.offset);
     if (!term.base) {
-      list.push_back(arith::MulFOp::create(b, x, offset));
+      list.push_back(b.mul(x, offset));
       continue;
     }
-    Value product = arith::MulFOp::create(b, x, term.base);
+    Value product = b.mul(x, term.base);
     list.push_back(LLVM::FMAOp::create(b, b.getF32Type(), x, offset, product));
   }
   return list;
@@ -136,9 +135,7 @@ lowerExtension(arith::ExtFOp op, Operands<arith::ExtFOp> in, ThreadBuilder &b) {
   for (Value packed : in.getIn()) {
     if (element.isBF16()) {
       // The upper half of a float.
-      for (Value bits :
-           {arith::ShLIOp::create(b, packed, b.i32(16)).getResult(),
-            arith::AndIOp::create(b, packed, b.i32(0xFFFF0000)).getResult()})
+      for (Value bits : {b.shl(packed, 16), b.andI(packed, 0xFFFF0000)})
         list.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), bits));
       continue;
     }

@@ -43,22 +43,16 @@ static void emitMatrixStore(ThreadBuilder &b, Value address,
 void mlir::attn::emitStaging(ThreadBuilder &b, ValueRange elements,
                              TileView tile, int64_t chunkBytes) {
   int64_t columns = kRegisterColumns * elements.size();
-  Value rows = arith::AddIOp::create(
-      b, arith::AndIOp::create(b, b.thread.lane, b.i32(15)),
-      arith::MulIOp::create(b, b.thread.warp, b.i32(16)));
-  Value half = arith::ShRUIOp::create(b, b.thread.lane, b.i32(4));
-  Value swizzle =
-      arith::AndIOp::create(b, b.thread.lane, b.i32(kSegmentsInRow - 1));
-  Value start =
-      arith::AddIOp::create(b, getSharedAddress(b, tile),
-                            arith::MulIOp::create(b, rows, b.i32(kRowBytes)));
+  Value rows = b.add(b.andI(b.thread.lane, 15), b.mul(b.thread.warp, 16));
+  Value half = b.shrU(b.thread.lane, 4);
+  Value swizzle = b.andI(b.thread.lane, kSegmentsInRow - 1);
+  Value start = b.add(getSharedAddress(b, tile), b.mul(rows, kRowBytes));
   for (int64_t column = 0; column < columns; column += kColumns) {
     int64_t chunk = column / hopper::kChunkColumns;
-    Value segment = arith::XOrIOp::create(
-        b, b.addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
+    Value segment =
+        b.xorI(b.addOffset(half, column % hopper::kChunkColumns / 8), swizzle);
     Value address =
-        arith::AddIOp::create(b, b.addOffset(start, chunk * chunkBytes),
-                              arith::ShLIOp::create(b, segment, b.i32(4)));
+        b.add(b.addOffset(start, chunk * chunkBytes), b.shl(segment, 4));
     int64_t first = column / kRegisterColumns;
     emitMatrixStore(
         b, address,
@@ -73,22 +67,14 @@ static void emitStagingTransposed(ThreadBuilder &b, ValueRange elements,
                                   TileView tile) {
   // Lanes 0 to 7 and 8 to 15 name rows of the two matrices of 8 columns, those
   // from 16 on of the next 8 columns.
-  Value inMatrix = arith::AndIOp::create(b, b.thread.lane, b.i32(7));
-  Value next = arith::ShLIOp::create(
-      b, arith::ShRUIOp::create(b, b.thread.lane, b.i32(4)), b.i32(3));
-  Value rowOfTile = arith::AddIOp::create(b, inMatrix, next);
-  Value matrix = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, b.thread.lane, b.i32(3)), b.i32(1));
-  Value segment = arith::XOrIOp::create(
-      b,
-      arith::AddIOp::create(
-          b, arith::ShLIOp::create(b, b.thread.warp, b.i32(1)), matrix),
-      inMatrix);
-  Value start = arith::AddIOp::create(
-      b, getSharedAddress(b, tile),
-      arith::AddIOp::create(
-          b, arith::MulIOp::create(b, rowOfTile, b.i32(kRowBytes)),
-          arith::MulIOp::create(b, segment, b.i32(kSegmentBytes))));
+  Value inMatrix = b.andI(b.thread.lane, 7);
+  Value next = b.shl(b.shrU(b.thread.lane, 4), 3);
+  Value rowOfTile = b.add(inMatrix, next);
+  Value matrix = b.andI(b.shrU(b.thread.lane, 3), 1);
+  Value segment = b.xorI(b.add(b.shl(b.thread.warp, 1), matrix), inMatrix);
+  Value start =
+      b.add(getSharedAddress(b, tile),
+            b.add(b.mul(rowOfTile, kRowBytes), b.mul(segment, kSegmentBytes)));
   for (size_t first = 0; first < elements.size(); first += 4)
     emitMatrixStore(
         b,
@@ -119,12 +105,10 @@ static void lowerPutFragment(hopper::PutFragmentOp op,
           op.getTransposed() ? chunkBytes : hopper::kWarpgroupRows * rowBytes));
     }
     if (type.isVector()) {
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            b.thread.quad, b.i32(0));
+      Value isFirst = b.eq(b.thread.quad, 0);
       b.ifThen(isFirst, [&] {
-        Value base = b.offsetPointer(
-            getSharedPointer(b, view, 0),
-            arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
+        Value base = b.offsetPointer(getSharedPointer(b, view, 0),
+                                     b.mul(b.thread.row, kVectorBytes));
         for (int64_t r : {0, 1})
           LLVM::StoreOp::create(
               b, elements[r],
@@ -155,15 +139,13 @@ static Elements loadVector(hopper::LoadFragmentOp op,
   Value base = getSharedPointer(b, getTile(in.getTile()));
   Elements list;
   if (fragment.layout == hopper::FragmentLayout::Rows) {
-    Value own = b.offsetPointer(
-        base, arith::MulIOp::create(b, b.thread.row, b.i32(kVectorBytes)));
+    Value own = b.offsetPointer(base, b.mul(b.thread.row, kVectorBytes));
     for (int64_t r : {0, 1})
       list.push_back(LLVM::LoadOp::create(
           b, fragment.elementType,
           b.offsetPointer(own, b.i32(8 * r * kVectorBytes))));
   } else {
-    Value own = b.offsetPointer(
-        base, arith::MulIOp::create(b, b.thread.quad, b.i32(2 * kVectorBytes)));
+    Value own = b.offsetPointer(base, b.mul(b.thread.quad, 2 * kVectorBytes));
     auto pair = VectorType::get({2}, fragment.elementType);
     for (int64_t column = 0; column < fragment.numColumns; column += 8) {
       Value both = LLVM::LoadOp::create(
@@ -191,21 +173,17 @@ static Elements loadPairs(hopper::LoadFragmentOp op,
   // bits that are the segment of 16 bytes, which are swizzled, and in
   // constants.
   constexpr int64_t segmentBytes = 16, numSegments = 8;
-  Value inRow = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, b.thread.row, b.i32(kRowBytes)),
-      arith::MulIOp::create(b, b.thread.quad, b.i32(2 * size)));
-  Value swizzle = arith::MulIOp::create(
-      b, arith::AndIOp::create(b, b.thread.row, b.i32(numSegments - 1)),
-      b.i32(segmentBytes));
-  Value first = arith::XOrIOp::create(b, inRow, swizzle);
+  Value inRow =
+      b.add(b.mul(b.thread.row, kRowBytes), b.mul(b.thread.quad, 2 * size));
+  Value swizzle = b.mul(b.andI(b.thread.row, numSegments - 1), segmentBytes);
+  Value first = b.xorI(inRow, swizzle);
   Value base = getSharedPointer(b, getTile(in.getTile()));
   Type pair =
       size == 4 ? Type(VectorType::get({2}, element)) : Type(b.getI16Type());
   Elements list;
   for (int64_t column = 0; column < type.getColumns(); column += 8) {
     int64_t bytes = column % chunkColumns * size;
-    Value offset = arith::XOrIOp::create(
-        b, first, b.i32(llvm::alignDown(bytes, segmentBytes)));
+    Value offset = b.xorI(first, llvm::alignDown(bytes, segmentBytes));
     Value start = b.offsetPointer(base, offset);
     int64_t chunk = column / chunkColumns * type.getParentRows() * kRowBytes;
     for (int64_t half : {0, 1}) {
@@ -217,15 +195,10 @@ static Elements loadPairs(hopper::LoadFragmentOp op,
           list.push_back(LLVM::ExtractElementOp::create(b, both, b.i32(e)));
           continue;
         }
-        Value byte = e == 0
-                         ? both
-                         : arith::ShRUIOp::create(
-                               b, both, arith::ConstantIntOp::create(b, 8, 16))
-                               .getResult();
+        Value byte = e == 0 ? both : b.shrU(both, 8);
         byte = arith::TruncIOp::create(b, b.getI8Type(), byte);
         if (element.isInteger(1))
-          byte = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, byte,
-                                       arith::ConstantIntOp::create(b, 0, 8));
+          byte = b.ne(byte, 0);
         list.push_back(byte);
       }
     }
@@ -245,24 +218,20 @@ static Elements lowerLoadFragment(hopper::LoadFragmentOp op,
     return loadVector(op, in, b);
   if (hopper::getElementBytes(type.getElementType()) != 2)
     return loadPairs(op, in, b);
-  Value rows = arith::AddIOp::create(
-      b, arith::AndIOp::create(b, b.thread.lane, b.i32(15)),
-      arith::MulIOp::create(b, b.thread.warp, b.i32(16)));
-  Value half = arith::ShRUIOp::create(b, b.thread.lane, b.i32(4));
-  Value swizzle = arith::AndIOp::create(b, b.thread.lane, b.i32(7));
+  Value rows = b.add(b.andI(b.thread.lane, 15), b.mul(b.thread.warp, 16));
+  Value half = b.shrU(b.thread.lane, 4);
+  Value swizzle = b.andI(b.thread.lane, 7);
   Value start =
-      arith::AddIOp::create(b, getSharedAddress(b, getTile(in.getTile())),
-                            arith::MulIOp::create(b, rows, b.i32(kRowBytes)));
+      b.add(getSharedAddress(b, getTile(in.getTile())), b.mul(rows, kRowBytes));
   Elements list;
   int64_t numSteps = llvm::divideCeil(type.getColumns(), kColumns);
   for (int64_t step = 0; step < numSteps; ++step) {
-    Value segment = arith::XOrIOp::create(
-        b, b.addOffset(half, step % kLoadsInChunk * 2), swizzle);
-    Value address = arith::AddIOp::create(
-        b,
-        b.addOffset(start,
-                    step / kLoadsInChunk * type.getParentRows() * kRowBytes),
-        arith::ShLIOp::create(b, segment, b.i32(4)));
+    Value segment =
+        b.xorI(b.addOffset(half, step % kLoadsInChunk * 2), swizzle);
+    Value address =
+        b.add(b.addOffset(start, step / kLoadsInChunk * type.getParentRows() *
+                                     kRowBytes),
+              b.shl(segment, 4));
     SmallVector<Type> types(4, b.getI32Type());
     llvm::append_range(
         list, b.asmOp("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, "

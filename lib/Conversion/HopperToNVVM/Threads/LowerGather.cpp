@@ -59,10 +59,9 @@ static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
     }
     for (auto [number, index] : llvm::enumerate(op.getIndices())) {
       unsigned width = b.kernel.ranges.fitsInt32(index) ? 32 : 64;
-      Value inRange = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::ult, b.toInt(position[number], width),
-          b.toInt(buffer.extents[number], width));
-      active = arith::AndIOp::create(b, active, inRange);
+      Value inRange = b.ult(b.toInt(position[number], width),
+                            b.toInt(buffer.extents[number], width));
+      active = b.andI(active, inRange);
     }
     Value address = b.getAddress(buffer, position, bits / 8);
     Value loaded = b.asmOp(text, constraints, {address, active}, loadType)[0];
@@ -80,8 +79,7 @@ static Elements lowerGather(GatherOp op, Operands<GatherOp> in,
   if (isPacked) {
     Elements packed;
     for (size_t e = 0; e < list.size(); e += 2)
-      packed.push_back(arith::OrIOp::create(
-          b, list[e], arith::ShLIOp::create(b, list[e + 1], b.i32(16))));
+      packed.push_back(b.orI(list[e], b.shl(list[e + 1], 16)));
     list = packed;
   }
   return list;

@@ -67,7 +67,7 @@ static Elements lowerIota(hopper::IotaOp op, Operands<hopper::IotaOp>,
   } else if (fragment.layout == hopper::FragmentLayout::Threads) {
     list = {{b.thread.inGroup, 0}};
   } else {
-    Value first = arith::ShLIOp::create(b, b.thread.quad, b.i32(1));
+    Value first = b.shl(b.thread.quad, 1);
     b.kernel.facts.bases[first] = {0, 6};
     for (int64_t e = 0, count = fragment.getNumRegisters(); e < count; ++e)
       list.push_back({first, 8 * (e / 2) + e % 2});
@@ -130,7 +130,7 @@ static FailureOr<Elements> lowerPositionsToFloat(arith::SIToFPOp op,
     if (index.base) {
       base = arith::SIToFPOp::create(b, b.getF32Type(),
                                      b.toInt(IndexElement{index.base, 0}, 32));
-      value = arith::AddFOp::create(b, base, b.f32(offset));
+      value = b.add(base, b.f32(offset));
     } else {
       value = b.f32(offset);
     }
@@ -183,8 +183,7 @@ static FailureOr<Elements> lowerIndexSum(OpT op, Operands<OpT> in,
       if (x.base)
         base = OpT::create(b, getBase(x), base);
       else if (isSub)
-        base = arith::SubIOp::create(
-            b, arith::ConstantIntOp::create(b, 0, bits), base);
+        base = b.sub(b.number(b.getIntegerType(bits), 0), base);
       known = base;
     }
     list.push_back({known, offset});

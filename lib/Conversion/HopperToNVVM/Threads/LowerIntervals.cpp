@@ -36,15 +36,13 @@ struct BoundedPositions {
 static Value countUpTo(ThreadBuilder &b, const BoundedPositions &positions,
                        Value bound, int64_t more) {
   Value distance = b.addOffset(bound, more - positions.first);
-  distance = arith::MaxSIOp::create(b, distance, b.i32(-1));
-  distance =
-      arith::MinSIOp::create(b, distance, b.i32(4 * positions.count - 1));
+  distance = b.maxS(distance, -1);
+  distance = b.minS(distance, 4 * positions.count - 1);
   // Two of each eight positions.
-  Value pairs = arith::ShRSIOp::create(b, distance, b.i32(3));
-  Value rest = arith::AndIOp::create(b, distance, b.i32(7));
-  rest = arith::MinUIOp::create(b, rest, b.i32(1));
-  return arith::AddIOp::create(b, b.addOffset(rest, 1),
-                               arith::ShLIOp::create(b, pairs, b.i32(1)));
+  Value pairs = b.shrS(distance, 3);
+  Value rest = b.andI(distance, 7);
+  rest = b.minU(rest, 1);
+  return b.add(b.addOffset(rest, 1), b.shl(pairs, 1));
 }
 
 /// The bits of positions within the bounds, 32 in a word.
@@ -59,11 +57,10 @@ static SmallVector<Value> emitBits(ThreadBuilder &b,
     auto get = [&](Value count) -> Value {
       if (first == 0)
         return count;
-      return arith::MaxSIOp::create(b, b.addOffset(count, -first), b.i32(0));
+      return b.maxS(b.addOffset(count, -first), 0);
     };
     Value start = get(begin);
-    Value width = arith::MaxSIOp::create(
-        b, arith::SubIOp::create(b, get(end), start), b.i32(0));
+    Value width = b.maxS(b.sub(get(end), start), 0);
     words.push_back(b.asmOp("bmsk.clamp.b32 $0, $1, $2;", "=r,r,r",
                             {start, width}, {b.getI32Type()})[0]);
   }
@@ -125,9 +122,9 @@ static FailureOr<Elements> lowerSelect(arith::SelectOp op,
     for (auto [e, bit] : group.bits) {
       Value condition = b.testBit(words[bit / 32], bit % 32);
       if (Value rest = b.kernel.facts.limits.lookup(conditions[e]).rest)
-        condition = arith::AndIOp::create(b, condition, rest);
-      list[e] = arith::SelectOp::create(b, condition, in.getTrueValue()[e],
-                                        in.getFalseValue()[e]);
+        condition = b.andI(condition, rest);
+      list[e] =
+          b.select(condition, in.getTrueValue()[e], in.getFalseValue()[e]);
     }
   }
   return list;

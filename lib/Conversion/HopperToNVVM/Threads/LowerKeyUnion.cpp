@@ -29,7 +29,7 @@ static constexpr int64_t kReads = 8;
 static constexpr StringLiteral kMemoryName = "key_union";
 
 namespace {
-class KeyUnionProgram {
+class KeyUnionProgram : ThreadBuilder {
 public:
   /// What the operation has, with numbers of 32 bits.
   struct Operands {
@@ -70,7 +70,7 @@ private:
   Value getBits(Value word) { return getShared(0, word); }
   Value getRank(Value word) { return getShared(kPartWords, word); }
   Value getPlaces(Value word) {
-    Value own = mul(warp, i32(kPlaceWords));
+    Value own = mul(warp, kPlaceWords);
     return getShared(2 * kPartWords, add(own, word));
   }
   Value getScalar(int64_t number) {
@@ -78,85 +78,44 @@ private:
   }
 
   // Short forms.
-  Value i32(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 32);
-  }
-  Value i64(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 64);
-  }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
-  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
-  Value div(Value x, int64_t by) {
-    return arith::DivUIOp::create(b, x, constantLike(x, by));
-  }
-  Value min(Value x, Value y) { return arith::MinSIOp::create(b, x, y); }
-  Value max(Value x, Value y) { return arith::MaxSIOp::create(b, x, y); }
-  Value both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(b, condition, x, y);
-  }
-  Value less(Value x, Value y) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
-  }
-  Value equal(Value x, Value y) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
-  }
-  Value isSet(Value x) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x,
-                                 constantLike(x, 0));
-  }
-  Value constantLike(Value x, int64_t value) {
-    return arith::ConstantIntOp::create(b, x.getType(), value);
-  }
-  Value wide(Value x) { return arith::ExtSIOp::create(b, b.getI64Type(), x); }
-  Value narrow(Value x) {
-    return arith::TruncIOp::create(b, b.getI32Type(), x);
-  }
   Value countBits(Value x) {
-    return LLVM::CtPopOp::create(b, b.getI32Type(), x);
+    return LLVM::CtPopOp::create(*this, getI32Type(), x);
   }
   Value load(Value pointer) {
-    return LLVM::LoadOp::create(b, b.getI32Type(), pointer);
+    return LLVM::LoadOp::create(*this, getI32Type(), pointer);
   }
   /// Of what others update at the same time.
   Value loadShared(Value pointer) {
     return LLVM::LoadOp::create(
-        b, b.getI32Type(), pointer, /*alignment=*/4, /*isVolatile=*/false,
+        *this, getI32Type(), pointer, /*alignment=*/4, /*isVolatile=*/false,
         /*isNonTemporal=*/false, /*isInvariant=*/false,
         /*isInvariantGroup=*/false, LLVM::AtomicOrdering::monotonic, "block");
   }
   void store(Value value, Value pointer) {
-    LLVM::StoreOp::create(b, value, pointer);
+    LLVM::StoreOp::create(*this, value, pointer);
   }
   void update(LLVM::AtomicBinOp kind, Value pointer, Value value) {
-    LLVM::AtomicRMWOp::create(b, kind, pointer, value,
+    LLVM::AtomicRMWOp::create(*this, kind, pointer, value,
                               LLVM::AtomicOrdering::monotonic, "block");
   }
   Value at(Value pointer, Value number) {
-    return LLVM::GEPOp::create(b, pointer.getType(), b.getI32Type(), pointer,
+    return LLVM::GEPOp::create(*this, pointer.getType(), getI32Type(), pointer,
                                ArrayRef<LLVM::GEPArg>{number});
   }
-  void barrier() { NVVM::BarrierOp::create(b); }
-  void syncWarp() { NVVM::SyncWarpOp::create(b, i32(-1)); }
+  void barrier() { NVVM::BarrierOp::create(*this); }
+  void syncWarp() { NVVM::SyncWarpOp::create(*this, i32(-1)); }
   void loop(Value first, Value end, int64_t step,
             function_ref<void(Value)> body) {
-    auto result = scf::ForOp::create(b, first, end, constantLike(first, step));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(result.getBody());
+    auto result =
+        scf::ForOp::create(*this, first, end, number(first.getType(), step));
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(result.getBody());
     body(result.getInductionVar());
   }
-  void ifThen(Value condition, function_ref<void()> body) {
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body();
-  }
 
-  ImplicitLocOpBuilder &b;
   Operands operands;
   int64_t numThreads, numWarps;
-  Value memory, thread, warp, lane;
+  Value memory, id, warp, lane;
   Value numEntries, numTiles, numHeads, numLists;
   /// The tile among all, its list, and its number there.
   Value tile, list, own;
@@ -172,27 +131,28 @@ private:
 } // namespace
 
 KeyUnionProgram::KeyUnionProgram(ThreadBuilder &b, const Operands &operands)
-    : b(b), operands(operands), numThreads(b.kernel.numThreads),
-      thread(b.thread.id) {
+    : ThreadBuilder(b), operands(operands), numThreads(kernel.numThreads),
+      id(thread.id) {
   numWarps = numThreads / hopper::kWarpThreads;
-  auto module = b.kernel.function->getParentOfType<gpu::GPUModuleOp>();
+  auto module = kernel.function->getParentOfType<gpu::GPUModuleOp>();
   if (!module.lookupSymbol(kMemoryName)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(module.getBody());
     int64_t numbers =
         2 * kPartWords + numWarps * kPlaceWords + WarpSums + numWarps;
-    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(b.getI32Type(), numbers),
+    LLVM::GlobalOp::create(*this,
+                           LLVM::LLVMArrayType::get(getI32Type(), numbers),
                            /*isConstant=*/false, LLVM::Linkage::Internal,
                            kMemoryName, Attribute(), /*alignment=*/16,
                            /*addrSpace=*/3);
   }
   memory = LLVM::AddressOfOp::create(
-      b, LLVM::LLVMPointerType::get(b.getContext(), 3), kMemoryName);
+      *this, LLVM::LLVMPointerType::get(getContext(), 3), kMemoryName);
 }
 
 Value KeyUnionProgram::getShared(int64_t offset, Value number) {
   Value first =
-      LLVM::GEPOp::create(b, memory.getType(), b.getI32Type(), memory,
+      LLVM::GEPOp::create(*this, memory.getType(), getI32Type(), memory,
                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
   return at(first, number);
 }
@@ -205,35 +165,34 @@ Value KeyUnionProgram::getShared(int64_t offset, Value number) {
 Value KeyUnionProgram::readRow(Value list, Value row) {
   const BufferParameter &rows = operands.rows;
   size_t rank = rows.strides.size();
-  Value offset = wide(row);
+  Value offset = sext64(row);
   if (rank >= 2)
-    offset = add(offset, mul(wide(arith::RemUIOp::create(b, list, numHeads)),
-                             rows.strides[rank - 2]));
+    offset =
+        add(offset, mul(sext64(remU(list, numHeads)), rows.strides[rank - 2]));
   if (rank == 3)
-    offset = add(offset, mul(wide(arith::DivUIOp::create(b, list, numHeads)),
-                             rows.strides[0]));
-  Type type = b.getIntegerType(operands.rowBits);
+    offset = add(offset, mul(sext64(divU(list, numHeads)), rows.strides[0]));
+  Type type = getIntegerType(operands.rowBits);
   Value element = LLVM::LoadOp::create(
-      b, type,
-      LLVM::GEPOp::create(b, rows.pointer.getType(), type, rows.pointer,
+      *this, type,
+      LLVM::GEPOp::create(*this, rows.pointer.getType(), type, rows.pointer,
                           ArrayRef<LLVM::GEPArg>{offset}));
   if (operands.rowBits < 64)
-    element = wide(element);
-  return min(max(element, i64(0)), numEntries);
+    element = sext64(element);
+  return minS(maxS(element, 0), numEntries);
 }
 
 KeyUnionProgram::Range KeyUnionProgram::getRange(Value list, Value firstRow,
                                                  Value lastRow) {
   Value begin = readRow(list, firstRow);
-  return {begin, max(begin, readRow(list, lastRow))};
+  return {begin, maxS(begin, readRow(list, lastRow))};
 }
 
 /// Calls `body` for the queries of the tile that this warp has. Those that
 /// there are not have empty lists.
 void KeyUnionProgram::forEachRow(function_ref<void(Value row, Range)> body) {
   loop(warp, i32(operands.tileQueries), numWarps, [&](Value row) {
-    Value query = min(add(firstRow, row), endRow);
-    Value next = min(add(query, i32(1)), endRow);
+    Value query = minS(add(firstRow, row), endRow);
+    Value next = minS(add(query, 1), endRow);
     body(row, getRange(list, query, next));
   });
 }
@@ -244,32 +203,30 @@ void KeyUnionProgram::forEachRow(function_ref<void(Value row, Range)> body) {
 void KeyUnionProgram::forEachKey(
     Range range, Value first, Value length,
     function_ref<void(Value word, Value bit)> body) {
-  Type type = b.getIntegerType(operands.columnBits);
+  Type type = getIntegerType(operands.columnBits);
   bool isWide = operands.columnBits == 64;
-  Value from = isWide ? wide(first) : first,
-        most = isWide ? wide(length) : length;
-  Value last = sub(range.end, i64(1));
+  Value from = isWide ? sext64(first) : first,
+        most = isWide ? sext64(length) : length;
+  Value last = sub(range.end, 1);
   loop(range.begin, range.end, kReads * hopper::kWarpThreads, [&](Value start) {
     SmallVector<Value> columns, exist;
-    Value own = add(start, mul(wide(lane), i64(kReads)));
+    Value own = add(start, mul(sext64(lane), kReads));
     for (int64_t read = 0; read < kReads; ++read) {
-      Value number = add(own, i64(read));
-      exist.push_back(less(number, range.end));
+      Value number = add(own, read);
+      exist.push_back(slt(number, range.end));
       columns.push_back(LLVM::LoadOp::create(
-          b, type,
-          LLVM::GEPOp::create(b, operands.columns.pointer.getType(), type,
+          *this, type,
+          LLVM::GEPOp::create(*this, operands.columns.pointer.getType(), type,
                               operands.columns.pointer,
-                              ArrayRef<LLVM::GEPArg>{min(number, last)})));
+                              ArrayRef<LLVM::GEPArg>{minS(number, last)})));
     }
     for (auto [column, exists] : llvm::zip_equal(columns, exist)) {
       Value key = sub(column, from);
-      Value isInside =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, key, most);
-      ifThen(both(isInside, exists), [&] {
-        Value place = isWide ? narrow(key) : key;
-        Value bit =
-            arith::ShLIOp::create(b, i32(1), both(place, i32(kWordKeys - 1)));
-        body(arith::ShRUIOp::create(b, place, i32(5)), bit);
+      Value isInside = ult(key, most);
+      ifThen(andI(isInside, exists), [&] {
+        Value place = isWide ? trunc32(key) : key;
+        Value bit = shl(i32(1), andI(place, kWordKeys - 1));
+        body(shrU(place, 5), bit);
       });
     }
   });
@@ -284,20 +241,20 @@ void KeyUnionProgram::placeTile() {
     IndexElement extent = buffer.extents[dim];
     return extent.base ? extent.base : i32(extent.offset);
   };
-  lane = both(thread, i32(hopper::kWarpThreads - 1));
-  warp = arith::ShRUIOp::create(b, thread, i32(5));
-  isFirst = equal(thread, i32(0));
-  numEntries = wide(getExtent(operands.columns, 0));
+  lane = andI(id, hopper::kWarpThreads - 1);
+  warp = shrU(id, 5);
+  isFirst = eq(id, 0);
+  numEntries = sext64(getExtent(operands.columns, 0));
   numHeads = getExtent(operands.places, 1);
   numTiles = getExtent(operands.places, 2);
   numLists = mul(getExtent(operands.places, 0), numHeads);
-  tile = NVVM::BlockIdXOp::create(b, b.getI32Type());
-  list = arith::DivUIOp::create(b, tile, numTiles);
-  own = arith::RemUIOp::create(b, tile, numTiles);
-  firstRow = mul(own, i32(operands.tileQueries));
+  tile = NVVM::BlockIdXOp::create(*this, getI32Type());
+  list = divU(tile, numTiles);
+  own = remU(tile, numTiles);
+  firstRow = mul(own, operands.tileQueries);
   endRow = operands.queries;
   entries = getRange(list, firstRow,
-                     min(add(firstRow, i32(operands.tileQueries)), endRow));
+                     minS(add(firstRow, operands.tileQueries), endRow));
 }
 
 /// Pages of a list come after those of lists that start before it. One that has
@@ -310,33 +267,31 @@ void KeyUnionProgram::compareLists() {
   });
   barrier();
   Range all = getRange(list, i32(0), endRow);
-  Value lastRow = min(add(firstRow, i32(operands.tileQueries)), endRow);
-  loop(thread, numLists, numThreads, [&](Value other) {
+  Value lastRow = minS(add(firstRow, operands.tileQueries), endRow);
+  loop(id, numLists, numThreads, [&](Value other) {
     Range range = getRange(other, i32(0), endRow);
-    ifThen(less(range.begin, all.begin),
+    ifThen(slt(range.begin, all.begin),
            [&] { update(LLVM::AtomicBinOp::add, getScalar(Rank), i32(1)); });
-    ifThen(both(less(range.begin, all.end), less(all.begin, range.end)), [&] {
+    ifThen(andI(slt(range.begin, all.end), slt(all.begin, range.end)), [&] {
       Range tile = getRange(other, firstRow, lastRow);
-      Value isSame = both(
-          both(equal(range.begin, all.begin), equal(range.end, all.end)),
-          both(equal(tile.begin, entries.begin), equal(tile.end, entries.end)));
-      auto branch = scf::IfOp::create(b, isSame, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
+      Value isSame =
+          andI(andI(eq(range.begin, all.begin), eq(range.end, all.end)),
+               andI(eq(tile.begin, entries.begin), eq(tile.end, entries.end)));
+      auto branch = scf::IfOp::create(*this, isSame, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(*this);
+      setInsertionPointToStart(branch.thenBlock());
       update(LLVM::AtomicBinOp::min, getScalar(Twin), other);
-      b.setInsertionPointToStart(branch.elseBlock());
+      setInsertionPointToStart(branch.elseBlock());
       update(LLVM::AtomicBinOp::_or, getScalar(Conflict), i32(1));
     });
   });
   barrier();
   // All lists that may be the same are compared with the first of them.
   Value twin = load(getScalar(Twin));
-  ifThen(less(twin, list), [&] {
-    loop(thread, i32(operands.tileQueries), numThreads, [&](Value row) {
-      Value query = min(add(firstRow, row), endRow);
-      Value isOther =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                readRow(twin, query), readRow(list, query));
+  ifThen(slt(twin, list), [&] {
+    loop(id, i32(operands.tileQueries), numThreads, [&](Value row) {
+      Value query = minS(add(firstRow, row), endRow);
+      Value isOther = ne(readRow(twin, query), readRow(list, query));
       ifThen(isOther, [&] {
         update(LLVM::AtomicBinOp::_or, getScalar(Conflict), i32(1));
       });
@@ -344,11 +299,11 @@ void KeyUnionProgram::compareLists() {
   });
   barrier();
   Value rank = load(getScalar(Rank));
-  isConflict = isSet(load(getScalar(Conflict)));
-  firstPage = add(narrow(div(entries.begin, operands.tileKeys)),
+  isConflict = ne(load(getScalar(Conflict)), 0);
+  firstPage = add(trunc32(divU(entries.begin, operands.tileKeys)),
                   add(mul(rank, numTiles), own));
-  Value most = min(sub(entries.end, entries.begin), wide(operands.keys));
-  limit = select(isConflict, i32(0), narrow(most));
+  Value most = minS(sub(entries.end, entries.begin), sext64(operands.keys));
+  limit = select(isConflict, i32(0), trunc32(most));
 }
 
 //===----------------------------------------------------------------------===//
@@ -356,14 +311,14 @@ void KeyUnionProgram::compareLists() {
 //===----------------------------------------------------------------------===//
 
 void KeyUnionProgram::setBits(Value first, Value length) {
-  loop(thread, i32(kPartWords), numThreads,
+  loop(id, i32(kPartWords), numThreads,
        [&](Value word) { store(i32(0), getBits(word)); });
   barrier();
   forEachRow([&](Value, Range range) {
     forEachKey(range, first, length, [&](Value word, Value bit) {
       // Most keys are in more than one list.
       Value pointer = getBits(word);
-      Value isNew = equal(both(loadShared(pointer), bit), i32(0));
+      Value isNew = eq(andI(loadShared(pointer), bit), 0);
       ifThen(isNew, [&] { update(LLVM::AtomicBinOp::_or, pointer, bit); });
     });
   });
@@ -373,21 +328,21 @@ void KeyUnionProgram::setBits(Value first, Value length) {
 /// Writes how many bits are set before each word, and gives how many there are.
 Value KeyUnionProgram::rankBits() {
   int64_t numOwn = kPartWords / numThreads;
-  Value first = mul(thread, i32(numOwn));
+  Value first = mul(id, numOwn);
   SmallVector<Value> before;
   Value sum = i32(0);
   for (int64_t word = 0; word < numOwn; ++word) {
     before.push_back(sum);
-    sum = add(sum, countBits(load(getBits(add(first, i32(word))))));
+    sum = add(sum, countBits(load(getBits(add(first, word)))));
   }
   Value upTo = sum;
   for (int64_t distance = 1; distance < hopper::kWarpThreads; distance *= 2) {
     Value other =
-        NVVM::ShflOp::create(b, b.getI32Type(), i32(-1), upTo, i32(distance),
+        NVVM::ShflOp::create(*this, getI32Type(), i32(-1), upTo, i32(distance),
                              i32(0), NVVM::ShflKind::up, UnitAttr());
-    upTo = select(less(lane, i32(distance)), upTo, add(upTo, other));
+    upTo = select(slt(lane, distance), upTo, add(upTo, other));
   }
-  ifThen(equal(lane, i32(hopper::kWarpThreads - 1)), [&] {
+  ifThen(eq(lane, hopper::kWarpThreads - 1), [&] {
     store(upTo,
           getShared(2 * kPartWords + numWarps * kPlaceWords + WarpSums, warp));
   });
@@ -395,39 +350,38 @@ Value KeyUnionProgram::rankBits() {
   Value ofWarps = sub(upTo, sum), total = i32(0);
   for (int64_t number = 0; number < numWarps; ++number) {
     Value ofWarp = load(getScalar(WarpSums + number));
-    ofWarps = select(less(i32(number), warp), add(ofWarps, ofWarp), ofWarps);
+    ofWarps = select(slt(i32(number), warp), add(ofWarps, ofWarp), ofWarps);
     total = add(total, ofWarp);
   }
   for (auto [word, rank] : llvm::enumerate(before))
-    store(add(ofWarps, rank),
-          getRank(add(first, i32(static_cast<int64_t>(word)))));
+    store(add(ofWarps, rank), getRank(add(first, static_cast<int64_t>(word))));
   return total;
 }
 
 /// Each thread writes the keys of words of its own.
 void KeyUnionProgram::writeNumbers(Value first, Value count) {
-  Value page = mul(wide(firstPage), i64(operands.tileKeys));
-  loop(thread, i32(kPartWords), numThreads, [&](Value word) {
-    Value key = add(first, mul(word, i32(kWordKeys)));
+  Value page = mul(sext64(firstPage), operands.tileKeys);
+  loop(id, i32(kPartWords), numThreads, [&](Value word) {
+    Value key = add(first, mul(word, kWordKeys));
     SmallVector<Value> inits = {load(getBits(word)),
                                 add(count, load(getRank(word)))};
-    SmallVector<Type> types(2, b.getI32Type());
-    SmallVector<Location> locs(2, b.getLoc());
-    auto rest = scf::WhileOp::create(b, types, inits);
-    OpBuilder::InsertionGuard guard(b);
-    Block *before = b.createBlock(&rest.getBefore(), {}, types, locs);
-    scf::ConditionOp::create(b, isSet(before->getArgument(0)),
+    SmallVector<Type> types(2, getI32Type());
+    SmallVector<Location> locs(2, getLoc());
+    auto rest = scf::WhileOp::create(*this, types, inits);
+    OpBuilder::InsertionGuard guard(*this);
+    Block *before = createBlock(&rest.getBefore(), {}, types, locs);
+    scf::ConditionOp::create(*this, ne(before->getArgument(0), 0),
                              before->getArguments());
-    Block *after = b.createBlock(&rest.getAfter(), {}, types, locs);
+    Block *after = createBlock(&rest.getAfter(), {}, types, locs);
     Value bits = after->getArgument(0), place = after->getArgument(1);
-    Value bit = LLVM::CountTrailingZerosOp::create(b, b.getI32Type(), bits,
+    Value bit = LLVM::CountTrailingZerosOp::create(*this, getI32Type(), bits,
                                                    /*is_zero_poison=*/true);
-    ifThen(less(place, limit), [&] {
+    ifThen(slt(place, limit), [&] {
       store(add(key, bit),
-            at(operands.numbers.pointer, add(page, wide(place))));
+            at(operands.numbers.pointer, add(page, sext64(place))));
     });
-    scf::YieldOp::create(
-        b, ValueRange{both(bits, sub(bits, i32(1))), add(place, i32(1))});
+    scf::YieldOp::create(*this,
+                         ValueRange{andI(bits, sub(bits, 1)), add(place, 1)});
   });
 }
 
@@ -435,41 +389,38 @@ void KeyUnionProgram::writeNumbers(Value first, Value count) {
 /// keys of the part before.
 void KeyUnionProgram::writeWords(Value first, Value length, Value count,
                                  Value total) {
-  Value firstWord = div(count, kWordKeys);
-  Value offset = both(count, i32(kWordKeys - 1));
-  Value numWords = div(add(add(offset, total), i32(kWordKeys - 1)), kWordKeys);
-  Value page = mul(wide(firstPage), i64(operands.tileKeys / kWordKeys));
+  Value firstWord = divU(count, kWordKeys);
+  Value offset = andI(count, kWordKeys - 1);
+  Value numWords = divU(add(add(offset, total), kWordKeys - 1), kWordKeys);
+  Value page = mul(sext64(firstPage), operands.tileKeys / kWordKeys);
   forEachRow([&](Value row, Range range) {
     loop(lane, numWords, hopper::kWarpThreads,
          [&](Value word) { store(i32(0), getPlaces(word)); });
     syncWarp();
     forEachKey(range, first, length, [&](Value word, Value bit) {
-      Value before = both(load(getBits(word)), sub(bit, i32(1)));
+      Value before = andI(load(getBits(word)), sub(bit, 1));
       Value place = add(add(offset, load(getRank(word))), countBits(before));
-      Value pointer = getPlaces(div(place, kWordKeys));
+      Value pointer = getPlaces(divU(place, kWordKeys));
       update(LLVM::AtomicBinOp::_or, pointer,
-             arith::ShLIOp::create(b, i32(1), both(place, i32(kWordKeys - 1))));
+             shl(i32(1), andI(place, kWordKeys - 1)));
     });
     syncWarp();
     loop(lane, numWords, hopper::kWarpThreads, [&](Value word) {
       Value number = add(firstWord, word);
-      ifThen(less(mul(number, i32(kWordKeys)), limit), [&] {
-        Value line = mul(add(page, wide(number)), i64(operands.tileQueries));
-        Value pointer = at(operands.words.pointer, add(line, wide(row)));
-        Value isShared = both(
-            equal(word, i32(0)),
-            arith::CmpIOp::create(b, arith::CmpIPredicate::ne, offset, i32(0)));
-        auto old = scf::IfOp::create(b, b.getI32Type(), isShared,
+      ifThen(slt(mul(number, kWordKeys), limit), [&] {
+        Value line = mul(add(page, sext64(number)), operands.tileQueries);
+        Value pointer = at(operands.words.pointer, add(line, sext64(row)));
+        Value isShared = andI(eq(word, 0), ne(offset, 0));
+        auto old = scf::IfOp::create(*this, getI32Type(), isShared,
                                      /*withElseRegion=*/true);
         {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(old.thenBlock());
-          scf::YieldOp::create(b, load(pointer));
-          b.setInsertionPointToStart(old.elseBlock());
-          scf::YieldOp::create(b, i32(0));
+          OpBuilder::InsertionGuard guard(*this);
+          setInsertionPointToStart(old.thenBlock());
+          scf::YieldOp::create(*this, load(pointer));
+          setInsertionPointToStart(old.elseBlock());
+          scf::YieldOp::create(*this, i32(0));
         }
-        store(arith::OrIOp::create(b, old.getResult(0), load(getPlaces(word))),
-              pointer);
+        store(orI(old.getResult(0), load(getPlaces(word))), pointer);
       });
     });
     syncWarp();
@@ -478,7 +429,7 @@ void KeyUnionProgram::writeWords(Value first, Value length, Value count,
 
 /// Gives the number of keys after a part.
 Value KeyUnionProgram::emitPart(Value first, Value count) {
-  Value length = min(sub(operands.keys, first), i32(kPartKeys));
+  Value length = minS(sub(operands.keys, first), kPartKeys);
   setBits(first, length);
   Value total = rankBits();
   barrier();
@@ -489,33 +440,33 @@ Value KeyUnionProgram::emitPart(Value first, Value count) {
 }
 
 void KeyUnionProgram::emitParts() {
-  auto parts = scf::ForOp::create(b, i32(0), operands.keys, i32(kPartKeys),
+  auto parts = scf::ForOp::create(*this, i32(0), operands.keys, i32(kPartKeys),
                                   ValueRange{i32(0)});
   {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(parts.getBody());
+    OpBuilder::InsertionGuard guard(*this);
+    setInsertionPointToStart(parts.getBody());
     Value next = emitPart(parts.getInductionVar(), parts.getRegionIterArg(0));
-    scf::YieldOp::create(b, next);
+    scf::YieldOp::create(*this, next);
   }
-  count = min(parts.getResult(0), limit);
+  count = minS(parts.getResult(0), limit);
 }
 
 /// What comes after the last key of the last page.
 void KeyUnionProgram::writePadding() {
-  Value end =
-      mul(div(add(count, i32(operands.tileKeys - 1)), operands.tileKeys),
-          i32(operands.tileKeys));
-  Value page = mul(wide(firstPage), i64(operands.tileKeys));
-  loop(add(count, thread), end, numThreads, [&](Value place) {
-    store(operands.keys, at(operands.numbers.pointer, add(page, wide(place))));
+  Value end = mul(divU(add(count, operands.tileKeys - 1), operands.tileKeys),
+                  operands.tileKeys);
+  Value page = mul(sext64(firstPage), operands.tileKeys);
+  loop(add(count, id), end, numThreads, [&](Value place) {
+    store(operands.keys,
+          at(operands.numbers.pointer, add(page, sext64(place))));
   });
-  Value firstWord = div(add(count, i32(kWordKeys - 1)), kWordKeys);
-  Value firstNumber = mul(firstWord, i32(operands.tileQueries));
-  Value lastNumber = mul(div(end, kWordKeys), i32(operands.tileQueries));
-  Value line = mul(wide(firstPage),
-                   i64(operands.tileKeys / kWordKeys * operands.tileQueries));
-  loop(add(firstNumber, thread), lastNumber, numThreads, [&](Value number) {
-    store(i32(0), at(operands.words.pointer, add(line, wide(number))));
+  Value firstWord = divU(add(count, kWordKeys - 1), kWordKeys);
+  Value firstNumber = mul(firstWord, operands.tileQueries);
+  Value lastNumber = mul(divU(end, kWordKeys), operands.tileQueries);
+  Value line = mul(sext64(firstPage),
+                   operands.tileKeys / kWordKeys * operands.tileQueries);
+  loop(add(firstNumber, id), lastNumber, numThreads, [&](Value number) {
+    store(i32(0), at(operands.words.pointer, add(line, sext64(number))));
   });
 }
 
@@ -525,10 +476,10 @@ void KeyUnionProgram::emit() {
   emitParts();
   writePadding();
   ifThen(isFirst, [&] {
-    Value place = mul(wide(tile), i64(2));
+    Value place = mul(sext64(tile), 2);
     store(firstPage, at(operands.places.pointer, place));
     store(select(isConflict, i32(-1), count),
-          at(operands.places.pointer, add(place, i64(1))));
+          at(operands.places.pointer, add(place, 1)));
   });
 }
 

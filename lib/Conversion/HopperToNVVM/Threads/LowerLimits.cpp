@@ -34,22 +34,14 @@ static bool isSigned(Predicate predicate) {
          predicate == Predicate::sgt || predicate == Predicate::sge;
 }
 
-static Value clamp(ImplicitLocOpBuilder &b, Value value, int64_t most) {
-  unsigned bits = value.getType().getIntOrFloatBitWidth();
-  auto constant = [&](int64_t number) {
-    return arith::ConstantIntOp::create(b, number, bits);
-  };
-  return arith::MinSIOp::create(
-      b, arith::MaxSIOp::create(b, value, constant(-most)), constant(most));
+static Value clamp(ScalarBuilder &b, Value value, int64_t most) {
+  return b.minS(b.maxS(value, -most), most);
 }
 
 /// The bounds of a position of which `predicate` holds with `difference`.
-static Limits makeLimits(ImplicitLocOpBuilder &b, Predicate predicate,
+static Limits makeLimits(ScalarBuilder &b, Predicate predicate,
                          Value difference) {
-  auto add = [&](int64_t number) {
-    return arith::AddIOp::create(b, difference,
-                                 arith::ConstantIntOp::create(b, number, 32));
-  };
+  auto add = [&](int64_t number) { return b.add(difference, number); };
   switch (predicate) {
   case Predicate::slt:
     return {0, {}, add(-1)};
@@ -64,19 +56,18 @@ static Limits makeLimits(ImplicitLocOpBuilder &b, Predicate predicate,
   }
 }
 
-static Limits negate(ImplicitLocOpBuilder &b, const Limits &limits) {
+static Limits negate(ScalarBuilder &b, const Limits &limits) {
   auto get = [&](Value bound) -> Value {
     if (!bound)
       return {};
-    return arith::SubIOp::create(b, arith::ConstantIntOp::create(b, 0, 32),
-                                 bound);
+    return b.sub(b.i32(0), bound);
   };
   return {-limits.position, get(limits.upper), get(limits.lower)};
 }
 
 /// Has positions grow from element to element, so that those of conditions on
 /// the same elements differ by few constants.
-static void orient(ImplicitLocOpBuilder &b, MutableArrayRef<Limits> list) {
+static void orient(ScalarBuilder &b, MutableArrayRef<Limits> list) {
   const Limits &first = list.front();
   const Limits *other = llvm::find_if(list, [&](const Limits &limits) {
     return limits.lower == first.lower && limits.upper == first.upper &&
@@ -161,23 +152,20 @@ static FailureOr<Elements> lowerComparison(arith::CmpIOp op,
                  ? value
                  : clamp(b, value, kMostIndex);
     };
-    known = arith::SubIOp::create(b, get(y, right), get(x, left));
+    known = b.sub(get(y, right), get(x, left));
     if (isClamped)
-      known = arith::TruncIOp::create(b, b.getI32Type(),
-                                      clamp(b, known, kMostBound));
+      known = b.trunc32(clamp(b, known, kMostBound));
     return known;
   };
   Elements list;
   for (auto [x, y] : llvm::zip_equal(lhs, rhs)) {
     bool shares = isClamped || (x.base && y.base && x.offset != y.offset);
     if (!isSimple || !shares) {
-      list.push_back(arith::CmpIOp::create(b, predicate, b.toInt(x, bits),
-                                           b.toInt(y, bits)));
+      list.push_back(b.cmp(predicate, b.toInt(x, bits), b.toInt(y, bits)));
       continue;
     }
-    Value position = arith::ConstantIntOp::create(b, x.offset - y.offset, 32);
-    list.push_back(arith::CmpIOp::create(b, predicate, position,
-                                         getDifference(x.base, y.base)));
+    Value position = b.i32(x.offset - y.offset);
+    list.push_back(b.cmp(predicate, position, getDifference(x.base, y.base)));
   }
   if (!isSimple || !isShared || predicate == Predicate::eq ||
       predicate == Predicate::ne)
@@ -228,8 +216,8 @@ static Value emitJoined(ThreadBuilder &b, const JoinedBound &bound) {
   if (!bound.x)
     return other;
   if (bound.isLess)
-    return arith::MinSIOp::create(b, bound.x, other);
-  return arith::MaxSIOp::create(b, bound.x, other);
+    return b.minS(bound.x, other);
+  return b.maxS(bound.x, other);
 }
 
 /// Whether all conditions bound positions on one side, the same one, and
@@ -281,9 +269,7 @@ static FailureOr<Elements> lowerJoint(OpT op, Operands<OpT> in,
       known = emitJoined(b, bound);
     return known;
   };
-  auto both = [&](Value x, Value y) -> Value {
-    return x ? arith::AndIOp::create(b, x, y).getResult() : y;
-  };
+  auto both = [&](Value x, Value y) -> Value { return x ? b.andI(x, y) : y; };
   SmallVector<Limits> list;
   for (auto [x, y] : llvm::zip_equal(left, right)) {
     Limits &limits = list.emplace_back(hasBounds(x) ? x : y);
@@ -298,11 +284,9 @@ static FailureOr<Elements> lowerJoint(OpT op, Operands<OpT> in,
     Value position = b.i32(limits.position);
     Value condition;
     if (limits.lower)
-      condition =
-          arith::CmpIOp::create(b, Predicate::sge, position, limits.lower);
+      condition = b.sge(position, limits.lower);
     if (limits.upper) {
-      Value isBelow =
-          arith::CmpIOp::create(b, Predicate::sle, position, limits.upper);
+      Value isBelow = b.cmp(Predicate::sle, position, limits.upper);
       condition = both(condition, isBelow);
     }
     if (limits.rest)

@@ -32,7 +32,7 @@ static Value getOwnWords(ThreadBuilder &b) {
   }
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
   Value base = LLVM::AddressOfOp::create(b, pointer, kWordsName);
-  Value ownWarp = arith::ShRUIOp::create(b, b.thread.id, b.i32(5));
+  Value ownWarp = b.shrU(b.thread.id, 5);
   return LLVM::GEPOp::create(
       b, pointer, LLVM::LLVMArrayType::get(b.getI32Type(), kPartWords), base,
       ArrayRef<LLVM::GEPArg>{ownWarp});
@@ -61,14 +61,13 @@ static void lowerKeyBitmask(KeyBitmaskOp op, Operands<KeyBitmaskOp> in,
   auto sync = [&] { NVVM::SyncWarpOp::create(b, b.i32(-1)); };
   // No list is longer than positions in 32 bits reach, but where it starts is
   // any number.
-  Value begin = arith::MaxSIOp::create(b, b.toInt(in.getBegin(), 64), b.i64(0));
-  Value end = arith::MinSIOp::create(b, b.toInt(in.getEnd(), 64),
-                                     b.toInt(list.extents.front(), 64));
+  Value begin = b.maxS(b.toInt(in.getBegin(), 64), 0);
+  Value end =
+      b.minS(b.toInt(in.getEnd(), 64), b.toInt(list.extents.front(), 64));
   Value lane64 = b.zext64(b.thread.lane);
   Value numWords = b.toInt(table.extents.back(), 32);
   loop(b.i32(0), numWords, b.i32(kPartWords), [&](Value part) {
-    Value count = arith::MinSIOp::create(
-        b, arith::SubIOp::create(b, numWords, part), b.i32(kPartWords));
+    Value count = b.minS(b.sub(numWords, part), kPartWords);
     auto forWords = [&](function_ref<void(Value)> body) {
       loop(b.thread.lane, count, b.i32(hopper::kWarpThreads), body);
       sync();
@@ -76,28 +75,22 @@ static void lowerKeyBitmask(KeyBitmaskOp op, Operands<KeyBitmaskOp> in,
     forWords([&](Value number) {
       LLVM::StoreOp::create(b, b.i32(0), getWord(number));
     });
-    Value firstBit = arith::MulIOp::create(b, part, b.i32(kWordBits));
-    Value numBits = arith::MulIOp::create(b, count, b.i32(kWordBits));
+    Value firstBit = b.mul(part, kWordBits);
+    Value numBits = b.mul(count, kWordBits);
     auto widen = [&](Value value) {
       return bits == 64 ? b.zext64(value) : value;
     };
     Value first = widen(firstBit), most = widen(numBits);
-    loop(arith::AddIOp::create(b, begin, lane64), end,
-         b.i64(hopper::kWarpThreads), [&](Value number) {
+    loop(b.add(begin, lane64), end, b.i64(hopper::kWarpThreads),
+         [&](Value number) {
            Value column = LLVM::LoadOp::create(
                b, element, b.getAddress(list, {{number, 0}}, bits / 8));
-           Value bit = arith::SubIOp::create(b, column, first);
-           Value isInside =
-               arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bit, most);
+           Value bit = b.sub(column, first);
+           Value isInside = b.ult(bit, most);
            b.ifThen(isInside, [&] {
-             Value place = bits == 64
-                               ? arith::TruncIOp::create(b, b.getI32Type(), bit)
-                                     .getResult()
-                               : bit;
-             Value word = getWord(arith::ShRUIOp::create(b, place, b.i32(5)));
-             Value one = arith::ShLIOp::create(
-                 b, b.i32(1),
-                 arith::AndIOp::create(b, place, b.i32(kWordBits - 1)));
+             Value place = bits == 64 ? b.trunc32(bit) : bit;
+             Value word = getWord(b.shrU(place, 5));
+             Value one = b.shl(b.i32(1), b.andI(place, kWordBits - 1));
              LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::_or, word, one,
                                        LLVM::AtomicOrdering::monotonic,
                                        "block");
@@ -106,7 +99,7 @@ static void lowerKeyBitmask(KeyBitmaskOp op, Operands<KeyBitmaskOp> in,
     sync();
     forWords([&](Value number) {
       SmallVector<IndexElement> position = b.getPosition(in.getIndices());
-      position.push_back({arith::AddIOp::create(b, part, number), 0});
+      position.push_back({b.add(part, number), 0});
       Value word = LLVM::LoadOp::create(b, b.getI32Type(), getWord(number));
       LLVM::StoreOp::create(b, word, b.getAddress(table, position, 4));
     });

@@ -26,11 +26,9 @@ static Value makeDescriptor(ThreadBuilder &b, Value start,
                             uint64_t leadingBytes) {
   uint64_t high = uint64_t(1) << 62 | uint64_t(kAtomBytes >> 4) << 32 |
                   (leadingBytes >> 4) << 16;
-  Value address = arith::AddIOp::create(b, b.thread.sharedInt, start);
-  Value field = arith::ShRUIOp::create(
-      b, arith::AndIOp::create(b, address, b.i32(0x3FFFF)), b.i32(4));
-  return arith::OrIOp::create(b, b.zext64(field),
-                              b.i64(static_cast<int64_t>(high)));
+  Value address = b.add(b.thread.sharedInt, start);
+  Value field = b.shrU(b.andI(address, 0x3FFFF), 4);
+  return b.orI(b.zext64(field), static_cast<int64_t>(high));
 }
 
 /// What is constant is computed at the start of the partition, once.
@@ -51,8 +49,7 @@ static Value getDescriptor(ThreadBuilder &b, TileView tile,
   }
   static_assert(kSegmentBytes == 1 << 4, "descriptors count 16 bytes");
   for (auto [number, segments] : getSteps(tile))
-    result = arith::AddIOp::create(
-        b, result, b.zext64(arith::MulIOp::create(b, number, b.i32(segments))));
+    result = b.add(result, b.zext64(b.mul(number, segments)));
   return result;
 }
 
@@ -210,18 +207,14 @@ static Elements lowerSplitBF16x3(hopper::SplitBF16x3Op op,
     Value rounded = arith::TruncFOp::create(b, element, x);
     return arith::ExtFOp::create(b, b.getF32Type(), rounded);
   };
-  auto isThread = [&](int64_t number) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.quad,
-                                 b.i32(number));
-  };
+  auto isThread = [&](int64_t number) { return b.eq(b.thread.quad, number); };
   Elements list;
   for (Value x : in.getSource()) {
-    Value rest = arith::SubFOp::create(b, x, round(x));
-    Value last = arith::SubFOp::create(b, rest, round(rest));
-    Value other = arith::SelectOp::create(
-        b, isThread(1), b.packPair(last, b.f32(0), element), b.i32(0));
-    list.push_back(arith::SelectOp::create(
-        b, isThread(0), b.packPair(x, rest, element), other));
+    Value rest = b.sub(x, round(x));
+    Value last = b.sub(rest, round(rest));
+    Value other =
+        b.select(isThread(1), b.packPair(last, b.f32(0), element), b.i32(0));
+    list.push_back(b.select(isThread(0), b.packPair(x, rest, element), other));
   }
   return list;
 }

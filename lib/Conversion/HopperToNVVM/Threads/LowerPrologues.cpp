@@ -20,17 +20,17 @@ static NVVM::ReduxKind getReductionKind(gpu::AllReduceOperation kind) {
 }
 
 /// The least or the largest of two numbers, or their bits together.
-static Value combine(ImplicitLocOpBuilder &b, gpu::AllReduceOperation kind,
-                     Value x, Value y) {
+static Value combine(ScalarBuilder &b, gpu::AllReduceOperation kind, Value x,
+                     Value y) {
   switch (kind) {
   case gpu::AllReduceOperation::MINSI:
-    return arith::MinSIOp::create(b, x, y);
+    return b.minS(x, y);
   case gpu::AllReduceOperation::MAXSI:
-    return arith::MaxSIOp::create(b, x, y);
+    return b.maxS(x, y);
   case gpu::AllReduceOperation::AND:
-    return arith::AndIOp::create(b, x, y);
+    return b.andI(x, y);
   default:
-    return arith::OrIOp::create(b, x, y);
+    return b.orI(x, y);
   }
 }
 
@@ -44,7 +44,7 @@ static Elements lowerWarpReduce(gpu::SubgroupReduceOp op,
   if (kind == gpu::AllReduceOperation::ADD) {
     int64_t all = op.getClusterSize().value_or(hopper::kWarpThreads);
     for (int64_t lanes = 1; lanes < all; lanes *= 2)
-      value = arith::AddFOp::create(b, value, b.shuffle(value, lanes));
+      value = b.add(value, b.shuffle(value, lanes));
     return {value};
   }
   Type type = value.getType();
@@ -63,14 +63,9 @@ static Elements lowerWarpReduce(gpu::SubgroupReduceOp op,
   }
   for (int64_t distance = hopper::kWarpThreads / 2; distance != 0;
        distance /= 2) {
-    Value low =
-        b.shuffle(arith::TruncIOp::create(b, b.getI32Type(), value), distance);
-    Value high = b.shuffle(
-        arith::TruncIOp::create(b, b.getI32Type(),
-                                arith::ShRUIOp::create(b, value, b.i64(32))),
-        distance);
-    Value other = arith::OrIOp::create(
-        b, arith::ShLIOp::create(b, b.zext64(high), b.i64(32)), b.zext64(low));
+    Value low = b.shuffle(b.trunc32(value), distance);
+    Value high = b.shuffle(b.trunc32(b.shrU(value, 32)), distance);
+    Value other = b.orI(b.shl(b.zext64(high), 32), b.zext64(low));
     value = combine(b, kind, value, other);
   }
   return {value};

@@ -25,7 +25,7 @@ static Elements lowerReduce(hopper::ReduceOp op, Operands<hopper::ReduceOp> in,
   auto combine = [&](Value x, Value y) -> Value {
     if (isMax)
       return arith::MaxNumFOp::create(b, x, y);
-    return arith::AddFOp::create(b, x, y);
+    return b.add(x, y);
   };
   Fragment from(op.getSource().getType()), to(op.getResult().getType());
   Elements list;
@@ -49,7 +49,7 @@ static Elements lowerAny(hopper::AnyOp, Operands<hopper::AnyOp> in,
   ValueRange elements = in.getCondition();
   Value condition = elements[0];
   for (Value element : elements.drop_front())
-    condition = arith::OrIOp::create(b, condition, element);
+    condition = b.orI(condition, element);
   return {NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(-1), condition,
                                    NVVM::VoteSyncKind::any)};
 }

@@ -33,15 +33,10 @@ public:
   void emit();
 
 private:
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value hasLaneBit(int64_t bit) {
-    return arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ne,
-        arith::AndIOp::create(b, b.thread.lane, b.i32(bit)), b.i32(0));
-  }
+  Value add(Value x, Value y) { return b.add(x, y); }
+  Value hasLaneBit(int64_t bit) { return b.ne(b.andI(b.thread.lane, bit), 0); }
   Value hasNoLaneBit(int64_t bit) {
-    return arith::XOrIOp::create(b, hasLaneBit(bit),
-                                 arith::ConstantIntOp::create(b, 1, 1));
+    return b.xorI(hasLaneBit(bit), b.i1(true));
   }
   /// The sum over lanes whose numbers differ in these bits.
   Value sumOfLanes(Value value, ArrayRef<int64_t> bits) {
@@ -76,7 +71,7 @@ Value Scatter::sumElements(function_ref<bool(int64_t)> isIn) {
   for (auto [e, value, mask] : llvm::enumerate(in.getVector(), in.getMask())) {
     if (!isIn(e))
       continue;
-    Value counted = arith::SelectOp::create(b, mask, value, zero);
+    Value counted = b.select(mask, value, zero);
     sum = sum ? add(sum, counted) : counted;
   }
   return sum;
@@ -97,10 +92,9 @@ Value Scatter::takeOwn(SmallVector<Value> values, ArrayRef<int64_t> bits,
     SmallVector<Value> own;
     for (size_t number = 0; number < values.size(); number += 2) {
       Value even = values[number], odd = values[number + 1];
-      Value kept = arith::SelectOp::create(b, isOdd, odd, even);
+      Value kept = b.select(isOdd, odd, even);
       if (areSummed)
-        kept = add(
-            kept, b.shuffle(arith::SelectOp::create(b, isOdd, even, odd), bit));
+        kept = add(kept, b.shuffle(b.select(isOdd, even, odd), bit));
       own.push_back(kept);
     }
     values = std::move(own);
@@ -143,19 +137,17 @@ SmallVector<Addend> Scatter::getAddends() {
       for (int64_t c = 0; c < number; ++c)
         sums[c] = sumElements(
             [&](int64_t e) { return type.getColumn(e) == first + c; });
-      Value isOne = arith::ConstantIntOp::create(b, 1, 1);
+      Value isOne = b.i1(true);
       for (auto [place, bit] : llvm::enumerate(bits))
         if ((size_t(1) << place) >= sums.size())
-          isOne = arith::AndIOp::create(b, isOne, hasNoLaneBit(bit));
+          isOne = b.andI(isOne, hasNoLaneBit(bit));
       addends.push_back({takeOwn(sums, bits, /*areSummed=*/true), isOne,
                          getIndices(first, number, bits)});
     }
   } else {
     Value sum = sumElements([](int64_t) { return true; });
     addends.push_back({sumOfLanes(sum, {1, 2, 4, 8, 16}),
-                       arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                             b.thread.lane, b.i32(0)),
-                       getIndices(0)});
+                       b.eq(b.thread.lane, 0), getIndices(0)});
   }
   return addends;
 }
@@ -197,9 +189,8 @@ Value Scatter::getWord(Value address, Value number) {
   constexpr int64_t bytes = 8;
   Value offset = b.zext64(number);
   if (Value stride = buffer.strides.front())
-    offset = arith::MulIOp::create(b, offset, stride);
-  return b.offsetPointer(
-      address, arith::MulIOp::create(b, offset, b.i64(bytes)).getResult());
+    offset = b.mul(offset, stride);
+  return b.offsetPointer(address, b.mul(offset, bytes));
 }
 
 /// Of a value m * 2^(p - 149), p = 32 w + s, the lower half of m * 2^s goes to
@@ -207,51 +198,39 @@ Value Scatter::getWord(Value address, Value number) {
 void Scatter::emitExactAdd(Value value, Value address) {
   constexpr int64_t mantissaBits = 23, wordShift = 5;
   Value bits = arith::BitcastOp::create(b, b.getI32Type(), value);
-  Value exponent = arith::ShRUIOp::create(
-      b, arith::AndIOp::create(b, bits, b.i32(0x7FFFFFFF)),
-      b.i32(mantissaBits));
-  Value fraction = arith::AndIOp::create(b, bits, b.i32(0x7FFFFF));
+  Value exponent = b.shrU(b.andI(bits, 0x7FFFFFFF), mantissaBits);
+  Value fraction = b.andI(bits, 0x7FFFFF);
   // Denormal numbers have no leading one, and the exponent 1.
-  Value isNormal =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, exponent, b.i32(0));
-  Value mantissa = arith::OrIOp::create(
-      b, fraction,
-      arith::SelectOp::create(b, isNormal, b.i32(1 << mantissaBits), b.i32(0)));
-  Value place = arith::SubIOp::create(
-      b, arith::MaxUIOp::create(b, exponent, b.i32(1)), b.i32(1));
-  Value word = arith::ShRUIOp::create(b, place, b.i32(wordShift));
-  Value shift = arith::AndIOp::create(b, place, b.i32(kExactSumBits - 1));
-  Value wide = arith::ShLIOp::create(b, b.zext64(mantissa), b.zext64(shift));
-  Value low = arith::AndIOp::create(b, wide, b.i64(0xFFFFFFFF));
-  Value high = arith::ShRUIOp::create(b, wide, b.i64(kExactSumBits));
-  Value isNegative =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, b.i32(0));
+  Value isNormal = b.ne(exponent, 0);
+  Value mantissa =
+      b.orI(fraction, b.select(isNormal, b.i32(1 << mantissaBits), b.i32(0)));
+  Value place = b.sub(b.maxU(exponent, 1), 1);
+  Value word = b.shrU(place, wordShift);
+  Value shift = b.andI(place, kExactSumBits - 1);
+  Value wide = b.shl(b.zext64(mantissa), b.zext64(shift));
+  Value low = b.andI(wide, 0xFFFFFFFF);
+  Value high = b.shrU(wide, kExactSumBits);
+  Value isNegative = b.slt(bits, 0);
   auto withSign = [&](Value number) -> Value {
-    return arith::SelectOp::create(
-        b, isNegative, arith::SubIOp::create(b, b.i64(0), number), number);
+    return b.select(isNegative, b.sub(b.i64(0), number), number);
   };
   constexpr int64_t infinite = 255;
-  Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, exponent,
-                                         b.i32(infinite));
+  Value isFinite = b.ne(exponent, infinite);
   b.ifThen(isFinite, [&] {
     Value first = getWord(address, word);
     b.asmOp("red.global.add.u64 [$0], $1;", "l,l", {first, withSign(low)}, {});
-    Value hasHigh =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, high, b.i64(0));
+    Value hasHigh = b.ne(high, 0);
     b.ifThen(hasHigh, [&] {
       b.asmOp("red.global.add.u64 [$0], $1;", "l,l",
               {getWord(first, b.i32(1)), withSign(high)}, {});
     });
   });
-  Value isSpecial =
-      arith::XOrIOp::create(b, isFinite, arith::ConstantIntOp::create(b, 1, 1));
+  Value isSpecial = b.xorI(isFinite, b.i1(true));
   b.ifThen(isSpecial, [&] {
-    Value isInfinite =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fraction, b.i32(0));
-    Value infinity = arith::SelectOp::create(
-        b, isNegative, b.i64(kExactSumNegInf), b.i64(kExactSumPosInf));
-    Value flag =
-        arith::SelectOp::create(b, isInfinite, infinity, b.i64(kExactSumNaN));
+    Value isInfinite = b.eq(fraction, 0);
+    Value infinity =
+        b.select(isNegative, b.i64(kExactSumNegInf), b.i64(kExactSumPosInf));
+    Value flag = b.select(isInfinite, infinity, b.i64(kExactSumNaN));
     b.asmOp("red.global.or.b64 [$0], $1;", "l,l",
             {getWord(address, b.i32(kExactSumFlags)), flag}, {});
   });
@@ -265,33 +244,24 @@ std::pair<Value, Value> Scatter::joinWarp(Value value, Value active,
   Value lanes = b.i32(-1);
   Value adding = NVVM::VoteSyncOp::create(b, i32, lanes, active,
                                           NVVM::VoteSyncKind::ballot);
-  Value first = b.intrinsic(
-      "llvm.cttz.i32", {adding, arith::ConstantIntOp::create(b, 0, 1)}, i32);
+  Value first = b.intrinsic("llvm.cttz.i32", {adding, b.i1(false)}, i32);
   Value number = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
-  Value isFirst = arith::ConstantIntOp::create(b, 1, 1);
+  Value isFirst = b.i1(true);
   for (int64_t shift : {0, 32}) {
-    Value half = arith::TruncIOp::create(
-        b, i32, arith::ShRUIOp::create(b, number, b.i64(shift)));
+    Value half = arith::TruncIOp::create(b, i32, b.shrU(number, shift));
     Value other = NVVM::ShflOp::create(b, i32, lanes, half, first, b.i32(31),
                                        NVVM::ShflKind::idx, UnitAttr());
-    isFirst = arith::AndIOp::create(
-        b, isFirst,
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, half, other));
+    isFirst = b.andI(isFirst, b.eq(half, other));
   }
-  Value isNone =
-      arith::XOrIOp::create(b, active, arith::ConstantIntOp::create(b, 1, 1));
+  Value isNone = b.xorI(active, b.i1(true));
   Value areAlike = NVVM::VoteSyncOp::create(
-      b, b.getI1Type(), lanes, arith::OrIOp::create(b, isFirst, isNone),
-      NVVM::VoteSyncKind::all);
+      b, b.getI1Type(), lanes, b.orI(isFirst, isNone), NVVM::VoteSyncKind::all);
   auto join = scf::IfOp::create(b, TypeRange{value.getType(), active.getType()},
                                 areAlike, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(join.thenBlock());
-  Value sum = sumOfLanes(arith::SelectOp::create(b, active, value, b.f32(0)),
-                         {1, 2, 4, 8, 16});
-  Value adds = arith::AndIOp::create(
-      b, active,
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.lane, first));
+  Value sum = sumOfLanes(b.select(active, value, b.f32(0)), {1, 2, 4, 8, 16});
+  Value adds = b.andI(active, b.eq(b.thread.lane, first));
   scf::YieldOp::create(b, ValueRange{sum, adds});
   b.setInsertionPointToStart(join.elseBlock());
   scf::YieldOp::create(b, ValueRange{value, active});
@@ -309,17 +279,14 @@ void Scatter::emitAdd(const Addend &addend) {
   unsigned leading = op.isExact() ? 1 : 0;
   SmallVector<IndexElement> position(leading);
   // One unsigned comparison covers both ends. Nothing is added for a zero.
-  Value active =
-      arith::AndIOp::create(b, addend.active,
-                            arith::CmpFOp::create(b, arith::CmpFPredicate::UNE,
-                                                  addend.value, b.f32(0)));
+  Value active = b.andI(
+      addend.active, b.cmp(arith::CmpFPredicate::UNE, addend.value, b.f32(0)));
   for (auto [dim, index, at] :
        llvm::enumerate(op.getIndices(), addend.indices)) {
     unsigned width = b.kernel.ranges.fitsInt32(index) ? 32 : 64;
-    Value isInside =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, b.toInt(at, width),
-                              b.toInt(buffer.extents[leading + dim], width));
-    active = arith::AndIOp::create(b, active, isInside);
+    Value isInside = b.ult(b.toInt(at, width),
+                           b.toInt(buffer.extents[leading + dim], width));
+    active = b.andI(active, isInside);
     position.push_back(at);
   }
   Value value = addend.value,

@@ -35,11 +35,8 @@ static void unpackPosition(hopper::StoreRowsOp op,
         count = b.toInt(in.getPacked(), 32);
   int64_t heads = static_cast<int64_t>(*op.getHeads());
   Value head = b.toInt(in.getIndices()[heads], 32);
-  position[heads] = {
-      arith::AddIOp::create(b, arith::MulIOp::create(b, head, count),
-                            arith::RemUIOp::create(b, row32, count)),
-      0};
-  position[op.getDim()] = {arith::DivUIOp::create(b, row32, count), 0};
+  position[heads] = {b.add(b.mul(head, count), b.remU(row32, count)), 0};
+  position[op.getDim()] = {b.divU(row32, count), 0};
 }
 
 /// One element for each query is written by the first thread of the four that
@@ -55,18 +52,15 @@ static void lowerStoreRows(hopper::StoreRowsOp op,
   bool hasColumns = position.size() != buffer.strides.size();
   Value isOwn;
   if (hasColumns)
-    position.push_back({arith::MulIOp::create(b, b.thread.quad, b.i32(2)), 0});
+    position.push_back({b.mul(b.thread.quad, 2), 0});
   else
-    isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, b.thread.quad,
-                                  b.i32(0));
+    isOwn = b.eq(b.thread.quad, 0);
   auto pair = VectorType::get({2}, b.getF32Type());
   for (int64_t r : {0, 1}) {
-    Value at = arith::AddIOp::create(
-        b, first, b.zext64(b.addOffset(b.thread.row, 8 * r)));
-    Value inRange =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, end);
+    Value at = b.add(first, b.zext64(b.addOffset(b.thread.row, 8 * r)));
+    Value inRange = b.slt(at, end);
     if (isOwn)
-      inRange = arith::AndIOp::create(b, isOwn, inRange);
+      inRange = b.andI(isOwn, inRange);
     b.ifThen(inRange, [&] {
       position[op.getDim()] = {at, 0};
       if (op.getPacked())
@@ -99,13 +93,11 @@ namespace {
 class Combine {
 public:
   /// `lses` and `parts` are those of the row, in memory.
-  Combine(ImplicitLocOpBuilder &b, Value lane, Value lses, Value parts,
+  Combine(ThreadBuilder &b, Value lane, Value lses, Value parts,
           Value numSplits, int64_t rowBytes)
       : b(b), lane(lane), lses(lses), parts(parts), numSplits(numSplits),
-        rowBytes(rowBytes),
-        inHalf(arith::AndIOp::create(b, lane, i32(kHalfThreads - 1))),
-        half(arith::ShRUIOp::create(b, lane,
-                                    i32(llvm::Log2_64(kHalfThreads)))) {}
+        rowBytes(rowBytes), inHalf(b.andI(lane, kHalfThreads - 1)),
+        half(b.shrU(lane, llvm::Log2_64(kHalfThreads))) {}
 
   /// The largest log-sum-exp of a part.
   Value emitMax();
@@ -118,42 +110,31 @@ public:
   Sums emitSums(Value shift, Value offset, Value hasColumns);
 
 private:
-  Value i32(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 32);
-  }
-  Value f32(double value) {
-    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-  }
   Value shuffle(Value value, Value lane, NVVM::ShflKind kind) {
-    return NVVM::ShflOp::create(b, value.getType(), i32(-1), value, lane,
-                                i32(31), kind, UnitAttr());
+    return NVVM::ShflOp::create(b, value.getType(), b.i32(-1), value, lane,
+                                b.i32(31), kind, UnitAttr());
   }
   /// Of all threads whose numbers differ in the bits from `least` to `most`.
   template <typename Op>
   Value reduce(Value value, int64_t least, int64_t most) {
     for (int64_t bit = most; bit >= least; bit /= 2)
-      value =
-          Op::create(b, value, shuffle(value, i32(bit), NVVM::ShflKind::bfly));
+      value = Op::create(b, value,
+                         shuffle(value, b.i32(bit), NVVM::ShflKind::bfly));
     return value;
-  }
-  Value getAddress(Value base, Value bytes) {
-    return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
-                               ArrayRef<LLVM::GEPArg>{bytes});
   }
   /// What is not read unless a condition holds.
   SmallVector<Value> load(Value address, Value condition, int64_t count,
                           StringRef otherwise);
   /// -inf, as of a part without keys, if there is no such part.
   Value loadLse(Value part) {
-    Value isPart =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, part, numSplits);
-    Value address = getAddress(lses, arith::MulIOp::create(b, part, i32(4)));
+    Value isPart = b.slt(part, numSplits);
+    Value address = b.offsetPointer(lses, b.mul(part, 4));
     return load(address, isPart, 1, "0fFF800000")[0];
   }
   void addBatch(Value first, Value lse, Value shift, Value offset,
                 Value hasColumns, Sums &sums);
 
-  ImplicitLocOpBuilder &b;
+  ThreadBuilder &b;
   Value lane, lses, parts, numSplits;
   int64_t rowBytes;
   Value inHalf, half;
@@ -196,12 +177,12 @@ SmallVector<Value> Combine::load(Value address, Value condition, int64_t count,
 
 Value Combine::emitMax() {
   auto loop =
-      scf::ForOp::create(b, i32(0), numSplits, i32(hopper::kWarpThreads),
-                         ValueRange{f32(-INFINITY)});
+      scf::ForOp::create(b, b.i32(0), numSplits, b.i32(hopper::kWarpThreads),
+                         ValueRange{b.f32(-INFINITY)});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value part = arith::AddIOp::create(b, loop.getInductionVar(), lane);
+    Value part = b.add(loop.getInductionVar(), lane);
     scf::YieldOp::create(
         b, arith::MaxNumFOp::create(b, loop.getRegionIterArg(0), loadLse(part))
                .getResult());
@@ -217,16 +198,14 @@ void Combine::addBatch(Value first, Value lse, Value shift, Value offset,
   Value weight =
       LLVM::CallIntrinsicOp::create(
           b, b.getF32Type(), b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f32"),
-          ValueRange(arith::SubFOp::create(b, lse, shift)))
+          ValueRange(b.sub(lse, shift)))
           .getResult(0);
-  sums.weights = arith::AddFOp::create(b, sums.weights, weight);
-  Value hasKeys =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, lse, f32(-INFINITY));
-  Value bits = arith::ShRUIOp::create(
-      b,
-      NVVM::VoteSyncOp::create(b, b.getI32Type(), i32(-1), hasKeys,
-                               NVVM::VoteSyncKind::ballot),
-      half);
+  sums.weights = b.add(sums.weights, weight);
+  Value hasKeys = b.cmp(arith::CmpFPredicate::UNE, lse, b.f32(-INFINITY));
+  Value bits =
+      b.shrU(NVVM::VoteSyncOp::create(b, b.getI32Type(), b.i32(-1), hasKeys,
+                                      NVVM::VoteSyncKind::ballot),
+             half);
   struct Part {
     Value weight;
     SmallVector<Value> values;
@@ -234,17 +213,12 @@ void Combine::addBatch(Value first, Value lse, Value shift, Value offset,
   SmallVector<Part> list;
   for (int64_t e = 0; e < kBatch; ++e) {
     Part &part = list.emplace_back();
-    Value number = arith::AddIOp::create(b, half, i32(e * kNumHalves));
+    Value number = b.add(half, e * kNumHalves);
     part.weight = shuffle(weight, number, NVVM::ShflKind::idx);
-    Value reads = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ne,
-        arith::AndIOp::create(b, bits, i32(int64_t(1) << (e * kNumHalves))),
-        i32(0));
-    Value row = arith::MulIOp::create(
-        b, arith::AddIOp::create(b, first, number), i32(rowBytes));
-    part.values = load(getAddress(parts, arith::AddIOp::create(b, row, offset)),
-                       arith::AndIOp::create(b, reads, hasColumns), kColumns,
-                       "0f00000000");
+    Value reads = b.ne(b.andI(bits, int64_t(1) << (e * kNumHalves)), 0);
+    Value row = b.mul(b.add(first, number), rowBytes);
+    part.values = load(b.offsetPointer(parts, b.add(row, offset)),
+                       b.andI(reads, hasColumns), kColumns, "0f00000000");
   }
   for (const Part &part : list)
     for (auto [sum, value] : llvm::zip_equal(sums.values, part.values))
@@ -252,19 +226,18 @@ void Combine::addBatch(Value first, Value lse, Value shift, Value offset,
 }
 
 Combine::Sums Combine::emitSums(Value shift, Value offset, Value hasColumns) {
-  SmallVector<Value> inits(1 + kColumns, f32(0));
+  SmallVector<Value> inits(1 + kColumns, b.f32(0));
   // The next log-sum-exps are read ahead.
   inits.push_back(loadLse(inHalf));
   constexpr int64_t step = kBatch * kNumHalves;
   static_assert(step == kHalfThreads, "a thread for each part of a batch");
-  auto loop = scf::ForOp::create(b, i32(0), numSplits, i32(step), inits);
+  auto loop = scf::ForOp::create(b, b.i32(0), numSplits, b.i32(step), inits);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     ValueRange carried = loop.getRegionIterArgs();
     Value first = loop.getInductionVar();
-    Value next = loadLse(arith::AddIOp::create(
-        b, arith::AddIOp::create(b, first, i32(step)), inHalf));
+    Value next = loadLse(b.add(b.add(first, step), inHalf));
     Sums sums = {carried[0],
                  SmallVector<Value>(carried.drop_front().drop_back())};
     addBatch(first, carried.back(), shift, offset, hasColumns, sums);
@@ -298,39 +271,30 @@ static void lowerCombine(hopper::CombineOp op, Operands<hopper::CombineOp> in,
 
   // The columns of this thread, of which each half of the warp writes a part.
   Value firstColumn = b.toInt(in.getIndices()[op.getDim()], 32);
-  Value inHalf =
-      arith::AndIOp::create(b, b.thread.lane, b.i32(kHalfThreads - 1));
-  Value column = arith::AddIOp::create(
-      b, firstColumn, arith::MulIOp::create(b, inHalf, b.i32(kColumns)));
-  Value hasColumns = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column,
-                                           b.i32(numColumns));
+  Value inHalf = b.andI(b.thread.lane, kHalfThreads - 1);
+  Value column = b.add(firstColumn, b.mul(inHalf, kColumns));
+  Value hasColumns = b.slt(column, numColumns);
   Value max = combine.emitMax();
   auto isEqual = [&](Value value, double other) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value,
-                                 b.f32(other));
+    return b.cmp(arith::CmpFPredicate::OEQ, value, b.f32(other));
   };
   // Where all parts are empty, their weights are 0.
-  Value shift =
-      arith::SelectOp::create(b, isEqual(max, -INFINITY), b.f32(0), max);
-  Combine::Sums sums = combine.emitSums(
-      shift, arith::MulIOp::create(b, column, b.i32(4)), hasColumns);
+  Value shift = b.select(isEqual(max, -INFINITY), b.f32(0), max);
+  Combine::Sums sums = combine.emitSums(shift, b.mul(column, 4), hasColumns);
   Value isEmpty = isEqual(sums.weights, 0);
-  Value weights = arith::SelectOp::create(b, isEmpty, b.f32(1), sums.weights);
+  Value weights = b.select(isEmpty, b.f32(1), sums.weights);
   Value factor =
       b.intrinsic("llvm.nvvm.rcp.approx.ftz.f", weights, b.getF32Type());
-  Value isFirstHalf = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                            b.thread.lane, b.i32(kHalfThreads));
+  Value isFirstHalf = b.ult(b.thread.lane, kHalfThreads);
   constexpr int64_t perHalf = kColumns / kNumHalves;
-  Value own = arith::AddIOp::create(
-      b, column,
-      arith::SelectOp::create(b, isFirstHalf, b.i32(0), b.i32(perHalf)));
+  Value own = b.add(column, b.select(isFirstHalf, b.i32(0), b.i32(perHalf)));
   Type element = cast<MemRefType>(op.getInto().getType()).getElementType();
   b.ifThen(hasColumns, [&] {
     SmallVector<IndexElement> at = b.getPosition(in.getIndices());
     for (int64_t e = 0; e < perHalf; ++e) {
-      Value sum = arith::SelectOp::create(b, isFirstHalf, sums.values[e],
-                                          sums.values[perHalf + e]);
-      Value value = arith::MulFOp::create(b, sum, factor);
+      Value sum =
+          b.select(isFirstHalf, sums.values[e], sums.values[perHalf + e]);
+      Value value = b.mul(sum, factor);
       if (!element.isF32())
         value = arith::TruncFOp::create(b, element, value);
       at[op.getDim()] = {own, e};
@@ -340,15 +304,12 @@ static void lowerCombine(hopper::CombineOp op, Operands<hopper::CombineOp> in,
   });
   if (!op.getLse())
     return;
-  Value isFirst = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq,
-      arith::OrIOp::create(b, firstColumn, b.thread.lane), b.i32(0));
+  Value isFirst = b.eq(b.orI(firstColumn, b.thread.lane), 0);
   b.ifThen(isFirst, [&] {
     Value log =
         b.intrinsic("llvm.nvvm.lg2.approx.ftz.f", weights, b.getF32Type());
-    Value lse = arith::MulFOp::create(b, arith::AddFOp::create(b, shift, log),
-                                      b.f32(llvm::numbers::ln2));
-    lse = arith::SelectOp::create(b, isEmpty, b.f32(-INFINITY), lse);
+    Value lse = b.mul(b.add(shift, log), b.f32(llvm::numbers::ln2));
+    lse = b.select(isEmpty, b.f32(-INFINITY), lse);
     SmallVector<IndexElement> at = b.getPosition(in.getLseIndices());
     LLVM::StoreOp::create(
         b, lse,

@@ -32,8 +32,7 @@ static void emitReduceFragment(hopper::ReduceAddOp op,
                                ThreadBuilder &b) {
   constexpr int64_t numElements = 4, bytes = 4;
   SmallVector<IndexElement> position = b.getPosition(in.getIndices());
-  position.push_back(
-      {arith::MulIOp::create(b, b.thread.inGroup, b.i32(numElements)), 0});
+  position.push_back({b.mul(b.thread.inGroup, numElements), 0});
   Value base = b.getAddress(
       b.getBuffer(op.getMemref().getType(), in.getMemref()), position, bytes);
   Elements list(in.getVector());
@@ -58,16 +57,13 @@ static void emitReduceRows(hopper::ReduceAddOp op,
   Value firstM = b.toInt(position[m], 64), firstN = b.toInt(position[n], 64);
   Value isOdd;
   if (width == 4)
-    isOdd = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::ne,
-        arith::AndIOp::create(b, b.thread.quad, b.i32(1)), b.i32(0));
+    isOdd = b.ne(b.andI(b.thread.quad, 1), 0);
   // The element in this place, from the first row and the first column of this
   // thread.
   auto isBelow = [&](Value at, ValueRange end) -> Value {
     if (end.empty())
       return {};
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
-                                 b.toInt(end, 64));
+    return b.slt(at, b.toInt(end, 64));
   };
   auto emitIf = [&](Value condition, function_ref<void()> body) {
     if (condition)
@@ -78,9 +74,9 @@ static void emitReduceRows(hopper::ReduceAddOp op,
   Elements list(in.getVector());
   auto emitRow = [&](Value inM, Value inN,
                      ArrayRef<SmallVector<Value>> groups) {
-    Value atM = arith::AddIOp::create(b, firstM, b.zext64(inM));
+    Value atM = b.add(firstM, b.zext64(inM));
     emitIf(isBelow(atM, in.getEndM()), [&] {
-      Value atN = arith::AddIOp::create(b, firstN, b.zext64(inN));
+      Value atN = b.add(firstN, b.zext64(inN));
       // A group of one element has its neighbour as the next one.
       auto size = static_cast<int64_t>(groups.size());
       for (int64_t number = 0; number < size; ++number) {
@@ -94,7 +90,7 @@ static void emitReduceRows(hopper::ReduceAddOp op,
       }
     });
   };
-  Value pair = arith::ShLIOp::create(b, b.thread.quad, b.i32(1));
+  Value pair = b.shl(b.thread.quad, 1);
   if (width < 4) {
     for (int64_t r : {0, 1}) {
       SmallVector<SmallVector<Value>> groups;
@@ -113,17 +109,14 @@ static void emitReduceRows(hopper::ReduceAddOp op,
     SmallVector<Value> group(4);
     for (int64_t p : {0, 1}) {
       Value first = list[e + p], second = list[e + 2 + p];
-      Value other =
-          b.shuffle(arith::SelectOp::create(b, isOdd, first, second), 1);
-      group[p] = arith::SelectOp::create(b, isOdd, other, first);
-      group[2 + p] = arith::SelectOp::create(b, isOdd, second, other);
+      Value other = b.shuffle(b.select(isOdd, first, second), 1);
+      group[p] = b.select(isOdd, other, first);
+      group[2 + p] = b.select(isOdd, second, other);
     }
     groups.push_back(group);
   }
-  Value ownRow = arith::AddIOp::create(
-      b, b.thread.row, arith::SelectOp::create(b, isOdd, b.i32(8), b.i32(0)));
-  Value ownColumn = arith::ShLIOp::create(
-      b, arith::ShRUIOp::create(b, b.thread.quad, b.i32(1)), b.i32(2));
+  Value ownRow = b.add(b.thread.row, b.select(isOdd, b.i32(8), b.i32(0)));
+  Value ownColumn = b.shl(b.shrU(b.thread.quad, 1), 2);
   emitRow(ownRow, ownColumn, groups);
 }
 

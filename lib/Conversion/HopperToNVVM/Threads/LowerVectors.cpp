@@ -34,7 +34,7 @@ static VectorPlace getPlace(Op op, Operands<Op> in, Value base,
 /// The address of element `number` of a vector whose elements lie apart.
 static Value getElementAddress(ThreadBuilder &b, const VectorPlace &place,
                                Type element, int64_t number) {
-  Value distance = arith::MulIOp::create(b, place.stride, b.i64(number));
+  Value distance = b.mul(place.stride, number);
   return LLVM::GEPOp::create(b, place.address.getType(), element, place.address,
                              ArrayRef<LLVM::GEPArg>{distance});
 }
@@ -86,7 +86,7 @@ static Elements lowerSum(vector::ReductionOp op,
   Value vector = in.getVector()[0], sum;
   for (int64_t e = 0; e < op.getSourceVectorType().getNumElements(); ++e) {
     Value element = LLVM::ExtractElementOp::create(b, vector, b.i32(e));
-    sum = sum ? arith::AddFOp::create(b, sum, element).getResult() : element;
+    sum = sum ? b.add(sum, element) : element;
   }
   return {sum};
 }

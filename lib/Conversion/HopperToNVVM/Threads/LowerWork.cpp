@@ -32,7 +32,7 @@ static Elements lowerFetchNext(hopper::FetchNextOp,
   }
   Value blocks =
       b.intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
-  return {arith::AddIOp::create(b, before, blocks)};
+  return {b.add(before, blocks)};
 }
 
 /// The second number counts the CTAs that are done.
@@ -46,9 +46,7 @@ static void lowerResetCounter(hopper::ResetCounterOp,
     Value before = addAtomically(b, second, b.i32(1));
     Value blocks =
         b.intrinsic("llvm.nvvm.read.ptx.sreg.nctaid.x", {}, b.getI32Type());
-    Value isLast =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before,
-                              arith::SubIOp::create(b, blocks, b.i32(1)));
+    Value isLast = b.eq(before, b.sub(blocks, 1));
     b.ifThen(isLast, [&] {
       LLVM::StoreOp::create(b, b.i32(0), pointer);
       LLVM::StoreOp::create(b, b.i32(0), second);

@@ -52,18 +52,6 @@ Thread &Kernel::getThread(Operation *op) {
 // Short forms
 //===----------------------------------------------------------------------===//
 
-Value ThreadBuilder::i32(int64_t value) {
-  return arith::ConstantIntOp::create(*this, value, 32);
-}
-Value ThreadBuilder::i64(int64_t value) {
-  return arith::ConstantIntOp::create(*this, value, 64);
-}
-Value ThreadBuilder::f32(double value) {
-  return arith::ConstantOp::create(*this, getF32FloatAttr(value));
-}
-Value ThreadBuilder::zext64(Value value) {
-  return arith::ExtUIOp::create(*this, getI64Type(), value);
-}
 Value ThreadBuilder::intrinsic(StringRef name, ValueRange operands, Type type) {
   return LLVM::CallIntrinsicOp::create(*this, type, getStringAttr(name),
                                        operands)
@@ -83,9 +71,7 @@ Value ThreadBuilder::broadcast(Value value) {
 Value ThreadBuilder::addOffset(Value value, int64_t offset) {
   if (offset == 0)
     return value;
-  unsigned bits = value.getType().getIntOrFloatBitWidth();
-  return arith::AddIOp::create(
-      *this, value, arith::ConstantIntOp::create(*this, offset, bits));
+  return add(value, offset);
 }
 
 Value ThreadBuilder::offsetPointer(Value base, Value offset) {
@@ -251,25 +237,21 @@ BufferParameter ThreadBuilder::getBuffer(Type type, ValueRange values) {
 Value ThreadBuilder::getAddress(const BufferParameter &buffer,
                                 ArrayRef<IndexElement> index, unsigned bytes) {
   Value sum;
-  auto add = [&](Value term) {
-    sum = sum ? arith::AddIOp::create(*this, sum, term).getResult() : term;
-  };
+  auto addTerm = [&](Value term) { sum = sum ? add(sum, term) : term; };
   int64_t constant = 0;
   for (auto [element, stride] : llvm::zip_equal(index, buffer.strides)) {
     if (element.base) {
       Value term = toInt(IndexElement{element.base, 0}, 64);
-      add(stride ? arith::MulIOp::create(*this, term, stride).getResult()
-                 : term);
+      addTerm(stride ? mul(term, stride) : term);
     }
     if (!stride)
       constant += element.offset;
     else if (element.offset != 0)
-      add(arith::MulIOp::create(*this, i64(element.offset), stride));
+      addTerm(mul(i64(element.offset), stride));
   }
   Value pointer = buffer.pointer;
   if (sum)
-    pointer =
-        offsetPointer(pointer, arith::MulIOp::create(*this, sum, i64(bytes)));
+    pointer = offsetPointer(pointer, mul(sum, bytes));
   if (llvm::isInt<31>(constant * bytes))
     return offsetPointer(pointer, constant * bytes);
   return offsetPointer(pointer, i64(constant * bytes));

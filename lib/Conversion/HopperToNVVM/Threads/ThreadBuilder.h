@@ -11,12 +11,12 @@
 #include "Fragment.h"
 #include "IndexRanges.h"
 #include "attn/Dialect/Hopper/IR/Hopper.h"
+#include "attn/Dialect/ScalarBuilder.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -192,19 +192,15 @@ struct Kernel {
 };
 
 /// Builds operations of a thread.
-class ThreadBuilder : public ImplicitLocOpBuilder {
+class ThreadBuilder : public ScalarBuilder {
 public:
   ThreadBuilder(OpBuilder &builder, Location loc, Kernel &kernel,
                 Thread &thread)
-      : ImplicitLocOpBuilder(loc, builder), kernel(kernel), thread(thread) {}
+      : ScalarBuilder(loc, builder), kernel(kernel), thread(thread) {}
   /// In place of `op`.
   ThreadBuilder(OpBuilder &builder, Operation *op, Kernel &kernel)
       : ThreadBuilder(builder, op->getLoc(), kernel, kernel.getThread(op)) {}
 
-  Value i32(int64_t value);
-  Value i64(int64_t value);
-  Value f32(double value);
-  Value zext64(Value value);
   Value intrinsic(StringRef name, ValueRange operands, Type type);
   /// The value of the lane whose number differs in the bits of `lanes`.
   Value shuffle(Value value, int64_t lanes);

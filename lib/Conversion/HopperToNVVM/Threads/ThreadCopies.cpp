@@ -24,9 +24,8 @@ static constexpr int64_t kRowsAtOnce = 16;
 /// The first element of a head.
 static Value getHeadPointer(ThreadBuilder &b, const BufferParameter &buffer,
                             ValueRange batch, ValueRange head) {
-  Value offset = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, b.toInt(batch, 64), buffer.strides[0]),
-      arith::MulIOp::create(b, b.toInt(head, 64), buffer.strides[1]));
+  Value offset = b.add(b.mul(b.toInt(batch, 64), buffer.strides[0]),
+                       b.mul(b.toInt(head, 64), buffer.strides[1]));
   return LLVM::GEPOp::create(b, buffer.pointer.getType(), b.getI16Type(),
                              buffer.pointer, ArrayRef<LLVM::GEPArg>{offset});
 }
@@ -35,7 +34,7 @@ static Value getHeadPointer(ThreadBuilder &b, const BufferParameter &buffer,
 static Value getRow(ThreadBuilder &b, hopper::PutOp op,
                     Operands<hopper::PutOp> in, Value rowInTile) {
   Value first = b.toInt(in.getRow(), 32);
-  Value row = arith::AddIOp::create(b, first, rowInTile);
+  Value row = b.add(first, rowInTile);
   if (!op.getList())
     return row;
   SmallVector<IndexElement> position = b.getPosition(in.getPosition());
@@ -53,29 +52,22 @@ static void forEachSegment(ThreadBuilder &b, const BufferParameter &buffer,
                            int64_t columns, int64_t chunkBytes, Value shared,
                            Value head, Value row, Value rowInTile,
                            function_ref<void(Value, Value, Value)> copy) {
-  Value segment = arith::AndIOp::create(b, b.thread.id, b.i32(7));
+  Value segment = b.andI(b.thread.id, 7);
   // A list may name negative rows.
-  Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
-                                      b.toInt(buffer.extents[0], 32));
-  Value wide = arith::ExtSIOp::create(b, b.getI64Type(), row);
+  Value isRow = b.ult(row, b.toInt(buffer.extents[0], 32));
+  Value wide = b.sext64(row);
   Value rowPointer = LLVM::GEPOp::create(
       b, head.getType(), b.getI16Type(), head,
-      ArrayRef<LLVM::GEPArg>{
-          arith::MulIOp::create(b, wide, buffer.strides[2]).getResult()});
-  Value swizzled = arith::XOrIOp::create(
-      b, segment, arith::AndIOp::create(b, rowInTile, b.i32(7)));
-  Value inChunk = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, rowInTile, b.i32(kRowBytes)),
-      arith::MulIOp::create(b, swizzled, b.i32(kSegmentBytes)));
-  Value column = arith::MulIOp::create(b, segment, b.i32(kSegmentColumns));
+      ArrayRef<LLVM::GEPArg>{b.mul(wide, buffer.strides[2])});
+  Value swizzled = b.xorI(segment, b.andI(rowInTile, 7));
+  Value inChunk =
+      b.add(b.mul(rowInTile, kRowBytes), b.mul(swizzled, kSegmentBytes));
+  Value column = b.mul(segment, kSegmentColumns);
   for (int64_t first = 0; first < columns; first += hopper::kChunkColumns) {
     Value at = b.addOffset(column, first);
     Value isInside = isRow;
     if (first + hopper::kChunkColumns > columns)
-      isInside = arith::AndIOp::create(
-          b, isRow,
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
-                                b.i32(columns)));
+      isInside = b.andI(isRow, b.slt(at, columns));
     Value to = LLVM::GEPOp::create(
         b, shared.getType(), b.getI8Type(), shared,
         ArrayRef<LLVM::GEPArg>{
@@ -106,9 +98,7 @@ void mlir::attn::emitCopyIn(ThreadBuilder &b, hopper::PutOp op,
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value row = arith::AddIOp::create(
-        b, loop.getInductionVar(),
-        arith::ShRUIOp::create(b, b.thread.inGroup, b.i32(3)));
+    Value row = b.add(loop.getInductionVar(), b.shrU(b.thread.inGroup, 3));
     auto copy = [&](Value to, Value from, Value isInside) {
       auto branch = scf::IfOp::create(b, segmentType, isInside,
                                       /*withElseRegion=*/true);
@@ -138,7 +128,7 @@ void mlir::attn::emitCopyIn(ThreadBuilder &b, hopper::PutOp op,
 SmallVector<Value> mlir::attn::getOwnRows(ThreadBuilder &b, hopper::PutOp op,
                                           Operands<hopper::PutOp> in) {
   SmallVector<Value> rows;
-  Value own = arith::ShRUIOp::create(b, b.thread.inGroup, b.i32(3));
+  Value own = b.shrU(b.thread.inGroup, 3);
   for (int64_t first = 0; first < op.getChannel().getType().getRows();
        first += kRowsAtOnce)
     rows.push_back(getRow(b, op, in, b.addOffset(own, first)));
@@ -154,11 +144,10 @@ void mlir::attn::emitAsyncCopyIn(ThreadBuilder &b, hopper::PutOp op,
       b.getBuffer(op.getMap().getType(), in.getMap());
   hopper::ChannelType type = op.getChannel().getType();
   Value head = getHeadPointer(b, buffer, in.getBatch(), in.getHead());
-  Value own = arith::ShRUIOp::create(b, b.thread.inGroup, b.i32(3));
+  Value own = b.shrU(b.thread.inGroup, 3);
   auto copy = [&](Value to, Value from, Value isInside) {
     // Of fewer bytes than the segment has, the rest becomes 0.
-    Value bytes =
-        arith::SelectOp::create(b, isInside, b.i32(kSegmentBytes), b.i32(0));
+    Value bytes = b.select(isInside, b.i32(kSegmentBytes), b.i32(0));
     NVVM::CpAsyncOp::create(b, to, from, kSegmentBytes,
                             NVVM::LoadCacheModifierKind::CG, bytes);
   };
@@ -174,9 +163,7 @@ void mlir::attn::emitAsyncCopyIn(ThreadBuilder &b, hopper::PutOp op,
     if (first <= type.getRows())
       emitRow();
     else
-      b.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::ult, rowInTile,
-                                     b.i32(type.getRows())),
-               emitRow);
+      b.ifThen(b.ult(rowInTile, type.getRows()), emitRow);
   }
   NVVM::CpAsyncMBarrierArriveOp::create(b, full, /*noinc=*/true);
 }
@@ -190,13 +177,13 @@ void mlir::attn::emitCopyOut(ThreadBuilder &b, hopper::StoreOp op,
   Value head = getHeadPointer(b, buffer, in.getBatch(), in.getHead());
   Value firstRow = b.toInt(in.getRow(), 32);
   Value sharedTile = getSharedPointer(b, getTile(in.getStaging()));
-  Value threadRow = arith::ShRUIOp::create(b, b.thread.inGroup, b.i32(3));
+  Value threadRow = b.shrU(b.thread.inGroup, 3);
   auto segmentType = VectorType::get({kSegmentColumns}, b.getI16Type());
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(type.getRows()),
                                  b.i32(kRowsAtOnce));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value row = arith::AddIOp::create(b, loop.getInductionVar(), threadRow);
+  Value row = b.add(loop.getInductionVar(), threadRow);
   auto copy = [&](Value from, Value to, Value isInside) {
     b.ifThen(isInside, [&] {
       Value segment = LLVM::LoadOp::create(b, segmentType, from, kSegmentBytes);
@@ -207,6 +194,5 @@ void mlir::attn::emitCopyOut(ThreadBuilder &b, hopper::StoreOp op,
     });
   };
   forEachSegment(b, buffer, type.getColumns(), type.getParentRows() * kRowBytes,
-                 sharedTile, head, arith::AddIOp::create(b, firstRow, row), row,
-                 copy);
+                 sharedTile, head, b.add(firstRow, row), row, copy);
 }
