@@ -38,10 +38,15 @@ LogicalResult TileLowering::lowerReduction(vector::MultiDimReductionOp op) {
     return op.emitError("expects a multiple of ")
            << step << " columns, but got " << type.getDimSize(1);
   Value source = op.getSource();
-  if (!isVectorReadable(source, 1, buffers) && failed(materialize(source)))
+  bool isReadAgain = isReadAfter(source, op);
+  // What comes from around a loop may be read behind it, too.
+  bool isFromOutside = source.getParentBlock() != op->getBlock();
+  if ((!isVectorReadable(source, 1, buffers) ||
+       (isReadAgain && isFromOutside)) &&
+      failed(materialize(source)))
     return failure();
   Value tile;
-  if (!buffers.contains(source) && isReadAfter(source, op))
+  if (!buffers.contains(source) && isReadAgain)
     tile = getOverwritable(source, op, source);
   Value result = allocate(resultType);
 

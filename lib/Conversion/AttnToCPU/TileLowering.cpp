@@ -126,6 +126,15 @@ FailureOr<Value> TileLowering::materialize(Value value) {
   if (Value buffer = buffers.lookup(value))
     return buffer;
   Value buffer = allocate(cast<VectorType>(value.getType()));
+  // Where the block that it belongs to reads it, so that what another block
+  // reads later has been computed even if this one does not run.
+  OpBuilder::InsertionGuard guard(builder);
+  Region *region = value.getParentRegion();
+  Block *block = loop.getRegion().isAncestor(region) ? value.getParentBlock()
+                                                     : loop.getBody();
+  if (builder.getInsertionBlock() != block)
+    builder.setInsertionPoint(block->findAncestorOpInBlock(
+        *builder.getInsertionBlock()->getParentOp()));
   if (failed(store(value, buffer)))
     return failure();
   buffers[value] = buffer;

@@ -197,3 +197,35 @@ func.func @column(%a: memref<6x4xf32>, %b: memref<6xf32>, %out: memref<4xf32>) {
   } {attn.schedule = #attn.schedule<tile_m = 4, tile_n = 4, lanes = 4, unroll_m = 1, unroll_n = 2>}
   return
 }
+
+// -----
+
+// What a loop reduces and reads again, but does not compute, is stored in front
+// of it.
+
+// CHECK-LABEL: func @outside
+// CHECK: %[[TILE:.*]] = memref.alloc() {alignment = 64 : i64} : memref<6x4xf32>
+// CHECK: arith.mulf
+// CHECK-NEXT: vector.store %{{.*}}, %[[TILE]]
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c6
+// CHECK-NOT: vector.store %{{.*}}, %[[TILE]]
+// CHECK: return
+func.func @outside(%a: memref<6x4xf32>, %end: index, %out: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c6 = arith.constant 6 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<4xf32>
+  scf.forall (%t) in (1) {
+    %x = vector.transfer_read %a[%t, %c0], %pad {in_bounds = [true, true]} : memref<6x4xf32>, vector<6x4xf32>
+    %y = arith.mulf %x, %x : vector<6x4xf32>
+    %r = scf.for %k = %c0 to %end step %c6 iter_args(%sum = %zero) -> (vector<4xf32>) {
+      %s = vector.multi_reduction <add>, %y, %sum [0] : vector<6x4xf32> to vector<4xf32>
+      %ss = vector.broadcast %s : vector<4xf32> to vector<6x4xf32>
+      %z = arith.subf %y, %ss : vector<6x4xf32>
+      %n = vector.multi_reduction <add>, %z, %zero [0] : vector<6x4xf32> to vector<4xf32>
+      scf.yield %n : vector<4xf32>
+    }
+    vector.transfer_write %r, %out[%c0] {in_bounds = [true]} : vector<4xf32>, memref<4xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 4, tile_n = 8, lanes = 4, unroll_m = 1, unroll_n = 2>}
+  return
+}

@@ -318,3 +318,46 @@ func.func @read_in_branch(%src: memref<?xf32>, %c: i1, %out: memref<f32>) {
   } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 8, unroll_m = 1, unroll_n = 1>}
   return
 }
+
+// -----
+
+// A tile that does not belong to a loop is computed in front of it: the second
+// loop reads it even if the first one never runs.
+
+// CHECK-LABEL: func @before
+// CHECK: %[[ONES:.*]] = memref.alloc() {alignment = 64 : i64} : memref<6x8xf32>
+// CHECK: scf.for %[[I:.*]] = %c0 to %c6
+// CHECK-NEXT: scf.for %[[J:.*]] = %c0 to %c8
+// CHECK-NEXT: vector.store %{{.*}}, %[[ONES]][%[[I]], %[[J]]]
+// CHECK: scf.for %{{.*}} = %c0 to %{{.*}} step %c6
+// CHECK-NOT: vector.store %{{.*}}, %[[ONES]]
+// CHECK: vector.load %[[ONES]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c6
+// CHECK-NOT: vector.store %{{.*}}, %[[ONES]]
+// CHECK: vector.load %[[ONES]]
+#l = affine_map<(r, q, k) -> (r, k)>
+#r = affine_map<(r, q, k) -> (k, q)>
+#s = affine_map<(r, q, k) -> (r, q)>
+func.func @before(%a: memref<3x?xf32>, %first: index, %end: index, %out: memref<3x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c6 = arith.constant 6 : index
+  %pad = arith.constant 0.0 : f32
+  %zero = arith.constant dense<0.0> : vector<3x8xf32>
+  %ones = arith.constant dense<1.0> : vector<6x8xf32>
+  scf.forall (%t) in (1) {
+    %part = scf.for %k = %c0 to %first step %c6 iter_args(%sum = %zero) -> (vector<3x8xf32>) {
+      %x = vector.transfer_read %a[%t, %k], %pad {in_bounds = [true, true]} : memref<3x?xf32>, vector<3x6xf32>
+      %z = vector.contract {indexing_maps = [#l, #r, #s], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %ones, %sum
+          : vector<3x6xf32>, vector<6x8xf32> into vector<3x8xf32>
+      scf.yield %z : vector<3x8xf32>
+    }
+    %y = scf.for %k = %first to %end step %c6 iter_args(%sum = %part) -> (vector<3x8xf32>) {
+      %x = vector.transfer_read %a[%t, %k], %pad {in_bounds = [true, true]} : memref<3x?xf32>, vector<3x6xf32>
+      %z = vector.contract {indexing_maps = [#l, #r, #s], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %x, %ones, %sum
+          : vector<3x6xf32>, vector<6x8xf32> into vector<3x8xf32>
+      scf.yield %z : vector<3x8xf32>
+    }
+    vector.transfer_write %y, %out[%t, %c0] {in_bounds = [true, true]} : vector<3x8xf32>, memref<3x8xf32>
+  } {attn.schedule = #attn.schedule<tile_m = 8, tile_n = 8, lanes = 4, unroll_m = 2, unroll_n = 2>}
+  return
+}
