@@ -145,6 +145,68 @@ func.func @bias(%q: tensor<1x1x?x64xbf16>, %w: tensor<?x?xf32>, %o: tensor<1x1x?
   return %r : tensor<1x1x?x64xbf16>
 }
 
+// So does one that does nothing with it, and an adjoint that the gradients of
+// scores are lost in.
+
+// CHECK-LABEL: func @lost
+// CHECK: score(%[[S:[^ ]*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[J:[^ ]*]]) {
+// CHECK: %[[Y:.*]] = arith.select %{{.*}}, %{{.*}}, %[[S]] : f32
+// CHECK: attn.yield %[[Y]]
+// CHECK: adjoint(%[[X:[^ ]*]], %[[DS:[^ ]*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[J:[^ ]*]]) {
+// CHECK: %[[IS:.*]] = arith.cmpi sge, %[[J]], %{{.*}} : index
+// CHECK: %[[DX:.*]] = arith.select %[[IS]], %{{.*}}, %[[DS]] : f32
+// CHECK: attn.yield %[[DX]]
+func.func @lost(%q: tensor<1x1x?x64xbf16>, %l: tensor<1x1x?xf32>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention_grad wrt(q) ins(%q, %q, %q, %q, %l, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?xf32>, tensor<1x1x?x64xbf16>)
+      outs(%q : tensor<1x1x?x64xbf16>)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %unused = arith.addf %s, %one : f32
+        attn.yield %one : f32
+      }
+      adjoint(%s, %ds, %b, %h, %i, %j) {
+        %zero = arith.constant 0.0 : f32
+        attn.yield %zero : f32
+      }
+  return %r : tensor<1x1x?x64xbf16>
+}
+
+// One inside of a branch is enough.
+
+// CHECK-LABEL: func @branch
+// CHECK: score
+// CHECK-NOT: arith.select
+// CHECK: adjoint
+// CHECK-NOT: arith.select
+// CHECK: return
+func.func @branch(%q: tensor<1x1x?x64xbf16>, %l: tensor<1x1x?xf32>) -> tensor<1x1x?x64xbf16> {
+  %r = attn.attention_grad wrt(q) ins(%q, %q, %q, %q, %l, %q : tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?x64xbf16>, tensor<1x1x?xf32>, tensor<1x1x?x64xbf16>)
+      outs(%q : tensor<1x1x?x64xbf16>)
+      score(%s, %b, %h, %i, %j) {
+        %one = arith.constant 1.0 : f32
+        %is = arith.cmpi sle, %j, %i : index
+        %y = scf.if %is -> f32 {
+          %t = arith.addf %s, %s : f32
+          scf.yield %t : f32
+        } else {
+          scf.yield %one : f32
+        }
+        attn.yield %y : f32
+      }
+      adjoint(%s, %ds, %b, %h, %i, %j) {
+        %zero = arith.constant 0.0 : f32
+        %is = arith.cmpi sle, %j, %i : index
+        %dx = scf.if %is -> f32 {
+          %t = arith.addf %ds, %ds : f32
+          scf.yield %t : f32
+        } else {
+          scf.yield %zero : f32
+        }
+        attn.yield %dx : f32
+      }
+  return %r : tensor<1x1x?x64xbf16>
+}
+
 // What no matrix instruction takes is computed query by query.
 
 // CHECK-LABEL: func @keys

@@ -5,6 +5,8 @@
 #include "attn/Dialect/Attn/IR/AttnGrad.h"
 #include "attn/Dialect/Attn/IR/OtherTarget.h"
 #include "attn/Dialect/Attn/Transforms/Transforms.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace mlir::attn {
@@ -15,24 +17,53 @@ namespace mlir::attn {
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Makes a score that does not depend on the product of queries and keys ask
-/// for it, by a choice that is never taken: kernels start each tile of scores
-/// as a product. A position is never negative, but no upstream pattern knows.
-static void useProduct(AttentionLikeOpInterface op) {
+/// Whether what a region ends with first is computed of one of its arguments.
+static bool dependsOn(Block &block, BlockArgument argument) {
+  Value value = block.getTerminator()->getOperand(0);
+  if (value == argument)
+    return true;
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.omitUsesFromAbove = false;
+  options.inclusive = true;
+  (void)getBackwardSlice(value, &slice, options);
+  return llvm::any_of(argument.getUsers(), [&](Operation *user) {
+    return slice.contains(block.findAncestorOpInBlock(*user));
+  });
+}
+
+/// Makes what a region ends with depend on one of its arguments, by a choice
+/// that is never taken. A position is never negative, but no upstream pattern
+/// knows.
+static void makeDependOn(Block &block, BlockArgument argument, Value position) {
+  if (dependsOn(block, argument))
+    return;
+  OpBuilder builder(block.getTerminator());
+  Location loc = block.getTerminator()->getLoc();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value isPosition = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sge, position, zero);
+  OpOperand &result = block.getTerminator()->getOpOperand(0);
+  result.set(arith::SelectOp::create(builder, loc, isPosition, result.get(),
+                                     argument));
+}
+
+/// Makes kernels use their products, which they start each tile of scores as,
+/// and each tile of gradients: those of queries and keys where a score does not
+/// depend on them, and those with gradients where these are lost in the score.
+/// The sums of the latter are zeros, written as any others are.
+static void useProducts(AttentionLikeOpInterface op) {
   if (op.getScore().empty())
     return;
   Block &score = op.getScore().front();
-  if (!score.getArgument(0).use_empty())
+  makeDependOn(score, score.getArgument(0),
+               score.getArgument(kNumScoreArgs - 1));
+  auto gradient = dyn_cast<AttentionGradOp>(*op);
+  if (!gradient || gradient.getAdjoint().empty())
     return;
-  OpBuilder builder(score.getTerminator());
-  Location loc = op.getLoc();
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value isPosition =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
-                            score.getArgument(kNumScoreArgs - 1), zero);
-  OpOperand &result = score.getTerminator()->getOpOperand(0);
-  result.set(arith::SelectOp::create(builder, loc, isPosition, result.get(),
-                                     score.getArgument(0)));
+  Block &adjoint = gradient.getAdjoint().front();
+  makeDependOn(adjoint, adjoint.getArgument(1),
+               adjoint.getArgument(kAdjointKey));
 }
 
 /// Tells a schedule, its costs, and its row of the table.
@@ -125,7 +156,7 @@ struct AttnHopperAssignSchedule
           return WalkResult::interrupt();
       if (!op->hasAttr("schedule"))
         op->setAttr("schedule", found->front().schedule);
-      useProduct(op);
+      useProducts(op);
       return WalkResult::advance();
     });
     if (walk.wasInterrupted())

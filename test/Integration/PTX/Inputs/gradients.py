@@ -107,6 +107,9 @@ _ROOT = """      %last = tensor.extract %lasts[%mb] : tensor<?xi32>
       %y = arith.addf %x, %f : f32"""
 _IDENTITY = """      %z = arith.constant 0.0 : f32
       %dx = arith.addf %ds, %z : f32"""
+# Scores that do not depend on the product.
+_BIAS = """      %y = tensor.extract %biases[%j] : tensor<?xf32>"""
+_NOTHING = "      %dx = arith.constant 0.0 : f32"
 _DROPOUT = """      %seed = tensor.extract %seeds[] : tensor<i64>
       %offset = tensor.extract %offsets[] : tensor<i64>
       %w = attn.dropout 0.25 seed %seed offset %offset at %mb, %mh, %i, %j : f32
@@ -128,6 +131,8 @@ _VARIANTS = {
     "alibi-causal": ([("slopes", "tensor<?xf32>")], _CAUSAL, _ALIBI, _IDENTITY),
     "root": ([("lasts", "tensor<?xi32>")], None, _ROOT, _IDENTITY),
     "lengths": ([("lengths", "tensor<?xi32>")], _LENGTHS, None, None),
+    "bias": ([("biases", "tensor<?xf32>")], None, _BIAS, _NOTHING),
+    "bias-causal": ([("biases", "tensor<?xf32>")], _CAUSAL, _BIAS, _NOTHING),
     "dropout": (_DRAWN, None, _DROPOUT, _IDENTITY),
     "dropout-softcap-causal": (_DRAWN, _CAUSAL, _DROPOUT + _CAP_SCORE, _CAP_ADJOINT),
 }
@@ -191,6 +196,8 @@ def _scores(variant, x, b, h, i, j, captures):
         return 2 * t, 1 - t * t, allowed
     if variant == "root":
         return x + numpy.sqrt(captures["lasts"][b] - i), numpy.ones(x.shape), allowed
+    if variant.startswith("bias"):
+        return captures["biases"][j] + 0 * x, numpy.zeros(x.shape), allowed
     if variant.startswith("alibi"):
         return x + captures["slopes"][h] * (j - i), numpy.ones(x.shape), allowed
     return x, numpy.ones(x.shape), allowed
@@ -280,11 +287,12 @@ def _execute(program, variant, options, sizes, seed):
         "slopes": -(2.0 ** -numpy.arange(1, heads + 1)),
         "lengths": draw.integers(0, keys + 1, (batches,)),
         "lasts": numpy.full((batches,), max(queries - 1, 0)),
+        "biases": draw.standard_normal(keys),
         "seeds": draw.integers(-(1 << 63), 1 << 63),
         "offsets": draw.integers(-(1 << 63), 1 << 63),
     }
     o, lse, expected = _gradients(variant, q, k, v, do, captures)
-    types = {"slopes": "f4", "lengths": "i4", "lasts": "i4"}
+    types = {"slopes": "f4", "lengths": "i4", "lasts": "i4", "biases": "f4"}
     types.update(seeds="i8", offsets="i8")
     names = [name for name, _ in _VARIANTS[variant][0]]
     arrays = dict(zip("qkv", packed))
@@ -309,7 +317,8 @@ def _launch(program, arrays, expected, order):
         launch.add_tensor(name, array)
     regions = {}
     for name, gradient in expected.items():
-        launch.add_tensor(f"d{name}", numpy.zeros(gradient.shape, "u2"))
+        # NaN, as what nobody writes to.
+        launch.add_tensor(f"d{name}", numpy.full(gradient.shape, 0x7FC0, "u2"))
         regions[name] = launch.operands[-1].region
         regions[name].writable[:], regions[name].defined[:] = True, False
     launch.add_tables()
