@@ -4,9 +4,9 @@ with CTAs and warps in other orders, have to give the same bits.
 
 Usage: capture_gradients.py FORM... [--mask=causal] [--heads=4 --key-heads=2]
            [--dim=64] [--type=f32] [--wrt=q,k,v] [--schedule=...]
-           [--sizes=1x1x87x137] [--repeats=2] [--save-ptx=FILE]
+           [--sizes=1x1x87x137] [--repeats=2] [--save-ptx=FILE] [--alone]
 
-The score is the sum of all forms: scalar, head, row and composed, which are slopes,
+The score is the sum of the product, unless they are alone, and all forms: scalar, head, row and composed, which are slopes,
 column, distance, clamped, dense, transposed, pairs (of all heads), twice (a table
 at a distance and at a key), temperature (a factor), branch (where keys are before
 the query).
@@ -187,6 +187,9 @@ def _program(options):
     names, types = [], []
     score, adjoint, contributions = [], [], []
     last, factor = "%x0", "%ds"
+    if options.alone:
+        score.append("      %x1 = arith.constant 0.0 : f32")
+        last, factor = "%x1", "%zero"
     for form in options.forms:
         prelude, reads, _, _ = _FORMS[form]
         type_ = _tensor(len(reads[0]), element)
@@ -305,7 +308,7 @@ def _gradients(options, q, k, v, do, dlse, captures, buckets):
     reads = {form: _FORMS[form][3](b, h, i, j, buckets) for form in options.forms}
 
     def score(x):
-        scores, slope = x, 1.0
+        scores, slope = (0 * x, 0.0) if options.alone else (x, 1.0)
         for form in options.forms:
             for index in reads[form]:
                 value = captures[form][index]
@@ -414,7 +417,9 @@ def _launch(program, options, arrays, expected, order):
     for name, gradient in expected.items():
         element = options.type if name in options.forms else "bf16"
         dtype = numpy.dtype(_STORED[element])
-        launch.add_tensor(f"d{name}", numpy.zeros(gradient.shape, dtype))
+        # NaN, as what nobody writes to.
+        nothing = numpy.full(gradient.shape, 0x7FC0 if dtype == "u2" else numpy.nan)
+        launch.add_tensor(f"d{name}", nothing.astype(dtype))
         regions[name] = (launch.operands[-1].region, element, dtype)
         region = launch.operands[-1].region
         region.writable[:], region.defined[:] = True, False
@@ -441,6 +446,7 @@ def main():
     parser.add_argument("--dynamic", action="store_true", help="numbers of heads")
     parser.add_argument("--type", default="f32", choices=sorted(_STORED))
     parser.add_argument("--dlse", action="store_true", help="of a loss of lse, too")
+    parser.add_argument("--alone", action="store_true", help="without the product")
     parser.add_argument("--wrt", default="q,k,v", help="besides captures")
     parser.add_argument("--schedule")
     parser.add_argument("--sizes", action="append", default=[])
