@@ -25,10 +25,17 @@
 // CHECK: arith.maxsi %{{.*}} : i32
 
 // Two heads of queries share a head of keys: blocks of both are one loop.
-// CHECK: scf.forall {{.*}} -> (tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>) {
+// Whether a block is full is asked of the rows of the whole work tile, as a partition, which has but some, could not have as many.
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %[[OWN:.*]]) in {{.*}} -> (tensor<2x2x?x64xbf16>, tensor<2x2x?x64xbf16>) {
+// CHECK: %[[FIRST:.*]] = arith.muli %[[OWN]], %c128
+// CHECK: %[[NEXT:.*]] = arith.addi %[[FIRST]], %c128
+// CHECK: %[[END:.*]] = arith.minsi %[[NEXT]], %{{.*}}
+// CHECK: %[[ROWS:.*]] = arith.subi %[[END]], %[[FIRST]]
+// CHECK: %[[WHOLE:.*]] = arith.cmpi sge, %[[ROWS]], %c128
 // CHECK: attn.tile_loop
 // CHECK: full(
 // CHECK: affine.delinearize_index %{{.*}} into (%{{.*}}) : index, index
+// CHECK: arith.andi %[[WHOLE]], %
 // CHECK: attn.step @load_q
 // CHECK: vector.transfer_read %[[LSE]]
 // CHECK: attn.step @qk

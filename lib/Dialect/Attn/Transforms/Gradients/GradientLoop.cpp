@@ -199,12 +199,14 @@ Value GradientLoop::emitScoreGradient(Value p, Value weighted, Value dp,
       arith::FastMathFlags::contract);
 }
 
-/// Whether all rows of the work tile are there.
+/// Whether all rows of the work tile are there. A partition of it, whose own
+/// rows are fewer than numOwn, asks the same of all of them.
 Value GradientLoop::emitIsWhole() {
-  return arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::sge,
-      arith::SubIOp::create(builder, loc, own.rowEnd, own.row),
-      createIndex(builder, loc, numOwn));
+  Value begin = allBegin ? allBegin : own.row,
+        end = allEnd ? allEnd : own.rowEnd;
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                               arith::SubIOp::create(builder, loc, end, begin),
+                               createIndex(builder, loc, numOwn));
 }
 
 Value GradientLoop::multiply(StringRef name, Value rows, Value columns) {
