@@ -67,6 +67,8 @@ private:
   Layout keys;
   int64_t tileM;
   Value keyBatches, keyHeads, numKeys, batches, heads, numQueries;
+  /// The rows of a head in the sums: at least one, as a slice starts with.
+  Value numRows;
   Value keysOfPart, numParts;
   /// The batches and heads of queries that share a batch and a head of keys.
   Value sharingBatches, group;
@@ -81,6 +83,7 @@ void KeyParts::countParts() {
   batches = dim(op.getQuery(), queries.b);
   heads = dim(op.getQuery(), queries.h);
   numQueries = dim(op.getQuery(), queries.s);
+  numRows = fold<arith::MaxSIOp>(numQueries, index(1));
   Value one = index(1);
   Value isShared = builder.createOrFold<arith::CmpIOp>(
       loc, arith::CmpIPredicate::eq, keyBatches, one);
@@ -213,7 +216,7 @@ FailureOr<SmallVector<Value>> KeyParts::emitParts(Value sums) {
   Slice slice;
   slice.offsets = {ids[2], ids[0], firstHead, zero, zero};
   SmallVector<OpFoldResult> sizes =
-      getAsOpFoldResult({sharingBatches, group, numQueries});
+      getAsOpFoldResult({sharingBatches, group, numRows});
   sizes.push_back(builder.getIndexAttr(columns));
   slice.sizes = {one};
   llvm::append_range(slice.sizes, sizes);
@@ -300,7 +303,7 @@ Value KeyParts::emitTotal(Value sums) {
 FailureOr<SmallVector<Value>> KeyParts::emit() {
   countParts();
   SmallVector<OpFoldResult> sizes =
-      getAsOpFoldResult({numParts, batches, heads, numQueries});
+      getAsOpFoldResult({numParts, batches, heads, numRows});
   sizes.push_back(builder.getIndexAttr(attention.getQueryKeyDim()));
   Value empty = tensor::EmptyOp::create(builder, loc, sizes,
                                         attention.getAccumulatorType());
