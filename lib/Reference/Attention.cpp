@@ -124,18 +124,31 @@ static double getLargestScore(const AttentionRows::Row &row) {
 
 /// Noise of o and lse, from normalised probabilities in `row.p`. CheckRule says
 /// why it is what it is.
-static void setNoise(const AttentionRows::Row &row, ElementType::Kind inputs,
-                     double max, double logSum, RoundingNoise &output,
-                     RoundingNoise &lse) {
+static void setNoise(const AttentionRows::Row &row, int64_t valueDim,
+                     ElementType::Kind inputs, double max, double logSum,
+                     RoundingNoise &output, RoundingNoise &lse) {
   double accumulator =
       getEpsilon(inputs == ElementType::F64 ? inputs : ElementType::F32);
   double largest = row.getSpread(/*mean=*/false);
   double average = row.getSpread(/*mean=*/true);
   double scores = getLargestScore(row);
-  output.max = accumulator * (2 + scores) * largest;
-  output.mean = accumulator * average;
-  lse.max = accumulator * (2 + std::fabs(max) + std::fabs(logSum));
-  lse.mean = lse.max / 2;
+  // Terms that are equal are rounded alike.
+  constexpr int64_t mostInTurn = 64;
+  double alike =
+      accumulator *
+      static_cast<double>(
+          std::clamp<int64_t>(row.getNumAlike(), 1, mostInTurn) - 1) /
+      4;
+  double largestOut = 0, sumOfOut = 0;
+  for (int64_t e = 0; e < valueDim; ++e) {
+    largestOut = std::max(largestOut, std::fabs(row.out[e]));
+    sumOfOut += std::fabs(row.out[e]);
+  }
+  output.max = accumulator * (2 + scores) * largest + alike * largestOut;
+  output.mean =
+      accumulator * average + alike * sumOfOut / static_cast<double>(valueDim);
+  lse.max = accumulator * (2 + std::fabs(max) + std::fabs(logSum)) + alike;
+  lse.mean = lse.max / 2 + alike / 2;
   double input = getEpsilon(inputs), products = accumulator * row.productScale;
   output.chanceMax = (input + products) * largest;
   // A few elements may have the same errors of scores.
@@ -189,7 +202,7 @@ Expected<Arrays> attn::reference::evaluateAttention(
       row.applyWeights();
       row.multiplyValues();
       logSum = std::log(sum);
-      setNoise(row, kind, max, logSum, outputNoise[row.number],
+      setNoise(row, sizes.valueDim, kind, max, logSum, outputNoise[row.number],
                lseNoise[row.number]);
     } else {
       double sum = eagerSoftmax(row.scores.data(), row.spans, max, sums, kind,

@@ -268,7 +268,8 @@ void GradientEvaluator::reverseScore(RowId id, int64_t begin,
   };
   for (auto [lane, at] : llvm::enumerate(lanes)) {
     double &g = gradient[begin + at];
-    if (g == 0)
+    // A gradient that cancels out has the noise of what it is the sum of.
+    if (weight[begin + at] == 0)
       continue;
     for (Contribution &to : contributions) {
       to.tangents.runLane(*frame, lane);
@@ -277,14 +278,15 @@ void GradientEvaluator::reverseScore(RowId id, int64_t begin,
         continue;
       int64_t element = getElement(to, lane);
       double &sum = to.gradient->floats[element];
-      sum = roundAccumulator(sum + round(g * tangent));
+      if (g != 0)
+        sum = roundAccumulator(sum + round(g * tangent));
       double term = weight[begin + at] * tangent;
       if (!eager)
         (*to.variance)[element] += term * term;
     }
     scoreTangents->runLane(*frame, lane);
     double tangent = scoreTangents->getLane(score->result);
-    g = tangent == 0 ? 0 : round(g * tangent);
+    g = tangent == 0 || g == 0 ? 0 : round(g * tangent);
     weight[begin + at] *= std::fabs(tangent);
   }
 }

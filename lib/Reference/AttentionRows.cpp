@@ -201,6 +201,23 @@ double AttentionRows::Row::getSpread(bool mean) const {
   return std::sqrt(squares);
 }
 
+int64_t AttentionRows::Row::getNumAlike() const {
+  std::vector<double> sorted;
+  for (KeySpan span : spans)
+    for (int64_t j = span.begin; j < span.end; ++j)
+      if (p[j] > 0)
+        sorted.push_back(p[j]);
+  llvm::sort(sorted);
+  int64_t most = 0;
+  for (auto *first = sorted.data(), *end = first + sorted.size();
+       first != end;) {
+    double *next = std::upper_bound(first, end, *first);
+    most = std::max<int64_t>(most, next - first);
+    first = next;
+  }
+  return most;
+}
+
 AttentionRows::Row AttentionRows::makeRow() const {
   Row row;
   row.rows = this;

@@ -83,6 +83,8 @@ public:
     /// Root of the sum of (p[j] * w[j])^2, where w[j] is the largest element of
     /// v[j] or, if `mean`, the root of the mean of their squares.
     double getSpread(bool mean) const;
+    /// The largest number of keys that have the same probability, above 0.
+    int64_t getNumAlike() const;
 
   private:
     friend class AttentionRows;

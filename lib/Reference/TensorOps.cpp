@@ -107,6 +107,7 @@ Error FunctionEvaluator::evaluateExtract(mlir::tensor::ExtractOp op) {
     return error;
   Array result(source.type, {});
   result.copyElement(0, source, getOffset(indices, source.strides()));
+  result.noise = source.noise;
   set(op, std::move(result));
   return Error::success();
 }

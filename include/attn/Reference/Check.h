@@ -27,6 +27,9 @@
 //    element, and eps * (1 + mean |lse|) * a on the mean. The
 //    evaluator computes these; other results get 4 (mean: 1) units in the last
 //    place.
+//  * Sums of equal terms, whose roundings do not even out: where so many keys m
+//    of a row, of which 64 count, have the same probability, eps * (m - 1) / 4
+//    times |o| for o, on the mean that of |o|, and without a factor for lse.
 //  * Chance: for o, (eps(input) + eps * c) * a on the maximum, because
 //    probabilities may be rounded to the input type and because scores err in
 //    proportion to c = |scale| |q_i| max |k_j|, which is more than the score
