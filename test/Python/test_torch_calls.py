@@ -288,6 +288,62 @@ class Variants(unittest.TestCase):
         expected = eager(*tensors, lambda s, b, h, i, j: s + table[j] * 2)[0]
         torch.testing.assert_close(variant(*tensors), expected)
 
+    def test_captures_that_are_too_small(self):
+        """That are, or become so as there are more heads, queries or batches."""
+        alibi = ours.Variant(
+            lambda s, b, h, i, j, slopes: s + slopes[h] * (j - i),
+            lambda b, h, i, j, slopes: j <= i,
+            kernel_options=FAST,
+        )
+        three = torch.randn(3, dtype=torch.float64)
+        too_few = "dimension 0 of the tensor to have extent 4 or more, .* got 3"
+        for heads in (3, 2, 1):
+            alibi(*qkv((1, heads, 8, 8)), three)
+        for _ in range(2):
+            with self.assertRaisesRegex(ValueError, too_few):
+                alibi(*qkv((1, 4, 8, 8)), three)
+        # No pair reads what is not there.
+        self.assertEqual(alibi(*qkv((1, 4, 0, 8)), three).shape, (1, 4, 0, 8))
+
+        documents = ours.Variant(
+            mask_mod=lambda b, h, i, j, d: d[b, i] == d[b, j], kernel_options=FAST
+        )
+        one = torch.zeros(1, 8, dtype=torch.int32)
+        documents(*qkv((1, 2, 8, 8)), one)
+        with self.assertRaisesRegex(ValueError, "dimension 0 .* 2 or more"):
+            documents(*qkv((2, 2, 8, 8)), one)
+        with self.assertRaisesRegex(ValueError, "dimension 1 .* 9 or more"):
+            documents(*qkv((1, 2, 9, 8)), one)
+        documents(*qkv((2, 2, 8, 8)), one.expand(2, 8))
+        # What is masked is not read.
+        padded = ours.Variant(
+            lambda s, b, h, i, j, bias: s + bias[j],
+            lambda b, h, i, j, bias: j < 3,
+            kernel_options=FAST,
+        )
+        padded(*qkv((1, 2, 8, 8)), three)
+
+    def test_autocast(self):
+        variant = ours.Variant(
+            lambda s, b, h, i, j, slopes: s + slopes[h] * (j - i), kernel_options=FAST
+        )
+        tensors = [x.float().requires_grad_() for x in qkv((1, 2, 9, 8))]
+        slopes = torch.randn(2, requires_grad=True)
+        with torch.autocast("cpu", torch.bfloat16):
+            o = variant(*tensors, slopes)
+            with torch.autocast("cpu", enabled=False):
+                self.assertEqual(variant(*tensors, slopes).dtype, torch.float32)
+            # Of other dtypes, too, as elsewhere.
+            mixed = variant(tensors[0].bfloat16(), *tensors[1:], slopes)
+        self.assertEqual(o.dtype, torch.bfloat16)
+        self.assertTrue(torch.equal(mixed, o))
+        expected = variant(*(x.bfloat16() for x in tensors), slopes)
+        self.assertTrue(torch.equal(o, expected))
+        o.float().sum().backward()
+        for x in (*tensors, slopes):
+            self.assertEqual(x.grad.dtype, torch.float32)
+        self.assertEqual(variant(*tensors, slopes).dtype, torch.float32)
+
     def test_errors(self):
         q, k, v = qkv((1, 2, 4, 8))
         table = torch.randn(3, 4, dtype=torch.float64)

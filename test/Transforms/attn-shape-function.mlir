@@ -173,3 +173,70 @@ func.func @rows(%q: tensor<1x1x?x8xf32>, %rows: tensor<?xi32>, %columns: tensor<
       outs(%q : tensor<1x1x?x8xf32>)
   return
 }
+
+// -----
+
+// What regions read for each batch, head, query or key is there, unless there are
+// no pairs; once for each extent. Of indices in branches, or of other values, nothing
+// is known, and a score reads what the mask allows: here, it leaves out no head and no
+// query.
+
+// CHECK-LABEL: func.func @reads.shapes(
+// CHECK-SAME: %[[Q:.*]]: tensor<2x?x?x8xf32>, %[[K:.*]]: tensor<2x?x96x8xf32>, %[[T:.*]]: tensor<?x?xf32>, %{{.*}}: tensor<?xf32>)
+// CHECK-SAME: attn.constraints = [
+// CHECK-SAME: and v, but got %0 and %1",
+// CHECK-SAME: "{{.*}}attn-shape-function.mlir:[[#@LINE+26]]:14: error: 'tensor.extract' op expects dimension 0 of the tensor to have extent %1 or more, as this is read, but got %0",
+// CHECK-SAME: "{{.*}}attn-shape-function.mlir:[[#@LINE+25]]:14: error: 'tensor.extract' op expects dimension 1 of the tensor to have extent %1 or more, as this is read, but got %0",
+// CHECK-SAME: "{{.*}}attn-shape-function.mlir:[[#@LINE+26]]:14: error: 'tensor.extract' op expects dimension 1 of the tensor to have extent %1 or more, as this is read, but got %0",
+// CHECK-SAME: "{{.*}}attn-shape-function.mlir:[[#@LINE+46]]:14: error: 'tensor.extract' op expects dimension 0 of the tensor to have extent %1 or more, as this is read, but got %0"]
+// CHECK-DAG: %[[H:.*]] = tensor.dim %[[Q]], %c1 :
+// CHECK-DAG: %[[S:.*]] = tensor.dim %[[Q]], %c2 :
+// CHECK-DAG: %[[T0:.*]] = tensor.dim %[[T]], %c0 :
+// CHECK: %[[HEADS:.*]] = arith.cmpi uge, %[[T0]], %[[H]] : index
+// CHECK: %[[EMPTY:.*]] = arith.cmpi eq, %{{.*}}, %c0 : index
+// CHECK: arith.ori %[[HEADS]], %[[EMPTY]] : i1
+// CHECK: %[[MORE:.*]] = arith.addi %[[S]], %c3 : index
+// CHECK: %[[BLOCKS:.*]] = arith.ceildivui %[[MORE]], %c16 : index
+// CHECK: %[[T1:.*]] = tensor.dim %[[T]], %c1 :
+// CHECK: arith.cmpi uge, %[[T1]], %[[BLOCKS]] : index
+// CHECK: arith.cmpi uge, %[[T1]], %c1 : index
+// CHECK: arith.cmpi uge, %[[T0]], %c96 : index
+!q = tensor<2x?x?x8xf32>
+!k = tensor<2x?x96x8xf32>
+func.func @reads(%q: !q, %k: !k, %t: tensor<?x?xf32>, %u: tensor<?xf32>) {
+  %r = attn.attention ins(%q, %k, %k : !q, !k, !k)
+      captures(%t, %u : tensor<?x?xf32>, tensor<?xf32>) outs(%q : !q)
+      score(%s, %b, %h, %i, %j, %x, %y) {
+        %c3 = arith.constant 3 : index
+        %c16 = arith.constant 16 : index
+        %more = arith.addi %i, %c3 : index
+        %block = arith.divui %more, %c16 : index
+        %0 = tensor.extract %x[%h, %block] : tensor<?x?xf32>
+        %c0 = arith.constant 0 : index
+        %1 = tensor.extract %x[%h, %c0] : tensor<?x?xf32>
+        %far = arith.subi %i, %j : index
+        %2 = tensor.extract %y[%far] : tensor<?xf32>
+        %3 = arith.addf %0, %1 : f32
+        %4 = tensor.extract %y[%j] : tensor<?xf32>
+        %5 = arith.addf %3, %2 : f32
+        %6 = arith.addf %4, %5 : f32
+        %7 = arith.addf %s, %6 : f32
+        attn.yield %7 : f32
+      }
+      mask(%b, %h, %i, %j, %x, %y) {
+        %c0 = arith.constant 0 : index
+        %c9 = arith.constant 9 : index
+        %near = arith.cmpi sle, %j, %c9 : index
+        %0 = scf.if %near -> f32 {
+          %2 = tensor.extract %y[%j] : tensor<?xf32>
+          scf.yield %2 : f32
+        } else {
+          %3 = tensor.extract %y[%c0] : tensor<?xf32>
+          scf.yield %3 : f32
+        }
+        %1 = tensor.extract %x[%j, %c0] : tensor<?x?xf32>
+        %p = arith.cmpf ogt, %0, %1 : f32
+        attn.yield %p : i1
+      }
+  return
+}

@@ -9,6 +9,9 @@ from ..trace.proxy import Scalar
 from . import compiled, frontend, kernels, options
 from .errors import InvalidArgument
 
+# Of captures of so many shapes a Variant knows; then all are forgotten.
+_MOST_BOUND = 512
+
 
 def _kind(capture):
     """What of a capture a program may depend on."""
@@ -89,6 +92,7 @@ class Variant:
         if torch.compiler.is_dynamo_compiling():
             return self._compiled(query, key, value, captures, return_lse)
         try:
+            query, key, value = frontend.cast(query, key, value)
             at = (
                 query.dtype,
                 query.device,
@@ -100,11 +104,14 @@ class Variant:
             )
             bound = self._bound.get(at)
         except (AttributeError, IndexError, KeyError, TypeError):
-            # These say what is wrong, if something is.
+            # This says what is wrong, if something is.
             self._bind(query, key, value, captures)
             raise
         if bound is None:
-            bound = self._bound[at] = self._bind(query, key, value, captures)
+            bound = self._bind(query, key, value, captures)
+            if len(self._bound) >= _MOST_BOUND:
+                self._bound.clear()
+            self._bound[at] = bound
         if key.device != query.device or value.device != query.device:
             frontend.check_tensors(query, key, value)
         arguments = bound.arguments(captures)

@@ -55,6 +55,8 @@ private:
   LogicalResult addGradient(AttentionGradOp op);
   LogicalResult addSparsity(AttentionLikeOpInterface op, Value batch,
                             Value heads, Value numQueries, Value numKeys);
+  void addReads(AttentionLikeOpInterface op, ArrayRef<Value> pairs);
+  Value emitReach(Value index, const DenseMap<Value, Value> &reach);
   void addLoops(linalg::LinalgOp op);
   void addCast(tensor::CastOp op);
   void addEmpty(tensor::EmptyOp op);
@@ -210,9 +212,92 @@ LogicalResult ShapeFunctionBuilder::addAttention(AttentionLikeOpInterface op,
     addEqual(op, out.length, q.length,
              "expects " + out.name + " and q to have the same length");
   }
-  return op.getSparsityAttr() && op.getOffsets().empty()
+  if (!op.getOffsets().empty())
+    return success();
+  addReads(op, {q.batch, q.heads, q.length, k.length});
+  return op.getSparsityAttr()
              ? addSparsity(op, q.batch, q.heads, q.length, k.length)
              : success();
+}
+
+/// One more than the largest number that an index of a region is for some pair,
+/// by that of the arguments of the region. Null where this is not known.
+Value ShapeFunctionBuilder::emitReach(Value index,
+                                      const DenseMap<Value, Value> &reach) {
+  if (std::optional<int64_t> number = getConstantIntValue(index))
+    return *number < 0 ? Value() : constant(*number + 1);
+  if (Value known = reach.lookup(index))
+    return known;
+  Operation *op = index.getDefiningOp();
+  if (!op)
+    return {};
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
+    return emitReach(op->getOperand(0), reach);
+  if (op->getNumOperands() != 2)
+    return {};
+  std::optional<int64_t> number = getConstantIntValue(op->getOperand(1));
+  Value operand =
+      number && *number > 0 ? emitReach(op->getOperand(0), reach) : Value();
+  if (!operand)
+    return {};
+  if (isa<arith::AddIOp>(op))
+    return builder.createOrFold<arith::AddIOp>(loc, operand, constant(*number));
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(op))
+    return builder.createOrFold<arith::CeilDivUIOp>(loc, operand,
+                                                    constant(*number));
+  return {};
+}
+
+/// Whether the pairs that take part may leave a batch (0), a head, a query or a
+/// key (3) out. A mask that leaves out all does not count.
+static bool isMasked(AttentionLikeOpInterface op, unsigned index) {
+  return op.getSparsityAttr() || (!op.getMask().empty() &&
+                                  !op.getMask().getArgument(index).use_empty());
+}
+
+/// What the regions read of tensors for each batch, head, query or key has to
+/// be there, if there are any `pairs` of these.
+void ShapeFunctionBuilder::addReads(AttentionLikeOpInterface op,
+                                    ArrayRef<Value> pairs) {
+  Value fewest;
+  DenseSet<std::tuple<Value, int64_t, Value>> done;
+  for (Region *region : op.getCaptureRegions()) {
+    Block &body = region->front();
+    unsigned numCaptures = op.getCaptures().size();
+    unsigned firstCapture = body.getNumArguments() - numCaptures;
+    DenseMap<Value, Value> reach;
+    for (unsigned n = 0; n < pairs.size(); ++n)
+      if (region == &op.getMask() || !isMasked(op, n))
+        reach[body.getArgument(firstCapture - pairs.size() + n)] = pairs[n];
+    // What is read in a branch is not read for all of them.
+    for (auto read : body.getOps<tensor::ExtractOp>()) {
+      auto tensor = dyn_cast<BlockArgument>(read.getTensor());
+      if (!tensor || tensor.getOwner() != &body)
+        continue;
+      Value capture = op.getCaptures()[tensor.getArgNumber() - firstCapture];
+      for (auto [dim, index] : llvm::enumerate(read.getIndices())) {
+        Value wanted = emitReach(index, reach);
+        Value got = wanted ? extents.emitExtent(capture, dim) : Value();
+        if (!got || !done.insert({capture, dim, wanted}).second)
+          continue;
+        Value isMet = compare(arith::CmpIPredicate::uge, got, wanted);
+        if (matchPattern(isMet, m_One()))
+          continue;
+        if (!fewest) {
+          fewest = pairs[0];
+          for (Value count : pairs.drop_front())
+            fewest = builder.createOrFold<arith::MinUIOp>(loc, fewest, count);
+        }
+        Value isEmpty = compare(arith::CmpIPredicate::eq, fewest, constant(0));
+        addConstraint(read,
+                      builder.createOrFold<arith::OrIOp>(loc, isMet, isEmpty),
+                      got, wanted,
+                      "expects dimension " + Twine(dim) +
+                          " of the tensor to have extent %1 or more, as this "
+                          "is read, but got %0");
+      }
+    }
+  }
 }
 
 /// The extents of the operands that say which blocks take part.

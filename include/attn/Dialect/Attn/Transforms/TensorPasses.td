@@ -382,6 +382,9 @@ def AttnShapeFunctionPass : Pass<"attn-shape-function", "::mlir::ModuleOp"> {
     There are constraints for
 
     * each `attn.attention`: batches, heads and lengths of q, k, v, o and lse agree, and a sparsity has the blocks that they have;
+    * each `tensor.extract` of a capture, outside of branches, by the index of a batch, a head, a query or a key,
+      to which a constant may be added, and which one may divide: there is an element for each of these, if there are pairs.
+      In a score, there need be none for an index that the mask asks for, or with a sparsity;
     * each `linalg` operation: operands agree on the extent of each loop;
     * each `tensor.cast` that makes an extent static;
     * each `tensor.empty`: extents are not negative.
