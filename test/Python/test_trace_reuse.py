@@ -18,7 +18,7 @@ except ImportError:
 
 if torch is not None:
     import attn.torch
-    from attn.trace import and_masks
+    from attn.trace import and_masks, reach
     from reuse_case import Case, count, program
 
 WINDOW = 3
@@ -434,6 +434,25 @@ class Reuse(Case):
         kept = call()
         gc.collect()
         self.assertIsNone(kept())
+
+    def test_what_is_known_of_functions_is_bounded(self):
+        made = []
+        with mock.patch.object(reach, "_MOST_KNOWN", 20):
+            for number in range(100):
+                scope = {"table": torch.rand(3)}
+                exec(
+                    f"class Bias:\n  def of(self, h): return {number}.0\n"
+                    f"bias = Bias()\n"
+                    f"score = lambda s, b, h, i, j: s * {number}.0 + bias.of(h)\n",
+                    scope,
+                )
+                made.append(program(scope["score"]).key())
+                self.assertLessEqual(len(reach._names), 20)
+                self.assertLessEqual(len(reach._classes), 20)
+                # That the next code may have the id of this one changes nothing.
+                del scope
+                gc.collect()
+        self.assertEqual(len(set(made)), 100)
 
     def test_errors_come_again(self):
         def score_mod(s, b, h, i, j):

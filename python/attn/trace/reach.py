@@ -11,6 +11,7 @@ is `Unfit`.
 import abc
 import dis
 import functools
+import itertools
 import sys
 import types
 
@@ -67,9 +68,12 @@ _MODULE_HOOKS = (
 _PLAIN_CLASSES = (object, torch.nn.Module, types.SimpleNamespace)
 _MISSING = object()
 
-# By the id of code, which is kept, as that of another one is not equal then.
+# By the id of code, which is kept, as that of another one is not equal then. Of so
+# many codes and classes it is known what they read; then all are forgotten.
+_MOST_KNOWN = 4096
 _names = {}
 _classes = {}
+_numbers = itertools.count()
 
 
 def _forget():
@@ -94,9 +98,10 @@ def _compares_class(instruction, after):
 class _Names:
     """What code, and functions in it, may read: names of globals, and names of
     attributes. `whole` are those of variables of which more than attributes is
-    asked for. Raises Unfit."""
+    asked for, and `number` is that of no other one. Raises Unfit."""
 
     def __init__(self, code):
+        self.number = next(_numbers)
         self.globals, self.attributes, self.whole = {}, {}, set()
         instructions = list(dis.get_instructions(code))
         # What comes next is not looked at where nothing does.
@@ -139,6 +144,8 @@ def _names_of(code):
             found = _Names(code)
         except Unfit:
             found = None
+        if len(_names) >= _MOST_KNOWN:
+            _names.clear()
         known = _names[id(code)] = code, found
     return known[1]
 
@@ -182,6 +189,8 @@ class _Class:
 def _class_of(kind):
     found = _classes.get(kind)
     if found is None or not found.holds(kind):
+        if len(_classes) >= _MOST_KNOWN:
+            _classes.clear()
         found = _classes[kind] = _Class(kind)
     return found
 
@@ -306,7 +315,7 @@ class Reach:
         names = _names_of(code)
         if names is None or function.__dict__:
             raise Unfit
-        key.append(id(code))
+        key.append(names.number)
         for name, cell in zip(code.co_freevars, cells or ()):
             try:
                 value = cell.cell_contents

@@ -20,19 +20,15 @@ from .proxy import hold, is_array
 _MOST_VISITED = 10_000
 _MOST_ITEMS = 1_000
 
-_names = {}
 
-
+@functools.lru_cache(maxsize=4096)
 def _globals_of(code):
     """The names that code, and the functions in it, may read from globals."""
-    names = _names.get(code)
-    if names is None:
-        found = set(code.co_names)
-        for constant in code.co_consts:
-            if isinstance(constant, types.CodeType):
-                found.update(_globals_of(constant))
-        names = _names[code] = tuple(found)
-    return names
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(_globals_of(constant))
+    return tuple(found)
 
 
 class _View:

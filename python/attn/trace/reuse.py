@@ -15,7 +15,6 @@ from .replay import Replay
 # So many programs are kept; then all are forgotten.
 _MOST = 1024
 _programs = {}
-# The ids of code are in the keys of programs.
 on_clear_cache.append(_programs.clear)
 
 
