@@ -135,11 +135,11 @@ Value RegionVectorizer::emitDivision(Operation &op,
   unsigned width = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
   const TileValue &divisor = operands[1];
   auto create = [&](Value by) -> Value {
-    IRMapping mapping;
-    mapping.map(op.getOperands(),
-                ValueRange{broadcast(operands[0], kind),
-                           broadcast({by, divisor.kind}, kind)});
-    Operation *clone = builder.clone(op, mapping);
+    // What is divided may be the divisor, which alone changes.
+    Value dividend = broadcast(operands[0], kind);
+    by = broadcast({by, divisor.kind}, kind);
+    Operation *clone = builder.clone(op);
+    clone->setOperands({dividend, by});
     clone->getResult(0).setType(getType(element, kind));
     return clone->getResult(0);
   };
