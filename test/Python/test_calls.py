@@ -253,7 +253,15 @@ class Errors(unittest.TestCase):
     def test_bounds(self):
         kernel = attn.compile(support.TABLE, bounds_check=True)
         q = tensor((1, 1, 6, 8))
-        with self.assertRaisesRegex(attn.OutOfRange, "'table', but got [45]"):
+        with self.assertRaisesRegex(attn.InvalidArgument, "have extent 6 .*got 4"):
+            kernel(q, q, q, tensor((4,)))
+        # Of a product of indices only a read tells.
+        read = "%e = tensor.extract %t[%i]"
+        far = "%square = arith.muli %i, %i : index\n%e = tensor.extract %t[%square]"
+        self.assertIn(read, support.TABLE)
+        kernel = attn.compile(support.TABLE.replace(read, far), bounds_check=True)
+        q = tensor((1, 1, 4, 8))
+        with self.assertRaisesRegex(attn.OutOfRange, "'table', but got [49]"):
             kernel(q, q, q, tensor((4,)))
 
     def test_threads_and_stream(self):
