@@ -97,7 +97,8 @@ func.func @bounds(%q: tensor<1x1x4x8xf32>, %w: tensor<?xf32>)
       captures(%w : tensor<?xf32>)
       outs(%init : tensor<1x1x4x8xf32>)
       score(%s, %b, %h, %i, %j, %w) {
-        %a = tensor.extract %w[%j] : tensor<?xf32>
+        %square = arith.muli %j, %j : index
+        %a = tensor.extract %w[%square] : tensor<?xf32>
         %c = arith.addf %s, %a : f32
         attn.yield %c : f32
       }
